@@ -1,0 +1,55 @@
+# All code generated from .td files; every library of ours waits for it.
+add_custom_target(tessera-tablegen)
+
+# tessera_add_td_target(NAME): call after mlir_tablegen(...) lines.
+function(tessera_add_td_target name)
+  add_public_tablegen_target(${name})
+  add_dependencies(tessera-tablegen ${name})
+endfunction()
+
+# One precompiled header for the whole compiler; owned by this object library.
+file(WRITE ${CMAKE_BINARY_DIR}/pch_owner.cpp "// Owner of the precompiled header.\n")
+add_library(tessera_pch OBJECT ${CMAKE_BINARY_DIR}/pch_owner.cpp)
+target_precompile_headers(tessera_pch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.h)
+target_compile_options(tessera_pch PRIVATE -Xclang -fno-pch-timestamp)
+
+function(tessera_use_pch target)
+  target_precompile_headers(${target} REUSE_FROM tessera_pch)
+  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
+endfunction()
+
+# tessera_add_library(NAME sources... [LINK libs...] [MLIR libs...] [NO_PCH])
+# A static library of ours. Upstream libraries are named under MLIR (they become libMLIR.so).
+function(tessera_add_library name)
+  cmake_parse_arguments(ARG "NO_PCH" "" "LINK;MLIR" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  add_dependencies(${name} tessera-tablegen)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  mlir_target_link_libraries(${name} PUBLIC MLIRIR ${ARG_MLIR})
+  if(NOT ARG_NO_PCH)
+    tessera_use_pch(${name})
+  endif()
+endfunction()
+
+# tessera_add_tool(NAME sources... [LINK libs...] [MLIR libs...])
+function(tessera_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK;MLIR" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  add_dependencies(${name} tessera-tablegen)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
+  tessera_use_pch(${name})
+endfunction()
+
+# tessera_add_unittest(NAME sources... [LINK libs...]): a GoogleTest binary, run by ctest.
+function(tessera_add_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK;MLIR" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  add_dependencies(${name} tessera-tablegen)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
+  tessera_use_pch(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,62 @@
+/* What compiled code and the runtime owe each other. Plain C; no MLIR.
+ *
+ * An executable = one object from the compiler (exports `tessera_program`) + libtessera_runtime.a.
+ * Every static fact is in the manifest (docs/Manifest.md); calls refer to it by index. */
+#ifndef TESSERA_RUNTIME_ABI_H
+#define TESSERA_RUNTIME_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TESSERA_ABI_VERSION 1
+
+/* One rank. Generated code reads only the two leading fields. */
+typedef struct ts_rank {
+  char *arena;         /* base of this rank's arena, 64-byte aligned; every buffer is arena + constant offset */
+  char *const *params; /* params[i]: base of the rank's plain (unpacked) parameter i, layer after layer; NULL if packed */
+} ts_rank;
+
+/* A step: prefill, decode, head. Runs on the rank's main thread. */
+typedef void (*ts_entry_fn)(ts_rank *rank);
+
+/* One fused loop. Works on iterations [begin, end) of its parallel loop; any partition gives the same result.
+ * buffers: base pointers in the order of the launch; scalars: i64 (layer index, shard indices). */
+typedef void (*ts_kernel_fn)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
+
+typedef struct ts_program {
+  uint32_t abi_version;
+  uint32_t num_entries;
+  const char *manifest; /* JSON, not terminated */
+  uint64_t manifest_bytes;
+  const ts_entry_fn *entries; /* in the order of the manifest's "entries" */
+} ts_program;
+
+extern const ts_program tessera_program;
+
+/* Runs fn over [0, count) on the rank's threads and waits. `grain`: least iterations worth a thread. */
+void ts_launch(ts_rank *rank, ts_kernel_fn fn, void *const *buffers, const int64_t *scalars, int64_t count,
+               int64_t grain);
+
+/* manifest.matmuls[id]: y[m,n] = x[m,k] . W^T with W = layer `layer` of the packed parameter (w == NULL), or the plain buffer w[n,k]. */
+void ts_matmul(ts_rank *rank, int32_t id, int64_t layer, const void *x, const void *w, void *y);
+
+/* Rows of a packed parameter (matmul weight [N, K], N local): out[i, :] = W[ids[i] - base, :], 0 where that is outside [0, N). */
+void ts_gather_packed(ts_rank *rank, int32_t param, int64_t layer, const int32_t *ids, int64_t base, int64_t rows,
+                      float *out);
+
+/* manifest.collectives[id]. `ids` only for arg_max. */
+void ts_collective(ts_rank *rank, int32_t id, const void *src, void *dst, int32_t *ids);
+
+/* Index of this rank within manifest.groups[group] (0 .. size-1): shard offsets are index * local size. */
+int64_t ts_group_index(ts_rank *rank, int32_t group);
+
+/* dst = src, `bytes` long; non-overlapping. */
+void ts_copy(ts_rank *rank, void *dst, const void *src, int64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
