@@ -1,0 +1,60 @@
+//===- ShardingRule.h - What an op does with dimensions ---------*- C++ -*-===//
+//
+// Plain data, no IR. An op maps every dimension of its operands and results to factors. Propagation, reshard
+// placement, padding, partial sums, tiling and cost all read this one rule. Notation:
+//   ([b, s, h], [f, h]) -> ([b, s, f]) reduction={h}
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_SHARDING_SHARDINGRULE_H
+#define TESSERA_ANALYSIS_SHARDING_SHARDINGRULE_H
+
+#include "tessera/Analysis/Sharding/Sharding.h"
+
+namespace tessera {
+
+enum class FactorKind {
+  PassThrough,     ///< each value of the factor is independent of the others
+  Reduction,       ///< appears in operands only: sharding it makes the results partial
+  NeedReplication, ///< may not be sharded
+  Permutation,     ///< may be sharded, but pieces must be exchanged
+};
+
+struct Factor {
+  int64_t size = 1;
+  FactorKind kind = FactorKind::PassThrough;
+  /// For Reduction: how the pieces combine.
+  PartialKind combine = PartialKind::Sum;
+};
+
+/// Factors of one tensor: per dimension, major to minor. An empty list: a dimension of size 1 (or broadcast) with no factor.
+struct TensorFactors {
+  llvm::SmallVector<llvm::SmallVector<int, 2>, 4> dims;
+};
+
+struct ShardingRule {
+  llvm::SmallVector<Factor, 8> factors;
+  llvm::SmallVector<TensorFactors, 4> operands, results;
+
+  /// The op is linear in these operands taken together, e.g. add: {{0, 1}}; multiply, linear: {{0}, {1}}; reshape: {{0}}.
+  /// If exactly the operands of one group are partial sums over an axis, the results are partial sums over it.
+  llvm::SmallVector<llvm::SmallVector<int, 2>, 2> linear;
+  /// Likewise for partial maxima: the op is monotone and commutes with max in these operands together.
+  llvm::SmallVector<llvm::SmallVector<int, 2>, 2> maxLinear;
+  /// The op knows where its shard begins (ids, positions, masks) on these factors: sharding them is local although the values
+  /// depend on the place. Informational: the local op computes its offset from the rank.
+  llvm::SmallVector<int, 2> offsetAware;
+
+  int addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum) {
+    factors.push_back({size, kind, combine});
+    return int(factors.size()) - 1;
+  }
+  /// `([i, j], [j]) -> ([i]) reduction={j}`; factors named i, j, k, ...
+  std::string toString() const;
+  /// Error text if sizes of factors and of dimensions disagree (a dimension's size is the product of its factors), a factor is
+  /// out of range or stands twice in one tensor; empty if sound.
+  std::string verify(llvm::ArrayRef<llvm::SmallVector<int64_t>> operandShapes,
+                     llvm::ArrayRef<llvm::SmallVector<int64_t>> resultShapes) const;
+};
+
+} // namespace tessera
+#endif
