@@ -1,0 +1,360 @@
+//===- Notation.cpp - Meshes, shardings and rules as text -----------------===//
+#include "tessera/Analysis/Sharding/Notation.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace tessera;
+using llvm::StringRef;
+
+static std::string quoted(StringRef text) { return ("'" + text + "'").str(); }
+
+static bool isName(StringRef text) {
+  return !text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_') &&
+         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+std::optional<Mesh> tessera::parseMesh(StringRef text, std::string &error) {
+  Mesh mesh;
+  text = text.trim();
+  text.consume_front("mesh ");
+  llvm::SmallVector<StringRef> words;
+  text.split(words, ' ', -1, /*KeepEmpty=*/false);
+  int64_t devices = 1;
+  for (StringRef word : words) {
+    auto [name, number] = word.split('=');
+    if (!word.contains('=')) {
+      name = word.rtrim("0123456789");
+      number = word.drop_front(name.size());
+    }
+    int64_t size;
+    if (!isName(name) || number.getAsInteger(10, size) || size < 1) {
+      error = "mesh axis " + quoted(word) + " is not a name and a size of at least 1";
+      return std::nullopt;
+    }
+    if (mesh.find(name)) {
+      error = "mesh axis " + quoted(name) + " stands twice";
+      return std::nullopt;
+    }
+    if (size > kMaxRanks / devices) {
+      error = "mesh has more than " + std::to_string(kMaxRanks) + " ranks";
+      return std::nullopt;
+    }
+    devices *= size;
+    mesh.axes.push_back({name.str(), size});
+  }
+  return mesh;
+}
+
+std::optional<Shape> tessera::parseShape(StringRef text, std::string &error) {
+  Shape shape;
+  text = text.trim();
+  if (text.empty())
+    return shape;
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, 'x');
+  for (StringRef part : parts) {
+    int64_t size;
+    if (part.getAsInteger(10, size) || size < 0) {
+      error = "shape " + quoted(text) + ": " + quoted(part) + " is not a size";
+      return std::nullopt;
+    }
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+std::string tessera::toString(llvm::ArrayRef<int64_t> shape) {
+  std::string text;
+  for (int64_t size : shape)
+    text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+
+static std::optional<AxisRef> parseAxis(StringRef text, const Mesh &mesh, std::string &error) {
+  auto [name, rest] = text.split(':');
+  auto index = mesh.find(name);
+  if (!index) {
+    error = "axis " + quoted(name) + " is not in the mesh";
+    return std::nullopt;
+  }
+  AxisRef axis = wholeAxis(mesh, *index);
+  if (text.contains(':')) {
+    if (!rest.consume_front("(") || rest.consumeInteger(10, axis.pre) || !rest.consume_front(")") ||
+        rest.consumeInteger(10, axis.size) || !rest.empty()) {
+      error = "sub-axis " + quoted(text) + " is not of the form name:(pre)size";
+      return std::nullopt;
+    }
+  }
+  return axis;
+}
+
+std::optional<AxisList> tessera::parseAxes(StringRef text, const Mesh &mesh, std::string &error) {
+  AxisList axes;
+  text = text.trim();
+  if (text.empty() || text == "-")
+    return axes;
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    auto axis = parseAxis(part.trim(), mesh, error);
+    if (!axis)
+      return std::nullopt;
+    axes.push_back(*axis);
+  }
+  return axes;
+}
+
+static std::optional<DimSharding> parseDim(StringRef text, const Mesh &mesh, std::string &error) {
+  DimSharding dim;
+  StringRef whole = text = text.trim();
+  if (size_t space = text.find(' '); space != StringRef::npos) {
+    StringRef word = text.drop_front(space).trim();
+    int priority;
+    // An axis list may hold spaces after commas: only `pN` at the end is a priority.
+    word = word.substr(word.rfind(' ') == StringRef::npos ? 0 : word.rfind(' ') + 1);
+    if (word.consume_front("p") && !word.getAsInteger(10, priority)) {
+      dim.priority = priority;
+      text = text.drop_back(word.size() + 1).rtrim();
+    }
+  }
+  dim.open = text.consume_back("?");
+  if (text.empty() && !dim.open) {
+    error = "dimension " + quoted(whole) + " is empty: write - (closed) or ? (open)";
+    return std::nullopt;
+  }
+  auto axes = parseAxes(text, mesh, error);
+  if (!axes)
+    return std::nullopt;
+  dim.axes = *axes;
+  return dim;
+}
+
+std::optional<Sharding> tessera::parseSharding(StringRef text, const Mesh &mesh, std::string &error) {
+  Sharding result;
+  text = text.trim();
+  StringRef whole = text;
+  if (text.starts_with("[")) {
+    size_t end = text.find(']');
+    if (end == StringRef::npos) {
+      error = "sharding " + quoted(whole) + " lacks ']'";
+      return std::nullopt;
+    }
+    StringRef body = text.slice(1, end);
+    text = text.drop_front(end + 1).ltrim();
+    llvm::SmallVector<StringRef> parts;
+    if (!body.trim().empty())
+      body.split(parts, '/');
+    for (StringRef part : parts) {
+      auto dim = parseDim(part, mesh, error);
+      if (!dim)
+        return std::nullopt;
+      result.dims.push_back(*dim);
+    }
+  } else {
+    error = "sharding " + quoted(whole) + " does not start with '['";
+    return std::nullopt;
+  }
+  while (!text.empty()) {
+    AxisList *list = nullptr;
+    if (text.consume_front("R"))
+      list = &result.replicated;
+    else if (text.consume_front("Umax") || text.consume_front("U max"))
+      list = &result.partial, result.partialKind = PartialKind::Max;
+    else if (text.consume_front("U"))
+      list = &result.partial, result.partialKind = PartialKind::Sum;
+    size_t end = text.find('}');
+    if (!list || !text.consume_front("{") || end == StringRef::npos) {
+      error = "sharding " + quoted(whole) + ": expected R{..}, U{..} or Umax{..} after ']'";
+      return std::nullopt;
+    }
+    auto axes = parseAxes(text.take_front(end - 1), mesh, error);
+    if (!axes)
+      return std::nullopt;
+    *list = *axes;
+    llvm::sort(*list);
+    text = text.drop_front(end).ltrim();
+  }
+  error = verifySharding(result, mesh, int64_t(result.dims.size()));
+  if (!error.empty()) {
+    error = "sharding " + quoted(whole) + ": " + error;
+    return std::nullopt;
+  }
+  return result;
+}
+
+namespace {
+/// Recursive descent over one rule.
+struct RuleParser {
+  StringRef text;
+  std::string &error;
+  ShardingRule rule;
+  llvm::StringMap<int> names;
+  llvm::StringSet<> sized;
+
+  bool fail(const llvm::Twine &what) {
+    error = ("rule: " + what + (text.empty() ? "" : " at '" + text.take_front(20) + "'")).str();
+    return false;
+  }
+  bool take(StringRef token) {
+    text = text.ltrim();
+    return text.consume_front(token);
+  }
+  StringRef word() {
+    text = text.ltrim();
+    StringRef result = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    text = text.drop_front(result.size());
+    return result;
+  }
+  bool tensors(llvm::SmallVectorImpl<TensorFactors> &out) {
+    if (!take("("))
+      return fail("expected '('");
+    if (take(")"))
+      return true;
+    do {
+      TensorFactors tensor;
+      if (!take("["))
+        return fail("expected '['");
+      if (!take("]")) {
+        do {
+          auto &dim = tensor.dims.emplace_back();
+          do {
+            StringRef name = word();
+            if (name == "1")
+              continue;
+            if (!isName(name))
+              return fail("expected a factor");
+            auto [it, isNew] = names.try_emplace(name, int(rule.factors.size()));
+            if (isNew)
+              rule.addFactor(-1);
+            dim.push_back(it->second);
+          } while (take("*"));
+        } while (take(","));
+        if (!take("]"))
+          return fail("expected ']'");
+      }
+      out.push_back(std::move(tensor));
+    } while (take(","));
+    return take(")") || fail("expected ')'");
+  }
+  bool groups(llvm::SmallVectorImpl<llvm::SmallVector<int, 2>> &out) {
+    out.emplace_back();
+    while (!take("}")) {
+      if (take(";")) {
+        out.emplace_back();
+        continue;
+      }
+      take(",");
+      int operand;
+      if (word().getAsInteger(10, operand))
+        return fail("expected an operand number");
+      out.back().push_back(operand);
+    }
+    return true;
+  }
+  bool attribute() {
+    StringRef key = word();
+    if (!take("=") || !take("{"))
+      return fail("expected ATTRIBUTE={..}");
+    if (key == "linear")
+      return groups(rule.linear);
+    if (key == "max_linear")
+      return groups(rule.maxLinear);
+    while (!take("}")) {
+      take(",");
+      StringRef name = word();
+      auto it = names.find(name);
+      if (it == names.end())
+        return fail("unknown factor " + quoted(name));
+      Factor &factor = rule.factors[it->second];
+      if (key == "reduction" || key == "max_reduction") {
+        factor.kind = FactorKind::Reduction;
+        factor.combine = key == "reduction" ? PartialKind::Sum : PartialKind::Max;
+      } else if (key == "need_replication") {
+        factor.kind = FactorKind::NeedReplication;
+      } else if (key == "permutation") {
+        factor.kind = FactorKind::Permutation;
+      } else if (key == "sizes") {
+        if (!take("=") || word().getAsInteger(10, factor.size) || factor.size < 1)
+          return fail("expected the size of factor " + quoted(name));
+      } else {
+        return fail("unknown attribute " + quoted(key));
+      }
+    }
+    return true;
+  }
+};
+} // namespace
+
+/// Fills the one unknown factor of each dimension from its size, until nothing changes.
+static void deriveSizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensors, llvm::ArrayRef<Shape> shapes,
+                        bool &changed) {
+  for (auto [tensor, shape] : llvm::zip(tensors, shapes)) {
+    for (size_t d = 0; d < std::min(tensor.dims.size(), shape.size()); ++d) {
+      int64_t known = 1;
+      int unknown = -1, unknowns = 0;
+      for (int factor : tensor.dims[d]) {
+        if (rule.factors[factor].size < 0)
+          unknown = factor, ++unknowns;
+        else
+          known *= rule.factors[factor].size;
+      }
+      if (unknowns == 1 && known > 0) {
+        rule.factors[unknown].size = shape[d] / known;
+        changed = true;
+      }
+    }
+  }
+}
+
+std::optional<ShardingRule> tessera::parseShardingRule(StringRef text, llvm::ArrayRef<Shape> operandShapes,
+                                                       llvm::ArrayRef<Shape> resultShapes, std::string &error) {
+  RuleParser parser{text, error, {}, {}, {}};
+  if (!parser.tensors(parser.rule.operands))
+    return std::nullopt;
+  if (!parser.take("->")) {
+    parser.fail("expected '->'");
+    return std::nullopt;
+  }
+  if (!parser.tensors(parser.rule.results))
+    return std::nullopt;
+  while (!parser.text.trim().empty())
+    if (!parser.attribute())
+      return std::nullopt;
+  ShardingRule &rule = parser.rule;
+  for (bool changed = true; changed;) {
+    changed = false;
+    deriveSizes(rule, rule.operands, operandShapes, changed);
+    deriveSizes(rule, rule.results, resultShapes, changed);
+  }
+  for (const auto &entry : parser.names)
+    if (rule.factors[entry.second].size < 0) {
+      error = "rule: the size of factor " + quoted(entry.first()) + " is unknown; give sizes={" +
+              entry.first().str() + "=N}";
+      return std::nullopt;
+    }
+  if (std::string wrong = rule.verify(operandShapes, resultShapes); !wrong.empty()) {
+    error = "rule: " + wrong;
+    return std::nullopt;
+  }
+  return rule;
+}
+
+Mesh tessera::mesh(StringRef text) {
+  std::string error;
+  auto result = parseMesh(text, error);
+  if (!result)
+    llvm::report_fatal_error(llvm::Twine(error), /*gen_crash_diag=*/false);
+  return *result;
+}
+
+Sharding tessera::sharding(StringRef text, const Mesh &mesh) {
+  std::string error;
+  auto result = parseSharding(text, mesh, error);
+  if (!result)
+    llvm::report_fatal_error(llvm::Twine(error), /*gen_crash_diag=*/false);
+  return *result;
+}
