@@ -1,0 +1,47 @@
+//===- Dist.h - The dist dialect -------------------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_DIST_IR_DIST_H
+#define TESSERA_DIALECT_DIST_IR_DIST_H
+
+#include "tessera/Analysis/Sharding/Sharding.h"
+#include "tessera/Interfaces/Interfaces.h"
+
+#include "mlir/IR/BuiltinAttributeInterfaces.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "tessera/Dialect/Dist/IR/DistDialect.h.inc"
+#include "tessera/Dialect/Dist/IR/DistEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Dist/IR/DistAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Dist/IR/DistOps.h.inc"
+
+namespace tessera::dist {
+
+/// The sharding in `type`'s encoding, or null.
+ShardingAttr getShardingAttr(mlir::Type type);
+/// `type` with its encoding replaced (null: removed).
+mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
+/// Global shape of a tensor on any rung: `global` of the encoding if there, else the type's shape.
+llvm::SmallVector<int64_t> globalShape(mlir::RankedTensorType type);
+/// The local type of a global, sharded type: shape ceil-divided, `global` filled in.
+mlir::RankedTensorType localType(mlir::RankedTensorType type, const Mesh &mesh);
+/// The mesh that `symbol` names, looked up from `from`; null with an error on `from` if there is none.
+MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
+/// The only mesh of a module (rungs step and below have at most one), or null.
+MeshOp getMesh(mlir::ModuleOp module);
+/// Axis lists as ArrayAttr of AxisRefAttr.
+mlir::ArrayAttr axesAttr(mlir::MLIRContext *context, llvm::ArrayRef<AxisRef> axes, const Mesh &mesh);
+AxisList fromAxesAttr(mlir::ArrayAttr axes, const Mesh &mesh);
+/// Checks one type's sharding against its mesh; reports on `op`.
+llvm::LogicalResult verifyShardedType(mlir::Operation *op, mlir::Type type, llvm::StringRef what);
+/// Checks that an op whose operands and results carry shardings agrees with its rule: equal axes per factor, none on a factor that
+/// needs replication, sharded reductions and linear uses of partial operands as partial results. Types without encodings pass.
+llvm::LogicalResult verifyOpSharding(ShardingRuleOpInterface op);
+
+} // namespace tessera::dist
+#endif

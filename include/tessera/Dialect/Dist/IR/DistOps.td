@@ -1,0 +1,115 @@
+#ifndef TESSERA_DIALECT_DIST_DISTOPS_TD
+#define TESSERA_DIALECT_DIST_DISTOPS_TD
+
+include "tessera/Dialect/Dist/IR/DistAttrs.td"
+include "tessera/Interfaces/ShardingRuleOpInterface.td"
+include "tessera/Interfaces/CostOpInterface.td"
+include "tessera/Interfaces/ReferenceOpInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+
+def Dist_MeshOp : Dist_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "The mesh of devices: named axes, major to minor in device order";
+  let description = [{
+    ```mlir
+    dist.mesh @mesh = <["dp"=2, "tp"=4]>
+    ```
+    Created by `dist-annotate` from `--mesh`; stays to the end of rung `spmd`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Dist_Mesh:$mesh);
+  let assemblyFormat = "$sym_name `=` $mesh attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "result"]>,
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>,
+    DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
+  let summary = "A value with a sharding that somebody asked for";
+  let description = [{
+    On rung `step`, before propagation: `dist-annotate` makes it from `--shard`, or a person writes it. A closed dimension
+    is a pin that propagation may not override. Consumed by `dist-propagate`.
+    ```mlir
+    %1 = dist.constraint %0 <@mesh, [{"dp"}, {}, {?} ]> : tensor<4x16x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, Dist_Sharding:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $sharding attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dist_ReshardOp : Dist_Op<"reshard", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>,
+    DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
+  let summary = "The same value in another sharding";
+  let description = [{
+    Rung `sharded` only. Made by `dist-insert-reshards` where an op needs another sharding than the value has; `dist-partition` replaces it
+    by collectives that the reshard planner chooses. `why` names the two ops and the dimension that disagree.
+    ```mlir
+    %1 = dist.reshard %0 : tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {} ]>> -> tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ]>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<StrAttr>:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, !listconcat([Pure,
+    DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
+  let summary = "Gathers the minor-most axes of one dimension";
+  let description = [{
+    `axes` (major to minor) are the minor-most axes of dimension `dim` in the operand's sharding; the result lacks them there.
+    Local size along `dim`: ceil(global / shards) before and after; where the pieces do not divide, padding inside is dropped by
+    the lowering. Rung `spmd`; made by `dist-partition`, lowered by `spmd-to-kernels`.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_AllSliceOp : Dist_CollectiveOp<"all_slice"> {
+  let summary = "Keeps this rank's piece along one dimension: no communication";
+  let description = "`axes` (major to minor) become the minor-most axes of dimension `dim`. Rung `spmd`.";
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce"> {
+  let summary = "Combines a partial value over axes";
+  let description = "`axes` are partial axes of the operand (sum or max, as its type says); the result is no longer partial over them. Rung `spmd`.";
+  let arguments = (ins AnyRankedTensor:$input, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
+  let summary = "Combines a partial value over axes and keeps one piece along a dimension";
+  let description = "`axes` are partial axes of the operand; in the result they are the minor-most axes of dimension `dim`. Rung `spmd`.";
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
+  let summary = "Moves axes from one dimension to another";
+  let description = [{
+    `axes` (major to minor) are the minor-most axes of dimension `from`; in the result they are the minor-most of dimension `to`:
+    `from` grows, `to` is split. Rung `spmd`.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$from, I64Attr:$to, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input `from` `=` $from `to` `=` $to `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_CollectivePermuteOp : Dist_CollectiveOp<"collective_permute"> {
+  let summary = "Exchanges whole local pieces so that the value has another sharding with equal local shape";
+  let description = "Which device sends to which follows from the two shardings. Rung `spmd`.";
+  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+#endif

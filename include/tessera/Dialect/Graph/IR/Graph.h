@@ -1,0 +1,51 @@
+//===- Graph.h - The graph dialect -----------------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_GRAPH_IR_GRAPH_H
+#define TESSERA_DIALECT_GRAPH_IR_GRAPH_H
+
+#include "tessera/Dialect/Dist/IR/ShardingAgrees.h"
+#include "tessera/Interfaces/Interfaces.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include "tessera/Dialect/Graph/IR/GraphDialect.h.inc"
+#include "tessera/Dialect/Graph/IR/GraphEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphElementwiseOps.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphShapeOps.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphNeuralOps.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphStructureOps.h.inc"
+
+namespace tessera::graph {
+
+/// Names of argument and result attributes (docs/Architecture.md, "Program form").
+inline constexpr llvm::StringLiteral kKindAttr = "graph.kind";
+inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
+inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
+
+/// Groups of operand numbers, see ShardingRule::linear.
+using OperandGroups = llvm::SmallVector<llvm::SmallVector<int, 2>, 2>;
+
+/// Rule of an elementwise op with trailing broadcast: a factor per result dimension.
+ShardingRule elementwiseRule(mlir::Operation *op, OperandGroups linear, OperandGroups maxLinear);
+/// Elements of a ranked tensor value, as a double.
+double numElements(mlir::Value value);
+/// Applies `fn` to each result element's operand elements (after broadcast).
+llvm::LogicalResult evaluateElementwise(mlir::Operation *op, llvm::ArrayRef<ReferenceTensor> operands,
+                                        llvm::SmallVectorImpl<ReferenceTensor> &results,
+                                        llvm::function_ref<double(llvm::ArrayRef<double>)> fn);
+
+} // namespace tessera::graph
+#endif

@@ -1,0 +1,112 @@
+#ifndef TESSERA_DIALECT_GRAPH_GRAPHNEURALOPS_TD
+#define TESSERA_DIALECT_GRAPH_GRAPHNEURALOPS_TD
+
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+
+def Graph_EmbeddingOp : Graph_Op<"embedding"> {
+  let summary = "Rows of a table: table [v, d...], ids [n...] -> [n..., d...]";
+  let description = [{
+    A row outside [0, v) gives zeros (on one rank of a sharded table: rows of other ranks), so sharding v makes the result a
+    partial sum. Ids are checked by the runtime before anything runs.
+  }];
+  let arguments = (ins Graph_FloatTensor:$table, Graph_I32Tensor:$ids);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_LinearOp : Graph_Op<"linear"> {
+  let summary = "x [n..., in...] . w [out..., in...] -> [n..., out...]; the last `contract` dimensions of both are summed over";
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, I64Attr:$contract);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $weight `contract` `=` $contract attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_RmsNormOp : Graph_Op<"rms_norm"> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension (arXiv 1910.07467)";
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $weight `eps` `=` $eps attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_LayerNormOp : Graph_Op<"layer_norm"> {
+  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension (arXiv 1607.06450)";
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias, F64Attr:$eps);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $weight `,` $bias `eps` `=` $eps attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_SoftmaxOp : Graph_Op<"softmax", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "exp(x - max) / sum over the last dimension";
+  let arguments = (ins Graph_FloatTensor:$input);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_RopeOp : Graph_Op<"rope"> {
+  let summary = "Rotary position embedding (arXiv 2104.09864): x [b, s, ..., d], positions [b, s]";
+  let description = [{
+    Pair p of the last dimension turns by positions * frequencies[p]. Style `half`: pairs (p, p + r/2), `adjacent`: (2p, 2p + 1), with
+    r = 2 * number of frequencies; elements from r on stay as they are. Tables are rounded to float32 as reference
+    implementations do; result times `magnitude`.
+  }];
+  let arguments = (ins Graph_FloatTensor:$input, Graph_I32Tensor:$positions, DenseF64ArrayAttr:$frequencies,
+      Graph_RopeStyle:$style, DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$style $input `,` $positions `frequencies` `=` $frequencies attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_AttentionOp : Graph_Op<"attention"> {
+  let summary = "softmax(scale * q k^T + causal mask) v, by heads";
+  let description = [{
+    q [batch, seq, kv_heads, group, head_dim], k [batch, context, kv_heads, head_dim], v [batch, context, kv_heads, value_dim], positions
+    [batch, seq] i32 -> [batch, seq, kv_heads, group, value_dim]. Key j has position j. Query i sees keys with j <= positions[b, i] and, if
+    `window` is given, j > positions[b, i] - window. A query that sees nothing (position -1) gives 0.
+    `softcap`: scores become softcap * tanh(scores / softcap).
+  }];
+  let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
+      F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$query `,` $key `,` $value `,` $positions `scale` `=` $scale attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_CacheUpdateOp : Graph_Op<"cache_update"> {
+  let summary = "Writes new keys or values into one layer of a stacked cache, in place";
+  let description = [{
+    cache [layer, batch, context, heads, d], update [batch, seq, heads, d], index scalar i32, positions [batch, seq] ->
+    cache. Row (b, i) goes to context position positions[b, i]; a position outside [0, context) writes nothing. `context` may be sharded:
+    a rank keeps what falls into its piece.
+  }];
+  let arguments = (ins Graph_FloatTensor:$cache, Graph_FloatTensor:$update, Graph_I32Tensor:$index, Graph_I32Tensor:$positions);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$cache `[` $index `]` `,` $update `,` $positions attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ArgMaxKeyOp : Graph_Op<"arg_max_key"> {
+  let summary = "Largest element of the last dimension with its index, as one i64 that orders like the pair";
+  let description = [{
+    High 32 bits: the float32 value, mapped to an order-preserving integer; low 32 bits: 2^31 - 1 - index, so the lowest index wins a tie.
+    Sharded over the last dimension the result is a partial maximum: one i64 per row travels, never the logits.
+  }];
+  let arguments = (ins Graph_FloatTensor:$input);
+  let results = (outs RankedTensorOf<[I64]>:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ArgMaxIndexOp : Graph_Op<"arg_max_index"> {
+  let summary = "The index inside an arg_max_key";
+  let arguments = (ins RankedTensorOf<[I64]>:$key);
+  let results = (outs Graph_I32Tensor:$result);
+  let assemblyFormat = "$key attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif

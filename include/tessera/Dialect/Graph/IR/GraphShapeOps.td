@@ -1,0 +1,137 @@
+#ifndef TESSERA_DIALECT_GRAPH_GRAPHSHAPEOPS_TD
+#define TESSERA_DIALECT_GRAPH_GRAPHSHAPEOPS_TD
+
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+
+def Graph_ConstantOp : Graph_Op<"constant", [ConstantLike]> {
+  let summary = "A constant: a splat, or all elements written out";
+  let description = "A dense (not splat) constant needs replication on rung `spmd`; splats may be sharded on every dimension.";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Graph_IotaOp : Graph_Op<"iota"> {
+  let summary = "0, 1, 2, ... along one dimension";
+  let description = "On rung `spmd` it counts from where the rank's shard begins.";
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`dim` `=` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_CompareOp : Graph_Op<"compare", [DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>]> {
+  let summary = "Elementwise comparison with trailing broadcast; i1 result";
+  let arguments = (ins Graph_CompareKind:$kind, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
+  let results = (outs Graph_BoolTensor:$result);
+  let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_SelectOp : Graph_Op<"select", [DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>]> {
+  let summary = "Elementwise: condition ? lhs : rhs, with trailing broadcast";
+  let arguments = (ins Graph_BoolTensor:$condition, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ReshapeOp : Graph_Op<"reshape"> {
+  let summary = "The same elements in row-major order in another shape";
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Graph_TransposeOp : Graph_Op<"transpose"> {
+  let summary = "result dimension i is operand dimension permutation[i]";
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $permutation attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Graph_BroadcastOp : Graph_Op<"broadcast"> {
+  let summary = "operand dimension i becomes result dimension dims[i]; the rest repeats";
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dims` `=` $dims attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_SliceOp : Graph_Op<"slice"> {
+  let summary = "Elements [offset, offset + size) of every dimension (size: the result's)";
+  let description = "A dimension that is cut needs replication; dimensions taken whole pass through.";
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$offsets);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `at` $offsets attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ConcatOp : Graph_Op<"concat"> {
+  let summary = "Operands one after another along `dim`";
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$inputs `dim` `=` $dim attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ReduceOp : Graph_Op<"reduce"> {
+  let summary = "Sum or maximum over `dims`, which disappear";
+  let description = "Sharded over a reduced dimension, the result is partial.";
+  let arguments = (ins Graph_ReduceKind:$kind, AnyRankedTensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $input `dims` `=` $dims attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_TakeOp : Graph_Op<"take"> {
+  let summary = "One position per row: input [b, n, d...], index [b] i32 -> [b, 1, d...]";
+  let description = "An index outside [0, n) gives zeros. Dimension n needs replication.";
+  let arguments = (ins AnyRankedTensor:$input, Graph_I32Tensor:$index);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `,` $index attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_LayerSliceOp : Graph_Op<"layer_slice"> {
+  let summary = "stack [n, d...], index scalar i32 -> [d...]";
+  let description = "Reads one layer of a stacked state; bufferizes to a view.";
+  let arguments = (ins AnyRankedTensor:$stack, Graph_I32Tensor:$index);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$stack `[` $index `]` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Writes `value` where an index along one of `dims` lies outside the global size";
+  let description = [{
+    The identity on rungs `graph` to `sharded`. On `spmd`, where a sharded dimension that does not divide is padded, it makes padding
+    neutral before a reduction. Made by `dist-partition`.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$dims, F64Attr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dims` `=` $dims `value` `=` $value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_NameOp : Graph_Op<"name", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Names a value and, if given, its dimensions";
+  let description = [{
+    What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned.
+    ```mlir
+    %1 = graph.name %0 "residual" ["batch", "seq", "hidden"] : tensor<1x16x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $name ($dims^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,74 @@
+#ifndef TESSERA_DIALECT_GRAPH_GRAPHSTRUCTUREOPS_TD
+#define TESSERA_DIALECT_GRAPH_GRAPHSTRUCTUREOPS_TD
+
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+include "tessera/Dialect/Graph/IR/GraphAttrs.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "A weight: its shape and where it comes from in the checkpoint";
+  let description = [{
+    Functions take the weight as an argument with `graph.kind = "parameter"` and `graph.name` = the symbol. A stacked weight's leading
+    dimension is `layer`: `{}` in the source name stands for the layer's number.
+    ```mlir
+    graph.parameter @layers.q : tensor<4x2x3x8x48xf32> stacked
+        from [#graph.source<"model.layers.{}.self_attn.q_proj.weight", file = [48, 48], reshape = [2, 3, 8, 48]>]
+    ```
+    Per layer: file tensor -> `reshape` -> `slice` ([begin, end) pairs, empty: all) -> `permute` (empty: none) -> the parameter's shape. Several sources are
+    concatenated along the first dimension (after `layer`).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, UnitAttr:$stacked,
+      TypedArrayAttrBase<Graph_Source, "sources">:$sources);
+  let assemblyFormat = "$sym_name `:` $type (`stacked` $stacked^)? `from` $sources attr-dict";
+  let hasVerifier = 1;
+}
+
+def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">, DeclareOpInterfaceMethods<DataFlowOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "Equal layers, run one after another";
+  let description = [{
+    Runs `count` iterations over a period of one or more bodies: iteration i runs body i mod (number of bodies). Every body takes
+    (layer index i as tensor<i32>, carried values..., slice i of every stack...) and yields the next carried values. Carried values
+    have the types of `inits` and of the results; a stack [count, d...] is seen as [d...].
+    One body stands for all equal layers on every rung, into the binary.
+    ```mlir
+    %r = graph.repeat 4 carry(%x : tensor<1x16x48xf32>) stack(%w : tensor<4x48xf32>) -> (tensor<1x16x48xf32>) {
+    ^bb0(%i: tensor<i32>, %h: tensor<1x16x48xf32>, %wi: tensor<48xf32>):
+      %y = graph.mul %h, %wi : (tensor<1x16x48xf32>, tensor<48xf32>) -> tensor<1x16x48xf32>
+      graph.yield %y : tensor<1x16x48xf32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count, Variadic<AnyRankedTensor>:$inits, Variadic<AnyRankedTensor>:$stacks);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let assemblyFormat = [{
+    $count `carry` `(` ($inits^ `:` type($inits))? `)` (`stack` `(` $stacks^ `:` type($stacks) `)`)? `->` `(` type($results) `)` attr-dict-with-keyword $bodies
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBody(unsigned i) { return getBodies()[i].front(); }
+    ::mlir::BlockArgument getIndex(unsigned body) { return getBody(body).getArgument(0); }
+    ::llvm::MutableArrayRef<::mlir::BlockArgument> getCarried(unsigned body) {
+      return getBody(body).getArguments().slice(1, getInits().size());
+    }
+    ::llvm::MutableArrayRef<::mlir::BlockArgument> getSlices(unsigned body) {
+      return getBody(body).getArguments().drop_front(1 + getInits().size());
+    }
+    /// How often body `body` runs.
+    int64_t getExecutions(unsigned body) {
+      int64_t n = int64_t(getBodies().size());
+      return (int64_t(getCount()) - int64_t(body) + n - 1) / n;
+    }
+  }];
+}
+
+def Graph_YieldOp : Op<Graph_Dialect, "yield", [Pure, Terminator, HasParent<"RepeatOp">]> {
+  let summary = "Ends a body: the next carried values";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+#endif

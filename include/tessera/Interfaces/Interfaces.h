@@ -1,0 +1,43 @@
+//===- Interfaces.h - What every op of ours can say about itself -*- C++ -*-===//
+#ifndef TESSERA_INTERFACES_INTERFACES_H
+#define TESSERA_INTERFACES_INTERFACES_H
+
+#include "tessera/Analysis/Sharding/ShardingRule.h"
+#include "tessera/Reference/Tensor.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace tessera {
+
+/// Values that must have one sharding.
+struct DataFlowEdge {
+  llvm::SmallVector<mlir::Value> values;
+};
+
+/// `stack` is [n, d...]; each of `slices` is [d...] and shares the sharding of d.
+struct StackEdge {
+  mlir::Value stack;
+  llvm::SmallVector<mlir::Value> slices;
+};
+
+/// Work of one execution of an op.
+struct OpCost {
+  double flops = 0;      ///< multiply-add counts two; transcendental functions count one
+  double bytesRead = 0;  ///< operands, each element once
+  double bytesWritten = 0;
+};
+
+/// Bytes of a ranked tensor at its present shape (i1 counts one byte).
+double tensorBytes(mlir::Type type);
+/// Reads every operand and writes every result once, with `flops` operations.
+OpCost streamingCost(mlir::Operation *op, double flops);
+
+} // namespace tessera
+
+#include "tessera/Interfaces/CostOpInterface.h.inc"
+#include "tessera/Interfaces/ElementwiseOpInterface.h.inc"
+#include "tessera/Interfaces/ReferenceOpInterface.h.inc"
+#include "tessera/Interfaces/ShardingRuleOpInterface.h.inc"
+
+#endif

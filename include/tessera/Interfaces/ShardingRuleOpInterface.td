@@ -1,0 +1,33 @@
+#ifndef TESSERA_INTERFACES_SHARDINGRULEOPINTERFACE_TD
+#define TESSERA_INTERFACES_SHARDINGRULEOPINTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
+  let description = [{
+    What an op does with dimensions: a mapping of operand and result dimensions to factors
+    (`tessera/Analysis/Sharding/ShardingRule.h`). Propagation, reshard placement, partition, padding, dimension names
+    and tiling read this rule and nothing else about the op.
+  }];
+  let cppNamespace = "::tessera";
+  let methods = [
+    InterfaceMethod<"The rule for the op's present types; operands and results in order, every one a ranked tensor.",
+                    "::tessera::ShardingRule", "getShardingRule">,
+  ];
+}
+
+def DataFlowOpInterface : OpInterface<"DataFlowOpInterface"> {
+  let description = [{
+    Region ops (repeat, loops, branches) take part in propagation through edges: sets of values that share one sharding,
+    and stacks whose slices share all but the leading dimension.
+  }];
+  let cppNamespace = "::tessera";
+  let methods = [
+    InterfaceMethod<"Sets of values that must have one sharding: operand, block arguments, yielded values, result.",
+                    "::llvm::SmallVector<::tessera::DataFlowEdge>", "getDataFlowEdges">,
+    InterfaceMethod<"Stacked operands and the block arguments that hold one slice of their leading dimension.",
+                    "::llvm::SmallVector<::tessera::StackEdge>", "getStackEdges">,
+  ];
+}
+
+#endif
