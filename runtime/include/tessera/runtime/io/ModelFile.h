@@ -91,6 +91,9 @@ public:
   // truncated file would raise SIGBUS.
   Status checkUnchanged() const;
 
+  // Every file that was read, in order (texts, index, weights): for embedModel.
+  const std::vector<std::shared_ptr<MappedFile>> &files() const { return files_; }
+
 private:
   friend class ModelFileBuilder;
   ModelFile();

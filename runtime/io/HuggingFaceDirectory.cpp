@@ -1,0 +1,95 @@
+// A Hugging Face directory: config.json, model.safetensors or model.safetensors.index.json with its shards, texts.
+#include "Readers.h"
+#include "tessera/runtime/io/Json.h"
+
+#include <set>
+#include <unordered_map>
+
+namespace tessera::io {
+
+static const char *const indexName = "model.safetensors.index.json";
+
+// {"weight_map": {TENSOR: FILE}, ...}: reads the files, each once, and checks that every tensor is where the index says.
+static Status readShards(const DirectoryFiles &directory, const MappedFile &index, DirectoryContents &contents) {
+  Result<nlohmann::json> json = parseJson(index.text(), index.where());
+  if (!json)
+    return Failure{cannotReadModel, json.failure().where, json.failure().why, isItWhole};
+  auto bad = [&](const std::string &why) { return Failure{cannotReadModel, index.where(), why, isItWhole}; };
+  if (!json->is_object() || !json->contains("weight_map") || !(*json)["weight_map"].is_object())
+    return bad("it has no \"weight_map\"");
+  const nlohmann::json &map = (*json)["weight_map"];
+  std::set<std::string> shards;
+  for (const auto &[tensor, shard] : map.items()) {
+    if (!shard.is_string())
+      return bad("the file of tensor " + tensor + " is not a name");
+    const std::string &name = shard.get_ref<const std::string &>();
+    if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos || name == "." ||
+        name == "..")
+      return bad("tensor " + tensor + " is said to be in \"" + name + "\", which is not the name of a file beside the index");
+    shards.insert(name);
+  }
+  std::unordered_map<std::string, std::string> foundIn; // tensor -> shard
+  for (const std::string &shard : shards) {
+    Result<std::shared_ptr<MappedFile>> file = directory.open(shard);
+    if (!file)
+      return file.takeFailure();
+    if (!*file)
+      return Failure{cannotReadModel, directory.where + "/" + shard, "the index names this shard and it is missing",
+                     "fetch it, or all files again"};
+    size_t first = contents.tensors.size();
+    if (Status status = readSafetensors(**file, contents.tensors); !status)
+      return status;
+    contents.files.push_back(*file);
+    for (size_t i = first; i < contents.tensors.size(); ++i) {
+      auto [at, isNew] = foundIn.emplace(contents.tensors[i].name, shard);
+      if (!isNew)
+        return Failure{cannotReadModel, (*file)->where(),
+                       "tensor " + contents.tensors[i].name + " is also in " + at->second, "remove the older file"};
+    }
+  }
+  for (const auto &[tensor, shard] : map.items()) {
+    auto found = foundIn.find(tensor);
+    if (found == foundIn.end())
+      return bad("tensor " + tensor + " is not in " + shard.get<std::string>());
+    if (found->second != shard.get_ref<const std::string &>())
+      return bad("tensor " + tensor + " is in " + found->second + ", not in " + shard.get<std::string>());
+  }
+  return {};
+}
+
+Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents) {
+  for (const char *name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}) {
+    Result<std::shared_ptr<MappedFile>> file = directory.open(name);
+    if (!file)
+      return file.takeFailure();
+    if (!*file)
+      continue;
+    if ((*file)->size() > (size_t(256) << 20))
+      return Failure{cannotReadModel, (*file)->where(), "larger than 256 MiB", isItWhole};
+    contents.texts.emplace(name, (*file)->text());
+    contents.files.push_back(file.take());
+  }
+  if (!contents.texts.count("config.json"))
+    return Failure{cannotReadModel, directory.where, "there is no config.json in this directory",
+                   "give a Hugging Face directory, a .safetensors or a .gguf file"};
+
+  Result<std::shared_ptr<MappedFile>> whole = directory.open("model.safetensors");
+  if (!whole)
+    return whole.takeFailure();
+  if (*whole) {
+    contents.files.push_back(*whole);
+    return readSafetensors(**whole, contents.tensors);
+  }
+  Result<std::shared_ptr<MappedFile>> index = directory.open(indexName);
+  if (!index)
+    return index.takeFailure();
+  if (*index) {
+    contents.files.push_back(*index);
+    return readShards(directory, **index, contents);
+  }
+  if (std::string stray = directory.findStrayShard(); !stray.empty())
+    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName, "fetch that file too"};
+  return {};
+}
+
+} // namespace tessera::io
