@@ -1,0 +1,38 @@
+"""Adds up the xunit reports and exit codes in a folder; prints the failures and, last, `N passed, N failed`."""
+import pathlib
+import sys
+import xml.etree.ElementTree as ET
+
+
+def main(folder):
+    passed, failures = 0, []
+    for exit_file in sorted(pathlib.Path(folder).glob("*.exit")):
+        status = int(exit_file.read_text())
+        report = exit_file.with_suffix(".xml")
+        failed_here = 0
+        try:
+            cases = list(ET.parse(report).getroot().iter("testcase"))
+        except (OSError, ET.ParseError):
+            cases = []
+            failures.append(f"{exit_file.stem}: no report, exit status {status}")
+            continue
+        for case in cases:
+            name = f"{exit_file.stem}: {case.get('classname', '')}.{case.get('name', '')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                failures.append(name)
+                failed_here += 1
+            elif case.find("skipped") is None and case.get("status") != "notrun":
+                passed += 1
+        # A crash after the last reported test, or a sanitizer's report at exit.
+        if status != 0 and failed_here == 0:
+            failures.append(f"{exit_file.stem}: exit status {status}")
+    if passed == 0 and not failures:
+        failures.append("no test ran")
+    for failure in failures:
+        print(f"FAILED {failure}")
+    print(f"{passed} passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
