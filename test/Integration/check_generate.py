@@ -1,0 +1,111 @@
+"""Compiles a model for a mesh, runs it and compares with the expected results of test/Inputs/models.
+
+    check_generate.py --compiler LLM_COMPILE --model MODEL --expected DIR --out OUT [--mesh M] [--launcher "mpirun -np 3"] [--text]
+
+Token for token over all prompts (as one batch), and logits within 1e-4 of the largest (single prompts).
+Needs numpy."""
+import argparse
+import json
+import os
+import shlex
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+TYPES = {"F32": np.float32, "I32": np.int32}
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        header_bytes = struct.unpack("<Q", file.read(8))[0]
+        header = json.loads(file.read(header_bytes))
+        base = 8 + header_bytes
+        tensors = {}
+        for name, entry in header.items():
+            if name == "__metadata__" or name.startswith("grad."):
+                continue
+            begin, end = entry["data_offsets"]
+            file.seek(base + begin)
+            tensors[name] = np.frombuffer(file.read(end - begin), TYPES[entry["dtype"]]).reshape(entry["shape"])
+    return tensors
+
+
+def run(command, **kwargs):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500, **kwargs)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for flag in ("--compiler", "--model", "--expected", "--out"):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--mesh")
+    parser.add_argument("--launcher", default="")
+    parser.add_argument("--text", action="store_true", help="also send prompts as text and compare the text")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
+    args = parser.parse_args()
+
+    expected = json.load(open(os.path.join(args.expected, "expected.json")))
+    prompts = expected["generate"] if isinstance(expected, dict) else expected
+    mesh = [f"--mesh={args.mesh}"] if args.mesh else []
+    run([args.compiler, args.model, f"--batch={len(prompts)}", "--max-seq-len=128", "-o", args.out] + mesh + args.flag)
+    start = shlex.split(args.launcher) + [args.out, "generate"]
+    new = max(len(p["generated"]) for p in prompts)
+
+    # All prompts at once, of different lengths.
+    lists = ["--tokens=" + ",".join(map(str, p["prompt_tokens"])) for p in prompts]
+    lines = [line for line in run(start + lists + [f"--max-new-tokens={new}", "--print-tokens"]).decode(errors="replace").splitlines()
+             if line.startswith("tokens: ")]
+    got = [[int(t) for t in line[len("tokens: "):].split(",")] for line in lines]
+    if len(got) != len(prompts):
+        sys.exit(f"{len(got)} `tokens:` lines for {len(prompts)} prompts")
+    for number, (prompt, tokens) in enumerate(zip(prompts, got)):
+        want = prompt["generated"]
+        # A tiny model's list runs on after its end token; the program stops there.
+        if len(tokens) < len(want) and want[:len(tokens)] == tokens and tokens[-1] in expected_ends(args.expected):
+            continue
+        if tokens != want:
+            sys.exit(f"prompt {number}: tokens {tokens}\nexpected {want}")
+
+    # Logits, prompt by prompt.
+    tensors = read_safetensors(os.path.join(args.expected, "expected.safetensors"))
+    if "logits" in tensors:
+        cases = [(row, logits) for row, logits in zip(tensors["tokens"], tensors["logits"])]
+    else:
+        cases = [(p["prompt_tokens"], tensors[f"logits_{i}"]) for i, p in enumerate(prompts)]
+    worst = 0.0
+    for number, (tokens, logits) in enumerate(cases):
+        path = args.out + ".logits.safetensors"
+        run(start + ["--tokens=" + ",".join(map(str, tokens)), "--max-new-tokens=1", f"--logits={path}"])
+        ours = read_safetensors(path)["logits"]
+        os.unlink(path)
+        if ours.shape != (len(tokens), logits.shape[-1]):
+            sys.exit(f"case {number}: logits have shape {ours.shape}")
+        error = float(np.abs(ours[-len(logits):] - logits).max() / np.abs(logits).max())
+        worst = max(worst, error)
+        if not error <= 1e-4:
+            sys.exit(f"case {number}: logits differ by {error:.3g} of the largest")
+
+    if args.text:
+        for prompt in prompts[:2]:
+            text = run(start + ["--prompt=" + prompt["prompt"], f"--max-new-tokens={len(prompt['generated'])}"]).decode()
+            want = prompt["text"].replace("<|im_end|>", "")
+            if want.strip() not in text:
+                sys.exit(f"text {text!r}\nexpected {want!r}")
+    print(f"ok: {len(prompts)} prompts, logits within {worst:.2g} of the largest")
+
+
+def expected_ends(folder):
+    try:
+        end = json.load(open(os.path.join(folder, "config.json"))).get("eos_token_id")
+    except OSError:
+        return [2]
+    return end if isinstance(end, list) else [end]
+
+
+if __name__ == "__main__":
+    main()
