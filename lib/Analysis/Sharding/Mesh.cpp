@@ -43,6 +43,17 @@ bool AxisRef::overlaps(const AxisRef &o) const {
   return o.pre % (pre * size) != 0 && pre % (o.pre * o.size) != 0;
 }
 
+std::optional<AxisRef> AxisRef::prefixWithoutOverlap(const AxisRef &o) const {
+  if (!overlaps(o))
+    return *this;
+  if (o.pre <= pre || o.pre % pre != 0)
+    return std::nullopt;
+  int64_t kept = o.pre / pre;
+  if (kept >= size || size % kept != 0)
+    return std::nullopt;
+  return AxisRef{axis, pre, kept};
+}
+
 AxisRef tessera::wholeAxis(const Mesh &mesh, int index) { return {index, 1, mesh.axes[index].size}; }
 
 int64_t tessera::axesSize(llvm::ArrayRef<AxisRef> axes) {

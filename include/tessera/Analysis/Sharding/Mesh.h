@@ -56,6 +56,12 @@ struct AxisRef {
   bool overlaps(const AxisRef &o) const;
   /// `o` continues right after this piece on the same axis (this is the more major one).
   bool isFollowedBy(const AxisRef &o) const { return axis == o.axis && pre * size == o.pre; }
+  /// This piece is a major part of `o`, and not all of it.
+  bool isPrefixOf(const AxisRef &o) const {
+    return axis == o.axis && pre == o.pre && size < o.size && o.size % size == 0;
+  }
+  /// The largest major part of this piece that shares no digit with `o`; none if even the most major digit is shared.
+  std::optional<AxisRef> prefixWithoutOverlap(const AxisRef &o) const;
   /// This digit of device coordinate `coordinate` on the axis.
   int64_t digit(int64_t coordinate, const Mesh &mesh) const {
     return coordinate / (mesh.axes[axis].size / (pre * size)) % size;

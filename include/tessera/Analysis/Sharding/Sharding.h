@@ -37,6 +37,7 @@ struct Sharding {
       dim.open = open;
   }
 
+  bool operator!=(const Sharding &o) const { return !(*this == o); }
   bool operator==(const Sharding &o) const {
     return dims == o.dims && replicated == o.replicated && partialKind == o.partialKind && partial == o.partial;
   }
