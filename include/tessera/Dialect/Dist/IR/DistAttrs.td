@@ -65,7 +65,7 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding",
       ArrayRefParameter<"AxisRefAttr">:$partial, "::mlir::DenseI64ArrayAttr":$global);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// As plain data on `mesh`. Axes must exist (see verifyShardingAttr).
+    /// As plain data on `mesh`. Axes must exist (see dist::checkSharding).
     ::tessera::Sharding toSharding(const ::tessera::Mesh &mesh) const;
     /// `global` empty: a global (not local) type.
     static ShardingAttr get(::mlir::MLIRContext *context, ::llvm::StringRef meshName, const ::tessera::Sharding &sharding,

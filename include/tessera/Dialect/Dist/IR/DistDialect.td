@@ -13,6 +13,7 @@ def Dist_Dialect : Dialect {
     See docs/RationaleDist.md.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = "void registerAttributes();";
 }
 
 #endif

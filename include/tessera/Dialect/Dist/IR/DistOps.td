@@ -71,28 +71,28 @@ def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
     the lowering. Rung `spmd`; made by `dist-partition`, lowered by `spmd-to-kernels`.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_AllSliceOp : Dist_CollectiveOp<"all_slice"> {
   let summary = "Keeps this rank's piece along one dimension: no communication";
   let description = "`axes` (major to minor) become the minor-most axes of dimension `dim`. Rung `spmd`.";
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce"> {
   let summary = "Combines a partial value over axes";
   let description = "`axes` are partial axes of the operand (sum or max, as its type says); the result is no longer partial over them. Rung `spmd`.";
   let arguments = (ins AnyRankedTensor:$input, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
   let summary = "Combines a partial value over axes and keeps one piece along a dimension";
   let description = "`axes` are partial axes of the operand; in the result they are the minor-most axes of dimension `dim`. Rung `spmd`.";
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
@@ -102,7 +102,7 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
     `from` grows, `to` is split. Rung `spmd`.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$from, I64Attr:$to, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input `from` `=` $from `to` `=` $to `axes` `=` $axes attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `from` `=` $from `to` `=` $to `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_CollectivePermuteOp : Dist_CollectiveOp<"collective_permute"> {

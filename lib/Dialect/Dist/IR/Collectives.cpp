@@ -1,0 +1,197 @@
+//===- Collectives.cpp - What each collective makes of a sharding ---------===//
+//
+// A collective says what it does (a dimension, axes); from the operand's sharding follows the result's. The verifiers compute it
+// and compare: sharding and local shape must be what the op implies.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Dist/IR/Dist.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+namespace {
+/// Operand and result of one collective, checked on their own.
+struct Ends {
+  MeshOp meshOp;
+  Mesh mesh;
+  RankedTensorType input, result;
+  Sharding before, after;
+};
+} // namespace
+
+static FailureOr<Ends> verifyEnds(Operation *op) {
+  Ends ends;
+  ends.input = cast<RankedTensorType>(op->getOperand(0).getType());
+  ends.result = cast<RankedTensorType>(op->getResult(0).getType());
+  ShardingAttr before = getShardingAttr(ends.input), after = getShardingAttr(ends.result);
+  if (!before || !after)
+    return op->emitOpError() << (before ? "result" : "operand") << " carries no sharding";
+  for (auto [what, type, sharding] : {std::tuple("operand", ends.input, before), std::tuple("result", ends.result, after)})
+    if (type.getRank() > 0 && !sharding.isLocal())
+      return op->emitOpError() << what << " has no global sizes: collectives stand on rung spmd, where types are local";
+  if (before.getMesh() != after.getMesh())
+    return op->emitOpError() << "goes from mesh " << before.getMesh() << " to " << after.getMesh();
+  if (ends.input.getElementType() != ends.result.getElementType())
+    return op->emitOpError() << "changes the element type from " << ends.input.getElementType() << " to "
+                             << ends.result.getElementType();
+  if (failed(verifyShardedType(op, ends.input, "operand")) || failed(verifyShardedType(op, ends.result, "result")))
+    return failure();
+  if (globalShape(ends.input) != globalShape(ends.result))
+    return op->emitOpError() << "changes the global sizes";
+  ends.meshOp = lookupMesh(op, before.getMesh());
+  ends.mesh = ends.meshOp.getMesh().toMesh();
+  ends.before = before.toSharding(ends.mesh);
+  ends.after = after.toSharding(ends.mesh);
+  return ends;
+}
+
+static std::string axesText(ArrayRef<AxisRef> axes, const Mesh &mesh) {
+  std::string text;
+  for (const AxisRef &axis : axes)
+    text += (text.empty() ? "" : ", ") + toString(axis, mesh);
+  return "{" + text + "}";
+}
+
+/// `axes` as plain data: at least one, all sound.
+static FailureOr<AxisList> verifyAxes(Operation *op, ArrayAttr axes, const Mesh &mesh) {
+  if (axes.empty())
+    return op->emitOpError() << "names no axes";
+  if (std::string error = checkAxes(axes, mesh); !error.empty())
+    return op->emitOpError() << error;
+  return fromAxesAttr(axes, mesh);
+}
+
+static LogicalResult verifyDim(Operation *op, int64_t dim, StringRef what, const Ends &ends) {
+  if (dim < 0 || dim >= ends.input.getRank())
+    return op->emitOpError() << what << " " << dim << " is out of range for a tensor of rank " << ends.input.getRank();
+  return success();
+}
+
+/// The result's sharding is `expected`. Local shapes follow: verifyShardedType has compared them with the global ones.
+static LogicalResult verifyImplied(Operation *op, const Ends &ends, const Sharding &expected) {
+  if (ends.after.samePlacement(expected))
+    return success();
+  for (auto [i, dims] : llvm::enumerate(llvm::zip(expected.dims, ends.after.dims))) {
+    auto &[want, have] = dims;
+    if (want.axes != have.axes)
+      return op->emitOpError() << "result dimension " << i << " must be sharded over " << axesText(want.axes, ends.mesh)
+                               << ", not " << axesText(have.axes, ends.mesh);
+  }
+  return op->emitOpError() << "result must be partial over " << axesText(expected.partial, ends.mesh) << ", not "
+                           << axesText(ends.after.partial, ends.mesh)
+                           << (expected.partial == ends.after.partial ? ", with the operand's kind" : "");
+}
+
+/// Takes `axes` from the partial axes.
+static LogicalResult takePartial(Operation *op, const Ends &ends, Sharding &sharding, ArrayRef<AxisRef> axes) {
+  if (!removeAxes(sharding.partial, axes))
+    return op->emitOpError() << "combines over " << axesText(axes, ends.mesh) << ", but the operand is partial over "
+                             << axesText(ends.before.partial, ends.mesh);
+  if (sharding.partial.empty())
+    sharding.partialKind = PartialKind::None;
+  return success();
+}
+
+/// Takes `axes` from the minor end of dimension `dim`.
+static LogicalResult takeMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim, ArrayRef<AxisRef> axes) {
+  if (!dropMinorAxes(sharding.dims[dim].axes, axes))
+    return op->emitOpError() << axesText(axes, ends.mesh) << " are not the minor-most axes of dimension " << dim
+                             << ", which is sharded over " << axesText(ends.before.dims[dim].axes, ends.mesh);
+  return success();
+}
+
+/// Adds `axes` at the minor end of dimension `dim`; none may be in use.
+static LogicalResult addMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim, ArrayRef<AxisRef> axes) {
+  for (const AxisRef &axis : axes)
+    for (const AxisRef &used : sharding.usedAxes())
+      if (axis.overlaps(used))
+        return op->emitOpError() << "axis " << toString(axis, ends.mesh) << " is in use already, it cannot split dimension "
+                                 << dim;
+  appendMinorAxes(sharding.dims[dim].axes, axes);
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
+    return failure();
+  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  Sharding expected = ends->before;
+  if (failed(axes) || failed(takeMinor(*this, *ends, expected, getDim(), *axes)))
+    return failure();
+  return verifyImplied(*this, *ends, expected);
+}
+
+LogicalResult AllSliceOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
+    return failure();
+  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  Sharding expected = ends->before;
+  if (failed(axes) || failed(addMinor(*this, *ends, expected, getDim(), *axes)))
+    return failure();
+  return verifyImplied(*this, *ends, expected);
+}
+
+LogicalResult AllReduceOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends))
+    return failure();
+  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  Sharding expected = ends->before;
+  if (failed(axes) || failed(takePartial(*this, *ends, expected, *axes)))
+    return failure();
+  return verifyImplied(*this, *ends, expected);
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
+    return failure();
+  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  Sharding expected = ends->before;
+  if (failed(axes) || failed(takePartial(*this, *ends, expected, *axes)) ||
+      failed(addMinor(*this, *ends, expected, getDim(), *axes)))
+    return failure();
+  return verifyImplied(*this, *ends, expected);
+}
+
+LogicalResult AllToAllOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends) || failed(verifyDim(*this, getFrom(), "dimension 'from'", *ends)) ||
+      failed(verifyDim(*this, getTo(), "dimension 'to'", *ends)))
+    return failure();
+  if (getFrom() == getTo())
+    return emitOpError() << "moves axes from dimension " << getFrom() << " to itself";
+  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  Sharding expected = ends->before;
+  if (failed(axes) || failed(takeMinor(*this, *ends, expected, getFrom(), *axes)) ||
+      failed(addMinor(*this, *ends, expected, getTo(), *axes)))
+    return failure();
+  return verifyImplied(*this, *ends, expected);
+}
+
+LogicalResult CollectivePermuteOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends))
+    return failure();
+  for (auto [i, dims] : llvm::enumerate(llvm::zip(ends->before.dims, ends->after.dims))) {
+    auto &[before, after] = dims;
+    if (axesSize(before.axes) != axesSize(after.axes))
+      return emitOpError() << "dimension " << i << ": " << axesSize(before.axes) << " pieces before, "
+                           << axesSize(after.axes) << " after; whole pieces move, their number stays";
+  }
+  Sharding expected = ends->after;
+  expected.partial = ends->before.partial;
+  expected.partialKind = ends->before.partialKind;
+  return verifyImplied(*this, *ends, expected);
+}
+
+// Work besides communication, which the cost model adds from the kind: every element is read and written once.
+OpCost AllGatherOp::getCost() { return streamingCost(*this, 0); }
+OpCost AllSliceOp::getCost() { return streamingCost(*this, 0); }
+OpCost AllReduceOp::getCost() { return streamingCost(*this, 0); }
+OpCost ReduceScatterOp::getCost() { return streamingCost(*this, 0); }
+OpCost AllToAllOp::getCost() { return streamingCost(*this, 0); }
+OpCost CollectivePermuteOp::getCost() { return streamingCost(*this, 0); }

@@ -1,0 +1,14 @@
+//===- DistDialect.cpp - The dist dialect ---------------------------------===//
+#include "tessera/Dialect/Dist/IR/Dist.h"
+
+using namespace tessera::dist;
+
+#include "tessera/Dialect/Dist/IR/DistDialect.cpp.inc"
+
+void DistDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Dist/IR/DistOps.cpp.inc"
+      >();
+}

@@ -1,0 +1,153 @@
+//===- DistOps.cpp - Mesh, constraint and reshard -------------------------===//
+#include "tessera/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+/// `{"a", "b":(1)2}`: the axes of a collective.
+static ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
+  SmallVector<Attribute> list;
+  if (parser.parseLBrace())
+    return failure();
+  if (failed(parser.parseOptionalRBrace())) {
+    do {
+      std::string name;
+      int64_t pre = 1, size = 0;
+      if (parser.parseString(&name))
+        return failure();
+      if (succeeded(parser.parseOptionalColon()) &&
+          (parser.parseLParen() || parser.parseInteger(pre) || parser.parseRParen() || parser.parseInteger(size)))
+        return failure();
+      list.push_back(AxisRefAttr::get(parser.getContext(), name, pre, size));
+    } while (succeeded(parser.parseOptionalComma()));
+    if (parser.parseRBrace())
+      return failure();
+  }
+  axes = ArrayAttr::get(parser.getContext(), list);
+  return success();
+}
+
+static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
+  printer << '{';
+  llvm::interleaveComma(axes, printer, [&](Attribute attr) {
+    auto axis = dyn_cast<AxisRefAttr>(attr);
+    if (!axis) {
+      printer << attr;
+      return;
+    }
+    printer.printString(axis.getName());
+    if (axis.getSize() != 0)
+      printer << ":(" << axis.getPre() << ')' << axis.getSize();
+  });
+  printer << '}';
+}
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Dist/IR/DistOps.cpp.inc"
+
+/// One factor per dimension, the same in operand and result: what comes in goes out, in any sharding.
+static ShardingRule identityRule(Value value) {
+  ShardingRule rule;
+  TensorFactors tensor;
+  for (int64_t size : globalShape(cast<RankedTensorType>(value.getType())))
+    tensor.dims.push_back({rule.addFactor(size)});
+  rule.operands = {tensor};
+  rule.results = {tensor};
+  rule.linear = {{0}};
+  rule.maxLinear = {{0}};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+LogicalResult MeshOp::verify() {
+  for (MeshOp other : (*this)->getParentOfType<ModuleOp>().getOps<MeshOp>())
+    if (other != *this && other->isBeforeInBlock(*this))
+      return (emitOpError() << "is the second mesh: a program runs on one mesh").attachNote(other.getLoc()) << "the first one";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Constraint
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstraintOp::verify() {
+  MeshOp mesh = lookupMesh(*this, getSharding().getMesh());
+  if (!mesh)
+    return failure();
+  auto type = cast<RankedTensorType>(getInput().getType());
+  if (type.getEncoding())
+    return emitOpError() << "stands before propagation: its operand must not carry a sharding yet";
+  if (getSharding().isLocal())
+    return emitOpError() << "takes a sharding without global sizes";
+  if (getSharding().getPartialKind() != PartialKindEnum::none)
+    return emitOpError() << "cannot ask for a partial value";
+  if (std::string error = checkSharding(getSharding(), mesh.getMesh().toMesh(), type.getRank()); !error.empty())
+    return emitOpError() << error;
+  return success();
+}
+
+ShardingRule ConstraintOp::getShardingRule() { return identityRule(getInput()); }
+OpCost ConstraintOp::getCost() { return {}; }
+LogicalResult ConstraintOp::evaluate(ArrayRef<ReferenceTensor> operands, const ReferenceContext &,
+                                     SmallVectorImpl<ReferenceTensor> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reshard
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshardOp::verify() {
+  auto from = cast<RankedTensorType>(getInput().getType()), to = cast<RankedTensorType>(getResult().getType());
+  ShardingAttr before = getShardingAttr(from), after = getShardingAttr(to);
+  if (!before || !after)
+    return emitOpError() << (before ? "result" : "operand") << " carries no sharding";
+  if (before.isLocal() || after.isLocal())
+    return emitOpError() << "stands on rung sharded only: types must be global (without 'global' sizes)";
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "changes the tensor from " << withSharding(from, {}) << " to " << withSharding(to, {})
+                         << ": only the sharding may change";
+  if (before.getMesh() != after.getMesh())
+    return emitOpError() << "goes from mesh " << before.getMesh() << " to " << after.getMesh();
+  if (failed(verifyShardedType(*this, from, "operand")) || failed(verifyShardedType(*this, to, "result")))
+    return failure();
+  if (after.getPartialKind() == PartialKindEnum::none)
+    return success();
+  Mesh mesh = lookupMesh(*this, before.getMesh()).getMesh().toMesh();
+  AxisList partial = before.toSharding(mesh).partial;
+  if (before.getPartialKind() != after.getPartialKind() || !removeAxes(partial, after.toSharding(mesh).partial))
+    return emitOpError() << "result is partial over axes over which the operand is not";
+  return success();
+}
+
+ShardingRule ReshardOp::getShardingRule() { return identityRule(getInput()); }
+
+OpCost ReshardOp::getCost() {
+  return getInput().getType() == getType() ? OpCost{} : streamingCost(*this, 0);
+}
+
+LogicalResult ReshardOp::evaluate(ArrayRef<ReferenceTensor> operands, const ReferenceContext &,
+                                  SmallVectorImpl<ReferenceTensor> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+OpFoldResult ReshardOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  // Two in a row are one, if nobody else wants what lies between.
+  if (auto inner = getInput().getDefiningOp<ReshardOp>(); inner && inner->hasOneUse()) {
+    if (inner.getInput().getType() == getType())
+      return inner.getInput();
+    getInputMutable().assign(inner.getInput());
+    return getResult();
+  }
+  return {};
+}
