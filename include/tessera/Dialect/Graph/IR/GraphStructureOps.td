@@ -46,7 +46,7 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
   let assemblyFormat = [{
     $count `carry` `(` ($inits^ `:` type($inits))? `)` (`stack` `(` $stacks^ `:` type($stacks) `)`)? `->` `(` type($results) `)` attr-dict-with-keyword $bodies
   }];
-  let hasRegionVerifier = 1;
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block &getBody(unsigned i) { return getBodies()[i].front(); }
     ::mlir::BlockArgument getIndex(unsigned body) { return getBody(body).getArgument(0); }

@@ -1,0 +1,142 @@
+//===- BufferizeKernel.cpp - kernels from tensors to buffers ----------------===//
+
+#include "tessera/Target/CPU/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace tessera {
+#define GEN_PASS_DEF_BUFFERIZEKERNEL
+#include "tessera/Target/CPU/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// The loop-carried value inside the loops around `user` that started as `out`, or `out` itself.
+Value carriedValue(Value out, Operation *user, func::FuncOp func) {
+  SmallVector<scf::ForOp> loops;
+  for (Operation *op = user->getParentOp(); op && op != func; op = op->getParentOp())
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      loops.push_back(loop);
+  Value current = out;
+  for (scf::ForOp loop : llvm::reverse(loops))
+    for (auto [init, arg] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
+      if (init == current) {
+        current = arg;
+        break;
+      }
+  return current;
+}
+
+struct BufferizeKernel : impl::BufferizeKernelBase<BufferizeKernel> {
+  /// Reads of an input that shares its buffer with an output go through the output.
+  LogicalResult linkInplaceArguments(func::FuncOp func) {
+    for (BlockArgument out : func.getArguments()) {
+      auto attr = func.getArgAttrOfType<IntegerAttr>(out.getArgNumber(), kInplaceAttr);
+      if (!attr)
+        continue;
+      int64_t number = attr.getInt();
+      if (number < 0 || number >= int64_t(out.getArgNumber()) ||
+          func.getArgument(number).getType() != out.getType())
+        return func.emitError() << "argument " << out.getArgNumber() << " of kernel '" << func.getName()
+                                << "' is in place of argument " << number
+                                << ", which is not an earlier argument of the same type";
+      for (OpOperand &use : llvm::make_early_inc_range(func.getArgument(number).getUses()))
+        use.set(carriedValue(out, use.getOwner(), func));
+      func.removeArgAttr(out.getArgNumber(), kInplaceAttr);
+    }
+    return success();
+  }
+
+  /// Arguments become memrefs; results are materialized in the last tensor arguments.
+  LogicalResult convertBoundary(func::FuncOp func) {
+    if (!llvm::hasSingleElement(func.getBody()))
+      return func.emitError() << "kernel '" << func.getName() << "' must have one block";
+    Block &entry = func.getBody().front();
+    auto ret = cast<func::ReturnOp>(entry.getTerminator());
+    OpBuilder builder = OpBuilder::atBlockBegin(&entry);
+    SmallVector<BlockArgument> tensorArgs;
+    for (BlockArgument arg : entry.getArguments()) {
+      if (auto type = dyn_cast<TensorType>(arg.getType())) {
+        auto ranked = dyn_cast<RankedTensorType>(type);
+        if (!ranked || !ranked.hasStaticShape())
+          return func.emitError() << "argument " << arg.getArgNumber() << " of kernel '" << func.getName()
+                                  << "' has type " << arg.getType() << ", not a tensor of static shape";
+        tensorArgs.push_back(arg);
+      } else if (!arg.getType().isIndex()) {
+        return func.emitError() << "argument " << arg.getArgNumber() << " of kernel '" << func.getName()
+                                << "' has type " << arg.getType() << "; kernels take tensors, then indices";
+      }
+    }
+    if (ret.getNumOperands() > tensorArgs.size() || entry.getNumArguments() < tensorArgs.size() + 2)
+      return func.emitError() << "kernel '" << func.getName()
+                              << "' needs an output argument for each result and two index arguments for its range";
+
+    DenseMap<Value, Value> bufferOf; // tensor view of an argument -> its memref
+    SmallVector<Value> views;
+    for (BlockArgument arg : tensorArgs) {
+      auto type = cast<RankedTensorType>(arg.getType());
+      SmallVector<OpOperand *> uses = llvm::map_to_vector(arg.getUses(), [](OpOperand &use) { return &use; });
+      arg.setType(MemRefType::get(type.getShape(), type.getElementType()));
+      auto view = bufferization::ToTensorOp::create(builder, arg.getLoc(), type, arg, /*restrict=*/true,
+                                                    /*writable=*/true);
+      views.push_back(view);
+      bufferOf[view] = arg;
+      for (OpOperand *use : uses) {
+        // A body written on buffers already (attention) takes the argument's own.
+        if (auto toBuffer = dyn_cast<bufferization::ToBufferOp>(use->getOwner());
+            toBuffer && toBuffer.getType() == arg.getType()) {
+          toBuffer.replaceAllUsesWith(Value(arg));
+          toBuffer.erase();
+        } else {
+          use->set(view);
+        }
+      }
+    }
+    builder.setInsertionPoint(ret);
+    auto outputs = ArrayRef<Value>(views).take_back(ret.getNumOperands());
+    for (BlockArgument arg : ArrayRef(tensorArgs).take_back(ret.getNumOperands()))
+      func.setArgAttr(arg.getArgNumber(), kOutputAttr, builder.getUnitAttr());
+    for (auto [result, output] : llvm::zip(ret.getOperands(), outputs)) {
+      if (result == output)
+        continue;
+      auto store = bufferization::MaterializeInDestinationOp::create(builder, ret.getLoc(), /*result=*/Type(), result,
+                                                                     bufferOf.lookup(output));
+      store.setRestrict(true);
+      store.setWritable(true);
+    }
+    ret->setOperands({});
+    for (Value view : views)
+      if (view.use_empty())
+        view.getDefiningOp()->erase();
+    func.setFunctionType(builder.getFunctionType(entry.getArgumentTypes(), {}));
+    func.removeResAttrsAttr();
+    return success();
+  }
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr) || func.isExternal())
+      return;
+    if (failed(linkInplaceArguments(func)) || failed(convertBoundary(func)))
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    // Lets a tile be computed where it is inserted afterwards.
+    if (failed(bufferization::eliminateEmptyTensors(rewriter, func)))
+      return signalPassFailure();
+    bufferization::OneShotBufferizationOptions options;
+    bufferization::BufferizationState state;
+    if (failed(bufferization::runOneShotBufferize(func, options, state)))
+      return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace tessera

@@ -1,0 +1,113 @@
+//===- ExpandMath.cpp - transcendentals as straight-line vector code --------===//
+
+#include "tessera/Target/CPU/Passes.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace tessera {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "tessera/Target/CPU/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// Arithmetic on values of one shape, scalar or vector.
+struct Emitter {
+  PatternRewriter &b;
+  Location loc;
+  Type shape; // of the value computed on
+
+  Type withElement(Type element) const {
+    auto vector = dyn_cast<VectorType>(shape);
+    return vector ? Type(vector.clone(element)) : element;
+  }
+  Value constant(Type type, double value) {
+    Type element = getElementTypeOrSelf(type);
+    TypedAttr attr = isa<FloatType>(element) ? TypedAttr(b.getFloatAttr(element, value))
+                                             : TypedAttr(b.getIntegerAttr(element, int64_t(value)));
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      attr = DenseElementsAttr::get(shaped, Attribute(attr));
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+  Value fma(Value x, Value y, double z) { return fma(x, y, constant(x.getType(), z)); }
+  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, loc, x, y, z); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+};
+
+/// sin and cos of float32. The argument is reduced by multiples of pi/2 in float64, where the product n * pi/2 keeps
+/// 2^-53 of |x|: at 1e5 radians the remainder is right to 1e-11. The polynomials on [-pi/4, pi/4] are those of Cephes
+/// (sinf.c), absolute error 6e-8.
+template <typename OpTy>
+struct ReduceInFloat64 : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return rewriter.notifyMatchFailure(op, "not float32");
+    Emitter e{rewriter, op.getLoc(), type};
+    Location loc = op.getLoc();
+    Type f64 = e.withElement(rewriter.getF64Type()), i32 = e.withElement(rewriter.getI32Type());
+
+    Value x = arith::ExtFOp::create(rewriter, loc, f64, op.getOperand());
+    Value n = math::RoundEvenOp::create(rewriter, loc, e.mul(x, e.constant(f64, 0x1.45f306dc9c883p-1))); // 2/pi
+    Value r = e.fma(n, e.constant(f64, -0x1.921fb54442d18p0), x);  // pi/2, high part
+    r = e.fma(n, e.constant(f64, -0x1.1a62633145c07p-54), r);      // and low part
+    Value r32 = arith::TruncFOp::create(rewriter, loc, type, r);
+    // An infinite or huge n must not leave the range of the conversion; its remainder is no number anyway.
+    n = arith::MinNumFOp::create(rewriter, loc, n, e.constant(f64, 0x1p30));
+    n = arith::MaxNumFOp::create(rewriter, loc, n, e.constant(f64, -0x1p30));
+    Value quadrant = arith::FPToSIOp::create(rewriter, loc, i32, n);
+    if (std::is_same_v<OpTy, math::CosOp>) // cos x = sin(x + pi/2)
+      quadrant = arith::AddIOp::create(rewriter, loc, quadrant, e.constant(i32, 1));
+
+    Value r2 = e.mul(r32, r32);
+    Value sine = e.fma(r2, e.constant(type, -1.9515295891e-4), 8.3321608736e-3);
+    sine = e.fma(r2, sine, -1.6666654611e-1);
+    sine = e.fma(e.mul(sine, r2), r32, r32);
+    Value cosine = e.fma(r2, e.constant(type, 2.443315711809948e-5), -1.388731625493765e-3);
+    cosine = e.fma(r2, cosine, 4.166664568298827e-2);
+    cosine = e.fma(cosine, r2, -0.5);
+    cosine = e.fma(cosine, r2, 1.0);
+
+    auto bit = [&](int64_t mask) -> Value {
+      Value masked = arith::AndIOp::create(rewriter, loc, quadrant, e.constant(i32, mask));
+      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne, masked, e.constant(i32, 0));
+    };
+    Value value = arith::SelectOp::create(rewriter, loc, bit(1), cosine, sine);
+    Value negated = arith::NegFOp::create(rewriter, loc, value);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, bit(2), negated, value);
+    return success();
+  }
+};
+
+struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr) || func.isExternal())
+      return;
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ReduceInFloat64<math::SinOp>, ReduceInFloat64<math::CosOp>>(&getContext(), /*benefit=*/2);
+    // What the CPU does in one instruction is left alone, and so are sin and cos.
+    auto expands = [](StringRef name) {
+      static const llvm::StringSet<llvm::MallocAllocator> kept = {"math.sin",  "math.cos",   "math.sqrt",  "math.absf", "math.floor",
+                                             "math.ceil", "math.trunc", "math.round", "math.fma",  "math.rsqrt",
+                                             "math.roundeven", "math.copysign"};
+      return !kept.contains(name);
+    };
+    populateMathF32ExpansionPatterns(patterns, [](StringRef name) { return true; });
+    populateMathPolynomialApproximationPatterns(patterns, llvm::function_ref<bool(StringRef)>(expands));
+    // In terms of the above.
+    math::populateExpansionPatterns(patterns, {"exp2", "sinh", "cosh", "tan", "powf", "fpowi"});
+    if (failed(applyPatternsGreedily(func, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace tessera

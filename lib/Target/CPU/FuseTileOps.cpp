@@ -1,0 +1,78 @@
+//===- FuseTileOps.cpp - elementwise fusion inside a kernel ----------------===//
+
+#include "tessera/Target/CPU/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace tessera {
+#define GEN_PASS_DEF_FUSETILEOPS
+#include "tessera/Target/CPU/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// True if every other user of the producer comes after the consumer: then the fused op, which stands where the consumer
+/// stood, can hand them the producer's value as a further result.
+bool othersComeLater(Operation *producer, Operation *consumer) {
+  return llvm::all_of(producer->getUsers(), [&](Operation *user) {
+    Operation *ancestor = consumer->getBlock()->findAncestorOpInBlock(*user);
+    return ancestor == consumer || (ancestor && consumer->isBeforeInBlock(ancestor));
+  });
+}
+
+/// Fuses one elementwise producer into its consumer. Upstream's pattern set also cuts unused outputs loose from their
+/// buffers (a whole output yielded from a loop would then live elsewhere), so only its core is used.
+struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp consumer, PatternRewriter &rewriter) const override {
+    for (OpOperand &operand : consumer->getOpOperands()) {
+      auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
+      if (!producer || !linalg::areElementwiseOpsFusable(&operand))
+        continue;
+      if (producer->getBlock() != consumer->getBlock())
+        continue; // never move work into an inner loop
+      if (!othersComeLater(producer, consumer))
+        continue;
+      FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, &operand);
+      if (failed(fused))
+        continue;
+      for (auto [from, to] : fused->replacements)
+        rewriter.replaceUsesWithIf(from, to, [&](OpOperand &use) { return use.getOwner() != producer; });
+      rewriter.eraseOp(consumer);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(consumer, "no elementwise producer worth fusing");
+  }
+};
+
+struct FuseTileOps : impl::FuseTileOpsBase<FuseTileOps> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(kKernelAttr))
+      return;
+    IRRewriter rewriter(&getContext());
+    SmallVector<linalg::SoftmaxOp> softmaxes;
+    func.walk([&](linalg::SoftmaxOp op) { softmaxes.push_back(op); });
+    for (linalg::SoftmaxOp op : softmaxes) {
+      rewriter.setInsertionPoint(op);
+      FailureOr<SmallVector<Value>> parts = op.decomposeOperation(rewriter);
+      if (failed(parts))
+        return signalPassFailure();
+      rewriter.replaceOp(op, *parts);
+    }
+
+    RewritePatternSet patterns(&getContext());
+    linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
+    patterns.add<FuseProducer>(&getContext());
+    if (failed(applyPatternsGreedily(func, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace tessera

@@ -1,0 +1,90 @@
+//===- Pipeline.cpp - the passes of the CPU target, in order ----------------===//
+
+#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/CPU/TargetInfo.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/ControlFlow/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Vector/Transforms/SubsetOpInterfaceImpl.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace tessera {
+#define GEN_PASS_REGISTRATION
+#include "tessera/Target/CPU/Passes.h.inc"
+
+using namespace mlir;
+
+void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {
+  CPUTarget target{"", "x86-64", "", 128, {}};
+  if (llvm::Expected<CPUTarget> resolved = resolveCPUTarget(options.cpu))
+    target = std::move(*resolved);
+  else
+    llvm::consumeError(resolved.takeError());
+
+  // Tensors: fewer tiles.
+  OpPassManager &kernels = pm.nest<func::FuncOp>();
+  kernels.addPass(createFuseTileOps());
+  kernels.addPass(createCSEPass());
+
+  // Buffers: copies of a buffer onto itself vanish once both sides are one value, hence the second round.
+  kernels.addPass(createBufferizeKernel());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createPlaceTemporaries({options.stackLimit}));
+
+  // Vectors.
+  kernels.addPass(createVectorizeTiles({target.lanes()}));
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createExpandMath());
+  kernels.addPass(createCSEPass());
+
+  pm.addPass(createConvertKernelsToLLVM({target.cpu, target.features, target.vectorBits}));
+}
+
+void registerCPUPasses() {
+  registerCPUTargetPasses();
+  PassPipelineRegistration<KernelPipelineOptions>("cpu-kernels-to-llvm",
+                                                  "Kernel functions on tensors to LLVM functions of the runtime's signature",
+                                                  buildKernelToLLVMPipeline);
+}
+
+void registerCPUDialectExtensions(DialectRegistry &registry) {
+  registry.insert<affine::AffineDialect, arith::ArithDialect, bufferization::BufferizationDialect,
+                  cf::ControlFlowDialect, func::FuncDialect,                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  tensor::TensorDialect, vector::VectorDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  cf::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerSubsetOpInterfaceExternalModels(registry);
+  scf::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerInferTypeOpInterfaceExternalModels(registry);
+  tensor::registerSubsetOpInterfaceExternalModels(registry);
+  vector::registerBufferizableOpInterfaceExternalModels(registry);
+  vector::registerSubsetOpInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+} // namespace tessera
