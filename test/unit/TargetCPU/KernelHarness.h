@@ -1,0 +1,79 @@
+// Compiles kernel functions as llm-compile does (pipeline, object, lld) and loads them into the test.
+#ifndef TESSERA_TEST_UNIT_TARGETCPU_KERNELHARNESS_H
+#define TESSERA_TEST_UNIT_TARGETCPU_KERNELHARNESS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+
+using KernelFn = void (*)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
+
+/// A buffer as the arena gives it: 64-byte aligned, followed by guard bytes that a kernel must not touch.
+template <typename T>
+class Buffer {
+public:
+  explicit Buffer(size_t size, T value = T()) : size(size) {
+    data = static_cast<T *>(std::aligned_alloc(64, (size * sizeof(T) + kGuard + 63) / 64 * 64));
+    std::fill_n(data, size, value);
+    std::fill_n(reinterpret_cast<uint8_t *>(data + size), kGuard, 0xA5);
+  }
+  Buffer(Buffer &&other) : data(std::exchange(other.data, nullptr)), size(other.size) {}
+  ~Buffer() { std::free(data); }
+  T &operator[](size_t i) { return data[i]; }
+  const T &operator[](size_t i) const { return data[i]; }
+  bool guardIntact() const {
+    auto *guard = reinterpret_cast<const uint8_t *>(data + size);
+    return std::all_of(guard, guard + kGuard, [](uint8_t byte) { return byte == 0xA5; });
+  }
+
+  T *data;
+  size_t size;
+
+private:
+  static constexpr size_t kGuard = 128;
+};
+
+/// Numbers in [low, high), the same for a seed everywhere.
+Buffer<float> randomFloats(size_t size, unsigned seed, float low = -1, float high = 1);
+
+class CompiledKernels {
+public:
+  /// From MLIR text, or from what `fill` puts into an empty module. On failure `error` says why and get() is null.
+  static CompiledKernels fromText(const std::string &text, const std::string &cpu = "native");
+  static CompiledKernels fromBuilder(const std::function<void(mlir::ModuleOp)> &fill,
+                                     const std::string &cpu = "native");
+  CompiledKernels(CompiledKernels &&other);
+  ~CompiledKernels();
+
+  KernelFn get(const std::string &name) const;
+  /// Runs iterations [begin, end) of `name` on `buffers`.
+  void run(const std::string &name, std::vector<void *> buffers, std::vector<int64_t> scalars, int64_t begin,
+           int64_t end) const;
+
+  std::string error;
+  double seconds = 0; ///< CPU time of pipeline and emission
+
+private:
+  CompiledKernels() = default;
+  static CompiledKernels compile(mlir::MLIRContext &context, mlir::OwningOpRef<mlir::ModuleOp> module,
+                                 const std::string &cpu);
+  void *library = nullptr;
+};
+
+/// Largest |x - y| / max(|y|, floor) over two arrays.
+double maxRelativeError(const float *x, const std::vector<double> &y, double floor = 1e-3);
+double maxAbsoluteError(const float *x, const std::vector<double> &y);
+
+} // namespace tessera::test
+
+#endif
