@@ -1,0 +1,28 @@
+"""Anonymous memory at its peak: at most what `info` adds up to, and 64 MiB a rank.
+
+    check_memory.py OUT generate-arguments..."""
+import json
+import subprocess
+import sys
+import time
+
+binary, arguments = sys.argv[1], sys.argv[2:]
+info = json.loads(subprocess.run([binary, "info", "--json"], stdout=subprocess.PIPE, check=True, timeout=60).stdout)
+allowed = sum(info["weight_bytes"]) + sum(info["arena_bytes"]) + info["ranks"] * 64 * 2**20
+process = subprocess.Popen([binary] + arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+peak = 0
+while process.poll() is None:
+    try:
+        with open(f"/proc/{process.pid}/status") as status:
+            for line in status:
+                if line.startswith("RssAnon:"):
+                    peak = max(peak, int(line.split()[1]) * 1024)
+    except OSError:
+        break
+    time.sleep(0.002)
+if process.wait() != 0:
+    sys.exit(process.stderr.read().decode())
+mib = 2**20
+print(f"peak {peak / mib:.1f} MiB; weights {sum(info['weight_bytes']) / mib:.1f} + arena {sum(info['arena_bytes']) / mib:.1f} MiB "
+      f"over {info['ranks']} ranks; allowed {allowed / mib:.1f} MiB")
+sys.exit(0 if 0 < peak <= allowed else 1)
