@@ -1,0 +1,227 @@
+// Ranks are threads: a collective publishes pointers, synchronizes, reads the peers' memory, synchronizes.
+#include "tessera/runtime/comm/Blocks.h"
+#include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/core/Wait.h"
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+
+namespace tessera::runtime {
+
+namespace {
+
+// What the members of one group share.
+class HostGroup {
+public:
+  explicit HostGroup(int64_t size) : slots_(size) {}
+
+  struct alignas(64) Slot {
+    const void *src = nullptr;
+    void *dst = nullptr;
+    int32_t *ids = nullptr;
+  };
+  Slot &slot(int64_t index) { return slots_[index]; }
+  int64_t size() const { return int64_t(slots_.size()); }
+
+  // Everything written before it by any member is visible to every member after it.
+  void synchronize() {
+    uint32_t generation = generation_.load();
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == slots_.size()) {
+      arrived_.store(0, std::memory_order_relaxed); // ordered before the next arrivals by the generation
+      generation_.add(1);
+      return;
+    }
+    while (generation_.load() == generation)
+      generation_.waitWhile(generation);
+  }
+
+private:
+  std::vector<Slot> slots_;
+  alignas(64) std::atomic<uint32_t> arrived_{0};
+  WaitWord generation_;
+};
+
+} // namespace
+
+class HostWorld {
+public:
+  HostWorld(int64_t ranks, Board &board) : board(board), ranks(ranks), all(ranks) {}
+
+  // One object for each distinct list of members; groups of the manifest with equal members share it.
+  HostGroup &group(const std::vector<int64_t> &members) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto &group = groups_[members];
+    if (!group)
+      group = std::make_unique<HostGroup>(members.size());
+    return *group;
+  }
+
+  Board &board;
+  int64_t ranks;
+  HostGroup all;
+
+private:
+  std::mutex mutex_;
+  std::map<std::vector<int64_t>, std::unique_ptr<HostGroup>> groups_;
+};
+
+namespace {
+
+class HostCommunicator final : public Communicator {
+public:
+  HostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank) : world_(std::move(world)) {
+    rank_ = rank;
+    ranks_ = world_->ranks;
+  }
+
+  void prepare(const Manifest &manifest) override {
+    manifest_ = &manifest;
+    for (const AxisList &axes : manifest.groups)
+      groups_.push_back({&world_->group(manifest.mesh.group(rank_, axes)), manifest.mesh.index(rank_, axes)});
+  }
+
+  void run(int32_t id, const void *src, void *dst, int32_t *ids) override {
+    const CollectiveSpec &spec = manifest_->collectives[id];
+    auto [group, self] = groups_[spec.group];
+    WaitingScope waiting(world_->board.entry(rank_), id);
+    group->slot(self) = {src, dst, ids};
+    group->synchronize();
+    transfer(spec, *group, self, src, dst, ids);
+    group->synchronize(); // nobody overwrites what a peer still reads
+  }
+
+  void barrier() override {
+    WaitingScope waiting(world_->board.entry(rank_), BarrierCollective);
+    world_->all.synchronize();
+  }
+
+  void broadcast(void *data, size_t bytes, int64_t root) override {
+    WaitingScope waiting(world_->board.entry(rank_), BroadcastCollective);
+    world_->all.slot(rank_).src = data;
+    world_->all.synchronize();
+    if (rank_ != root)
+      memcpy(data, world_->all.slot(root).src, bytes);
+    world_->all.synchronize();
+  }
+
+  void gather(const void *src, size_t bytes, void *dst, int64_t root) override {
+    WaitingScope waiting(world_->board.entry(rank_), GatherCollective);
+    world_->all.slot(rank_).src = src;
+    world_->all.synchronize();
+    for (int64_t r = 0; rank_ == root && r < ranks_; ++r)
+      memcpy(static_cast<char *>(dst) + r * bytes, world_->all.slot(r).src, bytes);
+    world_->all.synchronize();
+  }
+
+private:
+  struct Membership {
+    HostGroup *group;
+    int64_t index;
+  };
+
+  void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst, int32_t *ids) {
+    int64_t size = group.size(), n = elementCount(spec.shape);
+    bool isFloat = spec.dtype == "f32";
+    const void *sources[maxOnStack];
+    std::vector<const void *> heap;
+    const void **from = sources;
+    if (size > maxOnStack)
+      heap.resize(size), from = heap.data();
+
+    switch (spec.kind) {
+    case CollectiveKind::AllReduce: {
+      // Each member reduces its own part and writes it to everybody: nobody else reads that part of any source, so src
+      // and dst may be the same.
+      auto [begin, end] = reducePart(n, size, self);
+      if (begin == end)
+        return;
+      for (int64_t r = 0; r < size; ++r)
+        from[r] = static_cast<const char *>(group.slot(r).src) + begin * 4;
+      char *mine = static_cast<char *>(dst) + begin * 4;
+      reduce(spec.op, isFloat, from, size, mine, end - begin);
+      for (int64_t r = 0; r < size; ++r)
+        if (r != self)
+          memcpy(static_cast<char *>(group.slot(r).dst) + begin * 4, mine, (end - begin) * 4);
+      return;
+    }
+    case CollectiveKind::AllGather: {
+      Shape whole = spec.shape;
+      whole[spec.dim] *= size;
+      Strips strips(whole, spec.dim);
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t r = (self + i) % size; // members start at different peers
+        copyBlock(group.slot(r).src, contiguousBlock(n), dst, Block(strips, size, r));
+      }
+      return;
+    }
+    case CollectiveKind::ReduceScatter: {
+      Block block(Strips(spec.shape, spec.dim), size, self);
+      for (int64_t o = 0; o < block.outer; ++o) {
+        for (int64_t r = 0; r < size; ++r)
+          from[r] = static_cast<const char *>(group.slot(r).src) + (block.offset + o * block.stride) * 4;
+        reduce(spec.op, isFloat, from, size, static_cast<char *>(dst) + o * block.piece * 4, block.piece);
+      }
+      return;
+    }
+    case CollectiveKind::AllToAll: {
+      // Block `self` along dim of a peer's src becomes block `peer` along dim2 of dst.
+      Shape result = spec.shape;
+      result[spec.dim] /= size;
+      result[spec.dim2] *= size;
+      Strips given(spec.shape, spec.dim), wanted(result, spec.dim2);
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t r = (self + i) % size;
+        copyBlock(group.slot(r).src, Block(given, size, self), dst, Block(wanted, size, r));
+      }
+      return;
+    }
+    case CollectiveKind::CollectivePermute: {
+      for (auto [sender, receiver] : spec.pairs)
+        if (receiver == self) {
+          memcpy(dst, group.slot(sender).src, n * 4);
+          return;
+        }
+      memset(dst, 0, n * 4);
+      return;
+    }
+    case CollectiveKind::ArgMax: {
+      auto [begin, end] = shardRange(n, (n + size - 1) / size, self);
+      if (begin == end)
+        return;
+      std::vector<const float *> values(size);
+      std::vector<const int32_t *> allIds(size);
+      for (int64_t r = 0; r < size; ++r) {
+        values[r] = static_cast<const float *>(group.slot(r).src) + begin;
+        allIds[r] = group.slot(r).ids + begin;
+      }
+      std::vector<float> value(end - begin);
+      std::vector<int32_t> id(end - begin);
+      argMax(values.data(), allIds.data(), size, end - begin, value.data(), id.data());
+      for (int64_t r = 0; r < size; ++r) {
+        HostGroup::Slot &slot = group.slot(r);
+        float *out = static_cast<float *>(slot.dst ? slot.dst : const_cast<void *>(slot.src));
+        memcpy(out + begin, value.data(), value.size() * 4);
+        memcpy(slot.ids + begin, id.data(), id.size() * 4);
+      }
+      return;
+    }
+    }
+  }
+
+  static constexpr int64_t maxOnStack = 64;
+  std::shared_ptr<HostWorld> world_;
+  const Manifest *manifest_ = nullptr;
+  std::vector<Membership> groups_;
+};
+
+} // namespace
+
+std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) { return std::make_shared<HostWorld>(ranks, board); }
+
+std::unique_ptr<Communicator> createHostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank) {
+  return std::make_unique<HostCommunicator>(std::move(world), rank);
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,31 @@
+#include "tessera/runtime/core/Memory.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace tessera::runtime {
+
+Memory::Memory(size_t bytes, const std::string &what) : bytes_(bytes) {
+  if (bytes == 0)
+    return;
+  void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED)
+    throw Error("cannot allocate memory", what, std::to_string(bytes) + " bytes: " + strerror(errno),
+                "compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
+  data_ = static_cast<char *>(data);
+}
+
+Memory::~Memory() {
+  if (data_)
+    munmap(data_, bytes_);
+}
+
+Memory &Memory::operator=(Memory &&other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,229 @@
+#include "tessera/runtime/core/ShardReader.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tessera::runtime {
+
+std::string layerName(const std::string &pattern, int64_t layer) {
+  std::string name = pattern;
+  size_t at = name.find("{}");
+  return at == std::string::npos ? name : name.replace(at, 2, std::to_string(layer));
+}
+
+uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
+  // splitmix64's finalizer, three times over independent inputs.
+  auto mix = [](uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  };
+  uint64_t z = mix(seed + 0x9e3779b97f4a7c15u);
+  z = mix(z ^ (stream + 0x9e3779b97f4a7c15u));
+  return mix(z + index * 0x9e3779b97f4a7c15u);
+}
+
+// One tensor pattern of the file: elements [base, base + count) of the parameter's global layer.
+struct ShardReader::Source {
+  const ParamSource &spec;
+  int64_t base = 0, count = 0;
+  std::vector<int64_t> sizes, strides; // of the permuted, sliced view; strides in file elements
+  int64_t start = 0;                   // file element of the view's first
+  std::vector<const io::TensorInfo *> tensors; // by layer
+  int64_t rowDims = -1;                // the first dims of the view that make up global rows; -1: rows cut through a dim
+  std::vector<int64_t> columnOffset;   // file offset of each local column, relative to its row; if rowDims >= 0
+
+  explicit Source(const ParamSource &spec) : spec(spec) {
+    std::vector<int64_t> fileStrides(spec.reshape.size(), 1);
+    for (int64_t i = int64_t(spec.reshape.size()) - 2; i >= 0; --i)
+      fileStrides[i] = fileStrides[i + 1] * spec.reshape[i + 1];
+    count = 1;
+    for (int64_t from : spec.permute) {
+      sizes.push_back(spec.slice[from].second - spec.slice[from].first);
+      strides.push_back(fileStrides[from]);
+      start += spec.slice[from].first * fileStrides[from];
+      count *= sizes.back();
+    }
+  }
+
+  // File offset of linear index `t` over the view's dims [first, last).
+  int64_t offset(int64_t t, int64_t first, int64_t last) const {
+    int64_t result = 0;
+    for (int64_t i = last - 1; i >= first; --i) {
+      result += t % sizes[i] * strides[i];
+      t /= sizes[i];
+    }
+    return result;
+  }
+  int64_t dims() const { return int64_t(sizes.size()); }
+};
+
+// Global index along dims [first, last) of every local index, -1 where it is padding.
+static std::vector<int64_t> globalIndices(const ParamSpec &p, const Mesh &mesh, int64_t rank, size_t first, size_t last) {
+  std::vector<int64_t> indices = {0};
+  for (size_t d = first; d < last; ++d) {
+    ShardRange range = shardRange(p.shape[d], p.local[d], mesh.index(rank, p.sharding[d]));
+    std::vector<int64_t> next;
+    next.reserve(indices.size() * p.local[d]);
+    for (int64_t index : indices)
+      for (int64_t i = 0; i < p.local[d]; ++i)
+        next.push_back(index < 0 || range.begin + i >= range.end ? -1 : index * p.shape[d] + range.begin + i);
+    indices = std::move(next);
+  }
+  return indices;
+}
+
+ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank) : param_(param) {
+  for (size_t d = outDims; d < param.shape.size(); ++d)
+    tail_ *= param.shape[d];
+  globalRows_ = globalIndices(param, mesh, rank, 0, outDims);
+  globalColumns_ = globalIndices(param, mesh, rank, outDims, param.shape.size());
+  rows_ = int64_t(globalRows_.size());
+  columns_ = int64_t(globalColumns_.size());
+}
+
+ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, uint64_t seed)
+    : ShardReader(param, outDims, mesh, rank) {
+  // FNV-1a of the name: every parameter has a stream of its own.
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (unsigned char c : param.name)
+    hash = (hash ^ c) * 0x100000001b3u;
+  seed_ = randomBits(seed, hash, 0);
+  const std::string &name = param.sources.empty() ? param.name : param.sources[0].name;
+  constexpr const char *suffix = ".weight";
+  aroundOne_ = param.shape.size() == 1 && name.size() >= 7 && name.compare(name.size() - 7, 7, suffix) == 0;
+}
+
+ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, const io::ModelFile &model)
+    : ShardReader(param, outDims, mesh, rank) {
+  model_ = &model;
+  int64_t base = 0;
+  for (const ParamSource &spec : param.sources) {
+    auto source = std::make_unique<Source>(spec);
+    source->base = base;
+    base += source->count;
+    for (int64_t layer = 0; layer < std::max<int64_t>(param.layers, 1); ++layer) {
+      std::string name = param.layers ? layerName(spec.name, layer) : spec.name;
+      const io::TensorInfo *tensor = model.find(name);
+      if (!tensor)
+        throw Error("cannot load weights", model.path() + ", tensor " + name, "the model has no such tensor", "use the model this program was compiled from");
+      if (tensor->shape != spec.shape)
+        throw Error("cannot load weights", model.path() + ", tensor " + name, "its shape is " + toString(tensor->shape) + ", the program was compiled for " + toString(spec.shape),
+                    "use the model this program was compiled from");
+      if (!io::isFloatLike(tensor->dtype))
+        throw Error("cannot load weights", model.path() + ", tensor " + name, std::string("type ") + io::dtypeName(tensor->dtype) + " holds no weights", "use the model this program was compiled from");
+      source->tensors.push_back(tensor);
+    }
+    int64_t inner = 1;
+    for (int64_t d = source->dims(); d >= 0 && source->rowDims < 0; --d) {
+      if (inner == tail_)
+        source->rowDims = d;
+      if (d > 0)
+        inner *= source->sizes[d - 1];
+    }
+    if (source->rowDims >= 0)
+      for (int64_t column : globalColumns_)
+        source->columnOffset.push_back(column < 0 ? -1 : source->offset(column, source->rowDims, source->dims()));
+    sources_.push_back(std::move(source));
+  }
+}
+
+ShardReader::~ShardReader() = default;
+
+void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
+  auto readRun = [&](const Source &source, int64_t at, int64_t count, float *to) { check(model_->readRange(*source.tensors[layer], at, count, to)); };
+  for (int64_t c = 0; c < columns_;) {
+    if (globalColumns_[c] < 0) {
+      out[c++] = 0;
+      continue;
+    }
+    // Sources lie one after another in whole rows.
+    const Source *source = nullptr;
+    for (const auto &s : sources_)
+      if (globalRow * tail_ >= s->base && globalRow * tail_ < s->base + s->count)
+        source = s.get();
+    int64_t view = globalRow * tail_ - source->base;
+    auto place = [&](int64_t column) {
+      if (source->rowDims >= 0)
+        return source->start + source->offset(view / tail_, 0, source->rowDims) + source->columnOffset[column];
+      return source->start + source->offset(view + globalColumns_[column], 0, source->dims());
+    };
+    // The longest run of columns that is contiguous in the file.
+    int64_t first = place(c), end = c + 1;
+    while (end < columns_ && globalColumns_[end] >= 0 && place(end) == first + (end - c))
+      ++end;
+    readRun(*source, first, end - c, out + c);
+    c = end;
+  }
+}
+
+bool ShardReader::readTransposed(int64_t layer, int64_t begin, int64_t count, float *out) const {
+  // Weights stored input-major: file rows are our columns. Worth it where rows, not columns, are contiguous in the file.
+  if (sources_.size() != 1 || count < 2 || columns_ < 2)
+    return false;
+  const Source &source = *sources_[0];
+  if (source.rowDims < 0)
+    return false;
+  for (int64_t c = 1; c < columns_; ++c)
+    if (source.columnOffset[c] == source.columnOffset[c - 1] + 1 && source.columnOffset[c - 1] >= 0)
+      return false;
+  std::vector<int64_t> rowOffset(count);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t row = globalRows_[begin + i];
+    rowOffset[i] = row < 0 ? -1 : source.start + source.offset(row, 0, source.rowDims);
+  }
+  std::vector<float> run(count);
+  std::fill_n(out, count * columns_, 0.0f);
+  for (int64_t c = 0; c < columns_; ++c) {
+    if (source.columnOffset[c] < 0)
+      continue;
+    for (int64_t i = 0; i < count;) {
+      if (rowOffset[i] < 0) {
+        ++i;
+        continue;
+      }
+      int64_t end = i + 1;
+      while (end < count && rowOffset[end] == rowOffset[i] + (end - i))
+        ++end;
+      check(model_->readRange(*source.tensors[layer], rowOffset[i] + source.columnOffset[c], end - i, run.data()));
+      for (int64_t j = i; j < end; ++j)
+        out[j * columns_ + c] = run[j - i];
+      i = end;
+    }
+  }
+  return true;
+}
+
+void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) const {
+  if (model_ && readTransposed(layer, begin, count, out))
+    return;
+  for (int64_t i = 0; i < count; ++i, out += columns_) {
+    int64_t row = globalRows_[begin + i];
+    if (row < 0) {
+      std::fill_n(out, columns_, 0.0f);
+    } else if (model_) {
+      readRow(layer, row, out);
+    } else {
+      for (int64_t c = 0; c < columns_; ++c) {
+        if (globalColumns_[c] < 0) {
+          out[c] = 0;
+          continue;
+        }
+        // Four 16-bit uniforms: nearly normal, exactly the same everywhere.
+        uint64_t bits = randomBits(seed_, uint64_t(layer), uint64_t(row * tail_ + globalColumns_[c]));
+        int32_t sum = int32_t(bits & 0xffff) + int32_t(bits >> 16 & 0xffff) + int32_t(bits >> 32 & 0xffff) + int32_t(bits >> 48);
+        float normal = float(sum - 131070) * (1.7320508f / 65536.0f);
+        out[c] = 0.02f * normal + (aroundOne_ ? 1.0f : 0.0f);
+      }
+    }
+  }
+}
+
+void ShardReader::release(int64_t layer) const {
+  for (const auto &source : sources_)
+    io::ModelFile::release(*source->tensors[layer]);
+}
+
+} // namespace tessera::runtime

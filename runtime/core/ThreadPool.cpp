@@ -1,0 +1,50 @@
+#include "tessera/runtime/core/ThreadPool.h"
+
+#include <algorithm>
+
+namespace tessera::runtime {
+
+ThreadPool::ThreadPool(int size, void (*onStart)()) : slots_(new Slot[std::max(size - 1, 0)]) {
+  for (int part = 1; part < size; ++part)
+    workers_.emplace_back([this, part, onStart] { work(part, onStart); });
+}
+
+ThreadPool::~ThreadPool() {
+  stop_ = true;
+  for (size_t i = 0; i < workers_.size(); ++i)
+    slots_[i].start.add(1);
+  for (std::thread &worker : workers_)
+    worker.join();
+}
+
+void ThreadPool::work(int part, void (*onStart)()) {
+  if (onStart)
+    onStart();
+  WaitWord &start = slots_[part - 1].start;
+  for (uint32_t seen = 0;; ++seen) {
+    start.waitWhile(seen);
+    if (stop_)
+      return;
+    task_(context_, part);
+    // The caller needs to be woken by the last part only.
+    if (pending_.add(uint32_t(-1), /*wake=*/false) == 0)
+      pending_.wakeSleepers();
+  }
+}
+
+void ThreadPool::run(Task task, void *context, int parts) {
+  if (parts <= 1) {
+    task(context, 0);
+    return;
+  }
+  task_ = task;
+  context_ = context;
+  pending_.store(uint32_t(parts - 1));
+  for (int part = 1; part < parts; ++part)
+    slots_[part - 1].start.add(1);
+  task(context, 0);
+  for (uint32_t left; (left = pending_.load()) != 0;)
+    pending_.waitWhile(left);
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,2 @@
+#define TESSERA_ISA gemmKernelsAvx2
+#include "GemmKernelsImpl.h"

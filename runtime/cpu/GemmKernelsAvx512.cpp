@@ -1,0 +1,2 @@
+#define TESSERA_ISA gemmKernelsAvx512
+#include "GemmKernelsImpl.h"

@@ -1,0 +1,2 @@
+#define TESSERA_ISA gemmKernelsBaseline
+#include "GemmKernelsImpl.h"

@@ -1,0 +1,46 @@
+// How the runtime fails: an Error inside it, one line for the user at its edge.
+//
+// Code of the runtime throws Error; `main` and the body of every rank catch it and end the run through endRun. Generated
+// code stands between ts_* functions and the rank's body and need not unwind: the ts_* functions call endRun themselves.
+#ifndef TESSERA_RUNTIME_CORE_ERROR_H
+#define TESSERA_RUNTIME_CORE_ERROR_H
+
+#include "tessera/runtime/Result.h"
+
+#include <exception>
+#include <string>
+
+namespace tessera::runtime {
+
+// `error: WHAT (WHERE): WHY; TRY`, the four parts of Failure.
+class Error : public std::exception {
+public:
+  explicit Error(const Failure &failure) : message_(failure.message()) {}
+  Error(std::string what, std::string where, std::string why, std::string hint = "")
+      : Error(Failure{std::move(what), std::move(where), std::move(why), std::move(hint)}) {}
+  const char *what() const noexcept override { return message_.c_str(); }
+
+private:
+  std::string message_;
+};
+
+// Takes the value out of a Result, throws its failure.
+template <typename T> T take(Result<T> result) {
+  if (!result)
+    throw Error(result.failure());
+  return result.take();
+}
+inline void check(const Status &status) {
+  if (!status)
+    throw Error(status.failure());
+}
+
+// Prints `error: MESSAGE` and ends the process with status 1 at once: no destructors, no atexit. Of all threads of the
+// process (and of all processes on this machine that share a board, Board.h) only the first prints. Safe in every thread.
+[[noreturn]] void endRun(const std::string &message);
+
+// Called once by endRun before it prints: true if this process is the one that shall print. Set by the board.
+void setReportElection(bool (*mayReport)());
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,97 @@
+// The manifest (docs/Manifest.md) as data.
+#ifndef TESSERA_RUNTIME_CORE_MANIFEST_H
+#define TESSERA_RUNTIME_CORE_MANIFEST_H
+
+#include "tessera/runtime/core/Mesh.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera::runtime {
+
+using Shape = std::vector<int64_t>;
+int64_t elementCount(const Shape &shape);
+std::string toString(const Shape &shape); // [3, 64]
+
+struct ParamSource {
+  std::string name; // may hold "{}", the layer
+  Shape shape;      // as in the file
+  Shape reshape;
+  std::vector<std::pair<int64_t, int64_t>> slice; // [begin, end) per dimension of `reshape`
+  std::vector<int64_t> permute;
+};
+
+struct ParamSpec {
+  std::string name, dtype;
+  int64_t layers = 0; // 0: not stacked
+  Shape shape, local; // of one layer
+  Sharding sharding;
+  AxisList layerSharding;
+  std::vector<ParamSource> sources;
+  std::optional<int64_t> packOutDims; // a matmul weight; else plain row-major
+};
+
+// A named buffer in the arena: state, input or output.
+struct BufferSpec {
+  std::string name, dtype; // f32 or i32
+  Shape shape, local;
+  Sharding sharding;
+  int64_t offset = 0, bytes = 0;
+};
+
+struct MatmulSpec {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t param = -1; // -1: plain weights given at run time
+};
+
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, ArgMax };
+enum class ReduceOp { Sum, Max };
+const char *kindName(CollectiveKind kind);
+
+struct CollectiveSpec {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  ReduceOp op = ReduceOp::Sum;
+  std::string dtype; // f32 or i32
+  int64_t group = 0;
+  Shape shape; // local shape of src
+  int64_t dim = 0, dim2 = 0;
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  std::string why;
+};
+
+struct EntrySpec {
+  std::string name;
+  std::vector<BufferSpec> inputs, outputs;
+  std::vector<std::pair<int64_t, int64_t>> collectives; // id, executions
+
+  const BufferSpec *input(std::string_view name) const;
+  const BufferSpec *output(std::string_view name) const;
+};
+
+struct Manifest {
+  std::string task, dtype, target, model, architecture;
+  std::string cpuName;
+  std::vector<std::string> cpuFeatures;
+  int64_t batch = 1, maxSeqLen = 0, chunk = 0, vocab = 0;
+  std::vector<int64_t> eos;
+  Mesh mesh;
+  int64_t arenaBytes = 0;
+  std::vector<ParamSpec> params;
+  std::vector<BufferSpec> states;
+  std::vector<MatmulSpec> matmuls;
+  std::vector<AxisList> groups;
+  std::vector<CollectiveSpec> collectives;
+  std::vector<EntrySpec> entries;
+
+  // Throws Error on text that is no manifest or that contradicts itself (an axis the mesh lacks, buffers beyond the arena,
+  // ids out of range): after this, ids and offsets can be trusted.
+  static Manifest parse(std::string_view json);
+
+  int64_t entryIndex(std::string_view name) const; // -1 if there is none
+};
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,60 @@
+// The threads of one rank: the caller and size() - 1 workers, for short parallel sections.
+#ifndef TESSERA_RUNTIME_CORE_THREADPOOL_H
+#define TESSERA_RUNTIME_CORE_THREADPOOL_H
+
+#include "tessera/runtime/core/Wait.h"
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace tessera::runtime {
+
+class ThreadPool {
+public:
+  using Task = void (*)(void *context, int part);
+
+  // `onStart` runs first on every worker thread.
+  explicit ThreadPool(int size, void (*onStart)() = nullptr);
+  ~ThreadPool(); // joins
+  ThreadPool(const ThreadPool &) = delete;
+
+  int size() const { return int(workers_.size()) + 1; }
+
+  // Calls task(context, part) for part in [0, parts), parts <= size(), each on its own thread, part 0 on the caller's;
+  // returns when all are done. Only the owning thread may call. Nearly free for parts == 1; 1 to 2 us while workers spin.
+  void run(Task task, void *context, int parts);
+
+  // The same for any callable f(int part).
+  template <typename F> void parallel(int parts, F &&f) {
+    run([](void *context, int part) { (*static_cast<std::remove_reference_t<F> *>(context))(part); }, &f, parts);
+  }
+
+private:
+  // One slot a worker: the caller bumps `start`, the worker answers in `done`.
+  struct Slot {
+    WaitWord start;
+  };
+  void work(int part, void (*onStart)());
+
+  std::unique_ptr<Slot[]> slots_;
+  std::vector<std::thread> workers_;
+  alignas(64) Task task_ = nullptr;
+  void *context_ = nullptr;
+  bool stop_ = false;
+  WaitWord pending_; // parts not yet done
+};
+
+// Contiguous share `part` of [0, count) among `parts`, sizes differing by at most one.
+struct Range {
+  int64_t begin = 0, end = 0;
+};
+inline Range splitRange(int64_t count, int64_t parts, int64_t part) {
+  int64_t size = count / parts, rest = count % parts;
+  int64_t begin = part * size + (part < rest ? part : rest);
+  return {begin, begin + size + (part < rest ? 1 : 0)};
+}
+
+} // namespace tessera::runtime
+#endif

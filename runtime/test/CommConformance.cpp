@@ -1,0 +1,209 @@
+#include "CommConformance.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+
+namespace tessera::runtime {
+
+Manifest conformanceManifest(const Mesh &mesh) {
+  Manifest m;
+  m.mesh = mesh;
+  m.groups.push_back({}); // one member
+  AxisList all, reversed;
+  for (const MeshAxis &axis : mesh.axes()) {
+    m.groups.push_back({{axis.name, 1, axis.size}});
+    all.push_back({axis.name, 1, axis.size});
+    reversed.insert(reversed.begin(), all.back());
+    if (axis.size % 2 == 0 && axis.size > 2) {
+      m.groups.push_back({{axis.name, 1, 2}});
+      m.groups.push_back({{axis.name, 2, axis.size / 2}});
+      m.groups.push_back({{axis.name, 2, axis.size / 2}, {axis.name, 1, 2}});
+    }
+  }
+  m.groups.push_back(all);
+  m.groups.push_back(reversed);
+  for (size_t g = 0; g < m.groups.size(); ++g) {
+    int64_t size = shardCount(m.groups[g]);
+    auto add = [&](CollectiveKind kind, Shape shape, int64_t dim = 0, int64_t dim2 = 0, ReduceOp op = ReduceOp::Sum, const char *dtype = "f32") {
+      CollectiveSpec c;
+      c.kind = kind, c.op = op, c.dtype = dtype, c.group = int64_t(g), c.shape = std::move(shape), c.dim = dim, c.dim2 = dim2;
+      if (kind == CollectiveKind::CollectivePermute) // a ring without its last link: member 0 gets zeros
+        for (int64_t i = 0; i + 1 < size; ++i)
+          c.pairs.emplace_back(i, i + 1);
+      m.collectives.push_back(std::move(c));
+    };
+    // Odd sizes, one element, nothing at all, more than one cache line, more than a message's eager limit.
+    for (Shape shape : {Shape{7}, Shape{1}, Shape{0}, Shape{3, 5, 11}, Shape{2, 33000}}) {
+      add(CollectiveKind::AllReduce, shape);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, "i32");
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, "i32");
+      add(CollectiveKind::CollectivePermute, shape);
+      for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
+        add(CollectiveKind::AllGather, shape, dim);
+    }
+    for (int64_t dim = 0; dim < 3; ++dim) {
+      Shape shape = {3, 5, 4};
+      shape[dim] *= size;
+      add(CollectiveKind::ReduceScatter, shape, dim);
+      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, "i32");
+      for (int64_t dim2 = 0; dim2 < 3; ++dim2)
+        add(CollectiveKind::AllToAll, shape, dim, dim2);
+    }
+    add(CollectiveKind::ReduceScatter, {size, 0}, 0);
+    add(CollectiveKind::AllToAll, {0, size}, 1, 0);
+    add(CollectiveKind::AllToAll, {3, 20000 * size}, 1, 0);
+    for (int64_t n : {1, 5, 0, 40})
+      add(CollectiveKind::ArgMax, {n});
+  }
+  return m;
+}
+
+namespace {
+
+// Values whose sums round differently in another order: a wrong order shows.
+float value(int64_t rank, int64_t i) {
+  uint32_t h = uint32_t(rank * 2654435761u + i * 40503u + 12345u);
+  h ^= h >> 13, h *= 0x5bd1e995u, h ^= h >> 15;
+  return (float(h % 20001) - 10000.0f) * (h & 64 ? 1.7e-3f : 3.1f);
+}
+
+template <typename T> T input(int64_t rank, int64_t i);
+template <> float input<float>(int64_t rank, int64_t i) { return value(rank, i); }
+template <> int32_t input<int32_t>(int64_t rank, int64_t i) { return int32_t(value(rank, i)); }
+
+Shape unflatten(int64_t i, const Shape &shape) {
+  Shape index(shape.size());
+  for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d)
+    index[d] = i % shape[d], i /= shape[d];
+  return index;
+}
+int64_t flatten(const Shape &index, const Shape &shape) {
+  int64_t i = 0;
+  for (size_t d = 0; d < shape.size(); ++d)
+    i = i * shape[d] + index[d];
+  return i;
+}
+
+// Shape of dst, and which (member, element of its src) each element of dst comes from; reductions give the element only.
+template <typename T> std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &members, int64_t self) {
+  int64_t size = int64_t(members.size());
+  Shape shape = c.shape;
+  if (c.kind == CollectiveKind::AllGather)
+    shape[c.dim] *= size;
+  if (c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll)
+    shape[c.dim] /= size;
+  if (c.kind == CollectiveKind::AllToAll)
+    shape[c.dim2] *= size;
+  std::vector<T> result(elementCount(shape));
+  for (int64_t i = 0; i < int64_t(result.size()); ++i) {
+    Shape at = unflatten(i, shape);
+    switch (c.kind) {
+    case CollectiveKind::AllReduce:
+    case CollectiveKind::ReduceScatter: {
+      if (c.kind == CollectiveKind::ReduceScatter)
+        at[c.dim] += shape[c.dim] * self;
+      int64_t from = flatten(at, c.shape);
+      T total = input<T>(members[0], from);
+      for (int64_t r = 1; r < size; ++r) {
+        T next = input<T>(members[r], from);
+        total = c.op == ReduceOp::Sum ? total + next : std::max(total, next);
+      }
+      result[i] = total;
+      break;
+    }
+    case CollectiveKind::AllGather: {
+      int64_t member = at[c.dim] / c.shape[c.dim];
+      at[c.dim] %= c.shape[c.dim];
+      result[i] = input<T>(members[member], flatten(at, c.shape));
+      break;
+    }
+    case CollectiveKind::AllToAll: {
+      Shape block = c.shape; // what one member sends to another
+      block[c.dim] /= size;
+      int64_t member = at[c.dim2] / block[c.dim2];
+      at[c.dim2] %= block[c.dim2];
+      at[c.dim] += block[c.dim] * self;
+      result[i] = input<T>(members[member], flatten(at, c.shape));
+      break;
+    }
+    case CollectiveKind::CollectivePermute:
+      result[i] = self == 0 ? T(0) : input<T>(members[self - 1], i);
+      break;
+    case CollectiveKind::ArgMax:
+      break;
+    }
+  }
+  return result;
+}
+
+void checkArgMax(Communicator &comm, int32_t id, const CollectiveSpec &c, const std::vector<int64_t> &members, bool inPlace) {
+  int64_t n = c.shape[0];
+  // Small integers: ties are common; ids fall with the rank, so that the first member is not always right.
+  auto valueOf = [](int64_t rank, int64_t i) { return float((rank * 7 + i * 3) % 3); };
+  auto idOf = [](int64_t rank, int64_t i) { return int32_t(1000 - 10 * rank + i); };
+  std::vector<float> src(n), dst(n);
+  std::vector<int32_t> ids(n);
+  for (int64_t i = 0; i < n; ++i)
+    src[i] = valueOf(comm.rank(), i), ids[i] = idOf(comm.rank(), i);
+  comm.run(id, src.data(), inPlace ? src.data() : dst.data(), ids.data());
+  for (int64_t i = 0; i < n; ++i) {
+    float best = -1;
+    int32_t bestId = 0;
+    for (int64_t member : members)
+      if (valueOf(member, i) > best || (valueOf(member, i) == best && idOf(member, i) < bestId))
+        best = valueOf(member, i), bestId = idOf(member, i);
+    ASSERT_EQ((inPlace ? src : dst)[i], best) << "collective " << id;
+    ASSERT_EQ(ids[i], bestId) << "collective " << id;
+  }
+}
+
+template <typename T> void checkOne(Communicator &comm, int32_t id, const CollectiveSpec &c, const Manifest &m, bool inPlace) {
+  std::vector<int64_t> members = m.mesh.group(comm.rank(), m.groups[c.group]);
+  int64_t self = m.mesh.index(comm.rank(), m.groups[c.group]);
+  ASSERT_EQ(members[self], comm.rank());
+  std::vector<T> src(elementCount(c.shape)), want = expected<T>(c, members, self);
+  for (size_t i = 0; i < src.size(); ++i)
+    src[i] = input<T>(comm.rank(), int64_t(i));
+  std::vector<T> before = src, dst(want.size() + 1, T(77));
+  bool overwrite = inPlace && c.kind == CollectiveKind::AllReduce;
+  comm.run(id, src.data(), overwrite ? src.data() : dst.data(), nullptr);
+  const std::vector<T> &got = overwrite ? src : dst;
+  ASSERT_EQ(memcmp(got.data(), want.data(), want.size() * sizeof(T)), 0)
+      << "collective " << id << " " << kindName(c.kind) << " of " << toString(c.shape) << " dim " << c.dim << " dim2 " << c.dim2 << " on rank " << comm.rank();
+  if (!overwrite) {
+    ASSERT_EQ(src, before) << "collective " << id << " wrote to its source";
+    ASSERT_EQ(dst.back(), T(77)) << "collective " << id << " wrote beyond its result";
+  }
+}
+
+} // namespace
+
+void runConformance(Communicator &comm, const Manifest &manifest) {
+  comm.prepare(manifest);
+  for (bool inPlace : {false, true})
+    for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+      const CollectiveSpec &c = manifest.collectives[id];
+      if (c.kind == CollectiveKind::ArgMax)
+        checkArgMax(comm, int32_t(id), c, manifest.mesh.group(comm.rank(), manifest.groups[c.group]), inPlace);
+      else if (c.dtype == "f32")
+        checkOne<float>(comm, int32_t(id), c, manifest, inPlace);
+      else
+        checkOne<int32_t>(comm, int32_t(id), c, manifest, inPlace);
+    }
+  comm.barrier();
+  for (int64_t root = 0; root < comm.ranks(); ++root)
+    for (size_t count : {0, 1, 3, 40000}) {
+      std::vector<int32_t> data(count), all(comm.rank() == root ? count * comm.ranks() : 0);
+      for (size_t i = 0; i < count; ++i)
+        data[i] = int32_t(comm.rank() * 100000 + i);
+      comm.gather(data.data(), count * 4, all.data(), root);
+      for (size_t i = 0; i < all.size(); ++i)
+        ASSERT_EQ(all[i], int32_t(i / count * 100000 + i % count));
+      comm.broadcast(data.data(), count * 4, root);
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(data[i], int32_t(root * 100000 + i));
+    }
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,115 @@
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Manifest.h"
+#include "tessera/runtime/core/ThreadPool.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+
+namespace tessera::runtime {
+
+TEST(Mesh, NumbersRanksRowMajor) {
+  Mesh mesh({{"dp", 2}, {"tp", 3}});
+  EXPECT_EQ(mesh.size(), 6);
+  EXPECT_EQ(mesh.coordinate(4, {"dp", 1, 2}), 1);
+  EXPECT_EQ(mesh.coordinate(4, {"tp", 1, 3}), 1);
+  EXPECT_EQ(mesh.group(4, {{"tp", 1, 3}}), (std::vector<int64_t>{3, 4, 5}));
+  EXPECT_EQ(mesh.group(4, {{"dp", 1, 2}}), (std::vector<int64_t>{1, 4}));
+  EXPECT_EQ(mesh.group(4, {{"tp", 1, 3}, {"dp", 1, 2}}), (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(mesh.group(4, {}), (std::vector<int64_t>{4}));
+}
+
+TEST(Mesh, SplitsAxes) {
+  Mesh mesh({{"x", 8}});
+  // x = (1)2 major, (2)2 middle, (4)2 minor.
+  EXPECT_EQ(mesh.coordinate(6, {"x", 1, 2}), 1);
+  EXPECT_EQ(mesh.coordinate(6, {"x", 2, 2}), 1);
+  EXPECT_EQ(mesh.coordinate(6, {"x", 4, 2}), 0);
+  EXPECT_EQ(mesh.group(6, {{"x", 2, 2}}), (std::vector<int64_t>{4, 6}));
+  EXPECT_EQ(mesh.group(6, {{"x", 4, 2}, {"x", 1, 2}}), (std::vector<int64_t>{2, 6, 3, 7}));
+  EXPECT_TRUE(mesh.has({"x", 2, 4}));
+  EXPECT_FALSE(mesh.has({"x", 3, 2}));
+  EXPECT_FALSE(mesh.has({"y", 1, 1}));
+}
+
+TEST(Mesh, LastShardsMayBeShortOrEmpty) {
+  EXPECT_EQ(shardRange(3, 2, 1).begin, 2);
+  EXPECT_EQ(shardRange(3, 2, 1).end, 3);
+  EXPECT_EQ(shardRange(5, 2, 3).begin, shardRange(5, 2, 3).end);
+}
+
+static const char *tiny = R"({"version": 1, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m", "batch": 1,
+  "mesh": [["tp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [[["tp", 1, 2]]],
+  "collectives": [{"kind": "all_reduce", "op": "sum", "dtype": "f32", "group": 0, "shape": [4]}],
+  "entries": [{"name": "decode", "outputs": [], "collectives": [{"id": 0, "executions": 2}],
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 3], "local": [1, 2], "sharding": [[], [["tp", 1, 2]]], "offset": 64}]}]})";
+
+TEST(Manifest, Reads) {
+  Manifest m = Manifest::parse(tiny);
+  EXPECT_EQ(m.mesh.describe(), "tp=2");
+  EXPECT_EQ(m.entryIndex("decode"), 0);
+  EXPECT_EQ(m.entries[0].input("tokens")->bytes, 8);
+}
+
+// Replaces one piece of the text and expects an error that contains `why`.
+static void expectRefused(const std::string &piece, const std::string &by, const std::string &why) {
+  std::string text = tiny;
+  size_t at = text.find(piece);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, piece.size(), by);
+  try {
+    Manifest::parse(text);
+    ADD_FAILURE() << "accepted: " << by;
+  } catch (const Error &e) {
+    EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
+  }
+}
+
+TEST(Manifest, RefusesContradictions) {
+  expectRefused("\"version\": 1", "\"version\": 2", "version");
+  expectRefused("\"offset\": 64", "\"offset\": 1020", "outside the arena");
+  expectRefused("\"offset\": 64", "\"offset\": -4", "outside the arena");
+  expectRefused("\"groups\": [[[\"tp\"", "\"groups\": [[[\"ep\"", "axis ep");
+  expectRefused("{\"version\"", "{{\"version\"", "cannot read");
+  expectRefused("\"local\": [1, 2]", "\"local\": [1, 1]", "do not cover");
+  expectRefused("\"group\": 0", "\"group\": 1", "no such group");
+  expectRefused("\"id\": 0", "\"id\": 9", "does not exist");
+  expectRefused("[[], [[\"tp\", 1, 2]]]", "[[], [[\"tp\", 2, 2]]]", "does not fit the mesh");
+  expectRefused("\"kind\": \"all_reduce\"", "\"kind\": \"all_reduse\"", "unknown kind");
+}
+
+TEST(ThreadPool, EveryPartOnceAndAllDone) {
+  for (bool spin : {true, false}) {
+    setBusyThreads(spin ? 1 : 1000);
+    for (int size : {1, 2, 5}) {
+      ThreadPool pool(size);
+      std::vector<int64_t> counts(size * 16);
+      for (int round = 0; round < 2000; ++round) {
+        int parts = 1 + round % size;
+        pool.parallel(parts, [&](int part) { ++counts[part * 16]; });
+      }
+      int64_t total = 0;
+      for (int part = 0; part < size; ++part)
+        total += counts[part * 16];
+      int64_t expected = 0;
+      for (int round = 0; round < 2000; ++round)
+        expected += 1 + round % size;
+      EXPECT_EQ(total, expected);
+      EXPECT_EQ(counts[0], 2000);
+    }
+  }
+}
+
+TEST(ThreadPool, SplitsContiguously) {
+  int64_t at = 0;
+  for (int64_t part = 0; part < 7; ++part) {
+    Range range = splitRange(31, 7, part);
+    EXPECT_EQ(range.begin, at);
+    at = range.end;
+    EXPECT_GE(range.end - range.begin, 4);
+    EXPECT_LE(range.end - range.begin, 5);
+  }
+  EXPECT_EQ(at, 31);
+}
+
+} // namespace tessera::runtime
