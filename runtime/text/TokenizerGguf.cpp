@@ -80,10 +80,14 @@ private:
       return missing("tokens", "an array of texts");
     if (types && (types->kind != Kind::Array || types->ints.size() != tokens->strings.size()))
       return missing("token_type", "an array of as many numbers as there are tokens");
-    enum { Unknown = 2, Control = 3, UserDefined = 4 };
-    for (size_t id = 0; id < tokens->strings.size(); ++id)
+    enum { Unknown = 2, Control = 3, UserDefined = 4, Unused = 5 };
+    for (size_t id = 0; id < tokens->strings.size(); ++id) {
+      // "[PAD384]" and the like: names for ids without a string.
+      if (types && types->ints[id] == Unused)
+        continue;
       if (Status status = builder_.addToken(tokens->strings[id], int64_t(id)); !status)
         return status;
+    }
     for (size_t id = 0; types && id < types->ints.size(); ++id) {
       int64_t type = types->ints[id];
       if (type == Unknown || type == Control || type == UserDefined)
