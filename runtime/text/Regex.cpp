@@ -22,7 +22,9 @@ static constexpr const char *notImplemented = "cannot use the tokenizer";
 // Rewrites the escapes that Oniguruma and PCRE2 understand differently.
 static Result<std::string> translated(const std::string &pattern, const std::string &where) {
   static const std::string space = "\\p{Z}\\x{9}-\\x{D}\\x{85}";
-  static const std::string word = "\\p{L}\\p{M}\\p{Nd}\\p{Pc}";
+  // The last four ranges: letters in circles and squares, which Unicode calls alphabetic symbols.
+  static const std::string word = "\\p{L}\\p{M}\\p{N}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}"
+                                  "\\x{1F170}-\\x{1F189}";
   auto unsupported = [&](const std::string &what) {
     return Failure{notImplemented, where, what + " in the split pattern " + pattern + " is not implemented", ""};
   };

@@ -15,7 +15,7 @@ namespace tessera::text {
 class Regex {
 public:
   // Patterns are written for Oniguruma (what Hugging Face's tokenizers use): \s is Unicode's White_Space, \w letters, marks,
-  // decimal digits and connectors, ^ and $ match at lines. Fails, naming the pattern, on what PCRE2 would read differently.
+  // numbers and connectors, ^ and $ match at lines. Fails, naming the pattern, on what PCRE2 would read differently.
   static Result<std::unique_ptr<Regex>> compile(const std::string &pattern, const std::string &where);
   static std::string quoted(std::string_view literal); // a pattern that matches `literal`
   ~Regex();
