@@ -8,10 +8,12 @@ def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
     What an op does with dimensions: a mapping of operand and result dimensions to factors
     (`tessera/Analysis/Sharding/ShardingRule.h`). Propagation, reshard placement, partition, padding, dimension names
     and tiling read this rule and nothing else about the op.
+    Factor sizes are global on every rung (on `spmd` the encoding's `global`), so the rule does not change when shapes become local:
+    what is a broadcast and how a reshape splits is a question of global sizes.
   }];
   let cppNamespace = "::tessera";
   let methods = [
-    InterfaceMethod<"The rule for the op's present types; operands and results in order, every one a ranked tensor.",
+    InterfaceMethod<"The rule; operands and results in order, every one a ranked tensor. Called on verified ops only.",
                     "::tessera::ShardingRule", "getShardingRule">,
   ];
 }

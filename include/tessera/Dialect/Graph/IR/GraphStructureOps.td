@@ -46,7 +46,7 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
   let assemblyFormat = [{
     $count `carry` `(` ($inits^ `:` type($inits))? `)` (`stack` `(` $stacks^ `:` type($stacks) `)`)? `->` `(` type($results) `)` attr-dict-with-keyword $bodies
   }];
-  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block &getBody(unsigned i) { return getBodies()[i].front(); }
     ::mlir::BlockArgument getIndex(unsigned body) { return getBody(body).getArgument(0); }
@@ -67,7 +67,7 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
 def Graph_YieldOp : Op<Graph_Dialect, "yield", [Pure, Terminator, HasParent<"RepeatOp">]> {
   let summary = "Ends a body: the next carried values";
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ (void)$_state; }]>]; // of a body that carries nothing
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 

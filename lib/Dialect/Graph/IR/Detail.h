@@ -1,0 +1,97 @@
+//===- Detail.h - What verifiers and rules of graph ops share --*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_GRAPH_IR_DETAIL_H
+#define TESSERA_LIB_DIALECT_GRAPH_IR_DETAIL_H
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include <cmath>
+
+namespace tessera::graph::inner {
+
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline int64_t rankOf(mlir::Value value) { return typeOf(value).getRank(); }
+inline int64_t sizeOf(mlir::Value value, int64_t dim) { return typeOf(value).getDimSize(dim); }
+
+/// A value as messages call it.
+struct Named {
+  llvm::StringRef name;
+  mlir::Value value;
+};
+
+/// One type: static shape, sizes of at least 1, an element type the project computes with.
+llvm::LogicalResult verifyTensor(mlir::Operation *op, const llvm::Twine &what, mlir::RankedTensorType type);
+/// That for all operands and results. Every verifier starts with it.
+llvm::LogicalResult verifyTensors(mlir::Operation *op);
+llvm::LogicalResult expectRank(mlir::Operation *op, Named value, int64_t rank);
+llvm::LogicalResult expectSize(mlir::Operation *op, Named value, int64_t dim, int64_t size);
+/// Dimension `da` of `a` is as long as dimension `db` of `b`. Compares present (on rung spmd: local) sizes.
+llvm::LogicalResult expectSameSize(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db);
+/// That for `count` dimensions from `da` and `db` on.
+llvm::LogicalResult expectSameSizes(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db, int64_t count);
+llvm::LogicalResult expectSameElements(mlir::Operation *op, Named a, Named b);
+/// `dims` are strictly increasing dimensions of a tensor of rank `rank`.
+llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> dims, int64_t rank);
+/// Shapes of `operands` broadcast (aligned at the last dimension) to `result`.
+llvm::LogicalResult verifyBroadcast(mlir::Operation *op, mlir::OperandRange operands, mlir::Value result);
+
+/// One dimension of an operand or result of the op whose rule is being built.
+struct Place {
+  bool result;
+  int tensor, dim;
+};
+inline Place operandDim(int tensor, int dim) { return {false, tensor, dim}; }
+inline Place resultDim(int tensor, int dim) { return {true, tensor, dim}; }
+
+/// Builds a rule out of places. Sizes are global sizes.
+class RuleBuilder {
+public:
+  explicit RuleBuilder(mlir::Operation *op);
+  int64_t size(Place place) const;
+  /// A factor that stands in all `places` (the minor-most there so far); its size is that of the first place's dimension.
+  int add(llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum);
+  /// Likewise with a size of its own.
+  int addSized(int64_t size, llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough);
+  /// One pass-through factor per dimension, shared by `count` dimensions of two tensors.
+  void pair(Place from, Place to, int count);
+  ShardingRule rule;
+
+private:
+  llvm::SmallVector<llvm::SmallVector<int64_t>> operandShapes, resultShapes;
+};
+
+/// Multi-index over `shape`, row-major; `next` returns false after the last.
+struct Odometer {
+  llvm::SmallVector<int64_t> shape, index;
+  explicit Odometer(llvm::ArrayRef<int64_t> shape) : shape(shape.begin(), shape.end()), index(shape.size(), 0) {}
+  bool next() {
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d])
+        return true;
+      index[d] = 0;
+    }
+    return false;
+  }
+};
+/// `value` as an integer of `bits` bits; infinities become the least and largest one.
+inline int64_t integerOf(double value, unsigned bits) {
+  double limit = std::ldexp(1.0, int(bits) - 1);
+  if (value >= limit)
+    return int64_t((uint64_t(1) << (bits - 1)) - 1);
+  return value <= -limit ? -int64_t((uint64_t(1) << (bits - 1)) - 1) - 1 : int64_t(value);
+}
+/// Product of sizes [begin, end).
+inline int64_t product(llvm::ArrayRef<int64_t> sizes, size_t begin = 0, size_t end = ~size_t(0)) {
+  int64_t n = 1;
+  for (size_t d = begin; d < std::min(end, sizes.size()); ++d)
+    n *= sizes[d];
+  return n;
+}
+/// result[j] = input[base + sum of index * stride], in row-major order of `shape`: the loop under every op that only moves elements.
+void gatherStrided(const ReferenceTensor &input, ReferenceTensor &result, llvm::ArrayRef<int64_t> shape,
+                   llvm::ArrayRef<int64_t> strides, int64_t base);
+
+} // namespace tessera::graph::inner
+#endif

@@ -1,0 +1,147 @@
+//===- NeuralOps.cpp - Verifiers of the layers of transformers ------------===//
+#include "Detail.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::graph;
+using namespace tessera::graph::inner;
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphNeuralOps.cpp.inc"
+
+LogicalResult EmbeddingOp::verify() {
+  Named table{"table", getTable()}, ids{"ids", getIds()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, table, result)))
+    return failure();
+  int64_t rank = rankOf(getTable()), n = rankOf(getIds());
+  if (rank < 2)
+    return emitOpError() << "table has " << rank << " dimensions, expected 2 or more";
+  if (failed(expectRank(*this, result, n + rank - 1)) || failed(expectSameSizes(*this, ids, 0, result, 0, n)))
+    return failure();
+  return expectSameSizes(*this, table, 1, result, n, rank - 1);
+}
+
+LogicalResult LinearOp::verify() {
+  Named input{"input", getInput()}, weight{"weight", getWeight()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
+    return failure();
+  int64_t contract = int64_t(getContract()), ni = rankOf(getInput()), nw = rankOf(getWeight());
+  if (contract < 1 || contract > ni || contract > nw)
+    return emitOpError() << "contracts " << contract << " dimensions of an input with " << ni << " and a weight with " << nw;
+  if (failed(expectSameSizes(*this, input, ni - contract, weight, nw - contract, contract)) ||
+      failed(expectRank(*this, result, ni + nw - 2 * contract)) ||
+      failed(expectSameSizes(*this, input, 0, result, 0, ni - contract)))
+    return failure();
+  return expectSameSizes(*this, weight, 0, result, ni - contract, nw - contract);
+}
+
+/// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.
+static LogicalResult verifyNorm(Operation *op, Named input, ArrayRef<Named> vectors, Named result, const APFloat &eps) {
+  int64_t rank = rankOf(input.value);
+  if (failed(verifyTensors(op)) || failed(expectSameElements(op, input, result)))
+    return failure();
+  if (rank < 1)
+    return op->emitOpError() << "input has no dimension to normalise over";
+  if (failed(expectRank(op, result, rank)) || failed(expectSameSizes(op, input, 0, result, 0, rank)))
+    return failure();
+  for (Named vector : vectors)
+    if (failed(expectRank(op, vector, 1)) || failed(expectSameSize(op, vector, 0, input, rank - 1)))
+      return failure();
+  if (!eps.isFinite() || eps.isNegative())
+    return op->emitOpError() << "eps must be finite and not negative";
+  return success();
+}
+
+LogicalResult RmsNormOp::verify() {
+  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}}, {"result", getResult()}, getEps());
+}
+
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}, {"bias", getBias()}}, {"result", getResult()},
+                    getEps());
+}
+
+LogicalResult SoftmaxOp::verify() {
+  if (failed(verifyTensors(*this)))
+    return failure();
+  if (rankOf(getInput()) < 1)
+    return emitOpError() << "input has no dimension to normalise over";
+  return success();
+}
+
+LogicalResult RopeOp::verify() {
+  Named input{"input", getInput()}, positions{"positions", getPositions()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
+    return failure();
+  int64_t rank = rankOf(getInput());
+  if (rank < 3)
+    return emitOpError() << "input has " << rank << " dimensions, expected 3 or more (batch, sequence, ..., rotated)";
+  if (failed(expectRank(*this, positions, 2)) || failed(expectSameSizes(*this, positions, 0, input, 0, 2)) ||
+      failed(expectRank(*this, result, rank)) || failed(expectSameSizes(*this, input, 0, result, 0, rank)))
+    return failure();
+  int64_t pairs = int64_t(getFrequencies().size());
+  if (pairs < 1 || 2 * pairs > sizeOf(getInput(), rank - 1))
+    return emitOpError() << "has " << pairs << " frequencies for " << sizeOf(getInput(), rank - 1)
+                         << " elements; a frequency turns two";
+  for (double frequency : getFrequencies())
+    if (!std::isfinite(frequency))
+      return emitOpError() << "has a frequency that is not finite";
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  Named q{"query", getQuery()}, k{"key", getKey()}, v{"value", getValue()}, positions{"positions", getPositions()},
+      result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(expectRank(*this, q, 5)) || failed(expectRank(*this, k, 4)) ||
+      failed(expectRank(*this, v, 4)) || failed(expectRank(*this, positions, 2)) || failed(expectRank(*this, result, 5)) ||
+      failed(expectSameElements(*this, k, v)) || failed(expectSameElements(*this, q, result)))
+    return failure();
+  // batch, kv_heads and head_dim of q and k; context of k and v; batch and kv_heads of v.
+  if (failed(expectSameSize(*this, k, 0, q, 0)) || failed(expectSameSize(*this, k, 2, q, 2)) ||
+      failed(expectSameSize(*this, k, 3, q, 4)) || failed(expectSameSizes(*this, v, 0, k, 0, 3)) ||
+      failed(expectSameSizes(*this, positions, 0, q, 0, 2)) || failed(expectSameSizes(*this, result, 0, q, 0, 4)) ||
+      failed(expectSameSize(*this, result, 4, v, 3)))
+    return failure();
+  if (!getScale().isFinite())
+    return emitOpError() << "scale must be finite";
+  if (std::optional<uint64_t> window = getWindow(); window && int64_t(*window) < 1)
+    return emitOpError() << "window is " << int64_t(*window) << ", expected 1 or more";
+  if (std::optional<APFloat> softcap = getSoftcap(); softcap && !(softcap->isFiniteNonZero() && !softcap->isNegative()))
+    return emitOpError() << "softcap must be finite and positive";
+  return success();
+}
+
+LogicalResult CacheUpdateOp::verify() {
+  Named cache{"cache", getCache()}, update{"update", getUpdate()}, positions{"positions", getPositions()};
+  if (failed(verifyTensors(*this)) || failed(expectRank(*this, cache, 5)) || failed(expectRank(*this, update, 4)) ||
+      failed(expectRank(*this, {"index", getIndex()}, 0)) || failed(expectRank(*this, positions, 2)) ||
+      failed(expectSameElements(*this, update, cache)))
+    return failure();
+  if (failed(expectSameSize(*this, update, 0, cache, 1)) || failed(expectSameSizes(*this, update, 2, cache, 3, 2)) ||
+      failed(expectSameSizes(*this, positions, 0, update, 0, 2)))
+    return failure();
+  if (getResult().getType() != getCache().getType())
+    return emitOpError() << "result has another type than the cache: " << getResult().getType();
+  return success();
+}
+
+LogicalResult ArgMaxKeyOp::verify() {
+  Named input{"input", getInput()}, result{"result", getResult()};
+  int64_t rank = rankOf(getInput());
+  if (failed(verifyTensors(*this)))
+    return failure();
+  if (rank < 1)
+    return emitOpError() << "input has no dimension to search";
+  if (failed(expectRank(*this, result, rank - 1)))
+    return failure();
+  return expectSameSizes(*this, input, 0, result, 0, rank - 1);
+}
+
+LogicalResult ArgMaxIndexOp::verify() {
+  Named key{"key", getKey()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(expectRank(*this, result, rankOf(getKey()))))
+    return failure();
+  return expectSameSizes(*this, key, 0, result, 0, rankOf(getKey()));
+}

@@ -1,0 +1,137 @@
+//===- NeuralRules.cpp - Sharding rules and costs of neural ops -----------===//
+#include "Detail.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::graph;
+using namespace tessera::graph::inner;
+
+static double elements(Value value) { return numElements(value); }
+
+ShardingRule EmbeddingOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int n = int(rankOf(getIds())), d = int(rankOf(getTable())) - 1;
+  // A rank knows which rows it holds and gives zeros for the rest.
+  builder.rule.offsetAware.push_back(builder.add(operandDim(0, 0), FactorKind::Reduction));
+  builder.pair(operandDim(1, 0), resultDim(0, 0), n);
+  builder.pair(operandDim(0, 1), resultDim(0, n), d);
+  builder.rule.linear = {{0}};
+  return builder.rule;
+}
+OpCost EmbeddingOp::getCost() {
+  double bytes = tensorBytes(getResult().getType());
+  return {0, bytes + tensorBytes(getIds().getType()), bytes};
+}
+
+ShardingRule LinearOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int contract = int(getContract()), n = int(rankOf(getInput())) - contract, out = int(rankOf(getWeight())) - contract;
+  builder.pair(operandDim(0, 0), resultDim(0, 0), n);
+  builder.pair(operandDim(1, 0), resultDim(0, n), out);
+  for (int d = 0; d < contract; ++d)
+    builder.add({operandDim(0, n + d), operandDim(1, out + d)}, FactorKind::Reduction);
+  builder.rule.linear = {{0}, {1}};
+  return builder.rule;
+}
+OpCost LinearOp::getCost() {
+  double inner = 1;
+  for (int64_t d = 0, rank = rankOf(getWeight()); d < int64_t(getContract()); ++d)
+    inner *= double(sizeOf(getWeight(), rank - 1 - d));
+  return streamingCost(*this, 2 * inner * elements(getResult()));
+}
+
+/// All dimensions but the last pass through; the last needs replication and is shared by `vectors`.
+static RuleBuilder rowRule(Operation *op, ArrayRef<int> vectors) {
+  RuleBuilder builder(op);
+  int last = int(rankOf(op->getResult(0))) - 1;
+  builder.pair(operandDim(0, 0), resultDim(0, 0), last);
+  SmallVector<Place> places = {operandDim(0, last), resultDim(0, last)};
+  for (int vector : vectors)
+    places.push_back(operandDim(vector, 0));
+  builder.add(places, FactorKind::NeedReplication);
+  return builder;
+}
+
+ShardingRule RmsNormOp::getShardingRule() {
+  RuleBuilder builder = rowRule(*this, {1});
+  builder.rule.linear = {{1}};
+  return builder.rule;
+}
+OpCost RmsNormOp::getCost() { return streamingCost(*this, 4 * elements(getResult())); }
+
+ShardingRule LayerNormOp::getShardingRule() {
+  RuleBuilder builder = rowRule(*this, {1, 2});
+  builder.rule.linear = {{1, 2}};
+  return builder.rule;
+}
+OpCost LayerNormOp::getCost() { return streamingCost(*this, 7 * elements(getResult())); }
+
+ShardingRule SoftmaxOp::getShardingRule() { return rowRule(*this, {}).rule; }
+OpCost SoftmaxOp::getCost() { return streamingCost(*this, 5 * elements(getResult())); }
+
+ShardingRule RopeOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int last = int(rankOf(getInput())) - 1;
+  for (int d = 0; d < last; ++d) {
+    SmallVector<Place> places = {operandDim(0, d), resultDim(0, d)};
+    if (d < 2)
+      places.push_back(operandDim(1, d));
+    builder.add(places);
+  }
+  builder.add({operandDim(0, last), resultDim(0, last)}, FactorKind::NeedReplication);
+  builder.rule.linear = {{0}};
+  return builder.rule;
+}
+OpCost RopeOp::getCost() { return streamingCost(*this, 3 * elements(getResult())); }
+
+ShardingRule AttentionOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  enum { Q, K, V, P };
+  builder.add({operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0), resultDim(0, 0)}); // batch
+  builder.add({operandDim(Q, 1), operandDim(P, 1), resultDim(0, 1)});                                     // seq
+  builder.add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2), resultDim(0, 2)});                   // kv_heads
+  builder.add({operandDim(Q, 3), resultDim(0, 3)});                                                       // group
+  builder.add({operandDim(Q, 4), operandDim(K, 3)}, FactorKind::NeedReplication);                         // head_dim
+  builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication);                         // context
+  builder.add({operandDim(V, 3), resultDim(0, 4)});                                                       // value_dim
+  builder.rule.linear = {{V}};
+  return builder.rule;
+}
+OpCost AttentionOp::getCost() {
+  double context = double(sizeOf(getKey(), 1));
+  double scores = 2 * context * elements(getQuery()), values = 2 * context * elements(getResult());
+  double rows = elements(getQuery()) / double(sizeOf(getQuery(), 4));
+  return streamingCost(*this, scores + values + 5 * context * rows);
+}
+
+ShardingRule CacheUpdateOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  enum { Cache, Update, Index, Positions };
+  builder.add({operandDim(Cache, 0), resultDim(0, 0)}, FactorKind::NeedReplication); // layer
+  builder.add({operandDim(Cache, 1), operandDim(Update, 0), operandDim(Positions, 0), resultDim(0, 1)});
+  builder.rule.offsetAware.push_back(builder.add({operandDim(Cache, 2), resultDim(0, 2)}));         // context
+  builder.add({operandDim(Update, 1), operandDim(Positions, 1)}, FactorKind::NeedReplication);      // seq
+  builder.add({operandDim(Cache, 3), operandDim(Update, 2), resultDim(0, 3)});                      // heads
+  builder.add({operandDim(Cache, 4), operandDim(Update, 3), resultDim(0, 4)});                      // d
+  return builder.rule;
+}
+OpCost CacheUpdateOp::getCost() {
+  double bytes = tensorBytes(getUpdate().getType());
+  return {0, bytes + tensorBytes(getPositions().getType()), bytes};
+}
+
+ShardingRule ArgMaxKeyOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int last = int(rankOf(getInput())) - 1;
+  builder.pair(operandDim(0, 0), resultDim(0, 0), last);
+  builder.rule.offsetAware.push_back(builder.add(operandDim(0, last), FactorKind::Reduction, PartialKind::Max));
+  return builder.rule;
+}
+OpCost ArgMaxKeyOp::getCost() { return streamingCost(*this, elements(getInput())); }
+
+ShardingRule ArgMaxIndexOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  builder.pair(operandDim(0, 0), resultDim(0, 0), int(rankOf(getResult())));
+  return builder.rule;
+}
+OpCost ArgMaxIndexOp::getCost() { return streamingCost(*this, 0); }
