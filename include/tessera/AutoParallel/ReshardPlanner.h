@@ -1,0 +1,105 @@
+//===- ReshardPlanner.h - The cheapest way to another sharding --*- C++ -*-===//
+//
+// A value of one global shape on one mesh goes from one sharding to another by a sequence of steps. The planner searches for the
+// sequence with the least cost: what the busiest device receives, in elements, summed over the steps, plus `latency` for each step
+// that communicates. Plain data, no IR.
+//
+// A state places digits of mesh axes on digits of dimensions; the search is A* over states with the elements that a device lacks as
+// the bound below. Memory: no state is larger on a device than the larger of source and target, unless nothing else exists.
+//
+// Dimensions that do not divide hold ceil(n / shards) per device. Steps on them are only taken where blocks line up (ceil(n/k) = g *
+// ceil(n/(k*g))) or where all or none of the dimension's axes are there; there is always a plan, at worst: gather, then slice.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_AUTOPARALLEL_RESHARDPLANNER_H
+#define TESSERA_AUTOPARALLEL_RESHARDPLANNER_H
+
+#include "tessera/Analysis/Sharding/Sharding.h"
+
+#include <vector>
+
+namespace tessera {
+
+enum class StepKind {
+  AllSlice,          ///< keeps this device's piece; no communication
+  AllGather,         ///< axes leave a dimension
+  AllReduce,         ///< partial axes are combined
+  ReduceScatter,     ///< partial axes are combined and then shard a dimension
+  AllToAll,          ///< axes move between dimensions
+  CollectivePermute, ///< devices exchange whole pieces; received == 0: same pieces, only axes of size 1 come or go
+  PointToPoint,      ///< every device gets what it lacks from one that has it; only if asked for (options)
+};
+
+/// `AG`, `SL`, ...
+const char *toString(StepKind kind);
+
+/// Axes (major to minor) that leave dimension `from` and come to dimension `to`; -1: none.
+struct AxisMove {
+  AxisList axes;
+  int from = -1, to = -1;
+};
+
+/// How a value lies on the mesh, digits of a dimension possibly unsplit between split ones. Per dimension, major to minor: an axis, or
+/// (axis.axis == -1) an unsplit digit of axis.size.
+struct StridedSharding {
+  llvm::SmallVector<llvm::SmallVector<AxisRef, 4>, 4> dims;
+  AxisList partial;
+  /// No unsplit digit: a Sharding says the same.
+  bool isPlain() const;
+};
+
+/// `[x/_2,y] U{z}`
+std::string toString(const StridedSharding &sharding, const Mesh &mesh);
+
+struct ReshardStep {
+  StepKind kind = StepKind::AllSlice;
+  /// AllGather: one, `from` set. AllSlice, ReduceScatter: one, `to` set. AllToAll: one or more, both set. AllReduce: one, neither set.
+  /// CollectivePermute and PointToPoint: none; the shardings before and after say it (see permuteSources).
+  /// In plans without strided states, axes leave and come as the minor-most of their dimension, in the order given.
+  llvm::SmallVector<AxisMove, 1> moves;
+  Sharding result;           ///< state after the step (closed dimensions); only if `layout` is plain
+  StridedSharding layout;    ///< the same, strided or not
+  double received = 0;       ///< elements that the busiest device receives
+};
+
+struct ReshardPlan {
+  std::vector<ReshardStep> steps; ///< empty: nothing to do
+  double received = 0;            ///< sum over the steps
+};
+
+struct ReshardOptions {
+  /// States may be strided. The compiler's collectives cannot produce them.
+  bool strided = false;
+  /// One all_to_all may move axes between several pairs of dimensions.
+  bool jointAllToAll = false;
+  /// Grouped sends where nothing else keeps within the memory of source and target.
+  bool pointToPoint = false;
+  /// Cost of a step that communicates, in elements.
+  double latency = 0;
+  /// States expanded at most, each search; then the best plan found so far is taken.
+  int maxExpansions = 600;
+};
+
+/// The plan, or none if no reshard can do it: the target is partial where the source is not, or partial in another way.
+std::optional<ReshardPlan> planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                       const Sharding &to, const ReshardOptions &options = {});
+
+/// For every device the device whose piece it takes over in a CollectivePermute from one sharding to the other: a permutation of devices,
+/// the identity wherever that is right.
+std::vector<int64_t> permuteSources(const Mesh &mesh, const StridedSharding &from, const StridedSharding &to);
+std::vector<int64_t> permuteSources(const Mesh &mesh, const Sharding &from, const Sharding &to);
+
+/// Elements that some device must receive at least, whatever the steps.
+double reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
+
+/// The plan executed element by element on all devices, from what each device holds. Error text of the first step that does not
+/// produce what it says, receives more than it says, or (all_to_all) does not send equal pieces; empty if all is right. Exponential in
+/// nothing, but linear in elements x devices: for tests.
+std::string replayPlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                       const ReshardPlan &plan);
+
+/// `cost<TAB>MOVE [state]; MOVE [state]`, cost as a fraction of the whole tensor.
+std::string toString(const ReshardPlan &plan, const Mesh &mesh, llvm::ArrayRef<int64_t> shape);
+
+} // namespace tessera
+#endif

@@ -1,0 +1,370 @@
+//===- ReshardPlanner.cpp - The cheapest way to another sharding ----------===//
+#include "ReshardState.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace tessera;
+using namespace tessera::reshard;
+
+const char *tessera::toString(StepKind kind) {
+  switch (kind) {
+  case StepKind::AllSlice:
+    return "SL";
+  case StepKind::AllGather:
+    return "AG";
+  case StepKind::AllReduce:
+    return "AR";
+  case StepKind::ReduceScatter:
+    return "RS";
+  case StepKind::AllToAll:
+    return "A2A";
+  case StepKind::CollectivePermute:
+    return "CP";
+  case StepKind::PointToPoint:
+    return "P2P";
+  }
+  return "?";
+}
+
+bool StridedSharding::isPlain() const {
+  return llvm::all_of(dims, [](const auto &dim) { return llvm::all_of(dim, [](const AxisRef &a) { return a.axis >= 0; }); });
+}
+
+std::string tessera::toString(const StridedSharding &sharding, const Mesh &mesh) {
+  std::string text = "[";
+  for (auto [i, dim] : llvm::enumerate(sharding.dims)) {
+    text += i ? "/" : "";
+    for (auto [j, axis] : llvm::enumerate(dim))
+      text += (j ? "," : "") + (axis.axis < 0 ? "_" + std::to_string(axis.size) : toString(axis, mesh));
+    if (dim.empty())
+      text += "-";
+  }
+  text += "]";
+  for (auto [i, axis] : llvm::enumerate(sharding.partial))
+    text += (i ? "," : " U{") + toString(axis, mesh);
+  return text + (sharding.partial.empty() ? "" : "}");
+}
+
+namespace {
+
+/// Without axes of size 1, which say nothing about where elements are.
+Sharding essential(const Sharding &sharding) {
+  Sharding result = sharding;
+  auto strip = [](AxisList &axes) { llvm::erase_if(axes, [](const AxisRef &axis) { return axis.size == 1; }); };
+  for (DimSharding &dim : result.dims) {
+    strip(dim.axes);
+    mergeAdjacent(dim.axes);
+    dim.open = false;
+    dim.priority.reset();
+  }
+  strip(result.partial);
+  result.replicated.clear();
+  if (result.partial.empty())
+    result.partialKind = PartialKind::None;
+  return result;
+}
+
+StridedSharding toStridedSharding(const Sharding &sharding) {
+  StridedSharding result;
+  for (const DimSharding &dim : sharding.dims)
+    result.dims.emplace_back(dim.axes.begin(), dim.axes.end());
+  result.partial = sharding.partial;
+  return result;
+}
+
+/// Turns moves of digits into steps with axes.
+class StepBuilder {
+public:
+  StepBuilder(const Problem &problem, PartialKind kind, ReshardPlan &plan) : problem(problem), kind(kind), plan(plan) {}
+
+  void build(std::vector<Move> moves) {
+    State before = problem.start;
+    simplify(before, moves);
+    for (const Move &move : moves) {
+      ReshardStep step;
+      step.kind = move.kind;
+      step.received = move.received;
+      step.moves = axisMoves(before, move);
+      step.layout = toStrided(problem, move.after);
+      step.result = plainSharding(step.layout);
+      plan.received += move.received;
+      plan.steps.push_back(std::move(step));
+      before = move.after;
+    }
+  }
+
+private:
+  /// Joins neighbours that are one collective: slices or gathers of one dimension; reduce_scatter and the gather that undoes its
+  /// scattering.
+  void simplify(const State &start, std::vector<Move> &moves) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = 0; i + 1 < moves.size() && !changed; ++i) {
+        const State &before = i ? moves[i - 1].after : start;
+        Move joined = {moves[i].kind, moves[i + 1].after, moves[i].received + moves[i + 1].received};
+        bool same = moves[i].kind == moves[i + 1].kind &&
+                    (moves[i].kind == StepKind::AllSlice || moves[i].kind == StepKind::AllGather ||
+                     moves[i].kind == StepKind::ReduceScatter) &&
+                    isOneStep(before, joined);
+        if (!same && moves[i].kind == StepKind::ReduceScatter && moves[i + 1].kind == StepKind::AllGather) {
+          joined.kind = StepKind::AllReduce;
+          same = isAllReduce(before, joined.after);
+        }
+        if (!same)
+          continue;
+        moves[i] = joined;
+        moves.erase(moves.begin() + i + 1);
+        changed = true;
+      }
+    }
+  }
+
+  bool isOneStep(const State &before, const Move &joined) const {
+    auto axes = axisMoves(before, joined);
+    if (axes.size() != 1)
+      return false;
+    // All that comes or goes stands at the minor end, unless strides are allowed.
+    if (problem.options.strided)
+      return true;
+    return toStrided(problem, joined.after).isPlain();
+  }
+
+  bool isAllReduce(const State &before, const State &after) const {
+    for (auto [a, b] : llvm::zip(before, after))
+      if (a != b && !(a.dim == Place::kPartial && b.dim == Place::kUnused))
+        return false;
+    return true;
+  }
+
+  llvm::SmallVector<AxisMove, 1> axisMoves(const State &before, const Move &move) const {
+    llvm::SmallVector<AxisMove, 1> result;
+    if (move.kind == StepKind::CollectivePermute || move.kind == StepKind::PointToPoint)
+      return result;
+    struct Moved {
+      int from, to;
+      int64_t order;
+      int digit;
+    };
+    llvm::SmallVector<Moved, 8> moved;
+    for (int i = 0; i < int(before.size()); ++i) {
+      const Place &a = before[i], &b = move.after[i];
+      if (a == b)
+        continue;
+      // Group order: as the axes stand in the dimension they leave or come to.
+      int64_t order = b.split() ? b.pre : a.split() ? a.pre : i;
+      moved.push_back({a.split() ? a.dim : -1, b.split() ? b.dim : -1, order, i});
+    }
+    llvm::sort(moved, [](const Moved &a, const Moved &b) {
+      return std::tie(a.from, a.to, a.order, a.digit) < std::tie(b.from, b.to, b.order, b.digit);
+    });
+    for (const Moved &m : moved) {
+      if (result.empty() || result.back().from != m.from || result.back().to != m.to)
+        result.push_back({{}, m.from, m.to});
+      result.back().axes.push_back(problem.digits[m.digit]);
+    }
+    for (AxisMove &axisMove : result)
+      mergeAdjacent(axisMove.axes);
+    return result;
+  }
+
+  Sharding plainSharding(const StridedSharding &layout) const {
+    Sharding result(problem.rank());
+    for (auto [d, dim] : llvm::enumerate(layout.dims))
+      for (const AxisRef &axis : dim)
+        if (axis.axis >= 0)
+          result.dims[d].axes.push_back(axis);
+    result.partial = layout.partial;
+    result.partialKind = layout.partial.empty() ? PartialKind::None : kind;
+    return result;
+  }
+
+  const Problem &problem;
+  PartialKind kind;
+  ReshardPlan &plan;
+};
+
+/// Gathers what is not yet as it should be, then slices: always possible.
+std::vector<Move> gatherThenSlice(const Problem &problem) {
+  std::vector<Move> moves;
+  State state = problem.start;
+  auto step = [&](StepKind kind, State after, double received) {
+    if (after == state)
+      return;
+    state = after;
+    moves.push_back({kind, std::move(after), received});
+  };
+  State after = state;
+  double group = 1;
+  for (auto [i, place] : llvm::enumerate(after))
+    if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial) {
+      place = Place();
+      group *= double(problem.size(int(i)));
+    }
+  step(StepKind::AllReduce, after, 2 * localSize(problem, state) * (group - 1) / group);
+  for (int d = 0; d < problem.rank(); ++d) {
+    after = state;
+    bool right = splitsOf(problem, state, d).size() == splitsOf(problem, problem.goal, d).size();
+    for (auto [place, goal] : llvm::zip(state, problem.goal))
+      right &= place.dim != d || place == goal;
+    if (right)
+      continue;
+    for (Place &place : after)
+      if (place.dim == d)
+        place = Place();
+    double size = localSize(problem, after);
+    step(StepKind::AllGather, after, size - localSize(problem, state));
+  }
+  for (int d = 0; d < problem.rank(); ++d) {
+    after = state;
+    for (auto [place, goal] : llvm::zip(after, problem.goal))
+      if (goal.dim == d)
+        place = goal;
+    step(StepKind::AllSlice, after, 0);
+  }
+  return moves;
+}
+
+/// Elements that the busiest device receives if every device gets what it lacks from one that has it.
+double largestReceipt(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  double most = 0;
+  auto begin = [&](const Sharding &sharding, int d, int64_t device) {
+    int64_t extent = sharding.localShape(shape)[d];
+    return std::make_pair(groupIndex(mesh, sharding.dims[d].axes, device) * extent, extent);
+  };
+  for (int64_t device = 0, n = mesh.numDevices(); device < n; ++device) {
+    double wanted = 1, shared = 1;
+    for (int d = 0; d < int(shape.size()); ++d) {
+      auto [haveBegin, haveExtent] = begin(from, d, device);
+      auto [wantBegin, wantExtent] = begin(to, d, device);
+      int64_t wantEnd = std::min(shape[d], wantBegin + wantExtent), haveEnd = std::min(shape[d], haveBegin + haveExtent);
+      wanted *= double(std::max<int64_t>(0, wantEnd - wantBegin));
+      shared *= double(std::max<int64_t>(0, std::min(wantEnd, haveEnd) - std::max(wantBegin, haveBegin)));
+    }
+    most = std::max(most, wanted - shared);
+  }
+  return most;
+}
+
+double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
+  double cost = 0;
+  for (const Move &move : moves)
+    cost += move.received + (move.received > 0 ? options.latency : 0);
+  return cost;
+}
+
+void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                   const ReshardOptions &options, ReshardPlan &plan) {
+  if (from.samePlacement(to))
+    return;
+  std::optional<Problem> bestProblem;
+  std::vector<Move> best;
+  size_t digits = 0;
+  for (Refine refine : {Refine::None, Refine::Ends, Refine::Common}) {
+    auto problem = makeProblem(mesh, shape, from, to, options, refine);
+    if (!problem)
+      break;
+    if (problem->digits.size() == digits)
+      continue;
+    digits = problem->digits.size();
+    auto moves = search(*problem, /*limitMemory=*/true);
+    if (!moves)
+      continue;
+    if (!bestProblem || costOf(*moves, options) < costOf(best, options) - 1e-9) {
+      best = std::move(*moves);
+      bestProblem = std::move(problem);
+    }
+    if (costOf(best, options) <= lacking(*bestProblem, bestProblem->start) + options.latency + 1e-9)
+      break;
+  }
+  if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
+    // Nothing within the memory of source and target.
+    if (options.pointToPoint && from.partial == to.partial) {
+      best = {{StepKind::PointToPoint, problem->goal, largestReceipt(mesh, shape, from, to)}};
+    } else if (auto moves = search(*problem, /*limitMemory=*/false)) {
+      best = std::move(*moves);
+    } else {
+      best = gatherThenSlice(*problem);
+    }
+    bestProblem = std::move(problem);
+  }
+  if (bestProblem) {
+    StepBuilder(*bestProblem, from.partialKind, plan).build(std::move(best));
+    return;
+  }
+  // An axis is cut in two ways that share no digits (6 as 2 x 3 and as 3 x 2): it leaves whole, then comes back.
+  Sharding middle = from;
+  auto clashes = [&](const AxisRef &axis) {
+    for (const DimSharding &dim : to.dims)
+      for (const AxisRef &other : dim.axes)
+        if (axis.axis == other.axis && axis != other)
+          return true;
+    for (const AxisRef &other : to.partial)
+      if (axis.axis == other.axis && axis != other)
+        return true;
+    return false;
+  };
+  for (DimSharding &dim : middle.dims) {
+    auto *first = llvm::find_if(dim.axes, clashes);
+    dim.axes.erase(first, dim.axes.end());
+  }
+  llvm::erase_if(middle.partial, [&](const AxisRef &axis) { return clashes(axis); });
+  if (middle.partial.empty())
+    middle.partialKind = PartialKind::None;
+  planEssential(mesh, shape, from, middle, options, plan);
+  planEssential(mesh, shape, middle, to, options, plan);
+}
+
+} // namespace
+
+std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                                const Sharding &to, const ReshardOptions &options) {
+  ReshardPlan plan;
+  if (from.samePlacement(to))
+    return plan;
+  Sharding source = essential(from), target = essential(to);
+  if (!target.partial.empty()) {
+    if (target.partialKind != source.partialKind)
+      return std::nullopt;
+    // Digit by digit: what is partial at the end was so at the start.
+    for (const AxisRef &axis : target.partial)
+      if (llvm::none_of(source.partial, [&](const AxisRef &s) {
+            return s.axis == axis.axis && s.pre <= axis.pre && s.pre * s.size >= axis.pre * axis.size;
+          }))
+        return std::nullopt;
+  }
+  planEssential(mesh, shape, source, target, options, plan);
+  // Axes of size 1 are where the annotation says.
+  if (plan.steps.empty() || !plan.steps.back().result.samePlacement(to)) {
+    ReshardStep step;
+    step.kind = StepKind::CollectivePermute;
+    step.result = to;
+    step.layout = toStridedSharding(to);
+    plan.steps.push_back(std::move(step));
+  }
+  plan.steps.back().result = to;
+  return plan;
+}
+
+double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                             const Sharding &to) {
+  auto problem = makeProblem(mesh, shape, essential(from), essential(to), {}, Refine::None);
+  return problem ? lacking(*problem, problem->start) : 0;
+}
+
+std::string tessera::toString(const ReshardPlan &plan, const Mesh &mesh, llvm::ArrayRef<int64_t> shape) {
+  double total = 1;
+  for (int64_t n : shape)
+    total *= double(n);
+  if (plan.steps.empty())
+    return "0\t";
+  char cost[32];
+  std::snprintf(cost, sizeof cost, "%.4f", plan.received / total);
+  std::string text = cost;
+  text += "\t";
+  for (auto [i, step] : llvm::enumerate(plan.steps))
+    text += (i ? "; " : "") + std::string(toString(step.kind)) + " " + toString(step.layout, mesh);
+  return text;
+}

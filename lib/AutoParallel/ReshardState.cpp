@@ -1,0 +1,252 @@
+//===- ReshardState.cpp - States of the reshard search --------------------===//
+#include "ReshardState.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+using namespace tessera;
+using namespace tessera::reshard;
+
+namespace {
+/// Where each axis is cut: ends of its digits, as products from the major side.
+using Cuts = llvm::SmallVector<std::set<int64_t>, 4>;
+
+void cutAt(Cuts &cuts, llvm::ArrayRef<AxisRef> axes) {
+  for (const AxisRef &axis : axes) {
+    cuts[axis.axis].insert(axis.pre);
+    cuts[axis.axis].insert(axis.pre * axis.size);
+  }
+}
+
+/// Every cut divides the next.
+bool isChain(const std::set<int64_t> &cuts) {
+  int64_t last = 1;
+  for (int64_t cut : cuts) {
+    if (cut % last != 0)
+      return false;
+    last = cut;
+  }
+  return true;
+}
+
+/// Cuts axes of `mine` where axes of `other` end on the same dimension; `common`: also where they would end if they did not reach as far as
+/// to the end, at the common divisor. Returns whether anything changed.
+bool cutWhereOthersEnd(Cuts &cuts, const DimSharding &mine, const DimSharding &other, bool common) {
+  std::set<int64_t> ends;
+  int64_t end = 1;
+  for (const AxisRef &axis : other.axes) {
+    int64_t pre = end;
+    end *= axis.size;
+    for (int64_t cut : cuts[axis.axis])
+      if (cut > axis.pre && cut < axis.pre * axis.size)
+        ends.insert(pre * (cut / axis.pre));
+    ends.insert(end);
+  }
+  bool changed = false;
+  int64_t pre = 1;
+  for (const AxisRef &axis : mine.axes) {
+    for (int64_t at : ends) {
+      if (common && at % pre == 0)
+        at = pre * std::gcd(at / pre, axis.size);
+      if (at <= pre || at >= pre * axis.size || at % pre != 0 || (pre * axis.size) % at != 0)
+        continue;
+      std::set<int64_t> refined = cuts[axis.axis];
+      if (refined.insert(axis.pre * (at / pre)).second && isChain(refined)) {
+        cuts[axis.axis] = refined;
+        changed = true;
+      }
+    }
+    pre *= axis.size;
+  }
+  return changed;
+}
+} // namespace
+
+std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                            const Sharding &to, const ReshardOptions &options, Refine refine) {
+  Problem problem;
+  problem.mesh = &mesh;
+  problem.shape.assign(shape.begin(), shape.end());
+  problem.options = options;
+  Cuts cuts(mesh.axes.size());
+  for (const Sharding *sharding : {&from, &to}) {
+    for (const DimSharding &dim : sharding->dims)
+      cutAt(cuts, dim.axes);
+    cutAt(cuts, sharding->partial);
+  }
+  // While something is to be summed up, axes that nobody named can share the work.
+  bool sums = from.partial != to.partial;
+  for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
+    if (cuts[i].empty() && !sums)
+      continue;
+    cuts[i].insert(1);
+    cuts[i].insert(axis.size);
+    if (!isChain(cuts[i]))
+      return std::nullopt;
+  }
+  if (refine != Refine::None)
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto [a, b] : llvm::zip(from.dims, to.dims))
+        for (auto [mine, other] : {std::make_pair(&a, &b), std::make_pair(&b, &a)})
+          if (cutWhereOthersEnd(cuts, *mine, *other, refine == Refine::Common))
+            changed = true;
+    }
+  for (auto [i, axisCuts] : llvm::enumerate(cuts)) {
+    int64_t pre = 1;
+    for (int64_t cut : axisCuts) {
+      if (cut > pre)
+        problem.digits.push_back({int(i), pre, cut / pre});
+      pre = cut;
+    }
+  }
+
+  auto stateOf = [&](const Sharding &sharding) {
+    State state(problem.digits.size());
+    auto within = [](const AxisRef &digit, const AxisRef &axis) {
+      return digit.axis == axis.axis && digit.pre >= axis.pre && digit.pre * digit.size <= axis.pre * axis.size;
+    };
+    for (auto [i, digit] : llvm::enumerate(problem.digits)) {
+      for (const AxisRef &axis : sharding.partial)
+        if (within(digit, axis))
+          state[i].dim = Place::kPartial;
+      for (auto [d, dim] : llvm::enumerate(sharding.dims)) {
+        int64_t pre = 1;
+        for (const AxisRef &axis : dim.axes) {
+          if (within(digit, axis))
+            state[i] = {int(d), pre * (digit.pre / axis.pre)};
+          pre *= axis.size;
+        }
+      }
+    }
+    return state;
+  };
+  problem.start = stateOf(from);
+  problem.goal = stateOf(to);
+  problem.maxLocal = std::max(localSize(problem, problem.start), localSize(problem, problem.goal));
+  return problem;
+}
+
+llvm::SmallVector<Split, 8> reshard::splitsOf(const Problem &problem, const State &state, int dim) {
+  llvm::SmallVector<Split, 8> splits;
+  for (auto [i, place] : llvm::enumerate(state))
+    if (place.dim == dim)
+      splits.push_back({place.pre, problem.size(int(i)), int(i)});
+  llvm::sort(splits, [](const Split &a, const Split &b) { return a.pre < b.pre; });
+  return splits;
+}
+
+int64_t reshard::shardsOf(const Problem &problem, const State &state, int dim) {
+  int64_t shards = 1;
+  for (auto [i, place] : llvm::enumerate(state))
+    if (place.dim == dim)
+      shards *= problem.size(int(i));
+  return shards;
+}
+
+static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t reshard::extentOf(const Problem &problem, const State &state, int dim) {
+  return ceilDiv(problem.shape[dim], shardsOf(problem, state, dim));
+}
+
+double reshard::localSize(const Problem &problem, const State &state) {
+  double size = 1;
+  for (int d = 0; d < problem.rank(); ++d)
+    size *= double(extentOf(problem, state, d));
+  return size;
+}
+
+bool reshard::isContiguous(llvm::ArrayRef<Split> splits) {
+  int64_t end = 1;
+  for (const Split &split : splits) {
+    if (split.pre != end)
+      return false;
+    end = split.end();
+  }
+  return true;
+}
+
+bool reshard::isValid(const Problem &problem, int dim, llvm::ArrayRef<Split> splits) {
+  if (isContiguous(splits))
+    return true;
+  if (!problem.options.strided)
+    return false;
+  int64_t end = 1;
+  for (const Split &split : splits) {
+    if (split.pre % end != 0)
+      return false;
+    end = split.end();
+  }
+  return problem.shape[dim] % end == 0;
+}
+
+bool reshard::linesUp(const Problem &problem, int dim, int64_t coarseShards, int64_t fineShards) {
+  if (coarseShards == 1)
+    return true;
+  int64_t n = problem.shape[dim];
+  return ceilDiv(n, coarseShards) == fineShards / coarseShards * ceilDiv(n, fineShards);
+}
+
+double reshard::lacking(const Problem &problem, const State &state) {
+  double target = localSize(problem, problem.goal);
+  bool summed = true;
+  for (auto [place, goal] : llvm::zip(state, problem.goal))
+    summed &= place.dim != Place::kPartial || goal.dim == Place::kPartial;
+  if (!summed)
+    return target; // every element of the goal needs at least one value from elsewhere
+  double common = 1;
+  for (int d = 0; d < problem.rank(); ++d) {
+    auto have = splitsOf(problem, state, d), want = splitsOf(problem, problem.goal, d);
+    int64_t n = problem.shape[d];
+    double shared = double(n);
+    for (const Split &w : want)
+      shared /= double(w.size);
+    bool aligned = true;
+    for (const Split &h : have) {
+      bool same = false;
+      for (const Split &w : want) {
+        if (h.digit == w.digit && h.pre == w.pre) {
+          same = true;
+          continue;
+        }
+        if (h.pre % w.end() == 0 || w.pre % h.end() == 0)
+          continue;
+        // One digit of the dimension, two masters: on some device they disagree.
+        if (h.pre < w.end() && w.pre < h.end())
+          return target;
+        aligned = false;
+      }
+      if (!same)
+        shared /= double(h.size);
+    }
+    if (!aligned || n % shardsOf(problem, problem.goal, d) != 0 || n % shardsOf(problem, state, d) != 0)
+      shared = double(std::min(extentOf(problem, state, d), extentOf(problem, problem.goal, d)));
+    common *= shared;
+  }
+  return std::max(0.0, target - common);
+}
+
+StridedSharding reshard::toStrided(const Problem &problem, const State &state) {
+  StridedSharding result;
+  result.dims.resize(problem.rank());
+  for (int d = 0; d < problem.rank(); ++d) {
+    int64_t end = 1;
+    for (const Split &split : splitsOf(problem, state, d)) {
+      if (split.pre != end)
+        result.dims[d].push_back({-1, 1, split.pre / end});
+      result.dims[d].push_back(problem.digits[split.digit]);
+      end = split.end();
+    }
+    mergeAdjacent(result.dims[d]);
+  }
+  for (auto [i, place] : llvm::enumerate(state))
+    if (place.dim == Place::kPartial)
+      result.partial.push_back(problem.digits[i]);
+  llvm::sort(result.partial);
+  mergeAdjacent(result.partial);
+  return result;
+}

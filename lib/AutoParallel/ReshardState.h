@@ -1,0 +1,87 @@
+//===- ReshardState.h - States of the reshard search ------------*- C++ -*-===//
+//
+// Mesh axes are cut into digits such that source and target place whole digits. A digit is unused, partial, or splits the digit
+// [pre, pre * size) of a dimension (pre: the product of what is more major in that dimension, like AxisRef's). A state is the place of
+// every digit. Private to lib/AutoParallel.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_AUTOPARALLEL_RESHARDSTATE_H
+#define TESSERA_LIB_AUTOPARALLEL_RESHARDSTATE_H
+
+#include "tessera/AutoParallel/ReshardPlanner.h"
+
+namespace tessera::reshard {
+
+struct Place {
+  static constexpr int kUnused = -1, kPartial = -2;
+  int dim = kUnused;
+  int64_t pre = 1;
+  bool split() const { return dim >= 0; }
+  bool operator==(const Place &o) const { return dim == o.dim && (dim < 0 || pre == o.pre); }
+  bool operator!=(const Place &o) const { return !(*this == o); }
+};
+
+using State = llvm::SmallVector<Place, 12>;
+
+/// One digit on a dimension.
+struct Split {
+  int64_t pre, size;
+  int digit;
+  int64_t end() const { return pre * size; }
+};
+
+struct Problem {
+  const Mesh *mesh = nullptr;
+  llvm::SmallVector<int64_t> shape;
+  llvm::SmallVector<AxisRef, 12> digits; ///< axes in order, each major to minor; sizes > 1
+  State start, goal;
+  ReshardOptions options;
+  double maxLocal = 0; ///< largest local size of source and target
+
+  int64_t size(int digit) const { return digits[digit].size; }
+  int rank() const { return int(shape.size()); }
+};
+
+/// How finely axes are cut beyond what source and target say. Ends: where the other sharding's axes end on the same dimension, so that
+/// pieces of axes can take each other's places; Common: at common divisors too. Finer means more states.
+enum class Refine { None, Ends, Common };
+
+/// Cuts axes into digits. None if source and target cut one axis in ways that do not go together.
+std::optional<Problem> makeProblem(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                   const Sharding &to, const ReshardOptions &options, Refine refine);
+
+/// Splits of dimension `dim`, major first.
+llvm::SmallVector<Split, 8> splitsOf(const Problem &problem, const State &state, int dim);
+/// Shards along a dimension, and elements of it that a device holds.
+int64_t shardsOf(const Problem &problem, const State &state, int dim);
+int64_t extentOf(const Problem &problem, const State &state, int dim);
+/// Elements that a device holds.
+double localSize(const Problem &problem, const State &state);
+/// Elements that some device lacks for the goal.
+double lacking(const Problem &problem, const State &state);
+
+/// The splits follow each other without gap from the start of the dimension.
+bool isContiguous(llvm::ArrayRef<Split> splits);
+/// Splits that one tensor may have at once: each ends where the next begins or before, and divides it. Without stride only contiguous; with
+/// a size that does not divide, too.
+bool isValid(const Problem &problem, int dim, llvm::ArrayRef<Split> splits);
+/// The pieces of `fine` lie within those of `coarse` (as fine has more axes, at the minor end), device by device.
+bool linesUp(const Problem &problem, int dim, int64_t coarseShards, int64_t fineShards);
+
+StridedSharding toStrided(const Problem &problem, const State &state);
+
+/// One step of the search.
+struct Move {
+  StepKind kind;
+  State after;
+  double received;
+};
+
+/// All steps worth trying from `state`.
+std::vector<Move> movesFrom(const Problem &problem, const State &state, bool limitMemory);
+
+/// Searches; none if the goal was not reached.
+std::optional<std::vector<Move>> search(const Problem &problem, bool limitMemory);
+
+} // namespace tessera::reshard
+#endif
