@@ -1,0 +1,291 @@
+//===- Interpreter.cpp - The judge: runs programs of the upper rungs ------===//
+#include "tessera/Reference/Interpreter.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+
+std::optional<Layout> tessera::getLayout(Operation *from, Type type) {
+  dist::ShardingAttr attr = dist::getShardingAttr(type);
+  if (!attr || !attr.isLocal())
+    return std::nullopt;
+  auto meshOp = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(from, attr.getMesh());
+  if (!meshOp)
+    return std::nullopt;
+  Mesh mesh = meshOp.getMesh().toMesh();
+  return Layout{mesh, attr.toSharding(mesh), SmallVector<int64_t>(attr.getGlobal().asArrayRef()),
+                cast<RankedTensorType>(type).getElementType()};
+}
+
+int64_t tessera::numRanks(func::FuncOp func) {
+  int64_t ranks = 1;
+  auto look = [&](Operation *op, TypeRange types) {
+    for (Type type : types)
+      if (std::optional<Layout> layout = getLayout(op, type)) {
+        ranks = layout->mesh.numDevices();
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  };
+  if (!look(func, func.getArgumentTypes()).wasInterrupted())
+    func.walk([&](Operation *op) { return look(op, op->getResultTypes()); });
+  return ranks;
+}
+
+namespace {
+/// Where one rank's pieces lie on rung spmd; on other rungs types have no layout and nothing is split.
+class RankContext : public ReferenceContext {
+public:
+  RankContext(Operation *op, int64_t rank) : op(op), rank(rank) {}
+  int64_t offset(Value value, int dim) const override {
+    std::optional<Layout> layout = getLayout(op, value.getType());
+    return layout ? layout->shard(dim, rank) * cast<RankedTensorType>(value.getType()).getDimSize(dim) : 0;
+  }
+  int64_t globalSize(Value value, int dim) const override {
+    return dist::globalShape(cast<RankedTensorType>(value.getType()))[dim];
+  }
+
+private:
+  Operation *op;
+  int64_t rank;
+};
+
+class Interpreter {
+public:
+  Interpreter(int64_t ranks, const InterpreterOptions &options) : ranks(ranks), options(options) {}
+
+  FailureOr<std::vector<RankValues>> runFunction(func::FuncOp func, std::vector<RankValues> arguments) {
+    if (func.isExternal()) {
+      func.emitError() << "has no body to interpret";
+      return failure();
+    }
+    if (!llvm::hasSingleElement(func.getBody())) {
+      func.emitError() << "has several blocks; the judge runs structured programs only";
+      return failure();
+    }
+    return runBlock(func.getBody().front(), std::move(arguments));
+  }
+
+private:
+  /// Runs one block with values for its arguments; gives its terminator's operands.
+  FailureOr<std::vector<RankValues>> runBlock(Block &block, std::vector<RankValues> arguments) {
+    for (auto [argument, value] : llvm::zip_equal(block.getArguments(), arguments))
+      values[argument] = std::move(value);
+    for (Operation &op : block.without_terminator())
+      if (failed(runOp(op)))
+        return failure();
+    std::vector<RankValues> results;
+    for (Value operand : block.getTerminator()->getOperands())
+      results.push_back(values.lookup(operand));
+    return results;
+  }
+
+  LogicalResult runOp(Operation &op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
+              dist::CollectivePermuteOp>([&](auto collective) { return runCollective(collective); })
+        .Case([&](graph::RepeatOp repeat) { return runRepeat(repeat); })
+        .Case([&](func::CallOp call) { return runCall(call); })
+        .Case([&](ReferenceOpInterface local) { return runLocal(local); })
+        .Default([&](Operation *other) { return other->emitOpError() << "has no reference meaning"; });
+  }
+
+  /// An op every rank runs by itself.
+  LogicalResult runLocal(ReferenceOpInterface op) {
+    std::vector<RankValues> results(op->getNumResults());
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      // Operands are lent out of the map for the call and put back: weights are never copied. An operand that stands twice is.
+      SmallVector<ReferenceTensor, 4> operands;
+      SmallVector<std::pair<Value, size_t>, 4> lent;
+      for (Value operand : op->getOperands()) {
+        auto *twice = llvm::find_if(lent, [&](auto &entry) { return entry.first == operand; });
+        if (twice != lent.end()) {
+          ReferenceTensor copy = operands[twice->second];
+          operands.push_back(std::move(copy));
+          continue;
+        }
+        lent.push_back({operand, operands.size()});
+        operands.push_back(std::move(values.find(operand)->second[rank]));
+      }
+      SmallVector<ReferenceTensor, 2> own;
+      LogicalResult ran = op.evaluate(operands, RankContext(op, rank), own);
+      for (auto &[value, place] : lent)
+        values.find(value)->second[rank] = std::move(operands[place]);
+      if (failed(ran))
+        return failure();
+      for (auto [result, tensor] : llvm::zip_equal(results, own)) {
+        if (options.programRounding)
+          tensor.roundToType();
+        result.push_back(std::move(tensor));
+      }
+    }
+    for (auto [value, result] : llvm::zip_equal(op->getResults(), results))
+      values[value] = std::move(result);
+    return success();
+  }
+
+  /// The axes a collective names; a permutation reaches every rank, a slice none.
+  template <typename Op>
+  static AxisList reach(Op op, const Mesh &mesh) {
+    AxisList axes;
+    if constexpr (std::is_same_v<Op, dist::CollectivePermuteOp>) {
+      for (int i = 0; i < int(mesh.axes.size()); ++i)
+        axes.push_back(wholeAxis(mesh, i));
+    } else if constexpr (!std::is_same_v<Op, dist::AllSliceOp>) {
+      axes = dist::fromAxesAttr(op.getAxes(), mesh);
+    }
+    return axes;
+  }
+
+  template <typename Op>
+  LogicalResult runCollective(Op op) {
+    std::optional<Layout> from = getLayout(op, op.getInput().getType()), to = getLayout(op, op.getResult().getType());
+    if (!from || !to)
+      return op.emitOpError() << "cannot be run: its types are not local";
+    std::string error;
+    auto moved = exchange(values.find(op.getInput())->second, *from, *to, reach(op, from->mesh), error);
+    if (failed(moved))
+      return op.emitOpError() << error;
+    if (options.programRounding)
+      for (ReferenceTensor &tensor : *moved)
+        tensor.roundToType();
+    values[op.getResult()] = std::move(*moved);
+    return success();
+  }
+
+  LogicalResult runRepeat(graph::RepeatOp op) {
+    std::vector<RankValues> carried;
+    for (Value init : op.getInits())
+      carried.push_back(values.lookup(init));
+    for (int64_t i = 0; i < int64_t(op.getCount()); ++i) {
+      std::vector<RankValues> arguments;
+      ReferenceTensor index(IntegerType::get(op.getContext(), 32), {});
+      index.i[0] = i;
+      arguments.push_back(RankValues(size_t(ranks), index));
+      for (RankValues &value : carried)
+        arguments.push_back(std::move(value));
+      for (Value stack : op.getStacks())
+        arguments.push_back(layer(values.find(stack)->second, i));
+      auto next = runBlock(op.getBody(unsigned(i % int64_t(op.getBodies().size()))), std::move(arguments));
+      if (failed(next))
+        return failure();
+      carried = std::move(*next);
+    }
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), carried))
+      values[result] = std::move(value);
+    return success();
+  }
+
+  static RankValues layer(const RankValues &stack, int64_t i) {
+    RankValues slices;
+    for (const ReferenceTensor &whole : stack) {
+      ReferenceTensor slice(whole.elementType, ArrayRef<int64_t>(whole.shape).drop_front());
+      int64_t size = slice.size();
+      if (slice.isFloat())
+        std::copy_n(whole.f.begin() + i * size, size, slice.f.begin());
+      else
+        std::copy_n(whole.i.begin() + i * size, size, slice.i.begin());
+      slices.push_back(std::move(slice));
+    }
+    return slices;
+  }
+
+  LogicalResult runCall(func::CallOp call) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    if (!callee)
+      return call.emitOpError() << "calls an unknown function";
+    // A function that calls itself would never end: nothing here can choose to stop.
+    if (llvm::is_contained(stack, callee))
+      return call.emitOpError() << "calls a function that is running";
+    std::vector<RankValues> arguments;
+    for (Value operand : call.getOperands())
+      arguments.push_back(values.lookup(operand));
+    stack.push_back(callee);
+    auto results = runFunction(callee, std::move(arguments));
+    stack.pop_back();
+    if (failed(results))
+      return failure();
+    for (auto [value, result] : llvm::zip_equal(call.getResults(), *results))
+      values[value] = std::move(result);
+    return success();
+  }
+
+  int64_t ranks;
+  InterpreterOptions options;
+  llvm::DenseMap<Value, RankValues> values;
+  SmallVector<func::FuncOp> stack;
+};
+} // namespace
+
+FailureOr<std::vector<RankValues>> tessera::interpretFunction(func::FuncOp func, std::vector<RankValues> arguments,
+                                                              const InterpreterOptions &options) {
+  int64_t ranks = numRanks(func);
+  if (arguments.size() != func.getNumArguments()) {
+    func.emitError() << "takes " << func.getNumArguments() << " arguments, " << arguments.size() << " given";
+    return failure();
+  }
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
+    if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat()) {
+      func.emitError() << "argument #" << i << " is no tensor with a static shape";
+      return failure();
+    }
+    if (int64_t(argument.size()) != ranks) {
+      func.emitError() << "argument #" << i << " has values for " << argument.size() << " ranks of " << ranks;
+      return failure();
+    }
+    for (const ReferenceTensor &tensor : argument)
+      if (ArrayRef<int64_t>(tensor.shape) != type.getShape() || tensor.elementType != type.getElementType()) {
+        func.emitError() << "argument #" << i << " is " << type << ", the value given has another shape or element type";
+        return failure();
+      }
+  }
+  return Interpreter(ranks, options).runFunction(func, std::move(arguments));
+}
+
+FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp func,
+                                                                   std::vector<ReferenceTensor> arguments,
+                                                                   const InterpreterOptions &options) {
+  int64_t ranks = numRanks(func);
+  std::vector<RankValues> locals;
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    std::optional<Layout> layout;
+    if (i < func.getNumArguments())
+      layout = getLayout(func, func.getArgumentTypes()[i]);
+    if (!layout) {
+      locals.push_back(RankValues(size_t(ranks), argument));
+      continue;
+    }
+    if (argument.shape != layout->global) {
+      func.emitError() << "argument #" << i << " is " << func.getArgumentTypes()[i] << ", the global value has another shape";
+      return failure();
+    }
+    auto kind = func.getArgAttrOfType<StringAttr>(unsigned(i), graph::kKindAttr);
+    bool parameter = kind && kind.getValue() == "parameter";
+    locals.push_back(shard(argument, *layout, parameter ? Padding::Zero : Padding::Poison));
+  }
+  auto results = interpretFunction(func, std::move(locals), options);
+  if (failed(results))
+    return failure();
+  std::vector<ReferenceTensor> globals;
+  for (auto [i, result] : llvm::enumerate(*results)) {
+    std::optional<Layout> layout = getLayout(func, func.getResultTypes()[i]);
+    if (!layout) {
+      globals.push_back(std::move(result.front()));
+      continue;
+    }
+    std::string error;
+    // Ranks may add in different orders; what they hold of one element differs by rounding only.
+    auto global = unshard(result, *layout, options.programRounding ? 1e-3 : 1e-12, error);
+    if (failed(global)) {
+      func.emitError() << "result #" << i << ": " << error;
+      return failure();
+    }
+    globals.push_back(std::move(*global));
+  }
+  return globals;
+}

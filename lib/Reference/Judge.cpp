@@ -1,0 +1,68 @@
+//===- Judge.cpp - Random inputs and comparison ---------------------------===//
+#include "tessera/Reference/Judge.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+using namespace mlir;
+using namespace tessera;
+
+std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t seed) {
+  std::mt19937_64 random(seed * 2 + 1);
+  auto below = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
+  auto uniform = [&]() { return double(random() >> 11) * 0x1p-52 - 1; };
+  std::vector<ReferenceTensor> inputs;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    auto attribute = [&](StringRef name) {
+      auto attr = func.getArgAttrOfType<StringAttr>(i, name);
+      return attr ? attr.getValue() : StringRef();
+    };
+    auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
+    ReferenceTensor tensor = type ? ReferenceTensor(type.getElementType(), dist::globalShape(type)) : ReferenceTensor();
+    StringRef name = attribute(graph::kNameAttr);
+    int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
+    double scale = attribute(graph::kKindAttr) == "parameter" ? std::sqrt(3 / double(row)) : 1;
+    for (double &x : tensor.f)
+      x = uniform() * scale;
+    for (int64_t begin = 0; begin < int64_t(tensor.i.size()); begin += row) {
+      // How much of a row of positions is real, and where a single position stands.
+      int64_t length = row - below(row / 2 + 1), start = row == 1 ? below(4) : 0;
+      for (int64_t j = 0; j < row; ++j) {
+        int64_t &x = tensor.i[begin + j];
+        if (tensor.elementType.isInteger(1))
+          x = below(2);
+        else if (name == "positions")
+          x = j < length ? start + j : -1;
+        else
+          x = below(name == "index" ? 2 : 8);
+      }
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+double tessera::relativeError(const ReferenceTensor &a, const ReferenceTensor &b) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  if (a.shape != b.shape || a.isFloat() != b.isFloat())
+    return infinite;
+  if (!a.isFloat())
+    return a.i == b.i ? 0 : 1;
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < a.f.size(); ++i) {
+    double x = a.f[i], y = b.f[i];
+    if (x == y || (std::isnan(x) && std::isnan(y)))
+      continue;
+    if (!std::isfinite(x) || !std::isfinite(y))
+      return infinite;
+    difference = std::max(difference, std::fabs(x - y));
+  }
+  for (double x : a.f)
+    if (std::isfinite(x))
+      largest = std::max(largest, std::fabs(x));
+  return difference == 0 ? 0 : largest == 0 ? infinite : difference / largest;
+}
