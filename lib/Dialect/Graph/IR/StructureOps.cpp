@@ -91,7 +91,8 @@ LogicalResult ParameterOp::verify() {
       return emitOpError() << "source #" << i << " gives [" << *shape << "] and cannot be joined to [" << total << "]";
     total[0] += shape->front();
   }
-  if (total != wanted)
+  // What the sources give is seen in the parameter's shape: dimensions may be joined or split once more.
+  if (product(total) != product(wanted))
     return emitOpError() << "sources give [" << total << "], the parameter is [" << wanted << "]"
                          << (getStacked() ? " a layer" : "");
   return success();

@@ -14,8 +14,8 @@ def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mli
     graph.parameter @layers.q : tensor<4x2x3x8x48xf32> stacked
         from [#graph.source<"model.layers.{}.self_attn.q_proj.weight", file = [48, 48], reshape = [2, 3, 8, 48]>]
     ```
-    Per layer: file tensor -> `reshape` -> `slice` ([begin, end) pairs, empty: all) -> `permute` (empty: none) -> the parameter's shape. Several sources are
-    concatenated along the first dimension (after `layer`).
+    Per layer: file tensor -> `reshape` -> `slice` ([begin, end) pairs, empty: all) -> `permute` (empty: none) -> reshape to the parameter's shape. Several
+    sources are concatenated along the first dimension (after `layer`) before the last step.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, UnitAttr:$stacked,
       TypedArrayAttrBase<Graph_Source, "sources">:$sources);

@@ -1,0 +1,32 @@
+//===- GgufSettings.h - Settings in GGUF's metadata -------------*- C++ -*-===//
+#ifndef TESSERA_IMPORT_GGUF_GGUFSETTINGS_H
+#define TESSERA_IMPORT_GGUF_GGUFSETTINGS_H
+
+#include "tessera/Import/ModelConfig.h"
+#include "tessera/Import/Settings.h"
+#include "tessera/runtime/io/ModelFile.h"
+
+namespace tessera::importer {
+
+class GgufSettings : public Settings {
+public:
+  explicit GgufSettings(const io::ModelFile &file) : Settings(file.path()), file_(file) {}
+
+  /// An error if a key `ARCHITECTURE.*` was not read and is not known to leave the numbers alone.
+  void refuseUnreadSettings(llvm::StringRef architecture);
+
+protected:
+  SettingValue lookup(llvm::StringRef key) const override;
+
+private:
+  const io::ModelFile &file_;
+};
+
+/// Settings that all families spell alike (`llama.block_count`, ...). `architecture` is the prefix of the keys. The head is tied where
+/// the file has no `output.weight`.
+ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, llvm::StringRef normEpsKey);
+/// Rotary settings, with the divisors of tensor `rope_freqs.weight` (how converters write llama3 scaling).
+RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, int64_t headDim);
+
+} // namespace tessera::importer
+#endif

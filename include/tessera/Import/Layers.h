@@ -1,0 +1,95 @@
+//===- Layers.h - Building blocks of model families -------------*- C++ -*-===//
+//
+// Each block makes its ops and declares its weights: `name` is the prefix of their names ("layers.attention" has
+// "layers.attention.q"). x is [batch, seq, hidden] unless it says otherwise. Linear biases are `NAME_bias`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_IMPORT_LAYERS_H
+#define TESSERA_IMPORT_LAYERS_H
+
+#include "tessera/Import/ModelBuilder.h"
+#include "tessera/Import/ModelConfig.h"
+
+namespace tessera::importer {
+
+/// y[..., out...] = x[..., in...] . w[out..., in...] (+ b[out...]).
+struct Linear {
+  std::string name;
+  Dims out, in;
+  bool bias = false;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// Weight `NAME` [hidden].
+struct RmsNorm {
+  std::string name;
+  double eps;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// Weights `NAME` and `NAME_bias` [hidden].
+struct LayerNorm {
+  std::string name;
+  double eps;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// Turns x [batch, seq, heads..., head_dim] by position; pairs are half a head apart.
+struct RotaryEmbedding {
+  RotaryConfig config;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// Causal attention with grouped heads. Weights `q` [kv_heads, group, head_dim, hidden], `k` and `v` [kv_heads, head_dim, hidden],
+/// `o` [hidden, kv_heads, group, head_dim].
+struct Attention {
+  std::string name;
+  int64_t hidden, kvHeads, group, headDim;
+  double scale;
+  bool inputBias = false, outputBias = false;
+  std::optional<RotaryConfig> rotary;
+  std::optional<int64_t> window;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// down(activation(gate(x)) * up(x)). Weights `gate`, `up` [ffn, hidden], `down` [hidden, ffn].
+struct GatedMlp {
+  std::string name;
+  int64_t hidden, ffn;
+  Activation activation;
+  bool bias = false;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// down(activation(up(x))). Weights `up` [ffn, hidden], `down` [hidden, ffn].
+struct Mlp {
+  std::string name;
+  int64_t hidden, ffn;
+  Activation activation;
+  bool bias = false;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// Rows of the weight `NAME` [`dim`, hidden] by ids [batch, seq]: tokens ("vocab") or learned positions ("position").
+struct Embedding {
+  std::string name, dim;
+  int64_t rows, hidden;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value ids) const;
+};
+
+/// Logits [batch, seq, vocab] from the weight `NAME` [vocab, hidden], which may be an embedding's.
+struct Head {
+  std::string name;
+  int64_t vocab, hidden;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
+/// activation(x), element by element.
+mlir::Value activate(ModelBuilder &model, Activation activation, mlir::Value x);
+/// x + y, called "residual": the stream between blocks.
+mlir::Value addResidual(ModelBuilder &model, mlir::Value x, mlir::Value y);
+/// Calls x "residual" (what `--shard=residual:seq=tp` means).
+mlir::Value nameResidual(ModelBuilder &model, mlir::Value x);
+
+} // namespace tessera::importer
+#endif

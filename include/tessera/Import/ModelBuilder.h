@@ -1,0 +1,69 @@
+//===- ModelBuilder.h - Builds @forward -------------------------*- C++ -*-===//
+//
+// Collects parameters while ops are made. Families use it through the blocks of Layers.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_IMPORT_MODELBUILDER_H
+#define TESSERA_IMPORT_MODELBUILDER_H
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Import/Import.h"
+#include "tessera/Import/WeightTable.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tessera::importer {
+
+class ModelBuilder {
+public:
+  /// Begins `func @forward(tokens [batch, seq] i32, positions [batch, seq] i32, ...)`.
+  ModelBuilder(mlir::MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype);
+
+  mlir::Value tokens() const { return tokens_; }
+  mlir::Value positions() const { return positions_; }
+
+  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name it is the same value.
+  mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0);
+
+  /// Runs `body` (layer's input -> layer's output, of the same type) `count` times; weights asked for in it are stacked.
+  mlir::Value repeat(int64_t count, mlir::Value init, llvm::function_ref<mlir::Value(mlir::Value)> body);
+
+  /// A value of `shape` in the program's element type.
+  mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape);
+  /// Creates an op at the present place.
+  template <typename Op, typename... Args> mlir::Value make(llvm::ArrayRef<int64_t> shape, Args &&...args) {
+    return Op::create(builder_, location_, type(shape), std::forward<Args>(args)...).getResult();
+  }
+  mlir::OpBuilder &builder() { return builder_; }
+  mlir::Location location() const { return location_; }
+  /// Ops made from now on are said to come from the weight or block `name`.
+  void setPlace(llvm::StringRef name);
+
+  int64_t batch() const { return batch_; }
+  int64_t seq() const { return seq_; }
+  llvm::ArrayRef<Weight> weights() const { return weights_; }
+
+  /// Ends the function with `logits` and declares the parameters with their sources (in the order of weights()). Call once.
+  mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits, llvm::ArrayRef<WeightSource> sources);
+
+private:
+  struct Scope { // a repeat whose body is being built
+    int64_t count;
+    mlir::Block *body;
+    llvm::SmallVector<mlir::Value> stacks; // function arguments
+  };
+
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  mlir::OpBuilder builder_;
+  mlir::Location location_;
+  mlir::func::FuncOp forward_;
+  mlir::Type elementType_;
+  mlir::Value tokens_, positions_;
+  int64_t batch_, seq_;
+  std::vector<Weight> weights_;               // weight i is function argument 2 + i
+  llvm::StringMap<mlir::Value> values_;       // by name, as seen where it was asked for
+  std::optional<Scope> scope_;
+};
+
+} // namespace tessera::importer
+#endif

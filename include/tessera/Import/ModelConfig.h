@@ -1,0 +1,51 @@
+//===- ModelConfig.h - The numbers that describe a transformer --*- C++ -*-===//
+//
+// What families read out of config.json or GGUF metadata, under one set of names. Sizes are positive and small enough that a
+// product of any two fits into 64 bits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_IMPORT_MODELCONFIG_H
+#define TESSERA_IMPORT_MODELCONFIG_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::importer {
+
+/// Largest value of a size in a configuration.
+inline constexpr int64_t kMaxSize = int64_t(1) << 30;
+
+enum class Activation { Silu, GeluErf, GeluTanh, Relu };
+
+/// Rotary position embedding (arXiv 2104.09864) and how its frequencies are stretched.
+struct RotaryConfig {
+  enum class Scaling { None, Linear, Llama3 };
+  double theta = 10000;
+  Scaling scaling = Scaling::None;
+  double factor = 1;                         ///< Linear, Llama3
+  double lowFrequency = 1, highFrequency = 4; ///< Llama3
+  int64_t originalContext = 8192;            ///< Llama3
+  std::vector<float> divisors;               ///< per frequency; empty: all 1 (GGUF's rope_freqs.weight)
+};
+
+struct ModelConfig {
+  int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, headDim = 0, ffn = 0, vocab = 0;
+  int64_t maxPositions = 0; ///< longest context
+  double normEps = 0;
+  Activation activation = Activation::Silu;
+  std::optional<RotaryConfig> rotary;
+  double attentionScale = 0; ///< factor of q.k
+  bool attentionBias = false, mlpBias = false;
+  bool tiedHead = false; ///< the head's weight is the embedding table
+
+  int64_t group() const { return heads / kvHeads; }
+};
+
+/// Frequencies (radians per position) of the `dim / 2` pairs, computed in float32 step by step as the reference implementations do:
+/// theta^(-2i/dim), then the scaling. `llama3`: long waves are divided by `factor`, short ones kept, a linear blend between.
+std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim);
+
+} // namespace tessera::importer
+#endif

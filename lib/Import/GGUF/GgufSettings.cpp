@@ -1,0 +1,121 @@
+//===- GgufSettings.cpp ---------------------------------------------------===//
+#include "tessera/Import/GGUF/GgufSettings.h"
+
+#include "tessera/Import/Family.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+namespace tessera::importer {
+
+SettingValue GgufSettings::lookup(llvm::StringRef key) const {
+  using Kind = SettingValue::Kind;
+  using Stored = io::GgufValue::Kind;
+  SettingValue v;
+  const io::GgufValue *found = file_.metadata(std::string_view(key.data(), key.size()));
+  if (!found)
+    return v;
+  switch (found->kind) {
+  case Stored::Int:
+    v = {Kind::Integer, false, found->intValue, double(found->intValue), std::to_string(found->intValue)};
+    break;
+  case Stored::Uint:
+    v = {Kind::Integer, false, found->intValue < 0 ? INT64_MAX : found->intValue, double(found->uintValue()),
+         std::to_string(found->uintValue())};
+    break;
+  case Stored::Float:
+    v = {Kind::Number, false, 0, found->floatValue, llvm::formatv("{0:g}", found->floatValue).str()};
+    break;
+  case Stored::Bool:
+    v = {Kind::Bool, found->intValue != 0, 0, 0, found->intValue ? "true" : "false"};
+    break;
+  case Stored::String:
+    v = {Kind::Text, false, 0, 0, std::string(found->string)};
+    break;
+  case Stored::Array:
+    v = {Kind::Array, false, 0, 0, "a list"};
+    break;
+  }
+  return v;
+}
+
+void GgufSettings::refuseUnreadSettings(llvm::StringRef architecture) {
+  std::string prefix = architecture.str() + ".";
+  for (const auto &[key, value] : file_.metadata()) {
+    llvm::StringRef name = key;
+    if (!name.consume_front(prefix) || wasRead(key))
+      continue;
+    SettingValue v = lookup(key);
+    bool neutral = llvm::is_contained({"tensor_data_layout", "rope.scaling.original_context_length", "rope.scaling.finetuned"}, name) ||
+                   (llvm::is_contained({"expert_count", "expert_used_count"}, name) && v.kind == SettingValue::Kind::Integer && v.integer == 0) ||
+                   (name == "attention.causal" && v.boolean) ||
+                   (name == "rope.scaling.attn_factor" && v.number == 1);
+    if (!neutral)
+      return unsupported(key, "no such setting");
+  }
+}
+
+ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, llvm::StringRef normEpsKey) {
+  auto key = [&](const char *name) { return architecture.str() + "." + name; };
+  ModelConfig c;
+  c.layers = settings.size(key("block_count"));
+  c.hidden = settings.size(key("embedding_length"));
+  c.heads = settings.size(key("attention.head_count"));
+  c.kvHeads = settings.size(key("attention.head_count_kv"), c.heads);
+  c.headDim = settings.has(key("attention.key_length")) ? settings.size(key("attention.key_length")) : 0;
+  c.ffn = settings.size(key("feed_forward_length"));
+  c.maxPositions = settings.size(key("context_length"));
+  c.normEps = settings.positive(normEpsKey);
+  c.tiedHead = file.find("output.weight") == nullptr;
+
+  const io::TensorInfo *table = file.find("token_embd.weight");
+  settings.require(table && table->shape.size() == 2, "tensor token_embd.weight", "is missing or not a matrix");
+  if (table && table->shape.size() == 2)
+    c.vocab = settings.size(key("vocab_size"), table->shape[0]);
+
+  checkHeads(settings, c, key("attention.head_count"), key("attention.head_count_kv"), key("embedding_length"));
+  if (settings.has(key("attention.value_length")) && settings.size(key("attention.value_length")) != c.headDim)
+    settings.unsupported(key("attention.value_length"), "the same as key_length");
+  return c;
+}
+
+RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, int64_t headDim) {
+  auto key = [&](const char *name) { return architecture.str() + "." + name; };
+  RotaryConfig r;
+  r.theta = settings.positive(key("rope.freq_base"), 10000);
+  settings.require(headDim % 2 == 0, key("attention.key_length"), "gives heads that cannot be split into pairs");
+  if (settings.size(key("rope.dimension_count"), headDim) != headDim)
+    settings.unsupported(key("rope.dimension_count"), llvm::Twine(headDim).str() + ", the size of a head");
+
+  std::string type = settings.text(key("rope.scaling.type"), "none");
+  if (settings.has(key("rope.scale_linear"))) { // the old way to say it
+    r.scaling = RotaryConfig::Scaling::Linear;
+    r.factor = settings.positive(key("rope.scale_linear"));
+  }
+  if (type == "linear") {
+    r.scaling = RotaryConfig::Scaling::Linear;
+    r.factor = settings.positive(key("rope.scaling.factor"));
+  } else if (type != "none") {
+    settings.unsupported(key("rope.scaling.type"), "none, linear");
+  } else {
+    settings.has(key("rope.scaling.factor")); // means nothing without a type
+  }
+
+  if (const io::TensorInfo *freqs = file.find("rope_freqs.weight")) {
+    bool fits = freqs->shape.size() == 1 && freqs->elements == headDim / 2;
+    settings.require(fits, "tensor rope_freqs.weight", "must have one number for every pair of a head");
+    if (fits && !settings.failure()) {
+      r.divisors.resize(size_t(headDim / 2));
+      if (Status s = file.readRange(*freqs, 0, headDim / 2, r.divisors.data()); !s)
+        settings.fail(s.takeFailure());
+      settings.require(llvm::all_of(r.divisors, [](float d) { return std::isfinite(d) && d > 0; }), "tensor rope_freqs.weight",
+                       "has an entry that is not a positive number");
+    }
+  }
+  return r;
+}
+
+} // namespace tessera::importer

@@ -1,0 +1,186 @@
+//===- JsonSettings.cpp ---------------------------------------------------===//
+#include "tessera/Import/HuggingFace/JsonSettings.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/Twine.h"
+
+using nlohmann::json;
+
+namespace tessera::importer {
+
+const json *JsonSettings::find(llvm::StringRef key) const {
+  const json *object = &object_;
+  while (true) {
+    auto [first, rest] = key.split('.');
+    if (!object->is_object())
+      return nullptr;
+    auto it = object->find(first.str());
+    if (it == object->end())
+      return nullptr;
+    if (rest.empty())
+      return &*it;
+    object = &*it;
+    key = rest;
+  }
+}
+
+SettingValue JsonSettings::lookup(llvm::StringRef key) const {
+  using Kind = SettingValue::Kind;
+  SettingValue v;
+  const json *found = find(key);
+  if (!found)
+    return v;
+  v.text = found->dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  if (v.text.size() > 60)
+    v.text = v.text.substr(0, 57) + "...";
+  switch (found->type()) {
+  case json::value_t::null:
+    v.kind = Kind::Null;
+    break;
+  case json::value_t::boolean:
+    v.kind = Kind::Bool;
+    v.boolean = found->get<bool>();
+    break;
+  case json::value_t::number_integer:
+  case json::value_t::number_unsigned:
+    v.kind = Kind::Integer;
+    v.number = found->get<double>();
+    v.integer = found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(INT64_MAX) ? INT64_MAX : found->get<int64_t>();
+    break;
+  case json::value_t::number_float:
+    v.kind = Kind::Number;
+    v.number = found->get<double>();
+    break;
+  case json::value_t::string:
+    v.kind = Kind::Text;
+    v.text = found->get<std::string>();
+    break;
+  case json::value_t::object:
+    v.kind = Kind::Object;
+    break;
+  default:
+    v.kind = Kind::Array;
+  }
+  return v;
+}
+
+/// Settings of any family that change the numbers, with the values (as JSON) that leave them alone; null always does.
+struct NeutralValues {
+  llvm::StringLiteral key;
+  std::initializer_list<llvm::StringLiteral> values;
+};
+static const NeutralValues kChangesNumbers[] = {
+    {"add_cross_attention", {"false"}},
+    {"alibi", {"false"}},
+    {"attention_chunk_size", {}},
+    {"attention_multiplier", {}},
+    {"attn_logit_softcapping", {}},
+    {"clip_qkv", {}},
+    {"compression_config", {}},
+    {"embedding_multiplier", {"1", "1.0"}},
+    {"final_logit_softcapping", {}},
+    {"is_encoder_decoder", {"false"}},
+    {"logit_scale", {"1", "1.0"}},
+    {"logits_scaling", {"1", "1.0"}},
+    {"n_routed_experts", {"0"}},
+    {"no_rope_layers", {"[]"}},
+    {"num_experts", {"0"}},
+    {"num_local_experts", {"0"}},
+    {"parallel_attn", {"false"}},
+    {"partial_rotary_factor", {"1", "1.0"}},
+    {"pruned_heads", {"{}"}},
+    {"qk_layernorm", {"false"}},
+    {"qk_norm", {"false"}},
+    {"qkv_bias", {"false"}},
+    {"quantization_config", {}},
+    {"query_pre_attn_scalar", {}},
+    {"residual_multiplier", {"1", "1.0"}},
+    {"rope_interleave", {"false"}},
+    {"rope_interleaved", {"false"}},
+    {"rotary_dim", {}},
+    {"rotary_pct", {"1", "1.0"}},
+    {"scale_attn_by_inverse_layer_idx", {"false"}},
+    {"scale_depth", {}},
+    {"scale_emb", {"1", "1.0"}},
+    {"sliding_window", {}},
+    {"use_alibi", {"false"}},
+    {"use_parallel_residual", {"false"}},
+    {"use_qk_norm", {"false"}},
+};
+
+void JsonSettings::refuseUnreadSettings() {
+  for (const NeutralValues &setting : kChangesNumbers) {
+    const json *found = find(setting.key);
+    if (!found || found->is_null() || wasRead(setting.key) || llvm::is_contained(setting.values, found->dump()))
+      continue;
+    if (setting.key == "sliding_window" && find("use_sliding_window") && *find("use_sliding_window") == false)
+      continue;
+    return unsupported(setting.key, setting.values.size() ? llvm::StringRef(*setting.values.begin()) : "no such setting");
+  }
+  // One kind per layer; the families that mix kinds read it themselves.
+  const json *kinds = find("layer_types");
+  if (kinds && !wasRead("layer_types") && kinds->is_array() &&
+      !llvm::all_of(*kinds, [](const json &kind) { return kind == "full_attention"; }))
+    unsupported("layer_types", "full_attention");
+}
+
+RotaryConfig readRotaryJson(Settings &settings) {
+  RotaryConfig r;
+  using Kind = SettingValue::Kind;
+  // transformers 5 writes rope_parameters; before that rope_theta stood at the top and the rest, if any, in rope_scaling.
+  std::string group;
+  for (const char *name : {"rope_scaling", "rope_parameters"}) {
+    SettingValue v = settings.value(name);
+    settings.require(v.absent() || v.kind == Kind::Object, name, "is " + v.text + ", must be an object");
+    if (v.kind != Kind::Object)
+      continue;
+    group = name;
+  }
+  auto key = [&](llvm::StringRef name) { return group + "." + name.str(); };
+
+  std::optional<double> theta;
+  for (const char *name : {"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"}) {
+    if (!settings.has(name))
+      continue;
+    double v = settings.positive(name);
+    settings.require(!theta || *theta == v, name, "is " + settings.value(name).text + ", but rope_theta stands elsewhere in the file with another value");
+    theta = v;
+  }
+  r.theta = theta.value_or(10000);
+  if (group.empty())
+    return r;
+
+  std::optional<std::string> type;
+  for (const char *name : {"rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type"}) {
+    if (!settings.has(name))
+      continue;
+    std::string v = settings.text(name);
+    settings.require(!type || *type == v, name, "is " + v + ", but the type stands elsewhere in the file as " + type.value_or(""));
+    type = v;
+  }
+  if (!type) {
+    settings.require(!settings.has(key("factor")), key("rope_type"), "is missing, but a factor is given");
+    type = "default";
+  }
+  if (settings.has(key("partial_rotary_factor")) && settings.positive(key("partial_rotary_factor")) != 1)
+    settings.unsupported(key("partial_rotary_factor"), "1");
+
+  if (*type == "linear") {
+    r.scaling = RotaryConfig::Scaling::Linear;
+    r.factor = settings.positive(key("factor"));
+  } else if (*type == "llama3") {
+    r.scaling = RotaryConfig::Scaling::Llama3;
+    r.factor = settings.positive(key("factor"));
+    r.lowFrequency = settings.positive(key("low_freq_factor"));
+    r.highFrequency = settings.positive(key("high_freq_factor"));
+    r.originalContext = settings.size(key("original_max_position_embeddings"));
+    settings.require(r.highFrequency > r.lowFrequency, key("high_freq_factor"), "must be greater than low_freq_factor");
+  } else if (*type != "default") {
+    settings.unsupported(settings.has(key("rope_type")) ? key("rope_type") : key("type"), "default, linear, llama3");
+  }
+  return r;
+}
+
+} // namespace tessera::importer

@@ -1,0 +1,208 @@
+//===- Import.cpp - Finds the family and builds its program ---------------===//
+#include "tessera/Import/Import.h"
+
+#include "tessera/Import/Family.h"
+#include "tessera/Import/GGUF/GgufSettings.h"
+#include "tessera/Import/HuggingFace/JsonSettings.h"
+#include "tessera/Import/ModelBuilder.h"
+#include "tessera/runtime/io/Json.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace tessera::importer {
+
+ArrayRef<const Family *> allFamilies() {
+  static const Family *const families[] = {&llamaFamily(), &gpt2Family()};
+  return families;
+}
+
+//===----------------------------------------------------------------------===//
+// Which family
+//===----------------------------------------------------------------------===//
+
+/// A family as one file spells it, with the numbers of one model.
+struct Described {
+  const Family *family = nullptr;
+  const Spelling *spelling = nullptr;
+  ModelConfig config;
+  std::string settingsFile;
+};
+
+static Failure unknownArchitecture(const std::string &where, const std::string &name, const Spelling Family::*format) {
+  std::vector<std::string> known;
+  for (const Family *family : allFamilies())
+    for (StringRef architecture : (family->*format).architectures)
+      known.push_back(architecture.str());
+  return {"unsupported architecture", where, "\"" + name + "\" is not implemented", "implemented: " + llvm::join(known, ", ")};
+}
+
+static Result<Described> describeHuggingFace(const io::ModelFile &file) {
+  std::string where = file.path() + "/config.json";
+  const std::string_view *text = file.text("config.json");
+  if (!text)
+    return Failure{"cannot read model", where, "no such file", "name a Hugging Face directory, a .gguf file or a .mlir file"};
+  Result<nlohmann::json> parsed = io::parseJson(*text, where);
+  if (!parsed)
+    return parsed.takeFailure();
+  if (!parsed->is_object())
+    return Failure{"cannot read model", where, "must hold a JSON object", "take the files of the model afresh"};
+
+  const Family *family = nullptr;
+  auto architectures = parsed->find("architectures"), type = parsed->find("model_type");
+  bool hasArchitectures = architectures != parsed->end() && !architectures->is_null();
+  bool hasType = type != parsed->end() && !type->is_null();
+  if (!hasArchitectures && !hasType)
+    return Failure{"cannot read model", where + ", architectures", "is missing", "take the files of the model afresh"};
+  if (hasType && !type->is_string())
+    return Failure{"cannot read model", where + ", model_type", "must be a string", "take the files of the model afresh"};
+  if (hasArchitectures) {
+    if (!architectures->is_array() || architectures->size() != 1 || !architectures->front().is_string())
+      return Failure{"cannot read model", where + ", architectures", "must be a list with one string", "take the files of the model afresh"};
+    std::string name = architectures->front().get<std::string>();
+    for (const Family *f : allFamilies())
+      if (llvm::is_contained(f->huggingFace.architectures, name))
+        family = f;
+    if (!family)
+      return unknownArchitecture(where, name, &Family::huggingFace);
+    if (hasType && type->get<std::string>() != family->huggingFace.modelType)
+      return Failure{"cannot read model", where + ", model_type",
+                     "is \"" + type->get<std::string>() + "\", which contradicts the architecture " + name, "correct one of them"};
+  } else {
+    std::string name = type->get<std::string>();
+    for (const Family *f : allFamilies())
+      if (name == f->huggingFace.modelType)
+        family = f;
+    if (!family)
+      return unknownArchitecture(where, name, &Family::huggingFace);
+  }
+
+  JsonSettings settings(parsed.take(), where);
+  Described d{family, &family->huggingFace, family->huggingFace.readConfig(settings, file), where};
+  settings.refuseUnreadSettings();
+  if (settings.failure())
+    return *settings.failure();
+  // A checkpoint without a head shares the embedding's weight, whatever config.json says.
+  const WeightName *head = d.spelling->weights.find("head");
+  if (file.hasWeights() && head && !file.find(head->tensor))
+    d.config.tiedHead = true;
+  return d;
+}
+
+static Result<Described> describeGguf(const io::ModelFile &file) {
+  GgufSettings settings(file);
+  std::string name = settings.text("general.architecture");
+  if (settings.failure())
+    return *settings.failure();
+  const Family *family = nullptr;
+  for (const Family *f : allFamilies())
+    if (llvm::is_contained(f->gguf.architectures, name))
+      family = f;
+  if (!family)
+    return unknownArchitecture(file.path(), name, &Family::gguf);
+  Described d{family, &family->gguf, family->gguf.readConfig(settings, file), "its metadata"};
+  settings.refuseUnreadSettings(name);
+  if (settings.failure())
+    return *settings.failure();
+  return d;
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+static Result<int64_t> sequenceLength(const ImportOptions &options, const ModelConfig &config, const io::ModelFile &file) {
+  if (options.batch < 1)
+    return Failure{"cannot build program", "--batch", "must be at least 1", ""};
+  if (options.maxSeqLen == 0)
+    return std::min<int64_t>(2048, config.maxPositions);
+  if (options.maxSeqLen < 0 || options.maxSeqLen > config.maxPositions)
+    return Failure{"cannot build program", "--max-seq-len=" + std::to_string(options.maxSeqLen),
+                   "the longest context of " + file.path() + " is " + std::to_string(config.maxPositions),
+                   "choose a number from 1 to " + std::to_string(config.maxPositions)};
+  return options.maxSeqLen;
+}
+
+/// Sizes whose products are formed further down must fit into 64 bits with room to spare.
+static Status checkMagnitudes(ArrayRef<Weight> weights, const ModelConfig &config, const ImportOptions &options, int64_t seq,
+                              const std::string &where) {
+  constexpr double kLimit = double(int64_t(1) << 50);
+  double total = 0;
+  for (const Weight &weight : weights) {
+    int64_t n = weight.elements();
+    total += double(n) * double(std::max<int64_t>(1, weight.layers));
+    if (n < 0 || total > kLimit)
+      return Failure{"cannot build program", where, "weight " + weight.name + " brings the model to more than 2^50 weights",
+                     "correct the sizes in the settings"};
+  }
+  double width = double(std::max({config.vocab, config.ffn, config.hidden, config.heads * config.headDim}));
+  if (double(options.batch) * double(seq) * width > kLimit)
+    return Failure{"cannot build program", "--batch=" + std::to_string(options.batch), "a step would hold more than 2^50 numbers at a time",
+                   "choose a smaller --batch or --max-seq-len"};
+  return {};
+}
+
+Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelFile &file, const ImportOptions &options) {
+  if (file.format() == io::ModelFormat::Safetensors)
+    return Failure{"cannot read model", file.path(), "a .safetensors file alone does not say what the model is",
+                   "name the directory that holds it and config.json"};
+  Result<Described> described = file.format() == io::ModelFormat::Gguf ? describeGguf(file) : describeHuggingFace(file);
+  if (!described)
+    return described.takeFailure();
+  const ModelConfig &config = described->config;
+  Result<int64_t> seq = sequenceLength(options, config, file);
+  if (!seq)
+    return seq.takeFailure();
+
+  context.loadDialect<graph::GraphDialect, func::FuncDialect>();
+  ModelBuilder model(context, options.batch, *seq, options.dtype);
+  Value logits = described->family->build(model, config);
+  if (Status s = checkMagnitudes(model.weights(), config, options, *seq, described->settingsFile); !s)
+    return s.takeFailure();
+
+  const WeightTable &table = described->spelling->weights;
+  std::string prefixed;
+  for (const WeightName &name : table.names)
+    if (!table.optionalPrefix.empty() && name.tensor.starts_with(table.optionalPrefix) && prefixed.empty())
+      prefixed = name.tensor.str();
+  bool stripPrefix = file.hasWeights() && !prefixed.empty() && !file.find(prefixed);
+  std::vector<WeightSource> sources;
+  for (const Weight &weight : model.weights())
+    sources.push_back(weightSource(weight, model.weights(), table, stripPrefix));
+  if (file.hasWeights())
+    if (Status s = checkTensors(file, model.weights(), sources, table, config.tiedHead, described->settingsFile); !s)
+      return s.takeFailure();
+
+  OwningOpRef<ModuleOp> module = model.finish(logits, sources);
+  Builder b(&context);
+  (*module)->setAttr(kArchitectureAttr, b.getStringAttr(described->family->name));
+  (*module)->setAttr(kMaxPositionsAttr, b.getI64IntegerAttr(config.maxPositions));
+
+  std::string problem;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (problem.empty())
+      problem = diagnostic.str();
+    return success();
+  });
+  if (failed(verify(*module)))
+    return Failure{"cannot build program", file.path(), "the imported program does not verify: " + problem,
+                   "report it together with the model's settings"};
+  return module;
+}
+
+Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const std::string &path, const ImportOptions &options) {
+  Result<std::unique_ptr<io::ModelFile>> file = io::ModelFile::open(path);
+  if (!file)
+    return file.takeFailure();
+  return importModel(context, **file, options);
+}
+
+int64_t countParameters(ModuleOp module) {
+  int64_t total = 0;
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    total += cast<RankedTensorType>(parameter.getType()).getNumElements();
+  return total;
+}
+
+} // namespace tessera::importer

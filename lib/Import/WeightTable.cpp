@@ -1,0 +1,169 @@
+//===- WeightTable.cpp - Sources of weights and their check ---------------===//
+#include "tessera/Import/WeightTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cassert>
+
+namespace tessera::importer {
+
+static llvm::SmallVector<int64_t> sizes(llvm::ArrayRef<Dim> dims) {
+  return llvm::map_to_vector(dims, [](const Dim &d) { return d.size; });
+}
+
+static int64_t product(llvm::ArrayRef<int64_t> sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes)
+    n *= s;
+  return n;
+}
+
+const WeightName *WeightTable::find(llvm::StringRef parameter) const {
+  auto it = llvm::find_if(names, [&](const WeightName &n) { return n.parameter == parameter; });
+  return it == names.end() ? nullptr : &*it;
+}
+
+int64_t Weight::elements() const {
+  int64_t n = 1;
+  for (const Dim &dim : dims)
+    if (llvm::MulOverflow(n, dim.size, n) || n > (int64_t(1) << 50))
+      return -1;
+  return n;
+}
+
+/// Outputs (rows) of a weight; a vector is all outputs.
+static int64_t numOutputs(const Weight &weight) {
+  return product(sizes(llvm::ArrayRef(weight.dims).drop_back(weight.inDims)));
+}
+
+/// Outputs of the shared tensor before `weight`'s, and in all.
+static std::pair<int64_t, int64_t> placeInTensor(const Weight &weight, const WeightName &name, llvm::ArrayRef<Weight> all,
+                                                 const WeightTable &table) {
+  int64_t before = 0, total = 0;
+  for (const WeightName &other : table.names) {
+    auto it = llvm::find_if(all, [&](const Weight &w) { return w.name == other.parameter; });
+    if (other.tensor != name.tensor || it == all.end())
+      continue;
+    if (it->name == weight.name)
+      before = total;
+    total += numOutputs(*it);
+  }
+  return {before, total};
+}
+
+WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table, bool stripPrefix) {
+  const WeightName *name = table.find(weight.name);
+  assert(name && "a family's table names all its weights");
+  WeightSource source;
+  llvm::StringRef tensor = name->tensor;
+  if (stripPrefix)
+    tensor.consume_front(table.optionalPrefix);
+  source.tensor = tensor.str();
+
+  llvm::SmallVector<int64_t> in = sizes(llvm::ArrayRef(weight.dims).take_back(weight.inDims));
+  llvm::SmallVector<int64_t> out = sizes(llvm::ArrayRef(weight.dims).drop_back(weight.inDims));
+  auto [before, total] = placeInTensor(weight, *name, all, table);
+  int64_t rows = product(out);
+
+  // The outputs as the file has them: [out...], or [all pieces, rest of out...] where the tensor is shared.
+  llvm::SmallVector<int64_t> fileOut = out;
+  bool shared = total != rows;
+  int64_t unit = 1; // outputs that are cut together: the longest run of inner dimensions that fits
+  if (shared) {
+    size_t keep = out.size();
+    while (keep > 1 && before % (unit * out[keep - 1]) == 0 && total % (unit * out[keep - 1]) == 0 &&
+           rows % (unit * out[keep - 1]) == 0)
+      unit *= out[--keep];
+    fileOut.assign(out.begin() + ptrdiff_t(keep), out.end());
+    fileOut.insert(fileOut.begin(), total / unit);
+  }
+  // Pairs side by side: [.., d/2, 2] -> [.., 2, d/2].
+  llvm::SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(fileOut.size())));
+  if (name->layout == Layout::AdjacentPairs) {
+    fileOut.back() /= 2;
+    fileOut.push_back(2);
+    order.back() = int64_t(order.size());
+    order.push_back(int64_t(order.size()) - 1);
+  }
+
+  bool inputMajor = name->layout == Layout::InputMajor;
+  int64_t inRank = weight.inDims, outRank = int64_t(fileOut.size());
+  if (inRank == 0)
+    source.file = {total};
+  else if (inputMajor)
+    source.file = {product(in), total};
+  else
+    source.file = {total, product(in)};
+
+  llvm::SmallVector<int64_t> reshape;
+  auto append = [&](llvm::ArrayRef<int64_t> dims) { reshape.append(dims.begin(), dims.end()); };
+  inputMajor ? (append(in), append(fileOut)) : (append(fileOut), append(in));
+  int64_t firstOut = inputMajor ? inRank : 0, firstIn = inputMajor ? 0 : outRank;
+  if (shared)
+    for (auto [d, n] : llvm::enumerate(reshape)) {
+      bool cut = int64_t(d) == firstOut;
+      source.slice.append({cut ? before / unit : 0, cut ? (before + rows) / unit : n});
+    }
+  for (int64_t d : order)
+    source.permute.push_back(firstOut + d);
+  for (int64_t d = 0; d < inRank; ++d)
+    source.permute.push_back(firstIn + d);
+
+  if (reshape != source.file)
+    source.reshape = reshape;
+  if (llvm::equal(source.permute, llvm::seq<int64_t>(0, int64_t(source.permute.size()))))
+    source.permute.clear();
+  return source;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison with a file
+//===----------------------------------------------------------------------===//
+
+static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
+  return "[" + llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
+}
+
+static std::string layerName(llvm::StringRef pattern, int64_t layer) {
+  auto [before, after] = pattern.split("{}");
+  return (before + std::to_string(layer) + after).str();
+}
+
+Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights, llvm::ArrayRef<WeightSource> sources,
+                    const WeightTable &table, bool tiedHead, llvm::StringRef settings) {
+  llvm::StringSet<> used;
+  for (auto [weight, source] : llvm::zip_equal(weights, sources)) {
+    for (int64_t layer = 0; layer < std::max<int64_t>(1, weight.layers); ++layer) {
+      std::string name = weight.layers ? layerName(source.tensor, layer) : source.tensor;
+      const io::TensorInfo *tensor = file.find(name);
+      if (!tensor)
+        return Failure{"cannot use weights", file.path() + ", tensor " + name, "it is missing, but " + settings.str() + " calls for it",
+                       "download the model again, or correct the settings"};
+      if (llvm::ArrayRef<int64_t>(tensor->shape) != llvm::ArrayRef<int64_t>(source.file))
+        return Failure{"cannot use weights", file.path() + ", tensor " + name,
+                       "its shape is " + shapeText(tensor->shape) + ", but " + settings.str() + " gives " + shapeText(source.file),
+                       "take settings and weights of the same model"};
+      if (!io::isFloatLike(tensor->dtype))
+        return Failure{"cannot use weights", file.path() + ", tensor " + name,
+                       std::string("its type ") + io::dtypeName(tensor->dtype) + " holds no weights", "use floating point weights"};
+      used.insert(name);
+    }
+  }
+  for (const io::TensorInfo &tensor : file.tensors()) {
+    llvm::StringRef name = tensor.name;
+    bool ignored = llvm::any_of(table.ignored, [&](llvm::StringRef end) { return name.ends_with(end); });
+    // A tied head is often stored a second time; the tie decides.
+    const WeightName *head = table.find("head");
+    ignored |= tiedHead && head && name == head->tensor;
+    if (!ignored && !used.contains(name))
+      return Failure{"cannot use weights", file.path() + ", tensor " + tensor.name,
+                     "the model described by " + settings.str() + " has no place for it",
+                     "take settings and weights of the same model"};
+  }
+  return {};
+}
+
+} // namespace tessera::importer

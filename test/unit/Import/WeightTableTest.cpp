@@ -1,0 +1,158 @@
+//===- WeightTableTest.cpp - Sources of weights and files that disagree ---===//
+#include "TempModel.h"
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Import/WeightTable.h"
+#include "tessera/runtime/io/SafetensorsWriter.h"
+
+using namespace tessera;
+using namespace tessera::importer;
+using namespace tessera::test;
+using nlohmann::json;
+
+using Sizes = llvm::SmallVector<int64_t>;
+
+static const Weight q{"q", {{"kv_heads", 2}, {"group", 3}, {"head_dim", 8}, {"hidden", 48}}, 1, 4};
+static const Weight k{"k", {{"kv_heads", 2}, {"head_dim", 8}, {"hidden", 48}}, 1, 4};
+static const Weight v{"v", {{"kv_heads", 2}, {"head_dim", 8}, {"hidden", 48}}, 1, 4};
+
+TEST(WeightSource, OutputMajorIsAReshape) {
+  WeightSource s = weightSource(q, {q}, {{{"q", "l.{}.q"}}, "", {}}, false);
+  EXPECT_EQ(s.file, (Sizes{48, 48}));
+  EXPECT_EQ(s.reshape, (Sizes{2, 3, 8, 48}));
+  EXPECT_TRUE(s.slice.empty());
+  EXPECT_TRUE(s.permute.empty());
+}
+
+TEST(WeightSource, InputMajorIsPermuted) {
+  WeightSource s = weightSource(k, {k}, {{{"k", "l.{}.k", Layout::InputMajor}}, "", {}}, false);
+  EXPECT_EQ(s.file, (Sizes{48, 16}));
+  EXPECT_EQ(s.reshape, (Sizes{48, 2, 8}));
+  EXPECT_EQ(s.permute, (Sizes{1, 2, 0}));
+}
+
+TEST(WeightSource, AdjacentPairsAreMovedApart) {
+  WeightSource s = weightSource(q, {q}, {{{"q", "l.{}.q", Layout::AdjacentPairs}}, "", {}}, false);
+  EXPECT_EQ(s.reshape, (Sizes{2, 3, 4, 2, 48}));
+  EXPECT_EQ(s.permute, (Sizes{0, 1, 3, 2, 4}));
+}
+
+// q has three times the rows of k and v: the pieces are counted in heads.
+TEST(WeightSource, SharedTensorIsCutInTheOrderOfTheTable) {
+  WeightTable table{{{"q", "l.{}.qkv"}, {"k", "l.{}.qkv"}, {"v", "l.{}.qkv"}}, "", {}};
+  WeightSource s = weightSource(v, {v, k, q}, table, false);
+  EXPECT_EQ(s.file, (Sizes{80, 48}));
+  EXPECT_EQ(s.reshape, (Sizes{10, 8, 48}));
+  EXPECT_EQ(s.slice, (Sizes{8, 10, 0, 8, 0, 48}));
+  s = weightSource(q, {v, k, q}, table, false);
+  EXPECT_EQ(s.reshape, (Sizes{10, 8, 48}));
+  EXPECT_EQ(s.slice, (Sizes{0, 6, 0, 8, 0, 48}));
+}
+
+TEST(WeightSource, SharedInputMajorTensorIsCutAlongItsColumns) {
+  WeightTable table{{{"k", "l.{}.kv", Layout::InputMajor}, {"v", "l.{}.kv", Layout::InputMajor}}, "", {}};
+  WeightSource s = weightSource(v, {k, v}, table, false);
+  EXPECT_EQ(s.file, (Sizes{48, 32}));
+  EXPECT_EQ(s.reshape, (Sizes{48, 4, 8}));
+  EXPECT_EQ(s.slice, (Sizes{0, 48, 2, 4, 0, 8}));
+  EXPECT_EQ(s.permute, (Sizes{1, 2, 0}));
+}
+
+TEST(WeightSource, PrefixIsLeftOutWhereTheFileDoes) {
+  WeightTable table{{{"k", "transformer.l.{}.k"}}, "transformer.", {}};
+  EXPECT_EQ(weightSource(k, {k}, table, false).tensor, "transformer.l.{}.k");
+  EXPECT_EQ(weightSource(k, {k}, table, true).tensor, "l.{}.k");
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A GPT-2 of one layer and width 4, with its weights (zeros) under `names` as the hub has them.
+struct TinyFile {
+  std::map<std::string, std::vector<int64_t>> shapes = {
+      {"wte.weight", {5, 4}},        {"wpe.weight", {8, 4}},          {"h.0.ln_1.weight", {4}},      {"h.0.ln_1.bias", {4}},
+      {"h.0.attn.c_attn.weight", {4, 12}}, {"h.0.attn.c_attn.bias", {12}}, {"h.0.attn.c_proj.weight", {4, 4}}, {"h.0.attn.c_proj.bias", {4}},
+      {"h.0.ln_2.weight", {4}},      {"h.0.ln_2.bias", {4}},          {"h.0.mlp.c_fc.weight", {4, 16}}, {"h.0.mlp.c_fc.bias", {16}},
+      {"h.0.mlp.c_proj.weight", {16, 4}}, {"h.0.mlp.c_proj.bias", {4}}, {"ln_f.weight", {4}},          {"ln_f.bias", {4}}};
+  io::DType dtype = io::DType::F32;
+  std::string prefix;
+
+  static json config() {
+    return {{"architectures", {"GPT2LMHeadModel"}}, {"n_embd", 4}, {"n_head", 2}, {"n_layer", 1}, {"n_positions", 8}, {"vocab_size", 5}};
+  }
+  /// "" if accepted.
+  std::string import(const json &settings = config()) const {
+    TempModel directory(settings);
+    std::vector<double> zeros(1024);
+    std::vector<io::TensorToWrite> tensors;
+    for (const auto &[name, shape] : shapes)
+      tensors.push_back({prefix + name, dtype, shape, zeros.data()});
+    Status written = io::writeSafetensors(directory.path() + "/model.safetensors", tensors);
+    EXPECT_TRUE(bool(written));
+    mlir::MLIRContext context;
+    auto module = importModel(context, directory.path(), {});
+    return module ? "" : module.failure().message();
+  }
+};
+} // namespace
+
+TEST(CheckTensors, AcceptsTheHubsFile) { EXPECT_EQ(TinyFile().import(), ""); }
+
+TEST(CheckTensors, AcceptsThePrefix) {
+  TinyFile file;
+  file.prefix = "transformer.";
+  EXPECT_EQ(file.import(), "");
+}
+
+TEST(CheckTensors, IgnoresBuffersAndTheTiedCopyOfTheHead) {
+  TinyFile file;
+  file.shapes["h.0.attn.bias"] = {1, 1, 8, 8};
+  file.shapes["h.0.attn.masked_bias"] = {};
+  file.shapes["lm_head.weight"] = {5, 4};
+  EXPECT_EQ(file.import(), "");
+}
+
+TEST(CheckTensors, MissingTensor) {
+  TinyFile file;
+  file.shapes.erase("h.0.mlp.c_fc.bias");
+  EXPECT_NE(file.import().find("tensor h.0.mlp.c_fc.bias): it is missing"), std::string::npos) << file.import();
+}
+
+TEST(CheckTensors, FewerLayersThanTheConfigSays) {
+  json config = TinyFile::config();
+  config["n_layer"] = 2;
+  EXPECT_NE(TinyFile().import(config).find("tensor h.1."), std::string::npos) << TinyFile().import(config);
+}
+
+TEST(CheckTensors, MoreLayersThanTheConfigSays) {
+  TinyFile file;
+  file.shapes["h.1.ln_1.weight"] = {4};
+  EXPECT_NE(file.import().find("tensor h.1.ln_1.weight): the model described by"), std::string::npos) << file.import();
+}
+
+TEST(CheckTensors, AnotherShape) {
+  json config = TinyFile::config();
+  config["vocab_size"] = 6;
+  EXPECT_NE(TinyFile().import(config).find("its shape is [5, 4], but"), std::string::npos) << TinyFile().import(config);
+}
+
+TEST(CheckTensors, ATypeThatHoldsNoWeights) {
+  TinyFile file;
+  file.dtype = io::DType::I32;
+  EXPECT_NE(file.import().find("I32 holds no weights"), std::string::npos) << file.import();
+}
+
+TEST(CheckTensors, UntiedHeadThatIsMissingIsTied) {
+  json config = TinyFile::config();
+  config["tie_word_embeddings"] = false;
+  EXPECT_EQ(TinyFile().import(config), "");
+}
+
+TEST(CheckTensors, TheTinyModelsAgreeWithTheirConfigs) {
+  for (const char *name : {"tiny-llama", "tiny-gpt2"}) {
+    mlir::MLIRContext context;
+    EXPECT_TRUE(importOrFail(context, std::string(TESSERA_TEST_MODELS) + "/" + name)) << name;
+  }
+}
