@@ -33,37 +33,11 @@ LogicalResult tessera::dist::verifyShardedType(Operation *op, Type type, StringR
   return success();
 }
 
-ShardingRule tessera::dist::getGlobalRule(ShardingRuleOpInterface op) {
-  auto isLocal = [](Type type) {
-    ShardingAttr sharding = getShardingAttr(type);
-    return sharding && sharding.isLocal();
-  };
-  if (llvm::none_of(op->getOperandTypes(), isLocal) && llvm::none_of(op->getResultTypes(), isLocal))
-    return op.getShardingRule();
-  // The rule of local shapes would be another one (a split factor may have local size 1): ask a copy of the op with global types.
-  auto global = [](Type type) -> Type {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor ? globalType(tensor) : type;
-  };
-  Block block;
-  OperationState state(op->getLoc(), op->getName());
-  for (Type type : op->getOperandTypes())
-    state.operands.push_back(block.addArgument(global(type), op->getLoc()));
-  for (Type type : op->getResultTypes())
-    state.types.push_back(global(type));
-  state.attributes = op->getDiscardableAttrDictionary();
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  Operation *copy = Operation::create(state);
-  ShardingRule rule = cast<ShardingRuleOpInterface>(copy).getShardingRule();
-  copy->destroy();
-  return rule;
-}
-
 namespace {
 /// One verification: the op's tensors, operands first, and its rule.
 class Agreement {
 public:
-  Agreement(ShardingRuleOpInterface op, const Mesh &mesh) : op(op), mesh(mesh), rule(getGlobalRule(op)) {
+  Agreement(ShardingRuleOpInterface op, const Mesh &mesh) : op(op), mesh(mesh), rule(op.getShardingRule()) {
     auto add = [&](Twine name, Type type, const TensorFactors &factors) {
       tensors.push_back({name.str(), cast<RankedTensorType>(type), factors, getShardingAttr(type).toSharding(mesh), {}});
       Tensor &tensor = tensors.back();

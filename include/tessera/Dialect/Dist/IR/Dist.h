@@ -53,8 +53,6 @@ void appendMinorAxes(AxisList &axes, llvm::ArrayRef<AxisRef> suffix);
 bool removeAxes(AxisList &axes, llvm::ArrayRef<AxisRef> taken);
 /// Checks one type's sharding against its mesh; reports on `op`.
 llvm::LogicalResult verifyShardedType(mlir::Operation *op, mlir::Type type, llvm::StringRef what);
-/// The op's rule at global sizes, also on rung spmd, where its types are local. Cost there: one copy of the op is made.
-ShardingRule getGlobalRule(ShardingRuleOpInterface op);
 /// Checks that an op whose operands and results carry shardings agrees with its rule: equal axes per factor, none on a factor that
 /// needs replication, sharded reductions and linear uses of partial operands as partial results. Types without encodings pass.
 llvm::LogicalResult verifyOpSharding(ShardingRuleOpInterface op);

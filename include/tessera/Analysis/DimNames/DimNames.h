@@ -1,0 +1,44 @@
+//===- DimNames.h - What the dimensions of values are called ----*- C++ -*-===//
+//
+// Only function arguments and `graph.name` carry names; everywhere else a name belongs to a factor of an op's rule, so it flows from
+// operands to results, and through the edges of region ops. Works on every rung. Cost: one rule per op.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_DIMNAMES_DIMNAMES_H
+#define TESSERA_ANALYSIS_DIMNAMES_DIMNAMES_H
+
+#include "tessera/Interfaces/Interfaces.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tessera {
+
+class DimNames {
+public:
+  /// Names all values of all functions in `module`.
+  explicit DimNames(mlir::ModuleOp module);
+
+  /// One name per dimension, empty where unknown; no names at all for a value the analysis did not reach.
+  llvm::ArrayRef<llvm::StringRef> names(mlir::Value value) const;
+  /// Dimension `dim` of `value` by name, or `dimension 2`.
+  std::string name(mlir::Value value, int dim) const;
+  /// A factor of `op` by the name of a dimension it stands in, or its letter in the rule.
+  std::string factorName(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const;
+  /// Every name that some dimension has.
+  llvm::SmallVector<llvm::StringRef> allNames() const;
+
+private:
+  using Names = llvm::SmallVector<llvm::StringRef, 4>;
+  void nameFunction(mlir::FunctionOpInterface function);
+  void nameBlock(mlir::Block &block);
+  void nameOp(mlir::Operation *op);
+  /// Gives `names` to `value` where it has none.
+  void give(mlir::Value value, llvm::ArrayRef<llvm::StringRef> names);
+
+  llvm::DenseMap<mlir::Value, Names> known;
+};
+
+} // namespace tessera
+#endif

@@ -1,0 +1,125 @@
+//===- DimNames.cpp - What the dimensions of values are called ------------===//
+#include "tessera/Analysis/DimNames/DimNames.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// `graph.dims` of an argument, or the dims of an op that names its operand: both are lists of strings called "dims".
+static SmallVector<StringRef, 4> strings(ArrayAttr list) {
+  SmallVector<StringRef, 4> names;
+  for (Attribute name : list) {
+    auto text = dyn_cast<StringAttr>(name);
+    names.push_back(text ? text.getValue() : StringRef());
+  }
+  return names;
+}
+
+DimNames::DimNames(ModuleOp module) {
+  for (auto function : module.getOps<FunctionOpInterface>())
+    nameFunction(function);
+}
+
+void DimNames::nameFunction(FunctionOpInterface function) {
+  for (BlockArgument arg : function.getArguments())
+    if (auto dims = function.getArgAttrOfType<ArrayAttr>(arg.getArgNumber(), "graph.dims"))
+      give(arg, strings(dims));
+  for (Block &block : function.getFunctionBody())
+    nameBlock(block);
+}
+
+void DimNames::nameBlock(Block &block) {
+  for (Operation &op : block)
+    nameOp(&op);
+}
+
+void DimNames::give(Value value, ArrayRef<StringRef> names) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || type.getRank() != int64_t(names.size()))
+    return;
+  Names &have = known[value];
+  have.resize(names.size());
+  for (auto [name, given] : llvm::zip(have, names))
+    if (name.empty())
+      name = given;
+}
+
+void DimNames::nameOp(Operation *op) {
+  if (auto dims = op->getAttrOfType<ArrayAttr>("dims"); dims && op->getNumResults() == 1 &&
+                                                        llvm::all_of(dims, llvm::IsaPred<StringAttr>))
+    give(op->getResult(0), strings(dims));
+  if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+    ShardingRule rule = ruled.getShardingRule();
+    SmallVector<StringRef> factors(rule.factors.size());
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+      for (auto [dim, name] : llvm::zip(tensor.dims, names(operand)))
+        if (dim.size() == 1 && factors[dim.front()].empty())
+          factors[dim.front()] = name;
+    for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
+      SmallVector<StringRef, 4> names;
+      for (const auto &dim : tensor.dims)
+        names.push_back(dim.size() == 1 ? factors[dim.front()] : StringRef());
+      give(result, names);
+    }
+  }
+  auto flow = dyn_cast<DataFlowOpInterface>(op);
+  auto followEdges = [&] {
+    for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
+      for (Value from : edge.values)
+        if (Names names(this->names(from)); !names.empty())
+          for (Value to : edge.values)
+            give(to, names);
+    }
+    for (const StackEdge &edge : flow.getStackEdges())
+      if (Names names(this->names(edge.stack)); !names.empty())
+        for (Value slice : edge.slices)
+          give(slice, ArrayRef(names).drop_front());
+  };
+  if (flow)
+    followEdges();
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      nameBlock(block);
+  if (flow)
+    followEdges();
+}
+
+ArrayRef<StringRef> DimNames::names(Value value) const {
+  auto it = known.find(value);
+  return it == known.end() ? ArrayRef<StringRef>() : ArrayRef<StringRef>(it->second);
+}
+
+std::string DimNames::name(Value value, int dim) const {
+  ArrayRef<StringRef> all = names(value);
+  return all.empty() || all[dim].empty() ? "dimension " + std::to_string(dim) : all[dim].str();
+}
+
+std::string DimNames::factorName(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const {
+  auto look = [&](ValueRange values, ArrayRef<TensorFactors> tensors) -> std::string {
+    for (auto [value, tensor] : llvm::zip(values, tensors))
+      for (auto [dim, name] : llvm::zip(tensor.dims, names(value)))
+        if (dim.size() == 1 && dim.front() == factor && !name.empty())
+          return name.str();
+    return "";
+  };
+  std::string name = look(op->getOperands(), rule.operands);
+  if (name.empty())
+    name = look(op->getResults(), rule.results);
+  return name.empty() ? "factor " + std::to_string(factor) : name;
+}
+
+SmallVector<StringRef> DimNames::allNames() const {
+  llvm::StringSet<> set;
+  for (const auto &[value, names] : known)
+    for (StringRef name : names)
+      if (!name.empty())
+        set.insert(name);
+  SmallVector<StringRef> list;
+  for (const auto &[value, names] : known)
+    for (StringRef name : names)
+      if (set.erase(name))
+        list.push_back(name);
+  llvm::sort(list);
+  return list;
+}

@@ -1,0 +1,13 @@
+//===- Register.cpp - Dialects, passes and pipelines by name --------------===//
+#include "tessera/Pipelines/Register.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+void tessera::registerDialects(mlir::DialectRegistry &registry) {
+  registry.insert<dist::DistDialect, graph::GraphDialect, mlir::func::FuncDialect>();
+}
+
+void tessera::registerPasses() {}

@@ -1,0 +1,30 @@
+# The lit suite: IR tests with FileCheck, numbers with llm-judge, whole programs with llm-compile.
+import os
+
+import lit.formats
+
+config.name = "tessera"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["unit", "Inputs", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.tessera_build, "test")
+
+for name in ("HOME", "TMPDIR", "TESSERA_MODELS", "TESSERA_PYTHON", "TESSERA_SKIP_SLOW", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.environment["PATH"] = os.path.pathsep.join([config.llvm_tools_dir, os.environ["PATH"]])
+config.environment["OMPI_ALLOW_RUN_AS_ROOT"] = config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+
+# Our tools, by path and under a time limit: a test that hangs fails.
+for tool, seconds in (("llm-opt", 60), ("llm-judge", 120), ("llm-compile", 300)):
+    path = os.path.join(config.tessera_build, "bin", tool)
+    config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, "timeout %d %s" % (seconds, path)))
+config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))
+config.substitutions.append(("%test_dir", config.test_source_root))
+config.substitutions.append(("%build", config.tessera_build))
+
+if os.environ.get("TESSERA_SKIP_SLOW") != "1":
+    config.available_features.add("slow")
+if os.environ.get("TESSERA_MODELS"):
+    config.available_features.add("models")
