@@ -1,0 +1,67 @@
+// Every op and every form of a sharding is printed as it is read.
+// RUN: llm-opt %s | llm-opt | FileCheck %s
+
+// CHECK: dist.mesh @mesh = <["dp"=2, "tp"=4]>
+dist.mesh @mesh = <["dp"=2, "tp"=4]>
+
+// CHECK-LABEL: func.func private @types(
+// CHECK-SAME: tensor<8x16xf32, #dist.sharding<@mesh, [{"dp"}, {"tp":(1)2, ?}p1], replicated={"tp":(2)2}>>
+// CHECK-SAME: tensor<4x4xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}], global=[8, 13]>>
+// CHECK-SAME: tensor<8xf32, #dist.sharding<@mesh, [{?}], partial=max{"dp", "tp":(2)2}>>
+// CHECK-SAME: tensor<f32, #dist.sharding<@mesh, []>>
+func.func private @types(tensor<8x16xf32, #dist.sharding<@mesh, [{"dp"}, {"tp":(1)2, ?}p1], replicated={"tp":(2)2}>>,
+  tensor<4x4xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}], global=[8, 13]>>,
+  tensor<8xf32, #dist.sharding<@mesh, [{?}], partial=max{"dp", "tp":(2)2}>>,
+  tensor<f32, #dist.sharding<@mesh, []>>)
+
+// CHECK-LABEL: func.func @constraint
+func.func @constraint(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  // CHECK: dist.constraint %{{.*}} <@mesh, [{"dp"}, {?}]> : tensor<8x16xf32>
+  %0 = dist.constraint %x <@mesh, [{"dp"}, {?}]> : tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+
+// CHECK-LABEL: func.func @reshard
+func.func @reshard(%x: tensor<8x16xf32, #dist.sharding<@mesh, [{"dp"}, {}], partial=sum{"tp"}>>) -> tensor<8x16xf32, #dist.sharding<@mesh, [{"dp", "tp"}, {}]>> {
+  // CHECK: dist.reshard %{{.*}} {why = "add needs it whole"} : tensor<8x16xf32, #dist.sharding<@mesh, [{"dp"}, {}], partial=sum{"tp"}>> -> tensor<8x16xf32, #dist.sharding<@mesh, [{"dp", "tp"}, {}]>>
+  %0 = dist.reshard %x {why = "add needs it whole"} : tensor<8x16xf32, #dist.sharding<@mesh, [{"dp"}, {}], partial=sum{"tp"}>> -> tensor<8x16xf32, #dist.sharding<@mesh, [{"dp", "tp"}, {}]>>
+  return %0 : tensor<8x16xf32, #dist.sharding<@mesh, [{"dp", "tp"}, {}]>>
+}
+
+!whole = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 16]>>
+!rows = tensor<4x16xf32, #dist.sharding<@mesh, [{"dp"}, {}], global=[8, 16]>>
+!columns = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {"dp"}], global=[8, 16]>>
+!partial = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"dp"}, global=[8, 16]>>
+!minor = tensor<4x16xf32, #dist.sharding<@mesh, [{"tp":(2)2}, {}], global=[8, 16]>>
+
+// CHECK-LABEL: func.func @collectives
+func.func @collectives(%w: !whole, %r: !rows, %p: !partial) {
+  // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"dp"} {why = "because"} : tensor<4x16xf32
+  %0 = dist.all_gather %r dim = 0 axes = {"dp"} {why = "because"} : !rows -> !whole
+  // CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"dp"} : tensor<8x16xf32
+  %1 = dist.all_slice %w dim = 1 axes = {"dp"} : !whole -> !columns
+  // CHECK: dist.all_slice %{{.*}} dim = 0 axes = {"tp":(2)2} : tensor<8x16xf32
+  %2 = dist.all_slice %w dim = 0 axes = {"tp":(2)2} : !whole -> !minor
+  // CHECK: dist.all_reduce %{{.*}} axes = {"dp"} : tensor<8x16xf32
+  %3 = dist.all_reduce %p axes = {"dp"} : !partial -> !whole
+  // CHECK: dist.reduce_scatter %{{.*}} dim = 1 axes = {"dp"} : tensor<8x16xf32
+  %4 = dist.reduce_scatter %p dim = 1 axes = {"dp"} : !partial -> !columns
+  // CHECK: dist.all_to_all %{{.*}} from = 0 to = 1 axes = {"dp"} : tensor<4x16xf32
+  %5 = dist.all_to_all %r from = 0 to = 1 axes = {"dp"} : !rows -> !columns
+  // CHECK: dist.collective_permute %{{.*}} : tensor<4x16xf32
+  %6 = dist.collective_permute %r : !rows -> !minor
+  return
+}
+
+// Sub-axes: the minor part of an axis is gathered, the major part stays.
+// CHECK-LABEL: func.func @part_of_an_axis
+func.func @part_of_an_axis(%x: tensor<2x16xf32, #dist.sharding<@mesh, [{"tp"}, {}], global=[8, 16]>>,
+                           %p: tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp"}, global=[8, 16]>>) {
+  // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"tp":(2)2}
+  %0 = dist.all_gather %x dim = 0 axes = {"tp":(2)2} : tensor<2x16xf32, #dist.sharding<@mesh, [{"tp"}, {}], global=[8, 16]>>
+    -> tensor<4x16xf32, #dist.sharding<@mesh, [{"tp":(1)2}, {}], global=[8, 16]>>
+  // CHECK: dist.all_reduce %{{.*}} axes = {"tp":(1)2}
+  %1 = dist.all_reduce %p axes = {"tp":(1)2} : tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp"}, global=[8, 16]>>
+    -> tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp":(2)2}, global=[8, 16]>>
+  return
+}
