@@ -1,0 +1,82 @@
+#include "Bpe.h"
+
+#include <algorithm>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace tessera::text;
+
+// The definition, quadratic: find the rule listed first among all adjacent pairs, apply it to the leftmost, start again.
+static std::vector<int32_t> byDefinition(const std::string &piece, const std::vector<std::array<int32_t, 3>> &merges) {
+  std::vector<int32_t> ids(piece.begin(), piece.end());
+  for (;;) {
+    size_t bestRank = merges.size(), bestAt = 0;
+    for (size_t i = 0; i + 1 < ids.size(); ++i)
+      for (size_t rank = 0; rank < bestRank; ++rank)
+        if (merges[rank][0] == ids[i] && merges[rank][1] == ids[i + 1])
+          bestRank = rank, bestAt = i;
+    if (bestRank == merges.size())
+      return ids;
+    ids[bestAt] = merges[bestRank][2];
+    ids.erase(ids.begin() + long(bestAt) + 1);
+  }
+}
+
+TEST(Bpe, MatchesItsDefinitionOnRandomRules) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    Bpe bpe;
+    for (int letter : {'a', 'b', 'c'})
+      bpe.setByte(uint8_t(letter), letter);
+    std::vector<std::array<int32_t, 3>> merges;
+    std::vector<int32_t> symbols = {'a', 'b', 'c'};
+    for (int32_t next = 256; next < 266; ++next) {
+      int32_t left = symbols[random() % symbols.size()], right = symbols[random() % symbols.size()];
+      bool known = std::any_of(merges.begin(), merges.end(), [&](auto &m) { return m[0] == left && m[1] == right; });
+      if (known)
+        continue;
+      bpe.addMerge(left, right, int32_t(merges.size()), next);
+      merges.push_back({left, right, next});
+      symbols.push_back(next);
+    }
+    std::string piece(random() % 40, 'a');
+    for (char &c : piece)
+      c = char('a' + random() % 3);
+    std::vector<int32_t> ids;
+    uint8_t bad;
+    ASSERT_TRUE(bpe.encode(piece, ids, &bad));
+    EXPECT_EQ(ids, byDefinition(piece, merges)) << piece;
+  }
+}
+
+TEST(Bpe, ALongPieceIsNotQuadratic) {
+  Bpe bpe;
+  bpe.setByte('a', 0);
+  for (int32_t i = 0; i < 10; ++i) // a a, aa aa, ...
+    bpe.addMerge(i, i, i, i + 1);
+  std::vector<int32_t> ids;
+  uint8_t bad;
+  auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(bpe.encode(std::string(1 << 18, 'a'), ids, &bad));
+  EXPECT_EQ(ids, std::vector<int32_t>(256, 10));
+  // A quadratic algorithm needs minutes; the bound leaves room for sanitizers on a busy machine.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST(Bpe, BytesWithoutAToken) {
+  Bpe bpe;
+  bpe.setByte('a', 0);
+  std::vector<int32_t> ids;
+  uint8_t bad = 0;
+  EXPECT_FALSE(bpe.encode("axa", ids, &bad));
+  EXPECT_EQ(bad, 'x');
+  bpe.setUnknown(9, /*fuse=*/false);
+  ids.clear();
+  ASSERT_TRUE(bpe.encode("axxa", ids, &bad));
+  EXPECT_EQ(ids, (std::vector<int32_t>{0, 9, 9, 0}));
+  bpe.setUnknown(9, /*fuse=*/true);
+  ids.clear();
+  ASSERT_TRUE(bpe.encode("axxa", ids, &bad));
+  EXPECT_EQ(ids, (std::vector<int32_t>{0, 9, 0}));
+}

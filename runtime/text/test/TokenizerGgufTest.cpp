@@ -1,0 +1,131 @@
+#include "TestFiles.h"
+#include "tessera/runtime/text/Tokenizer.h"
+
+using namespace tessera;
+using namespace tessera::text;
+using namespace tessera::io::test;
+
+namespace {
+class TokenizerGguf : public ScratchFolder {
+protected:
+  // a, b, 1, a blank, "ab", "a1" and a control token; the rest is up to the test.
+  struct Parts {
+    std::string model = "gpt2", pre = "gpt-2";
+    std::vector<std::string> tokens = {"a", "b", "1", "\xC4\xA0", "ab", "a1", "<s>", "[PAD7]"}, merges = {"a b", "a 1"};
+    std::vector<int32_t> types = {1, 1, 1, 1, 1, 1, 3, 5};
+    GgufBytes more;
+  };
+  static std::string array(const std::vector<std::string> &texts) {
+    std::string bytes = raw(uint32_t(8)) + raw(uint64_t(texts.size()));
+    for (const std::string &text : texts)
+      bytes += GgufBytes::text(text);
+    return bytes;
+  }
+  Result<std::unique_ptr<Tokenizer>> load(const Parts &parts) {
+    GgufBytes file = parts.more;
+    auto text = [&](const char *key, const std::string &value) {
+      file.value(std::string("tokenizer.ggml.") + key, 8, GgufBytes::text(value));
+    };
+    text("model", parts.model);
+    text("pre", parts.pre);
+    file.value("tokenizer.ggml.tokens", 9, array(parts.tokens)).value("tokenizer.ggml.merges", 9, array(parts.merges));
+    std::string types = raw(uint32_t(5)) + raw(uint64_t(parts.types.size()));
+    for (int32_t type : parts.types)
+      types += raw(type);
+    file.value("tokenizer.ggml.token_type", 9, types);
+    auto model = io::ModelFile::open(write("m.gguf", file.bytes()));
+    EXPECT_TRUE(model) << model.failure().message();
+    models.push_back(model.take());
+    return Tokenizer::load(*models.back());
+  }
+  void expectRefused(const Parts &parts, const std::string &part) {
+    auto tokenizer = load(parts);
+    std::string message = tokenizer ? "" : tokenizer.failure().message();
+    EXPECT_NE(message.find(part), std::string::npos) << "wanted: " << part << "\ngave: " << message;
+  }
+  std::vector<int32_t> ids(const Parts &parts, const char *text) {
+    auto tokenizer = load(parts);
+    EXPECT_TRUE(tokenizer) << tokenizer.failure().message();
+    auto result = (*tokenizer)->encode(text);
+    EXPECT_TRUE(result) << result.failure().message();
+    return *result;
+  }
+  std::vector<std::unique_ptr<io::ModelFile>> models;
+};
+using Ids = std::vector<int32_t>;
+} // namespace
+
+TEST_F(TokenizerGguf, ControlTokensAreParsedAndUnusedOnesHaveNoText) {
+  auto tokenizer = load({});
+  ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
+  EXPECT_EQ(*(*tokenizer)->encode("<s>ab"), (Ids{6, 4}));
+  EXPECT_TRUE((*tokenizer)->isSpecial(6));
+  EXPECT_EQ((*tokenizer)->bytes(7), "");
+}
+
+TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
+  Parts parts;
+  EXPECT_EQ(ids(parts, "a1"), (Ids{0, 2})); // letters and numbers are cut apart
+  parts.tokens = {"a", "b", "1", "\xC4\xA0", "ab", "11", "<s>", "[PAD7]"}, parts.merges = {"1 1"};
+  EXPECT_EQ(ids(parts, "11"), Ids{5});
+  parts.pre = "smollm"; // digits one by one
+  EXPECT_EQ(ids(parts, "11"), (Ids{2, 2}));
+  parts.pre = "qwen2";
+  EXPECT_EQ(ids(parts, "11"), (Ids{2, 2}));
+  parts.pre = "llama-bpe";
+  EXPECT_EQ(ids(parts, "11"), Ids{5});
+  parts.pre = "brand-new";
+  expectRefused(parts, "the split \"brand-new\" (tokenizer.ggml.pre) is not known");
+}
+
+TEST_F(TokenizerGguf, BosIsAddedWhereTheFileOrTheSplitSaysSo) {
+  Parts parts;
+  parts.more.value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(6)));
+  EXPECT_EQ(ids(parts, "a"), Ids{0});
+  parts.pre = "llama-bpe";
+  EXPECT_EQ(ids(parts, "a"), (Ids{6, 0}));
+  parts.more.value("tokenizer.ggml.add_bos_token", 7, raw(uint8_t(0)));
+  EXPECT_EQ(ids(parts, "a"), Ids{0});
+  Parts wanted;
+  wanted.more.value("tokenizer.ggml.add_bos_token", 7, raw(uint8_t(1)));
+  expectRefused(wanted, "bos_token_id");
+  wanted.more.value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(99)));
+  expectRefused(wanted, "bos_token_id");
+}
+
+TEST_F(TokenizerGguf, WhatIsNotImplementedOrDamagedIsNamed) {
+  Parts parts;
+  parts.model = "llama";
+  expectRefused(parts, "tokenizer model \"llama\" is not implemented");
+  parts = {}, parts.merges = {"a b", "ab"};
+  expectRefused(parts, "the merge \"ab\" is not two tokens");
+  parts = {}, parts.merges = {"b a"};
+  expectRefused(parts, "names a token that is not in the vocabulary");
+  parts = {}, parts.tokens[1] = "a";
+  expectRefused(parts, "the token \"a\" is in the vocabulary twice");
+  parts = {}, parts.types.pop_back();
+  expectRefused(parts, "token_type");
+  auto empty = io::ModelFile::open(write("e.gguf", GgufBytes().bytes()));
+  ASSERT_TRUE(empty);
+  EXPECT_FALSE(Tokenizer::load(**empty));
+}
+
+TEST_F(TokenizerGguf, ABytesThatTheVocabularyLacksIsAnErrorThatNamesIt) {
+  auto tokenizer = load({});
+  ASSERT_TRUE(tokenizer);
+  auto result = (*tokenizer)->encode("ab\x04");
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.failure().message().find("no token for the byte 0x04"), std::string::npos);
+}
+
+TEST_F(TokenizerGguf, SameIdsAsTheTokenizerJsonItWasMadeFrom) {
+  auto gguf = io::ModelFile::open(TESSERA_TEST_INPUTS "/tiny-llama/gguf-f16/model.gguf");
+  auto folder = io::ModelFile::open(TESSERA_INPUTS "/models/tiny-llama");
+  ASSERT_TRUE(gguf && folder);
+  auto a = Tokenizer::load(**gguf), b = Tokenizer::load(**folder);
+  ASSERT_TRUE(a && b);
+  for (const char *text : {"the quick brown fox, don't", "def f(n):\n    return 12345", "\xE4\xB8\xAD\xE6\x96\x87 <|endoftext|>!"})
+    EXPECT_EQ(*(*a)->encode(text), *(*b)->encode(text));
+  for (int32_t id = 0; id < 389; ++id)
+    EXPECT_EQ((*a)->bytes(id), (*b)->bytes(id));
+}
