@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -10,4 +11,4 @@ void tessera::registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<dist::DistDialect, graph::GraphDialect, mlir::func::FuncDialect>();
 }
 
-void tessera::registerPasses() {}
+void tessera::registerPasses() { graph::registerGraphPasses(); }

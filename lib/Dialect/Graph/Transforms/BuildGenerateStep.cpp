@@ -1,0 +1,454 @@
+//===- BuildGenerateStep.cpp - @forward to @prefill, @decode and @head ----===//
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/PositionWise.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace tessera::graph {
+#define GEN_PASS_DEF_BUILDGENERATESTEP
+#include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
+} // namespace tessera::graph
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::graph;
+
+namespace {
+
+/// A state: keys or values of one attention, of all layers.
+struct Cache {
+  std::string name;
+  SmallVector<StringRef> dims;
+  RankedTensorType type; // [layer, batch, context, heads, d]
+};
+
+/// Key and value of one attention of @forward live in these caches; -1: not cached.
+struct CachedAttention {
+  AttentionOp op;
+  int keyCache = -1, valueCache = -1;
+};
+
+/// Argument or result of a function to build.
+struct Slot {
+  Type type;
+  StringRef kind;
+  std::string name;
+  SmallVector<StringRef> dims;
+};
+
+class StepBuilder {
+public:
+  StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk)
+      : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()), batch(batch),
+        maxSeqLen(maxSeqLen), chunk(chunk) {}
+
+  /// Finds caches and tail. Fails with an error if the program has no step form.
+  LogicalResult analyze();
+  void buildPrefill();
+  void buildDecode();
+  void buildHead();
+
+private:
+  LogicalResult findCaches(RepeatOp repeat);
+  int addCache(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix);
+  std::string cacheName(RepeatOp repeat, StringRef suffix, unsigned ordinal);
+
+  func::FuncOp begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping);
+  void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Slot> results);
+  SmallVector<Slot> resizedInputs(int64_t seq);
+  void mapInputs(Block &entry, IRMapping &mapping);
+
+  Operation *cloneResized(Operation &op, int64_t seq, IRMapping &mapping);
+  void cloneAll(int64_t seq, IRMapping &mapping, bool withTail);
+  void cacheRepeat(RepeatOp original, IRMapping &mapping);
+  void cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping, MutableArrayRef<Value> states);
+  Value nextToken(Value logits);
+  Slot slot(Value value, StringRef kind, std::string name, int64_t seq);
+
+  func::FuncOp forward;
+  const DimNames &names;
+  PositionWise positionWise;
+  OpBuilder builder;
+  int64_t batch, maxSeqLen, chunk;
+
+  SmallVector<unsigned> inputArgs, weightArgs; // numbers of @forward's arguments
+  std::vector<Cache> caches;
+  std::vector<CachedAttention> attentions;
+  PositionWise::Tail tail;
+  SmallVector<Value> states; // current value of every cache while a function is built
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+static StringRef argText(func::FuncOp function, unsigned arg, StringRef attr) {
+  auto text = function.getArgAttrOfType<StringAttr>(arg, attr);
+  return text ? text.getValue() : StringRef();
+}
+
+LogicalResult StepBuilder::analyze() {
+  if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
+    return forward.emitError() << "must be one block that returns the logits alone";
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+    StringRef kind = argText(forward, i, kKindAttr);
+    if (kind != "input" && kind != "parameter")
+      return forward.emitError() << "argument #" << i << " must have " << kKindAttr << " \"input\" or \"parameter\"";
+    (kind == "input" ? inputArgs : weightArgs).push_back(i);
+  }
+  if (failed(positionWise.checkPassesThrough("seq")) || failed(positionWise.checkPassesThrough("batch")))
+    return failure();
+
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
+      cast<RankedTensorType>(logits.getType()).getRank() != 3)
+    return forward.emitError() << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
+  tail = positionWise.findTail();
+
+  if (failed(findCaches({})))
+    return failure();
+  for (auto repeat : forward.getOps<RepeatOp>())
+    if (failed(findCaches(repeat)))
+      return failure();
+  return success();
+}
+
+/// Caches of the attentions directly in `repeat`'s bodies, or (null) directly in the function.
+LogicalResult StepBuilder::findCaches(RepeatOp repeat) {
+  SmallVector<Block *> blocks;
+  if (repeat)
+    for (Region &body : repeat.getBodies())
+      blocks.push_back(&body.front());
+  else
+    blocks.push_back(&forward.getBody().front());
+  for (Block *block : blocks) {
+    unsigned ordinal = 0; // attentions of several bodies share a cache if they stand at the same place and have equal types
+    for (Operation &op : *block) {
+      if (repeat && op.getNumRegions())
+        return op.emitError() << "is nested in a repeat, where KV caches are not supported";
+      auto attention = dyn_cast<AttentionOp>(op);
+      if (!attention)
+        continue;
+      CachedAttention cached{attention};
+      if (positionWise.find(attention.getKey(), "seq") == 1)
+        cached.keyCache = addCache(repeat, attention.getKey(), ordinal, "k_cache");
+      if (positionWise.find(attention.getValue(), "seq") == 1)
+        cached.valueCache = addCache(repeat, attention.getValue(), ordinal, "v_cache");
+      attentions.push_back(cached);
+      ++ordinal;
+    }
+  }
+  return success();
+}
+
+std::string StepBuilder::cacheName(RepeatOp repeat, StringRef suffix, unsigned ordinal) {
+  // Stacked weights are called PREFIX.something.
+  std::string prefix = "layers";
+  if (repeat)
+    for (Value stack : repeat.getStacks())
+      if (auto arg = dyn_cast<BlockArgument>(stack); arg && arg.getOwner() == &forward.getBody().front())
+        if (auto [before, after] = argText(forward, arg.getArgNumber(), kNameAttr).rsplit('.'); !after.empty()) {
+          prefix = before.str();
+          break;
+        }
+  std::string base = (repeat ? prefix + "." : "") + suffix.str() + (ordinal ? std::to_string(ordinal) : "");
+  llvm::StringSet<> taken;
+  for (unsigned arg : weightArgs)
+    taken.insert(argText(forward, arg, kNameAttr));
+  for (const Cache &cache : caches)
+    taken.insert(cache.name);
+  std::string name = base;
+  for (unsigned i = 1; taken.contains(name); ++i)
+    name = base + "_" + std::to_string(i);
+  return name;
+}
+
+int StepBuilder::addCache(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix) {
+  auto type = cast<RankedTensorType>(keyOrValue.getType());
+  Cache cache;
+  cache.type = type.clone({repeat ? int64_t(repeat.getCount()) : 1, batch, maxSeqLen, type.getDimSize(2), type.getDimSize(3)});
+  cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
+  ArrayRef<StringRef> known = names.names(keyOrValue);
+  for (unsigned d : {2u, 3u})
+    if (d < known.size() && !known[d].empty())
+      cache.dims[d + 1] = known[d];
+  // Another body of the same repeat may have made it.
+  for (const CachedAttention &other : attentions) {
+    if (!repeat || other.op->getParentOp() != repeat || other.op->getBlock() == keyOrValue.getParentBlock())
+      continue;
+    auto siblings = other.op->getBlock()->getOps<AttentionOp>();
+    unsigned place = unsigned(std::distance(siblings.begin(), llvm::find(siblings, other.op)));
+    int candidate = suffix == "k_cache" ? other.keyCache : other.valueCache;
+    if (place == ordinal && candidate >= 0 && caches[unsigned(candidate)].type == cache.type)
+      return candidate;
+  }
+  cache.name = cacheName(repeat, suffix, ordinal);
+  caches.push_back(cache);
+  return int(caches.size()) - 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+Slot StepBuilder::slot(Value value, StringRef kind, std::string name, int64_t seq) {
+  return {positionWise.resized(value, batch, seq), kind, std::move(name), SmallVector<StringRef>(names.names(value))};
+}
+
+static DictionaryAttr attributes(Builder &b, const Slot &slot) {
+  NamedAttrList attrs;
+  attrs.set(kKindAttr, b.getStringAttr(slot.kind));
+  attrs.set(kNameAttr, b.getStringAttr(slot.name));
+  if (!slot.dims.empty())
+    attrs.set(kDimsAttr, b.getStrArrayAttr(slot.dims));
+  return attrs.getDictionary(b.getContext());
+}
+
+/// Starts function `name` (inputs, then weights, then caches) before @forward; maps @forward's weights and sets `states`.
+func::FuncOp StepBuilder::begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping) {
+  SmallVector<Slot> slots(inputs);
+  for (unsigned arg : weightArgs)
+    slots.push_back(slot(forward.getArgument(arg), "parameter", argText(forward, arg, kNameAttr).str(), 0));
+  for (const Cache &cache : caches)
+    slots.push_back({cache.type, "state", cache.name, cache.dims});
+  SmallVector<Type> types = llvm::map_to_vector(slots, [](const Slot &s) { return s.type; });
+  SmallVector<DictionaryAttr> attrs = llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); });
+
+  builder.setInsertionPoint(forward);
+  auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
+  function.setAllArgAttrs(attrs);
+  Block *entry = function.addEntryBlock();
+  for (auto [i, arg] : llvm::enumerate(weightArgs))
+    mapping.map(forward.getArgument(arg), entry->getArgument(unsigned(inputs.size() + i)));
+  states.assign(entry->args_begin() + ptrdiff_t(inputs.size() + weightArgs.size()), entry->args_end());
+  builder.setInsertionPointToEnd(entry);
+  return function;
+}
+
+/// Returns `values` and all caches.
+void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Slot> results) {
+  SmallVector<Value> all(values);
+  SmallVector<Slot> slots(results);
+  for (auto [cache, state] : llvm::zip(caches, states)) {
+    all.push_back(state);
+    slots.push_back({cache.type, "state", cache.name, cache.dims});
+  }
+  func::ReturnOp::create(builder, forward.getLoc(), all);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
+  function.setAllResultAttrs(llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); }));
+}
+
+SmallVector<Slot> StepBuilder::resizedInputs(int64_t seq) {
+  return llvm::map_to_vector(
+      inputArgs, [&](unsigned arg) { return slot(forward.getArgument(arg), "input", argText(forward, arg, kNameAttr).str(), seq); });
+}
+
+void StepBuilder::mapInputs(Block &entry, IRMapping &mapping) {
+  for (auto [i, arg] : llvm::enumerate(inputArgs))
+    mapping.map(forward.getArgument(arg), entry.getArgument(unsigned(i)));
+}
+
+/// Copies `op` to the insertion point, with `seq` and the batch at their new sizes.
+Operation *StepBuilder::cloneResized(Operation &op, int64_t seq, IRMapping &mapping) {
+  Operation *copy = builder.clone(op, mapping);
+  auto retype = [&](Value value) { mapping.lookup(value).setType(positionWise.resized(value, batch, seq)); };
+  op.walk([&](Operation *inner) {
+    llvm::for_each(inner->getResults(), retype);
+    for (Region &region : inner->getRegions())
+      for (Block &block : region)
+        llvm::for_each(block.getArguments(), retype);
+  });
+  return copy;
+}
+
+/// Points attention `cached` (its copy) to its caches: writes the new rows, reads the layer.
+void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping, MutableArrayRef<Value> current) {
+  auto copy = cast<AttentionOp>(mapping.lookup(static_cast<Operation *>(cached.op)));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(copy);
+  auto redirect = [&](int cache, OpOperand &operand) {
+    if (cache < 0)
+      return;
+    Value &state = current[unsigned(cache)];
+    auto type = cast<RankedTensorType>(state.getType());
+    state = CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), index, copy.getPositions());
+    operand.set(LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, index));
+  };
+  redirect(cached.keyCache, copy.getKeyMutable());
+  redirect(cached.valueCache, copy.getValueMutable());
+}
+
+/// Gives the copy of `original` the caches of its attentions as carried values.
+void StepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
+  SmallVector<int> used; // numbers of caches
+  for (const CachedAttention &cached : attentions)
+    if (cached.op->getParentOp() == original)
+      for (int cache : {cached.keyCache, cached.valueCache})
+        if (cache >= 0 && !llvm::is_contained(used, cache))
+          used.push_back(cache);
+  if (used.empty())
+    return;
+
+  auto copy = cast<RepeatOp>(mapping.lookup(original.getOperation()));
+  unsigned carried = copy.getInits().size();
+  SmallVector<Value> inits(copy.getInits());
+  for (int cache : used)
+    inits.push_back(states[unsigned(cache)]);
+  builder.setInsertionPoint(copy);
+  auto wider = RepeatOp::create(builder, copy.getLoc(), ValueRange(inits).getTypes(), copy.getCount(), inits, copy.getStacks(),
+                                unsigned(copy.getBodies().size()));
+  for (unsigned body = 0; body < copy.getBodies().size(); ++body) {
+    wider.getBodies()[body].takeBody(copy.getBodies()[body]);
+    Block &block = wider.getBody(body);
+    SmallVector<Value> current(caches.size());
+    for (auto [i, cache] : llvm::enumerate(used))
+      current[unsigned(cache)] = block.insertArgument(unsigned(1 + carried + i), states[unsigned(cache)].getType(), copy.getLoc());
+    for (const CachedAttention &cached : attentions)
+      if (cached.op->getBlock() == &original.getBody(body))
+        cacheOperands(cached, wider.getIndex(body), mapping, current);
+    for (int cache : used)
+      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(), current[unsigned(cache)]);
+  }
+  for (unsigned i = 0; i < carried; ++i)
+    mapping.map(original.getResult(i), wider.getResult(i));
+  for (auto [i, cache] : llvm::enumerate(used))
+    states[unsigned(cache)] = wider.getResult(unsigned(carried + i));
+  copy.erase();
+  builder.setInsertionPointAfter(wider);
+}
+
+/// Copies @forward's body with caches, with or without the tail.
+void StepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTail) {
+  Value first; // layer of caches outside of repeats
+  for (Operation &op : forward.getBody().front().without_terminator()) {
+    if (!withTail && tail.ops.contains(&op))
+      continue;
+    cloneResized(op, seq, mapping);
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      cacheRepeat(repeat, mapping);
+    for (const CachedAttention &cached : attentions) {
+      if (cached.op != &op || (cached.keyCache < 0 && cached.valueCache < 0))
+        continue;
+      if (!first) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(builder.getInsertionBlock());
+        auto scalar = RankedTensorType::get({}, builder.getI32Type());
+        first = ConstantOp::create(builder, op.getLoc(), scalar, DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(0)));
+      }
+      cacheOperands(cached, first, mapping, states);
+    }
+  }
+}
+
+/// Ids of the largest logits.
+Value StepBuilder::nextToken(Value logits) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(logits.getType()).getShape().drop_back();
+  Value key = ArgMaxKeyOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI64Type()), logits);
+  return ArgMaxIndexOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI32Type()), key);
+}
+
+void StepBuilder::buildPrefill() {
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  SmallVector<Slot> inputs = resizedInputs(chunk);
+  inputs.push_back({RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}});
+  IRMapping mapping;
+  func::FuncOp function = begin("prefill", inputs, mapping);
+  Block &entry = function.getBody().front();
+  mapInputs(entry, mapping);
+  cloneAll(chunk, mapping, /*withTail=*/false);
+
+  Value hidden = mapping.lookup(tail.input);
+  Value one = TakeOp::create(builder, hidden.getLoc(), positionWise.resized(tail.input, batch, 1), hidden,
+                             entry.getArgument(unsigned(inputs.size() - 1)));
+  mapping.map(tail.input, one);
+  for (Operation *op : llvm::reverse(tail.ops))
+    cloneResized(*op, 1, mapping);
+  Value last = mapping.lookup(logits), next = nextToken(last);
+  end(function, {hidden, last, next},
+      {slot(tail.input, "output", "hidden", chunk), slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+}
+
+void StepBuilder::buildDecode() {
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  IRMapping mapping;
+  func::FuncOp function = begin("decode", resizedInputs(1), mapping);
+  mapInputs(function.getBody().front(), mapping);
+  cloneAll(1, mapping, /*withTail=*/true);
+  Value last = mapping.lookup(logits), next = nextToken(last);
+  end(function, {last, next}, {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+}
+
+void StepBuilder::buildHead() {
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  SmallVector<Slot> inputs{slot(tail.input, "input", "hidden", chunk),
+                           {RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}}};
+  std::vector<Cache> noCaches;
+  std::swap(caches, noCaches);
+  IRMapping mapping;
+  func::FuncOp function = begin("head", inputs, mapping);
+  Block &entry = function.getBody().front();
+  Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1), entry.getArgument(0), entry.getArgument(1));
+  mapping.map(tail.input, one);
+
+  // The tail, and what it computes from weights alone.
+  llvm::SmallSetVector<Operation *, 16> needed(tail.ops.begin(), tail.ops.end());
+  for (unsigned i = 0; i < needed.size(); ++i)
+    for (Value operand : needed[i]->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && !mapping.contains(operand))
+        needed.insert(op);
+  for (Operation &op : forward.getBody().front())
+    if (needed.contains(&op))
+      cloneResized(op, 1, mapping);
+  Value last = mapping.lookup(logits), next = nextToken(last);
+  end(function, {last, next}, {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+  std::swap(caches, noCaches);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto forward = module.lookupSymbol<func::FuncOp>("forward");
+    if (!forward) {
+      module.emitError() << "has no func @forward";
+      return signalPassFailure();
+    }
+    // The sizes of @forward: from the argument with both names.
+    DimNames names(module);
+    PositionWise positionWise(forward, names);
+    int64_t forwardBatch = 0, forwardSeq = 0;
+    for (BlockArgument arg : forward.getArguments())
+      if (int b = positionWise.find(arg, "batch"), s = positionWise.find(arg, "seq"); b >= 0 && s >= 0) {
+        forwardBatch = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(b));
+        forwardSeq = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(s));
+      }
+    if (forwardSeq == 0) {
+      forward.emitError() << "has no argument with " << kDimsAttr << " [\"batch\", \"seq\"]";
+      return signalPassFailure();
+    }
+    int64_t rows = batch == 0 ? forwardBatch : batch, context = maxSeqLen == 0 ? forwardSeq : maxSeqLen;
+    int64_t piece = chunk == 0 ? std::min<int64_t>(128, context) : chunk;
+    if (rows < 1 || context < 1 || context > forwardSeq || piece < 1 || piece > context) {
+      forward.emitError() << "cannot run with batch " << rows << ", max-seq-len " << context << " and chunk " << piece
+                          << ": expected batch >= 1 and 1 <= chunk <= max-seq-len <= " << forwardSeq << ", the size of 'seq'";
+      return signalPassFailure();
+    }
+    StepBuilder step(forward, names, rows, context, piece);
+    if (failed(step.analyze()))
+      return signalPassFailure();
+    step.buildPrefill();
+    step.buildDecode();
+    step.buildHead();
+    forward.erase();
+  }
+};
+} // namespace

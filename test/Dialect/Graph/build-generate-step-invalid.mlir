@@ -1,0 +1,57 @@
+// RUN: llm-opt %s --split-input-file --verify-diagnostics --graph-build-generate-step=chunk=4
+
+// expected-error@+1 {{has no func @forward}}
+module {
+}
+
+// -----
+
+// Softmax over positions cannot run on single ones.
+func.func @forward(%x: tensor<1x4x8xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "hidden", "seq"]},
+                   %tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]})
+    -> (tensor<1x8x4xf32> {graph.kind = "output", graph.name = "logits"}) {
+  // expected-error@+1 {{has no form for single positions: it mixes the elements of dimension 'seq'}}
+  %s = graph.softmax %x : tensor<1x4x8xf32>
+  %t = graph.transpose %s [0, 2, 1] : (tensor<1x4x8xf32>) -> tensor<1x8x4xf32>
+  return %t : tensor<1x8x4xf32>
+}
+
+// -----
+
+// Nor can they once they are joined with another dimension.
+func.func @forward(%x: tensor<1x8x4xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+                   %tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]})
+    -> (tensor<1x8x4xf32> {graph.kind = "output", graph.name = "logits"}) {
+  // expected-error@+1 {{has no form for single positions: its result has no dimension 'seq'}}
+  %s = graph.reshape %x : (tensor<1x8x4xf32>) -> tensor<1x32xf32>
+  %t = graph.reshape %s : (tensor<1x32xf32>) -> tensor<1x8x4xf32>
+  return %t : tensor<1x8x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{argument #0 must have graph.kind "input" or "parameter"}}
+func.func @forward(%tokens: tensor<1x8xi32> {graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+  return %tokens : tensor<1x8xi32>
+}
+
+// -----
+
+// expected-error@+1 {{has no argument with graph.dims ["batch", "seq"]}}
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "place"]}) -> tensor<1x8xi32> {
+  return %tokens : tensor<1x8xi32>
+}
+
+// -----
+
+// expected-error@+1 {{must return logits [batch, seq, vocab]}}
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+  return %tokens : tensor<1x8xi32>
+}
+
+// -----
+
+// expected-error@+1 {{cannot run with batch 1, max-seq-len 2 and chunk 4: expected batch >= 1 and 1 <= chunk <= max-seq-len <= 2}}
+func.func @forward(%tokens: tensor<1x2xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}) -> tensor<1x2xi32> {
+  return %tokens : tensor<1x2xi32>
+}
