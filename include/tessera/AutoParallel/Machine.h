@@ -1,0 +1,46 @@
+//===- Machine.h - What a cluster can do, and what steps cost ---*- C++ -*-===//
+//
+// Plain data: compute and memory speed of one device and, per mesh axis, the link that its groups talk over. One cost model, used to
+// choose shardings, to plan reshards and to predict times in reports. Seconds, bytes, FLOP/s (a fused multiply-add counts two).
+//
+// JSON form, every field optional:
+//   {"flops": 5e10, "memory_bandwidth": 1e10, "link": {"latency": 5e-6, "bandwidth": 5e9},
+//    "axes": {"tp": {"latency": 2e-6, "bandwidth": 1e10}}}
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_AUTOPARALLEL_MACHINE_H
+#define TESSERA_AUTOPARALLEL_MACHINE_H
+
+#include "tessera/AutoParallel/ReshardPlanner.h"
+
+#include <map>
+
+namespace tessera {
+
+struct Link {
+  double latency = 5e-6;  ///< seconds from one rank to another
+  double bandwidth = 5e9; ///< bytes per second into one rank
+};
+
+struct Machine {
+  double flops = 5e10;           ///< of one rank
+  double memoryBandwidth = 1e10; ///< bytes per second of one rank
+  Link link;                     ///< of axes without their own
+  std::map<std::string, Link> axes;
+
+  const Link &linkOf(llvm::StringRef axis) const;
+};
+
+/// None and `error` set if the text is no such JSON, or a number is not above 0.
+std::optional<Machine> parseMachine(llvm::StringRef json, std::string &error);
+
+/// Seconds for one step on elements of `elementBytes`: the bytes that the busiest rank receives over the slowest link of its axes, plus
+/// that link's latency for each of the log2(group) rounds.
+double stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step, double elementBytes);
+double planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan, double elementBytes);
+
+/// Seconds of work on one rank that does `fraction` of it.
+double workTime(const Machine &machine, double flops, double bytes, double fraction);
+
+} // namespace tessera
+#endif
