@@ -1,12 +1,17 @@
 #include "tessera/runtime/core/ThreadPool.h"
 
+#include "tessera/runtime/core/Board.h"
+
 #include <algorithm>
 
 namespace tessera::runtime {
 
 ThreadPool::ThreadPool(int size, void (*onStart)()) : slots_(new Slot[std::max(size - 1, 0)]) {
   for (int part = 1; part < size; ++part)
-    workers_.emplace_back([this, part, onStart] { work(part, onStart); });
+    workers_.emplace_back([this, part, onStart, rank = currentRank()] {
+      currentRank() = rank;
+      work(part, onStart);
+    });
 }
 
 ThreadPool::~ThreadPool() {

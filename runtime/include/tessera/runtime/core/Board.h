@@ -86,6 +86,13 @@ private:
   std::unique_ptr<State> state_;
 };
 
+// The rank whose thread this is (its workers included); -1: none.
+inline int64_t &currentRank() {
+  static thread_local int64_t rank = -1;
+  return rank;
+}
+
+
 // 8, or TESSERA_STALL_TIMEOUT in seconds (at least 0.5). Throws Error if that is no number.
 double stallTimeout();
 

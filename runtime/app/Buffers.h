@@ -1,0 +1,20 @@
+// Global arrays to and from the shards that ranks hold.
+#ifndef TESSERA_RUNTIME_APP_BUFFERS_H
+#define TESSERA_RUNTIME_APP_BUFFERS_H
+
+#include "tessera/runtime/core/Manifest.h"
+
+#include <cstdint>
+
+namespace tessera::runtime {
+
+// The shard of `rank`: local[...] = global[...], `padding` where the shard reaches beyond the global shape. 4-byte elements.
+void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global, int32_t padding, void *local);
+
+// Writes what the shard of `rank` holds of the global array into it.
+void placeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *local, void *global);
+
+bool isReplicated(const BufferSpec &spec);
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,289 @@
+#include "Generate.h"
+#include "Sampler.h"
+#include "Session.h"
+#include "Terminal.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/SafetensorsWriter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+
+namespace tessera::runtime {
+
+GenerateJob checkGenerate(const Manifest &manifest, const Options &options, const std::vector<std::vector<int32_t>> &prompts) {
+  GenerateJob job;
+  job.prompts = prompts;
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    std::string where = "prompt " + std::to_string(p + 1);
+    int64_t length = int64_t(prompts[p].size()), room = manifest.maxSeqLen - length;
+    if (length == 0)
+      throw Error("cannot generate", where, "it has no tokens", "give it some text");
+    for (int32_t id : prompts[p])
+      if (id < 0 || id >= manifest.vocab)
+        throw Error("cannot generate", where, "token id " + std::to_string(id) + " is out of range", "use ids from 0 to " + std::to_string(manifest.vocab - 1));
+    int64_t limit = options.maxNewTokens.value_or(room);
+    if (room < limit || (room <= 0 && !options.maxNewTokens))
+      throw Error("cannot generate", where,
+                  std::to_string(length) + " prompt tokens" + (options.maxNewTokens ? " and " + std::to_string(limit) + " new ones" : "") + " do not fit the longest context of " +
+                      std::to_string(manifest.maxSeqLen),
+                  room > 0 ? "use --max-new-tokens=" + std::to_string(room) + " or less, or compile with a larger --max-seq-len"
+                           : "shorten the prompt, or compile with a larger --max-seq-len");
+    job.limits.push_back(limit);
+  }
+  job.temperature = options.temperature;
+  job.topP = options.topP;
+  job.seed = options.seed;
+  job.printTokens = options.printTokens;
+  job.logitsFile = options.logitsFile;
+  return job;
+}
+
+namespace {
+
+// Prints prompts one after another in order, each as it comes once the ones before it are complete.
+class Printer {
+public:
+  Printer(const GenerateJob &job, BoardEntry &entry) : job_(job), out_(&entry), rows_(job.prompts.size()) {
+    if (job.tokenizer)
+      for (Row &row : rows_)
+        row.decoder.emplace(*job.tokenizer);
+  }
+
+  void token(size_t prompt, int32_t id) {
+    Row &row = rows_[prompt];
+    row.tokens.push_back(id);
+    if (row.decoder)
+      emit(prompt, row.decoder->push(id));
+  }
+
+  void end(size_t prompt) {
+    Row &row = rows_[prompt];
+    if (row.decoder)
+      emit(prompt, row.decoder->flush());
+    row.complete = true;
+    while (current_ < rows_.size() && rows_[current_].complete) {
+      close(rows_[current_]);
+      if (++current_ < rows_.size())
+        out_.write(rows_[current_].held);
+    }
+  }
+
+  void finish() { out_.close(); }
+
+private:
+  struct Row {
+    std::vector<int32_t> tokens;
+    std::optional<text::StreamDecoder> decoder;
+    std::string held; // text that waits for its turn
+    bool complete = false;
+  };
+
+  void emit(size_t prompt, const std::string &text) {
+    if (prompt == current_)
+      out_.write(text);
+    else
+      rows_[prompt].held += text;
+  }
+
+  void close(const Row &row) {
+    out_.freshLine();
+    if (!job_.printTokens)
+      return;
+    std::string line = "tokens: ";
+    for (size_t i = 0; i < row.tokens.size(); ++i)
+      line += (i ? "," : "") + std::to_string(row.tokens[i]);
+    out_.write(line + "\n");
+  }
+
+  const GenerateJob &job_;
+  StandardOutput out_;
+  std::vector<Row> rows_;
+  size_t current_ = 0;
+};
+
+// One round: up to `batch` prompts together.
+class Round {
+public:
+  Round(Session &session, const GenerateJob &job, size_t first, Printer *printer, io::SafetensorsRowWriter *logits)
+      : session_(session), job_(job), first_(first), count_(std::min<size_t>(job.prompts.size() - first, session.batch())), printer_(printer), logitsFile_(logits),
+        wantLogits_(!job.logitsFile.empty() && first == 0), made_(count_, 0), current_(session.batch(), 0), active_(session.batch(), 0) {}
+
+  void prefill() {
+    session_.clear();
+    int64_t longest = 0, chunk = session_.chunk();
+    for (size_t row = 0; row < count_; ++row)
+      longest = std::max<int64_t>(longest, prompt(row).size());
+    for (int64_t begin = 0; begin < longest; begin += chunk) {
+      std::vector<int32_t> tokens(session_.batch() * chunk, 0), positions(session_.batch() * chunk, -1), index(session_.batch(), 0);
+      std::vector<size_t> ready;
+      for (size_t row = 0; row < count_; ++row) {
+        int64_t length = prompt(row).size();
+        for (int64_t i = begin; i < std::min(length, begin + chunk); ++i) {
+          tokens[row * chunk + i - begin] = prompt(row)[i];
+          positions[row * chunk + i - begin] = int32_t(i);
+        }
+        if (length > begin && length <= begin + chunk) {
+          index[row] = int32_t(length - 1 - begin);
+          ready.push_back(row);
+        }
+      }
+      session_.prefill(tokens, positions, index);
+      choose(ready);
+      if (wantLogits_)
+        promptLogits(begin);
+    }
+  }
+
+  // True while a row wants more.
+  bool running() const { return std::any_of(active_.begin(), active_.end(), [](char a) { return a != 0; }); }
+
+  void decode() {
+    std::vector<int32_t> tokens(session_.batch(), 0), positions(session_.batch(), -1);
+    std::vector<size_t> ready;
+    for (size_t row = 0; row < count_; ++row)
+      if (active_[row]) {
+        tokens[row] = current_[row];
+        positions[row] = int32_t(prompt(row).size() + made_[row] - 1);
+        ready.push_back(row);
+      }
+    session_.decode(tokens, positions);
+    choose(ready);
+  }
+
+  int64_t made() const {
+    int64_t total = 0;
+    for (int64_t n : made_)
+      total += n;
+    return total;
+  }
+  // Between prefill and decode: the row after the prompt's last token follows those of the prompt.
+  void flushLogits() {
+    if (logitsFile_ && !lateLogits_.empty())
+      check(logitsFile_->append(lateLogits_.data(), 1));
+    lateLogits_.clear();
+  }
+
+private:
+  const std::vector<int32_t> &prompt(size_t row) const { return job_.prompts[first_ + row]; }
+
+  // Takes the next token of every row in `ready` from the last step.
+  void choose(const std::vector<size_t> &ready) {
+    std::vector<size_t> rows;
+    for (size_t row : ready) {
+      if (job_.limits[first_ + row] > 0)
+        rows.push_back(row);
+      else if (printer_)
+        printer_->end(first_ + row);
+    }
+    if (rows.empty())
+      return;
+    bool sampling = job_.temperature > 0, keep = wantLogits_ && rows[0] == 0;
+    const std::vector<float> *logits = sampling || keep ? &session_.logits() : nullptr;
+    std::vector<int32_t> chosen(session_.batch(), 0);
+    if (sampling) {
+      for (size_t row : rows)
+        if (session_.isRoot())
+          chosen[row] = sampleToken(logits->data() + row * session_.vocab(), session_.vocab(), job_.temperature, job_.topP, job_.seed, int64_t(first_ + row), made_[row]);
+      session_.shareFromRoot(chosen);
+    } else {
+      chosen = session_.next();
+    }
+    if (keep && logitsFile_)
+      keepLogits(logits->data());
+    for (size_t row : rows)
+      accept(row, chosen[row]);
+  }
+
+  void accept(size_t row, int32_t id) {
+    if (id < 0 || id >= session_.vocab())
+      throw Error("cannot generate", "prompt " + std::to_string(first_ + row + 1) + ", new token " + std::to_string(made_[row] + 1), "the model's logits are not finite numbers",
+                  "check the weights");
+    current_[row] = id;
+    ++made_[row];
+    if (printer_)
+      printer_->token(first_ + row, id);
+    bool ended = std::find(job_.endTokens.begin(), job_.endTokens.end(), id) != job_.endTokens.end();
+    active_[row] = !ended && made_[row] < job_.limits[first_ + row];
+    if (!active_[row] && printer_)
+      printer_->end(first_ + row);
+  }
+
+  // Rows of the logits file for the prompt positions of this chunk, except the last of the prompt: choose() keeps that.
+  void promptLogits(int64_t begin) {
+    int64_t last = int64_t(prompt(0).size()) - 1;
+    for (int64_t at = begin; at < std::min(last, begin + session_.chunk()); ++at) {
+      std::vector<int32_t> index(session_.batch(), 0);
+      index[0] = int32_t(at - begin);
+      session_.head(index);
+      const std::vector<float> &logits = session_.logits();
+      if (logitsFile_)
+        check(logitsFile_->append(logits.data(), 1));
+    }
+    promptWritten_ = begin + session_.chunk() >= last;
+  }
+
+  void keepLogits(const float *logits) {
+    if (promptWritten_)
+      check(logitsFile_->append(logits, 1));
+    else // the last chunk's own positions come first
+      lateLogits_.assign(logits, logits + session_.vocab());
+  }
+
+  Session &session_;
+  const GenerateJob &job_;
+  size_t first_, count_;
+  Printer *printer_;
+  io::SafetensorsRowWriter *logitsFile_;
+  bool wantLogits_, promptWritten_ = false;
+  std::vector<int64_t> made_;
+  std::vector<int32_t> current_;
+  std::vector<char> active_;
+  std::vector<float> lateLogits_;
+};
+
+} // namespace
+
+void generateOnRank(Rank &rank, const GenerateJob &job) {
+  Session session(rank);
+  bool root = session.isRoot();
+  if (!job.logitsFile.empty() && !session.hasHead())
+    throw Error("cannot write logits", job.logitsFile, "the program has no step for them", "compile it again with this version of llm-compile");
+  std::unique_ptr<io::SafetensorsRowWriter> logits;
+  if (root && !job.logitsFile.empty())
+    logits = take(io::SafetensorsRowWriter::create(job.logitsFile, "logits", session.vocab()));
+  std::optional<Printer> printer;
+  if (root)
+    printer.emplace(job, rank.entry());
+
+  using Clock = std::chrono::steady_clock;
+  double prefillSeconds = 0, decodeSeconds = 0;
+  int64_t promptTokens = 0, firstTokens = 0, newTokens = 0;
+  for (size_t first = 0; first < job.prompts.size(); first += session.batch()) {
+    Round round(session, job, first, printer ? &*printer : nullptr, first == 0 ? logits.get() : nullptr);
+    auto start = Clock::now();
+    round.prefill();
+    round.flushLogits();
+    auto middle = Clock::now();
+    firstTokens += round.made();
+    while (round.running())
+      round.decode();
+    newTokens += round.made();
+    prefillSeconds += std::chrono::duration<double>(middle - start).count();
+    decodeSeconds += std::chrono::duration<double>(Clock::now() - middle).count();
+  }
+  if (!root)
+    return;
+  if (logits)
+    check(logits->finish());
+  printer->finish();
+  for (const auto &prompt : job.prompts)
+    promptTokens += int64_t(prompt.size());
+  char line[160];
+  snprintf(line, sizeof(line), "prefill: %lld tokens in %.2f s; decode: %lld tokens in %.2f s (%.1f tokens/s)", (long long)promptTokens, prefillSeconds,
+           (long long)(newTokens - firstTokens), decodeSeconds, decodeSeconds > 0 ? double(newTokens - firstTokens) / decodeSeconds : 0.0);
+  logLine(line);
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,41 @@
+// Starting the ranks of a program: as threads of this process, or as the one rank that a launcher made this process.
+#ifndef TESSERA_RUNTIME_APP_LAUNCH_H
+#define TESSERA_RUNTIME_APP_LAUNCH_H
+
+#include "tessera/runtime/cpu/Rank.h"
+
+#include <functional>
+#include <optional>
+
+namespace tessera::runtime {
+
+// What a launcher (mpirun, srun with PMIx) says in the environment.
+struct Launcher {
+  std::string name; // "mpirun"; empty: started alone
+  int64_t rank = 0, size = 1;
+  int64_t localRanks = 1; // processes of the run on this machine
+
+  // Throws Error for launchers that cannot start a CPU program (torchrun, srun without PMIx).
+  static Launcher detect();
+};
+
+struct LaunchOptions {
+  std::optional<int64_t> threads; // of this process in all; default: its share of the cores
+  WeightOrigin origin;
+};
+
+// Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends them. Errors
+// of any rank end the process through endRun. Throws Error if ranks and mesh do not agree.
+void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher, const LaunchOptions &options,
+              const std::function<void(Rank &)> &body);
+
+// Threads each rank gets.
+int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::optional<int64_t> threads);
+
+// One line for a signal that would end the process silently (a crash in generated code, a model file cut short under us).
+void installCrashHandlers();
+// What the handlers may say of the ranks of this process.
+void setCrashBoard(Board &board, const CollectiveNames &names);
+
+} // namespace tessera::runtime
+#endif

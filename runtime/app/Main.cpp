@@ -1,0 +1,146 @@
+// main of every executable that llm-compile makes.
+#include "CpuFeatures.h"
+#include "Generate.h"
+#include "Launch.h"
+#include "Options.h"
+#include "Report.h"
+#include "Terminal.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/text/Tokenizer.h"
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+using namespace tessera;
+using namespace tessera::runtime;
+
+namespace {
+
+// The model files of a run: weights from --model, or from inside the executable, or from where the model was compiled.
+class Models {
+public:
+  Models(const Manifest &manifest, const Options &options) : manifest_(manifest), options_(options) {}
+
+  const io::ModelFile &weights() {
+    const io::ModelFile &model = main();
+    if (!model.hasWeights())
+      throw Error("cannot load weights", model.path(), "there are none beside its config.json", "download them, name others with --model=, or try --init=random:1");
+    check(model.checkUnchanged());
+    return model;
+  }
+
+  // --model may name bare weights; the tokenizer then comes from the model that was compiled.
+  const io::ModelFile &texts() {
+    const io::ModelFile &model = main();
+    if (model.format() == io::ModelFormat::Gguf || model.text("tokenizer.json") || options_.model.empty())
+      return model;
+    if (!compiled_)
+      compiled_ = openCompiled();
+    return *compiled_;
+  }
+
+private:
+  const io::ModelFile &main() {
+    if (!main_)
+      main_ = options_.model.empty() ? openCompiled() : take(io::ModelFile::open(options_.model));
+    return *main_;
+  }
+  std::unique_ptr<io::ModelFile> openCompiled() {
+    if (auto embedded = take(io::ModelFile::openEmbedded()))
+      return embedded;
+    return take(io::ModelFile::open(manifest_.model));
+  }
+
+  const Manifest &manifest_;
+  const Options &options_;
+  std::unique_ptr<io::ModelFile> main_, compiled_;
+};
+
+void generate(const ts_program &program, const Manifest &manifest, const Options &options, const Launcher &launcher) {
+  Models models(manifest, options);
+  bool textNeeded = false;
+  for (const Prompt &prompt : options.prompts)
+    textNeeded |= prompt.isText;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::vector<int32_t> endTokens(manifest.eos.begin(), manifest.eos.end());
+  try {
+    const io::ModelFile &texts = models.texts();
+    tokenizer = take(text::Tokenizer::load(texts));
+    if (endTokens.empty())
+      endTokens = take(text::endTokens(texts));
+  } catch (const Error &e) {
+    if (textNeeded)
+      throw;
+    if (launcher.rank == 0)
+      logLine(std::string("no text will be printed: ") + e.what());
+  }
+  std::vector<std::vector<int32_t>> prompts;
+  for (size_t p = 0; p < options.prompts.size(); ++p) {
+    const Prompt &prompt = options.prompts[p];
+    prompts.push_back(prompt.isText ? take(tokenizer->encode(prompt.text)) : prompt.tokens);
+  }
+  GenerateJob job = checkGenerate(manifest, options, prompts);
+  job.tokenizer = tokenizer.get();
+  job.endTokens = endTokens;
+  LaunchOptions launch{options.threads, {}};
+  if (options.initSeed)
+    launch.origin.seed = *options.initSeed;
+  else
+    launch.origin.model = &models.weights();
+  runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
+}
+
+void bench(const ts_program &program, const Manifest &manifest, const Options &options, const Launcher &launcher) {
+  BenchPlan plan = checkBench(manifest, options);
+  Models models(manifest, options);
+  LaunchOptions launch{options.threads, {}};
+  if (options.initSeed)
+    launch.origin.seed = *options.initSeed;
+  else
+    launch.origin.model = &models.weights();
+  runRanks(program, manifest, launcher, launch, [&](Rank &rank) { benchOnRank(rank, plan, options.json); });
+}
+
+void run(int argc, char **argv, Launcher &launcher) {
+  launcher = Launcher::detect();
+  const ts_program &program = tessera_program;
+  if (program.abi_version != TESSERA_ABI_VERSION)
+    throw Error("cannot run this program", "ABI version " + std::to_string(program.abi_version), "this runtime has version " + std::to_string(TESSERA_ABI_VERSION),
+                "compile it again with this version of llm-compile");
+  Manifest manifest = Manifest::parse({program.manifest, size_t(program.manifest_bytes)});
+  if (manifest.entries.size() != program.num_entries)
+    throw Error("cannot run this program", "manifest", "it names another number of steps than there are", "compile it again with this version of llm-compile");
+  Options options = parseOptions(argc, argv);
+  if (options.command == Options::Command::Info) {
+    if (launcher.rank != 0)
+      return;
+    StandardOutput out;
+    out.write(describeProgram(manifest, options.json));
+    out.close();
+    return;
+  }
+  checkCpuFeatures(manifest);
+  if (options.command == Options::Command::Generate)
+    generate(program, manifest, options, launcher);
+  else
+    bench(program, manifest, options, launcher);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write
+  installCrashHandlers();
+  Launcher launcher;
+  try {
+    run(argc, argv, launcher);
+  } catch (const std::exception &e) {
+    // All ranks of a launcher meet the same mistake: rank 0 reports it, and its end ends them. They speak only if it did not.
+    if (launcher.rank != 0)
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+    endRun(e.what());
+  }
+  return 0;
+}

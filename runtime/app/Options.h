@@ -1,0 +1,42 @@
+// The command line of an executable that llm-compile made.
+#ifndef TESSERA_RUNTIME_APP_OPTIONS_H
+#define TESSERA_RUNTIME_APP_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+struct Prompt {
+  bool isText = false;
+  std::string text;            // --prompt
+  std::vector<int32_t> tokens; // --tokens; for text: after encoding
+};
+
+struct Options {
+  enum class Command { Generate, Bench, Info } command = Command::Generate;
+
+  std::vector<Prompt> prompts; // in the order of the command line
+  std::optional<int64_t> maxNewTokens;
+  double temperature = 0; // 0: greedy
+  double topP = 1;
+  uint64_t seed = 0;
+  bool printTokens = false;
+  std::string logitsFile; // empty: none
+
+  bool json = false;
+  std::optional<int64_t> promptLength, decodeSteps;
+
+  std::string model; // empty: the model compiled from
+  std::optional<uint64_t> initSeed;
+  std::optional<int64_t> threads;
+};
+
+// Throws Error on a missing or unknown command, on an unknown flag, on a value that cannot be read. Ranges that depend on
+// the program are not checked here.
+Options parseOptions(int argc, char **argv);
+
+} // namespace tessera::runtime
+#endif

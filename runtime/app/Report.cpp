@@ -1,0 +1,151 @@
+#include "Report.h"
+#include "Session.h"
+#include "Terminal.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+namespace tessera::runtime {
+
+using Json = nlohmann::ordered_json;
+
+int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
+  int64_t size = shardCount(manifest.groups[c.group]), bytes = elementCount(c.shape) * 4;
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+    return 2 * (size - 1) * bytes / size;
+  case CollectiveKind::ArgMax: // a value and an id each
+    return 2 * (size - 1) * 2 * bytes / size;
+  case CollectiveKind::AllGather:
+    return (size - 1) * bytes;
+  case CollectiveKind::ReduceScatter:
+  case CollectiveKind::AllToAll:
+    return (size - 1) * bytes / size;
+  case CollectiveKind::CollectivePermute:
+    return bytes;
+  }
+  return 0;
+}
+
+static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
+  Json collectives = Json::array();
+  for (auto [id, executions] : entry.collectives) {
+    const CollectiveSpec &c = manifest.collectives[id];
+    Json axes = Json::array();
+    for (const SubAxis &sub : manifest.groups[c.group]) {
+      auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(), [&](const MeshAxis &a) { return a.name == sub.axis; });
+      axes.push_back(sub.size == axis->size ? sub.axis : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size));
+    }
+    collectives.push_back({{"kind", kindName(c.kind)}, {"axes", axes}, {"executions", executions}, {"bytes_per_rank", executions * bytesSent(manifest, c)}, {"why", c.why}});
+  }
+  return {{"collectives", collectives}};
+}
+
+std::string describeProgram(const Manifest &m, bool json) {
+  int64_t ranks = m.mesh.size();
+  WeightPlan plan(m);
+  Json axes = Json::object();
+  for (const MeshAxis &axis : m.mesh.axes())
+    axes[axis.name] = axis.size;
+  Json steps = Json::object();
+  for (const EntrySpec &entry : m.entries)
+    if (entry.name == "prefill" || entry.name == "decode" || entry.name == "train")
+      steps[entry.name] = stepJson(m, entry);
+  Json info = {{"task", m.task}, {"target", m.target}, {"dtype", m.dtype}, {"architecture", m.architecture}, {"model", m.model}, {"cpu", m.cpuName}, {"mesh", axes},
+               {"ranks", ranks}, {"batch", m.batch}, {"max_seq_len", m.maxSeqLen}, {"vocab", m.vocab},
+               {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())}, {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)}, {"steps", steps}};
+  if (json)
+    return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+
+  auto mega = [](int64_t bytes) {
+    char text[32];
+    snprintf(text, sizeof(text), "%.1f MB", double(bytes) / 1e6);
+    return std::string(text);
+  };
+  std::string page = m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target + (m.cpuName.empty() ? "" : " (" + m.cpuName + ")") + "\n";
+  page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) + (ranks == 1 ? " rank)\n" : " ranks)\n");
+  page += "batch        " + std::to_string(m.batch) + ", context up to " + std::to_string(m.maxSeqLen) + ", vocabulary " + std::to_string(m.vocab) + "\n";
+  page += "per rank     weights " + mega(plan.bytes()) + ", arena " + mega(m.arenaBytes) + "\n";
+  for (auto &[name, step] : steps.items()) {
+    page += name + (step["collectives"].empty() ? ": no collectives\n" : ":\n");
+    for (auto &c : step["collectives"]) {
+      std::string over;
+      for (auto &axis : c["axes"])
+        over += (over.empty() ? "" : ",") + axis.get<std::string>();
+      page += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " + std::to_string(c["executions"].get<int64_t>()) + " times, " +
+              mega(c["bytes_per_rank"]) + " a rank: " + c["why"].get<std::string>() + "\n";
+    }
+  }
+  return page;
+}
+
+BenchPlan checkBench(const Manifest &m, const Options &options) {
+  int64_t decode = options.decodeSteps.value_or(std::max<int64_t>(1, std::min<int64_t>(64, m.maxSeqLen / 4)));
+  int64_t prompt = options.promptLength.value_or(std::max<int64_t>(1, std::min<int64_t>(512, m.maxSeqLen - decode)));
+  if (prompt + decode > m.maxSeqLen)
+    throw Error("cannot measure", "--prompt-len=" + std::to_string(prompt) + " --decode=" + std::to_string(decode),
+                "together they exceed the longest context of " + std::to_string(m.maxSeqLen), "use shorter ones, or compile with a larger --max-seq-len");
+  return {prompt, decode};
+}
+
+static void prefillAll(Session &session, int64_t length, int64_t vocab) {
+  session.clear();
+  int64_t chunk = session.chunk(), batch = session.batch();
+  for (int64_t begin = 0; begin < length; begin += chunk) {
+    std::vector<int32_t> tokens(batch * chunk, 0), positions(batch * chunk, -1), index(batch, int32_t(std::min(length - begin, chunk) - 1));
+    for (int64_t row = 0; row < batch; ++row)
+      for (int64_t i = begin; i < std::min(length, begin + chunk); ++i) {
+        tokens[row * chunk + i - begin] = int32_t((i * 7919 + row * 104729 + 1) % vocab);
+        positions[row * chunk + i - begin] = int32_t(i);
+      }
+    session.prefill(tokens, positions, index);
+  }
+}
+
+void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
+  using Clock = std::chrono::steady_clock;
+  auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  Session session(rank);
+  int64_t batch = session.batch();
+  std::vector<double> prefills;
+  std::vector<int32_t> next;
+  for (int round = 0; round < 4; ++round) {
+    rank.comm().barrier();
+    auto start = Clock::now();
+    prefillAll(session, plan.promptLength, session.vocab());
+    next = session.next();
+    if (round > 0)
+      prefills.push_back(since(start));
+  }
+  auto step = [&](int64_t position) {
+    for (int32_t &id : next) // made-up weights may give anything
+      id = id < 0 || id >= session.vocab() ? 0 : id;
+    session.decode(next, std::vector<int32_t>(batch, int32_t(position)));
+    next = session.next();
+  };
+  step(plan.promptLength); // warm-up; the first timed step writes the same place again
+  auto start = Clock::now();
+  for (int64_t i = 0; i < plan.decodeSteps; ++i)
+    step(plan.promptLength + i);
+  double decode = since(start);
+  if (!session.isRoot())
+    return;
+  std::sort(prefills.begin(), prefills.end());
+  double prefillRate = double(batch * plan.promptLength) / prefills[1], decodeRate = double(batch * plan.decodeSteps) / decode;
+  StandardOutput out(&rank.entry());
+  if (json) {
+    Json result = {{"prefill_tokens_per_s", prefillRate}, {"decode_tokens_per_s", decodeRate}, {"prompt_len", plan.promptLength}, {"decode", plan.decodeSteps}, {"batch", batch},
+                   {"ranks", rank.comm().ranks()}, {"threads_per_rank", rank.pool().size()}};
+    out.write(result.dump() + "\n");
+  } else {
+    char text[160];
+    snprintf(text, sizeof(text), "prefill %8.1f tokens/s  (%lld tokens, batch %lld)\ndecode  %8.1f tokens/s  (%lld steps)\n", prefillRate, (long long)plan.promptLength, (long long)batch,
+             decodeRate, (long long)plan.decodeSteps);
+    out.write(text);
+  }
+  out.close();
+}
+
+} // namespace tessera::runtime
