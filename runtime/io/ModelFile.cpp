@@ -23,6 +23,8 @@ public:
   }
 
   Status addFile(const std::shared_ptr<MappedFile> &file) {
+    if (Status status = refuseLfsPointer(*file); !status)
+      return status;
     if (looksLikeGguf(file->text())) {
       model_->format_ = ModelFormat::Gguf;
       if (Status status = readGguf(*file, model_->tensors_, model_->metadata_); !status)

@@ -14,6 +14,9 @@ using Metadata = std::map<std::string, GgufValue, std::less<>>;
 bool looksLikeSafetensors(std::string_view bytes);
 Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors);
 
+// A clone without Git LFS holds small texts in place of the large files.
+Status refuseLfsPointer(const MappedFile &file);
+
 bool looksLikeGguf(std::string_view bytes);
 Status readGguf(const MappedFile &file, std::vector<TensorInfo> &tensors, Metadata &metadata);
 

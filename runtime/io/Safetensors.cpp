@@ -155,7 +155,15 @@ struct HeaderHandler : JsonHandler {
 };
 } // namespace
 
+Status refuseLfsPointer(const MappedFile &file) {
+  if (file.text().substr(0, 23) == "version https://git-lfs")
+    return Failure{cannotReadModel, file.where(), "a Git LFS pointer, not the file itself", "fetch it with `git lfs pull`"};
+  return {};
+}
+
 Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors) {
+  if (Status status = refuseLfsPointer(file); !status)
+    return status;
   uint64_t length = 0;
   if (file.size() < 8)
     return Failure{cannotReadModel, file.where(), "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)",
