@@ -15,6 +15,7 @@
 // CHECK-SAME: tensor<3x2x16x2x4xf32> {{[^}]*}}graph.kind = "state", graph.name = "blocks.k_cache"}
 // CHECK: %[[R:.*]]:3 = graph.repeat 3 carry(%{{.*}}, %[[KC]], %[[VC]]
 // CHECK: ^bb0(%[[I:[a-z0-9]+]]: tensor<i32>, %[[H:[a-z0-9]+]]: tensor<2x4x8xf32>, %[[K0:[a-z0-9]+]]: tensor<3x2x16x2x4xf32>, %[[V0:[a-z0-9]+]]: tensor<3x2x16x2x4xf32>
+// CHECK: graph.linear
 // CHECK: %[[K:.*]] = graph.linear
 // CHECK: %[[V:.*]] = graph.linear
 // CHECK: %[[K1:.*]] = graph.cache_update %[[K0]][%[[I]]], %[[K]], %[[POS]]
