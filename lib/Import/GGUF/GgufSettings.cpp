@@ -5,9 +5,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <cstdio>
 
 namespace tessera::importer {
 
@@ -26,9 +26,12 @@ SettingValue GgufSettings::lookup(llvm::StringRef key) const {
     v = {Kind::Integer, false, found->intValue < 0 ? INT64_MAX : found->intValue, double(found->uintValue()),
          std::to_string(found->uintValue())};
     break;
-  case Stored::Float:
-    v = {Kind::Number, false, 0, found->floatValue, llvm::formatv("{0:g}", found->floatValue).str()};
+  case Stored::Float: {
+    char text[32]; // formatv has no shortest form
+    std::snprintf(text, sizeof text, "%.9g", found->floatValue);
+    v = {Kind::Number, false, 0, found->floatValue, text};
     break;
+  }
   case Stored::Bool:
     v = {Kind::Bool, found->intValue != 0, 0, 0, found->intValue ? "true" : "false"};
     break;
