@@ -4,11 +4,16 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Target/CPU/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 void tessera::registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<dist::DistDialect, graph::GraphDialect, mlir::func::FuncDialect>();
+  registerCPUDialectExtensions(registry);
 }
 
-void tessera::registerPasses() { graph::registerGraphPasses(); }
+void tessera::registerPasses() {
+  graph::registerGraphPasses();
+  registerCPUPasses();
+}

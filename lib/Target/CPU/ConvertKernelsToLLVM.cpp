@@ -90,6 +90,8 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), {ptr, ptr, i64, i64});
     auto entry = LLVM::LLVMFuncOp::create(b, loc, kernel.name, type);
     entry.setLinkage(kernel.isPrivate ? LLVM::Linkage::Internal : LLVM::Linkage::External);
+    if (kernel.isPrivate)
+      SymbolTable::setSymbolVisibility(entry, SymbolTable::Visibility::Private);
     entry.setPassthroughAttr(functionAttributes(b));
     Block *block = entry.addEntryBlock(b);
     b.setInsertionPointToStart(block);

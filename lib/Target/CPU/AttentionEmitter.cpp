@@ -1,0 +1,186 @@
+//===- AttentionEmitter.cpp - building blocks of attention kernels ----------===//
+
+#include "AttentionEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace tessera {
+
+using namespace mlir;
+
+Value AttentionEmitter::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+Value AttentionEmitter::f32(double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value)));
+}
+Value AttentionEmitter::i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); }
+Value AttentionEmitter::splat(double value) {
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(floats, float(value)));
+}
+Value AttentionEmitter::splat(Value scalar) {
+  return vector::BroadcastOp::create(b, VectorType::get({lanes}, scalar.getType()), scalar);
+}
+
+Value AttentionEmitter::scratch(ArrayRef<int64_t> dims, Type element) {
+  auto type = MemRefType::get(dims, element ? element : b.getF32Type());
+  return memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64));
+}
+
+Value AttentionEmitter::load(Value buffer, ValueRange at) {
+  Value value = memref::LoadOp::create(b, buffer, at);
+  if (value.getType().isBF16() || value.getType().isF16())
+    value = arith::ExtFOp::create(b, b.getF32Type(), value);
+  return value;
+}
+
+static Value laneMask(ImplicitLocOpBuilder &b, int64_t lanes, int64_t active) {
+  SmallVector<bool> bits(lanes, false);
+  std::fill_n(bits.begin(), active, true);
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), bits));
+}
+
+Value AttentionEmitter::loadVector(Value buffer, ValueRange at, int64_t active) {
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  auto type = VectorType::get({lanes}, element);
+  Value value;
+  if (active >= lanes) {
+    value = vector::LoadOp::create(b, type, buffer, at);
+  } else {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    value = vector::MaskedLoadOp::create(b, type, buffer, at, laneMask(b, lanes, active), zero);
+  }
+  return element.isBF16() || element.isF16() ? Value(arith::ExtFOp::create(b, floats, value)) : value;
+}
+
+void AttentionEmitter::store(Value value, Value buffer, ValueRange at) {
+  memref::StoreOp::create(b, value, buffer, at);
+}
+
+void AttentionEmitter::storeVector(Value value, Value buffer, ValueRange at, int64_t active) {
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  if (element.isBF16() || element.isF16())
+    value = arith::TruncFOp::create(b, VectorType::get({lanes}, element), value);
+  if (active >= lanes)
+    vector::StoreOp::create(b, value, buffer, at);
+  else
+    vector::MaskedStoreOp::create(b, buffer, at, laneMask(b, lanes, active), value);
+}
+
+Values AttentionEmitter::keyIndices(const AttentionPlace &place, Value j, Value d) {
+  Values at;
+  if (buffers.layer)
+    at.push_back(buffers.layer);
+  at.append({place.batch, j, place.head, d});
+  return at;
+}
+
+Values AttentionEmitter::queryIndices(const AttentionPlace &place, Value row, Value d) {
+  return {place.batch, div(row, shape.group), place.head, rem(row, shape.group), d};
+}
+
+Value AttentionEmitter::fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
+
+// Scores are never NaN unless the input is; the number form maps to one instruction.
+Value AttentionEmitter::maxf(Value x, Value y) {
+  Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
+  return select(greater, x, y);
+}
+
+Value AttentionEmitter::exp2(Value x) {
+  Type type = x.getType(), intType = isa<VectorType>(type) ? Type(ints) : b.getI32Type();
+  auto constant = [&](double value) { return isa<VectorType>(type) ? splat(value) : f32(value); };
+  auto intConstant = [&](int64_t value) -> Value {
+    return isa<VectorType>(type) ? Value(arith::ConstantOp::create(b, DenseElementsAttr::get(ints, int32_t(value))))
+                                 : i32(value);
+  };
+  // 2^x = 2^n * 2^f with n an integer and |f| <= 1/2. The polynomial is the minimax one of degree 5 for 2^f in the
+  // relative sense (7.5e-8); n = -127 gives a zero exponent field and with it 0.
+  x = maxf(x, constant(-127));
+  Value n = math::RoundEvenOp::create(b, x);
+  Value f = arith::SubFOp::create(b, x, n);
+  const double coefficients[] = {0.009675541334219133, 0.055507132735428406, 0.24022119723848384,
+                                 0.693146967064733, 1.0000000716546824};
+  Value p = constant(0.001327647197940257);
+  for (double c : coefficients)
+    p = fma(p, f, constant(c));
+  Value exponent = arith::FPToSIOp::create(b, intType, n);
+  exponent = arith::AddIOp::create(b, exponent, intConstant(127));
+  exponent = arith::ShLIOp::create(b, exponent, intConstant(23));
+  return mulf(p, arith::BitcastOp::create(b, type, exponent));
+}
+
+double AttentionEmitter::queryScale() const {
+  return shape.softcap ? shape.scale / *shape.softcap : shape.scale * kLog2E;
+}
+
+Value AttentionEmitter::score(Value product) {
+  if (!shape.softcap)
+    return product;
+  return mulf(math::TanhOp::create(b, product), splat(*shape.softcap * kLog2E));
+}
+
+Value AttentionEmitter::inverse(Value x) {
+  bool vector = isa<VectorType>(x.getType());
+  Value zero = vector ? splat(0.0) : f32(0), one = vector ? splat(1.0) : f32(1);
+  Value positive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, zero);
+  return select(positive, arith::DivFOp::create(b, one, x), zero);
+}
+
+Values AttentionEmitter::transpose(Values rows) {
+  for (int64_t h = 1; h < lanes; h *= 2)
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & h)
+        continue;
+      SmallVector<int64_t> low, high; // lanes of the pair (i, i + h) after exchanging blocks of h
+      for (int64_t l = 0; l < lanes; ++l) {
+        low.push_back(l & h ? lanes + l - h : l);
+        high.push_back(l & h ? lanes + l : l + h);
+      }
+      Value x = rows[i], y = rows[i + h];
+      rows[i] = vector::ShuffleOp::create(b, x, y, low);
+      rows[i + h] = vector::ShuffleOp::create(b, x, y, high);
+    }
+  return rows;
+}
+
+Value AttentionEmitter::sumEach(Values vectors) {
+  // A stage halves the number of vectors: lanes with bit h clear keep sums of the one, the others of its partner.
+  for (int64_t h = lanes / 2; h; h /= 2)
+    for (int64_t i = 0; i < h; ++i) {
+      SmallVector<int64_t> own, crossed;
+      for (int64_t l = 0; l < lanes; ++l) {
+        own.push_back(l & h ? lanes + l : l);
+        crossed.push_back(l & h ? lanes + (l ^ h) : (l ^ h));
+      }
+      Value x = vectors[i], y = vectors[i + h];
+      vectors[i] = addf(vector::ShuffleOp::create(b, x, y, own), vector::ShuffleOp::create(b, x, y, crossed));
+    }
+  return vectors[0];
+}
+
+Values AttentionEmitter::loop(Value lower, Value upper, int64_t step, ValueRange carried,
+                              llvm::function_ref<Values(Value, ValueRange)> body) {
+  auto op = scf::ForOp::create(b, b.getLoc(), lower, upper, index(step), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  Values results = body(op.getInductionVar(), op.getRegionIterArgs());
+  if (!carried.empty())
+    scf::YieldOp::create(b, results);
+  return Values(op.getResults());
+}
+
+void AttentionEmitter::loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body) {
+  loop(lower, upper, step, {}, [&](Value i, ValueRange) -> Values {
+    body(i);
+    return {};
+  });
+}
+
+void AttentionEmitter::forStretches(int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
+  int64_t whole = size / lanes * lanes;
+  if (whole)
+    loop(index(0), index(whole), lanes, [&](Value start) { body(start, lanes); });
+  if (whole != size)
+    body(index(whole), size - whole);
+}
+
+} // namespace tessera

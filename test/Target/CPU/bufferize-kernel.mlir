@@ -1,0 +1,92 @@
+// RUN: llm-opt %s --cpu-bufferize-kernel --canonicalize --cse --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// The row is computed where it belongs: no copy, no allocation.
+// CHECK-LABEL: func @exp(
+// CHECK-SAME: %[[A:.*]]: memref<8x64xf32>, %[[OUT:.*]]: memref<8x64xf32> {tessera.output}, %{{.*}}: index, %{{.*}}: index)
+// CHECK-NOT: memref.alloc
+// CHECK: scf.for %[[I:.*]] =
+// CHECK-DAG: %[[X:.*]] = memref.subview %[[A]][%[[I]], 0]
+// CHECK-DAG: %[[Y:.*]] = memref.subview %[[OUT]][%[[I]], 0]
+// CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[Y]]
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @exp(%a: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index, %end: index) -> tensor<8x64xf32> attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %begin to %end step %c1 iter_args(%o = %out) -> (tensor<8x64xf32>) {
+    %x = tensor.extract_slice %a[%i, 0][1, 64][1, 1] : tensor<8x64xf32> to tensor<1x64xf32>
+    %e = tensor.empty() : tensor<1x64xf32>
+    %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<1x64xf32>) outs(%e : tensor<1x64xf32>) {
+    ^bb0(%v: f32, %u: f32):
+      %z = math.exp %v : f32
+      linalg.yield %z : f32
+    } -> tensor<1x64xf32>
+    %n = tensor.insert_slice %y into %o[%i, 0][1, 64][1, 1] : tensor<1x64xf32> into tensor<8x64xf32>
+    scf.yield %n : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// The output is the buffer of input 0, and the old row is read after the new one is known: reads go through the output,
+// so bufferization sees the conflict and keeps a copy of the row (not of the buffer).
+// CHECK-LABEL: func @inplace(
+// CHECK-SAME: %[[A:.*]]: memref<8x64xf32>, %[[OUT:.*]]: memref<8x64xf32> {tessera.output}, %[[TWO:.*]]: memref<8x64xf32> {tessera.output}
+// CHECK: scf.for
+// CHECK: %[[ROW:.*]] = memref.subview %[[OUT]]
+// CHECK: %[[KEEP:.*]] = memref.alloc() {{.*}} : memref<1x64xf32>
+// CHECK: memref.copy %[[ROW]], %[[KEEP]]
+// CHECK: linalg.generic {{.*}} ins(%[[KEEP]] {{.*}} outs(%[[ROW]]
+// CHECK-NOT: memref.subview %[[A]]
+// CHECK: return
+func.func @inplace(%a: tensor<8x64xf32>, %out: tensor<8x64xf32> {tessera.inplace = 0 : i64}, %two: tensor<8x64xf32>, %begin: index,
+                   %end: index) -> (tensor<8x64xf32>, tensor<8x64xf32>) attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %begin to %end step %c1 iter_args(%o = %out, %p = %two) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+    %x = tensor.extract_slice %a[%i, 0][1, 64][1, 1] : tensor<8x64xf32> to tensor<1x64xf32>
+    %e = tensor.empty() : tensor<1x64xf32>
+    %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<1x64xf32>) outs(%e : tensor<1x64xf32>) {
+    ^bb0(%v: f32, %u: f32):
+      %z = math.exp %v : f32
+      linalg.yield %z : f32
+    } -> tensor<1x64xf32>
+    %n = tensor.insert_slice %y into %o[%i, 0][1, 64][1, 1] : tensor<1x64xf32> into tensor<8x64xf32>
+    %m = tensor.insert_slice %x into %p[%i, 0][1, 64][1, 1] : tensor<1x64xf32> into tensor<8x64xf32>
+    scf.yield %n, %m : tensor<8x64xf32>, tensor<8x64xf32>
+  }
+  return %r#0, %r#1 : tensor<8x64xf32>, tensor<8x64xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 1 of kernel 'wrong' is in place of argument 0, which is not an earlier argument of the same type}}
+func.func @wrong(%a: tensor<4xf32>, %out: tensor<8xf32> {tessera.inplace = 0 : i64}, %b: index, %e: index) -> tensor<8xf32> attributes {tessera.kernel} {
+  return %out : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 of kernel 'dynamic' has type 'tensor<?xf32>', not a tensor of static shape}}
+func.func @dynamic(%a: tensor<?xf32>, %b: index, %e: index) attributes {tessera.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 1 of kernel 'scalar' has type 'f32'; kernels take tensors, then indices}}
+func.func @scalar(%a: tensor<8xf32>, %x: f32, %b: index, %e: index) attributes {tessera.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{kernel 'norange' needs an output argument for each result and two index arguments for its range}}
+func.func @norange(%a: tensor<8xf32>, %b: index) -> tensor<8xf32> attributes {tessera.kernel} {
+  return %a : tensor<8xf32>
+}

@@ -1,0 +1,178 @@
+// Attention kernels against a reference in float64.
+#include "KernelHarness.h"
+
+#include "tessera/Target/CPU/AttentionKernel.h"
+#include "tessera/Target/CPU/TargetInfo.h"
+
+#include "gtest/gtest.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+namespace {
+
+struct Case {
+  const char *name;
+  AttentionShape shape;
+  int64_t firstPosition = 0; ///< row i of batch b stands at firstPosition + i - b
+  int64_t base = 0;
+  int64_t inertFrom = -1; ///< rows from here on are padding
+};
+
+void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
+
+AttentionShape make(int64_t batch, int64_t seq, int64_t context, int64_t kvHeads, int64_t group, int64_t headDim) {
+  AttentionShape shape;
+  shape.batch = batch;
+  shape.seq = seq;
+  shape.context = context;
+  shape.kvHeads = kvHeads;
+  shape.group = group;
+  shape.headDim = shape.valueDim = headDim;
+  shape.scale = 1 / std::sqrt(double(headDim));
+  return shape;
+}
+
+AttentionShape with(AttentionShape shape, std::function<void(AttentionShape &)> change) {
+  change(shape);
+  return shape;
+}
+
+/// out [B,S,KVH,G,Dv] of q, k, v at `layer`.
+std::vector<double> reference(const Case &c, const float *q, const float *k, const float *v, const int32_t *positions,
+                              int64_t layer) {
+  const AttentionShape &s = c.shape;
+  std::vector<double> out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, 0.0);
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t i = 0; i < s.seq; ++i)
+      for (int64_t h = 0; h < s.kvHeads; ++h)
+        for (int64_t g = 0; g < s.group; ++g) {
+          int64_t row = ((b * s.seq + i) * s.kvHeads + h) * s.group + g;
+          int64_t position = positions[b * s.seq + i];
+          auto key = [&](int64_t j) { return ((layer * s.batch + b) * s.context + j) * s.kvHeads + h; };
+          std::vector<double> p(s.context, 0);
+          double top = -INFINITY, sum = 0;
+          auto visible = [&](int64_t j) {
+            int64_t at = c.base + j;
+            return position >= 0 && at <= position && (!s.window || at > position - *s.window);
+          };
+          for (int64_t j = 0; j < s.context; ++j) {
+            if (!visible(j))
+              continue;
+            for (int64_t d = 0; d < s.headDim; ++d)
+              p[j] += double(q[row * s.headDim + d]) * k[key(j) * s.headDim + d];
+            p[j] *= s.scale;
+            if (s.softcap)
+              p[j] = *s.softcap * std::tanh(p[j] / *s.softcap);
+            top = std::max(top, p[j]);
+          }
+          for (int64_t j = 0; j < s.context; ++j)
+            sum += p[j] = visible(j) ? std::exp(p[j] - top) : 0;
+          for (int64_t j = 0; j < s.context && sum > 0; ++j)
+            for (int64_t d = 0; d < s.valueDim; ++d)
+              out[row * s.valueDim + d] += p[j] / sum * v[key(j) * s.valueDim + d];
+        }
+  return out;
+}
+
+class Attention : public ::testing::TestWithParam<Case> {};
+
+void check(const Case &c, const char *cpu) {
+  AttentionShape s = c.shape;
+  auto target = resolveCPUTarget(cpu);
+  ASSERT_TRUE(bool(target));
+  s.lanes = target->lanes();
+  auto kernels = CompiledKernels::fromBuilder(
+      [&](mlir::ModuleOp module) {
+        mlir::OpBuilder builder(module.getBodyRegion());
+        buildAttentionKernel(builder, module.getLoc(), "attention", s).setPublic();
+      },
+      cpu);
+  ASSERT_EQ(kernels.error, "");
+  int64_t layers = s.layers.value_or(1), layer = layers - 1;
+  auto q = randomFloats(s.batch * s.seq * s.kvHeads * s.group * s.headDim, 1, -3, 3);
+  auto k = randomFloats(layers * s.batch * s.context * s.kvHeads * s.headDim, 2, -1, 1);
+  auto v = randomFloats(layers * s.batch * s.context * s.kvHeads * s.valueDim, 3);
+  Buffer<int32_t> positions(s.batch * s.seq);
+  int64_t largest = -1;
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t i = 0; i < s.seq; ++i) {
+      int64_t at = c.inertFrom >= 0 && i >= c.inertFrom ? -1 : std::max<int64_t>(c.firstPosition + i - b, 0);
+      positions[b * s.seq + i] = int32_t(at);
+      largest = std::max(largest, at);
+    }
+  std::vector<double> expected = reference(c, q.data, k.data, v.data, positions.data, layer);
+  // Keys that no row sees must not be read: they are no numbers.
+  for (int64_t l = 0; l < layers; ++l)
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t j = 0; j < s.context; ++j)
+        if (l != layer || c.base + j > largest) {
+          int64_t row = ((l * s.batch + b) * s.context + j) * s.kvHeads;
+          std::fill_n(k.data + row * s.headDim, s.kvHeads * s.headDim, NAN);
+          std::fill_n(v.data + row * s.valueDim, s.kvHeads * s.valueDim, NAN);
+        }
+  Buffer<float> out(expected.size(), 99);
+  std::vector<int64_t> scalars;
+  if (s.layers)
+    scalars.push_back(layer);
+  scalars.push_back(c.base);
+  int64_t count = attentionIterations(s), middle = count / 2;
+  kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, scalars, middle, count);
+  kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, scalars, 0, middle);
+  EXPECT_LT(maxAbsoluteError(out.data, expected), 2e-6) << cpu;
+  EXPECT_TRUE(out.guardIntact());
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (expected[i] == 0)
+      ASSERT_EQ(out[i], 0) << i;
+}
+
+TEST_P(Attention, MatchesReference) {
+  check(GetParam(), "native");
+  check(GetParam(), "x86-64-v3");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Attention,
+    ::testing::Values(
+        Case{"prefill_smollm", with(make(1, 128, 160, 3, 3, 64), [](auto &s) { s.layers = 2; })},
+        Case{"prefill_later_chunk", make(1, 32, 256, 2, 3, 64), 170},
+        Case{"prefill_odd_rows", make(2, 13, 40, 1, 3, 64), 5},
+        Case{"prefill_head_8", make(1, 20, 33, 2, 2, 8)}, Case{"prefill_head_80", make(1, 40, 100, 2, 1, 80), 7},
+        Case{"prefill_head_128", make(1, 17, 70, 1, 4, 128), 30},
+        Case{"prefill_head_5", make(1, 24, 30, 1, 1, 5)},
+        Case{"prefill_padding_rows", make(1, 64, 128, 1, 2, 64), 0, 0, 21},
+        Case{"prefill_all_inert", make(1, 32, 64, 1, 1, 64), 0, 0, 0},
+        Case{"prefill_window", with(make(1, 96, 200, 2, 2, 64), [](auto &s) { s.window = 17; }), 90},
+        Case{"prefill_softcap", with(make(1, 32, 64, 2, 2, 64), [](auto &s) { s.softcap = 5; })},
+        Case{"prefill_sharded_cache", make(1, 64, 64, 2, 2, 64), 80, 64},
+        Case{"prefill_keys_all_later", make(1, 32, 64, 1, 1, 64), 0, 64},
+        Case{"prefill_value_dim", with(make(1, 32, 64, 2, 2, 64), [](auto &s) { s.valueDim = 40; })},
+        Case{"prefill_beyond_cache", make(1, 32, 50, 1, 2, 16), 60},
+        Case{"decode_smollm", with(make(1, 1, 512, 3, 3, 64), [](auto &s) { s.layers = 2; }), 500},
+        Case{"decode_first", make(1, 1, 64, 3, 3, 64)}, Case{"decode_batch", make(3, 1, 200, 2, 2, 64), 150},
+        Case{"decode_many_heads", make(1, 1, 300, 8, 4, 128), 299},
+        Case{"decode_mqa", make(1, 1, 130, 1, 7, 64), 129}, Case{"decode_head_8", make(2, 1, 40, 2, 1, 8), 30},
+        Case{"decode_head_40", make(1, 1, 70, 2, 2, 40), 65}, Case{"decode_head_80", make(1, 1, 140, 4, 1, 80), 139},
+        Case{"decode_head_5", make(1, 1, 20, 2, 1, 5), 19}, Case{"decode_inert", make(1, 1, 64, 2, 2, 64), 0, 0, 0},
+        Case{"decode_window", with(make(1, 1, 300, 2, 2, 64), [](auto &s) { s.window = 33; }), 250},
+        Case{"decode_softcap", with(make(1, 1, 64, 2, 2, 64), [](auto &s) { s.softcap = 5; }), 60},
+        Case{"decode_sharded_cache", make(1, 1, 64, 2, 2, 64), 100, 64},
+        Case{"decode_keys_all_later", make(1, 1, 64, 2, 2, 64), 10, 64},
+        Case{"few_rows", make(1, 3, 64, 2, 1, 64), 20}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+TEST(AttentionCost, KernelsCompileFast) {
+  double worst = 0;
+  for (int64_t seq : {1, 128}) {
+    auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
+      mlir::OpBuilder builder(module.getBodyRegion());
+      buildAttentionKernel(builder, module.getLoc(), "attention", make(1, seq, 2048, 3, 3, 64)).setPublic();
+    });
+    ASSERT_EQ(kernels.error, "");
+    printf("attention seq %ld compiles in %.3f s\n", long(seq), kernels.seconds);
+    worst = std::max(worst, kernels.seconds);
+  }
+  EXPECT_LT(worst, 2.0); // a tenth of it here; room for slow machines
+}
+
+} // namespace
