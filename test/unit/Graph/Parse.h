@@ -14,9 +14,15 @@
 
 namespace tessera::test {
 
-/// A module parsed from text, with its context. `op<T>()` is the first op of a type.
+/// One context for all programs of a test binary: values of two of them can be compared.
+inline mlir::MLIRContext &testContext() {
+  static mlir::MLIRContext context;
+  return context;
+}
+
+/// A module parsed from text. `op<T>()` is the first op of a type.
 struct Program {
-  mlir::MLIRContext context;
+  mlir::MLIRContext &context = testContext();
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
   explicit Program(llvm::StringRef text) {

@@ -12,6 +12,55 @@ using namespace tessera::graph;
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphAttrs.cpp.inc"
 
+//===----------------------------------------------------------------------===//
+// Source
+//===----------------------------------------------------------------------===//
+
+Attribute SourceAttr::parse(AsmParser &parser, Type) {
+  std::string name;
+  if (parser.parseLess() || parser.parseString(&name))
+    return {};
+  // Fields in this order; each after the first may be missing.
+  constexpr StringLiteral keywords[] = {"file", "reshape", "slice", "permute"};
+  SmallVector<int64_t> fields[4];
+  for (int next = 0; succeeded(parser.parseOptionalComma());) {
+    while (next < 4 && failed(parser.parseOptionalKeyword(keywords[next]))) {
+      if (++next == 1) {
+        parser.emitError(parser.getCurrentLocation(), "expected 'file'");
+        return {};
+      }
+    }
+    if (next == 4) {
+      parser.emitError(parser.getCurrentLocation(), "expected 'reshape', 'slice' or 'permute', each once and in this order");
+      return {};
+    }
+    SmallVector<int64_t> &field = fields[next++];
+    auto parseSize = [&]() { return parser.parseInteger(field.emplace_back()); };
+    if (parser.parseEqual() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return SourceAttr::get(parser.getContext(), name, fields[0], fields[1], fields[2], fields[3]);
+}
+
+void SourceAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printString(getName());
+  auto print = [&](StringRef keyword, ArrayRef<int64_t> field, bool always) {
+    if (field.empty() && !always)
+      return;
+    printer << ", " << keyword << " = [";
+    llvm::interleaveComma(field, printer);
+    printer << ']';
+  };
+  print("file", getFile(), true);
+  print("reshape", getReshape(), false);
+  print("slice", getSlice(), false);
+  print("permute", getPermute(), false);
+  printer << '>';
+}
+
 void GraphDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST

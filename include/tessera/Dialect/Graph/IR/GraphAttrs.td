@@ -13,10 +13,8 @@ def Graph_Source : AttrDef<Graph_Dialect, "Source"> {
   let parameters = (ins StringRefParameter<"tensor name">:$name, ArrayRefParameter<"int64_t">:$file,
       OptionalArrayRefParameter<"int64_t">:$reshape, OptionalArrayRefParameter<"int64_t">:$slice,
       OptionalArrayRefParameter<"int64_t">:$permute);
-  let assemblyFormat = [{
-    `<` $name `,` `file` `=` `[` $file `]` (`,` `reshape` `=` `[` $reshape^ `]`)? (`,` `slice` `=` `[` $slice^ `]`)?
-        (`,` `permute` `=` `[` $permute^ `]`)? `>`
-  }];
+  // <"name", file = [..], reshape = [..], slice = [..], permute = [..]>; the last three are optional.
+  let hasCustomAssemblyFormat = 1;
 }
 
 #endif

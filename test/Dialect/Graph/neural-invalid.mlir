@@ -1,0 +1,111 @@
+// RUN: llm-opt %s --split-input-file --verify-diagnostics
+
+func.func @embedding_width(%t: tensor<32x8xf32>, %i: tensor<4xi32>) {
+  // expected-error @+1 {{dimension 1 of table has size 8, dimension 1 of result has size 9}}
+  %0 = graph.embedding %t, %i : (tensor<32x8xf32>, tensor<4xi32>) -> tensor<4x9xf32>
+  return
+}
+
+// -----
+
+func.func @linear_inner(%x: tensor<4x8xf32>, %w: tensor<3x9xf32>) {
+  // expected-error @+1 {{dimension 1 of input has size 8, dimension 1 of weight has size 9}}
+  %0 = graph.linear %x, %w contract = 1 : (tensor<4x8xf32>, tensor<3x9xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @linear_contract(%x: tensor<4x8xf32>, %w: tensor<3x8xf32>) {
+  // expected-error @+1 {{contracts 3 dimensions of an input with 2 and a weight with 2}}
+  %0 = graph.linear %x, %w contract = 3 : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @norm_weight(%x: tensor<4x8xf32>, %w: tensor<7xf32>) {
+  // expected-error @+1 {{dimension 0 of weight has size 7, dimension 1 of input has size 8}}
+  %0 = graph.rms_norm %x, %w eps = 1.0e-5 : (tensor<4x8xf32>, tensor<7xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @norm_eps(%x: tensor<4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @+1 {{eps must be finite and not negative}}
+  %0 = graph.layer_norm %x, %w, %w eps = -1.0 : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @softmax_scalar(%x: tensor<f32>) {
+  // expected-error @+1 {{input has no dimension to normalise over}}
+  %0 = graph.softmax %x : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @rope_pairs(%x: tensor<1x4x6xf32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{has 4 frequencies for 6 elements; a frequency turns two}}
+  %0 = graph.rope half %x, %p frequencies = [1.0, 0.5, 0.25, 0.125] : (tensor<1x4x6xf32>, tensor<1x4xi32>) -> tensor<1x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @rope_positions(%x: tensor<1x4x6xf32>, %p: tensor<1x5xi32>) {
+  // expected-error @+1 {{dimension 1 of positions has size 5, dimension 1 of input has size 4}}
+  %0 = graph.rope half %x, %p frequencies = [1.0] : (tensor<1x4x6xf32>, tensor<1x5xi32>) -> tensor<1x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @attention_heads(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x3x8xf32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{dimension 2 of key has size 3, dimension 2 of query has size 2}}
+  %0 = graph.attention %q, %k, %k, %p scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x6x3x8xf32>, tensor<1x6x3x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_window(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8xf32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{window is 0, expected 1 or more}}
+  %0 = graph.attention %q, %k, %k, %p scale = 1.0 {window = 0 : i64} : (tensor<1x4x2x3x8xf32>, tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @cache_heads(%c: tensor<3x1x16x2x8xf32>, %u: tensor<1x4x3x8xf32>, %i: tensor<i32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{dimension 2 of update has size 3, dimension 3 of cache has size 2}}
+  %0 = graph.cache_update %c[%i], %u, %p : (tensor<3x1x16x2x8xf32>, tensor<1x4x3x8xf32>, tensor<i32>, tensor<1x4xi32>) -> tensor<3x1x16x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @cache_result(%c: tensor<3x1x16x2x8xf32>, %u: tensor<1x4x2x8xf32>, %i: tensor<i32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{result has another type than the cache: 'tensor<3x1x8x2x8xf32>'}}
+  %0 = graph.cache_update %c[%i], %u, %p : (tensor<3x1x16x2x8xf32>, tensor<1x4x2x8xf32>, tensor<i32>, tensor<1x4xi32>) -> tensor<3x1x8x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @arg_max_rows(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{dimension 0 of input has size 2, dimension 0 of result has size 3}}
+  %0 = graph.arg_max_key %x : (tensor<2x8xf32>) -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @arg_max_index_rows(%k: tensor<2xi64>) {
+  // expected-error @+1 {{result has 2 dimensions, expected 1}}
+  %0 = graph.arg_max_index %k : (tensor<2xi64>) -> tensor<2x1xi32>
+  return
+}

@@ -1,0 +1,41 @@
+// Every layer op prints what it parses.
+// RUN: llm-opt %s | llm-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @layers
+func.func @layers(%table: tensor<32x8xf32>, %ids: tensor<2x4xi32>, %w: tensor<3x5x8xf32>, %g: tensor<8xf32>) -> tensor<2x4x3x5xf32> {
+  // CHECK: graph.embedding %{{.*}}, %{{.*}} : (tensor<32x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  %0 = graph.embedding %table, %ids : (tensor<32x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  // CHECK: graph.rms_norm %{{.*}}, %{{.*}} eps = 1.000000e-05 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %1 = graph.rms_norm %0, %g eps = 1.0e-5 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  // CHECK: graph.layer_norm %{{.*}}, %{{.*}}, %{{.*}} eps = 1.000000e-05
+  %2 = graph.layer_norm %1, %g, %g eps = 1.0e-5 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  // CHECK: graph.linear %{{.*}}, %{{.*}} contract = 1 : (tensor<2x4x8xf32>, tensor<3x5x8xf32>) -> tensor<2x4x3x5xf32>
+  %3 = graph.linear %2, %w contract = 1 : (tensor<2x4x8xf32>, tensor<3x5x8xf32>) -> tensor<2x4x3x5xf32>
+  // CHECK: graph.softmax %{{.*}} : tensor<2x4x3x5xf32>
+  %4 = graph.softmax %3 : tensor<2x4x3x5xf32>
+  return %4 : tensor<2x4x3x5xf32>
+}
+
+// CHECK-LABEL: func.func @attend
+func.func @attend(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x4x2x8xf32>, %v: tensor<1x4x2x8xf32>, %positions: tensor<1x4xi32>,
+    %cache: tensor<3x1x16x2x8xf32>, %layer: tensor<i32>) -> (tensor<1x4x2x3x8xf32>, tensor<3x1x16x2x8xf32>) {
+  // CHECK: graph.rope half %{{.*}}, %{{.*}} frequencies = [1.000000e+00, 5.000000e-01] : (tensor<1x4x2x3x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  %0 = graph.rope half %q, %positions frequencies = [1.0, 0.5] : (tensor<1x4x2x3x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  // CHECK: graph.rope adjacent %{{.*}} {magnitude = 1.250000e+00 : f64}
+  %1 = graph.rope adjacent %k, %positions frequencies = [1.0] {magnitude = 1.25} : (tensor<1x4x2x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x8xf32>
+  // CHECK: graph.cache_update %{{.*}}[%{{.*}}], %{{.*}}, %{{.*}} : (tensor<3x1x16x2x8xf32>, tensor<1x4x2x8xf32>, tensor<i32>, tensor<1x4xi32>) -> tensor<3x1x16x2x8xf32>
+  %2 = graph.cache_update %cache[%layer], %1, %positions : (tensor<3x1x16x2x8xf32>, tensor<1x4x2x8xf32>, tensor<i32>, tensor<1x4xi32>) -> tensor<3x1x16x2x8xf32>
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale = 1.250000e-01 {softcap = 5.000000e+01 : f64, window = 4 : i64} :
+  %3 = graph.attention %0, %1, %v, %positions scale = 0.125 {window = 4 : i64, softcap = 50.0 : f64}
+      : (tensor<1x4x2x3x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return %3, %2 : tensor<1x4x2x3x8xf32>, tensor<3x1x16x2x8xf32>
+}
+
+// CHECK-LABEL: func.func @choose
+func.func @choose(%logits: tensor<2x32xf32>) -> tensor<2xi32> {
+  // CHECK: graph.arg_max_key %{{.*}} : (tensor<2x32xf32>) -> tensor<2xi64>
+  %0 = graph.arg_max_key %logits : (tensor<2x32xf32>) -> tensor<2xi64>
+  // CHECK: graph.arg_max_index %{{.*}} : (tensor<2xi64>) -> tensor<2xi32>
+  %1 = graph.arg_max_index %0 : (tensor<2xi64>) -> tensor<2xi32>
+  return %1 : tensor<2xi32>
+}
