@@ -1,5 +1,6 @@
 # The lit suite: IR tests with FileCheck, numbers with llm-judge, whole programs with llm-compile.
 import os
+import shutil
 
 import lit.formats
 
@@ -28,3 +29,6 @@ if os.environ.get("TESSERA_SKIP_SLOW") != "1":
     config.available_features.add("slow")
 if os.environ.get("TESSERA_MODELS"):
     config.available_features.add("models")
+    config.substitutions.append(("%models", os.environ["TESSERA_MODELS"]))
+if shutil.which("mpirun"):
+    config.available_features.add("mpi")
