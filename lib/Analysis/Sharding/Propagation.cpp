@@ -3,6 +3,7 @@
 #include "tessera/Analysis/Sharding/Notation.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <map>
 #include <set>
@@ -127,6 +128,8 @@ public:
     for (auto [i, op] : llvm::enumerate(graph.ops))
       for (int tensor : llvm::concat<const int>(op.operands, op.results))
         users[tensor].push_back(int(i));
+    for (int i : llvm::seq(0, int(graph.ops.size())))
+      (handsOut(graph.ops[i]) ? outward : order).push_back(i);
     for (auto [g, group] : llvm::enumerate(graph.groups))
       for (int tensor : group)
         groupOf[tensor] = int(g);
@@ -148,6 +151,11 @@ private:
   void runOpPriorities();
   void fixpoint(int round, bool aggressive);
   Direction directionOf(const PropagationOp &op, const Factor &factor, int round) const;
+  void queue(int op);
+  /// Only hands a value to a place that nobody reads, a function's result above all: what the outside wants comes first.
+  bool handsOut(const PropagationOp &op) const {
+    return op.elementwise && op.operands.size() == 1 && op.results.size() == 1 && uses[op.results[0]] == 0;
+  }
   bool visit(int index, int round, bool aggressive);
   /// Sets a sharding, of the whole group, and queues what sees it.
   void set(int tensor, const Sharding &sharding, int op);
@@ -158,6 +166,8 @@ private:
   std::vector<llvm::SmallVector<int, 4>> users; ///< ops of a tensor
   std::vector<int> uses;                        ///< how often it is an operand
   std::vector<int> groupOf;
+  llvm::SmallVector<int> outward, order;        ///< ops, in program order
+  llvm::SmallVector<int> waiting;               ///< a stack, each op once
   std::vector<bool> queued;
 };
 
@@ -197,24 +207,34 @@ void Propagator::reveal(const Annotation &annotation, int priority) {
 void Propagator::runOpPriorities() {
   if (strategy != PropagationStrategy::Full)
     return fixpoint(kLastRound, strategy == PropagationStrategy::Aggressive);
-  for (int round = 0; round <= kLastRound; ++round) {
-    fixpoint(round, /*aggressive=*/false);
+  for (int round = 0; round <= kLastRound; ++round)
     fixpoint(round, /*aggressive=*/true);
-  }
 }
 
 void Propagator::fixpoint(int round, bool aggressive) {
-  queued.assign(graph.ops.size(), true);
-  // Sweeps in program order: what an op changes upstream waits for the next sweep, so the result does not depend on a queue.
+  waiting.clear();
+  queued.assign(graph.ops.size(), false);
+  // Program order first; then whatever a change touches, at once, the last touched first: a sharding runs as far as it can before others
+  // are looked at.
+  for (int i : llvm::reverse(order))
+    queue(i);
   for (bool changed = true; changed;) {
     changed = false;
-    for (int i = 0; i < int(graph.ops.size()); ++i) {
-      if (!queued[i])
-        continue;
+    for (int i : outward)
+      changed |= visit(i, round, aggressive);
+    while (!waiting.empty()) {
+      int i = waiting.pop_back_val();
       queued[i] = false;
       changed |= visit(i, round, aggressive);
     }
   }
+}
+
+void Propagator::queue(int op) {
+  if (queued[op] || llvm::is_contained(outward, op))
+    return;
+  queued[op] = true;
+  waiting.push_back(op);
 }
 
 Direction Propagator::directionOf(const PropagationOp &op, const Factor &factor, int round) const {
@@ -222,7 +242,8 @@ Direction Propagator::directionOf(const PropagationOp &op, const Factor &factor,
   if (factor.kind == FactorKind::NeedReplication)
     return Direction::None;
   // An operand with other uses waits: going forward would disagree with each of them, going backward with one.
-  bool shared = llvm::any_of(op.operands, [&](int t) { return uses[t] > 1 && !graph.tensors[t].shape.empty(); });
+  // What the outside wants does not wait.
+  bool shared = !handsOut(op) && llvm::any_of(op.operands, [&](int t) { return uses[t] > 1 && !graph.tensors[t].shape.empty(); });
   Direction direction = round == 0 && shared ? Direction::None : op.first;
   if (round >= (factor.kind == FactorKind::PassThrough ? 2 : 3))
     direction = direction | op.second;
@@ -296,8 +317,10 @@ void Propagator::set(int tensor, const Sharding &sharding, int op) {
     if (trace)
       trace->push_back({cause, t, graph.tensors[t].sharding, sharding});
     graph.tensors[t].sharding = sharding;
-    for (int user : users[t])
-      queued[user] = true;
+    // Users, then who made it: the last in is the first out.
+    for (int user : llvm::reverse(users[t]))
+      if (user != op)
+        queue(user);
   };
   setOne(tensor, op);
   if (groupOf[tensor] >= 0)

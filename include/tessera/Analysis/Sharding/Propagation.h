@@ -5,11 +5,11 @@
 //   1. user priorities: dimensions annotated p0 first, then p1, ...; annotations of later rounds are not seen, nor overwritten, before;
 //   2. op priorities: ops that only pass through (elementwise, reshape, transpose) first, among them those whose operands have no other
 //      use; then pass-through factors of every op, then all factors, broadcasts only backward; then everything;
-//   3. conflict-free propagation first, then with conflicts resolved.
+//   3. within each, conflicts are resolved (aggressive).
 // Shardings only ever grow: axes are appended to open dimensions, never taken away. Therefore it ends, after at most
 // (tensors x axes) updates; each costs one projection of an op.
 //
-// The conflict-free strategy gives a factor the axes on which all its tensors agree (longest compatible prefix), if no tensor of the op
+// The basic, conflict-free strategy gives a factor the axes on which all its tensors agree (longest compatible prefix), if no tensor of the op
 // uses them elsewhere, blocks them (replicated, partial) or is closed. The aggressive one decides per tensor; where two factors want one
 // axis, the factor that gets it is the one with the larger source tensor; for elementwise ops then the more sharded one; then the first.
 //
