@@ -2,9 +2,11 @@
 #include "tessera/Pipelines/Register.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Target/CPU/Passes.h"
+#include "tessera/Pipelines/Sharding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -16,4 +18,6 @@ void tessera::registerDialects(mlir::DialectRegistry &registry) {
 void tessera::registerPasses() {
   graph::registerGraphPasses();
   registerCPUPasses();
+  dist::registerDistPasses();
+  registerShardingPipeline();
 }

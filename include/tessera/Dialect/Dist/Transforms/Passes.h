@@ -1,0 +1,26 @@
+//===- Passes.h - From rung step to rung spmd -------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_DIST_TRANSFORMS_PASSES_H
+#define TESSERA_DIALECT_DIST_TRANSFORMS_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tessera::dist {
+
+#define GEN_PASS_DECL
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+
+/// Attributes by which the passes speak to each other; docs in Passes.td.
+inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";            ///< on an argument or result of a function
+inline constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";          ///< on an op: one per result
+inline constexpr llvm::StringLiteral kBlockShardingsAttr = "dist.block_shardings"; ///< on an op: per region, one per block argument
+/// The symbol of the mesh that dist-annotate makes.
+inline constexpr llvm::StringLiteral kMeshName = "mesh";
+/// Category of every remark of these passes.
+inline constexpr llvm::StringLiteral kRemarkCategory = "dist";
+
+} // namespace tessera::dist
+#endif

@@ -1,0 +1,113 @@
+#ifndef TESSERA_DIALECT_DIST_TRANSFORMS_PASSES_TD
+#define TESSERA_DIALECT_DIST_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
+  let summary = "Creates the mesh and seeds shardings on arguments and named values from the names of their dimensions";
+  let description = [{
+    An axis with a standard name shards its standard dimensions (dp: batch; fsdp: batch, and of every weight the largest dimension no other
+    axis shards; tp: heads, kv_heads, ffn, vocab; cp: seq and context; sp: seq; ep: expert; pp: layer). `shard` items
+    `[VALUE:]DIM=AXIS[+AXIS...]` replace the default for that value and dimension. A `seq` dimension of size 1 (decode) stays whole.
+    Arguments get the attribute `dist.sharding`, closed where all dimensions have names; values named by `graph.name` get a `dist.constraint`.
+    fsdp's sharding of weights has user priority 1: activations decide first. Options are checked here; every error is one line.
+
+    With `mesh="tp=2"`,
+    ```mlir
+    func.func @f(%w: tensor<8x4xf32> {graph.kind = "parameter", graph.dims = ["ffn", "hidden"]})
+    ```
+    becomes
+    ```mlir
+    dist.mesh @mesh = <["tp"=2]>
+    func.func @f(%w: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {} ]>, graph.kind = "parameter", ...})
+    ```
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "", "Axes and sizes, major to minor: dp=2,tp=4">,
+    Option<"shard", "shard", "std::string", "", "Items [VALUE:]DIM=AXIS[+AXIS...], separated by commas">,
+  ];
+  let dependentDialects = ["::tessera::dist::DistDialect"];
+}
+
+def DistPropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
+  let summary = "Spreads shardings from annotated values to all values of all functions";
+  let description = [{
+    Builds the propagation graph (`tessera/Analysis/Sharding/Propagation.h`) from the rules of ops and the edges of region ops, runs the full ladder,
+    and writes what it found as attributes: `dist.sharding` on arguments and results of functions, `dist.shardings` (one per result) and
+    `dist.block_shardings` (one list per region) on ops. Types stay as they are. Arguments and results of the same `graph.name` and shape
+    form one sharding group across functions: prefill and decode hold one cache, in one layout.
+    ```mlir
+    %0 = graph.relu %x : tensor<4x8xf32>
+    ```
+    becomes, if `%x` is sharded over dp,
+    ```mlir
+    %0 = graph.relu %x {dist.shardings = [#dist.sharding<@mesh, [{"dp"}, {} ]>]} : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::dist::DistDialect"];
+}
+
+def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
+  let summary = "Gives every tensor type its sharding and reshards where an op needs another one than a value has";
+  let description = [{
+    Rung `step` to rung `sharded`. Per op the sharding of its factors is chosen by bytes moved (`chooseFactorShardings`); operands that lie otherwise go
+    through a `dist.reshard`, and so do results that propagation wants elsewhere. A sharded reduction makes a partial type; it is
+    reduced at once unless its only user is linear in it and does not make it larger. A weight sharded by fsdp keeps its sharding as a
+    stack; its slice is gathered inside the body, just before use.
+    ```mlir
+    %0 = graph.linear %x, %w contract = 1 {dist.shardings = [#dist.sharding<@mesh, [{}, {} ]>]} : ...   // both sharded over tp where they contract
+    ```
+    becomes
+    ```mlir
+    %0 = graph.linear %x, %w contract = 1 : (...) -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>>
+    %1 = dist.reshard %0 {why = "linear contracts ffn, sharded over {tp}"} : ... -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ]>>
+    ```
+  }];
+  let dependentDialects = ["::tessera::dist::DistDialect"];
+}
+
+def DistPartitionPass : Pass<"dist-partition", "::mlir::ModuleOp"> {
+  let summary = "Makes the program of one rank: local shapes, reshards become collectives";
+  let description = [{
+    Rung `sharded` to rung `spmd`. Types become local and keep their global sizes in the encoding; each `dist.reshard` becomes the cheapest chain
+    of collectives the reshard planner finds; where an op reduces over a sharded dimension that does not divide, a
+    `graph.mask_padding` writes the neutral element into the padding (unless the op is multilinear and an operand is a parameter, whose padding is zero, or the
+    op knows where its shard begins); `graph.name` goes away.
+    ```mlir
+    %1 = dist.reshard %0 : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ]>>
+    ```
+    becomes
+    ```mlir
+    %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];
+}
+
+def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleOp"> {
+  let summary = "Fuses neighbouring collectives and merges equal ones";
+  let description = [{
+    all_reduce then all_slice over the same axes: reduce_scatter, if nobody else reads the whole value. all_gather then all_slice of the same axes and
+    dimension, or the other way round: nothing. Equal collectives of one value in one block: one. Gathers of weights stay inside
+    `graph.repeat`: hoisting one would hold all layers' gathered weights at once.
+    ```mlir
+    %1 = dist.all_reduce %0 axes = {"tp"} : ...
+    %2 = dist.all_slice %1 dim = 1 axes = {"tp"} : ...
+    ```
+    becomes
+    ```mlir
+    %2 = dist.reduce_scatter %0 dim = 1 axes = {"tp"} : ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::dist::DistDialect"];
+}
+
+def VerifyRungPass : Pass<"verify-rung", "::mlir::ModuleOp"> {
+  let summary = "Checks that only the ops and types of one rung of the ladder stand in the module";
+  let description = [{
+    Stands between phases (docs/Architecture.md has the table). Names the first op that does not belong and the pass that should have removed it.
+  }];
+  let options = [Option<"rung", "rung", "std::string", "\"graph\"", "graph, step, sharded or spmd">];
+}
+
+#endif

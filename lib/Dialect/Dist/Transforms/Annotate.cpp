@@ -1,0 +1,299 @@
+//===- Annotate.cpp - Seed shardings from names of dimensions -------------===//
+#include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
+
+namespace tessera::dist {
+#define GEN_PASS_DEF_DISTANNOTATEPASS
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+} // namespace tessera::dist
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+/// User priority of fsdp's sharding of a weight: what activations want comes first.
+static constexpr int kWeightPriority = 1;
+
+namespace {
+/// A value that may be seeded.
+struct Subject {
+  Location loc;
+  StringRef name;            ///< empty: none
+  SmallVector<StringRef> dims;
+  SmallVector<int64_t> shape;
+  bool isWeight = false;
+  bool isArgument = false;
+};
+
+class Annotator {
+public:
+  Annotator(ModuleOp module, const Mesh &mesh, ArrayRef<ShardItem> items)
+      : module(module), mesh(mesh), items(items), names(module) {}
+
+  LogicalResult run() {
+    collect();
+    if (failed(checkItems()))
+      return failure();
+    for (auto function : module.getOps<func::FuncOp>())
+      if (failed(annotateArguments(function)))
+        return failure();
+    WalkResult walked = module.walk([&](graph::NameOp op) {
+      return failed(annotateNamed(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return failure();
+    for (auto [i, axis] : llvm::enumerate(mesh.axes))
+      if (axis.size > 1 && !used[int(i)])
+        remark::missed(module.getLoc(), remark::RemarkOpts::name("unused-axis").category(kRemarkCategory))
+            << "axis " << axis.name << " of size " << std::to_string(axis.size)
+            << " shards no argument: ranks along it do the same work";
+    return success();
+  }
+
+private:
+  Subject subjectOf(func::FuncOp function, BlockArgument arg) const {
+    unsigned i = arg.getArgNumber();
+    Subject subject{arg.getLoc(), {}, {}, {}};
+    if (auto name = function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr))
+      subject.name = name;
+    subject.dims = llvm::to_vector(names.names(arg));
+    subject.shape = llvm::to_vector(cast<RankedTensorType>(arg.getType()).getShape());
+    subject.dims.resize(subject.shape.size());
+    auto kind = function.getArgAttrOfType<StringAttr>(i, graph::kKindAttr);
+    subject.isWeight = kind && kind == "parameter";
+    subject.isArgument = true;
+    return subject;
+  }
+
+  /// Every name of a value and of its dimensions, for messages about wrong items.
+  void collect() {
+    for (auto function : module.getOps<func::FuncOp>())
+      for (BlockArgument arg : function.getArguments())
+        if (isa<RankedTensorType>(arg.getType())) {
+          Subject subject = subjectOf(function, arg);
+          valueDims[subject.name].append(subject.dims.begin(), subject.dims.end());
+        }
+    module.walk([&](graph::NameOp op) {
+      ArrayRef<StringRef> dims = names.names(op.getResult());
+      valueDims[op.getName()].append(dims.begin(), dims.end());
+    });
+  }
+
+  /// `names` without repetition, for a message.
+  static std::string listText(SmallVector<StringRef> names) {
+    llvm::sort(names);
+    names.erase(llvm::unique(names), names.end());
+    llvm::erase_if(names, [](StringRef name) { return name.empty(); });
+    return names.empty() ? "none" : llvm::join(names, ", ");
+  }
+
+  LogicalResult checkItems() {
+    SmallVector<StringRef> allNames = names.allNames(), allValues;
+    for (const auto &[name, dims] : valueDims)
+      allValues.push_back(name);
+    for (const ShardItem &item : items) {
+      auto error = [&] { return emitError(module.getLoc()); };
+      if (item.value.empty()) {
+        if (!llvm::is_contained(allNames, item.dim))
+          return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
+                         << "'): no value has it; the dimensions are " << listText(allNames);
+        continue;
+      }
+      auto it = valueDims.find(item.value);
+      if (it == valueDims.end())
+        return error() << "unknown value '" << item.value << "' (--shard item '" << item.text
+                       << "'): nothing is called so; the values are " << listText(allValues);
+      if (!llvm::is_contained(it->second, item.dim))
+        return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text << "'): " << item.value
+                       << " has none of this name; its dimensions are " << listText(it->second);
+    }
+    return success();
+  }
+
+  const ShardItem *findItem(StringRef value, StringRef dim) const {
+    const ShardItem *general = nullptr;
+    for (const ShardItem &item : items) {
+      if (item.dim != dim)
+        continue;
+      if (!value.empty() && item.value == value)
+        return &item;
+      if (item.value.empty())
+        general = &item;
+    }
+    return general;
+  }
+
+  static bool overlapsAny(const AxisRef &axis, ArrayRef<AxisRef> others) {
+    return llvm::any_of(others, [&](const AxisRef &other) { return axis.overlaps(other); });
+  }
+
+  /// The sharding that items and standard axes give; `seeded` tells whether they say anything.
+  FailureOr<Sharding> seed(const Subject &subject, bool &seeded) {
+    int64_t rank = int64_t(subject.dims.size());
+    Sharding sharding(rank);
+    AxisList taken;
+    SmallVector<bool> decided(rank, false);
+    seeded = false;
+    auto give = [&](int64_t dim, const AxisRef &axis) {
+      sharding.dims[dim].axes.push_back(axis);
+      taken.push_back(axis);
+      used[axis.axis] = true;
+      seeded = true;
+    };
+    // What was asked for.
+    for (int64_t d = 0; d < rank; ++d) {
+      const ShardItem *item = subject.dims[d].empty() ? nullptr : findItem(subject.name, subject.dims[d]);
+      if (!item)
+        continue;
+      decided[d] = true;
+      seeded = true;
+      for (const AxisRef &axis : item->axes)
+        used[axis.axis] = true;
+      if (staysWhole(subject, d))
+        continue;
+      for (const AxisRef &axis : item->axes) {
+        if (mesh.axes[axis.axis].size == 1)
+          continue;
+        if (overlapsAny(axis, taken))
+          return emitError(subject.loc) << "axis '" << mesh.axes[axis.axis].name << "' twice in one tensor (--shard item '"
+                                        << item->text << "'): another dimension of "
+                                        << (subject.name.empty() ? StringRef("an argument") : subject.name)
+                                        << " has it already; shard one of them over another axis";
+        give(d, axis);
+      }
+    }
+    // What standard axes mean.
+    for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
+      const StandardAxis *standard = findStandardAxis(meshAxis.name);
+      AxisRef axis = wholeAxis(mesh, int(i));
+      if (!standard || axis.size == 1)
+        continue;
+      for (int64_t d = 0; d < rank; ++d)
+        if (!decided[d] && !overlapsAny(axis, taken) && !staysWhole(subject, d) &&
+            llvm::is_contained(subject.isWeight ? standard->weightDims : standard->activationDims, subject.dims[d]))
+          give(d, axis);
+    }
+    // fsdp takes what the others left free.
+    for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
+      const StandardAxis *standard = findStandardAxis(meshAxis.name);
+      AxisRef axis = wholeAxis(mesh, int(i));
+      if (!subject.isWeight || !standard || !standard->largestFreeWeightDim || axis.size == 1 || overlapsAny(axis, taken))
+        continue;
+      int64_t best = -1;
+      for (int64_t d = 0; d < rank; ++d)
+        // A stack is read layer by layer: sharding it would put whole layers on other ranks.
+        if (!decided[d] && sharding.dims[d].axes.empty() && !subject.dims[d].empty() && subject.dims[d] != "layer" &&
+            subject.shape[d] > 1 && (best < 0 || subject.shape[d] > subject.shape[best]))
+          best = d;
+      if (best < 0)
+        continue;
+      give(best, axis);
+      sharding.dims[best].priority = kWeightPriority;
+    }
+    for (auto [dim, name] : llvm::zip(sharding.dims, subject.dims)) {
+      mergeAdjacent(dim.axes);
+      // A named argument is decided by its names; elsewhere what has no axis is left to propagation.
+      dim.open = dim.axes.empty() && (!subject.isArgument || name.empty());
+    }
+    return sharding;
+  }
+
+  /// One position (a decode step) cannot be spread over ranks.
+  static bool staysWhole(const Subject &subject, int64_t dim) {
+    return subject.shape[dim] == 1 && subject.dims[dim] == "seq";
+  }
+
+  void explain(const Subject &subject, const Sharding &sharding) const {
+    remark::passed(subject.loc, remark::RemarkOpts::name("annotate").category(kRemarkCategory))
+        << (subject.name.empty() ? StringRef("argument") : subject.name) << " [" << llvm::join(subject.dims, ", ")
+        << "] is seeded with " << toString(sharding, mesh);
+  }
+
+  LogicalResult annotateArguments(func::FuncOp function) {
+    for (BlockArgument arg : function.getArguments()) {
+      unsigned i = arg.getArgNumber();
+      auto type = dyn_cast<RankedTensorType>(arg.getType());
+      if (!type || function.getArgAttr(i, kShardingAttr)) // what a person wrote stays
+        continue;
+      Subject subject = subjectOf(function, arg);
+      if (llvm::all_of(subject.dims, [](StringRef name) { return name.empty(); }) && type.getRank() > 0)
+        continue;
+      bool seeded;
+      auto sharding = seed(subject, seeded);
+      if (failed(sharding))
+        return failure();
+      function.setArgAttr(i, kShardingAttr, ShardingAttr::get(module.getContext(), kMeshName, *sharding, mesh));
+      explain(subject, *sharding);
+    }
+    return success();
+  }
+
+  LogicalResult annotateNamed(graph::NameOp op) {
+    Subject subject{op.getLoc(), op.getName(), {}, {}};
+    subject.dims = llvm::to_vector(names.names(op.getResult()));
+    subject.shape = llvm::to_vector(op.getType().getShape());
+    subject.dims.resize(subject.shape.size());
+    bool seeded;
+    auto sharding = seed(subject, seeded);
+    if (failed(sharding))
+      return failure();
+    if (!seeded)
+      return success();
+    explain(subject, *sharding);
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto constraint = ConstraintOp::create(builder, op.getLoc(), op.getType(), op.getResult(),
+                                           ShardingAttr::get(module.getContext(), kMeshName, *sharding, mesh));
+    op.getResult().replaceAllUsesExcept(constraint.getResult(), constraint);
+    return success();
+  }
+
+  ModuleOp module;
+  const Mesh &mesh;
+  ArrayRef<ShardItem> items;
+  DimNames names;
+  std::map<StringRef, SmallVector<StringRef>> valueDims;
+  std::map<int, bool> used;
+};
+
+struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotatePass> {
+  using DistAnnotatePassBase::DistAnnotatePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto fail = [&](const std::string &error) {
+      emitError(module.getLoc()) << error;
+      signalPassFailure();
+    };
+    std::string error;
+    auto spec = parseMeshSpec(mesh, error);
+    if (!spec)
+      return fail(error);
+    Mesh whole = *spec;
+    if (MeshOp present = dist::getMesh(module)) {
+      Mesh there = present.getMesh().toMesh();
+      if (present.getSymName() != kMeshName)
+        return fail(("wrong mesh name (@" + present.getSymName() + "): dist-annotate works on @" + kMeshName + "; rename it").str());
+      if (!whole.axes.empty() && !(whole == there))
+        return fail("two meshes (--mesh=" + mesh + "): the module has another one already; drop --mesh or the dist.mesh");
+      whole = there;
+    } else {
+      OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+      MeshOp::create(builder, module.getLoc(), kMeshName, MeshAttr::get(&getContext(), whole));
+    }
+    auto items = parseShardSpec(shard, whole, error);
+    if (!items)
+      return fail(error);
+    if (error = checkAxesUsed(whole, *items); !error.empty())
+      return fail(error);
+    if (failed(Annotator(module, whole, *items).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

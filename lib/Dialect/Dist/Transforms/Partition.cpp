@@ -1,0 +1,221 @@
+//===- Partition.cpp - The program of one rank ----------------------------===//
+#include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/AutoParallel/Placement.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
+
+#include <limits>
+
+namespace tessera::dist {
+#define GEN_PASS_DEF_DISTPARTITIONPASS
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+} // namespace tessera::dist
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+namespace {
+class Partitioner {
+public:
+  Partitioner(ModuleOp module, const Mesh &mesh) : module(module), mesh(mesh), names(module), builder(module.getContext()) {}
+
+  LogicalResult run() {
+    for (auto function : module.getOps<func::FuncOp>())
+      if (failed(runOn(function)))
+        return failure();
+    return success();
+  }
+
+private:
+  Type local(Type type) const {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? Type(localType(tensor, mesh)) : type;
+  }
+
+  LogicalResult runOn(func::FuncOp function) {
+    SmallVector<Type> inputs = llvm::map_to_vector(function.getFunctionType().getInputs(), [&](Type t) { return local(t); });
+    SmallVector<Type> results = llvm::map_to_vector(function.getFunctionType().getResults(), [&](Type t) { return local(t); });
+    function.setFunctionType(builder.getFunctionType(inputs, results));
+    WalkResult walked = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      for (Region &region : op->getRegions())
+        for (BlockArgument arg : region.getArguments())
+          arg.setType(local(arg.getType()));
+      if (op == function)
+        return WalkResult::advance();
+      LogicalResult done = success();
+      if (auto reshard = dyn_cast<ReshardOp>(op)) {
+        done = lower(reshard);
+        return failed(done) ? WalkResult::interrupt() : WalkResult::skip();
+      }
+      if (auto name = dyn_cast<graph::NameOp>(op)) {
+        name.getResult().replaceAllUsesWith(name.getInput());
+        name->erase();
+        return WalkResult::skip();
+      }
+      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
+        done = maskPadding(ruled);
+      for (OpResult result : op->getResults())
+        result.setType(local(result.getType()));
+      return failed(done) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+  //===--- Reshards ---------------------------------------------------------===//
+
+  /// The planner's steps, each as one collective.
+  LogicalResult lower(ReshardOp op) {
+    auto to = cast<RankedTensorType>(op.getType());
+    // The operand is local by now; its encoding keeps the global sizes.
+    SmallVector<int64_t> shape = llvm::to_vector(to.getShape());
+    Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh), after = getShardingAttr(to).toSharding(mesh);
+    double elementBytes = double(to.getElementTypeBitWidth() + 7) / 8;
+    auto plan = planForMachine(machine, mesh, shape, elementBytes, before, after);
+    if (!plan)
+      return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to " << toString(after, mesh);
+    Value value = op.getInput();
+    builder.setInsertionPoint(op);
+    for (const ReshardStep &step : plan->steps)
+      value = emit(op, value, step, to, elementBytes);
+    op.getResult().replaceAllUsesWith(value);
+    // What follows expects exactly this type.
+    assert(value.getType() == local(to) && "plan ends elsewhere");
+    op->erase();
+    return success();
+  }
+
+  Value emit(ReshardOp op, Value value, const ReshardStep &step, RankedTensorType global, double elementBytes) {
+    auto sharding = ShardingAttr::get(module.getContext(), kMeshName, step.result, mesh);
+    Type type = local(withSharding(global, sharding));
+    Location loc = op.getLoc();
+    StringAttr why = op.getWhyAttr();
+    remark::passed(loc, remark::RemarkOpts::name("collective").category(kRemarkCategory))
+        << toString(step.kind) << " to " << toString(step.result, mesh)
+        << llvm::formatv(", {0:F0} bytes received per rank: ", step.received * elementBytes).str() << (why ? why.getValue() : "");
+    auto axes = [&] { return axesAttr(module.getContext(), step.moves.front().axes, mesh); };
+    switch (step.kind) {
+    case StepKind::AllGather:
+      return AllGatherOp::create(builder, loc, type, value, step.moves.front().from, axes(), why);
+    case StepKind::AllSlice:
+      return AllSliceOp::create(builder, loc, type, value, step.moves.front().to, axes(), why);
+    case StepKind::AllReduce:
+      return AllReduceOp::create(builder, loc, type, value, axes(), why);
+    case StepKind::ReduceScatter:
+      return ReduceScatterOp::create(builder, loc, type, value, step.moves.front().to, axes(), why);
+    case StepKind::AllToAll:
+      return AllToAllOp::create(builder, loc, type, value, step.moves.front().from, step.moves.front().to, axes(), why);
+    case StepKind::CollectivePermute:
+      return CollectivePermuteOp::create(builder, loc, type, value, why);
+    case StepKind::PointToPoint: // plans have it on request only
+      break;
+    }
+    llvm_unreachable("step kind");
+  }
+
+  //===--- Padding ----------------------------------------------------------===//
+
+  /// Where the op reduces over a padded factor, the padding must not count.
+  LogicalResult maskPadding(ShardingRuleOpInterface op) {
+    ShardingRule rule = op.getShardingRule();
+    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind != FactorKind::Reduction)
+        continue;
+      // Operands that have the factor, and in which dimension.
+      SmallVector<std::pair<unsigned, int64_t>> holders;
+      for (auto [i, tensor] : llvm::enumerate(rule.operands))
+        for (auto [d, dim] : llvm::enumerate(tensor.dims))
+          if (llvm::is_contained(dim, int(f)))
+            holders.push_back({unsigned(i), int64_t(d)});
+      if (holders.empty() || !isPadded(op->getOperand(holders.front().first), holders.front().second))
+        continue;
+      if (failed(maskFactor(op, rule, factor.combine, holders)))
+        return failure();
+    }
+    return success();
+  }
+
+  bool isPadded(Value value, int64_t dim) const {
+    auto type = cast<RankedTensorType>(value.getType());
+    int64_t shards = getShardingAttr(type).toSharding(mesh).shards(int(dim));
+    return type.getDimSize(dim) * shards != globalShape(type)[dim];
+  }
+
+  LogicalResult maskFactor(ShardingRuleOpInterface op, const ShardingRule &rule, PartialKind combine,
+                           ArrayRef<std::pair<unsigned, int64_t>> holders) {
+    // A product over the factor needs a zero on one side only.
+    bool product = combine == PartialKind::Sum && llvm::all_of(holders, [&](auto holder) {
+      return llvm::is_contained(rule.linear, SmallVector<int, 2>{int(holder.first)});
+    });
+    SmallVector<std::pair<unsigned, int64_t>> masked(holders);
+    if (product) {
+      for (auto [operand, dim] : holders)
+        if (isZeroPadded(op->getOperand(operand), dim))
+          return success();
+      masked = {*llvm::min_element(holders, [&](auto a, auto b) {
+        return cast<RankedTensorType>(op->getOperand(a.first).getType()).getNumElements() <
+               cast<RankedTensorType>(op->getOperand(b.first).getType()).getNumElements();
+      })};
+    }
+    double neutral = combine == PartialKind::Max ? -std::numeric_limits<double>::infinity() : 0.0;
+    for (auto [operand, dim] : masked) {
+      Value value = op->getOperand(operand);
+      if (combine == PartialKind::Max && !isa<FloatType>(getElementTypeOrSelf(value)))
+        return op->emitOpError() << "takes the maximum of integers over " << names.name(value, int(dim))
+                                 << ", which is padded: there is no neutral element to mask with";
+      builder.setInsertionPoint(op);
+      auto mask = graph::MaskPaddingOp::create(builder, op->getLoc(), value.getType(), value, builder.getDenseI64ArrayAttr({dim}),
+                                               builder.getF64FloatAttr(neutral));
+      op->setOperand(operand, mask.getResult());
+      remark::passed(op->getLoc(), remark::RemarkOpts::name("mask").category(kRemarkCategory))
+          << op->getName().stripDialect() << " reduces over " << names.name(value, int(dim)) << ", of which "
+          << std::to_string(globalShape(cast<RankedTensorType>(value.getType()))[dim]) << " do not divide: padding is masked";
+    }
+    return success();
+  }
+
+  /// The padding of `value` along `dim` is zero: it is a parameter, padded with zeros at load, or a layer of a stack of them, or gathered
+  /// along other dimensions.
+  static bool isZeroPadded(Value value, int64_t dim) {
+    if (auto gather = value.getDefiningOp<AllGatherOp>())
+      return int64_t(gather.getDim()) != dim && isZeroPadded(gather.getInput(), dim);
+    auto arg = dyn_cast<BlockArgument>(value);
+    if (!arg)
+      return false;
+    Operation *parent = arg.getOwner()->getParentOp();
+    if (auto function = dyn_cast<func::FuncOp>(parent)) {
+      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+      return kind && kind == "parameter";
+    }
+    if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
+      for (const StackEdge &edge : flow.getStackEdges())
+        if (llvm::is_contained(edge.slices, value))
+          return isZeroPadded(edge.stack, dim + 1);
+    return false;
+  }
+
+  ModuleOp module;
+  const Mesh &mesh;
+  DimNames names;
+  Machine machine;
+  OpBuilder builder;
+};
+
+struct PartitionPass : public tessera::dist::impl::DistPartitionPassBase<PartitionPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    MeshOp mesh = dist::getMesh(module);
+    if (!mesh) {
+      module.emitError("has no dist.mesh: run dist-annotate before");
+      return signalPassFailure();
+    }
+    Mesh plain = mesh.getMesh().toMesh();
+    if (failed(Partitioner(module, plain).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

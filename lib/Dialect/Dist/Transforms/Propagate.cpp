@@ -1,0 +1,300 @@
+//===- Propagate.cpp - Spread shardings through the program ---------------===//
+//
+// A thin layer: IR to a propagation graph, the engine, and back to attributes.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Analysis/Sharding/Propagation.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
+
+namespace tessera::dist {
+#define GEN_PASS_DEF_DISTPROPAGATEPASS
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+} // namespace tessera::dist
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+namespace {
+class Propagator {
+public:
+  Propagator(ModuleOp module, const Mesh &mesh) : module(module), mesh(mesh) { graph.mesh = mesh; }
+
+  LogicalResult run() {
+    for (auto function : module.getOps<func::FuncOp>())
+      if (failed(build(function)))
+        return failure();
+    for (auto &[key, members] : named) {
+      llvm::sort(members);
+      members.erase(llvm::unique(members), members.end());
+      if (members.size() > 1)
+        graph.groups.push_back(SmallVector<int, 4>(members.begin(), members.end()));
+    }
+    std::vector<PropagationStep> trace;
+    PropagationResult result = propagate(graph, PropagationStrategy::Full, &trace);
+    if (!result.warnings.empty())
+      return module.emitError() << "arguments or results of one name are annotated differently: " << result.warnings.front();
+    explain(trace);
+    write();
+    return success();
+  }
+
+private:
+  int tensorOf(Value value) {
+    auto [it, isNew] = tensors.try_emplace(value, -1);
+    if (isNew)
+      it->second = graph.addTensor(cast<RankedTensorType>(value.getType()).getShape());
+    return it->second;
+  }
+
+  /// An annotation written as attribute; sound, and of the value's rank.
+  LogicalResult annotate(Operation *at, int tensor, ShardingAttr attr, Type type) {
+    auto ranked = cast<RankedTensorType>(type);
+    if (attr.getMesh().getValue() != kMeshName && !lookupMesh(at, attr.getMesh()))
+      return failure();
+    if (std::string error = checkSharding(attr, mesh, ranked.getRank()); !error.empty())
+      return at->emitOpError() << "annotation " << attr << ": " << error;
+    graph.tensors[tensor].sharding = attr.toSharding(mesh);
+    return success();
+  }
+
+  /// Values that are one place (body arguments, results) become one tensor before anything else names them.
+  void unifyPlaces(Operation *op) {
+    auto flow = dyn_cast<DataFlowOpInterface>(op);
+    if (!flow)
+      return;
+    auto isPlace = [&](Value value) {
+      if (auto arg = dyn_cast<BlockArgument>(value))
+        return arg.getOwner()->getParentOp() == op;
+      return value.getDefiningOp() == op;
+    };
+    for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
+      int target = -1;
+      for (Value value : edge.values)
+        if (isPlace(value)) {
+          // A place that another edge has named already (a value yielded to another place than its own): the two become one.
+          auto it = tensors.find(value);
+          if (it != tensors.end() && target >= 0)
+            rename(it->second, target);
+          else
+            target = it != tensors.end() ? it->second : target >= 0 ? target : tensorOf(value);
+          tensors[value] = target;
+        }
+      for (Value value : edge.values)
+        if (!isPlace(value))
+          pendingSources.push_back({value, target});
+    }
+  }
+
+  void rename(int from, int to) {
+    for (auto &[value, tensor] : tensors)
+      if (tensor == from)
+        tensor = to;
+    for (auto &[value, target] : pendingSources)
+      if (target == from)
+        target = to;
+  }
+
+  LogicalResult build(func::FuncOp function) {
+    if (function.isExternal())
+      return success();
+    function.walk<WalkOrder::PreOrder>([&](Operation *op) { unifyPlaces(op); });
+    for (BlockArgument arg : function.getArguments()) {
+      if (!isa<RankedTensorType>(arg.getType()))
+        continue;
+      int tensor = tensorOf(arg);
+      unsigned i = arg.getArgNumber();
+      if (auto attr = function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr))
+        if (failed(annotate(function, tensor, attr, arg.getType())))
+          return failure();
+      join(function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr), arg.getType(), tensor);
+      if (!function.getArgAttr(i, kShardingAttr))
+        openTensor(tensor);
+    }
+    auto returns = cast<func::ReturnOp>(function.getBody().back().getTerminator());
+    auto &results = functionResults[function];
+    for (auto [i, operand] : llvm::enumerate(returns.getOperands())) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (!type) {
+        results.push_back(-1);
+        continue;
+      }
+      int tensor = graph.addTensor(type.getShape());
+      results.push_back(tensor);
+      if (auto attr = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
+        if (failed(annotate(function, tensor, attr, type)))
+          return failure();
+      join(function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr), type, tensor);
+      pendingSources.push_back({operand, tensor});
+    }
+    WalkResult walked = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      return failed(add(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return failure();
+    // A place takes from all its sources at once.
+    std::map<int, SmallVector<int>> bySources;
+    for (auto [value, target] : pendingSources)
+      if (int source = tensorOf(value); source != target)
+        bySources[target].push_back(source);
+    pendingSources.clear();
+    for (auto &[target, sources] : bySources) {
+      graph.addDataFlowEdge(sources, target);
+      opOf.push_back(function);
+    }
+    return success();
+  }
+
+  void openTensor(int tensor) {
+    for (DimSharding &dim : graph.tensors[tensor].sharding.dims)
+      dim.open = true;
+  }
+
+  /// Same name, same shape: one layout, in every function.
+  void join(StringAttr name, Type type, int tensor) {
+    if (name)
+      named[{name.getValue().str(), cast<RankedTensorType>(type).getShape().vec()}].push_back(tensor);
+  }
+
+  LogicalResult add(Operation *op) {
+    if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
+      for (const StackEdge &edge : flow.getStackEdges())
+        addStack(edge);
+      return success();
+    }
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+    if (!ruled) {
+      if (!op->hasTrait<OpTrait::IsTerminator>() && !isa<func::FuncOp>(op) &&
+          (llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor)))
+        return op->emitOpError() << "has no sharding rule: it cannot stand on rung step";
+      return success();
+    }
+    SmallVector<int> operands, results;
+    for (Value operand : op->getOperands())
+      operands.push_back(tensorOf(operand));
+    for (Value result : op->getResults())
+      results.push_back(tensorOf(result));
+    if (auto constraint = dyn_cast<ConstraintOp>(op))
+      if (failed(annotate(op, results.front(), constraint.getSharding(), constraint.getType())))
+        return failure();
+    graph.ops.push_back(PropagationOp(ruled.getShardingRule(), operands, results));
+    opOf.push_back(op);
+    return success();
+  }
+
+  /// A stack [n, d...] and its slices [d...]; n stays.
+  void addStack(const StackEdge &edge) {
+    auto type = cast<RankedTensorType>(edge.stack.getType());
+    ShardingRule rule;
+    TensorFactors stack, slice;
+    stack.dims.push_back({rule.addFactor(type.getDimSize(0), FactorKind::NeedReplication)});
+    for (int64_t size : type.getShape().drop_front()) {
+      int factor = rule.addFactor(size);
+      stack.dims.push_back({factor});
+      slice.dims.push_back({factor});
+    }
+    rule.operands = {stack};
+    SmallVector<int> results;
+    for (Value value : edge.slices) {
+      rule.results.push_back(slice);
+      results.push_back(tensorOf(value));
+    }
+    graph.ops.push_back(PropagationOp(rule, {tensorOf(edge.stack)}, results));
+    Value first = edge.slices.front();
+    opOf.push_back(first.getParentBlock()->getParentOp());
+  }
+
+  /// One remark per op: the last word on each tensor, with the op it came through.
+  void explain(ArrayRef<PropagationStep> trace) {
+    std::map<int, const PropagationStep *> last;
+    for (const PropagationStep &step : trace)
+      last[step.tensor] = &step;
+    for (auto &[tensor, step] : last) {
+      if (step->op < 0 || step->op >= int(opOf.size()))
+        continue;
+      Operation *op = opOf[step->op];
+      remark::passed(op->getLoc(), remark::RemarkOpts::name("propagate").category(kRemarkCategory))
+          << op->getName().getStringRef() << " gives a tensor " << toString(graph.tensors[tensor].sharding, mesh);
+    }
+  }
+
+  /// Closed, without priorities: what stands in a type.
+  ShardingAttr attrOf(int tensor) {
+    Sharding sharding = graph.tensors[tensor].sharding;
+    for (DimSharding &dim : sharding.dims) {
+      dim.open = false;
+      dim.priority.reset();
+    }
+    sharding.replicated.clear();
+    return ShardingAttr::get(module.getContext(), kMeshName, sharding, mesh);
+  }
+
+  Attribute attrOf(Value value) {
+    if (auto it = tensors.find(value); it != tensors.end())
+      return attrOf(it->second);
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      return ShardingAttr::get(module.getContext(), kMeshName, Sharding(type.getRank()), mesh);
+    return UnitAttr::get(module.getContext());
+  }
+
+  void write() {
+    Builder builder(module.getContext());
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      for (BlockArgument arg : function.getArguments())
+        if (isa<RankedTensorType>(arg.getType()))
+          function.setArgAttr(arg.getArgNumber(), kShardingAttr, attrOf(arg));
+      for (auto [i, tensor] : llvm::enumerate(functionResults[function]))
+        if (tensor >= 0)
+          function.setResultAttr(i, kShardingAttr, attrOf(tensor));
+      function.getBody().walk([&](Operation *op) {
+        if (op->getNumResults() > 0) {
+          SmallVector<Attribute> shardings;
+          for (Value result : op->getResults())
+            shardings.push_back(attrOf(result));
+          op->setAttr(kShardingsAttr, builder.getArrayAttr(shardings));
+        }
+        if (op->getNumRegions() > 0) {
+          SmallVector<Attribute> regions;
+          for (Region &region : op->getRegions()) {
+            SmallVector<Attribute> args;
+            for (BlockArgument arg : region.getArguments())
+              args.push_back(attrOf(arg));
+            regions.push_back(builder.getArrayAttr(args));
+          }
+          op->setAttr(kBlockShardingsAttr, builder.getArrayAttr(regions));
+        }
+      });
+    }
+  }
+
+  ModuleOp module;
+  Mesh mesh;
+  PropagationGraph graph;
+  DenseMap<Value, int> tensors;
+  DenseMap<Operation *, SmallVector<int>> functionResults;
+  std::vector<std::pair<Value, int>> pendingSources;
+  std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<int>> named;
+  std::vector<Operation *> opOf; ///< of graph.ops
+};
+
+struct PropagatePass : public tessera::dist::impl::DistPropagatePassBase<PropagatePass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    MeshOp mesh = dist::getMesh(module);
+    if (!mesh) {
+      module.emitError("has no dist.mesh: run dist-annotate before");
+      return signalPassFailure();
+    }
+    if (failed(Propagator(module, mesh.getMesh().toMesh()).run()))
+      signalPassFailure();
+  }
+};
+} // namespace
