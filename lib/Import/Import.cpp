@@ -84,7 +84,7 @@ static Result<Described> describeHuggingFace(const io::ModelFile &file) {
   if (settings.failure())
     return *settings.failure();
   // A checkpoint without a head shares the embedding's weight, whatever config.json says.
-  const WeightName *head = d.spelling->weights.find("head");
+  const WeightName *head = d.spelling->weights.find("unembedding");
   if (file.hasWeights() && head && !file.find(head->tensor))
     d.config.tiedHead = true;
   return d;

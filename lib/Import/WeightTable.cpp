@@ -156,7 +156,7 @@ Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights, l
     llvm::StringRef name = tensor.name;
     bool ignored = llvm::any_of(table.ignored, [&](llvm::StringRef end) { return name.ends_with(end); });
     // A tied head is often stored a second time; the tie decides.
-    const WeightName *head = table.find("head");
+    const WeightName *head = table.find("unembedding");
     ignored |= tiedHead && head && name == head->tensor;
     if (!ignored && !used.contains(name))
       return Failure{"cannot use weights", file.path() + ", tensor " + tensor.name,

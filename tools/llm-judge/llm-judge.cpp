@@ -1,9 +1,12 @@
 //===- llm-judge.cpp - Same numbers before and after a pipeline? ----------===//
 //
 // llm-judge FILE.mlir --pipeline="PASS,PASS..." runs a function of FILE on random inputs before and after the pipeline and compares the
-// global results. Exit status 1 if one differs by more than the tolerance. See docs/Judge.md.
+// global results. llm-judge MODEL --expected=F.safetensors --rung=RUNG compares a checkpoint's logits with known ones. Exit status 1
+// if something differs by more than the tolerance. See docs/Judge.md.
 //
 //===----------------------------------------------------------------------===//
+#include "Model.h"
+
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Reference/Judge.h"
@@ -21,7 +24,7 @@ using namespace mlir;
 using namespace tessera;
 
 static llvm::cl::OptionCategory category("llm-judge options");
-static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("FILE.mlir"), llvm::cl::Required,
+static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("FILE.mlir or MODEL"), llvm::cl::Required,
                                             llvm::cl::cat(category));
 static llvm::cl::opt<std::string> pipeline("pipeline", llvm::cl::desc("Passes between the two runs, as llm-opt's --pass-pipeline "
                                                                       "inside builtin.module(...)"),
@@ -31,9 +34,20 @@ static llvm::cl::opt<std::string> entry("entry", llvm::cl::desc("Function to run
 static llvm::cl::opt<uint64_t> seed("seed", llvm::cl::desc("Of the random inputs"), llvm::cl::init(1), llvm::cl::cat(category));
 static llvm::cl::opt<unsigned> runs("runs", llvm::cl::desc("Inputs to try, with seeds from --seed on"), llvm::cl::init(1),
                                     llvm::cl::cat(category));
-static llvm::cl::opt<double> tolerance("tolerance", llvm::cl::desc("Largest difference over largest element"), llvm::cl::init(1e-9),
-                                       llvm::cl::cat(category));
+static llvm::cl::opt<double> tolerance("tolerance", llvm::cl::desc("Largest difference over largest element (programs: 1e-9, "
+                                                                  "models: 1e-5)"),
+                                       llvm::cl::init(0), llvm::cl::cat(category));
 static llvm::cl::opt<bool> print("print", llvm::cl::desc("Print the program after the pipeline"), llvm::cl::cat(category));
+
+static llvm::cl::opt<std::string> expectedFile("expected", llvm::cl::desc("Logits to compare a model's with"), llvm::cl::cat(category));
+static llvm::cl::opt<std::string> rung("rung", llvm::cl::desc("Of a model: graph, step, sharded or spmd"), llvm::cl::init("graph"),
+                                       llvm::cl::cat(category));
+static llvm::cl::opt<std::string> meshText("mesh", llvm::cl::desc("Of a model on rungs sharded and spmd: tp=2,dp=2"),
+                                           llvm::cl::cat(category));
+static llvm::cl::opt<std::string> shardText("shard", llvm::cl::desc("Of a model: items [VALUE:]DIM=AXIS[+AXIS...]"),
+                                            llvm::cl::cat(category));
+static llvm::cl::opt<int64_t> chunk("chunk", llvm::cl::desc("Of a model: positions of one prefill"), llvm::cl::init(5),
+                                    llvm::cl::cat(category));
 
 static int fail(const llvm::Twine &message) {
   llvm::errs() << "error: " << message << "\n";
@@ -89,6 +103,15 @@ int main(int argc, char **argv) {
   registerDialects(registry);
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  if (!expectedFile.empty()) {
+    if (!llvm::is_contained({"graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
+      return fail("rung (" + rung + "): there is no such rung to interpret; use graph, step, sharded or spmd");
+    if (chunk < 1)
+      return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
+    return judgeModel(context, {inputFile, expectedFile, rung, meshText, shardText, chunk, tolerance ? tolerance : 1e-5});
+  }
+  if (!tolerance)
+    tolerance = 1e-9;
   OwningOpRef<ModuleOp> before = parseSourceFile<ModuleOp>(inputFile, &context);
   if (!before)
     return 1;
@@ -116,7 +139,6 @@ int main(int argc, char **argv) {
     bad += *worse;
   }
   if (bad)
-    return fail(llvm::Twine(bad) + " results (@" + first.getName() + "): relative error above " +
-                llvm::formatv("{0:g}", double(tolerance)).str() + "; print the program with --print");
+    return fail(llvm::Twine(bad) + " results (@" + first.getName() + "): relative error above the tolerance; print the program with --print");
   return 0;
 }

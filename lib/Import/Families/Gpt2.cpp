@@ -50,7 +50,7 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
     return addResidual(model, h, Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, m));
   });
   x = LayerNorm{"norm", c.normEps}(model, x);
-  return Head{c.tiedHead ? "embedding" : "head", c.vocab, c.hidden}(model, x);
+  return Head{c.tiedHead ? "embedding" : "unembedding", c.vocab, c.hidden}(model, x);
 }
 
 const Family &importer::gpt2Family() {
@@ -79,7 +79,7 @@ const Family &importer::gpt2Family() {
          {"layers.down_bias", "transformer.h.{}.mlp.c_proj.bias"},
          {"norm", "transformer.ln_f.weight"},
          {"norm_bias", "transformer.ln_f.bias"},
-         {"head", "lm_head.weight"}},
+         {"unembedding", "lm_head.weight"}},
         /*optionalPrefix=*/"transformer.",
         /*ignored=*/{".attn.bias", ".attn.masked_bias"}}}, // buffers with the causal mask
       {{"gpt2"},
@@ -105,7 +105,7 @@ const Family &importer::gpt2Family() {
          {"layers.down_bias", "blk.{}.ffn_down.bias"},
          {"norm", "output_norm.weight"},
          {"norm_bias", "output_norm.bias"},
-         {"head", "output.weight"}},
+         {"unembedding", "output.weight"}},
         "",
         {".attn.bias", ".attn.masked_bias"}}},
       build};

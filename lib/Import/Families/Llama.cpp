@@ -51,7 +51,7 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
     return addResidual(model, h, GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, m));
   });
   x = RmsNorm{"norm", c.normEps}(model, x);
-  return Head{c.tiedHead ? "embedding" : "head", c.vocab, c.hidden}(model, x);
+  return Head{c.tiedHead ? "embedding" : "unembedding", c.vocab, c.hidden}(model, x);
 }
 
 const Family &importer::llamaFamily() {
@@ -78,7 +78,7 @@ const Family &importer::llamaFamily() {
          {"layers.down", "model.layers.{}.mlp.down_proj.weight"},
          {"layers.down_bias", "model.layers.{}.mlp.down_proj.bias"},
          {"norm", "model.norm.weight"},
-         {"head", "lm_head.weight"}},
+         {"unembedding", "lm_head.weight"}},
         /*optionalPrefix=*/"",
         /*ignored=*/{".rotary_emb.inv_freq"}}},
       {{"llama"},
@@ -103,7 +103,7 @@ const Family &importer::llamaFamily() {
          {"layers.down", "blk.{}.ffn_down.weight"},
          {"layers.down_bias", "blk.{}.ffn_down.bias"},
          {"norm", "output_norm.weight"},
-         {"head", "output.weight"}},
+         {"unembedding", "output.weight"}},
         "",
         {"rope_freqs.weight"}}},
       build};

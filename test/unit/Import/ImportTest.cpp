@@ -103,10 +103,10 @@ TEST_F(ImportSettings, HeadSizeMayDifferFromHiddenByHeads) {
 
 TEST_F(ImportSettings, TiedHeadHasNoWeightOfItsOwn) {
   json config = llamaConfig();
-  EXPECT_EQ(shape(*import(config), "head"), (ArrayRef<int64_t>{389, 48}));
+  EXPECT_EQ(shape(*import(config), "unembedding"), (ArrayRef<int64_t>{389, 48}));
   config["tie_word_embeddings"] = true;
   auto module = import(config);
-  EXPECT_TRUE(shape(*module, "head").empty());
+  EXPECT_TRUE(shape(*module, "unembedding").empty());
   auto forward = module->lookupSymbol<func::FuncOp>("forward");
   EXPECT_EQ(std::distance(forward.getArgument(2).use_begin(), forward.getArgument(2).use_end()), 2) << "embedding and head";
 }

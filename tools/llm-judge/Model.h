@@ -1,0 +1,28 @@
+//===- Model.h - A checkpoint against expected logits ----------*- C++ -*-===//
+#ifndef TESSERA_TOOLS_LLMJUDGE_MODEL_H
+#define TESSERA_TOOLS_LLMJUDGE_MODEL_H
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <string>
+
+namespace tessera {
+
+struct ModelJudgement {
+  std::string model;    ///< directory or file that importModel reads
+  std::string expected; ///< .safetensors with `tokens` i32 [batch, seq] and `logits` f32 [batch, seq, vocab]
+  std::string rung;     ///< graph, step, sharded or spmd
+  std::string mesh;     ///< as --mesh of llm-compile; rungs sharded and spmd
+  std::string shard;    ///< as --shard of llm-compile
+  int64_t chunk = 5;    ///< positions of one @prefill
+  double tolerance = 1e-5;
+};
+
+/// Interprets the model on its rung in float64 and compares every position's logits. On rung graph @forward runs once; on later
+/// rungs two thirds of the positions go through @prefill (in chunks, the last one with inert positions) and @head, the rest through
+/// @decode, with the caches carried along; the token that each step chooses must be the largest of its logits.
+/// Prints the largest error over the largest logit; returns the exit status.
+int judgeModel(mlir::MLIRContext &context, const ModelJudgement &judgement);
+
+} // namespace tessera
+#endif
