@@ -1,0 +1,39 @@
+//===- Exec.h - The exec dialect --------------------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_EXEC_IR_EXEC_H
+#define TESSERA_DIALECT_EXEC_IR_EXEC_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
+#include "tessera/Dialect/Exec/IR/ExecEnums.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Exec/IR/ExecOps.h.inc"
+
+namespace tessera::exec {
+
+/// Alignment of every buffer in the arena, in bytes.
+inline constexpr int64_t kBufferAlignment = 64;
+
+/// Attributes of functions, arguments and parameters on the rungs `kernels` and `exec`.
+inline constexpr llvm::StringLiteral kShardingAttr = "exec.sharding"; ///< #dist.sharding with `global`: of a value or one layer of a parameter
+inline constexpr llvm::StringLiteral kPackAttr = "exec.pack";         ///< on graph.parameter: out_dims of a packed matmul weight
+inline constexpr llvm::StringLiteral kPlainAttr = "exec.plain";       ///< on graph.parameter: held as a plain array
+inline constexpr llvm::StringLiteral kLocalTypeAttr = "exec.local";   ///< on graph.parameter: this rank's shard, all layers
+inline constexpr llvm::StringLiteral kEntryAttr = "exec.entry";       ///< on a host function: an entry of the program
+inline constexpr llvm::StringLiteral kOffsetAttr = "exec.offset";     ///< on an argument or result: its place in the arena
+inline constexpr llvm::StringLiteral kArenaAttr = "exec.arena_bytes"; ///< on the module: size of a rank's arena
+
+/// Bytes of a statically shaped tensor or memref type; index counts 8, i1 counts 1.
+int64_t arrayBytes(mlir::Type type);
+/// The memref type of a tensor type: same shape and elements, identity layout.
+mlir::MemRefType bufferType(mlir::Type type);
+
+} // namespace tessera::exec
+#endif

@@ -1,0 +1,260 @@
+#ifndef TESSERA_DIALECT_EXEC_EXECOPS_TD
+#define TESSERA_DIALECT_EXEC_EXECOPS_TD
+
+include "tessera/Dialect/Exec/IR/ExecDialect.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// A value of the program: a tensor on rung `kernels`, a buffer on rung `exec`.
+def Exec_Array : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef], "statically shaped tensor or memref">;
+
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+
+/// An op that writes its `outs`: results are tensors on rung `kernels`, none on rung `exec`.
+class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([
+    DestinationStyleOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)> {
+  let hasVerifier = 1;
+}
+
+def Exec_CollectiveKind : I32EnumAttr<"CollectiveKind", "kinds of collectives, see docs/Manifest.md", [
+    I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>,
+    I32EnumAttrCase<"all_to_all", 3>, I32EnumAttrCase<"collective_permute", 4>]> {
+  let cppNamespace = "::tessera::exec";
+}
+def Exec_ReduceOpKind : I32EnumAttr<"ReduceOpKind", "how a collective combines", [
+    I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"sum", 1>, I32EnumAttrCase<"max", 2>]> {
+  let cppNamespace = "::tessera::exec";
+}
+
+//===----------------------------------------------------------------------===//
+// Values that are there
+//===----------------------------------------------------------------------===//
+
+def Exec_ParamOp : Exec_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A plain (unpacked) parameter: this rank's shard, all layers";
+  let description = [{
+    Made by `spmd-to-kernels` for weights that kernels or collectives read; lowered to `params[i]` of the runtime's rank.
+    ```mlir
+    %w = exec.param @layers.norm : tensor<30x576xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$param);
+  let results = (outs Exec_Array:$result);
+  let assemblyFormat = "$param attr-dict `:` type($result)";
+}
+
+def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
+  let summary = "A place in the rank's arena";
+  let description = [{
+    Rung `exec` only; made by `kernels-to-exec`, lowered to arena + offset (bytes, a multiple of 64).
+    ```mlir
+    %b = exec.buffer at 4096 : memref<1x128x576xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$offset);
+  let results = (outs AnyStaticShapeMemRef:$result);
+  let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Exec_GroupIndexOp : Exec_Op<"group_index", [Pure]> {
+  let summary = "Which shard this rank holds: its index in the group over `axes` (major to minor)";
+  let description = [{
+    Kernels that depend on the place of their shard (vocabulary lookups, masks, indices) take it as a scalar.
+    ```mlir
+    %s = exec.group_index [#dist.axis_ref<"tp">]
+    ```
+  }];
+  let arguments = (ins ArrayAttr:$axes);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$axes attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Views: no code runs
+//===----------------------------------------------------------------------===//
+
+def Exec_LayerOp : Exec_Op<"layer", [Pure]> {
+  let summary = "One layer of a stack [n, d...] -> [d...]";
+  let description = [{
+    A view: reading a layer of a cache or a stacked weight copies nothing. `index` below n.
+    ```mlir
+    %k = exec.layer %cache[%i] : tensor<30x1x2048x3x64xf32> -> tensor<1x2048x3x64xf32>
+    ```
+  }];
+  let arguments = (ins Exec_Array:$stack, Index:$index);
+  let results = (outs Exec_Array:$result);
+  let assemblyFormat = "$stack `[` $index `]` attr-dict `:` type($stack) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Exec_ReshapeOp : Exec_Op<"reshape", [Pure]> {
+  let summary = "The first elements of a row-major array in another shape";
+  let description = [{
+    A view. The result may hold fewer elements: a gathered dimension's padding, when it lies at the end, is dropped so.
+    ```mlir
+    %v = exec.reshape %x : tensor<6x64xf32> -> tensor<5x64xf32>
+    ```
+  }];
+  let arguments = (ins Exec_Array:$input);
+  let results = (outs Exec_Array:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel over [0, count) on the rank's threads";
+  let description = [{
+    `kernel` is a function with attribute `tessera.kernel` and arguments (inputs..., outputs..., scalars..., begin, end). Any partition of
+    the range gives the same result; `grain` iterations are worth a thread. An output that is a fresh `tensor.empty` is written whole;
+    any other output is updated in place.
+    ```mlir
+    %r = exec.launch @add_norm ins(%x, %w : tensor<8x64xf32>, tensor<64xf32>) outs(%e : tensor<8x64xf32>)
+        scalars(%layer) count = 8 grain = 4 -> tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Array>:$inputs, Variadic<Exec_Array>:$outputs,
+      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)? `outs` `(` $outputs `:` type($outputs) `)`
+        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
+  }];
+}
+
+def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Library call: y[m, n] = x[m, k] . w[n, k]^T";
+  let description = [{
+    x and y are row-major and seen as matrices. The weight is a packed parameter (`packed @w[%layer]`: the runtime packs it at load) or a
+    plain row-major array, for weights that are gathered at run time.
+    ```mlir
+    %y = exec.matmul 128x576x1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] outs(%e : tensor<1x128x576xf32>)
+        -> tensor<1x128x576xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, Exec_Array:$input, Optional<Exec_Array>:$weight,
+      OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer, Exec_Array:$output);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    `m` `=` $m `n` `=` $n `k` `=` $k `ins` `(` $input (`,` $weight^)? `:` type($input) (`,` type($weight)^)? `)`
+        (`packed` $param^ (`[` $layer^ `]`)?)? `outs` `(` $output `:` type($output) `)` attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Rows of a packed parameter [v, d]: an embedding tied to a matmul weight";
+  let description = [{
+    out[i, :] = W[ids[i] - shard * v, :], zeros where that is outside [0, v). One copy of a tied embedding serves both uses.
+    ```mlir
+    %y = exec.gather_packed @embed ins(%ids : tensor<1x128xi32>) shard %s outs(%e : tensor<1x128x576xf32>) -> tensor<1x128x576xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$param, Exec_Array:$ids, Optional<Index>:$layer, Optional<Index>:$shard,
+      Exec_Array:$output);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    $param (`[` $layer^ `]`)? `ins` `(` $ids `:` type($ids) `)` (`shard` $shard^)? `outs` `(` $output `:` type($output) `)`
+        attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+def Exec_CollectiveOp : Exec_DestinationOp<"collective"> {
+  let summary = "Communication within the groups over `axes`";
+  let description = [{
+    Meaning of kinds and of `dim`, `dim2`, `pairs`: docs/Manifest.md. `why` says which two ops disagreed. An all_reduce may work in place.
+    ```mlir
+    %y = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>)
+        -> tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Exec_CollectiveKind:$kind, Exec_ReduceOpKind:$reduce, ArrayAttr:$axes, Exec_Array:$input,
+      Exec_Array:$output, DefaultValuedAttr<I64Attr, "0">:$dim, DefaultValuedAttr<I64Attr, "0">:$dim2,
+      OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<StrAttr>:$why);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    $kind $reduce `over` $axes `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` attr-dict
+        (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Copies a buffer: two values that must be apart met in one place";
+  let description = [{
+    Rung `exec` only; made by `kernels-to-exec` where a loop-carried value or a result could not be computed in place.
+    ```mlir
+    exec.copy %a to %b : memref<8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target);
+  let assemblyFormat = "$source `to` $target attr-dict `:` type($source) `,` type($target)";
+  let hasVerifier = 1;
+}
+
+def Exec_ForOp : Exec_Op<"for", [RecursiveMemoryEffects, SingleBlock, RecursivelySpeculatable]> {
+  let summary = "Equal layers, one after another";
+  let description = [{
+    The body runs for index = 0, step, 2 step, ... < count. On rung `kernels` it carries tensors from iteration to
+    iteration; on rung `exec` it carries nothing: values live in buffers.
+    ```mlir
+    %r = exec.for %i = 30 step 1 carry(%h = %x : tensor<8x64xf32>) {
+      exec.yield %h : tensor<8x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count, I64Attr:$step, Variadic<AnyStaticShapeTensor>:$inits);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getIndex() { return getBody().getArgument(0); }
+    ::llvm::MutableArrayRef<::mlir::BlockArgument> getCarried() { return getBody().getArguments().drop_front(); }
+    /// How often the body runs.
+    int64_t getIterations() { return (int64_t(getCount()) + int64_t(getStep()) - 1) / int64_t(getStep()); }
+    ::mlir::Operation *getYield() { return getBody().front().getTerminator(); }
+  }];
+}
+
+def Exec_YieldOp : Exec_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ForOp">]> {
+  let summary = "Ends the body of a loop: the next carried values";
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$values);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
+  let summary = "index + offset, for bodies of a period after the first";
+  let description = [{
+    ```mlir
+    %j = exec.index_offset %i, 1
+    ```
+  }];
+  let arguments = (ins Index:$index, I64Attr:$offset);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$index `,` $offset attr-dict";
+  let hasFolder = 0;
+}
+
+#endif

@@ -1,0 +1,250 @@
+//===- ExecOps.cpp - verifiers, effects and syntax of the exec dialect ------===//
+
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Exec/IR/ExecOps.cpp.inc"
+
+using namespace mlir;
+
+namespace tessera::exec {
+
+using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// Buffers: reads what it takes, writes (and, updated in place, reads) what it makes. Tensors: none.
+static void addEffects(DestinationStyleOpInterface op, Effects &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (op.isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+void LaunchOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void MatmulOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void GatherPackedOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void CollectiveOp::getEffects(Effects &effects) {
+  addEffects(*this, effects);
+  // Every rank of the group must take part, whether or not this one uses the result.
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+void CopyOp::getEffects(Effects &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getTargetMutable());
+}
+
+static int64_t numElements(Value value) { return cast<ShapedType>(value.getType()).getNumElements(); }
+static Type elementType(Value value) { return cast<ShapedType>(value.getType()).getElementType(); }
+
+/// Either all arrays are tensors, or all are buffers and there are no results.
+static LogicalResult verifyOneRung(Operation *op) {
+  bool tensors = false, buffers = false;
+  for (Type type : op->getOperandTypes()) {
+    tensors |= isa<RankedTensorType>(type);
+    buffers |= isa<MemRefType>(type);
+  }
+  if (tensors && buffers)
+    return op->emitOpError("mixes tensors (rung kernels) and memrefs (rung exec)");
+  return success();
+}
+
+static LogicalResult verifyParameter(Operation *op, FlatSymbolRefAttr param, SymbolTableCollection &tables) {
+  if (!tables.lookupNearestSymbolFrom<graph::ParameterOp>(op, param))
+    return op->emitOpError() << "names " << param << ", which is no graph.parameter";
+  return success();
+}
+
+//===- Values ---------------------------------------------------------------===//
+
+LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyParameter(*this, getParamAttr(), tables);
+}
+
+LogicalResult BufferOp::verify() {
+  if (int64_t(getOffset()) < 0 || getOffset() % kBufferAlignment != 0)
+    return emitOpError() << "has offset " << getOffset() << ", which is not a multiple of " << kBufferAlignment;
+  return success();
+}
+
+LogicalResult LayerOp::verify() {
+  auto stack = cast<ShapedType>(getStack().getType()), result = cast<ShapedType>(getResult().getType());
+  if (stack.getRank() == 0 || stack.getShape().drop_front() != result.getShape() ||
+      stack.getElementType() != result.getElementType() || isa<MemRefType>(stack) != isa<MemRefType>(result))
+    return emitOpError() << "takes one layer of " << Type(stack) << ", which is not " << Type(result);
+  return success();
+}
+
+LogicalResult ReshapeOp::verify() {
+  if (numElements(getResult()) > numElements(getInput()) || elementType(getResult()) != elementType(getInput()) ||
+      isa<MemRefType>(getInput().getType()) != isa<MemRefType>(getResult().getType()))
+    return emitOpError() << "cannot see " << getInput().getType() << " as " << getResult().getType();
+  return success();
+}
+
+//===- Work -----------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verify() {
+  if (int64_t(getCount()) < 1 || int64_t(getGrain()) < 1)
+    return emitOpError() << "has count " << getCount() << " and grain " << getGrain() << "; both must be positive";
+  return verifyOneRung(*this);
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto kernel = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "launches " << getKernelAttr() << ", which is no function";
+  auto func = dyn_cast<func::FuncOp>(kernel.getOperation());
+  if (!func) // lowered already: (buffers, scalars, begin, end)
+    return success();
+  FunctionType type = func.getFunctionType();
+  size_t arrays = getInputs().size() + getOutputs().size();
+  if (type.getNumInputs() != arrays + getScalars().size() + 2)
+    return emitOpError() << "passes " << arrays << " arrays and " << getScalars().size() << " scalars to "
+                         << getKernelAttr() << ", which takes " << type.getNumInputs()
+                         << " arguments with its range";
+  for (size_t i = 0; i < arrays; ++i) {
+    Value array = i < getInputs().size() ? getInputs()[i] : getOutputs()[i - getInputs().size()];
+    auto passed = cast<ShapedType>(array.getType()), taken = dyn_cast<ShapedType>(type.getInput(i));
+    if (!taken || passed.getShape() != taken.getShape() || passed.getElementType() != taken.getElementType())
+      return emitOpError() << "passes " << Type(passed) << " as argument " << i << " of " << getKernelAttr()
+                           << ", which takes " << type.getInput(i);
+  }
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  int64_t m = getM(), n = getN(), k = getK();
+  if (m < 1 || n < 1 || k < 1)
+    return emitOpError() << "has sizes " << m << ", " << n << ", " << k << "; all must be positive";
+  if (bool(getWeight()) == bool(getParamAttr()))
+    return emitOpError("needs either a packed parameter or a plain weight");
+  if (getLayer() && !getParamAttr())
+    return emitOpError("has a layer number but no packed parameter");
+  if (numElements(getInput()) != m * k)
+    return emitOpError() << "input " << getInput().getType() << " is no " << m << " x " << k << " matrix";
+  if (numElements(getOutput()) != m * n)
+    return emitOpError() << "output " << getOutput().getType() << " is no " << m << " x " << n << " matrix";
+  if (getWeight() && numElements(getWeight()) != n * k)
+    return emitOpError() << "weight " << getWeight().getType() << " is no " << n << " x " << k << " matrix";
+  return verifyOneRung(*this);
+}
+
+LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return getParamAttr() ? verifyParameter(*this, getParamAttr(), tables) : success();
+}
+
+LogicalResult GatherPackedOp::verify() {
+  auto ids = cast<ShapedType>(getIds().getType()), out = cast<ShapedType>(getOutput().getType());
+  if (!ids.getElementType().isSignlessInteger(32))
+    return emitOpError() << "ids have type " << Type(ids) << ", not i32";
+  if (!out.getShape().take_front(ids.getRank()).equals(ids.getShape()) || out.getRank() <= ids.getRank())
+    return emitOpError() << "output " << Type(out) << " does not lead with the dimensions of " << Type(ids);
+  return verifyOneRung(*this);
+}
+
+LogicalResult GatherPackedOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyParameter(*this, getParamAttr(), tables);
+}
+
+LogicalResult CollectiveOp::verify() {
+  bool reduces = getKind() == CollectiveKind::all_reduce || getKind() == CollectiveKind::reduce_scatter;
+  if (reduces != (getReduce() != ReduceOpKind::none))
+    return emitOpError() << stringifyCollectiveKind(getKind()) << (reduces ? " must say" : " does not say")
+                         << " how to combine";
+  if ((getKind() == CollectiveKind::collective_permute) != bool(getPairs()))
+    return emitOpError("pairs belong to collective_permute, and only there");
+  auto in = cast<ShapedType>(getInput().getType()), out = cast<ShapedType>(getOutput().getType());
+  if (in.getElementType() != out.getElementType() || in.getRank() != out.getRank())
+    return emitOpError() << "turns " << Type(in) << " into " << Type(out) << ": rank or elements differ";
+  auto dimOk = [&](uint64_t dim) { return dim == 0 || int64_t(dim) < in.getRank(); };
+  if (!dimOk(getDim()) || !dimOk(getDim2()))
+    return emitOpError() << "dimension " << std::max(getDim(), getDim2()) << " is not one of " << Type(in);
+  return verifyOneRung(*this);
+}
+
+LogicalResult CopyOp::verify() {
+  if (getSource().getType() != getTarget().getType())
+    return emitOpError() << "copies " << getSource().getType() << " to " << getTarget().getType();
+  return success();
+}
+
+//===- Loop -----------------------------------------------------------------===//
+
+ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::Argument index;
+  int64_t count = 0, step = 1;
+  Builder &builder = parser.getBuilder();
+  if (parser.parseArgument(index) || parser.parseEqual() || parser.parseInteger(count) ||
+      parser.parseKeyword("step") || parser.parseInteger(step))
+    return failure();
+  index.type = builder.getIndexType();
+  SmallVector<OpAsmParser::Argument> args{index};
+  if (succeeded(parser.parseOptionalKeyword("carry"))) {
+    auto parseOne = [&]() -> ParseResult {
+      OpAsmParser::Argument arg;
+      OpAsmParser::UnresolvedOperand init;
+      if (parser.parseArgument(arg) || parser.parseEqual() || parser.parseOperand(init) ||
+          parser.parseColonType(arg.type) || parser.resolveOperand(init, arg.type, result.operands))
+        return failure();
+      result.addTypes(arg.type);
+      args.push_back(arg);
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne))
+      return failure();
+  }
+  result.addAttribute(getCountAttrName(result.name), builder.getI64IntegerAttr(count));
+  result.addAttribute(getStepAttrName(result.name), builder.getI64IntegerAttr(step));
+  Region *body = result.addRegion();
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*body, args))
+    return failure();
+  if (body->empty())
+    return parser.emitError(parser.getCurrentLocation(), "the body of exec.for is empty");
+  if (!body->back().mightHaveTerminator()) {
+    OpBuilder bodyBuilder(builder.getContext());
+    bodyBuilder.setInsertionPointToEnd(&body->back());
+    YieldOp::create(bodyBuilder, result.location);
+  }
+  return success();
+}
+
+void ForOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getIndex() << " = " << getCount() << " step " << getStep();
+  if (!getInits().empty()) {
+    printer << " carry(";
+    llvm::interleaveComma(llvm::zip(getCarried(), getInits()), printer, [&](auto pair) {
+      printer << std::get<0>(pair) << " = " << std::get<1>(pair) << " : " << std::get<1>(pair).getType();
+    });
+    printer << ')';
+  }
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getCountAttrName(), getStepAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/!getInits().empty());
+}
+
+LogicalResult ForOp::verify() {
+  if (int64_t(getCount()) < 1 || int64_t(getStep()) < 1)
+    return emitOpError() << "has count " << getCount() << " and step " << getStep() << "; both must be positive";
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getInits().size() + 1 || !block.getArgument(0).getType().isIndex())
+    return emitOpError("body must take the index and one argument for each carried value");
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return emitOpError("body must end with exec.yield");
+  auto agree = [&](TypeRange types, StringRef what) -> LogicalResult {
+    if (!llvm::equal(types, getInits().getTypes()))
+      return emitOpError() << what << " have types (" << types << "), the initial values (" << getInits().getTypes()
+                           << ")";
+    return success();
+  };
+  if (failed(agree(TypeRange(block.getArgumentTypes()).drop_front(), "carried arguments")) ||
+      failed(agree(block.back().getOperandTypes(), "yielded values")) ||
+      failed(agree(getResultTypes(), "results")))
+    return failure();
+  return success();
+}
+
+} // namespace tessera::exec
