@@ -1,22 +1,29 @@
 //===- Register.cpp - Dialects, passes and pipelines by name --------------===//
 #include "tessera/Pipelines/Register.h"
 
+#include "tessera/Conversion/GraphToLinalg/GraphToLinalg.h"
+#include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Pipelines/Kernels.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Pipelines/Sharding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 void tessera::registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<dist::DistDialect, graph::GraphDialect, mlir::func::FuncDialect>();
+  registry.insert<dist::DistDialect, exec::ExecDialect, graph::GraphDialect, mlir::func::FuncDialect>();
+  registerTileLowering(registry);
   registerCPUDialectExtensions(registry);
 }
 
 void tessera::registerPasses() {
   graph::registerGraphPasses();
+  registerTesseraConversionPasses();
+  registerBackendPipelines();
   registerCPUPasses();
   dist::registerDistPasses();
   registerShardingPipeline();

@@ -240,7 +240,7 @@ def Exec_ForOp : Exec_Op<"for", [RecursiveMemoryEffects, SingleBlock, Recursivel
 def Exec_YieldOp : Exec_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ForOp">]> {
   let summary = "Ends the body of a loop: the next carried values";
   let arguments = (ins Variadic<AnyStaticShapeTensor>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 

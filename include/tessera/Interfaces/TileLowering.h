@@ -1,0 +1,25 @@
+//===- TileLowering.h - Ops that compute tiles ------------------*- C++ -*-===//
+#ifndef TESSERA_INTERFACES_TILELOWERING_H
+#define TESSERA_INTERFACES_TILELOWERING_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace tessera {
+
+/// What the tile of an op in a kernel knows about its place in the global tensor.
+class TileContext {
+public:
+  virtual ~TileContext() = default;
+  /// Global index (of type index) of element 0 along `dim` of the tile of `value`, an operand or result of the op: where the rank's
+  /// shard begins, plus the kernel's row if the loop runs over `dim`.
+  virtual mlir::Value offset(mlir::OpBuilder &builder, mlir::Value value, int64_t dim) = 0;
+  /// Global, unpadded size of `dim` of `value`.
+  virtual int64_t globalSize(mlir::Value value, int64_t dim) = 0;
+};
+
+} // namespace tessera
+
+#include "tessera/Interfaces/TileLoweringOpInterface.h.inc"
+
+#endif

@@ -1,0 +1,255 @@
+//===- ExecToLLVM.cpp - host functions to calls of the runtime --------------===//
+
+#include "ManifestWriter.h"
+
+#include "tessera/Conversion/Passes.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace tessera {
+#define GEN_PASS_DEF_EXECTOLLVM
+#include "tessera/Conversion/Passes.h.inc"
+
+using namespace mlir;
+using namespace tessera::exec;
+
+namespace {
+
+/// Emits one entry: straight calls, loops as blocks. Pointers stand for buffers, i64 for indices.
+class EntryEmitter {
+public:
+  EntryEmitter(ModuleOp module, ManifestWriter &manifest) : module(module), manifest(manifest), b(module.getLoc(), module.getContext()) {
+    ptr = LLVM::LLVMPointerType::get(b.getContext());
+    i64 = b.getI64Type();
+    i32 = b.getI32Type();
+    nothing = LLVM::LLVMVoidType::get(b.getContext());
+  }
+
+  /// @name(rank) does what `entry` does.
+  FailureOr<LLVM::LLVMFuncOp> emit(func::FuncOp entry, StringRef name) {
+    b.setInsertionPointToEnd(module.getBody());
+    auto func = LLVM::LLVMFuncOp::create(b, entry.getLoc(), name, LLVM::LLVMFunctionType::get(nothing, {ptr}),
+                                         LLVM::Linkage::Internal);
+    Block *block = func.addEntryBlock(b);
+    b.setInsertionPointToStart(block);
+    rank = block->getArgument(0);
+    arena = LLVM::LoadOp::create(b, ptr, rank);
+    params = LLVM::LoadOp::create(b, ptr, gep(rank, 8));
+    // One argument array serves all launches: a launch returns when its kernel is done.
+    size_t buffers = 1, scalars = 1;
+    entry.walk([&](LaunchOp op) {
+      buffers = std::max(buffers, op.getInputs().size() + op.getOutputs().size());
+      scalars = std::max<size_t>(scalars, op.getScalars().size());
+    });
+    bufferArray = LLVM::AllocaOp::create(b, ptr, ptr, constant(buffers), 16);
+    scalarArray = LLVM::AllocaOp::create(b, ptr, i64, constant(scalars), 16);
+    values.clear();
+    if (failed(emitBlock(entry.getBody().front())))
+      return failure();
+    LLVM::ReturnOp::create(b, ValueRange());
+    return func;
+  }
+
+private:
+  Value constant(int64_t value) { return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value)); }
+  Value constant32(int64_t value) { return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value)); }
+  Value null() { return LLVM::ZeroOp::create(b, ptr); }
+  Value gep(Value base, int64_t bytes) {
+    if (bytes == 0)
+      return base;
+    return LLVM::GEPOp::create(b, ptr, b.getI8Type(), base, ValueRange{constant(bytes)});
+  }
+  Value at(Value value) { return values.lookup(value); }
+  Value orZero(Value index) { return index ? at(index) : constant(0); }
+
+  Value call(StringRef name, Type result, ValueRange args) {
+    auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (!callee) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(module.getBody());
+      callee = LLVM::LLVMFuncOp::create(b, name, LLVM::LLVMFunctionType::get(result, SmallVector<Type>(args.getTypes())));
+    }
+    auto op = LLVM::CallOp::create(b, callee, args);
+    return isa<LLVM::LLVMVoidType>(result) ? Value() : op.getResult();
+  }
+
+  LogicalResult emitBlock(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      b.setLoc(op.getLoc());
+      if (failed(emitOp(&op)))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult emitOp(Operation *op) {
+    if (auto constantOp = dyn_cast<arith::ConstantIndexOp>(op)) {
+      values[op->getResult(0)] = constant(constantOp.value());
+    } else if (auto buffer = dyn_cast<BufferOp>(op)) {
+      values[buffer] = gep(arena, buffer.getOffset());
+    } else if (auto param = dyn_cast<ParamOp>(op)) {
+      values[param] = LLVM::LoadOp::create(b, ptr, gep(params, 8 * manifest.param(param.getParamAttr())));
+    } else if (auto group = dyn_cast<GroupIndexOp>(op)) {
+      values[group] = call("ts_group_index", i64, {rank, constant32(manifest.group(group.getAxes()))});
+    } else if (auto offset = dyn_cast<IndexOffsetOp>(op)) {
+      values[offset] = LLVM::AddOp::create(b, at(offset.getIndex()), constant(offset.getOffset()));
+    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      values[reshape] = at(reshape.getInput());
+    } else if (auto layer = dyn_cast<LayerOp>(op)) {
+      Value bytes = LLVM::MulOp::create(b, at(layer.getIndex()), constant(arrayBytes(layer.getType())));
+      values[layer] = LLVM::GEPOp::create(b, ptr, b.getI8Type(), at(layer.getStack()), ValueRange{bytes});
+    } else if (auto launch = dyn_cast<LaunchOp>(op)) {
+      emitLaunch(launch);
+    } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
+      call("ts_matmul", nothing,
+           {rank, constant32(manifest.matmul(matmul)), orZero(matmul.getLayer()), at(matmul.getInput()),
+            matmul.getWeight() ? at(matmul.getWeight()) : null(), at(matmul.getOutput())});
+    } else if (auto gather = dyn_cast<GatherPackedOp>(op)) {
+      emitGather(gather);
+    } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
+      call("ts_collective", nothing,
+           {rank, constant32(manifest.collective(collective)), at(collective.getInput()), at(collective.getOutput()), null()});
+    } else if (auto copy = dyn_cast<CopyOp>(op)) {
+      call("ts_copy", nothing,
+           {rank, at(copy.getTarget()), at(copy.getSource()), constant(arrayBytes(copy.getSource().getType()))});
+    } else if (auto loop = dyn_cast<ForOp>(op)) {
+      return emitLoop(loop);
+    } else {
+      return op->emitOpError("does not stand on rung exec");
+    }
+    return success();
+  }
+
+  void emitLaunch(LaunchOp op) {
+    SmallVector<Value> buffers(op.getInputs());
+    llvm::append_range(buffers, op.getOutputs());
+    for (auto [i, buffer] : llvm::enumerate(buffers))
+      LLVM::StoreOp::create(b, at(buffer), gep(bufferArray, 8 * int64_t(i)));
+    for (auto [i, scalar] : llvm::enumerate(op.getScalars()))
+      LLVM::StoreOp::create(b, at(scalar), gep(scalarArray, 8 * int64_t(i)));
+    Value kernel = LLVM::AddressOfOp::create(b, ptr, op.getKernelAttr());
+    call("ts_launch", nothing,
+         {rank, kernel, bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
+  }
+
+  void emitGather(GatherPackedOp op) {
+    auto ids = cast<ShapedType>(op.getIds().getType());
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, op.getParamAttr());
+    auto local = cast<ShapedType>(cast<TypeAttr>(parameter->getAttr(kLocalTypeAttr)).getValue());
+    int64_t rows = local.getDimSize(local.getRank() - 2);
+    Value base = LLVM::MulOp::create(b, orZero(op.getShard()), constant(rows));
+    call("ts_gather_packed", nothing,
+         {rank, constant32(manifest.param(op.getParamAttr())), orZero(op.getLayer()), at(op.getIds()), base,
+          constant(ids.getNumElements()), at(op.getOutput())});
+  }
+
+  LogicalResult emitLoop(ForOp loop) {
+    Block *before = b.getInsertionBlock();
+    Region *region = before->getParent();
+    Block *body = b.createBlock(region, region->end(), {i64}, {loop.getLoc()});
+    b.setInsertionPointToEnd(before);
+    LLVM::BrOp::create(b, ValueRange{constant(0)}, body);
+    b.setInsertionPointToStart(body);
+    Value index = body->getArgument(0);
+    values[loop.getIndex()] = index;
+    if (failed(emitBlock(loop.getBody().front())))
+      return failure();
+    // At least one iteration: the test is at the end.
+    Value next = LLVM::AddOp::create(b, index, constant(loop.getStep()));
+    Value again = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::slt, next, constant(loop.getCount()));
+    Block *last = b.getInsertionBlock();
+    Block *after = b.createBlock(region, region->end());
+    b.setInsertionPointToEnd(last);
+    LLVM::CondBrOp::create(b, again, body, ValueRange{next}, after, ValueRange());
+    b.setInsertionPointToStart(after);
+    return success();
+  }
+
+  ModuleOp module;
+  ManifestWriter &manifest;
+  ImplicitLocOpBuilder b;
+  Type ptr, i64, i32, nothing;
+  Value rank, arena, params, bufferArray, scalarArray;
+  llvm::DenseMap<Value, Value> values;
+};
+
+/// struct ts_program and what it points to (runtime/abi.h).
+void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, const std::string &manifest) {
+  ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
+  b.setInsertionPointToEnd(module.getBody());
+  Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type(), i64 = b.getI64Type();
+  auto global = [&](Type type, StringRef name, LLVM::Linkage linkage, Attribute value = {}) {
+    return LLVM::GlobalOp::create(b, type, /*isConstant=*/true, linkage, name, value, /*alignment=*/8);
+  };
+  auto text = global(LLVM::LLVMArrayType::get(b.getI8Type(), manifest.size()), "tessera_manifest",
+                     LLVM::Linkage::Internal, b.getStringAttr(manifest));
+  auto tableType = LLVM::LLVMArrayType::get(ptr, entries.size());
+  auto table = global(tableType, "tessera_entries", LLVM::Linkage::Internal);
+  auto programType = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, ptr, i64, ptr});
+  auto program = global(programType, "tessera_program", LLVM::Linkage::External);
+
+  auto initialize = [&](LLVM::GlobalOp op, Type type, llvm::function_ref<SmallVector<Value>()> make) {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&op.getInitializerRegion());
+    Value all = LLVM::UndefOp::create(b, type);
+    for (auto [i, value] : llvm::enumerate(make()))
+      all = LLVM::InsertValueOp::create(b, all, value, ArrayRef<int64_t>{int64_t(i)});
+    LLVM::ReturnOp::create(b, all);
+  };
+  initialize(table, tableType, [&] {
+    SmallVector<Value> functions;
+    for (LLVM::LLVMFuncOp entry : entries)
+      functions.push_back(LLVM::AddressOfOp::create(b, entry));
+    return functions;
+  });
+  initialize(program, programType, [&]() -> SmallVector<Value> {
+    auto number = [&](Type type, int64_t value) -> Value {
+      return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
+    };
+    return {number(i32, 1), number(i32, entries.size()), LLVM::AddressOfOp::create(b, text),
+            number(i64, manifest.size()), LLVM::AddressOfOp::create(b, table)};
+  });
+}
+
+struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::Expected<CPUTarget> target = resolveCPUTarget(cpu);
+    if (!target) {
+      module.emitError() << llvm::toString(target.takeError());
+      return signalPassFailure();
+    }
+    ManifestWriter manifest(module, *target);
+    SmallVector<func::FuncOp> entries;
+    for (auto func : module.getOps<func::FuncOp>())
+      if (func->hasAttr(kEntryAttr))
+        entries.push_back(func);
+    EntryEmitter emitter(module, manifest);
+    SmallVector<LLVM::LLVMFuncOp> functions;
+    for (func::FuncOp entry : entries) {
+      FailureOr<LLVM::LLVMFuncOp> function = emitter.emit(entry, ("tessera_entry_" + entry.getName()).str());
+      if (failed(function))
+        return signalPassFailure();
+      functions.push_back(*function);
+      manifest.addEntry(entry);
+    }
+    emitProgram(module, functions, manifest.text());
+    for (func::FuncOp entry : entries)
+      entry.erase();
+    for (Operation &op : llvm::make_early_inc_range(module.getBody()->getOperations()))
+      if (isa<graph::ParameterOp, dist::MeshOp>(op))
+        op.erase();
+    for (NamedAttribute attr : llvm::to_vector(module->getDiscardableAttrs()))
+      if (!attr.getName().strref().starts_with("llvm."))
+        module->removeAttr(attr.getName());
+  }
+};
+
+} // namespace
+} // namespace tessera

@@ -1,0 +1,51 @@
+//===- ManifestWriter.h - The static facts of a program ---------*- C++ -*-===//
+//
+// Collects what the host functions refer to, gives it numbers, and writes docs/Manifest.md's JSON.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CONVERSION_EXECTOLLVM_MANIFESTWRITER_H
+#define TESSERA_LIB_CONVERSION_EXECTOLLVM_MANIFESTWRITER_H
+
+#include "tessera/Analysis/Sharding/Mesh.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Target/CPU/TargetInfo.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/JSON.h"
+
+namespace tessera::exec {
+
+class ManifestWriter {
+public:
+  ManifestWriter(mlir::ModuleOp module, const CPUTarget &target);
+
+  /// Numbers that calls use; equal things share one.
+  int64_t param(mlir::FlatSymbolRefAttr symbol) const;
+  int64_t matmul(MatmulOp op);
+  int64_t group(mlir::ArrayAttr axes);
+  int64_t collective(CollectiveOp op);
+
+  /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table.
+  void addEntry(mlir::func::FuncOp entry);
+  /// The document, after all entries.
+  std::string text();
+
+private:
+  llvm::json::Object paramJson(mlir::Operation *op);
+  llvm::json::Array axesJson(llvm::ArrayRef<AxisRef> axes) const;
+  llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
+  llvm::json::Object portJson(mlir::DictionaryAttr port) const;
+
+  mlir::ModuleOp module;
+  const CPUTarget &target;
+  Mesh mesh;
+  llvm::MapVector<mlir::StringAttr, llvm::json::Object> params;
+  llvm::MapVector<mlir::StringAttr, int64_t> paramNumbers;
+  std::vector<llvm::json::Value> matmuls, groups, collectives, entries;
+  std::vector<mlir::func::FuncOp> entryFuncs;
+};
+
+} // namespace tessera::exec
+#endif

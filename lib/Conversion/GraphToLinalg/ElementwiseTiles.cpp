@@ -1,0 +1,39 @@
+//===- ElementwiseTiles.cpp - tiles of elementwise ops ----------------------===//
+
+#include "Tiles.h"
+
+namespace tessera::tiles {
+namespace {
+
+/// One lowering for all ops that know their scalar form.
+template <typename OpT>
+struct ElementwiseTile : TileLoweringOpInterface::ExternalModel<ElementwiseTile<OpT>, OpT> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    auto type = cast<RankedTensorType>(types[0]);
+    SmallVector<Read> reads;
+    for (Value tile : tiles)
+      reads.push_back({tile, t.broadcast(typeOf(tile), type.getShape())});
+    auto scalar = cast<ElementwiseScalarOpInterface>(op);
+    results.push_back(t.map(type.getShape(), type.getElementType(), reads, [&](ImplicitLocOpBuilder &b, ValueRange x) {
+      return scalar.emitScalar(b, b.getLoc(), x);
+    }));
+    return success();
+  }
+};
+
+template <typename... Ops>
+void attachAll(MLIRContext *context) {
+  (Ops::template attachInterface<ElementwiseTile<Ops>>(*context), ...);
+}
+
+} // namespace
+
+void attachElementwise(MLIRContext *context) {
+  using namespace graph;
+  attachAll<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SinOp, CosOp, SigmoidOp, SiluOp, ReluOp, GeluErfOp,
+            GeluTanhOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp, SelectOp>(context);
+}
+
+} // namespace tessera::tiles

@@ -1,0 +1,167 @@
+//===- LookupTiles.cpp - tiles of ops that look up rows and positions -------===//
+
+#include "Tiles.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace tessera::tiles {
+namespace {
+
+/// acc = step(i, acc) for i = 0 .. count - 1; no loop for one iteration.
+Value repeat(TileBuilder &t, int64_t count, Value acc, llvm::function_ref<Value(TileBuilder &, Value, Value)> step) {
+  if (count == 1)
+    return step(t, t.index(0), acc);
+  auto loop = scf::ForOp::create(t.b, t.index(0), t.index(count), t.index(1), acc,
+                                 [&](OpBuilder &builder, Location loc, Value i, ValueRange args) {
+                                   TileBuilder inner(builder, loc);
+                                   scf::YieldOp::create(builder, loc, step(inner, i, args[0]));
+                                 });
+  return loop.getResult(0);
+}
+
+/// The multi-index of element `i` of `shape`.
+SmallVector<Value> delinearize(TileBuilder &t, Value i, ArrayRef<int64_t> shape) {
+  SmallVector<Value> index(shape.size());
+  for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d) {
+    if (shape[d] == 1) {
+      index[d] = t.index(0);
+      continue;
+    }
+    index[d] = d == 0 ? i : arith::RemUIOp::create(t.b, i, t.index(shape[d])).getResult();
+    if (d > 0)
+      i = arith::DivUIOp::create(t.b, i, t.index(shape[d]));
+  }
+  return index;
+}
+
+/// `source` at `position` along `dim` (indices in front given, the rest whole), or zeros where position is outside [0, size). Without a branch: the
+/// lookup is clamped and what it found is masked.
+Value lookUp(TileBuilder &t, Value source, ArrayRef<Value> front, Value position, ArrayRef<int64_t> resultShape) {
+  RankedTensorType type = typeOf(source);
+  int64_t dim = front.size(), size = type.getDimSize(dim), rank = type.getRank();
+  Value zero = t.index(0);
+  Value inside = arith::AndIOp::create(
+      t.b, arith::CmpIOp::create(t.b, arith::CmpIPredicate::sge, position, zero),
+      arith::CmpIOp::create(t.b, arith::CmpIPredicate::slt, position, t.index(size)));
+  Value clamped = arith::MinSIOp::create(t.b, arith::MaxSIOp::create(t.b, position, zero), t.index(size - 1));
+  SmallVector<OpFoldResult> offsets;
+  SmallVector<int64_t> sizes;
+  for (Value index : front)
+    offsets.push_back(index), sizes.push_back(1);
+  offsets.push_back(clamped), sizes.push_back(1);
+  for (int64_t d = dim + 1; d < rank; ++d)
+    offsets.push_back(t.b.getIndexAttr(0)), sizes.push_back(type.getDimSize(d));
+  Value row = t.slice(source, offsets, sizes);
+  // Leading dimensions of both are 1: align them at the end.
+  int64_t resultRank = resultShape.size();
+  SmallVector<AffineExpr> exprs;
+  for (int64_t d = 0; d < rank; ++d)
+    exprs.push_back(d <= dim ? t.b.getAffineConstantExpr(0) : t.b.getAffineDimExpr(resultRank - rank + d));
+  Value neutral = t.scalar(type.getElementType(), 0);
+  return t.map(resultShape, type.getElementType(), {{row, AffineMap::get(resultRank, 0, exprs, t.b.getContext())}},
+               [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                 return arith::SelectOp::create(b, inside, x[0], neutral);
+               });
+}
+
+Value indexOf(TileBuilder &t, Value integers, ValueRange at) {
+  return arith::IndexCastOp::create(t.b, t.b.getIndexType(), tensor::ExtractOp::create(t.b, integers, at));
+}
+
+struct EmbeddingTile : TileLoweringOpInterface::ExternalModel<EmbeddingTile, graph::EmbeddingOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    auto type = cast<RankedTensorType>(types[0]);
+    RankedTensorType ids = typeOf(tiles[1]);
+    Value base = context.offset(t.b, cast<graph::EmbeddingOp>(op).getTable(), 0);
+    SmallVector<int64_t> rowShape(type.getShape());
+    std::fill_n(rowShape.begin(), ids.getRank(), 1);
+    auto step = [&](TileBuilder &t, Value i, Value acc) {
+      SmallVector<Value> at = delinearize(t, i, ids.getShape());
+      Value position = arith::SubIOp::create(t.b, indexOf(t, tiles[1], at), base);
+      Value row = lookUp(t, tiles[0], {}, position, rowShape);
+      SmallVector<OpFoldResult> offsets(type.getRank(), t.b.getIndexAttr(0));
+      llvm::copy(at, offsets.begin());
+      return t.insert(row, acc, offsets);
+    };
+    results.push_back(repeat(t, ids.getNumElements(), t.empty(type.getShape(), type.getElementType()), step));
+    return success();
+  }
+};
+
+struct TakeTile : TileLoweringOpInterface::ExternalModel<TakeTile, graph::TakeOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    auto type = cast<RankedTensorType>(types[0]);
+    SmallVector<int64_t> rowShape(type.getShape());
+    rowShape[0] = 1;
+    auto step = [&](TileBuilder &t, Value i, Value acc) {
+      Value row = lookUp(t, tiles[0], {i}, indexOf(t, tiles[1], {i}), rowShape);
+      SmallVector<OpFoldResult> offsets(type.getRank(), t.b.getIndexAttr(0));
+      offsets[0] = i;
+      return t.insert(row, acc, offsets);
+    };
+    results.push_back(repeat(t, type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step));
+    return success();
+  }
+};
+
+struct ArgMaxKeyTile : TileLoweringOpInterface::ExternalModel<ArgMaxKeyTile, graph::ArgMaxKeyOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    RankedTensorType in = typeOf(tiles[0]);
+    int64_t last = in.getRank() - 1;
+    Type i32 = t.b.getI32Type(), i64 = t.b.getI64Type();
+    Value offset = arith::IndexCastOp::create(t.b, i64,
+                                              context.offset(t.b, cast<graph::ArgMaxKeyOp>(op).getInput(), last));
+    Value least = arith::ConstantOp::create(t.b, t.b.getI64IntegerAttr(std::numeric_limits<int64_t>::min()));
+    Value init = t.filled(cast<RankedTensorType>(types[0]).getShape(), least);
+    auto constant = [](ImplicitLocOpBuilder &b, Type type, int64_t value) -> Value {
+      return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+    };
+    results.push_back(t.fold(
+        in.getShape(), {last}, {{tiles[0], t.identity(in.getRank())}}, init,
+        [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          // Floats order like sign and magnitude, integers like two's complement: turn the negative ones round.
+          Value bits = arith::BitcastOp::create(b, i32, TileBuilder(b, b.getLoc()).widen(x[0]));
+          Value flipped = arith::XOrIOp::create(b, bits, constant(b, i32, 0x7fffffff));
+          Value negative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, constant(b, i32, 0));
+          Value ordered = arith::ExtSIOp::create(b, i64, arith::SelectOp::create(b, negative, flipped, bits));
+          Value high = arith::ShLIOp::create(b, ordered, constant(b, i64, 32));
+          Value index = arith::AddIOp::create(
+              b, arith::IndexCastOp::create(b, i64, linalg::IndexOp::create(b, last)), offset);
+          Value low = arith::SubIOp::create(b, constant(b, i64, 0x7fffffff), index);
+          return arith::MaxSIOp::create(b, x[1], arith::OrIOp::create(b, high, low));
+        }));
+    return success();
+  }
+};
+
+struct ArgMaxIndexTile : TileLoweringOpInterface::ExternalModel<ArgMaxIndexTile, graph::ArgMaxIndexOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    auto type = cast<RankedTensorType>(types[0]);
+    results.push_back(t.map(type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
+                            [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                              Value low = arith::TruncIOp::create(b, b.getI32Type(), x[0]);
+                              Value most = arith::ConstantOp::create(b, b.getI32IntegerAttr(0x7fffffff));
+                              return arith::SubIOp::create(b, most, low);
+                            }));
+    return success();
+  }
+};
+
+} // namespace
+
+void attachLookups(MLIRContext *context) {
+  graph::EmbeddingOp::attachInterface<EmbeddingTile>(*context);
+  graph::TakeOp::attachInterface<TakeTile>(*context);
+  graph::ArgMaxKeyOp::attachInterface<ArgMaxKeyTile>(*context);
+  graph::ArgMaxIndexOp::attachInterface<ArgMaxIndexTile>(*context);
+}
+
+} // namespace tessera::tiles

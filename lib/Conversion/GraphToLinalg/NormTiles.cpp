@@ -1,0 +1,192 @@
+//===- NormTiles.cpp - tiles of norms, softmax and rotary embedding ---------===//
+
+#include "Tiles.h"
+
+namespace tessera::tiles {
+namespace {
+
+/// Row-wise ops: statistics over the last dimension, in float32, then one elementwise pass.
+struct Rows {
+  TileBuilder &t;
+  Value x;
+  RankedTensorType type;
+  SmallVector<int64_t> kept; ///< shape without the last dimension
+  int64_t rank, size;
+  Type element, wide;
+
+  Rows(TileBuilder &t, Value x) : t(t), x(x), type(typeOf(x)), rank(type.getRank()), size(type.getShape().back()),
+                                  element(type.getElementType()) {
+    kept.assign(type.getShape().begin(), type.getShape().end() - 1);
+    wide = element.isF16() || element.isBF16() ? Type(t.b.getF32Type()) : element;
+  }
+  Read input() { return {x, t.identity(rank)}; }
+  /// A statistic: one value per row.
+  Read perRow(Value value) { return {value, t.leading(rank, rank - 1)}; }
+  /// A vector along the row.
+  Read perColumn(Value value) { return {value, t.last(rank)}; }
+
+  Value fold(ArrayRef<Read> reads, double neutral, Body body) {
+    return t.fold(type.getShape(), {rank - 1}, reads, t.filled(kept, t.scalar(wide, neutral)), body);
+  }
+  /// sum of body(reads...) over each row.
+  Value sum(ArrayRef<Read> reads, Body body) {
+    return fold(reads, 0, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      return arith::AddFOp::create(b, x.back(), body(b, x.drop_back()));
+    });
+  }
+  Value result(ArrayRef<Read> reads, Body body) {
+    return t.map(type.getShape(), element, reads, [&](ImplicitLocOpBuilder &b, ValueRange x) {
+      return TileBuilder(b, b.getLoc()).narrow(body(b, x), element);
+    });
+  }
+  /// 1 / sqrt(sum / size + eps) of a row's sum.
+  Value reciprocalRoot(ImplicitLocOpBuilder &b, Value sum, double eps) {
+    TileBuilder inner(b, b.getLoc());
+    Value mean = arith::MulFOp::create(b, sum, inner.scalar(wide, 1.0 / double(size)));
+    return math::RsqrtOp::create(b, arith::AddFOp::create(b, mean, inner.scalar(wide, eps)));
+  }
+};
+
+Value widen(ImplicitLocOpBuilder &b, Value x) { return TileBuilder(b, b.getLoc()).widen(x); }
+
+struct RmsNormTile : TileLoweringOpInterface::ExternalModel<RmsNormTile, graph::RmsNormOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    Rows rows(t, tiles[0]);
+    double eps = cast<graph::RmsNormOp>(op).getEps().convertToDouble();
+    Value squares = rows.sum({rows.input()}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      Value v = widen(b, x[0]);
+      return arith::MulFOp::create(b, v, v);
+    });
+    results.push_back(rows.result({rows.input(), rows.perRow(squares), rows.perColumn(tiles[1])},
+                                  [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                                    Value scale = rows.reciprocalRoot(b, x[1], eps);
+                                    Value normal = arith::MulFOp::create(b, widen(b, x[0]), scale);
+                                    return arith::MulFOp::create(b, normal, widen(b, x[2]));
+                                  }));
+    return success();
+  }
+};
+
+struct LayerNormTile : TileLoweringOpInterface::ExternalModel<LayerNormTile, graph::LayerNormOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    Rows rows(t, tiles[0]);
+    double eps = cast<graph::LayerNormOp>(op).getEps().convertToDouble();
+    auto centered = [&](ImplicitLocOpBuilder &b, Value x, Value sum) -> Value {
+      Value mean = arith::MulFOp::create(b, sum, TileBuilder(b, b.getLoc()).scalar(rows.wide, 1.0 / double(rows.size)));
+      return arith::SubFOp::create(b, widen(b, x), mean);
+    };
+    Value total = rows.sum({rows.input()}, [](ImplicitLocOpBuilder &b, ValueRange x) { return widen(b, x[0]); });
+    // Two passes: the mean of squares minus the square of the mean cancels.
+    Value squares = rows.sum({rows.input(), rows.perRow(total)}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      Value v = centered(b, x[0], x[1]);
+      return arith::MulFOp::create(b, v, v);
+    });
+    results.push_back(rows.result(
+        {rows.input(), rows.perRow(total), rows.perRow(squares), rows.perColumn(tiles[1]), rows.perColumn(tiles[2])},
+        [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          Value normal = arith::MulFOp::create(b, centered(b, x[0], x[1]), rows.reciprocalRoot(b, x[2], eps));
+          return arith::AddFOp::create(b, arith::MulFOp::create(b, normal, widen(b, x[3])), widen(b, x[4]));
+        }));
+    return success();
+  }
+};
+
+struct SoftmaxTile : TileLoweringOpInterface::ExternalModel<SoftmaxTile, graph::SoftmaxOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    Rows rows(t, tiles[0]);
+    Value most = rows.fold({rows.input()}, -std::numeric_limits<double>::infinity(),
+                           [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                             return arith::MaximumFOp::create(b, x[1], widen(b, x[0]));
+                           });
+    auto exponential = [](ImplicitLocOpBuilder &b, Value x, Value most) -> Value {
+      return math::ExpOp::create(b, arith::SubFOp::create(b, widen(b, x), most));
+    };
+    Value exps = t.map(rows.type.getShape(), rows.wide, {rows.input(), rows.perRow(most)},
+                       [&](ImplicitLocOpBuilder &b, ValueRange x) { return exponential(b, x[0], x[1]); });
+    Read read{exps, t.identity(rows.rank)};
+    Value total = rows.sum({read}, [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
+    results.push_back(rows.result({read, rows.perRow(total)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      return arith::DivFOp::create(b, x[0], x[1]);
+    }));
+    return success();
+  }
+};
+
+struct RopeTile : TileLoweringOpInterface::ExternalModel<RopeTile, graph::RopeOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    auto rope = cast<graph::RopeOp>(op);
+    TileBuilder t(builder, op->getLoc());
+    Type f32 = t.b.getF32Type();
+    auto type = cast<RankedTensorType>(types[0]);
+    int64_t rank = type.getRank(), pairs = rope.getFrequencies().size();
+    bool half = rope.getStyle() == graph::RopeStyle::half;
+    double magnitude = rope.getMagnitude().convertToDouble();
+
+    // cos and sin once per position: [b, s, pairs], shared by all heads.
+    SmallVector<float> frequencies(rope.getFrequencies().begin(), rope.getFrequencies().end());
+    Value table = arith::ConstantOp::create(
+        t.b, DenseElementsAttr::get(RankedTensorType::get({pairs}, f32), ArrayRef<float>(frequencies)));
+    SmallVector<int64_t> angleShape{type.getDimSize(0), type.getDimSize(1), pairs};
+    auto turn = [&](auto emit) {
+      return t.map(angleShape, f32, {{tiles[1], t.leading(3, 2)}, {table, t.last(3)}},
+                   [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                     Value angle = arith::MulFOp::create(b, arith::SIToFPOp::create(b, f32, x[0]), x[1]);
+                     Value value = emit(b, angle);
+                     if (magnitude == 1.0)
+                       return value;
+                     return arith::MulFOp::create(b, value, TileBuilder(b, b.getLoc()).scalar(f32, magnitude));
+                   });
+    };
+    Value cos = turn([](ImplicitLocOpBuilder &b, Value a) -> Value { return math::CosOp::create(b, a); });
+    Value sin = turn([](ImplicitLocOpBuilder &b, Value a) -> Value { return math::SinOp::create(b, a); });
+
+    // The two members of every pair as two slices of the last dimension.
+    SmallVector<OpFoldResult> at(rank, t.b.getIndexAttr(0)), second(at);
+    second.back() = t.b.getIndexAttr(half ? pairs : 1);
+    SmallVector<int64_t> sizes(type.getShape()), strides(rank, 1);
+    sizes.back() = pairs;
+    strides.back() = half ? 1 : 2;
+    Value x = t.slice(tiles[0], at, sizes, strides), y = t.slice(tiles[0], second, sizes, strides);
+    AffineMap angleMap = AffineMap::get(
+        rank, 0, {t.b.getAffineDimExpr(0), t.b.getAffineDimExpr(1), t.b.getAffineDimExpr(rank - 1)}, t.b.getContext());
+    auto combine = [&](Value first, Value other, bool subtract) {
+      return t.map(sizes, type.getElementType(),
+                   {{first, t.identity(rank)}, {other, t.identity(rank)}, {cos, angleMap}, {sin, angleMap}},
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                     Value a = arith::MulFOp::create(b, widen(b, v[0]), v[2]);
+                     Value c = arith::MulFOp::create(b, widen(b, v[1]), v[3]);
+                     Value sum = subtract ? arith::SubFOp::create(b, a, c).getResult()
+                                          : arith::AddFOp::create(b, a, c).getResult();
+                     return TileBuilder(b, b.getLoc()).narrow(sum, type.getElementType());
+                   });
+    };
+    Value out = t.empty(type.getShape(), type.getElementType());
+    out = t.insert(combine(x, y, /*subtract=*/true), out, at, strides);
+    out = t.insert(combine(y, x, /*subtract=*/false), out, second, strides);
+    if (int64_t rest = type.getShape().back() - 2 * pairs; rest > 0) {
+      at.back() = t.b.getIndexAttr(2 * pairs);
+      sizes.back() = rest;
+      out = t.insert(t.slice(tiles[0], at, sizes), out, at);
+    }
+    results.push_back(out);
+    return success();
+  }
+};
+
+} // namespace
+
+void attachNorms(MLIRContext *context) {
+  graph::RmsNormOp::attachInterface<RmsNormTile>(*context);
+  graph::LayerNormOp::attachInterface<LayerNormTile>(*context);
+  graph::SoftmaxOp::attachInterface<SoftmaxTile>(*context);
+  graph::RopeOp::attachInterface<RopeTile>(*context);
+}
+
+} // namespace tessera::tiles

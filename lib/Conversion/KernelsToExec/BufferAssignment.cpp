@@ -1,0 +1,183 @@
+//===- BufferAssignment.cpp - which values share a buffer -------------------===//
+
+#include "BufferAssignment.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tessera::exec {
+
+// Steps: op number n reads and writes at 2n (an op's operands and results are apart). A loop's carried values begin at 2n + 1 of the loop, its results at
+// 2n + 1 of its yield, so that they can take over the places of the initial and of the yielded values.
+
+Value viewedValue(Value value) {
+  for (;;) {
+    if (auto layer = value.getDefiningOp<LayerOp>())
+      value = layer.getStack();
+    else if (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getInput();
+    else
+      return value;
+  }
+}
+
+static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argumentOffsets, ArrayRef<bool> writable,
+                                   ArrayRef<int64_t> resultOffsets)
+    : func(func) {
+  Block &body = func.getBody().front();
+  numberOps(body);
+  for (auto [arg, offset, mayWrite] : llvm::zip_equal(body.getArguments(), argumentOffsets, writable)) {
+    Node &node = nodes[add(arg, -1)];
+    node.offset = offset;
+    node.readOnly = !mayWrite;
+  }
+  addValues(body);
+  coalesce(body);
+  // Results: the place of the output, if the value can be made there. The returns come last in time, so loops and updates keep what they found.
+  Operation *ret = body.getTerminator();
+  for (auto [value, offset] : llvm::zip_equal(ret->getOperands(), resultOffsets)) {
+    if (!hasStorage(value))
+      continue;
+    Node &node = nodes[storage(value)];
+    if (node.offset >= 0)
+      continue;
+    // Another value in that place would have to be dead by then: outputs are written once, so only a second claim can collide.
+    bool taken = llvm::any_of(nodes, [&, offset = offset](const Node &other) {
+      return &other != &node && other.parent == int(&other - nodes.data()) && other.offset == offset;
+    });
+    if (!taken)
+      node.offset = offset;
+  }
+}
+
+void BufferAssignment::numberOps(Block &block) {
+  for (Operation &op : block) {
+    stepOf[&op] = 2 * steps++;
+    if (auto loop = dyn_cast<ForOp>(op)) {
+      numberOps(loop.getBody().front());
+      endOf[&op] = stepOf[loop.getYield()];
+    }
+  }
+}
+
+int64_t BufferAssignment::lastUse(Value value, int64_t first) {
+  int64_t last = first;
+  Block *home = value.getParentBlock();
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner(), *here = home->findAncestorOpInBlock(*user);
+    // Used inside a loop that it comes from outside of: needed in every iteration.
+    last = std::max(last, here == user ? stepOf[user] : endOf[here] + 1);
+    if (isa<LayerOp, ReshapeOp>(user)) {
+      Value view = user->getResult(0);
+      int64_t viewLast = lastUse(view, stepOf[user]);
+      if (here != user)
+        viewLast = std::max(viewLast, endOf[here] + 1);
+      last = std::max(last, viewLast);
+    }
+  }
+  return last;
+}
+
+int BufferAssignment::add(Value value, int64_t first) {
+  int number = int(nodes.size());
+  Node node;
+  node.parent = number;
+  node.ranges.push_back({first, lastUse(value, first)});
+  node.type = value.getType();
+  nodes.push_back(node);
+  numberOf[value] = number;
+  return number;
+}
+
+void BufferAssignment::addValues(Block &block) {
+  for (Operation &op : block) {
+    if (isa<tensor::EmptyOp, ParamOp, LayerOp, ReshapeOp>(op))
+      continue; // fresh outputs are placed with the result; the others are no storage of their own
+    if (auto loop = dyn_cast<ForOp>(op)) {
+      for (BlockArgument arg : loop.getCarried())
+        add(arg, stepOf[&op] + 1);
+      addValues(loop.getBody().front());
+      for (Value result : loop.getResults())
+        add(result, endOf[&op] + 1);
+      continue;
+    }
+    for (Value result : op.getResults())
+      if (isTensor(result))
+        add(result, stepOf[&op]);
+  }
+}
+
+int BufferAssignment::find(int node) {
+  while (nodes[node].parent != node)
+    node = nodes[node].parent = nodes[nodes[node].parent].parent;
+  return node;
+}
+
+bool BufferAssignment::unify(Value a, Value b, int64_t touching) {
+  if (!hasStorage(a) || !hasStorage(b))
+    return false;
+  int x = storage(a), y = storage(b);
+  if (x == y)
+    return true;
+  Node &p = nodes[x], &q = nodes[y];
+  if (p.type != q.type || p.readOnly || q.readOnly || (p.offset >= 0 && q.offset >= 0))
+    return false;
+  for (const LiveRange &r : p.ranges)
+    for (const LiveRange &s : q.ranges)
+      if (r.overlaps(s) && !(std::max(r.first, s.first) == touching && std::min(r.last, s.last) == touching))
+        return false;
+  p.ranges.append(q.ranges);
+  p.offset = std::max(p.offset, q.offset);
+  q.parent = x;
+  return true;
+}
+
+void BufferAssignment::coalesce(Block &block) {
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<ForOp>(op)) {
+      // Around the loop first: a carried cache is the state itself.
+      for (auto [init, arg, result] : llvm::zip_equal(loop.getInits(), loop.getCarried(), loop.getResults())) {
+        unify(arg, result);
+        unify(arg, init);
+      }
+      coalesce(loop.getBody().front());
+      for (auto [arg, next] : llvm::zip_equal(loop.getCarried(), loop.getYield()->getOperands()))
+        unify(arg, next);
+      continue;
+    }
+    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
+    if (!destination || !isa<ExecDialect>(op.getDialect()))
+      continue;
+    for (auto [out, result] : llvm::zip_equal(destination.getDpsInits(), op.getResults()))
+      if (!out.getDefiningOp<tensor::EmptyOp>())
+        unify(out, result, stepOf[&op]);
+    if (auto collective = dyn_cast<CollectiveOp>(op); collective && collective.getKind() == CollectiveKind::all_reduce)
+      unify(collective.getInput(), collective.getResults()[0], stepOf[&op]);
+  }
+}
+
+int64_t BufferAssignment::place(int64_t base) {
+  SmallVector<BufferRequest> requests;
+  SmallVector<int> owners;
+  for (int i = 0; i < int(nodes.size()); ++i) {
+    Node &node = nodes[i];
+    if (node.parent != i || node.offset >= 0)
+      continue;
+    BufferRequest request{arrayBytes(node.type), node.ranges.front().first, node.ranges.front().last};
+    for (const LiveRange &range : node.ranges) {
+      request.first = std::min(request.first, range.first);
+      request.last = std::max(request.last, range.last);
+    }
+    requests.push_back(request);
+    owners.push_back(i);
+  }
+  ArenaPlan plan = planArena(requests, kBufferAlignment);
+  for (auto [owner, offset] : llvm::zip_equal(owners, plan.offsets))
+    nodes[owner].offset = base + offset;
+  return base + plan.bytes;
+}
+
+} // namespace tessera::exec

@@ -1,0 +1,68 @@
+//===- BufferAssignment.h - Which values share a buffer ---------*- C++ -*-===//
+//
+// Every tensor of a host function gets a storage. Values that follow from each other without being needed at the same time (a loop's
+// carried values, a result and the output it becomes, an array updated in place) share one; the rest have their own, placed by the
+// arena planner. Where sharing is impossible the rewriting copies.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CONVERSION_KERNELSTOEXEC_BUFFERASSIGNMENT_H
+#define TESSERA_LIB_CONVERSION_KERNELSTOEXEC_BUFFERASSIGNMENT_H
+
+#include "tessera/Analysis/Arena/ArenaPlanner.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace tessera::exec {
+
+/// The value that a view (exec.layer, exec.reshape) looks at.
+mlir::Value viewedValue(mlir::Value value);
+
+/// Steps (inclusive) between which a value is needed.
+struct LiveRange {
+  int64_t first = 0, last = 0;
+  bool overlaps(const LiveRange &o) const { return first <= o.last && o.first <= last; }
+};
+
+class BufferAssignment {
+public:
+  /// `argumentOffsets`, `resultOffsets`: places of the function's arguments and results; `writable[i]`: argument i may be overwritten (a state).
+  BufferAssignment(mlir::func::FuncOp func, llvm::ArrayRef<int64_t> argumentOffsets,
+                   llvm::ArrayRef<bool> writable, llvm::ArrayRef<int64_t> resultOffsets);
+
+  /// The storage of a tensor value that is no view and no parameter.
+  int storage(mlir::Value value) { return find(numberOf.lookup(value)); }
+  bool hasStorage(mlir::Value value) const { return numberOf.count(value); }
+  /// Places every storage that has no place yet, from `base` on. Returns the end of the highest one.
+  int64_t place(int64_t base);
+  int64_t offset(int storage) const { return nodes[storage].offset; }
+
+private:
+  struct Node {
+    int parent;
+    int64_t offset = -1; ///< in the arena; -1: not placed
+    bool readOnly = false;
+    llvm::SmallVector<LiveRange, 4> ranges;
+    mlir::Type type;
+  };
+
+  void numberOps(mlir::Block &block);
+  void addValues(mlir::Block &block);
+  void coalesce(mlir::Block &block);
+  int add(mlir::Value value, int64_t first);
+  int64_t lastUse(mlir::Value value, int64_t first);
+  int find(int node);
+  /// One storage for both, unless they are needed at the same time (the step `touching` excepted) or have two places.
+  bool unify(mlir::Value a, mlir::Value b, int64_t touching = -1);
+
+  mlir::func::FuncOp func;
+  int64_t steps = 0;
+  llvm::DenseMap<mlir::Operation *, int64_t> stepOf, endOf; ///< endOf: of a loop, the step of its yield
+  llvm::MapVector<mlir::Value, int> numberOf;
+  std::vector<Node> nodes;
+};
+
+} // namespace tessera::exec
+#endif

@@ -1,0 +1,338 @@
+//===- KernelsToExec.cpp - tensors become places in the arena ---------------===//
+
+#include "BufferAssignment.h"
+
+#include "tessera/Conversion/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace tessera {
+#define GEN_PASS_DEF_KERNELSTOEXEC
+#include "tessera/Conversion/Passes.h.inc"
+
+using namespace mlir;
+using namespace tessera::exec;
+
+namespace {
+
+int64_t alignedBytes(Type type) { return int64_t(llvm::alignTo(arrayBytes(type), kBufferAlignment)); }
+
+/// An argument or result of an entry, as the manifest wants it.
+struct Port {
+  StringRef kind, name;
+  RankedTensorType type;
+  Attribute sharding;
+  int64_t offset = -1;
+
+  DictionaryAttr toAttr() const {
+    Builder b(type.getContext());
+    NamedAttrList list;
+    list.append("name", b.getStringAttr(name));
+    list.append("type", TypeAttr::get(type));
+    list.append("offset", b.getI64IntegerAttr(offset));
+    if (sharding)
+      list.append("sharding", sharding);
+    return list.getDictionary(type.getContext());
+  }
+};
+
+FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr attrs, const Twine &what) {
+  auto kind = attrs ? attrs.getAs<StringAttr>(graph::kKindAttr) : nullptr;
+  auto name = attrs ? attrs.getAs<StringAttr>(graph::kNameAttr) : nullptr;
+  if (!kind || !name)
+    return func.emitOpError() << what << " needs the attributes graph.kind and graph.name";
+  return Port{kind, name, cast<RankedTensorType>(type), attrs.get(kShardingAttr)};
+}
+
+struct EntryPorts {
+  SmallVector<Port> arguments, results;
+};
+
+FailureOr<EntryPorts> readPorts(func::FuncOp func) {
+  EntryPorts ports;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    FailureOr<Port> port =
+        readPort(func, func.getArgumentTypes()[i], func.getArgAttrDict(i), "argument " + Twine(i));
+    if (failed(port))
+      return failure();
+    ports.arguments.push_back(*port);
+  }
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    FailureOr<Port> port = readPort(func, func.getResultTypes()[i], func.getResultAttrDict(i), "result " + Twine(i));
+    if (failed(port))
+      return failure();
+    ports.results.push_back(*port);
+  }
+  return ports;
+}
+
+/// States, inputs and outputs of all entries: what must outlive a call.
+class Layout {
+public:
+  LogicalResult addStates(func::FuncOp func, EntryPorts &ports) {
+    for (Port &port : ports.arguments) {
+      if (port.kind != "state")
+        continue;
+      auto [it, isNew] = states.insert({port.name, port});
+      if (isNew) {
+        it->second.offset = bytes;
+        bytes += alignedBytes(port.type);
+      } else if (it->second.type != port.type || it->second.sharding != port.sharding) {
+        return func.emitOpError() << "has state " << port.name << " as " << port.type << ", another entry as "
+                                  << it->second.type;
+      }
+      port.offset = it->second.offset;
+    }
+    for (Port &port : ports.results)
+      if (port.kind == "state") {
+        auto it = states.find(port.name);
+        if (it == states.end() || it->second.type != port.type)
+          return func.emitOpError() << "returns state " << port.name << " that it does not take with the same type";
+        port.offset = it->second.offset;
+      }
+    return success();
+  }
+  /// Equal names and types share a place: one entry's output is the next one's input.
+  void addPorts(EntryPorts &ports) {
+    for (Port &port : llvm::concat<Port>(ports.arguments, ports.results)) {
+      if (port.kind == "state")
+        continue;
+      auto [it, isNew] = shared.try_emplace({port.name.str(), port.type.getAsOpaquePointer()}, bytes);
+      if (isNew)
+        bytes += alignedBytes(port.type);
+      port.offset = it->second;
+    }
+  }
+  ArrayAttr stateAttrs(MLIRContext *context) const {
+    SmallVector<Attribute> attrs;
+    for (auto &[name, port] : states)
+      attrs.push_back(port.toAttr());
+    return ArrayAttr::get(context, attrs);
+  }
+  int64_t bytes = 0;
+
+private:
+  llvm::MapVector<StringRef, Port> states;
+  std::map<std::pair<std::string, const void *>, int64_t> shared;
+};
+
+/// Rewrites one entry from tensors to buffers.
+class EntryRewriter {
+public:
+  EntryRewriter(func::FuncOp func, BufferAssignment &buffers, int64_t scratchBase)
+      : func(func), buffers(buffers), scratch(scratchBase), scratchEnd(scratchBase), builder(func.getContext()) {}
+
+  LogicalResult run(ArrayRef<Port> results) {
+    Block &body = func.getBody().front();
+    entry = &body;
+    builder.setInsertionPointToStart(&body);
+    for (BlockArgument arg : body.getArguments())
+      memory[arg] = bufferFor(arg);
+    rewriteBlock(body);
+    Operation *ret = body.getTerminator();
+    builder.setInsertionPoint(ret);
+    SmallVector<std::pair<Value, Value>> copies;
+    for (auto [value, port] : llvm::zip_equal(ret->getOperands(), results))
+      copies.push_back({memory.lookup(value), bufferAt(port.offset, bufferType(port.type))});
+    copyAll(ret->getLoc(), copies);
+    ret->setOperands({});
+    eraseTensors(body);
+    body.eraseArguments(0, body.getNumArguments());
+    func.setFunctionType(builder.getFunctionType({}, {}));
+    func.removeArgAttrsAttr();
+    func.removeResAttrsAttr();
+    return success();
+  }
+  /// End of the scratch buffers that copies needed.
+  int64_t end() const { return scratchEnd; }
+
+private:
+  /// The buffer at an offset; one op per place and type, at the start of the function.
+  Value bufferAt(int64_t offset, MemRefType type) {
+    Value &buffer = places[{offset, type.getAsOpaquePointer()}];
+    if (!buffer) {
+      OpBuilder atStart = OpBuilder::atBlockBegin(entry);
+      buffer = BufferOp::create(atStart, func.getLoc(), type, offset);
+    }
+    return buffer;
+  }
+  Value bufferFor(Value value) { return bufferAt(buffers.offset(buffers.storage(value)), bufferType(value.getType())); }
+
+  /// Assigns all targets at once. Where a target is another pair's source, that source goes through a scratch buffer first.
+  void copyAll(Location loc, ArrayRef<std::pair<Value, Value>> copies) {
+    SmallVector<std::pair<Value, Value>> work;
+    int64_t at = scratch;
+    for (auto [source, target] : copies) {
+      if (source == target)
+        continue;
+      Value root = rootBuffer(source);
+      bool clobbered = llvm::any_of(copies, [&, target = target](const auto &other) {
+        return other.second == root && other.second != target && other.first != other.second;
+      });
+      if (clobbered) {
+        auto type = cast<MemRefType>(source.getType());
+        Value through = bufferAt(at, type);
+        at += alignedBytes(type);
+        CopyOp::create(builder, loc, source, through);
+        source = through;
+      }
+      work.push_back({source, target});
+    }
+    scratchEnd = std::max(scratchEnd, at);
+    for (auto [source, target] : work)
+      CopyOp::create(builder, loc, source, target);
+  }
+  static Value rootBuffer(Value value) { return viewedValue(value); }
+
+  void rewriteBlock(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+      builder.setInsertionPoint(&op);
+      if (isa<tensor::EmptyOp>(op))
+        continue;
+      if (auto loop = dyn_cast<ForOp>(op))
+        rewriteLoop(loop);
+      else if (isa<ParamOp, LayerOp, ReshapeOp>(op))
+        rewriteView(&op);
+      else if (isa<DestinationStyleOpInterface>(op) && isa<ExecDialect>(op.getDialect()))
+        rewriteWork(&op);
+    }
+  }
+
+  void rewriteView(Operation *op) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(isa<RankedTensorType>(operand.getType()) ? memory.lookup(operand) : operand);
+    Operation *view = Operation::create(op->getLoc(), op->getName(), TypeRange(Type(bufferType(op->getResult(0).getType()))),
+                                        operands, op->getDiscardableAttrDictionary(), op->getPropertiesStorage(), {}, 0);
+    builder.insert(view);
+    memory[op->getResult(0)] = view->getResult(0);
+    dead.push_back(op);
+  }
+
+  void rewriteWork(Operation *op) {
+    auto destination = cast<DestinationStyleOpInterface>(op);
+    SmallVector<Value> operands;
+    unsigned result = 0;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (!isa<RankedTensorType>(value.getType())) {
+        operands.push_back(value);
+        continue;
+      }
+      if (!destination.isDpsInit(&operand)) {
+        operands.push_back(memory.lookup(value));
+        continue;
+      }
+      Value made = op->getResult(result++), place = bufferFor(made);
+      memory[made] = place;
+      // Updated in place, but the old value is needed again (or may not be touched): work on a copy.
+      if (!value.getDefiningOp<tensor::EmptyOp>() && memory.lookup(value) != place)
+        CopyOp::create(builder, op->getLoc(), memory.lookup(value), place);
+      operands.push_back(place);
+    }
+    builder.insert(Operation::create(op->getLoc(), op->getName(), TypeRange(), operands,
+                                     op->getDiscardableAttrDictionary(), op->getPropertiesStorage(), {}, 0));
+    dead.push_back(op);
+  }
+
+  void rewriteLoop(ForOp loop) {
+    Location loc = loop.getLoc();
+    SmallVector<std::pair<Value, Value>> copies;
+    for (auto [init, arg, result] : llvm::zip_equal(loop.getInits(), loop.getCarried(), loop.getResults())) {
+      memory[arg] = memory[result] = bufferFor(arg);
+      copies.push_back({memory.lookup(init), memory[arg]});
+    }
+    copyAll(loc, copies);
+    Block &body = loop.getBody().front();
+    rewriteBlock(body);
+    builder.setInsertionPoint(body.getTerminator());
+    copies.clear();
+    for (auto [next, arg] : llvm::zip_equal(loop.getYield()->getOperands(), loop.getCarried()))
+      copies.push_back({memory.lookup(next), memory[arg]});
+    copyAll(loc, copies);
+    loop.getYield()->setOperands({});
+
+    builder.setInsertionPoint(loop);
+    auto bare = ForOp::create(builder, loc, TypeRange(), loop.getCount(), loop.getStep(), ValueRange());
+    bare.getBody().takeBody(loop.getBody());
+    loops.push_back({bare, loop});
+    dead.push_back(loop);
+  }
+
+  /// Tensor ops, last first; then the carried arguments nobody uses any more.
+  void eraseTensors(Block &body) {
+    for (Operation *op : llvm::reverse(dead)) {
+      op->dropAllUses();
+      op->erase();
+    }
+    for (auto [bare, old] : loops)
+      bare.getBody().front().eraseArguments(1, bare.getBody().getNumArguments() - 1);
+    func.walk([](tensor::EmptyOp op) { op.erase(); });
+  }
+
+  func::FuncOp func;
+  BufferAssignment &buffers;
+  int64_t scratch, scratchEnd;
+  OpBuilder builder;
+  Block *entry = nullptr;
+  llvm::DenseMap<Value, Value> memory;
+  std::map<std::pair<int64_t, const void *>, Value> places;
+  SmallVector<Operation *> dead;
+  SmallVector<std::pair<ForOp, ForOp>> loops;
+};
+
+struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    Layout layout;
+    SmallVector<std::pair<func::FuncOp, EntryPorts>> entries;
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (!func->hasAttr(kEntryAttr))
+        continue;
+      FailureOr<EntryPorts> ports = readPorts(func);
+      if (failed(ports) || failed(layout.addStates(func, *ports)))
+        return signalPassFailure();
+      entries.push_back({func, std::move(*ports)});
+    }
+    for (auto &[func, ports] : entries)
+      layout.addPorts(ports);
+
+    int64_t arena = layout.bytes;
+    Builder b(&getContext());
+    for (auto &[func, ports] : entries) {
+      SmallVector<int64_t> argumentOffsets, resultOffsets;
+      SmallVector<bool> writable;
+      for (const Port &port : ports.arguments) {
+        argumentOffsets.push_back(port.offset);
+        writable.push_back(port.kind == "state");
+      }
+      for (const Port &port : ports.results)
+        resultOffsets.push_back(port.offset);
+      BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets);
+      // Only one entry runs at a time: their activations lie over each other.
+      int64_t end = buffers.place(layout.bytes);
+      EntryRewriter rewriter(func, buffers, end);
+      if (failed(rewriter.run(ports.results)))
+        return signalPassFailure();
+      arena = std::max(arena, rewriter.end());
+
+      SmallVector<Attribute> inputs, outputs;
+      for (const Port &port : ports.arguments)
+        if (port.kind == "input")
+          inputs.push_back(port.toAttr());
+      for (const Port &port : ports.results)
+        if (port.kind == "output")
+          outputs.push_back(port.toAttr());
+      func->setAttr("exec.inputs", b.getArrayAttr(inputs));
+      func->setAttr("exec.outputs", b.getArrayAttr(outputs));
+    }
+    module->setAttr("exec.states", layout.stateAttrs(&getContext()));
+    module->setAttr(kArenaAttr, b.getI64IntegerAttr(arena));
+  }
+};
+
+} // namespace
+} // namespace tessera

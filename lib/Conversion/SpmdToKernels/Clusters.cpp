@@ -1,0 +1,285 @@
+//===- Clusters.cpp - which ops share a kernel ------------------------------===//
+
+#include "Clusters.h"
+
+#include "tessera/Interfaces/TileLowering.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera::kernels {
+
+/// The one factor of dimension `dim`, or -1.
+static int onlyFactor(const TensorFactors &tensor, int64_t dim) {
+  return tensor.dims[dim].size() == 1 ? tensor.dims[dim][0] : -1;
+}
+
+int maxRows(Operation *op) {
+  auto type = tensorOf(op->getResult(0));
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  int rows = 0;
+  for (; rows < type.getRank(); ++rows) {
+    if (!llvm::all_of(op->getResults(), [&](Value result) {
+          return tensorOf(result).getRank() > rows && tensorOf(result).getDimSize(rows) == type.getDimSize(rows);
+        }))
+      break;
+    if (type.getDimSize(rows) == 1)
+      continue;
+    int factor = onlyFactor(rule.results[0], rows);
+    if (factor < 0 || rule.factors[factor].kind != FactorKind::PassThrough)
+      break;
+    if (!llvm::all_of(rule.results, [&](const TensorFactors &t) { return onlyFactor(t, rows) == factor; }))
+      break;
+    // Glued to another factor inside an operand's dimension, the rows of a tile would not be a slice.
+    if (llvm::any_of(rule.operands, [&](const TensorFactors &t) {
+          return llvm::any_of(t.dims, [&](const auto &dim) { return dim.size() > 1 && llvm::is_contained(dim, factor); });
+        }))
+      break;
+  }
+  return rows;
+}
+
+OpRows rowsOf(Operation *op, int rows) {
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  auto type = tensorOf(op->getResult(0));
+  auto place = [&](Value value, const TensorFactors &tensor) {
+    RowDims dims(tensor.dims.size(), -1);
+    for (int64_t d = 0; d < int64_t(dims.size()); ++d)
+      for (int row = 0; row < rows; ++row)
+        if (type.getDimSize(row) > 1 && onlyFactor(tensor, d) >= 0 &&
+            onlyFactor(tensor, d) == onlyFactor(rule.results[0], row) &&
+            tensorOf(value).getDimSize(d) == type.getDimSize(row))
+          dims[d] = row;
+    return dims;
+  };
+  OpRows result;
+  for (auto [value, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+    result.operands.push_back(place(value, tensor));
+  for (auto [value, tensor] : llvm::zip_equal(op->getResults(), rule.results))
+    result.results.push_back(place(value, tensor));
+  return result;
+}
+
+static int64_t rowCount(Operation *op, int rows) {
+  int64_t n = 1;
+  for (int row = 0; row < rows; ++row)
+    n *= tensorOf(op->getResult(0)).getDimSize(row);
+  return n;
+}
+
+/// Elements that one iteration of `op` touches with `rows` rows: what its cost says it reads and writes.
+static int64_t touchedElements(Operation *op, int rows) {
+  OpCost cost = cast<CostOpInterface>(op).getCost();
+  int64_t width = int64_t(tensorOf(op->getResult(0)).getElementTypeBitWidth() + 7) / 8;
+  return std::max<int64_t>(1, int64_t((cost.bytesRead + cost.bytesWritten) / double(width)) / rowCount(op, rows));
+}
+
+namespace {
+
+/// Rows that a set of ops can share: the fewest whose tiles are small enough, else the most.
+struct RowChoice {
+  int rows = 0;
+  int64_t tile = 0;
+};
+
+class Former {
+public:
+  Former(Block &block, const Options &options) : block(block), options(options) {
+    for (Operation &op : block.without_terminator())
+      if (isa<TileLoweringOpInterface>(op) && isa<ShardingRuleOpInterface>(op) && isa<CostOpInterface>(op) && op.getNumResults() > 0)
+        most[&op] = maxRows(&op);
+  }
+
+  SmallVector<Cluster> run() {
+    SmallVector<Operation *> order;
+    for (Operation &op : block.without_terminator())
+      if (most.count(&op))
+        order.push_back(&op);
+    for (Operation *op : order) {
+      int number = int(sets.size());
+      sets.push_back({op});
+      setOf[op] = number;
+      // Join the sets of the producers, nearest first.
+      SmallVector<int> producers;
+      for (Value operand : op->getOperands())
+        if (Operation *def = operand.getDefiningOp())
+          if (auto it = setOf.find(def); it != setOf.end())
+            producers.push_back(it->second);
+      llvm::sort(producers, std::greater<int>());
+      for (int producer : producers)
+        tryJoin(producer, setOf[op]);
+    }
+    SmallVector<Cluster> clusters;
+    for (auto &set : sets)
+      if (!set.empty()) {
+        Cluster cluster;
+        cluster.ops = set;
+        cluster.rows = choose(set)->rows;
+        clusters.push_back(std::move(cluster));
+      }
+    schedule(clusters);
+    return clusters;
+  }
+
+private:
+  using Set = SmallVector<Operation *>;
+
+  /// `rows` run through all ops of the set alike: a value made inside has its rows where its reader wants them.
+  bool agree(ArrayRef<Operation *> set, int rows) {
+    for (Operation *op : set) {
+      if (rows > most[op])
+        return false;
+      auto shape = tensorOf(op->getResult(0)).getShape(), first = tensorOf(set.front()->getResult(0)).getShape();
+      if (shape.take_front(rows) != first.take_front(rows))
+        return false;
+    }
+    for (Operation *op : set) {
+      OpRows reader = rowsOf(op, rows);
+      for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), reader.operands)) {
+        Operation *def = operand.getDefiningOp();
+        if (!def || !llvm::is_contained(set, def))
+          continue;
+        OpRows writer = rowsOf(def, rows);
+        if (writer.results[cast<OpResult>(operand).getResultNumber()] != dims)
+          return false;
+      }
+    }
+    return true;
+  }
+
+  std::optional<RowChoice> choose(ArrayRef<Operation *> set) {
+    int limit = most[set.front()];
+    for (Operation *op : set)
+      limit = std::min(limit, most[op]);
+    std::optional<RowChoice> best;
+    for (int rows = 0; rows <= limit; ++rows) {
+      if (!agree(set, rows))
+        continue;
+      int64_t tile = 1;
+      for (Operation *op : set)
+        tile = std::max(tile, touchedElements(op, rows));
+      best = RowChoice{rows, tile};
+      if (tile <= options.tileElements)
+        break;
+    }
+    return best;
+  }
+
+  /// Fusing must neither lose parallelism nor make rows that fall out of the cache.
+  bool worthwhile(ArrayRef<Operation *> set) {
+    std::optional<RowChoice> together = choose(set);
+    if (!together)
+      return false;
+    if (together->tile <= options.tileElements)
+      return true;
+    int64_t count = rowCount(set.front(), together->rows);
+    return llvm::all_of(set, [&](Operation *op) {
+      return rowCount(op, choose(ArrayRef<Operation *>(op))->rows) <= count;
+    });
+  }
+
+  /// Ops of the block that `op` waits for, nested uses included.
+  void dependencies(Operation *op, SmallVectorImpl<Operation *> &result) {
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *def = operand.getDefiningOp())
+          if (Operation *here = block.findAncestorOpInBlock(*def); here && here != op)
+            result.push_back(here);
+    });
+  }
+
+  /// No path leaves the set and comes back.
+  bool convex(const llvm::SmallPtrSetImpl<Operation *> &set) {
+    SmallVector<Operation *> work;
+    llvm::SmallPtrSet<Operation *, 32> seen;
+    for (Operation *op : set) {
+      SmallVector<Operation *> direct;
+      dependencies(op, direct);
+      for (Operation *def : direct)
+        if (!set.count(def) && seen.insert(def).second)
+          work.push_back(def);
+    }
+    while (!work.empty()) {
+      SmallVector<Operation *> direct;
+      dependencies(work.pop_back_val(), direct);
+      for (Operation *def : direct) {
+        if (set.count(def))
+          return false;
+        // Ops of another kernel run together: whoever needs one needs them all.
+        if (auto it = setOf.find(def); it != setOf.end() && !sets[it->second].empty() && !set.count(def)) {
+          for (Operation *mate : sets[it->second])
+            if (seen.insert(mate).second)
+              work.push_back(mate);
+        } else if (seen.insert(def).second) {
+          work.push_back(def);
+        }
+      }
+    }
+    return true;
+  }
+
+  void tryJoin(int a, int b) {
+    if (a == b || sets[a].empty())
+      return;
+    Set joined = sets[a];
+    joined.append(sets[b]);
+    llvm::sort(joined, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+    llvm::SmallPtrSet<Operation *, 16> members(joined.begin(), joined.end());
+    if (!worthwhile(joined) || !convex(members))
+      return;
+    for (Operation *op : sets[a])
+      setOf[op] = b;
+    sets[a].clear();
+    sets[b] = joined;
+  }
+
+  /// Reorders the block: units (a cluster or a single op) as soon as the units they wait for are done, in the old order.
+  void schedule(ArrayRef<Cluster> clusters) {
+    llvm::DenseMap<Operation *, int> clusterOf;
+    for (auto [i, cluster] : llvm::enumerate(clusters))
+      for (Operation *op : cluster.ops)
+        clusterOf[op] = int(i);
+    llvm::SetVector<Operation *> done;
+    std::function<void(Operation *)> visit = [&](Operation *op) {
+      if (done.contains(op))
+        return;
+      SmallVector<Operation *> unit{op};
+      if (auto it = clusterOf.find(op); it != clusterOf.end())
+        unit = clusters[it->second].ops;
+      llvm::SmallPtrSet<Operation *, 8> inUnit(unit.begin(), unit.end());
+      for (Operation *member : unit) {
+        SmallVector<Operation *> waits;
+        dependencies(member, waits);
+        for (Operation *wait : waits)
+          if (!inUnit.count(wait))
+            visit(wait);
+      }
+      for (Operation *member : unit)
+        done.insert(member);
+    };
+    for (Operation &op : block.without_terminator())
+      visit(&op);
+    for (Operation *op : done)
+      op->moveBefore(block.getTerminator());
+  }
+
+  Block &block;
+  const Options &options;
+  llvm::DenseMap<Operation *, int> most;
+  SmallVector<Set> sets;
+  llvm::DenseMap<Operation *, int> setOf;
+};
+
+} // namespace
+
+SmallVector<Cluster> formClusters(Block &block, const Options &options) { return Former(block, options).run(); }
+
+int64_t iterations(const Cluster &cluster) { return rowCount(cluster.ops.front(), cluster.rows); }
+
+int64_t tileElements(const Cluster &cluster) {
+  int64_t n = 0;
+  for (Operation *op : cluster.ops)
+    n += touchedElements(op, cluster.rows);
+  return n;
+}
+
+} // namespace tessera::kernels

@@ -1,0 +1,123 @@
+//===- PlanParameters.cpp - which weights are packed for matmul -------------===//
+//
+// A parameter that every function of the module uses only as a matmul weight (or as a table of rows beside one: tied
+// embeddings) is held packed, once. Everything else is a plain array.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+namespace tessera::kernels {
+namespace {
+
+/// All that the module says about one parameter.
+struct Parameter {
+  graph::ParameterOp op;
+  SmallVector<BlockArgument> args;
+};
+
+/// Uses of a value, through views of single layers.
+void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
+  for (OpOperand &use : value.getUses()) {
+    if (auto layer = dyn_cast<exec::LayerOp>(use.getOwner()))
+      collectUses(layer.getResult(), uses);
+    else
+      uses.push_back(&use);
+  }
+}
+
+/// Number of output dimensions if all uses agree to read the parameter as a packed [out..., in...] matrix.
+std::optional<int64_t> packedOutDims(const Parameter &parameter) {
+  std::optional<int64_t> outDims;
+  bool multiplied = false;
+  for (BlockArgument arg : parameter.args) {
+    SmallVector<OpOperand *> uses;
+    collectUses(arg, uses);
+    for (OpOperand *use : uses) {
+      int64_t dims = 0;
+      if (auto linear = dyn_cast<graph::LinearOp>(use->getOwner());
+          linear && use == &linear.getWeightMutable() && linear.getInput() != linear.getWeight()) {
+        dims = tensorOf(linear.getWeight()).getRank() - int64_t(linear.getContract());
+        multiplied = true;
+      } else if (auto lookup = dyn_cast<graph::EmbeddingOp>(use->getOwner());
+                 lookup && tensorOf(lookup.getTable()).getRank() == 2) {
+        dims = 1;
+      }
+      if (dims == 0 || (outDims && *outDims != dims))
+        return std::nullopt;
+      outDims = dims;
+    }
+  }
+  return multiplied ? outDims : std::nullopt;
+}
+
+} // namespace
+
+LogicalResult planParameters(Lowering &lowering) {
+  llvm::MapVector<StringAttr, Parameter> parameters;
+  for (auto op : lowering.module.getOps<graph::ParameterOp>())
+    parameters[op.getSymNameAttr()].op = op;
+  for (auto func : lowering.module.getOps<func::FuncOp>())
+    for (BlockArgument arg : func.isExternal() ? MutableArrayRef<BlockArgument>() : func.getArguments()) {
+      auto kind = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+      if (!kind || kind.getValue() != "parameter")
+        continue;
+      auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+      auto it = name ? parameters.find(name) : parameters.end();
+      if (it == parameters.end())
+        return func.emitOpError() << "argument " << arg.getArgNumber() << " is a parameter, but no graph.parameter "
+                                  << (name ? name.getValue() : "") << " says where it comes from";
+      Parameter &parameter = it->second;
+      if (!parameter.args.empty() && parameter.args.front().getType() != arg.getType())
+        return func.emitOpError() << "takes parameter " << name << " as " << arg.getType()
+                                  << ", another function as " << parameter.args.front().getType();
+      parameter.args.push_back(arg);
+    }
+
+  for (auto &[name, parameter] : parameters) {
+    if (parameter.args.empty())
+      continue;
+    auto type = tensorOf(parameter.args.front());
+    Builder builder(type.getContext());
+    parameter.op->setAttr(exec::kLocalTypeAttr, TypeAttr::get(plainType(type)));
+    if (auto sharding = dist::getShardingAttr(type))
+      parameter.op->setAttr(exec::kShardingAttr, sharding);
+    if (std::optional<int64_t> outDims = packedOutDims(parameter)) {
+      parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(*outDims));
+      continue;
+    }
+    for (BlockArgument arg : parameter.args) {
+      if (arg.use_empty())
+        continue;
+      OpBuilder atEntry = OpBuilder::atBlockBegin(arg.getOwner());
+      Value plain = exec::ParamOp::create(atEntry, arg.getLoc(), arg.getType(), FlatSymbolRefAttr::get(name));
+      arg.replaceAllUsesWith(plain);
+    }
+  }
+  return success();
+}
+
+LogicalResult eraseParameterArguments(Lowering &lowering) {
+  for (auto func : lowering.module.getOps<func::FuncOp>()) {
+    if (func.isExternal())
+      continue;
+    BitVector erased(func.getNumArguments());
+    for (BlockArgument arg : func.getArguments()) {
+      auto kind = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+      if (!kind || kind.getValue() != "parameter")
+        continue;
+      // Views of layers whose only reader was a matmul.
+      for (Operation *user : llvm::make_early_inc_range(arg.getUsers()))
+        if (isa<exec::LayerOp>(user) && user->use_empty())
+          user->erase();
+      if (!arg.use_empty())
+        return func.emitOpError() << "argument " << arg.getArgNumber() << " is a packed parameter with a use that is no matmul";
+      erased.set(arg.getArgNumber());
+    }
+    if (failed(func.eraseArguments(erased)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace tessera::kernels
