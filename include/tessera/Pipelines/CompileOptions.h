@@ -1,0 +1,40 @@
+//===- CompileOptions.h - The command line of llm-compile -------*- C++ -*-===//
+#ifndef TESSERA_PIPELINES_COMPILEOPTIONS_H
+#define TESSERA_PIPELINES_COMPILEOPTIONS_H
+
+#include "tessera/runtime/Result.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace tessera {
+
+/// The ladder (docs/Architecture.md), in order.
+enum class Rung { Graph, Step, Sharded, Spmd, Kernels, Exec, Binary };
+/// `graph`, `step`, ...
+llvm::StringRef rungName(Rung rung);
+
+struct CompileOptions {
+  std::string model;  ///< directory, .gguf or .mlir
+  std::string output; ///< empty: standard output, for rungs before binary
+  std::string mesh, shard; ///< as given; the grammar is checked where meshes are known
+  std::string cpu = "native";
+  int64_t batch = 0;     ///< 0: not given
+  int64_t maxSeqLen = 0; ///< 0: not given
+  bool embedWeights = false, explain = false, help = false;
+  Rung compileTo = Rung::Binary;
+  std::string dumpRungs; ///< directory; empty: none
+};
+
+/// Reads the arguments after the program's name. Flags are `--name=value`; every mistake, and every flag whose feature does not exist, is
+/// one Failure that names it.
+Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> arguments);
+
+/// What `--help` prints.
+std::string compileUsage();
+
+} // namespace tessera
+#endif

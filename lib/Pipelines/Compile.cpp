@@ -1,0 +1,91 @@
+//===- Compile.cpp - From a model to an executable ------------------------===//
+#include "tessera/Pipelines/Compile.h"
+
+#include "Executable.h"
+#include "OutputFiles.h"
+#include "Progress.h"
+
+#include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Frontend.h"
+#include "tessera/Pipelines/Phases.h"
+#include "tessera/Pipelines/Register.h"
+
+#include "tessera/Target/CPU/TargetInfo.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+Installation findInstallation(const std::string &executable) {
+  SmallString<128> beside(llvm::sys::path::parent_path(executable));
+  llvm::sys::path::append(beside, "..", "lib", "libtessera_runtime.a");
+  return {llvm::sys::fs::exists(beside) ? std::string(beside) : TESSERA_RUNTIME_ARCHIVE};
+}
+
+/// Mistakes that can be seen before any work.
+static Status checkEnvironment(const CompileOptions &options) {
+  if (options.compileTo > kLastRung)
+    return Failure{"cannot compile", "--compile-to=" + rungName(options.compileTo).str(), "this rung is not implemented",
+                   "the last one is " + rungName(kLastRung).str()};
+  if (!options.output.empty())
+    if (Status s = checkOutput(options.output); !s)
+      return s;
+  if (!options.dumpRungs.empty())
+    if (std::error_code error = llvm::sys::fs::create_directories(options.dumpRungs))
+      return Failure{"cannot write rungs", options.dumpRungs, error.message(), "name a folder that can be written to"};
+  if (llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu); !target) {
+    llvm::consumeError(target.takeError());
+    return Failure{"cannot compile", "--cpu=" + options.cpu, "no such CPU is known", "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
+  }
+  return {};
+}
+
+static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options) {
+  if (options.dumpRungs.empty())
+    return {};
+  SmallString<128> path(options.dumpRungs);
+  llvm::sys::path::append(path, rungName(rung) + ".mlir");
+  return writeText(path, [&](llvm::raw_ostream &os) { os << module << "\n"; });
+}
+
+Status compile(const CompileOptions &options, const Installation &installation) {
+  if (Status s = checkEnvironment(options); !s)
+    return s;
+  Progress progress(int(options.compileTo) + 1);
+  progress.begin("reading the model");
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry);
+  if (options.explain) {
+    remark::RemarkCategories everything{".*", ".*", ".*", ".*", ".*"};
+    if (failed(remark::enableOptimizationRemarks(context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(), everything,
+                                                 /*printAsEmitRemarks=*/true)))
+      return Failure{"cannot explain", "--explain", "remarks could not be switched on", "leave the flag out"};
+  }
+  Result<OwningOpRef<ModuleOp>> loaded = loadModel(context, options);
+  if (!loaded)
+    return loaded.takeFailure();
+  OwningOpRef<ModuleOp> module = loaded.take();
+
+  for (int i = 0; i <= int(options.compileTo); ++i) {
+    Rung rung = Rung(i);
+    if (rung != Rung::Graph)
+      progress.begin(rungName(rung));
+    DiagnosticCollector diagnostics(context, options.explain ? &llvm::errs() : nullptr);
+    PassManager pm(&context);
+    buildPhase(pm, rung, options);
+    if (failed(pm.run(*module)))
+      return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
+    if (Status s = dumpRung(*module, rung, options); !s)
+      return s;
+  }
+  if (options.compileTo != Rung::Binary)
+    return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });
+  return makeExecutable(*module, options, installation);
+}
+
+} // namespace tessera

@@ -1,0 +1,15 @@
+//===- Executable.h - Rung binary -------------------------------*- C++ -*-===//
+#ifndef TESSERA_LIB_PIPELINES_EXECUTABLE_H
+#define TESSERA_LIB_PIPELINES_EXECUTABLE_H
+
+#include "tessera/Pipelines/Compile.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tessera {
+
+/// Emits `module` (LLVM dialect alone), links it with the runtime, appends the model's files if asked to, and leaves `options.output`.
+Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation);
+
+} // namespace tessera
+#endif

@@ -1,0 +1,80 @@
+//===- Frontend.cpp - MODEL to rung graph ---------------------------------===//
+#include "tessera/Pipelines/Frontend.h"
+
+#include "tessera/Import/Import.h"
+#include "tessera/Pipelines/Diagnostics.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+bool isProgramText(const CompileOptions &options) { return StringRef(options.model).ends_with(".mlir"); }
+
+/// The parser descends once per bracket: texts that would exhaust its stack are refused before. Strings and comments do not count, but
+/// a text that ends inside one is bad anyway.
+static bool nestsTooDeep(StringRef text) {
+  constexpr int kDeepest = 200;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        if (text[i] == '\\')
+          ++i;
+    } else if (c == '/' && i + 1 < text.size() && text[i + 1] == '/') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (StringRef("([{<").contains(c)) {
+      if (++depth > kDeepest)
+        return true;
+    } else if (StringRef(")]}").contains(c) || (c == '>' && i > 0 && text[i - 1] != '-')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const std::string &path) {
+  constexpr uint64_t kLargest = 64 << 20; // programs hold no weights
+  auto fail = [&](const std::string &why) { return Failure{"cannot read program", path, why, "write it as docs/Architecture.md, \"Program form\", says"}; };
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false);
+  if (!buffer)
+    return Failure{"cannot read program", path, buffer.getError().message(), "check the path"};
+  StringRef text = (*buffer)->getBuffer();
+  if (text.size() > kLargest)
+    return fail("has more than 64 MiB");
+  if (text.starts_with("ML\xEFR") || text.contains('\0'))
+    return fail("is not text");
+  if (nestsTooDeep(text))
+    return fail("is nested too deeply");
+
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  DiagnosticCollector diagnostics(context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!module)
+    return diagnostics.failure("cannot read program", path);
+  return module;
+}
+
+Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptions &options) {
+  importer::ImportOptions importing;
+  importing.batch = options.batch ? options.batch : 1;
+  importing.maxSeqLen = options.maxSeqLen;
+  Result<OwningOpRef<ModuleOp>> module =
+      isProgramText(options) ? parseProgram(context, options.model) : importer::importModel(context, options.model, importing);
+  if (!module)
+    return module;
+  SmallString<128> absolute(options.model);
+  llvm::sys::fs::make_absolute(absolute);
+  Builder b(&context);
+  (**module)->setAttr("tessera.task", b.getStringAttr("generate"));
+  (**module)->setAttr("tessera.model", b.getStringAttr(absolute));
+  return module;
+}
+
+} // namespace tessera

@@ -1,0 +1,44 @@
+//===- llm-compile.cpp - A model in, an executable out --------------------===//
+#include "tessera/Pipelines/Compile.h"
+
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <cstring>
+#include <new>
+#include <unistd.h>
+
+/// The last words of a process that cannot go on. Temporary files are gone by then; nothing here may allocate.
+[[noreturn]] static void die(const char *why) {
+  const char *parts[] = {"error: cannot compile (internal error): ", why, "; please report it with the command line\n"};
+  for (const char *part : parts)
+    (void)!write(STDERR_FILENO, part, strlen(part));
+  _exit(1);
+}
+
+int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); // a file that grows too large is an error of write
+  llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) { die(reason); });
+  std::set_new_handler([] { die("out of memory"); });
+
+  tessera::Result<tessera::CompileOptions> options =
+      tessera::parseCompileOptions(llvm::ArrayRef<const char *>(argv + 1, size_t(argc > 0 ? argc - 1 : 0)));
+  tessera::Status status;
+  if (!options) {
+    status = options.takeFailure();
+  } else if (options->help) {
+    llvm::outs() << tessera::compileUsage();
+  } else {
+    std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main));
+    status = tessera::compile(*options, tessera::findInstallation(self));
+  }
+  if (!status) {
+    llvm::errs() << "error: " << status.failure().message() << "\n";
+    return 1;
+  }
+  return 0;
+}
