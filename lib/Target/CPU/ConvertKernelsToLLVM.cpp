@@ -8,6 +8,7 @@
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
@@ -18,6 +19,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -41,6 +43,18 @@ struct Kernel {
   Location loc;
 };
 
+/// fma becomes fmuladd: one instruction where the CPU has it, two where it has not, never a call of fmaf.
+struct FmaLowering : ConvertOpToLLVMPattern<math::FmaOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    if (auto type = dyn_cast<VectorType>(op.getType()); type && type.getRank() != 1)
+      return rewriter.notifyMatchFailure(op, "vectors of one dimension only");
+    rewriter.replaceOpWithNewOp<LLVM::FMulAddOp>(op, adaptor.getA(), adaptor.getB(), adaptor.getC());
+    return success();
+  }
+};
+
 struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLVM> {
   using Base::Base;
 
@@ -51,7 +65,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
       if (isa<MemRefType>(arg.getType()))
         ++buffers;
       else if (!arg.getType().isIndex())
-        return func.emitError() << "kernel '" << func.getName() << "' is not on buffers yet: run cpu-bufferize-kernel";
+        return func.emitError() << "kernel '" << func.getName() << "' is not on buffers yet: run cpu-bufferize-kernels";
     if (func.getNumArguments() < buffers + 2 || func.getNumResults())
       return func.emitError() << "kernel '" << func.getName() << "' has no range or still returns values";
     OpBuilder b(func.getContext());
@@ -133,6 +147,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     index::populateIndexToLLVMConversionPatterns(converter, patterns);
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     populateMathToLLVMConversionPatterns(converter, patterns);
+    patterns.add<FmaLowering>(converter, /*benefit=*/2);
     populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
     populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
     populateVectorToLLVMConversionPatterns(converter, patterns, /*reassociateFPReductions=*/true);

@@ -2,6 +2,7 @@
 
 #include "tessera/Target/CPU/Passes.h"
 
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -87,6 +88,8 @@ struct ReduceInFloat64 : OpRewritePattern<OpTy> {
 };
 
 struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
+  using Base::Base;
+
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr) || func.isExternal())
@@ -104,6 +107,8 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     populateMathPolynomialApproximationPatterns(patterns, llvm::function_ref<bool(StringRef)>(expands));
     // In terms of the above.
     math::populateExpansionPatterns(patterns, {"exp2", "sinh", "cosh", "tan", "powf", "fpowi"});
+    if (!nativeBF16) // LLVM would call a function of newer compiler libraries only
+      arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(func, std::move(patterns))))
       signalPassFailure();
   }

@@ -67,6 +67,7 @@ struct FuseTileOps : impl::FuseTileOpsBase<FuseTileOps> {
     }
 
     RewritePatternSet patterns(&getContext());
+    linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
     patterns.add<FuseProducer>(&getContext());
     if (failed(applyPatternsGreedily(func, std::move(patterns))))

@@ -42,22 +42,24 @@ void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &o
     llvm::consumeError(resolved.takeError());
 
   // Tensors: fewer tiles.
-  OpPassManager &kernels = pm.nest<func::FuncOp>();
-  kernels.addPass(createFuseTileOps());
-  kernels.addPass(createCSEPass());
+  OpPassManager &onTensors = pm.nest<func::FuncOp>();
+  onTensors.addPass(createFuseTileOps());
+  onTensors.addPass(createCSEPass());
+
+  pm.addPass(createBufferizeKernels());
 
   // Buffers: copies of a buffer onto itself vanish once both sides are one value, hence the second round.
-  kernels.addPass(createBufferizeKernel());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createPlaceTemporaries({options.stackLimit}));
+  OpPassManager &onBuffers = pm.nest<func::FuncOp>();
+  onBuffers.addPass(createCanonicalizerPass());
+  onBuffers.addPass(createCSEPass());
+  onBuffers.addPass(createCanonicalizerPass());
+  onBuffers.addPass(createPlaceTemporaries({options.stackLimit}));
 
   // Vectors.
-  kernels.addPass(createVectorizeTiles({target.lanes()}));
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createExpandMath());
-  kernels.addPass(createCSEPass());
+  onBuffers.addPass(createVectorizeTiles({target.lanes()}));
+  onBuffers.addPass(createCanonicalizerPass());
+  onBuffers.addPass(createExpandMath({llvm::is_contained(target.requiredFeatures, "avx512_bf16")}));
+  onBuffers.addPass(createCSEPass());
 
   pm.addPass(createConvertKernelsToLLVM({target.cpu, target.features, target.vectorBits}));
 }

@@ -87,7 +87,7 @@ Expected<CPUTarget> resolveCPUTarget(StringRef name) {
   StringSet<> enabled;
   for (const SubtargetFeatureKV &feature : subtarget->getEnabledProcessorFeatures())
     enabled.insert(feature.Key);
-  if (!enabled.contains("64bit") && !enabled.contains("64bit-mode"))
+  if (!enabled.contains("64bit"))
     return createStringError("CPU '" + target.cpu + "' has no 64-bit mode: use native, x86-64-v3 or x86-64-v4");
   for (auto [llvmName, kernelName] : kInstructionSets)
     if (enabled.contains(llvmName))

@@ -30,7 +30,7 @@ func.func @other(%a: memref<8xf32>) {
 
 // -----
 
-// expected-error @below {{kernel 'tensors' is not on buffers yet: run cpu-bufferize-kernel}}
+// expected-error @below {{kernel 'tensors' is not on buffers yet: run cpu-bufferize-kernels}}
 func.func private @tensors(%a: tensor<8xf32>, %begin: index, %end: index) attributes {tessera.kernel} {
   return
 }

@@ -7,7 +7,7 @@ include "mlir/Pass/PassBase.td"
 def FuseTileOps : Pass<"cpu-fuse-tile-ops", "::mlir::func::FuncOp"> {
   let summary = "Fuse elementwise tile ops of a kernel so that intermediate tiles vanish";
   let description = [{
-    Turns named linalg ops into `linalg.generic`, decomposes `linalg.softmax`, and fuses elementwise producers into
+    Turns named linalg ops and arithmetic on tensors into `linalg.generic`, decomposes `linalg.softmax`, and fuses elementwise producers into
     their consumers (reductions included). A producer with several users is fused into the first of them, and the others
     read its value from the fused op: one pass computes a residual sum and the sum of its squares.
 
@@ -21,12 +21,13 @@ def FuseTileOps : Pass<"cpu-fuse-tile-ops", "::mlir::func::FuncOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def BufferizeKernel : Pass<"cpu-bufferize-kernel", "::mlir::func::FuncOp"> {
-  let summary = "Turn a kernel on tensors into one on buffers, writing results in place";
+def BufferizeKernels : Pass<"cpu-bufferize-kernels", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels on tensors into kernels on buffers, writing results in place";
   let description = [{
     Every tensor argument becomes a memref of identity layout; result k is written into the k-th of the last arguments
     of tensor type, the function returns nothing. Argument attribute `tessera.inplace = N` on an output says that it is
     the buffer of input N: reads of that input go through the output, so that the read-after-write analysis sees them.
+    Constant tiles become globals of the module.
 
     ```mlir
     func.func @k(%a: tensor<8x4xf32>, %o: tensor<8x4xf32>, %b: index, %e: index) -> tensor<8x4xf32>   // before
@@ -69,8 +70,10 @@ def ExpandMath : Pass<"cpu-expand-math", "::mlir::func::FuncOp"> {
   let description = [{
     exp, exp2, tanh, erf, log, sin, cos and their like become straight-line code (a few ulp in float32; error bounds in
     docs/TargetCPU.md and its tests). sin and cos reduce their argument in float64, so that rope positions of 1e5 radians stay
-    within 1e-6. Narrower floats are computed in float32.
+    within 1e-6. Narrower floats are computed in float32. Unless `native-bf16`, conversions to and from bfloat16 become
+    integer arithmetic.
   }];
+  let options = [Option<"nativeBF16", "native-bf16", "bool", /*default=*/"false", "The CPU converts bfloat16 itself">];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 

@@ -1,4 +1,4 @@
-// RUN: llm-opt %s --cpu-bufferize-kernel --canonicalize --cse --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: llm-opt %s --cpu-bufferize-kernels --canonicalize --cse --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
@@ -89,4 +89,25 @@ func.func @scalar(%a: tensor<8xf32>, %x: f32, %b: index, %e: index) attributes {
 // expected-error @below {{kernel 'norange' needs an output argument for each result and two index arguments for its range}}
 func.func @norange(%a: tensor<8xf32>, %b: index) -> tensor<8xf32> attributes {tessera.kernel} {
   return %a : tensor<8xf32>
+}
+
+// -----
+
+// A table is a global, read where it lies.
+// CHECK: memref.global "private" constant @[[TABLE:.*]] : memref<4xf32> = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]>
+// CHECK-LABEL: func @table(
+// CHECK: %[[T:.*]] = memref.get_global @[[TABLE]]
+// CHECK-NOT: memref.alloc
+// CHECK: memref.load %[[T]]
+func.func @table(%out: tensor<8xf32>, %begin: index, %end: index) -> tensor<8xf32> attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %t = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %r = scf.for %i = %begin to %end step %c1 iter_args(%o = %out) -> (tensor<8xf32>) {
+    %j = arith.remui %i, %c4 : index
+    %x = tensor.extract %t[%j] : tensor<4xf32>
+    %n = tensor.insert %x into %o[%i] : tensor<8xf32>
+    scf.yield %n : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
 }

@@ -1,4 +1,4 @@
-//===- BufferizeKernel.cpp - kernels from tensors to buffers ----------------===//
+//===- BufferizeKernels.cpp - kernels from tensors to buffers ----------------===//
 
 #include "tessera/Target/CPU/Passes.h"
 
@@ -12,7 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace tessera {
-#define GEN_PASS_DEF_BUFFERIZEKERNEL
+#define GEN_PASS_DEF_BUFFERIZEKERNELS
 #include "tessera/Target/CPU/Passes.h.inc"
 
 using namespace mlir;
@@ -35,7 +35,47 @@ Value carriedValue(Value out, Operation *user, func::FuncOp func) {
   return current;
 }
 
-struct BufferizeKernel : impl::BufferizeKernelBase<BufferizeKernel> {
+/// True if `value` is `carried` with nothing but updates in between, so that both can be one buffer.
+bool isUpdateOf(Value value, Value carried) {
+  while (value != carried) {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result)
+      return false;
+    Operation *op = result.getOwner();
+    unsigned number = result.getResultNumber();
+    if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
+      value = insert.getDest();
+    } else if (auto insert = dyn_cast<tensor::InsertOp>(op)) {
+      value = insert.getDest();
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      value = loop.getInitArgs()[number];
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      return isUpdateOf(branch.thenYield().getOperand(number), carried) &&
+             isUpdateOf(branch.elseYield().getOperand(number), carried);
+    } else if (auto dps = dyn_cast<DestinationStyleOpInterface>(op)) {
+      value = dps.getTiedOpOperand(result)->get();
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A loop that yields something else than its updated output (an insertion of the whole folds to what is inserted) gets
+/// that written into the output.
+void tieYieldsToOutputs(func::FuncOp func) {
+  func.walk([](scf::ForOp loop) {
+    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+    OpBuilder builder(yield);
+    for (auto [operand, carried] : llvm::zip(yield->getOpOperands(), loop.getRegionIterArgs()))
+      if (isa<RankedTensorType>(carried.getType()) && !isUpdateOf(operand.get(), carried))
+        operand.set(bufferization::MaterializeInDestinationOp::create(builder, yield.getLoc(), carried.getType(),
+                                                                      operand.get(), carried)
+                        ->getResult(0));
+  });
+}
+
+struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
   /// Reads of an input that shares its buffer with an output go through the output.
   LogicalResult linkInplaceArguments(func::FuncOp func) {
     for (BlockArgument out : func.getArguments()) {
@@ -121,20 +161,23 @@ struct BufferizeKernel : impl::BufferizeKernelBase<BufferizeKernel> {
     return success();
   }
 
-  void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr) || func.isExternal())
-      return;
+  LogicalResult bufferize(func::FuncOp func) {
     if (failed(linkInplaceArguments(func)) || failed(convertBoundary(func)))
-      return signalPassFailure();
+      return failure();
+    tieYieldsToOutputs(func);
     IRRewriter rewriter(&getContext());
     // Lets a tile be computed where it is inserted afterwards.
     if (failed(bufferization::eliminateEmptyTensors(rewriter, func)))
-      return signalPassFailure();
+      return failure();
     bufferization::OneShotBufferizationOptions options;
     bufferization::BufferizationState state;
-    if (failed(bufferization::runOneShotBufferize(func, options, state)))
-      return signalPassFailure();
+    return bufferization::runOneShotBufferize(func, options, state);
+  }
+
+  void runOnOperation() override {
+    for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (func->hasAttr(kKernelAttr) && !func.isExternal() && failed(bufferize(func)))
+        return signalPassFailure();
   }
 };
 
