@@ -1,7 +1,5 @@
 #include "tessera/runtime/io/Json.h"
 
-#include <unordered_set>
-
 namespace tessera::io {
 
 bool JsonHandler::parse_error(size_t, const std::string &, const nlohmann::detail::exception &error) {
@@ -22,53 +20,38 @@ bool readJson(std::string_view text, JsonHandler &handler) {
   return false;
 }
 
-namespace {
-// Checks what the parser itself does not: depth and repeated names.
-struct LimitChecker : JsonHandler {
-  static constexpr size_t maxDepth = 64;
-  size_t depth = 0;
-  std::vector<std::unordered_set<std::string>> names; // of the open objects
+nlohmann::json *JsonBuilder::add(nlohmann::json value) {
+  if (open_.empty())
+    return result = std::move(value), &result;
+  nlohmann::json &container = *open_.back();
+  if (container.is_array())
+    return container.push_back(std::move(value)), &container.back();
+  nlohmann::json &member = container[key_];
+  return member = std::move(value), &member;
+}
 
-  bool enter() {
-    return ++depth <= maxDepth || fail("nested deeper than " + std::to_string(maxDepth) + " levels");
-  }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t &) override { return true; }
-  bool string(string_t &) override { return true; }
-  bool binary(binary_t &) override { return true; }
-  bool start_object(size_t) override {
-    names.emplace_back();
-    return enter();
-  }
-  bool key(string_t &name) override {
-    return names.back().insert(name).second || fail("the name \"" + name + "\" occurs twice in one object");
-  }
-  bool end_object() override {
-    names.pop_back();
-    --depth;
-    return true;
-  }
-  bool start_array(size_t) override { return enter(); }
-  bool end_array() override {
-    --depth;
-    return true;
-  }
-};
-} // namespace
+bool JsonBuilder::open(nlohmann::json container) {
+  if (depth() >= maxDepth)
+    return fail("nested deeper than " + std::to_string(maxDepth) + " levels");
+  open_.push_back(add(std::move(container)));
+  return true;
+}
+
+bool JsonBuilder::key(string_t &name) {
+  if (open_.back()->contains(name))
+    return fail("the name \"" + name + "\" occurs twice in one object");
+  key_ = std::move(name);
+  return true;
+}
 
 Result<nlohmann::json> parseJson(std::string_view text, const std::string &where) {
-  LimitChecker checker;
-  checker.where = where;
-  if (text.size() > (size_t(256) << 20)) {
-    checker.fail("larger than 256 MiB");
-    return *checker.failure;
-  }
-  if (!readJson(text, checker))
-    return *checker.failure;
-  return nlohmann::json::parse(text.begin(), text.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
+  JsonBuilder builder;
+  builder.where = where;
+  if (text.size() > (size_t(256) << 20))
+    builder.fail("larger than 256 MiB");
+  else if (readJson(text, builder))
+    return std::move(builder.result);
+  return *builder.failure;
 }
 
 } // namespace tessera::io

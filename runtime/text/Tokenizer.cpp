@@ -121,9 +121,7 @@ Failure TokenizerBuilder::failure(const std::string &why, const std::string &hin
 
 Status TokenizerBuilder::reserveId(int64_t id) {
   Tokenizer::Impl &target = impl();
-  // Gaps are fine, but a single absurd id must not allocate gigabytes.
-  int64_t limit = 4 * int64_t(ids_.size()) + 65536;
-  if (id < 0 || id > limit)
+  if (id < 0 || id > idLimit_)
     return failure("the token id " + std::to_string(id) + " is out of range", "is the file whole?");
   if (size_t(id) >= target.bytes.size()) {
     target.bytes.resize(size_t(id) + 1);

@@ -15,17 +15,22 @@ struct KnownSplit {
 
 static const std::vector<KnownSplit> &knownSplits() {
   static const char *digit = R"(\p{N})";
-  static const char *contractions = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])";
+  static const char *contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
   static const std::string threeDigits =
       std::string(contractions) +
       R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const std::string oneDigit =
       std::string(contractions) + R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  static const char *tekken =
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+      R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+      R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const std::vector<KnownSplit> table = {
       {"gpt-2", {gpt2Pattern}, false, false},
       {"smollm", {digit, gpt2Pattern}, false, false},
       {"starcoder", {digit, gpt2Pattern}, false, false},
       {"llama-bpe", {threeDigits.c_str()}, true, true},
+      {"tekken", {tekken}, true, true},
       {"qwen2", {oneDigit.c_str()}, false, false},
       {"default", {R"([\p{P}\$\+<=>\^~\|]+)", gpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"}, false, false},
   };
@@ -81,6 +86,7 @@ private:
     if (types && (types->kind != Kind::Array || types->ints.size() != tokens->strings.size()))
       return missing("token_type", "an array of as many numbers as there are tokens");
     enum { Unknown = 2, Control = 3, UserDefined = 4, Unused = 5 };
+    builder_.expectTokens(tokens->strings.size());
     for (size_t id = 0; id < tokens->strings.size(); ++id) {
       // "[PAD384]" and the like: names for ids without a string.
       if (types && types->ints[id] == Unused)

@@ -20,14 +20,17 @@ struct Tokenizer::Impl {
   std::vector<int32_t> prefix, suffix; // put around every text
 };
 
-// Fills a Tokenizer. Calls in this order: addToken for the whole vocabulary, addMerge for each rule from the first, addAdded.
+// Fills a Tokenizer. Calls in this order: expectTokens, addToken for the whole vocabulary, addMerge for each rule from the first,
+// addAdded.
 class TokenizerBuilder {
 public:
   explicit TokenizerBuilder(std::string where);
   Tokenizer::Impl &impl() { return *tokenizer_->impl_; }
   Failure failure(const std::string &why, const std::string &hint = {}) const;
 
-  // `text` in the byte alphabet. Ids may come in any order; `largestId` bounds them.
+  // Bounds the ids: a few gaps are fine, but a single absurd id must not allocate gigabytes.
+  void expectTokens(size_t count) { idLimit_ = 4 * int64_t(count) + 65536; }
+  // `text` in the byte alphabet. Ids may come in any order.
   Status addToken(std::string_view text, int64_t id);
   // Both parts and their concatenation must be in the vocabulary.
   Status addMerge(std::string_view left, std::string_view right);
@@ -45,6 +48,7 @@ private:
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unordered_map<std::string, int32_t> ids_;
   int32_t nextRank_ = 0;
+  int64_t idLimit_ = 65536;
   std::string scratch_;
 };
 

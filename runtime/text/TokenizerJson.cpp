@@ -1,7 +1,7 @@
 // A tokenizer from Hugging Face's tokenizer.json (huggingface/tokenizers): every component is either implemented here or
 // refused by name, because a component left out would change the ids without a word.
 #include "TokenizerImpl.h"
-#include "tessera/runtime/io/Json.h"
+#include "TokenizerText.h"
 
 namespace tessera::text {
 
@@ -10,7 +10,7 @@ using nlohmann::json;
 namespace {
 class JsonReader {
 public:
-  JsonReader(const json &root, const std::string &where) : root_(root), builder_(where) {}
+  JsonReader(const TokenizerText &text, const std::string &where) : text_(text), root_(text.rest), builder_(where) {}
 
   Result<std::unique_ptr<Tokenizer>> read() {
     for (auto step : {&JsonReader::readModel, &JsonReader::readAddedTokens, &JsonReader::readNormalizer,
@@ -46,7 +46,6 @@ private:
   Failure damaged(const std::string &part) { return builder_.failure(part + " is missing or damaged", "is the file whole?"); }
 
   Status readModel();
-  Status readMerges(const json &merges);
   Status readAddedTokens();
   Status readNormalizer();
   Status readPreTokenizer();
@@ -55,6 +54,7 @@ private:
   Status addPostProcessor(const json &component);
   Status readDecoder();
 
+  const TokenizerText &text_;
   const json &root_;
   TokenizerBuilder builder_;
   std::optional<Failure> problem_;
@@ -80,16 +80,15 @@ Status JsonReader::readModel() {
   const json *vocabulary = member(*model, "vocab"), *merges = member(*model, "merges");
   if (!vocabulary || !vocabulary->is_object())
     return damaged("\"vocab\"");
-  for (const auto &[token, id] : vocabulary->items()) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t(INT32_MAX))
-      return damaged("the id of token \"" + token + "\"");
-    if (Status status = builder_.addToken(token, id.get<int64_t>()); !status)
-      return status;
-  }
   if (!merges || !merges->is_array())
     return damaged("\"merges\"");
-  if (Status status = readMerges(*merges); !status)
-    return status;
+  builder_.expectTokens(text_.tokens.size());
+  for (size_t i = 0; i < text_.tokens.size(); ++i)
+    if (Status status = builder_.addToken(text_.tokens[i], text_.ids[i]); !status)
+      return status;
+  for (size_t i = 0; i + 1 < text_.merges.size(); i += 2)
+    if (Status status = builder_.addMerge(text_.merges[i], text_.merges[i + 1]); !status)
+      return status;
   if (std::string unknown = text(*model, "unk_token"); !unknown.empty()) {
     if (builder_.idOf(unknown) < 0)
       return damaged("the unk_token \"" + unknown + "\"");
@@ -99,27 +98,6 @@ Status JsonReader::readModel() {
     if (Status status = builder_.ignoreMerges(); !status)
       return status;
   return checked();
-}
-
-// Two spellings: "a b", and since 2024 ["a", "b"].
-Status JsonReader::readMerges(const json &merges) {
-  for (const json &merge : merges) {
-    Status status;
-    if (merge.is_string()) {
-      std::string_view both = merge.get_ref<const std::string &>();
-      size_t blank = both.find(' ');
-      if (blank == std::string_view::npos)
-        return damaged("the merge \"" + std::string(both) + "\"");
-      status = builder_.addMerge(both.substr(0, blank), both.substr(blank + 1));
-    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-      status = builder_.addMerge(merge[0].get_ref<const std::string &>(), merge[1].get_ref<const std::string &>());
-    } else {
-      return damaged("an entry of \"merges\"");
-    }
-    if (!status)
-      return status;
-  }
-  return {};
 }
 
 Status JsonReader::readAddedTokens() {
@@ -266,10 +244,10 @@ Status JsonReader::readDecoder() {
 }
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::fromJson(std::string_view tokenizerJson, const std::string &where) {
-  Result<json> root = io::parseJson(tokenizerJson, where);
-  if (!root)
-    return Failure{"cannot use the tokenizer", where, root.failure().why, "is the file whole?"};
-  return JsonReader(*root, where).read();
+  Result<TokenizerText> text = parseTokenizerText(tokenizerJson, where);
+  if (!text)
+    return text.takeFailure();
+  return JsonReader(*text, where).read();
 }
 
 } // namespace tessera::text

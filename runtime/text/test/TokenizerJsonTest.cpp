@@ -54,6 +54,17 @@ TEST(TokenizerJson, ComponentsThatAreNotImplementedAreNamed) {
   expectRefused("/added_tokens/0/single_word", true, "single_word");
 }
 
+TEST(TokenizerJson, LargeVocabulariesMayStandInAnyOrder) {
+  json definition = tinyDefinition();
+  for (int id = 1000; id < 130000; ++id) // read by name: "aa" comes early and has the largest id
+    definition["model"]["vocab"]["z" + std::to_string(id)] = id;
+  definition["model"]["vocab"]["aa"] = 130000;
+  auto tokenizer = Tokenizer::fromJson(definition.dump(), "t.json");
+  ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
+  EXPECT_EQ((*tokenizer)->bytes(130000), "aa");
+  EXPECT_EQ((*tokenizer)->bytes(999), "");
+}
+
 TEST(TokenizerJson, DamagedDefinitionsAreRefused) {
   expectRefused("/model", nullptr, "\"model\"");
   expectRefused("/model/vocab", json::array(), "\"vocab\"");
@@ -62,7 +73,10 @@ TEST(TokenizerJson, DamagedDefinitionsAreRefused) {
   expectRefused("/model/vocab/a", 5, "id 5 is in the vocabulary twice");
   expectRefused("/model/merges", 3, "\"merges\"");
   expectRefused("/model/merges/3", "ab", "the merge \"ab\"");
-  expectRefused("/model/merges/3", {"a"}, "an entry of \"merges\"");
+  for (json merge : {json{"a"}, json{"a", "b", "c"}, json{"a", "b", "c", "d"}, json::array(), json{"a", 1}, json{"a", {"b"}}, json(3)})
+    expectRefused("/model/merges/3", merge, "an entry of \"merges\"");
+  for (json id : {json("1"), json(1.5), json::array({1}), json::object(), json(true), json()})
+    expectRefused("/model/vocab/a", id, "the id of token \"a\"");
   expectRefused("/model/merges/3", {"zzz", "a"}, "merge 3, \"zzz\" with \"a\", names a token that is not in the vocabulary");
   expectRefused("/model/unk_token", "nowhere", "unk_token \"nowhere\"");
   expectRefused("/model/ignore_merges", "yes", "\"ignore_merges\" is not true or false");

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 namespace tessera::io {
 
@@ -28,6 +29,36 @@ struct JsonHandler : nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t position, const std::string &lastToken, const nlohmann::detail::exception &error) override;
 };
 bool readJson(std::string_view text, JsonHandler &handler);
+
+// Builds the value of a text, with parseJson's limits. A derived handler may take events for itself and pass on the rest.
+class JsonBuilder : public JsonHandler {
+public:
+  static constexpr size_t maxDepth = 64;
+  nlohmann::json result;
+
+  bool null() override { return add(nullptr) != nullptr; }
+  bool boolean(bool value) override { return add(value) != nullptr; }
+  bool number_integer(number_integer_t value) override { return add(value) != nullptr; }
+  bool number_unsigned(number_unsigned_t value) override { return add(value) != nullptr; }
+  bool number_float(number_float_t value, const string_t &) override { return add(value) != nullptr; }
+  bool string(string_t &value) override { return add(std::move(value)) != nullptr; }
+  bool binary(binary_t &) override { return fail("binary values are not JSON"); }
+  bool start_object(size_t) override { return open(nlohmann::json::object()); }
+  bool key(string_t &name) override;
+  bool end_object() override { return open_.pop_back(), true; }
+  bool start_array(size_t) override { return open(nlohmann::json::array()); }
+  bool end_array() override { return open_.pop_back(), true; }
+
+protected:
+  size_t depth() const { return open_.size(); }
+  const std::string &lastKey() const { return key_; } // of the innermost object, until a value comes
+
+private:
+  nlohmann::json *add(nlohmann::json value); // never null; the result lets the events above be one expression
+  bool open(nlohmann::json container);
+  std::vector<nlohmann::json *> open_; // containers from the outermost; nothing is added to one while a later one is open
+  std::string key_;
+};
 
 } // namespace tessera::io
 #endif
