@@ -10,6 +10,7 @@
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Target/CPU/TargetInfo.h"
 
 #include "mlir/IR/Remarks.h"
@@ -26,11 +27,22 @@ Installation findInstallation(const std::string &executable) {
   return {llvm::sys::fs::exists(beside) ? std::string(beside) : TESSERA_RUNTIME_ARCHIVE};
 }
 
+/// The grammar of --mesh and --shard, whatever rung they are for. What the names of --shard mean is the model's to say.
+static Status checkMesh(const CompileOptions &options) {
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  if (!mesh)
+    return Failure{"cannot compile", "--mesh=" + options.mesh, error, ""};
+  std::optional<std::vector<dist::ShardItem>> items = dist::parseShardSpec(options.shard, *mesh, error);
+  if (!items)
+    return Failure{"cannot compile", "--shard=" + options.shard, error, ""};
+  if (error = dist::checkAxesUsed(*mesh, *items); !error.empty())
+    return Failure{"cannot compile", "--mesh=" + options.mesh, error, ""};
+  return {};
+}
+
 /// Mistakes that can be seen before any work.
 static Status checkEnvironment(const CompileOptions &options) {
-  if (options.compileTo > kLastRung)
-    return Failure{"cannot compile", "--compile-to=" + rungName(options.compileTo).str(), "this rung is not implemented",
-                   "the last one is " + rungName(kLastRung).str()};
   if (!options.output.empty())
     if (Status s = checkOutput(options.output); !s)
       return s;
@@ -41,7 +53,7 @@ static Status checkEnvironment(const CompileOptions &options) {
     llvm::consumeError(target.takeError());
     return Failure{"cannot compile", "--cpu=" + options.cpu, "no such CPU is known", "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
   }
-  return {};
+  return checkMesh(options);
 }
 
 static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options) {

@@ -8,9 +8,6 @@
 
 namespace tessera {
 
-/// The rung up to which there are passes.
-inline constexpr Rung kLastRung = Rung::Step;
-
 /// Adds the passes that make `rung` out of the rung before it, and the check that stands between them.
 void buildPhase(mlir::OpPassManager &pm, Rung rung, const CompileOptions &options);
 
