@@ -46,6 +46,15 @@ Launcher Launcher::detect() {
   return launcher;
 }
 
+void Launcher::check(const Manifest &manifest) const {
+  int64_t ranks = manifest.mesh.size();
+  if (!name.empty() && size != ranks)
+    throw Error("cannot start", name + " with " + std::to_string(size) + (size == 1 ? " process" : " processes"),
+                "the program was compiled for the mesh " + manifest.mesh.describe() + ", which has " + std::to_string(ranks) +
+                    (ranks == 1 ? " rank" : " ranks"),
+                "start as many processes as ranks, or the program alone");
+}
+
 int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::optional<int64_t> threads) {
   int64_t ranks = launcher.size > 1 ? 1 : manifest.mesh.size();
   // Launchers either bind each process to its cores (then they are its share already) or leave all of them to everyone.
@@ -114,10 +123,6 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   mallopt(M_ARENA_MAX, 4);
   setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
   int64_t ranks = manifest.mesh.size();
-  if (!launcher.name.empty() && launcher.size != ranks)
-    throw Error("cannot start", launcher.name + " with " + std::to_string(launcher.size) + (launcher.size == 1 ? " process" : " processes"),
-                "the program was compiled for the mesh " + manifest.mesh.describe() + ", which has " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"),
-                "start as many processes as ranks, or the program alone");
   WeightPlan plan(manifest);
   CollectiveNames names = collectiveNames(manifest);
   int threads = threadsPerRank(manifest, launcher, options.threads);

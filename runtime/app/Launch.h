@@ -17,6 +17,8 @@ struct Launcher {
 
   // Throws Error for launchers that cannot start a CPU program (torchrun, srun without PMIx).
   static Launcher detect();
+  // Throws Error if the number of processes is not that of the mesh's ranks.
+  void check(const Manifest &manifest) const;
 };
 
 struct LaunchOptions {
@@ -25,7 +27,7 @@ struct LaunchOptions {
 };
 
 // Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends them. Errors
-// of any rank end the process through endRun. Throws Error if ranks and mesh do not agree.
+// of any rank end the process through endRun.
 void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher, const LaunchOptions &options,
               const std::function<void(Rank &)> &body);
 

@@ -63,6 +63,7 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   bool textNeeded = false;
   for (const Prompt &prompt : options.prompts)
     textNeeded |= prompt.isText;
+  std::string noText; // why not
   std::unique_ptr<text::Tokenizer> tokenizer;
   std::vector<int32_t> endTokens(manifest.eos.begin(), manifest.eos.end());
   try {
@@ -73,8 +74,7 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   } catch (const Error &e) {
     if (textNeeded)
       throw;
-    if (launcher.rank == 0)
-      logLine(std::string("no text will be printed: ") + e.what());
+    noText = e.what();
   }
   std::vector<std::vector<int32_t>> prompts;
   for (size_t p = 0; p < options.prompts.size(); ++p) {
@@ -89,6 +89,8 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
     launch.origin.seed = *options.initSeed;
   else
     launch.origin.model = &models.weights();
+  if (!noText.empty() && launcher.rank == 0)
+    logLine("no text will be printed: " + noText);
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
 }
 
@@ -122,6 +124,7 @@ void run(int argc, char **argv, Launcher &launcher) {
     return;
   }
   checkCpuFeatures(manifest);
+  launcher.check(manifest);
   if (options.command == Options::Command::Generate)
     generate(program, manifest, options, launcher);
   else

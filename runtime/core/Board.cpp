@@ -107,9 +107,16 @@ struct Watch::State {
 
   // The collective in which somebody waits for `rank`; else where that rank itself was last.
   std::string whereFor(int64_t rank) {
-    for (int64_t r = 0; r < board.ranks(); ++r)
-      if (r != rank && Activity(board.entry(r).activity.load()) == Activity::Waiting)
-        return std::string(names.name(board.entry(r).where)) + ", in which rank " + std::to_string(r) + " waits";
+    int64_t waiter = -1;
+    for (int64_t r = 0; r < board.ranks(); ++r) {
+      if (r == rank || Activity(board.entry(r).activity.load()) != Activity::Waiting)
+        continue;
+      // One that waits in a collective of the program says more than one in the runtime's own, which it met later.
+      if (waiter < 0 || board.entry(waiter).where < 0)
+        waiter = r;
+    }
+    if (waiter >= 0)
+      return std::string(names.name(board.entry(waiter).where)) + ", in which rank " + std::to_string(waiter) + " waits";
     return names.name(board.entry(rank).where);
   }
 

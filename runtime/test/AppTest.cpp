@@ -1,0 +1,316 @@
+// Executables end to end: the fake program on several meshes against plain loops.
+#include "FakeModel.h"
+#include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/io/SafetensorsWriter.h"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <sys/wait.h>
+
+using namespace fake;
+using nlohmann::json;
+
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out, err;
+  double seconds;
+};
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string tempDir() {
+  static std::string dir = [] {
+    char name[] = "/tmp/tessera-app-XXXXXX";
+    return std::string(mkdtemp(name));
+  }();
+  return dir;
+}
+
+Outcome shell(const std::string &command) {
+  std::string out = tempDir() + "/out", err = tempDir() + "/err";
+  auto start = std::chrono::steady_clock::now();
+  int status = system(("( " + command + " ) >" + out + " 2>" + err).c_str());
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), readFile(out), readFile(err), seconds};
+}
+
+std::string program(const std::string &mesh) { return std::string(FAKE_PROGRAM_DIR) + "/fake_" + mesh; }
+
+struct Model {
+  std::vector<float> embedding, scale;
+  std::string path;
+  Model() : embedding(V * D), scale(D) {
+    std::mt19937 rng(7);
+    std::normal_distribution<float> normal;
+    for (float &x : embedding)
+      x = normal(rng);
+    for (float &x : scale)
+      x = -1 + 0.1f * normal(rng); // negative: what was said is not said again, so that sequences vary
+    path = tempDir() + "/model.safetensors";
+    auto status = tessera::io::writeSafetensors(path, {{"embed.weight", tessera::io::DType::F32, {V, D}, embedding.data()}, {"scale.weight", tessera::io::DType::F32, {D}, scale.data()}});
+    EXPECT_TRUE(bool(status));
+  }
+  std::vector<double> logits(const std::vector<int32_t> &context) const {
+    std::vector<double> hidden(D), result(V);
+    for (size_t j = 0; j < context.size(); ++j)
+      for (int64_t d = 0; d < D; ++d)
+        hidden[d] += embedding[context[j] * D + d] / double(context.size() - j) * scale[d];
+    for (int64_t v = 0; v < V; ++v)
+      for (int64_t d = 0; d < D; ++d)
+        result[v] += hidden[d] * embedding[v * D + d];
+    return result;
+  }
+  std::vector<int32_t> greedy(std::vector<int32_t> context, int64_t count) const {
+    std::vector<int32_t> made;
+    while (int64_t(made.size()) < count) {
+      std::vector<double> l = logits(context);
+      made.push_back(int32_t(std::max_element(l.begin(), l.end()) - l.begin()));
+      context.push_back(made.back());
+      if (made.back() == endToken)
+        break;
+    }
+    return made;
+  }
+};
+
+const Model &model() {
+  static Model model;
+  return model;
+}
+
+std::string tokensLine(const std::vector<int32_t> &tokens) {
+  std::string line = "tokens: ";
+  for (size_t i = 0; i < tokens.size(); ++i)
+    line += (i ? "," : "") + std::to_string(tokens[i]);
+  return line + "\n";
+}
+
+std::string flag(const std::vector<int32_t> &tokens) { return " --tokens=" + tokensLine(tokens).substr(8, tokensLine(tokens).size() - 9); }
+
+// One line `error: ...` of ours and nothing on stdout.
+void expectError(const std::string &command, const std::string &why) {
+  Outcome o = shell("timeout 30 " + command);
+  EXPECT_EQ(o.status, 1) << command << "\n" << o.err;
+  EXPECT_EQ(o.err.rfind("error: ", 0), 0u) << command << "\n" << o.err;
+  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << command << "\n" << o.err;
+  EXPECT_NE(o.err.find(why), std::string::npos) << command << "\n" << o.err;
+  EXPECT_EQ(o.out, "") << command;
+}
+
+const char *const meshes[] = {"1", "tp2", "tp3", "dp2", "dp2tp2"};
+// Shorter than a chunk, longer than one, exactly one, longer than two; more than a batch of 3.
+const std::vector<std::vector<int32_t>> prompts = {{3, 1, 4, 1, 5, 9, 2}, {6}, {5, 3, 5, 8}, {9, 7, 9, 3, 2, 3, 8, 4, 6}, {2, 6}};
+
+TEST(Generate, SameTokensOnEveryMesh) {
+  std::string args, expected;
+  for (auto &prompt : prompts) {
+    args += flag(prompt);
+    expected += tokensLine(model().greedy(prompt, 9));
+  }
+  for (const char *mesh : meshes)
+    for (const char *threads : {"", " --threads=1", " --threads=9"}) {
+      Outcome o = shell(program(mesh) + " generate --print-tokens --max-new-tokens=9 --model=" + model().path + args + threads);
+      EXPECT_EQ(o.status, 0) << mesh << o.err;
+      EXPECT_EQ(o.out, expected) << mesh << threads;
+      EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
+    }
+}
+
+TEST(Generate, EndTokenStopsARow) {
+  // Some prompt ends early; its neighbours go on.
+  bool found = false;
+  for (int32_t first = 0; first < V && !found; ++first)
+    for (int32_t second = 0; second < V && !found; ++second) {
+      std::vector<int32_t> prompt = {first, second}, other = {1, 2, 3};
+      std::vector<int32_t> made = model().greedy(prompt, 12);
+      if (made.size() < 2 || made.size() == 12)
+        continue;
+      found = true;
+      Outcome o = shell(program("tp2") + " generate --print-tokens --max-new-tokens=12 --model=" + model().path + flag(prompt) + flag(other));
+      EXPECT_EQ(o.out, tokensLine(made) + tokensLine(model().greedy(other, 12)));
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST(Generate, DefaultIsTheRoomLeft) {
+  std::vector<int32_t> prompt(L - 3, 4);
+  Outcome o = shell(program("1") + " generate --print-tokens --model=" + model().path + flag(prompt));
+  EXPECT_EQ(o.out, tokensLine(model().greedy(prompt, 3)));
+}
+
+TEST(Generate, LogitsOfEveryPosition) {
+  for (const char *mesh : meshes)
+    for (size_t p : {0, 1, 3}) {
+      std::string file = tempDir() + "/logits.safetensors";
+      Outcome o = shell(program(mesh) + " generate --max-new-tokens=6 --logits=" + file + " --model=" + model().path + flag(prompts[p]) + flag(prompts[2]) + flag(prompts[3]) + flag(prompts[0]));
+      ASSERT_EQ(o.status, 0) << o.err;
+      auto opened = tessera::io::ModelFile::open(file);
+      ASSERT_TRUE(bool(opened));
+      const tessera::io::TensorInfo *t = (*opened)->find("logits");
+      ASSERT_NE(t, nullptr);
+      std::vector<int32_t> sequence = prompts[p], made = model().greedy(sequence, 6);
+      sequence.insert(sequence.end(), made.begin(), made.end());
+      ASSERT_EQ(t->shape, (std::vector<int64_t>{int64_t(sequence.size()) - 1, V}));
+      std::vector<float> got(t->elements);
+      ASSERT_TRUE(bool((*opened)->readRange(*t, 0, t->elements, got.data())));
+      for (size_t i = 0; i + 1 < sequence.size(); ++i) {
+        std::vector<double> want = model().logits({sequence.begin(), sequence.begin() + i + 1});
+        for (int64_t v = 0; v < V; ++v)
+          ASSERT_NEAR(got[i * V + v], want[v], 1e-4) << mesh << " row " << i << " id " << v;
+      }
+    }
+}
+
+TEST(Generate, SamplesTheSameOnEveryMesh) {
+  std::string args = " generate --print-tokens --max-new-tokens=20 --temperature=1.5 --seed=11 --model=" + model().path;
+  for (auto &prompt : prompts)
+    args += flag(prompt);
+  std::string one = shell(program("1") + args).out;
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 5);
+  for (const char *mesh : meshes)
+    EXPECT_EQ(shell(program(mesh) + args).out, one) << mesh;
+  EXPECT_NE(shell(program("1") + args + " --seed=12").out, one);
+  // Alone a prompt draws what it draws in company only if it has the same number: the first one.
+  std::string alone = shell(program("1") + " generate --print-tokens --max-new-tokens=20 --temperature=1.5 --seed=11 --model=" + model().path + flag(prompts[0])).out;
+  EXPECT_EQ(one.substr(0, alone.size()), alone);
+  // A tiny nucleus is greedy.
+  Outcome o = shell(program("tp3") + " generate --print-tokens --max-new-tokens=9 --temperature=0.7 --top-p=0.000001 --seed=3 --model=" + model().path + flag(prompts[0]));
+  EXPECT_EQ(o.out, tokensLine(model().greedy(prompts[0], 9)));
+}
+
+TEST(Generate, MadeUpWeightsDoNotDependOnTheMesh) {
+  std::string args = " generate --print-tokens --max-new-tokens=8 --init=random:5" + flag(prompts[0]);
+  std::string one = shell(program("1") + args).out;
+  EXPECT_EQ(one.rfind("tokens: ", 0), 0u);
+  for (const char *mesh : meshes)
+    EXPECT_EQ(shell(program(mesh) + args).out, one) << mesh;
+}
+
+TEST(Generate, RefusesBadInput) {
+  std::string run = program("tp2"), with = " --model=" + model().path;
+  expectError(run, "no command");
+  expectError(run + " frobnicate", "no such command");
+  expectError(run + " train --data=x --steps=1", "--task=generate");
+  expectError(run + " generate" + with, "no prompt");
+  expectError(run + " generate --tokens=1 --bogus=2" + with, "no such flag");
+  expectError(run + " generate --tokens" + with, "no value");
+  expectError(run + " generate --tokens=1 --print-tokens=yes" + with, "takes no value");
+  expectError(run + " generate --tokens=1,,2" + with, "is no token id");
+  expectError(run + " generate --tokens=" + with, "is no token id");
+  expectError(run + " generate --tokens=1,2x" + with, "is no token id");
+  expectError(run + " generate --tokens=37" + with, "out of range");
+  expectError(run + " generate --tokens=1,-1" + with, "out of range");
+  expectError(run + " generate --tokens=99999999999" + with, "is no token id");
+  expectError(run + " generate --tokens=1 --max-new-tokens=32" + with, "do not fit");
+  expectError(run + " generate --tokens=1 --tokens=1,2,3,4 --max-new-tokens=29" + with, "prompt 2");
+  expectError(run + " generate --max-new-tokens=x --tokens=1" + with, "no integer");
+  expectError(run + " generate --max-new-tokens=-1 --tokens=1" + with, "out of range");
+  expectError(run + " generate --temperature=hot --tokens=1" + with, "no number");
+  expectError(run + " generate --temperature=-1 --tokens=1" + with, "negative");
+  expectError(run + " generate --top-p=0 --tokens=1" + with, "out of range");
+  expectError(run + " generate --seed=-3 --tokens=1" + with, "no seed");
+  expectError(run + " generate --threads=0 --tokens=1" + with, "out of range");
+  expectError(run + " generate --init=zero --tokens=1", "no such initialization");
+  expectError(run + " generate --tokens=1 --max-new-tokens=2 --model=/nonexistent", "/nonexistent");
+  expectError(run + " generate --prompt=hello --max-new-tokens=2" + with, "/nonexistent/model");
+  expectError(run + " generate --tokens=1 --max-new-tokens=2 --logits=/nonexistent/x --init=random:1 2>&1 >&2 | grep ^error >&2; exit 1", "/nonexistent/x");
+  expectError(run + " bench --prompt-len=30 --decode=3" + with, "longest context");
+  expectError(run + " bench --tokens=1" + with, "no such flag");
+  expectError(run + " info --prompt=x", "no such flag");
+  expectError("env TORCHELASTIC_RUN_ID=1 " + run + " generate --tokens=1" + with, "torchrun");
+  expectError("env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0 " + run + " generate --tokens=1" + with, "tp=2");
+  expectError("env TESSERA_STALL_TIMEOUT=soon " + run + " generate --tokens=1 --init=random:1 2>&1 >&2 | grep ^error >&2; exit 1", "TESSERA_STALL_TIMEOUT");
+}
+
+TEST(Generate, RefusesWeightsThatDoNotMatch) {
+  using tessera::io::DType;
+  std::vector<float> data(V * D * 2);
+  auto refuse = [&](const std::vector<tessera::io::TensorToWrite> &tensors, const std::string &why) {
+    std::string path = tempDir() + "/other.safetensors";
+    ASSERT_TRUE(bool(tessera::io::writeSafetensors(path, tensors)));
+    Outcome o = shell(program("tp2") + " generate --tokens=1 --max-new-tokens=2 --model=" + path + " 2>&1 >/dev/null | grep '^error: ' >&2");
+    EXPECT_NE(o.err.find(why), std::string::npos) << o.err;
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  };
+  refuse({{"embed.weight", DType::F32, {V, D}, data.data()}}, "scale.weight");
+  refuse({{"embed.weight", DType::F32, {V, D + 1}, data.data()}, {"scale.weight", DType::F32, {D}, data.data()}}, "[37, 13]");
+  refuse({{"embed.weight", DType::I32, {V, D}, data.data()}, {"scale.weight", DType::F32, {D}, data.data()}}, "I32");
+}
+
+TEST(Generate, ReportsWritesThatFail) {
+  std::string args = program("tp2") + " generate --print-tokens --tokens=1 --max-new-tokens=4 --model=" + model().path;
+  Outcome full = shell(args + " >/dev/full");
+  EXPECT_EQ(full.status, 1);
+  EXPECT_NE(full.err.find("error: cannot write (standard output): No space left"), std::string::npos) << full.err;
+  // The reader is gone before anything is written.
+  Outcome pipe = shell("bash -c '( sleep 0.5; " + args + "; echo status $? >&2 ) | true'");
+  EXPECT_NE(pipe.err.find("error: cannot write (standard output): Broken pipe"), std::string::npos) << pipe.err;
+  EXPECT_NE(pipe.err.find("status 1"), std::string::npos) << pipe.err;
+  Outcome logits = shell(args + " --logits=/dev/full");
+  EXPECT_EQ(logits.status, 1);
+  EXPECT_NE(logits.err.find("error: "), std::string::npos) << logits.err;
+}
+
+TEST(Info, IsOneLineOfJsonThatAddsUp) {
+  Outcome o = shell(program("dp2tp2") + " info --json");
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(std::count(o.out.begin(), o.out.end(), '\n'), 1);
+  json info = json::parse(o.out);
+  EXPECT_EQ(info["ranks"], 4);
+  // 37 rows over 2: 19, held as one block of 32 by 16 floats; 12 floats of scale in a line of 64 bytes.
+  EXPECT_EQ(info["weight_bytes"], (std::vector<int64_t>(4, 32 * 16 * 4 + 64)));
+  EXPECT_EQ(info["arena_bytes"].size(), 4u);
+  json prefill = info["steps"]["prefill"]["collectives"];
+  ASSERT_EQ(prefill.size(), 2u);
+  EXPECT_EQ(prefill[0]["kind"], "all_reduce");
+  EXPECT_EQ(prefill[0]["axes"], json::array({"tp"}));
+  EXPECT_EQ(prefill[0]["executions"], 1);
+  EXPECT_EQ(prefill[0]["bytes_per_rank"], 2 * C * D * 4); // rows: ceil(3 / 2); 2 (G-1)/G with G = 2 is 1
+  EXPECT_EQ(prefill[0]["why"], "rows of the embedding");
+  EXPECT_TRUE(info["steps"].contains("decode"));
+  EXPECT_EQ(shell(program("1") + " info").status, 0);
+}
+
+TEST(Bench, IsOneLineOfJson) {
+  Outcome o = shell(program("tp2") + " bench --json --prompt-len=9 --decode=4 --init=random:1");
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(std::count(o.out.begin(), o.out.end(), '\n'), 1);
+  json result = json::parse(o.out);
+  EXPECT_GT(result["prefill_tokens_per_s"].get<double>(), 0);
+  EXPECT_GT(result["decode_tokens_per_s"].get<double>(), 0);
+}
+
+// A rank of a thread world that fails, stalls or crashes ends the run with one line.
+TEST(Watch, ThreadRanksThatFail) {
+  auto run = [&](const std::string &fault) { return shell("bash -c \"FAKE_FAULT=" + fault + " TESSERA_STALL_TIMEOUT=1 " + program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1\""); };
+  struct {
+    const char *fault, *what;
+  } cases[] = {{"throw:2", "told to fail"}, {"stall:3", "rank 3 stalls (collective 1, all_reduce over tp, in which rank 2 waits)"}, {"stall:0", "rank 0 stalls"}, {"crash:1", "rank 1 crashed"}};
+  for (auto &[fault, what] : cases) {
+    Outcome o = run(fault);
+    EXPECT_EQ(o.status, 1) << fault;
+    EXPECT_LT(o.seconds, 5) << fault;
+    size_t at = o.err.find("error: ");
+    ASSERT_NE(at, std::string::npos) << fault << o.err;
+    EXPECT_EQ(o.err.find("error: ", at + 1), std::string::npos) << o.err;
+    EXPECT_NE(o.err.find(what), std::string::npos) << fault << ": " << o.err;
+  }
+  // Three seconds of honest work with a limit of one.
+  Outcome slow = run("slow:1");
+  EXPECT_EQ(slow.status, 0) << slow.err;
+  EXPECT_GT(slow.seconds, 3);
+}
+
+} // namespace

@@ -1,0 +1,195 @@
+// A hand-written program in the form the compiler emits, for tests of the runtime: compiled with FAKE_DP and FAKE_TP.
+//
+// The model: a context is remembered as the embeddings of its tokens; hidden(p) = scale * sum over j <= p of
+// embedding(j) / (1 + p - j); logits = hidden . embedding^T (tied). Vocabulary over tp, batch over dp.
+// FAKE_FAULT=KIND:RANK in the environment makes one rank misbehave in its first decode step.
+#include "FakeModel.h"
+#include "tessera/runtime/abi.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+using namespace fake;
+
+namespace {
+
+constexpr int64_t dp = FAKE_DP, tp = FAKE_TP;
+constexpr int64_t Bl = (B + dp - 1) / dp, Vl = (V + tp - 1) / tp;
+
+// Offsets in the arena, in bytes.
+constexpr int64_t align(int64_t n) { return (n + 63) / 64 * 64; }
+constexpr int64_t cacheAt = 0;
+constexpr int64_t tokensAt = cacheAt + align(Bl * L * D * 4);
+constexpr int64_t positionsAt = tokensAt + align(Bl * C * 4);
+constexpr int64_t indexAt = positionsAt + align(Bl * C * 4);
+constexpr int64_t embeddingAt = indexAt + align(Bl * 4);
+constexpr int64_t hiddenAt = embeddingAt + align(Bl * C * D * 4);
+constexpr int64_t pickedAt = hiddenAt + align(Bl * C * D * 4);
+constexpr int64_t logitsAt = pickedAt + align(Bl * D * 4);
+constexpr int64_t bestAt = logitsAt + align(Bl * Vl * 4);
+constexpr int64_t nextAt = bestAt + align(Bl * 4);
+constexpr int64_t arenaBytes = nextAt + align(Bl * 4);
+
+template <typename T> T *at(void *const *buffers, int i) { return static_cast<T *>(buffers[i]); }
+
+// cache, embedding, positions, scale, hidden; scalar: chunk length. One iteration a row.
+void attendKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
+  int64_t chunk = scalars[0];
+  for (int64_t b = begin; b < end; ++b)
+    for (int64_t i = 0; i < chunk; ++i) {
+      int32_t p = at<int32_t>(buffers, 2)[b * chunk + i];
+      float *hidden = at<float>(buffers, 4) + (b * chunk + i) * D;
+      memset(hidden, 0, D * 4);
+      if (p < 0)
+        continue;
+      float *cache = at<float>(buffers, 0) + b * L * D;
+      memcpy(cache + p * D, at<float>(buffers, 1) + (b * chunk + i) * D, D * 4);
+      for (int64_t j = 0; j <= p; ++j)
+        for (int64_t d = 0; d < D; ++d)
+          hidden[d] += cache[j * D + d] / float(1 + p - j);
+      for (int64_t d = 0; d < D; ++d)
+        hidden[d] *= at<float>(buffers, 3)[d];
+    }
+}
+
+// hidden, index, picked; scalar: chunk length.
+void pickKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
+  for (int64_t b = begin; b < end; ++b)
+    memcpy(at<float>(buffers, 2) + b * D, at<float>(buffers, 0) + (b * scalars[0] + at<int32_t>(buffers, 1)[b]) * D, D * 4);
+}
+
+// logits, best, next; scalar: first id of this shard.
+void argMaxKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
+  for (int64_t b = begin; b < end; ++b) {
+    float best = -1e30f;
+    int32_t id = V;
+    for (int64_t v = 0; v < Vl && scalars[0] + v < V; ++v)
+      if (at<float>(buffers, 0)[b * Vl + v] > best)
+        best = at<float>(buffers, 0)[b * Vl + v], id = int32_t(scalars[0] + v);
+    at<float>(buffers, 1)[b] = best;
+    at<int32_t>(buffers, 2)[b] = id;
+  }
+}
+
+void misbehave(ts_rank *rank) {
+  const char *fault = getenv("FAKE_FAULT");
+  if (!fault)
+    return;
+  std::string kind(fault, strcspn(fault, ":"));
+  if (ts_group_index(rank, 1) * tp + ts_group_index(rank, 0) != atoi(fault + kind.size() + 1))
+    return;
+  if (kind == "throw")
+    throw std::runtime_error("this rank was told to fail");
+  if (kind == "crash")
+    raise(SIGSEGV);
+  if (kind == "kill")
+    raise(SIGKILL);
+  if (kind == "stop")
+    raise(SIGSTOP);
+  if (kind == "exit")
+    _exit(0);
+  if (kind == "stall")
+    for (;;)
+      sleep(100);
+  if (kind == "slow") // honest work, longer than the stall limit in the test
+    for (int i = 0; i < 30; ++i) {
+      usleep(100000);
+      ts_copy(rank, rank->arena + pickedAt, rank->arena + hiddenAt, 4);
+    }
+}
+
+void tail(ts_rank *rank, int64_t chunk, bool useIndex) {
+  char *a = rank->arena;
+  static int32_t zeros[Bl] = {};
+  void *pick[] = {a + hiddenAt, useIndex ? static_cast<void *>(a + indexAt) : zeros, a + pickedAt};
+  ts_launch(rank, pickKernel, pick, &chunk, Bl, 1);
+  ts_matmul(rank, 0, 0, a + pickedAt, nullptr, a + logitsAt);
+  int64_t first = ts_group_index(rank, 0) * Vl;
+  void *best[] = {a + logitsAt, a + bestAt, a + nextAt};
+  ts_launch(rank, argMaxKernel, best, &first, Bl, 1);
+  ts_collective(rank, 2, a + bestAt, a + bestAt, reinterpret_cast<int32_t *>(a + nextAt));
+}
+
+void body(ts_rank *rank, int64_t chunk, int32_t allReduce) {
+  char *a = rank->arena;
+  ts_gather_packed(rank, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl, Bl * chunk, reinterpret_cast<float *>(a + embeddingAt));
+  ts_collective(rank, allReduce, a + embeddingAt, a + embeddingAt, nullptr);
+  void *attend[] = {a + cacheAt, a + embeddingAt, a + positionsAt, rank->params[1], a + hiddenAt};
+  ts_launch(rank, attendKernel, attend, &chunk, Bl, 1);
+}
+
+void prefill(ts_rank *rank) {
+  body(rank, C, 0);
+  tail(rank, C, true);
+}
+void decode(ts_rank *rank) {
+  misbehave(rank);
+  body(rank, 1, 1);
+  tail(rank, 1, false);
+}
+void head(ts_rank *rank) {
+  tail(rank, C, true);
+  memset(rank->arena + hiddenAt, 0xff, Bl * C * D * 4); // a step may use the space of its inputs
+}
+
+using Json = nlohmann::json;
+const Json dpAxes = dp > 1 ? Json{{"dp", 1, dp}} : Json::array(), tpAxes = tp > 1 ? Json{{"tp", 1, tp}} : Json::array();
+
+Json buffer(const char *name, const char *dtype, std::vector<int64_t> shape, std::vector<int64_t> local, Json lastAxes, int64_t offset) {
+  Json sharding = Json::array();
+  for (size_t d = 0; d < shape.size(); ++d)
+    sharding.push_back(d == 0 ? dpAxes : d + 1 == shape.size() ? lastAxes : Json::array());
+  return {{"name", name}, {"dtype", dtype}, {"shape", shape}, {"local", local}, {"sharding", sharding}, {"offset", offset}};
+}
+
+std::string makeManifest() {
+  Json none = Json::array(), mesh = none;
+  if (dp > 1)
+    mesh.push_back({"dp", dp});
+  if (tp > 1)
+    mesh.push_back({"tp", tp});
+  auto step = [&](const char *name, int64_t chunk, bool index) {
+    Json entry = {{"name", name}, {"inputs", none}, {"outputs", none}, {"collectives", none}};
+    if (strcmp(name, "head") == 0) {
+      entry["inputs"].push_back(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt));
+    } else {
+      entry["inputs"].push_back(buffer("tokens", "i32", {B, chunk}, {Bl, chunk}, none, tokensAt));
+      entry["inputs"].push_back(buffer("positions", "i32", {B, chunk}, {Bl, chunk}, none, positionsAt));
+      entry["collectives"].push_back({{"id", chunk == 1 ? 1 : 0}, {"executions", 1}});
+    }
+    entry["collectives"].push_back({{"id", 2}, {"executions", 1}});
+    if (index)
+      entry["inputs"].push_back(buffer("index", "i32", {B}, {Bl}, none, indexAt));
+    if (strcmp(name, "prefill") == 0)
+      entry["outputs"].push_back(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt));
+    entry["outputs"].push_back(buffer("logits", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt));
+    entry["outputs"].push_back(buffer("next", "i32", {B, 1}, {Bl, 1}, none, nextAt));
+    return entry;
+  };
+  Json embedding = {{"name", "embedding"}, {"dtype", "f32"}, {"layers", 0}, {"shape", {V, D}}, {"sharding", {tpAxes, none}}, {"layer_sharding", none}, {"local", {Vl, D}},
+                    {"sources", {{{"name", "embed.weight"}, {"shape", {V, D}}, {"reshape", {V, D}}, {"slice", {{0, V}, {0, D}}}, {"permute", {0, 1}}}}}, {"pack", {{"out_dims", 1}}}};
+  Json scale = {{"name", "scale"}, {"dtype", "f32"}, {"layers", 0}, {"shape", {D}}, {"sharding", {none}}, {"local", {D}}, {"sources", {{{"name", "scale.weight"}, {"shape", {D}}}}}, {"pack", nullptr}};
+  Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
+  cache["bytes"] = Bl * L * D * 4;
+  auto collective = [&](const char *kind, std::vector<int64_t> shape, const char *why) {
+    return Json{{"kind", kind}, {"op", "sum"}, {"dtype", "f32"}, {"group", 0}, {"shape", shape}, {"dim", 0}, {"dim2", 0}, {"why", why}};
+  };
+  Json manifest = {{"version", 1}, {"task", "generate"}, {"dtype", "f32"}, {"target", "cpu"}, {"model", "/nonexistent/model"}, {"architecture", "fake"}, {"batch", B}, {"max_seq_len", L}, {"chunk", C},
+                   {"vocab", V}, {"eos", {endToken}}, {"mesh", mesh}, {"arena_bytes", arenaBytes}, {"params", {embedding, scale}}, {"states", {cache}}, {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
+                   {"groups", {tpAxes, dpAxes}},
+                   {"collectives", {collective("all_reduce", {Bl, C, D}, "rows of the embedding"), collective("all_reduce", {Bl, 1, D}, "rows of the embedding"), collective("arg_max", {Bl}, "the likeliest token")}},
+                   {"entries", {step("prefill", C, true), step("decode", 1, false), step("head", C, true)}}};
+  return manifest.dump();
+}
+
+const std::string manifest = makeManifest();
+const ts_entry_fn entries[] = {prefill, decode, head};
+
+} // namespace
+
+extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 3, manifest.data(), manifest.size(), entries};
