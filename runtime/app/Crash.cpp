@@ -1,9 +1,9 @@
 // Signals that end a process without a word get one.
 #include "Launch.h"
 #include "tessera/runtime/core/Board.h"
+#include "tessera/runtime/core/SignalText.h"
 
 #include <csignal>
-#include <cstring>
 #include <unistd.h>
 
 namespace tessera::runtime {
@@ -16,35 +16,9 @@ void setCrashBoard(Board &board, const CollectiveNames &names) {
   crashNames = &names;
 }
 
-// Text in a fixed buffer: nothing here may allocate or lock.
-namespace {
-struct Line {
-  char text[512];
-  size_t size = 0;
-  void add(const char *piece) {
-    size_t n = strlen(piece);
-    if (size + n > sizeof(text))
-      n = sizeof(text) - size;
-    memcpy(text + size, piece, n);
-    size += n;
-  }
-  void add(int64_t number) {
-    char digits[24];
-    int n = 0;
-    do
-      digits[n++] = char('0' + number % 10);
-    while (number /= 10);
-    for (char piece[2] = {}; n > 0;) {
-      piece[0] = digits[--n];
-      add(piece);
-    }
-  }
-};
-} // namespace
-
 static void onCrash(int signal) {
   if (!crashBoard || crashBoard->claimReport()) {
-    Line line;
+    SignalText line;
     line.add("error: ");
     int64_t rank = currentRank();
     if (rank >= 0) {
@@ -59,7 +33,7 @@ static void onCrash(int signal) {
              : signal == SIGSEGV ? "): a segmentation fault in generated code or the runtime; please report it\n"
              : signal == SIGILL  ? "): an instruction this CPU lacks; compile with --cpu=NAME of this machine\n"
                                  : "): an arithmetic fault; please report it\n");
-    (void)!write(STDERR_FILENO, line.text, line.size);
+    line.print();
   }
   _exit(1);
 }

@@ -1,5 +1,6 @@
 #include "Launch.h"
 #include "Terminal.h"
+#include "tessera/runtime/comm/MpiWorld.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
@@ -9,6 +10,7 @@
 #include <malloc.h>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 namespace tessera::runtime {
@@ -41,6 +43,8 @@ Launcher Launcher::detect() {
     launcher.rank = environmentNumber("PMIX_RANK").value_or(0);
     launcher.localRanks = environmentNumber("SLURM_NTASKS_PER_NODE").value_or(1);
   }
+  if (launcher.name.empty() && environmentNumber("PMI_SIZE").value_or(1) > 1)
+    throw Error("cannot start", "PMI_SIZE=" + std::string(getenv("PMI_SIZE")), "it was started by the launcher of another MPI than Open MPI", "use Open MPI's mpirun");
   if (launcher.size == 1) // a launcher of one: nothing to communicate with
     launcher.rank = 0;
   return launcher;
@@ -117,34 +121,22 @@ static void rankBody(const ts_program &program, const Manifest &manifest, const 
   entry.activity = int32_t(Activity::Finished);
 }
 
-void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher, const LaunchOptions &options,
-              const std::function<void(Rank &)> &body) {
-  // Few malloc arenas: their slack is memory nobody planned.
-  mallopt(M_ARENA_MAX, 4);
-  setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
-  int64_t ranks = manifest.mesh.size();
-  WeightPlan plan(manifest);
-  CollectiveNames names = collectiveNames(manifest);
-  int threads = threadsPerRank(manifest, launcher, options.threads);
-  double stall = stallTimeout();
+using RankBody = std::function<void(Communicator &, BoardEntry &)>;
 
+// All ranks are threads of this process.
+static void runThreadRanks(const Manifest &manifest, const CollectiveNames &names, double stall, const RankBody &body) {
+  int64_t ranks = manifest.mesh.size();
   Board board(ranks);
   auto world = createHostWorld(ranks, board);
-  setBusyThreads(int(std::min<int64_t>(threads * ranks, 1 << 20)));
-  std::vector<int64_t> all;
-  for (int64_t r = 0; r < ranks; ++r)
-    all.push_back(r);
+  std::vector<int64_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
   Watch watch(board, all, names, stall);
   setCrashBoard(board, names);
   if (ranks > 1)
     watch.start();
   auto one = [&](int64_t r) {
-    try {
-      auto comm = createHostCommunicator(world, r);
-      rankBody(program, manifest, plan, *comm, board.entry(r), threads, options.origin, body);
-    } catch (const std::exception &e) {
-      endRun(e.what());
-    }
+    auto comm = createHostCommunicator(world, r);
+    body(*comm, board.entry(r));
   };
   std::vector<std::thread> others;
   for (int64_t r = 1; r < ranks; ++r)
@@ -152,6 +144,49 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   one(0);
   for (std::thread &thread : others)
     thread.join();
+}
+
+// This process is one rank among those of MPI.
+static void runProcessRank(const Manifest &manifest, const Launcher &launcher, const CollectiveNames &names, double stall, const RankBody &body) {
+  bool oneMachine = launcher.localRanks == launcher.size && !getenv("TESSERA_MACHINE");
+  auto world = MpiWorld::start(manifest.mesh.size(), oneMachine);
+  Board &board = world->board();
+  BoardEntry &entry = board.entry(world->rank());
+  setCrashBoard(board, names);
+  installCrashHandlers(); // MPI puts handlers of its own in their place, which print stack traces
+  installTerminationHandler(board, names, world->rank());
+  std::optional<Watch> watch(std::in_place, board, std::vector<int64_t>{world->rank()}, names, stall);
+  watch->setTickHook([](void *world) { static_cast<MpiWorld *>(world)->tick(); }, world.get());
+  watch->start();
+  body(world->communicator(), entry);
+  // Nobody leaves before all have come here: from now on an end is a good one.
+  world->communicator().barrier();
+  entry.activity = int32_t(Activity::Finished);
+  watch.reset();
+  world->finish();
+}
+
+void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher, const LaunchOptions &options,
+              const std::function<void(Rank &)> &body) {
+  // Few malloc arenas: their slack is memory nobody planned.
+  mallopt(M_ARENA_MAX, 4);
+  setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
+  WeightPlan plan(manifest);
+  CollectiveNames names = collectiveNames(manifest);
+  int threads = threadsPerRank(manifest, launcher, options.threads);
+  double stall = stallTimeout();
+  setBusyThreads(int(std::min<int64_t>(threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
+  auto guarded = [&](Communicator &comm, BoardEntry &entry) {
+    try {
+      rankBody(program, manifest, plan, comm, entry, threads, options.origin, body);
+    } catch (const std::exception &e) {
+      endRun(e.what());
+    }
+  };
+  if (launcher.size > 1)
+    runProcessRank(manifest, launcher, names, stall, guarded);
+  else
+    runThreadRanks(manifest, names, stall, guarded);
 }
 
 } // namespace tessera::runtime

@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -59,19 +59,25 @@ double stallTimeout() {
   return seconds;
 }
 
-// A process that ended, reaped by its parent or not.
-static bool processGone(int32_t pid) {
+bool processGone(int32_t pid) {
   if (kill(pid, 0) != 0)
     return errno == ESRCH;
-  char path[32], text[512];
-  snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-  FILE *file = fopen(path, "re");
-  if (!file)
-    return false;
-  size_t n = fread(text, 1, sizeof(text) - 1, file);
-  fclose(file);
-  text[n] = 0;
-  const char *state = strrchr(text, ')'); // "PID (name) S ..."
+  // "/proc/PID/stat": "PID (name) S ...". By hand: this runs in signal handlers too.
+  char path[32] = "/proc/", digits[16], text[512];
+  int n = 0, at = 6;
+  do
+    digits[n++] = char('0' + pid % 10);
+  while (pid /= 10);
+  while (n > 0)
+    path[at++] = digits[--n];
+  memcpy(path + at, "/stat", 6);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return errno == ENOENT;
+  ssize_t size = read(file, text, sizeof(text) - 1);
+  close(file);
+  text[size > 0 ? size : 0] = 0;
+  const char *state = strrchr(text, ')');
   return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 

@@ -75,7 +75,7 @@ static std::vector<int64_t> globalIndices(const ParamSpec &p, const Mesh &mesh, 
   return indices;
 }
 
-ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank) : param_(param) {
+ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank) {
   for (size_t d = outDims; d < param.shape.size(); ++d)
     tail_ *= param.shape[d];
   globalRows_ = globalIndices(param, mesh, rank, 0, outDims);

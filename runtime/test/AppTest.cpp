@@ -313,4 +313,88 @@ TEST(Watch, ThreadRanksThatFail) {
   EXPECT_GT(slow.seconds, 3);
 }
 
+bool haveMpi() { return system("command -v mpirun >/dev/null 2>&1") == 0; }
+
+std::string mpirun(int ranks, const std::string &command) {
+  return "timeout 60 mpirun --allow-run-as-root --oversubscribe -np " + std::to_string(ranks) + " " + command;
+}
+
+// Lines of ours that start with "error: ".
+int errorLines(const std::string &text) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find("error: ", at)) != std::string::npos; ++at)
+    count += at == 0 || text[at - 1] == '\n';
+  return count;
+}
+
+TEST(Mpi, SameTokensAsThreads) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  std::string args = " generate --print-tokens --max-new-tokens=9 --model=" + model().path, expected;
+  for (auto &prompt : prompts) {
+    args += flag(prompt);
+    expected += tokensLine(model().greedy(prompt, 9));
+  }
+  for (auto [mesh, ranks] : {std::pair<const char *, int>{"1", 1}, {"tp3", 3}, {"dp2tp2", 4}}) {
+    Outcome o = shell(mpirun(ranks, program(mesh) + args));
+    EXPECT_EQ(o.status, 0) << o.err;
+    EXPECT_EQ(o.out, expected) << mesh;
+  }
+  std::string sampled = args + " --temperature=1.2 --seed=4";
+  EXPECT_EQ(shell(mpirun(4, program("dp2tp2") + sampled)).out, shell(program("1") + sampled).out);
+}
+
+TEST(Mpi, RanksThatTakeEachOtherForOtherMachines) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  // Heartbeats over MPI in place of a shared board; a stall longer than the limit that is honest work is none.
+  auto run = [&](const std::string &fault) {
+    return shell("TESSERA_STALL_TIMEOUT=1 FAKE_FAULT=" + fault + " " +
+                 mpirun(3, "sh -c 'TESSERA_MACHINE=$OMPI_COMM_WORLD_RANK exec " + program("tp3") + " generate --print-tokens --max-new-tokens=5 --model=" + model().path + flag(prompts[0]) + "'"));
+  };
+  for (const char *fault : {"none:9", "slow:1"}) {
+    Outcome o = run(fault);
+    EXPECT_EQ(o.status, 0) << o.err;
+    EXPECT_EQ(o.out, tokensLine(model().greedy(prompts[0], 5)));
+  }
+  for (const char *fault : {"stop:1", "stall:0"}) {
+    Outcome o = run(fault);
+    EXPECT_NE(o.status, 0);
+    EXPECT_LT(o.seconds, 10);
+    EXPECT_GE(errorLines(o.err), 1) << o.err; // each machine may say it
+    EXPECT_NE(o.err.find("collective 1"), std::string::npos) << o.err;
+  }
+}
+
+TEST(Mpi, RanksThatFail) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  struct {
+    const char *fault, *what;
+  } cases[] = {{"kill:1", "rank 1 ended"},  {"kill:0", "rank 0 ended"}, {"stop:2", "rank 2 stands still"}, {"stall:1", "rank 1 stalls"},
+               {"crash:2", "rank 2 crashed"}, {"throw:1", "told to fail"}, {"exit:1", "rank 1 ended"}};
+  for (auto &[fault, what] : cases) {
+    // The limit as it is by default: the whole run must be over within ten seconds.
+    Outcome o = shell(std::string("FAKE_FAULT=") + fault + " " + mpirun(4, program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1"));
+    EXPECT_NE(o.status, 0) << fault;
+    EXPECT_LT(o.seconds, 10) << fault;
+    EXPECT_EQ(errorLines(o.err), 1) << fault << "\n" << o.err;
+    EXPECT_NE(o.err.find(what), std::string::npos) << fault << "\n" << o.err;
+  }
+  Outcome slow = shell("TESSERA_STALL_TIMEOUT=1 FAKE_FAULT=slow:1 " + mpirun(4, program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1"));
+  EXPECT_EQ(slow.status, 0) << slow.err;
+}
+
+TEST(Mpi, ReportsMistakesOnce) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  std::string args = program("tp3") + " generate --init=random:1 --tokens=1";
+  for (std::string run : {mpirun(2, args), mpirun(4, args), mpirun(3, args + ",99"), mpirun(3, program("tp3") + " generate --tokens=1 --model=/nonexistent"), mpirun(3, args + " --logits=/nonexistent/x")}) {
+    Outcome o = shell(run);
+    EXPECT_NE(o.status, 0) << run;
+    EXPECT_EQ(errorLines(o.err), 1) << run << "\n" << o.err;
+    EXPECT_LT(o.seconds, 10);
+  }
+}
+
 } // namespace

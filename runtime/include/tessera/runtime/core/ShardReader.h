@@ -37,7 +37,6 @@ private:
   void readRow(int64_t layer, int64_t globalRow, float *out) const;
   bool readTransposed(int64_t layer, int64_t begin, int64_t count, float *out) const;
 
-  const ParamSpec &param_;
   const io::ModelFile *model_ = nullptr;
   uint64_t seed_ = 0;
   bool aroundOne_ = false;

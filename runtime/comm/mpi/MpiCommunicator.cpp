@@ -1,0 +1,266 @@
+#include "MpiCommunicator.h"
+#include "tessera/runtime/comm/Blocks.h"
+#include "tessera/runtime/core/Wait.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sched.h>
+#include <time.h>
+
+namespace tessera::runtime {
+
+static constexpr int dataTag = 1;
+static constexpr size_t largestMessage = size_t(1) << 30; // counts are int
+// Below this an all_reduce sends everything to everyone: one round trip instead of two.
+static constexpr int64_t smallReduce = 8 << 10;
+
+MpiCommunicator::MpiCommunicator(const MpiLibrary &mpi, int64_t rank, int64_t ranks) : mpi_(mpi) {
+  rank_ = rank;
+  ranks_ = ranks;
+}
+
+void MpiCommunicator::prepare(const Manifest &manifest) {
+  manifest_ = &manifest;
+  groups_.clear();
+  for (const AxisList &axes : manifest.groups)
+    groups_.push_back({manifest.mesh.group(rank_, axes), manifest.mesh.index(rank_, axes)});
+}
+
+void MpiCommunicator::send(int64_t rank, const void *data, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += largestMessage) {
+    requests_.push_back(nullptr);
+    mpi_.expect(mpi_.Isend(static_cast<const char *>(data) + at, int(std::min(largestMessage, bytes - at)), mpi_.byte, int(rank), dataTag, mpi_.world, &requests_.back()), "MPI_Isend");
+  }
+}
+
+void MpiCommunicator::receive(int64_t rank, void *data, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += largestMessage) {
+    requests_.push_back(nullptr);
+    mpi_.expect(mpi_.Irecv(static_cast<char *>(data) + at, int(std::min(largestMessage, bytes - at)), mpi_.byte, int(rank), dataTag, mpi_.world, &requests_.back()), "MPI_Irecv");
+  }
+}
+
+void MpiCommunicator::exchange() {
+  if (requests_.empty())
+    return;
+  // No blocking wait: MPI's would burn a core that another rank of this machine may need.
+  for (int64_t turns = 0;; ++turns) {
+    int done = 0;
+    mpi_.expect(mpi_.Testall(int(requests_.size()), requests_.data(), &done, nullptr), "MPI_Testall");
+    if (done)
+      break;
+    if (maySpin() && turns < 20000) {
+      cpuRelax();
+    } else if (turns < 25000) {
+      sched_yield();
+    } else {
+      timespec pause = {0, 100000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+  requests_.clear();
+}
+
+char *MpiCommunicator::scratch(size_t bytes) {
+  if (scratch_.size() < bytes)
+    scratch_.resize(bytes);
+  return scratch_.data();
+}
+
+void MpiCommunicator::run(int32_t id, const void *src, void *dst, int32_t *ids) {
+  const CollectiveSpec &spec = manifest_->collectives[id];
+  const Membership &group = groups_[spec.group];
+  WaitingScope waiting(*entry_, id);
+  const char *from = static_cast<const char *>(src);
+  char *to = static_cast<char *>(dst);
+  switch (spec.kind) {
+  case CollectiveKind::AllReduce:
+    return allReduce(spec, group, from, to);
+  case CollectiveKind::AllGather:
+    return allGather(spec, group, from, to);
+  case CollectiveKind::ReduceScatter:
+    return reduceScatter(spec, group, from, to);
+  case CollectiveKind::AllToAll:
+    return allToAll(spec, group, from, to);
+  case CollectiveKind::CollectivePermute:
+    return permute(spec, group, from, to);
+  case CollectiveKind::ArgMax:
+    return argMaxAll(spec, group, static_cast<const float *>(src), static_cast<float *>(dst ? dst : const_cast<void *>(src)), ids);
+  }
+}
+
+void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
+  bool isFloat = spec.dtype == "f32";
+  std::vector<const void *> sources(size);
+  if (n * 4 <= smallReduce) {
+    char *blocks = scratch(size_t(size * n * 4));
+    for (int64_t r = 0; r < size; ++r) {
+      sources[r] = r == group.self ? src : blocks + r * n * 4;
+      if (r != group.self) {
+        receive(group.members[r], blocks + r * n * 4, size_t(n * 4));
+        send(group.members[r], src, size_t(n * 4));
+      }
+    }
+    exchange();
+    reduce(spec.op, isFloat, sources.data(), size, dst, n);
+    return;
+  }
+  // Every member reduces its part, then all parts go to everybody.
+  auto [begin, end] = reducePart(n, size, group.self);
+  int64_t bytes = (end - begin) * 4;
+  char *blocks = scratch(size_t(size * bytes));
+  for (int64_t r = 0; r < size; ++r) {
+    sources[r] = r == group.self ? src + begin * 4 : blocks + r * bytes;
+    if (r == group.self)
+      continue;
+    auto [theirs, theirEnd] = reducePart(n, size, r);
+    receive(group.members[r], blocks + r * bytes, size_t(bytes));
+    send(group.members[r], src + theirs * 4, size_t((theirEnd - theirs) * 4));
+  }
+  exchange();
+  reduce(spec.op, isFloat, sources.data(), size, dst + begin * 4, end - begin);
+  for (int64_t r = 0; r < size; ++r) {
+    if (r == group.self)
+      continue;
+    auto [theirs, theirEnd] = reducePart(n, size, r);
+    receive(group.members[r], dst + theirs * 4, size_t((theirEnd - theirs) * 4));
+    send(group.members[r], dst + begin * 4, size_t(bytes));
+  }
+  exchange();
+}
+
+void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
+  Shape whole = spec.shape;
+  whole[spec.dim] *= size;
+  Strips strips(whole, spec.dim);
+  // Blocks along the first dimension are contiguous: they are received where they belong.
+  bool inPlace = strips.outer == 1;
+  char *blocks = inPlace ? dst : scratch(size_t(size * n * 4));
+  for (int64_t r = 0; r < size; ++r)
+    if (r != group.self) {
+      receive(group.members[r], blocks + r * n * 4, size_t(n * 4));
+      send(group.members[r], src, size_t(n * 4));
+    }
+  exchange();
+  for (int64_t r = 0; r < size; ++r)
+    if (!inPlace || r == group.self)
+      copyBlock(r == group.self ? src : blocks + r * n * 4, contiguousBlock(n), dst, Block(strips, size, r));
+}
+
+void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t size = int64_t(group.members.size());
+  Strips strips(spec.shape, spec.dim);
+  int64_t n = strips.elements() / size, bytes = n * 4;
+  char *received = scratch(size_t(2 * size * bytes)), *packed = received + size * bytes;
+  std::vector<const void *> sources(size);
+  for (int64_t r = 0; r < size; ++r) {
+    copyBlock(src, Block(strips, size, r), packed + r * bytes, contiguousBlock(n));
+    sources[r] = r == group.self ? packed + r * bytes : received + r * bytes;
+    if (r == group.self)
+      continue;
+    receive(group.members[r], received + r * bytes, size_t(bytes));
+    send(group.members[r], packed + r * bytes, size_t(bytes));
+  }
+  exchange();
+  reduce(spec.op, spec.dtype == "f32", sources.data(), size, dst, n);
+}
+
+void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t size = int64_t(group.members.size());
+  Shape result = spec.shape;
+  result[spec.dim] /= size;
+  result[spec.dim2] *= size;
+  Strips given(spec.shape, spec.dim), wanted(result, spec.dim2);
+  int64_t n = given.elements() / size, bytes = n * 4;
+  char *received = scratch(size_t(2 * size * bytes)), *packed = received + size * bytes;
+  for (int64_t r = 0; r < size; ++r) {
+    copyBlock(src, Block(given, size, r), packed + r * bytes, contiguousBlock(n));
+    if (r == group.self)
+      continue;
+    receive(group.members[r], received + r * bytes, size_t(bytes));
+    send(group.members[r], packed + r * bytes, size_t(bytes));
+  }
+  exchange();
+  for (int64_t r = 0; r < size; ++r)
+    copyBlock(r == group.self ? packed + r * bytes : received + r * bytes, contiguousBlock(n), dst, Block(wanted, size, r));
+}
+
+void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  size_t bytes = size_t(elementCount(spec.shape)) * 4;
+  bool receives = false;
+  for (auto [from, to] : spec.pairs) {
+    if (from == group.self && to == group.self) {
+      memcpy(dst, src, bytes);
+      receives = true;
+    } else if (from == group.self) {
+      send(group.members[to], src, bytes);
+    } else if (to == group.self) {
+      receive(group.members[from], dst, bytes);
+      receives = true;
+    }
+  }
+  exchange();
+  if (!receives)
+    memset(dst, 0, bytes);
+}
+
+void MpiCommunicator::argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src, float *dst, int32_t *ids) {
+  int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape), bytes = n * 4;
+  // Values and ids of a member lie together: one message.
+  char *blocks = scratch(size_t(size * 2 * bytes));
+  char *mine = blocks + group.self * 2 * bytes;
+  if (n > 0) {
+    memcpy(mine, src, size_t(bytes));
+    memcpy(mine + bytes, ids, size_t(bytes));
+  }
+  std::vector<const float *> values(size);
+  std::vector<const int32_t *> allIds(size);
+  for (int64_t r = 0; r < size; ++r) {
+    char *block = blocks + r * 2 * bytes;
+    values[r] = reinterpret_cast<float *>(block);
+    allIds[r] = reinterpret_cast<int32_t *>(block + bytes);
+    if (r != group.self) {
+      receive(group.members[r], block, size_t(2 * bytes));
+      send(group.members[r], mine, size_t(2 * bytes));
+    }
+  }
+  exchange();
+  argMax(values.data(), allIds.data(), size, n, dst, ids);
+}
+
+void MpiCommunicator::barrier() {
+  WaitingScope waiting(*entry_, BarrierCollective);
+  // Dissemination: after round k everyone has heard of 2^k others.
+  for (int64_t distance = 1; distance < ranks_; distance *= 2) {
+    char out = 0, in = 0;
+    receive((rank_ + ranks_ - distance) % ranks_, &in, 1);
+    send((rank_ + distance) % ranks_, &out, 1);
+    exchange();
+  }
+}
+
+void MpiCommunicator::broadcast(void *data, size_t bytes, int64_t root) {
+  WaitingScope waiting(*entry_, BroadcastCollective);
+  if (rank_ != root)
+    receive(root, data, bytes);
+  for (int64_t r = 0; rank_ == root && r < ranks_; ++r)
+    if (r != root)
+      send(r, data, bytes);
+  exchange();
+}
+
+void MpiCommunicator::gather(const void *src, size_t bytes, void *dst, int64_t root) {
+  WaitingScope waiting(*entry_, GatherCollective);
+  if (rank_ != root)
+    send(root, src, bytes);
+  for (int64_t r = 0; rank_ == root && r < ranks_; ++r)
+    if (r == root)
+      memcpy(static_cast<char *>(dst) + r * bytes, src, bytes);
+    else
+      receive(r, static_cast<char *>(dst) + r * bytes, bytes);
+  exchange();
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,210 @@
+#include "tessera/runtime/comm/MpiWorld.h"
+#include "MpiCommunicator.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tessera::runtime {
+
+namespace {
+
+constexpr int heartbeatTag = 2;
+
+// Processes with equal names can see each other's memory segments and process ids.
+struct MachineName {
+  char text[192] = {};
+};
+
+MachineName machineName() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat segments = {}, processes = {};
+  stat("/dev/shm", &segments);
+  stat("/proc/self/ns/pid", &processes);
+  // TESSERA_MACHINE tells ranks of one machine apart, for tests of what happens between machines.
+  const char *given = getenv("TESSERA_MACHINE");
+  MachineName name;
+  snprintf(name.text, sizeof(name.text), "%s %lx %lx %lx %s", boot.c_str(), (unsigned long)segments.st_dev, (unsigned long)segments.st_ino, (unsigned long)processes.st_ino, given ? given : "");
+  return name;
+}
+
+// What one machine's first rank tells the others about one of its ranks.
+struct Pulse {
+  int64_t rank;
+  uint64_t progress, beat;
+  int32_t activity, where;
+};
+
+Board *electionBoard = nullptr;
+
+class World final : public MpiWorld {
+public:
+  World(int64_t ranks, bool oneMachine) : mpi_(MpiLibrary::get()) {
+    int provided = 0, rank = 0, size = 0;
+    mpi_.expect(mpi_.Init_thread(nullptr, nullptr, oneMachine ? mpiThreadFunneled : mpiThreadMultiple, &provided), "MPI_Init_thread");
+    mpi_.expect(mpi_.Comm_set_errhandler(mpi_.world, mpi_.errorsReturn), "MPI_Comm_set_errhandler");
+    mpi_.expect(mpi_.Comm_rank(mpi_.world, &rank), "MPI_Comm_rank");
+    mpi_.expect(mpi_.Comm_size(mpi_.world, &size), "MPI_Comm_size");
+    if (size != ranks)
+      throw Error("cannot start", "MPI", "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(size), "start it with mpirun -np " + std::to_string(ranks) + ", or alone");
+    rank_ = rank;
+    comm_ = std::make_unique<MpiCommunicator>(mpi_, rank, ranks);
+    shareBoard(ranks);
+    if (firsts_.size() > 1 && provided < mpiThreadMultiple)
+      throw Error("cannot start", "MPI", "this Open MPI was built without support for threads, which watching over several machines needs", "run all ranks on one machine");
+    BoardEntry &entry = board_->entry(rank_);
+    entry.pid = getpid();
+    entry.activity = int32_t(Activity::Working);
+    comm_->setEntry(entry);
+    electionBoard = board_.get();
+    setReportElection([] { return electionBoard->claimReport(); });
+    comm_->barrier(); // every entry of this machine is filled
+    if (isFirst())
+      unlinkSegment();
+    startHeartbeat();
+  }
+
+  int64_t rank() const override { return rank_; }
+  Board &board() override { return *board_; }
+  Communicator &communicator() override { return *comm_; }
+
+  void tick() override {
+    if (!isFirst())
+      return;
+    for (Link &link : links_) {
+      int done = 0;
+      while (mpi_.Test(&link.incoming, &done, nullptr) == 0 && done) {
+        for (const Pulse &pulse : link.in) {
+          BoardEntry &entry = board_->entry(pulse.rank);
+          entry.progress = pulse.progress;
+          entry.beat = pulse.beat;
+          entry.activity = pulse.activity;
+          entry.where = pulse.where;
+        }
+        post(link);
+      }
+      if (mpi_.Test(&link.outgoing, &done, nullptr) == 0 && done) {
+        // The last one has left: tell the newest. A dead peer never takes it; then nothing more is sent.
+        link.out.clear();
+        for (int64_t r : machine_) {
+          BoardEntry &entry = board_->entry(r);
+          link.out.push_back({r, entry.progress, entry.beat, entry.activity, entry.where});
+        }
+        (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Pulse)), mpi_.byte, int(link.peer), heartbeatTag, mpi_.world, &link.outgoing);
+      }
+    }
+  }
+
+  void finish() override {
+    // Requests for heartbeats that nobody will send stay open; Open MPI frees them.
+    (void)mpi_.Finalize();
+  }
+
+private:
+  struct Link {
+    int64_t peer;
+    std::vector<Pulse> in, out;
+    MpiRequest incoming = nullptr, outgoing = nullptr;
+  };
+
+  bool isFirst() const { return machine_[0] == rank_; }
+
+  void shareBoard(int64_t ranks) {
+    // Who is on which machine.
+    MachineName mine = machineName();
+    std::vector<MachineName> names(ranks);
+    comm_->gather(&mine, sizeof(mine), names.data(), 0);
+    comm_->broadcast(names.data(), names.size() * sizeof(MachineName), 0);
+    for (int64_t r = 0; r < ranks; ++r) {
+      bool seen = false;
+      for (int64_t s = 0; s < r; ++s)
+        seen |= strcmp(names[s].text, names[r].text) == 0;
+      if (!seen)
+        firsts_.push_back(r);
+      if (strcmp(names[r].text, mine.text) == 0)
+        machine_.push_back(r);
+    }
+    sizes_.resize(firsts_.size());
+    for (size_t i = 0; i < firsts_.size(); ++i)
+      for (int64_t r = 0; r < ranks; ++r)
+        sizes_[i] += strcmp(names[r].text, names[firsts_[i]].text) == 0;
+
+    // The first rank of each machine makes the segment; all learn all names.
+    struct SegmentName {
+      char text[64] = {};
+    } segment;
+    size_t bytes = Board::bytesFor(ranks);
+    int file = -1;
+    if (isFirst()) {
+      unsigned random = 0;
+      std::ifstream("/dev/urandom").read(reinterpret_cast<char *>(&random), sizeof(random));
+      snprintf(segment.text, sizeof(segment.text), "/tessera-%d-%08x", int(getpid()), random);
+      file = shm_open(segment.text, O_CREAT | O_EXCL | O_RDWR, 0600);
+      if (file < 0 || ftruncate(file, off_t(bytes)) != 0)
+        throw Error("cannot start", std::string("/dev/shm") + segment.text, strerror(errno), "make room in /dev/shm");
+      segment_ = segment.text;
+    }
+    std::vector<SegmentName> segments(ranks);
+    comm_->gather(&segment, sizeof(segment), segments.data(), 0);
+    comm_->broadcast(segments.data(), segments.size() * sizeof(SegmentName), 0);
+    if (!isFirst())
+      file = shm_open(segments[machine_[0]].text, O_RDWR, 0600);
+    void *memory = file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED)
+      throw Error("cannot start", std::string("/dev/shm") + segments[machine_[0]].text, strerror(errno), "make room in /dev/shm");
+    close(file);
+    board_ = std::make_unique<Board>(ranks, memory);
+  }
+
+  void unlinkSegment() {
+    shm_unlink(segment_.c_str());
+  }
+
+  void startHeartbeat() {
+    if (!isFirst())
+      return;
+    for (size_t i = 0; i < firsts_.size(); ++i) {
+      if (firsts_[i] == rank_)
+        continue;
+      Link link;
+      link.peer = firsts_[i];
+      link.in.resize(sizes_[i]);
+      link.outgoing = mpi_.requestNull; // which tests as done
+      links_.push_back(std::move(link));
+    }
+    for (Link &link : links_)
+      post(link);
+    // Ranks of other machines have started too, whether or not they live to say so.
+    for (int64_t r = 0; r < board_->ranks(); ++r)
+      if (!std::count(machine_.begin(), machine_.end(), r))
+        board_->entry(r).activity = int32_t(Activity::Working);
+  }
+
+  void post(Link &link) {
+    mpi_.expect(mpi_.Irecv(link.in.data(), int(link.in.size() * sizeof(Pulse)), mpi_.byte, int(link.peer), heartbeatTag, mpi_.world, &link.incoming), "MPI_Irecv");
+  }
+
+  const MpiLibrary &mpi_;
+  int64_t rank_ = 0;
+  std::unique_ptr<MpiCommunicator> comm_;
+  std::unique_ptr<Board> board_;
+  std::vector<int64_t> machine_, firsts_; // ranks of this machine; first rank of every machine
+  std::vector<size_t> sizes_;             // ranks of every machine
+  std::string segment_;
+  std::vector<Link> links_;
+};
+
+} // namespace
+
+std::unique_ptr<MpiWorld> MpiWorld::start(int64_t ranks, bool oneMachine) { return std::make_unique<World>(ranks, oneMachine); }
+
+} // namespace tessera::runtime

@@ -1,0 +1,38 @@
+// A line of text built without allocation or locks: for signal handlers.
+#ifndef TESSERA_RUNTIME_CORE_SIGNALTEXT_H
+#define TESSERA_RUNTIME_CORE_SIGNALTEXT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <unistd.h>
+
+namespace tessera::runtime {
+
+class SignalText {
+public:
+  void add(const char *piece) {
+    size_t n = strlen(piece);
+    if (n > sizeof(text_) - size_)
+      n = sizeof(text_) - size_;
+    memcpy(text_ + size_, piece, n);
+    size_ += n;
+  }
+  void add(int64_t number) {
+    char digits[24];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = 0;
+    do
+      digits[--at] = char('0' + number % 10);
+    while ((number /= 10) > 0);
+    add(digits + at);
+  }
+  void print() const { (void)!write(STDERR_FILENO, text_, size_); }
+
+private:
+  char text_[768];
+  size_t size_ = 0;
+};
+
+} // namespace tessera::runtime
+#endif
