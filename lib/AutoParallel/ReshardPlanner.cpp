@@ -227,26 +227,71 @@ std::vector<Move> gatherThenSlice(const Problem &problem) {
   return moves;
 }
 
-/// Elements that the busiest device receives if every device gets what it lacks from one that has it.
-double largestReceipt(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
-  double most = 0;
-  auto begin = [&](const Sharding &sharding, int d, int64_t device) {
-    int64_t extent = sharding.localShape(shape)[d];
-    return std::make_pair(groupIndex(mesh, sharding.dims[d].axes, device) * extent, extent);
-  };
-  for (int64_t device = 0, n = mesh.numDevices(); device < n; ++device) {
-    double wanted = 1, shared = 1;
+/// Elements that the busiest device receives if every device gets what it lacks from one that has it. Looks at every device, axis by
+/// axis: about 10 ns each.
+class LargestReceipt {
+public:
+  LargestReceipt(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
+      : mesh(mesh), shape(shape), haveExtent(from.localShape(shape)), wantExtent(to.localShape(shape)) {
+    terms.resize(mesh.axes.size());
     for (int d = 0; d < int(shape.size()); ++d) {
-      auto [haveBegin, haveExtent] = begin(from, d, device);
-      auto [wantBegin, wantExtent] = begin(to, d, device);
-      int64_t wantEnd = std::min(shape[d], wantBegin + wantExtent), haveEnd = std::min(shape[d], haveBegin + haveExtent);
-      wanted *= double(std::max<int64_t>(0, wantEnd - wantBegin));
-      shared *= double(std::max<int64_t>(0, std::min(wantEnd, haveEnd) - std::max(wantBegin, haveBegin)));
+      addTerms(from.dims[d].axes, d, /*want=*/false);
+      addTerms(to.dims[d].axes, d, /*want=*/true);
     }
-    most = std::max(most, wanted - shared);
+    shards.assign(2 * shape.size(), 0);
   }
-  return most;
-}
+
+  double compute() {
+    visit(0);
+    return double(most);
+  }
+
+private:
+  /// A digit of a device's coordinate on an axis, times `stride`, adds to its shard number along a dimension.
+  struct Term {
+    int slot; ///< dimension, and behind all dimensions those of the target
+    int64_t divisor, size, stride;
+  };
+
+  void addTerms(llvm::ArrayRef<AxisRef> axes, int dim, bool want) {
+    int64_t stride = axesSize(axes);
+    for (const AxisRef &axis : axes) {
+      stride /= axis.size;
+      terms[axis.axis].push_back({dim + (want ? int(shape.size()) : 0),
+                                  mesh.axes[axis.axis].size / (axis.pre * axis.size), axis.size, stride});
+    }
+  }
+
+  void visit(size_t axis) {
+    if (axis == terms.size()) {
+      int64_t wanted = 1, shared = 1;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        int64_t have = shards[d] * haveExtent[d], want = shards[shape.size() + d] * wantExtent[d];
+        int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
+        wanted *= std::max<int64_t>(0, wantEnd - want);
+        shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
+      }
+      most = std::max(most, wanted - shared);
+      return;
+    }
+    if (terms[axis].empty())
+      return visit(axis + 1);
+    for (int64_t coordinate = 0; coordinate < mesh.axes[axis].size; ++coordinate) {
+      for (const Term &term : terms[axis])
+        shards[term.slot] += coordinate / term.divisor % term.size * term.stride;
+      visit(axis + 1);
+      for (const Term &term : terms[axis])
+        shards[term.slot] -= coordinate / term.divisor % term.size * term.stride;
+    }
+  }
+
+  const Mesh &mesh;
+  llvm::ArrayRef<int64_t> shape;
+  llvm::SmallVector<int64_t> haveExtent, wantExtent;
+  llvm::SmallVector<llvm::SmallVector<Term, 4>, 4> terms; ///< by axis
+  llvm::SmallVector<int64_t, 8> shards;
+  int64_t most = 0;
+};
 
 double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
   double cost = 0;
@@ -282,7 +327,7 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
   if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
     // Nothing within the memory of source and target.
     if (options.pointToPoint && from.partial == to.partial) {
-      best = {{StepKind::PointToPoint, problem->goal, largestReceipt(mesh, shape, from, to)}};
+      best = {{StepKind::PointToPoint, problem->goal, LargestReceipt(mesh, shape, from, to).compute()}};
     } else if (auto moves = search(*problem, /*limitMemory=*/false)) {
       best = std::move(*moves);
     } else {

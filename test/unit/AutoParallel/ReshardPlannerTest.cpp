@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <random>
 
 using namespace tessera;
@@ -333,9 +333,9 @@ TEST(ReshardPlanner, RandomLargeReshardsAreFast) {
   for (int i = 0; i < 1000; ++i) {
     Case c = cases.next(5, 64, kMaxRanks, i % 4 != 0, i % 5 == 0);
     for (bool wide : {false, true}) {
-      auto start = std::chrono::steady_clock::now();
+      std::clock_t start = std::clock(); // of this process: the machine may be busy
       auto plan = planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
-      times[wide].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() * 1e3);
+      times[wide].push_back(1e3 * double(std::clock() - start) / CLOCKS_PER_SEC);
       ASSERT_TRUE(plan) << c.text();
       double bound = reshardBound(c.mesh, c.shape, c.from, c.to);
       if (wide && i % 4 != 0 && i % 5 != 0 && bound > 0) {
@@ -349,9 +349,8 @@ TEST(ReshardPlanner, RandomLargeReshardsAreFast) {
     RecordProperty("median_ms", std::to_string(list[500]));
     RecordProperty("worst_ms", std::to_string(list.back()));
     std::printf("reshard plans: median %.2f ms, worst %.2f ms\n", list[500], list.back());
-    // Three times the figures asked for: the machine may be busy.
-    EXPECT_LT(list[500], 30);
-    EXPECT_LT(list.back(), 300);
+    EXPECT_LT(list[list.size() / 2], 10);
+    EXPECT_LT(list.back(), 100);
   }
   std::printf("mean gap to the bound where pieces divide: %.1f %%\n", 100 * gap / gaps);
 }
