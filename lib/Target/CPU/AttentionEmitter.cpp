@@ -118,6 +118,13 @@ Value AttentionEmitter::score(Value product) {
   return mulf(math::TanhOp::create(b, product), splat(*shape.softcap * kLog2E));
 }
 
+void AttentionEmitter::storeLogSumExp(const AttentionPlace &place, Value row, Value top, Value sum) {
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, f32(0));
+  Value value = mulf(addf(top, math::Log2Op::create(b, sum)), f32(1 / kLog2E));
+  value = select(empty, f32(-INFINITY), value);
+  store(value, buffers.logSumExp, {place.batch, div(row, shape.group), place.head, rem(row, shape.group)});
+}
+
 Value AttentionEmitter::inverse(Value x) {
   bool vector = isa<VectorType>(x.getType());
   Value zero = vector ? splat(0.0) : f32(0), one = vector ? splat(1.0) : f32(1);

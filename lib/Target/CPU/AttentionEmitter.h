@@ -16,6 +16,7 @@ using Values = llvm::SmallVector<mlir::Value>;
 /// The arguments of the kernel, on buffers.
 struct AttentionBuffers {
   mlir::Value q, k, v, positions, out;
+  mlir::Value logSumExp; ///< null without that output
   mlir::Value layer; ///< null without a layer dimension
   mlir::Value base;
 };
@@ -93,6 +94,8 @@ protected:
   /// The score of a product q.k, in base 2 logarithms (soft cap applied); the query was scaled by queryScale().
   mlir::Value score(mlir::Value product);
   double queryScale() const;
+  /// Writes the log-sum-exp output of query `row`, from its maximum (base 2) and its sum.
+  void storeLogSumExp(const AttentionPlace &place, mlir::Value row, mlir::Value top, mlir::Value sum);
   /// 1 / x, or 0 where x is 0.
   mlir::Value inverse(mlir::Value x);
   /// `lanes` vectors as rows of a square, transposed.
@@ -131,7 +134,9 @@ private:
   void packQueries(const AttentionPlace &place, mlir::Value row0);
   Values scoreKeys(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::Value keyEnd);
   void accumulateValues(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::ValueRange alpha);
-  void storeRows(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange sums);
+  void storeRows(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange tops, mlir::ValueRange sums);
+  void storeSums(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange tops, mlir::ValueRange sums);
+  void whereRowExists(mlir::Value row, llvm::function_ref<void()> body);
 
   int64_t vectors = 0, keyTile = 0;
   mlir::Value queryT, scores, outT, rowPositions;

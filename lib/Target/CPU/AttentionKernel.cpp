@@ -30,8 +30,13 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
   SmallVector<Type> inputs = {
       tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim}, element),
       tensor(keyDims, element), tensor(valueDims, element), tensor({shape.batch, shape.seq}, b.getI32Type()), outType};
+  SmallVector<Type> outputs = {outType};
+  if (shape.logSumExp)
+    outputs.push_back(tensor({shape.batch, shape.seq, shape.kvHeads, shape.group}, b.getF32Type()));
+  inputs.append(outputs.begin() + 1, outputs.end());
+  unsigned layer = inputs.size();
   inputs.append(shape.layers ? 4 : 3, b.getIndexType());
-  auto func = func::FuncOp::create(b, name, b.getFunctionType(inputs, {outType}));
+  auto func = func::FuncOp::create(b, name, b.getFunctionType(inputs, outputs));
   func.setPrivate();
   func->setAttr(kKernelAttr, b.getUnitAttr());
 
@@ -45,7 +50,8 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
     return op;
   };
   AttentionBuffers buffers{buffer(0, true), buffer(1, true), buffer(2, true), buffer(3, true), buffer(4, false),
-                           shape.layers ? Value(entry->getArgument(5)) : Value(),
+                           shape.logSumExp ? buffer(5, false) : Value(),
+                           shape.layers ? Value(entry->getArgument(layer)) : Value(),
                            entry->getArgument(inputs.size() - 3)};
   std::unique_ptr<AttentionEmitter> emitter;
   if (RowLaneAttention::fits(shape))
@@ -56,7 +62,7 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
   Value one = arith::ConstantIndexOp::create(b, 1);
   auto items = scf::ForOp::create(b, loc, entry->getArgument(inputs.size() - 2),
                                   entry->getArgument(inputs.size() - 1), one, ValueRange{});
-  func::ReturnOp::create(b, ValueRange{entry->getArgument(4)});
+  func::ReturnOp::create(b, ValueRange(entry->getArguments()).slice(4, outputs.size()));
   b.setInsertionPointToStart(items.getBody());
   emitter->emit(items.getInductionVar());
   return func;

@@ -194,6 +194,8 @@ void KeyLaneAttention::emit(Value item) {
   loop(index(0), index(tile), 1, [&](Value r) {
     Value row = add(row0, r);
     auto write = [&] {
+      if (buffers.logSumExp)
+        storeLogSumExp(place, row, load(tops, {r}), load(sums, {r}));
       Value factor = splat(inverse(load(sums, {r})));
       forStretches(shape.valueDim, [&](Value d, int64_t active) {
         Value result = mulf(loadVector(accumulators, {r, d}), factor);

@@ -141,7 +141,32 @@ void RowLaneAttention::accumulateValues(const AttentionPlace &place, Value start
     tile(index(whole), shape.valueDim - whole);
 }
 
-void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueRange sums) {
+void RowLaneAttention::whereRowExists(Value row, llvm::function_ref<void()> body) {
+  if (rows() % blockRows() == 0)
+    return body();
+  auto guard = scf::IfOp::create(b, compare(arith::CmpIPredicate::slt, row, index(rows())));
+  OpBuilder::InsertionGuard inside(b);
+  b.setInsertionPointToStart(guard.thenBlock());
+  body();
+}
+
+void RowLaneAttention::storeSums(const AttentionPlace &place, Value row0, ValueRange tops, ValueRange sums) {
+  // Through memory: a row's place in the output is nowhere near its neighbour's.
+  for (int64_t v = 0; v < vectors; ++v) {
+    storeVector(tops[v], scores, {index(0), index(v * lanes)});
+    storeVector(sums[v], scores, {index(1), index(v * lanes)});
+  }
+  loop(index(0), index(blockRows()), 1, [&](Value l) {
+    Value row = add(row0, l);
+    whereRowExists(row, [&] {
+      storeLogSumExp(place, row, load(scores, {index(0), l}), load(scores, {index(1), l}));
+    });
+  });
+}
+
+void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueRange tops, ValueRange sums) {
+  if (buffers.logSumExp)
+    storeSums(place, row0, tops, sums);
   for (int64_t v = 0; v < vectors; ++v) {
     Value factor = inverse(sums[v]);
     forStretches(shape.valueDim, [&](Value d0, int64_t active) {
@@ -150,14 +175,8 @@ void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueR
         columns.push_back(mulf(loadVector(outT, {add(d0, d), index(v * lanes)}), factor));
       for (auto [l, vector] : llvm::enumerate(transpose(columns))) {
         Value row = add(row0, v * lanes + l);
-        if (rows() % blockRows() == 0) {
-          storeVector(vector, buffers.out, queryIndices(place, row, d0), active);
-          continue;
-        }
-        auto guard = scf::IfOp::create(b, compare(arith::CmpIPredicate::slt, row, index(rows())));
-        OpBuilder::InsertionGuard inside(b);
-        b.setInsertionPointToStart(guard.thenBlock());
-        storeVector(vector, buffers.out, queryIndices(place, row, d0), active);
+        whereRowExists(row,
+                       [&] { storeVector(vector, buffers.out, queryIndices(place, row, d0), active); });
       }
     });
   }
@@ -232,7 +251,7 @@ void RowLaneAttention::emit(Value item) {
       next.push_back(fma(sums[v], alpha[v], partial[v]));
     return next;
   });
-  storeRows(place, row0, ValueRange(state).drop_front(vectors));
+  storeRows(place, row0, ValueRange(state).take_front(vectors), ValueRange(state).drop_front(vectors));
 }
 
 } // namespace tessera

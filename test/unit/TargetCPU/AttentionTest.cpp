@@ -6,6 +6,8 @@
 
 #include "gtest/gtest.h"
 
+#include <cstring>
+
 using namespace tessera;
 using namespace tessera::test;
 
@@ -40,7 +42,8 @@ AttentionShape with(AttentionShape shape, std::function<void(AttentionShape &)> 
 
 /// out [B,S,KVH,G,Dv] of q, k, v at `layer`.
 std::vector<double> reference(const Case &c, const float *q, const float *k, const float *v, const int32_t *positions,
-                              int64_t layer) {
+                              int64_t layer, std::vector<double> &logSumExp) {
+  logSumExp.clear();
   const AttentionShape &s = c.shape;
   std::vector<double> out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, 0.0);
   for (int64_t b = 0; b < s.batch; ++b)
@@ -68,6 +71,7 @@ std::vector<double> reference(const Case &c, const float *q, const float *k, con
           }
           for (int64_t j = 0; j < s.context; ++j)
             sum += p[j] = visible(j) ? std::exp(p[j] - top) : 0;
+          logSumExp.push_back(sum > 0 ? top + std::log(sum) : -INFINITY);
           for (int64_t j = 0; j < s.context && sum > 0; ++j)
             for (int64_t d = 0; d < s.valueDim; ++d)
               out[row * s.valueDim + d] += p[j] / sum * v[key(j) * s.valueDim + d];
@@ -101,7 +105,8 @@ void check(const Case &c, const char *cpu) {
       positions[b * s.seq + i] = int32_t(at);
       largest = std::max(largest, at);
     }
-  std::vector<double> expected = reference(c, q.data, k.data, v.data, positions.data, layer);
+  std::vector<double> logSumExp;
+  std::vector<double> expected = reference(c, q.data, k.data, v.data, positions.data, layer, logSumExp);
   // Keys that no row sees must not be read: they are no numbers.
   for (int64_t l = 0; l < layers; ++l)
     for (int64_t b = 0; b < s.batch; ++b)
@@ -117,18 +122,30 @@ void check(const Case &c, const char *cpu) {
     scalars.push_back(layer);
   scalars.push_back(c.base);
   int64_t count = attentionIterations(s), middle = count / 2;
-  kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, scalars, middle, count);
-  kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, scalars, 0, middle);
+  std::vector<void *> buffers = {q.data, k.data, v.data, positions.data, out.data};
+  Buffer<float> lse(logSumExp.size(), 99);
+  if (s.logSumExp)
+    buffers.push_back(lse.data);
+  kernels.run("attention", buffers, scalars, middle, count);
+  kernels.run("attention", buffers, scalars, 0, middle);
   EXPECT_LT(maxAbsoluteError(out.data, expected), 2e-6) << cpu;
   EXPECT_TRUE(out.guardIntact());
   for (size_t i = 0; i < expected.size(); ++i)
     if (expected[i] == 0)
       ASSERT_EQ(out[i], 0) << i;
+  EXPECT_TRUE(lse.guardIntact());
+  for (size_t i = 0; i < logSumExp.size() && s.logSumExp; ++i)
+    if (std::isinf(logSumExp[i]))
+      ASSERT_EQ(lse[i], -INFINITY) << i;
+    else
+      ASSERT_NEAR(lse[i], logSumExp[i], 5e-6) << i;
 }
 
 TEST_P(Attention, MatchesReference) {
   check(GetParam(), "native");
   check(GetParam(), "x86-64-v3");
+  if (GetParam().shape.seq * GetParam().shape.context < 2048)
+    check(GetParam(), "x86-64"); // vectors of 4, no fma
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -158,8 +175,71 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"decode_softcap", with(make(1, 1, 64, 2, 2, 64), [](auto &s) { s.softcap = 5; }), 60},
         Case{"decode_sharded_cache", make(1, 1, 64, 2, 2, 64), 100, 64},
         Case{"decode_keys_all_later", make(1, 1, 64, 2, 2, 64), 10, 64},
+        Case{"prefill_log_sum_exp", with(make(2, 21, 64, 2, 2, 64), [](auto &s) { s.logSumExp = true; }), 3, 10},
+        Case{"decode_log_sum_exp", with(make(2, 1, 64, 2, 3, 64), [](auto &s) { s.logSumExp = true; }), 11, 11},
         Case{"few_rows", make(1, 3, 64, 2, 1, 64), 20}),
     [](const auto &info) { return std::string(info.param.name); });
+
+/// q, k, v and out of 16 bits against the same numbers in float32.
+template <typename T>
+void checkNarrow(int64_t seq, llvm::function_ref<mlir::Type(mlir::OpBuilder &)> type,
+                 llvm::function_ref<float(T)> widen, llvm::function_ref<T(float)> round, double bound) {
+  for (const char *cpu : {"native", "x86-64-v3"}) {
+    AttentionShape s = make(1, seq, 96, 2, 3, 40);
+    s.lanes = llvm::cantFail(resolveCPUTarget(cpu)).lanes();
+    auto kernels = CompiledKernels::fromBuilder(
+        [&](mlir::ModuleOp module) {
+          mlir::OpBuilder builder(module.getBodyRegion());
+          s.elementType = type(builder);
+          buildAttentionKernel(builder, module.getLoc(), "attention", s).setPublic();
+        },
+        cpu);
+    ASSERT_EQ(kernels.error, "");
+    auto narrow = [&](Buffer<float> &values) {
+      Buffer<T> result(values.size);
+      for (size_t i = 0; i < values.size; ++i) {
+        result[i] = round(values[i]);
+        values[i] = widen(result[i]);
+      }
+      return result;
+    };
+    auto q = randomFloats(seq * 240, 1), k = randomFloats(96 * 80, 2), v = randomFloats(96 * 80, 3);
+    auto nq = narrow(q), nk = narrow(k), nv = narrow(v);
+    Buffer<int32_t> positions(seq);
+    for (int64_t i = 0; i < seq; ++i)
+      positions[i] = int32_t(50 + i);
+    std::vector<double> lse;
+    auto expected = reference({"", s}, q.data, k.data, v.data, positions.data, 0, lse);
+    Buffer<T> out(expected.size());
+    kernels.run("attention", {nq.data, nk.data, nv.data, positions.data, out.data}, {0}, 0, attentionIterations(s));
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(widen(out[i]), expected[i], bound) << cpu << " " << i;
+    EXPECT_TRUE(out.guardIntact());
+  }
+}
+
+TEST(AttentionNarrow, HalfPrecision) {
+  for (int64_t seq : {1, 40})
+    checkNarrow<_Float16>(
+        seq, [](mlir::OpBuilder &b) { return b.getF16Type(); }, [](_Float16 x) { return float(x); },
+        [](float x) { return _Float16(x); }, 5e-4);
+}
+
+TEST(AttentionNarrow, BFloat16) {
+  auto widen = [](uint16_t x) {
+    uint32_t bits = uint32_t(x) << 16;
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+  };
+  auto round = [](float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    return uint16_t((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+  };
+  for (int64_t seq : {1, 40})
+    checkNarrow<uint16_t>(seq, [](mlir::OpBuilder &b) { return b.getBF16Type(); }, widen, round, 4e-3);
+}
 
 TEST(AttentionCost, KernelsCompileFast) {
   double worst = 0;
