@@ -10,6 +10,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Reference/Judge.h"
+#include "tessera/Reference/RandomProgram.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,7 +25,7 @@ using namespace mlir;
 using namespace tessera;
 
 static llvm::cl::OptionCategory category("llm-judge options");
-static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("FILE.mlir or MODEL"), llvm::cl::Required,
+static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("FILE.mlir or MODEL"), llvm::cl::init(""),
                                             llvm::cl::cat(category));
 static llvm::cl::opt<std::string> pipeline("pipeline", llvm::cl::desc("Passes between the two runs, as llm-opt's --pass-pipeline "
                                                                       "inside builtin.module(...)"),
@@ -48,6 +49,13 @@ static llvm::cl::opt<std::string> shardText("shard", llvm::cl::desc("Of a model:
                                             llvm::cl::cat(category));
 static llvm::cl::opt<int64_t> chunk("chunk", llvm::cl::desc("Of a model: positions of one prefill"), llvm::cl::init(5),
                                     llvm::cl::cat(category));
+
+static llvm::cl::opt<unsigned> randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
+                                              llvm::cl::init(0), llvm::cl::cat(category));
+
+/// The pipeline from rung step to rung spmd, for programs that say themselves how they are sharded.
+static constexpr llvm::StringLiteral kToSpmd =
+    "dist-propagate,dist-insert-reshards,verify-rung{rung=sharded},dist-partition,dist-optimize-collectives,verify-rung{rung=spmd}";
 
 static int fail(const llvm::Twine &message) {
   llvm::errs() << "error: " << message << "\n";
@@ -87,10 +95,66 @@ static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint
     double error = relativeError(std::get<0>(pair), std::get<1>(pair));
     bool ok = error <= tolerance;
     bad += !ok;
-    llvm::outs() << "seed " << seed << " result " << resultName(before, unsigned(i)) << ": relative error "
+    if (!ok || !randomPrograms)
+      llvm::outs() << "seed " << seed << " result " << resultName(before, unsigned(i)) << ": relative error "
                  << llvm::format("%.3g", error) << (ok ? "" : "  TOO LARGE") << "\n";
   }
   return bad;
+}
+
+/// Runs `before` before and after the pipeline. The number of results above the tolerance, or failure.
+static FailureOr<unsigned> judge(ModuleOp before, llvm::StringRef passes) {
+  OwningOpRef<ModuleOp> after(before.clone());
+  PassManager manager(before.getContext());
+  std::string pipelineError;
+  llvm::raw_string_ostream pipelineErrors(pipelineError);
+  if (failed(parsePassPipeline(passes, manager, pipelineErrors))) {
+    fail("pipeline (" + passes + "): " + llvm::StringRef(pipelineError).rtrim());
+    return failure();
+  }
+  if (failed(manager.run(*after)))
+    return failure();
+  if (print)
+    after->print(llvm::outs());
+  func::FuncOp first = findEntry(before);
+  if (!first) {
+    fail("entry (" + inputFile + "): " + (entry.empty() ? "no public function with a body" : "no function @" + entry));
+    return failure();
+  }
+  auto second = after->lookupSymbol<func::FuncOp>(first.getName());
+  if (!second) {
+    fail("entry (@" + first.getName() + "): the pipeline removed it; choose another with --entry");
+    return failure();
+  }
+  unsigned bad = 0;
+  for (unsigned run = 0; run < runs; ++run) {
+    auto worse = compare(first, second, seed + run);
+    if (failed(worse))
+      return failure();
+    bad += *worse;
+  }
+  return bad;
+}
+
+/// Programs with seeds from --seed on; every one that fails is printed.
+static int judgeRandomPrograms(MLIRContext &context) {
+  unsigned failures = 0;
+  for (uint64_t program = seed, end = seed + randomPrograms; program < end; ++program) {
+    OwningOpRef<ModuleOp> module = randomProgram(context, program);
+    if (!module)
+      return fail("random program (seed " + llvm::Twine(program) + "): the generator made an invalid one");
+    auto bad = judge(*module, pipeline.empty() ? llvm::StringRef(kToSpmd) : llvm::StringRef(pipeline));
+    if (succeeded(bad) && *bad == 0)
+      continue;
+    ++failures;
+    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program << (failed(bad) ? "" : ": other numbers") << "\n";
+    module->print(llvm::outs());
+    llvm::outs() << "\n";
+  }
+  llvm::outs() << randomPrograms - failures << " of " << randomPrograms << " random programs kept their numbers\n";
+  return failures ? fail(llvm::Twine(failures) + " random programs (--seed=" + llvm::Twine(uint64_t(seed)) +
+                         "): the pipeline failed or changed results; they are printed above")
+                  : 0;
 }
 
 int main(int argc, char **argv) {
@@ -112,33 +176,17 @@ int main(int argc, char **argv) {
   }
   if (!tolerance)
     tolerance = 1e-9;
+  if (randomPrograms)
+    return judgeRandomPrograms(context);
+  if (inputFile.empty())
+    return fail("input: no file is given; name a .mlir file, or a model with --expected");
   OwningOpRef<ModuleOp> before = parseSourceFile<ModuleOp>(inputFile, &context);
   if (!before)
     return 1;
-  OwningOpRef<ModuleOp> after(before->clone());
-  PassManager manager(&context);
-  std::string pipelineError;
-  llvm::raw_string_ostream pipelineErrors(pipelineError);
-  if (failed(parsePassPipeline(pipeline, manager, pipelineErrors)))
-    return fail("pipeline (" + pipeline + "): " + llvm::StringRef(pipelineError).rtrim());
-  if (failed(manager.run(*after)))
+  auto bad = judge(*before, pipeline);
+  if (failed(bad))
     return 1;
-  if (print)
-    after->print(llvm::outs());
-  func::FuncOp first = findEntry(*before);
-  if (!first)
-    return fail("entry (" + inputFile + "): " + (entry.empty() ? "no public function with a body" : "no function @" + entry));
-  auto second = after->lookupSymbol<func::FuncOp>(first.getName());
-  if (!second)
-    return fail("entry (@" + first.getName() + "): the pipeline removed it; choose another with --entry");
-  unsigned bad = 0;
-  for (unsigned run = 0; run < runs; ++run) {
-    auto worse = compare(first, second, seed + run);
-    if (failed(worse))
-      return 1;
-    bad += *worse;
-  }
-  if (bad)
-    return fail(llvm::Twine(bad) + " results (@" + first.getName() + "): relative error above the tolerance; print the program with --print");
+  if (*bad)
+    return fail(llvm::Twine(*bad) + " results (" + inputFile + "): relative error above the tolerance; print the program with --print");
   return 0;
 }

@@ -1,0 +1,127 @@
+//===- RandomLayers.cpp - Random layers of transformers -------------------===//
+#include "RandomProgram.h"
+
+using namespace mlir;
+using namespace tessera;
+
+Value ProgramBuilder::drawLinear() {
+  Value x = operandOfRank(1, 5);
+  if (!x)
+    return {};
+  Shape in = shapeOf(x);
+  int64_t contract = dice.between(1, std::min<int64_t>(2, int64_t(in.size())));
+  Shape out(ArrayRef<int64_t>(in).drop_back(size_t(contract))), w;
+  for (int64_t n = dice.between(contract == int64_t(in.size()) ? 1 : 0, 2); n > 0; --n) {
+    w.push_back(size());
+    out.push_back(w.back());
+  }
+  llvm::append_range(w, ArrayRef<int64_t>(in).take_back(size_t(contract)));
+  if (!fits(out) || !fits(w))
+    return {};
+  return graph::LinearOp::create(b, floats(out), x, weight(w), uint64_t(contract));
+}
+
+Value ProgramBuilder::drawEmbedding() {
+  Shape rows = shape(1, 2), table = {dice.between(2, 11), size()}, out = rows;
+  if (dice.chance(20))
+    table.push_back(dice.between(1, 3));
+  llvm::append_range(out, ArrayRef<int64_t>(table).drop_front());
+  if (!fits(out))
+    return {};
+  Value ids = sharedInput(ints(rows), "tokens");
+  return graph::EmbeddingOp::create(b, floats(out), argument(floats(table), "parameter", "table" + std::to_string(names++)), ids);
+}
+
+Value ProgramBuilder::drawNorm() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  Shape last = {shapeOf(x).back()};
+  auto eps = b.getF64FloatAttr(1e-2);
+  switch (dice.below(3)) {
+  case 0:
+    return graph::RmsNormOp::create(b, x.getType(), x, weight(last), eps);
+  case 1:
+    return graph::LayerNormOp::create(b, x.getType(), x, weight(last), weight(last), eps);
+  default:
+    return graph::SoftmaxOp::create(b, x.getType(), x);
+  }
+}
+
+/// A gated MLP: up and gate, product, down.
+Value ProgramBuilder::drawMlp() {
+  Value x = operandOfRank(2, 4);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x), inner = shape;
+  inner.back() = size();
+  if (!fits(inner))
+    return {};
+  Shape in = {inner.back(), shape.back()}, out = {shape.back(), inner.back()};
+  Value up = graph::LinearOp::create(b, floats(inner), x, weight(in), uint64_t(1));
+  Value gate = graph::LinearOp::create(b, floats(inner), x, weight(in), uint64_t(1));
+  Value product = graph::MulOp::create(b, up.getType(), graph::TanhOp::create(b, gate.getType(), gate), up);
+  return graph::LinearOp::create(b, x.getType(), product, weight(out), uint64_t(1));
+}
+
+/// Self-attention over [batch, seq, hidden], through a cache at times.
+Value ProgramBuilder::drawAttention() {
+  Value x = operandOfRank(3, 3);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  int64_t batch = shape[0], seq = shape[1], hidden = shape[2];
+  int64_t heads = dice.between(1, 4), group = dice.between(1, 3), d = 2 * dice.between(1, 2);
+  Shape qShape = {batch, seq, heads, group, d}, kvShape = {batch, seq, heads, d};
+  if (!fits(qShape) || !fits({heads, group, d, hidden}))
+    return {};
+  Value positions = sharedInput(ints({batch, seq}), "positions");
+  Value q = graph::LinearOp::create(b, floats(qShape), x, weight({heads, group, d, hidden}), uint64_t(1));
+  Value k = graph::LinearOp::create(b, floats(kvShape), x, weight({heads, d, hidden}), uint64_t(1));
+  Value v = graph::LinearOp::create(b, floats(kvShape), x, weight({heads, d, hidden}), uint64_t(1));
+  if (dice.chance(50)) {
+    SmallVector<double> frequencies;
+    for (int64_t p = 0; p < d / 2; ++p)
+      frequencies.push_back(1.0 / double(1 + p));
+    auto style = dice.chance(50) ? graph::RopeStyle::half : graph::RopeStyle::adjacent;
+    auto one = b.getF64FloatAttr(1.0);
+    auto list = b.getDenseF64ArrayAttr(frequencies);
+    auto styleAttr = graph::RopeStyleAttr::get(b.getContext(), style);
+    q = graph::RopeOp::create(b, q.getType(), q, positions, list, styleAttr, one);
+    k = graph::RopeOp::create(b, k.getType(), k, positions, list, styleAttr, one);
+  }
+  // A cache belongs to the function: in a body it would have to be carried.
+  if (depth == 0 && dice.chance(40)) {
+    int64_t context = seq + dice.below(4), layers = dice.between(1, 3);
+    Shape cacheShape = {layers, batch, context, heads, d}, layerShape = {batch, context, heads, d};
+    if (!fits(cacheShape))
+      return {};
+    auto indexValue = DenseElementsAttr::get(ints({}), int32_t(dice.below(layers)));
+    Value index = graph::ConstantOp::create(b, ints({}), indexValue);
+    for (Value *value : {&k, &v}) {
+      std::string name = "cache" + std::to_string(names++);
+      Value cache = argument(floats(cacheShape), "state", name);
+      Value updated = graph::CacheUpdateOp::create(b, cache.getType(), cache, *value, index, positions);
+      *value = graph::LayerSliceOp::create(b, floats(layerShape), updated, index);
+      states.push_back(updated);
+      stateNames.push_back(b.getStringAttr(name));
+    }
+  }
+  auto window = dice.chance(25) ? b.getI64IntegerAttr(dice.between(1, 4)) : IntegerAttr();
+  auto softcap = dice.chance(20) ? b.getF64FloatAttr(3.0) : FloatAttr();
+  Value mixed = graph::AttentionOp::create(b, floats(qShape), q, k, v, positions, b.getF64FloatAttr(0.5), window, softcap);
+  return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
+}
+
+Value ProgramBuilder::drawArgMax() {
+  Value x = operandOfRank(1, 5);
+  if (!x || depth > 0)
+    return {};
+  // Of weights: equal up to rounding is equal.
+  Shape shape = shapeOf(x), rest(ArrayRef<int64_t>(shape).drop_back());
+  Value scores = graph::SinOp::create(b, x.getType(), weight(shape));
+  Value key = graph::ArgMaxKeyOp::create(b, RankedTensorType::get(rest, b.getI64Type()), scores);
+  Value index = graph::ArgMaxIndexOp::create(b, ints(rest), key);
+  integerResults.push_back(index);
+  return graph::SinOp::create(b, floats(rest), graph::CastOp::create(b, floats(rest), index));
+}

@@ -1,0 +1,278 @@
+//===- RandomProgram.cpp - Programs for property tests --------------------===//
+#include "RandomProgram.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace tessera;
+
+static constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
+
+ProgramBuilder::ProgramBuilder(MLIRContext &context, Dice &dice, const RandomProgramOptions &options)
+    : b(UnknownLoc::get(&context), &context), dice(dice), options(options) {}
+
+//===----------------------------------------------------------------------===//
+// Sizes, arguments, operands
+//===----------------------------------------------------------------------===//
+
+bool ProgramBuilder::fits(ArrayRef<int64_t> shape) const {
+  int64_t elements = 1;
+  for (int64_t n : shape)
+    elements *= n;
+  return elements <= options.maxElements && shape.size() <= 6;
+}
+
+int64_t ProgramBuilder::size() {
+  static constexpr int64_t sizes[] = {1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 10};
+  return dice.pick(ArrayRef<int64_t>(sizes));
+}
+
+ProgramBuilder::Shape ProgramBuilder::shape(int minRank, int maxRank) {
+  Shape shape;
+  do {
+    shape.clear();
+    for (int64_t rank = dice.between(minRank, maxRank); rank > 0; --rank)
+      shape.push_back(size());
+  } while (!fits(shape));
+  return shape;
+}
+
+Value ProgramBuilder::argument(Type type, StringRef kind, StringRef name) {
+  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), b.getStringAttr(kind)},
+                                       {b.getStringAttr(graph::kNameAttr), b.getStringAttr(name)}};
+  unsigned number = func.getNumArguments();
+  (void)func.insertArgument(number, type, b.getDictionaryAttr(attrs), b.getLoc());
+  return func.getArgument(number);
+}
+
+Value ProgramBuilder::sharedInput(Type type, StringRef name) {
+  for (BlockArgument arg : func.getArguments())
+    if (arg.getType() == type && func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue() == name)
+      return arg;
+  return argument(type, "input", name);
+}
+
+Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
+  if (!scope->body || dice.chance(20))
+    return argument(floats(shape), "parameter", "w" + std::to_string(names++));
+  Shape stacked = {scope->layers};
+  stacked.append(shape.begin(), shape.end());
+  stacks.push_back(argument(floats(stacked), "parameter", "stack" + std::to_string(names++)));
+  return scope->body->addArgument(floats(shape), b.getLoc());
+}
+
+Value ProgramBuilder::operand() {
+  // Recent values mostly: long chains, and every now and then a long way back.
+  size_t n = scope->values.size(), recent = std::min<size_t>(n, 3);
+  return scope->values[n - 1 - size_t(dice.below(dice.chance(70) ? int64_t(recent) : int64_t(n)))];
+}
+
+Value ProgramBuilder::operandOfRank(int minRank, int maxRank) {
+  SmallVector<Value> fitting;
+  for (Value value : scope->values)
+    if (int64_t rank = int64_t(shapeOf(value).size()); rank >= minRank && rank <= maxRank)
+      fitting.push_back(value);
+  if (fitting.empty())
+    return {};
+  return dice.chance(60) ? fitting.back() : dice.pick(fitting);
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+Value ProgramBuilder::draw() {
+  using Draw = Value (ProgramBuilder::*)();
+  struct Weighted {
+    int weight;
+    Draw draw;
+  };
+  static const Weighted table[] = {
+      {10, &ProgramBuilder::drawUnary},    {12, &ProgramBuilder::drawBinary},    {3, &ProgramBuilder::drawConstant},
+      {3, &ProgramBuilder::drawIota},      {4, &ProgramBuilder::drawSelect},     {2, &ProgramBuilder::drawCast},
+      {2, &ProgramBuilder::drawName},      {8, &ProgramBuilder::drawReshape},    {6, &ProgramBuilder::drawTranspose},
+      {3, &ProgramBuilder::drawBroadcast}, {5, &ProgramBuilder::drawSlice},      {4, &ProgramBuilder::drawConcat},
+      {8, &ProgramBuilder::drawReduce},    {3, &ProgramBuilder::drawTake},       {18, &ProgramBuilder::drawLinear},
+      {5, &ProgramBuilder::drawEmbedding}, {8, &ProgramBuilder::drawNorm},       {7, &ProgramBuilder::drawAttention},
+      {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},     {3, &ProgramBuilder::drawArgMax},
+      {7, &ProgramBuilder::drawConstraint}};
+  int64_t total = 0;
+  for (const Weighted &entry : table)
+    total += entry.weight;
+  int64_t at = dice.below(total);
+  for (const Weighted &entry : table) {
+    at -= entry.weight;
+    if (at < 0)
+      return (this->*entry.draw)();
+  }
+  return {};
+}
+
+void ProgramBuilder::drawBody(int64_t ops) {
+  for (int64_t tries = 0; ops > 0 && tries < 200; ++tries)
+    if (Value value = draw()) {
+      scope->values.push_back(value);
+      --ops;
+    }
+}
+
+/// One or two bodies that carry one value of a fixed shape and, sometimes, a cache.
+Value ProgramBuilder::drawRepeat() {
+  if (depth > 0)
+    return {};
+  Value init = operandOfRank(1, 4);
+  if (!init)
+    return {};
+  int64_t count = dice.between(1, 3), bodies = count > 1 && dice.chance(30) ? 2 : 1;
+  Scope *outer = scope;
+  stacks.clear();
+  SmallVector<std::unique_ptr<Region>> regions;
+  std::vector<Scope> scopes;
+  depth = 1;
+  for (int64_t body = 0; body < bodies; ++body) {
+    auto region = std::make_unique<Region>();
+    Block *block = &region->emplaceBlock();
+    Scope inner;
+    inner.layer = block->addArgument(ints({}), b.getLoc());
+    inner.layers = count;
+    inner.body = block;
+    inner.values.push_back(block->addArgument(init.getType(), b.getLoc()));
+    for (Value stack : stacks)
+      block->addArgument(floats(ArrayRef<int64_t>(shapeOf(stack)).drop_front()), b.getLoc());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(block);
+    scope = &inner;
+    drawBody(dice.between(1, 5));
+    // Back to the carried shape: the newest value of that shape, with something of the rest.
+    Value carried;
+    for (Value value : inner.values)
+      if (value.getType() == init.getType())
+        carried = value;
+    if (Value last = inner.values.back(); last != carried) {
+      SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shapeOf(last).size())));
+      Value sum = all.empty() ? last : graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, last, all).getResult();
+      sum = graph::TanhOp::create(b, sum.getType(), sum);
+      carried = graph::AddOp::create(b, carried.getType(), carried, sum);
+    }
+    graph::YieldOp::create(b, ValueRange{carried});
+    regions.push_back(std::move(region));
+    scopes.push_back(std::move(inner));
+  }
+  depth = 0;
+  scope = outer;
+  // Every body takes every slice.
+  for (auto &region : regions)
+    for (size_t i = region->getNumArguments() - 2; i < stacks.size(); ++i)
+      region->addArgument(floats(ArrayRef<int64_t>(shapeOf(stacks[i])).drop_front()), b.getLoc());
+  auto op = graph::RepeatOp::create(b, TypeRange{init.getType()}, count, ValueRange{init}, stacks, unsigned(regions.size()));
+  for (auto [to, from] : llvm::zip(op.getBodies(), regions))
+    to.takeBody(*from);
+  return op.getResults()[0];
+}
+
+OwningOpRef<ModuleOp> ProgramBuilder::run() {
+  module = ModuleOp::create(b.getLoc());
+  b.setInsertionPointToEnd(module->getBody());
+  if (options.shardings)
+    drawMesh();
+  func = func::FuncOp::create(b, "f", b.getFunctionType({}, {}));
+  Block *entry = func.addEntryBlock();
+  b.setInsertionPointToEnd(entry);
+  Scope top;
+  scope = &top;
+  for (int64_t n = dice.between(1, 3); n > 0; --n) {
+    StringRef kind = dice.chance(60) ? "input" : "parameter";
+    top.values.push_back(argument(floats(shape(1, 4)), kind, "x" + std::to_string(names++)));
+  }
+  drawBody(dice.between(options.minOps, options.maxOps));
+  // Results: the last value, what nobody reads, the caches and the integers.
+  SmallVector<Value> results = {top.values.back()};
+  for (Value value : top.values)
+    if (value.use_empty() && value != results.front() && value.getDefiningOp())
+      results.push_back(value);
+  SmallVector<DictionaryAttr> attrs(results.size(), b.getDictionaryAttr({}));
+  for (auto [value, name] : llvm::zip(states, stateNames)) {
+    results.push_back(value);
+    attrs.push_back(b.getDictionaryAttr({{b.getStringAttr(graph::kKindAttr), b.getStringAttr("state")},
+                                         {b.getStringAttr(graph::kNameAttr), name}}));
+  }
+  llvm::append_range(results, integerResults);
+  attrs.resize(results.size(), b.getDictionaryAttr({}));
+  func::ReturnOp::create(b, results);
+  func.setType(b.getFunctionType(entry->getArgumentTypes(), ValueRange(results).getTypes()));
+  func.setAllResultAttrs(attrs);
+  if (options.shardings)
+    annotateArguments();
+  if (failed(verify(*module)))
+    return {};
+  return std::move(module);
+}
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+void ProgramBuilder::drawMesh() {
+  static constexpr StringLiteral axisNames[] = {"x", "y", "z"};
+  do {
+    mesh.axes.clear();
+    for (int64_t i = 0, n = dice.between(1, 3); i < n; ++i)
+      mesh.axes.push_back({axisNames[i].str(), dice.between(1, 4)});
+  } while (mesh.numDevices() > options.maxRanks || mesh.numDevices() < 2);
+  dist::MeshOp::create(b, "mesh", dist::MeshAttr::get(b.getContext(), mesh));
+}
+
+/// Some of `free`, taken out of it; an axis of 4 is at times split in two.
+AxisList ProgramBuilder::drawAxes(AxisList &free) {
+  AxisList taken;
+  while (!free.empty() && dice.chance(35)) {
+    size_t i = size_t(dice.below(int64_t(free.size())));
+    AxisRef axis = free[i];
+    free.erase(free.begin() + i);
+    if (axis.isWhole(mesh) && axis.size == 4 && dice.chance(40)) {
+      AxisRef halves[] = {{axis.axis, 1, 2}, {axis.axis, 2, 2}};
+      int64_t first = dice.below(2);
+      free.push_back(halves[1 - first]);
+      axis = halves[first];
+    }
+    taken.push_back(axis);
+  }
+  mergeAdjacent(taken);
+  return taken;
+}
+
+dist::ShardingAttr ProgramBuilder::drawSharding(ArrayRef<int64_t> shape) {
+  while (true) {
+    AxisList free;
+    for (auto [i, axis] : llvm::enumerate(mesh.axes))
+      if (axis.size > 1)
+        free.push_back(wholeAxis(mesh, int(i)));
+    Sharding sharding(int64_t(shape.size()));
+    for (size_t d : llvm::seq<size_t>(0, shape.size())) {
+      sharding.dims[d].axes = drawAxes(free);
+      sharding.dims[d].open = dice.chance(50);
+      if (!sharding.dims[d].axes.empty() && dice.chance(10))
+        sharding.dims[d].priority = int(dice.below(3));
+    }
+    if (verifySharding(sharding, mesh, int64_t(shape.size())).empty())
+      return dist::ShardingAttr::get(b.getContext(), "mesh", sharding, mesh);
+  }
+}
+
+Value ProgramBuilder::drawConstraint() {
+  if (!options.shardings)
+    return {};
+  Value x = operand();
+  return dist::ConstraintOp::create(b, x.getType(), x, drawSharding(shapeOf(x)));
+}
+
+void ProgramBuilder::annotateArguments() {
+  for (BlockArgument arg : func.getArguments())
+    if (dice.chance(50))
+      func.setArgAttr(arg.getArgNumber(), kShardingAttr, drawSharding(shapeOf(arg)));
+}
+
+OwningOpRef<ModuleOp> tessera::randomProgram(MLIRContext &context, uint64_t seed, const RandomProgramOptions &options) {
+  Dice dice(seed);
+  return ProgramBuilder(context, dice, options).run();
+}

@@ -1,0 +1,114 @@
+//===- RandomProgram.h - The parts of the generator ------------*- C++ -*-===//
+#ifndef TESSERA_LIB_REFERENCE_RANDOMPROGRAM_H
+#define TESSERA_LIB_REFERENCE_RANDOMPROGRAM_H
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Reference/RandomProgram.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <random>
+
+namespace tessera {
+
+/// Draws. Not std::uniform_int_distribution: its numbers differ between libraries.
+class Dice {
+public:
+  explicit Dice(uint64_t seed) : engine(seed * 0x9E3779B97F4A7C15u + 0x1234567) {}
+  /// 0 .. n-1.
+  int64_t below(int64_t n) { return int64_t(engine() % uint64_t(n)); }
+  int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <typename List>
+  auto pick(const List &list) {
+    return list[size_t(below(int64_t(list.size())))];
+  }
+
+private:
+  std::mt19937_64 engine;
+};
+
+/// Where ops are drawn: the function, or one body of a repeat under construction.
+struct Scope {
+  llvm::SmallVector<mlir::Value> values; ///< floats that ops may read
+  mlir::Value layer;                     ///< index of the repeat's iteration
+  int64_t layers = 0;                    ///< its count
+  mlir::Block *body = nullptr;           ///< null: the function
+};
+
+/// Draws the ops of one function.
+class ProgramBuilder {
+public:
+  ProgramBuilder(mlir::MLIRContext &context, Dice &dice, const RandomProgramOptions &options);
+  mlir::OwningOpRef<mlir::ModuleOp> run();
+
+private:
+  using Value = mlir::Value;
+  using Shape = llvm::SmallVector<int64_t>;
+
+  // Types and arguments.
+  mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape) { return mlir::RankedTensorType::get(shape, b.getF32Type()); }
+  mlir::RankedTensorType ints(llvm::ArrayRef<int64_t> shape) { return mlir::RankedTensorType::get(shape, b.getI32Type()); }
+  static Shape shapeOf(Value value) { return llvm::to_vector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape()); }
+  bool fits(llvm::ArrayRef<int64_t> shape) const;
+  int64_t size();
+  Shape shape(int minRank, int maxRank);
+  Value argument(mlir::Type type, llvm::StringRef kind, llvm::StringRef name);
+  /// An argument that stays the same for one name and type.
+  Value sharedInput(mlir::Type type, llvm::StringRef name);
+  /// A weight: an argument, or in a body mostly a slice of a stacked one.
+  Value weight(llvm::ArrayRef<int64_t> shape);
+  Value operand();
+  Value operandOfRank(int minRank, int maxRank);
+
+  // One draw each; null where the drawn operand does not fit. Families in RandomLayers.cpp and RandomShapes.cpp.
+  Value draw();
+  Value drawUnary();
+  Value drawBinary();
+  Value drawConstant();
+  Value drawIota();
+  Value drawSelect();
+  Value drawCast();
+  Value drawName();
+  Value drawReshape();
+  Value drawTranspose();
+  Value drawBroadcast();
+  Value drawSlice();
+  Value drawConcat();
+  Value drawReduce();
+  Value drawTake();
+  Value drawLinear();
+  Value drawEmbedding();
+  Value drawNorm();
+  Value drawAttention();
+  Value drawMlp();
+  Value drawRepeat();
+  Value drawArgMax();
+  Value drawConstraint();
+  void drawBody(int64_t ops);
+
+  // Shardings.
+  void drawMesh();
+  AxisList drawAxes(AxisList &free);
+  dist::ShardingAttr drawSharding(llvm::ArrayRef<int64_t> shape);
+  void annotateArguments();
+
+  mlir::ImplicitLocOpBuilder b;
+  Dice &dice;
+  RandomProgramOptions options;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp func;
+  Scope *scope = nullptr;
+  int depth = 0;
+  int names = 0;
+  Mesh mesh;
+  llvm::SmallVector<Value> stacks;  ///< of the repeat under construction
+  llvm::SmallVector<Value> states;  ///< caches at the end of @f, results under their argument's name
+  llvm::SmallVector<mlir::StringAttr> stateNames;
+  llvm::SmallVector<Value> integerResults;
+};
+
+} // namespace tessera
+#endif

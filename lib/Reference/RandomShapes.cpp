@@ -1,0 +1,261 @@
+//===- RandomShapes.cpp - Random elementwise and shape ops ----------------===//
+#include "RandomProgram.h"
+
+using namespace mlir;
+using namespace tessera;
+
+Value ProgramBuilder::drawUnary() {
+  Value x = operand();
+  Type type = x.getType();
+  switch (dice.below(12)) {
+  case 0:
+    return graph::NegOp::create(b, type, x);
+  case 1:
+    return graph::AbsOp::create(b, type, x);
+  case 2:
+    return graph::TanhOp::create(b, type, x);
+  case 3:
+    return graph::SinOp::create(b, type, x);
+  case 4:
+    return graph::CosOp::create(b, type, x);
+  case 5:
+    return graph::SigmoidOp::create(b, type, x);
+  case 6:
+    return graph::SiluOp::create(b, type, x);
+  case 7:
+    return graph::ReluOp::create(b, type, x);
+  case 8:
+    return graph::GeluErfOp::create(b, type, x);
+  case 9:
+    return graph::GeluTanhOp::create(b, type, x);
+  case 10: // of bounded numbers
+    return graph::ExpOp::create(b, type, graph::TanhOp::create(b, type, x));
+  default: { // of positive numbers
+    Value positive = graph::ExpOp::create(b, type, graph::SinOp::create(b, type, x));
+    switch (dice.below(3)) {
+    case 0:
+      return graph::LogOp::create(b, type, positive);
+    case 1:
+      return graph::SqrtOp::create(b, type, positive);
+    default:
+      return graph::RsqrtOp::create(b, type, positive);
+    }
+  }
+  }
+}
+
+/// The other operand has the same shape, or is a smaller new one that broadcasts.
+Value ProgramBuilder::drawBinary() {
+  Value x = operand(), y;
+  Shape shape = shapeOf(x);
+  SmallVector<Value> same;
+  for (Value value : scope->values)
+    if (value.getType() == x.getType())
+      same.push_back(value);
+  if (same.size() > 1 && dice.chance(60)) {
+    y = dice.pick(same);
+  } else {
+    Shape other(ArrayRef<int64_t>(shape).drop_front(size_t(dice.below(int64_t(shape.size()) + 1))));
+    for (int64_t &n : other)
+      if (dice.chance(25))
+        n = 1;
+    y = weight(other);
+  }
+  if (dice.chance(30))
+    std::swap(x, y);
+  Type type = floats(shape);
+  switch (dice.below(8)) {
+  case 0:
+  case 1:
+  case 2:
+    return graph::AddOp::create(b, type, x, y);
+  case 3:
+    return graph::SubOp::create(b, type, x, y);
+  case 4:
+  case 5: // one factor bounded: numbers must not explode
+    return graph::MulOp::create(b, type, x, graph::TanhOp::create(b, y.getType(), y));
+  case 6: {
+    Value below = graph::ExpOp::create(b, y.getType(), graph::TanhOp::create(b, y.getType(), y));
+    return graph::DivOp::create(b, type, x, below);
+  }
+  default:
+    return dice.chance(50) ? graph::MaximumOp::create(b, type, x, y).getResult()
+                           : graph::MinimumOp::create(b, type, x, y).getResult();
+  }
+}
+
+Value ProgramBuilder::drawConstant() {
+  Value x = operand();
+  Shape shape = shapeOf(x);
+  if (dice.chance(60)) {
+    auto value = DenseElementsAttr::get(floats(shape), float(dice.between(-3, 3)) / 2);
+    return graph::AddOp::create(b, x.getType(), x, graph::ConstantOp::create(b, floats(shape), value));
+  }
+  if (shape.empty())
+    return {};
+  SmallVector<float> row;
+  for (int64_t i = 0; i < shape.back(); ++i)
+    row.push_back(float(dice.between(-4, 4)) / 4);
+  auto value = DenseElementsAttr::get(floats({shape.back()}), ArrayRef<float>(row));
+  return graph::MulOp::create(b, x.getType(), x, graph::ConstantOp::create(b, floats({shape.back()}), value));
+}
+
+Value ProgramBuilder::drawIota() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  Value count = graph::IotaOp::create(b, ints(shape), uint64_t(dice.below(int64_t(shape.size()))));
+  Value wave = graph::SinOp::create(b, x.getType(), graph::CastOp::create(b, x.getType(), count));
+  return graph::AddOp::create(b, x.getType(), x, wave);
+}
+
+Value ProgramBuilder::drawSelect() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  // Compares places, never computed floats: a last bit must not decide.
+  int64_t dim = dice.below(int64_t(shape.size()));
+  Shape row(ArrayRef<int64_t>(shape).drop_front(size_t(dim)));
+  Value count = graph::IotaOp::create(b, ints(row), uint64_t(0));
+  auto limit = DenseElementsAttr::get(ints({}), int32_t(dice.below(shape[size_t(dim)] + 1)));
+  auto kind = graph::CompareKind(dice.below(6));
+  Value condition = graph::CompareOp::create(b, RankedTensorType::get(row, b.getI1Type()), kind, count,
+                                             graph::ConstantOp::create(b, ints({}), limit));
+  Value other = dice.chance(50) ? weight(shape) : graph::NegOp::create(b, x.getType(), x).getResult();
+  return graph::SelectOp::create(b, x.getType(), condition, x, other);
+}
+
+Value ProgramBuilder::drawCast() {
+  Value x = operand();
+  Value wide = graph::CastOp::create(b, RankedTensorType::get(shapeOf(x), b.getF64Type()), x);
+  return graph::CastOp::create(b, x.getType(), wide);
+}
+
+Value ProgramBuilder::drawName() {
+  Value x = operand();
+  return graph::NameOp::create(b, x.getType(), x, b.getStringAttr("value" + std::to_string(names++)), ArrayAttr());
+}
+
+Value ProgramBuilder::drawReshape() {
+  Value x = operandOfRank(1, 5);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  size_t d = size_t(dice.below(int64_t(shape.size())));
+  switch (dice.below(4)) {
+  case 0: // join two
+    if (d + 1 == shape.size())
+      return {};
+    shape[d] *= shape[d + 1];
+    shape.erase(shape.begin() + d + 1);
+    break;
+  case 1: { // split one
+    SmallVector<int64_t> factors;
+    for (int64_t f = 2; f < shape[d]; ++f)
+      if (shape[d] % f == 0)
+        factors.push_back(f);
+    if (factors.empty())
+      return {};
+    int64_t f = dice.pick(factors);
+    shape[d] /= f;
+    shape.insert(shape.begin() + d + 1, f);
+    break;
+  }
+  case 2: // a dimension of 1 comes
+    shape.insert(shape.begin() + d, 1);
+    break;
+  default: { // move a factor to the neighbour
+    if (d + 1 == shape.size() || shape[d] % 2 || shape[d] == 2)
+      return {};
+    shape[d] /= 2;
+    shape[d + 1] *= 2;
+    break;
+  }
+  }
+  return graph::ReshapeOp::create(b, floats(shape), x);
+}
+
+Value ProgramBuilder::drawTranspose() {
+  Value x = operandOfRank(2, 6);
+  if (!x)
+    return {};
+  Shape from = shapeOf(x), to;
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(from.size())));
+  for (size_t i = order.size(); i-- > 1;)
+    std::swap(order[i], order[size_t(dice.below(int64_t(i) + 1))]);
+  for (int64_t d : order)
+    to.push_back(from[size_t(d)]);
+  return graph::TransposeOp::create(b, floats(to), x, order);
+}
+
+Value ProgramBuilder::drawBroadcast() {
+  Value x = operandOfRank(0, 4);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  size_t at = size_t(dice.below(int64_t(shape.size()) + 1));
+  SmallVector<int64_t> dims;
+  for (size_t d = 0; d < shape.size(); ++d)
+    dims.push_back(int64_t(d < at ? d : d + 1));
+  shape.insert(shape.begin() + at, size());
+  if (!fits(shape))
+    return {};
+  return graph::BroadcastOp::create(b, floats(shape), x, dims);
+}
+
+Value ProgramBuilder::drawSlice() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  size_t d = size_t(dice.below(int64_t(shape.size())));
+  SmallVector<int64_t> offsets(shape.size(), 0);
+  int64_t keep = dice.between(1, shape[d]);
+  offsets[d] = dice.below(shape[d] - keep + 1);
+  shape[d] = keep;
+  return graph::SliceOp::create(b, floats(shape), x, offsets);
+}
+
+Value ProgramBuilder::drawConcat() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x), other = shape;
+  size_t d = size_t(dice.below(int64_t(shape.size())));
+  other[d] = dice.between(1, 4);
+  Value y = dice.chance(40) ? x : weight(other);
+  shape[d] += shapeOf(y)[d];
+  if (!fits(shape))
+    return {};
+  return graph::ConcatOp::create(b, floats(shape), ValueRange{x, y}, uint64_t(d));
+}
+
+Value ProgramBuilder::drawReduce() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  SmallVector<int64_t> dims;
+  Shape rest;
+  for (auto [d, n] : llvm::enumerate(shapeOf(x))) {
+    if (dice.chance(40))
+      dims.push_back(int64_t(d));
+    else
+      rest.push_back(n);
+  }
+  if (dims.empty())
+    return {};
+  auto kind = dice.chance(60) ? graph::ReduceKind::sum : graph::ReduceKind::max;
+  return graph::ReduceOp::create(b, floats(rest), kind, x, dims);
+}
+
+Value ProgramBuilder::drawTake() {
+  Value x = operandOfRank(2, 5);
+  if (!x)
+    return {};
+  Shape shape = shapeOf(x);
+  Value index = sharedInput(ints({shape[0]}), "index");
+  shape[1] = 1;
+  return graph::TakeOp::create(b, floats(shape), x, index);
+}
