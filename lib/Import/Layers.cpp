@@ -51,7 +51,9 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
   Value k = Linear{name + ".k", keyDims, hiddenDim, inputBias}(model, x);
   Value v = Linear{name + ".v", keyDims, hiddenDim, inputBias}(model, x);
   if (rotary) {
+    model.setPlace(name + ".q");
     q = RotaryEmbedding{*rotary}(model, q);
+    model.setPlace(name + ".k");
     k = RotaryEmbedding{*rotary}(model, k);
   }
   Builder &b = model.builder();

@@ -13,7 +13,6 @@
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Target/CPU/TargetInfo.h"
 
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -72,12 +71,8 @@ Status compile(const CompileOptions &options, const Installation &installation) 
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry);
-  if (options.explain) {
-    remark::RemarkCategories everything{".*", ".*", ".*", ".*", ".*"};
-    if (failed(remark::enableOptimizationRemarks(context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(), everything,
-                                                 /*printAsEmitRemarks=*/true)))
-      return Failure{"cannot explain", "--explain", "remarks could not be switched on", "leave the flag out"};
-  }
+  if (options.explain && failed(explainDecisions(context, llvm::errs())))
+    return Failure{"cannot explain", "--explain", "remarks could not be switched on", "leave the flag out"};
   Result<OwningOpRef<ModuleOp>> loaded = loadModel(context, options);
   if (!loaded)
     return loaded.takeFailure();

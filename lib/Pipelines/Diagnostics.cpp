@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/Diagnostics.h"
 
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -44,6 +45,36 @@ Failure DiagnosticCollector::failure(const std::string &what, const std::string 
   if (!first)
     return {what, where, "a pass failed without saying why", "report it with the command line"};
   return {what, first->where.empty() ? where : first->where, first->why, ""};
+}
+
+//===----------------------------------------------------------------------===//
+// Decisions
+//===----------------------------------------------------------------------===//
+
+namespace {
+class DecisionPrinter : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit DecisionPrinter(llvm::raw_ostream &os) : os(os) {}
+
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    std::string message;
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs())
+      message += (arg.key == "Remark" ? "" : " " + arg.key + "=") + arg.val;
+    std::string where = describeLocation(remark.getLocation());
+    std::lock_guard lock(mutex);
+    os << "remark: " << remark.getRemarkName() << (where.empty() ? "" : " (" + where + ")") << ": " << message << "\n";
+  }
+
+private:
+  llvm::raw_ostream &os;
+  std::mutex mutex;
+};
+} // namespace
+
+LogicalResult explainDecisions(MLIRContext &context, llvm::raw_ostream &os) {
+  remark::RemarkCategories all{".*", ".*", ".*", ".*", ".*"};
+  return remark::enableOptimizationRemarks(context, std::make_unique<DecisionPrinter>(os),
+                                           std::make_unique<remark::RemarkEmittingPolicyAll>(), all);
 }
 
 } // namespace tessera

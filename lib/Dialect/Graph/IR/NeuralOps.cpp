@@ -8,6 +8,21 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
+/// `[1.0, 0.25]`, every number with the digits it takes to read the same one back (the usual form keeps six).
+static void printExactNumbers(OpAsmPrinter &printer, Operation *, DenseF64ArrayAttr numbers) {
+  printer << "[";
+  llvm::interleaveComma(numbers.asArrayRef(), printer, [&](double number) { printer.printFloat(APFloat(number)); });
+  printer << "]";
+}
+static ParseResult parseExactNumbers(OpAsmParser &parser, DenseF64ArrayAttr &numbers) {
+  SmallVector<double> values;
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
+                                     [&]() { return parser.parseFloat(values.emplace_back()); }))
+    return failure();
+  numbers = parser.getBuilder().getDenseF64ArrayAttr(values);
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphNeuralOps.cpp.inc"
 

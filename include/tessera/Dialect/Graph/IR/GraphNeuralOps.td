@@ -57,7 +57,7 @@ def Graph_RopeOp : Graph_Op<"rope"> {
   let arguments = (ins Graph_FloatTensor:$input, Graph_I32Tensor:$positions, DenseF64ArrayAttr:$frequencies,
       Graph_RopeStyle:$style, DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$style $input `,` $positions `frequencies` `=` $frequencies attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$style $input `,` $positions `frequencies` `=` custom<ExactNumbers>($frequencies) attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
