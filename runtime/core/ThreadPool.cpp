@@ -25,11 +25,15 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::work(int part, void (*onStart)()) {
   if (onStart)
     onStart();
-  WaitWord &start = slots_[part - 1].start;
-  for (uint32_t seen = 0;; ++seen) {
-    start.waitWhile(seen);
-    if (stop_)
+  Slot &slot = slots_[part - 1];
+  for (uint32_t seen = 0;;) {
+    slot.start.waitWhile(seen);
+    if (stop_.load())
       return;
+    seen = slot.start.load();
+    // Turns may have passed without us. A claim holds the caller in its turn, so task and context stand still after it.
+    if (!claim(slot, seen))
+      continue;
     task_(context_, part);
     // The caller needs to be woken by the last part only.
     if (pending_.add(uint32_t(-1), /*wake=*/false) == 0)
@@ -48,6 +52,13 @@ void ThreadPool::run(Task task, void *context, int parts) {
   for (int part = 1; part < parts; ++part)
     slots_[part - 1].start.add(1);
   task(context, 0);
+  for (int part = 1; part < parts; ++part) {
+    Slot &slot = slots_[part - 1];
+    if (!claim(slot, slot.start.load()))
+      continue;
+    task(context, part);
+    pending_.add(uint32_t(-1), /*wake=*/false);
+  }
   for (uint32_t left; (left = pending_.load()) != 0;)
     pending_.waitWhile(left);
 }

@@ -100,6 +100,17 @@ TEST(ThreadPool, EveryPartOnceAndAllDone) {
   }
 }
 
+TEST(ThreadPool, CallerTakesOverPartsOfWorkersThatDoNotCome) {
+  setBusyThreads(1000);
+  ThreadPool pool(3);
+  // A worker that is asleep needs a while to wake; the caller has long done such little work. Every part still runs once.
+  std::vector<std::atomic<int>> counts(3);
+  for (int round = 0; round < 20000; ++round)
+    pool.parallel(3, [&](int part) { ++counts[part]; });
+  for (auto &count : counts)
+    EXPECT_EQ(count, 20000);
+}
+
 TEST(ThreadPool, SplitsContiguously) {
   int64_t at = 0;
   for (int64_t part = 0; part < 7; ++part) {

@@ -4,6 +4,7 @@
 
 #include "tessera/runtime/core/Wait.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -22,8 +23,9 @@ public:
 
   int size() const { return int(workers_.size()) + 1; }
 
-  // Calls task(context, part) for part in [0, parts), parts <= size(), each on its own thread, part 0 on the caller's;
-  // returns when all are done. Only the owning thread may call. Nearly free for parts == 1; 1 to 2 us while workers spin.
+  // Calls task(context, part) once for every part in [0, parts), parts <= size(); returns when all are done. Each worker has
+  // its part, and the caller takes over parts whose worker has not begun (the system may have given its core to another
+  // process). Only the owning thread may call. Nearly free for parts == 1; 1 to 2 us while workers spin.
   void run(Task task, void *context, int parts);
 
   // The same for any callable f(int part).
@@ -32,17 +34,22 @@ public:
   }
 
 private:
-  // One slot a worker: the caller bumps `start`, the worker answers in `done`.
+  // One slot a worker. The caller bumps `start`; whoever moves `claimed` up to it runs the part.
   struct Slot {
     WaitWord start;
+    std::atomic<uint32_t> claimed{0};
   };
+  bool claim(Slot &slot, uint32_t turn) {
+    uint32_t before = turn - 1;
+    return slot.claimed.compare_exchange_strong(before, turn);
+  }
   void work(int part, void (*onStart)());
 
   std::unique_ptr<Slot[]> slots_;
   std::vector<std::thread> workers_;
   alignas(64) Task task_ = nullptr;
   void *context_ = nullptr;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};
   WaitWord pending_; // parts not yet done
 };
 
