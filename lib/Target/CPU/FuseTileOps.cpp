@@ -24,6 +24,25 @@ bool othersComeLater(Operation *producer, Operation *consumer) {
   });
 }
 
+int64_t iterations(linalg::GenericOp op) {
+  int64_t product = 1;
+  for (int64_t range : op.getStaticLoopRanges())
+    product = ShapedType::isDynamic(range) ? range : product * range;
+  return product;
+}
+
+/// A body that is not worth a tile of its own even if its consumer runs it many times over.
+bool isCheap(linalg::GenericOp op) {
+  return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+    return !isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp>(inner) && !isa<math::MathDialect>(inner.getDialect());
+  });
+}
+
+/// Rows of sines that all heads share must not be computed once a head.
+bool repeatsWork(linalg::GenericOp producer, linalg::GenericOp consumer) {
+  return iterations(consumer) > iterations(producer) && !(producer->hasOneUse() && isCheap(producer));
+}
+
 /// Fuses one elementwise producer into its consumer. Upstream's pattern set also cuts unused outputs loose from their
 /// buffers (a whole output yielded from a loop would then live elsewhere), so only its core is used.
 struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
@@ -36,7 +55,7 @@ struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
         continue;
       if (producer->getBlock() != consumer->getBlock())
         continue; // never move work into an inner loop
-      if (!othersComeLater(producer, consumer))
+      if (!othersComeLater(producer, consumer) || repeatsWork(producer, consumer))
         continue;
       FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, &operand);
       if (failed(fused))

@@ -43,6 +43,38 @@ func.func @residual(%a: tensor<1x64xf32>, %b: tensor<1x64xf32>, %init: tensor<1x
 
 // -----
 
+#table = affine_map<(d0, d1) -> (d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// A table that every row reads is computed once, not once a row.
+// CHECK-LABEL: func @table
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel"]
+// CHECK:   math.sin
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel"]
+// CHECK-NOT: math.sin
+// CHECK: return
+func.func @table(%a: tensor<9x32xf32>, %t: tensor<32xf32>) -> tensor<9x32xf32> attributes {tessera.kernel} {
+  %e = tensor.empty() : tensor<32xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%t : tensor<32xf32>) outs(%e : tensor<32xf32>) {
+  ^bb0(%x: f32, %u: f32):
+    %y = math.sin %x : f32
+    linalg.yield %y : f32
+  } -> tensor<32xf32>
+  %o = tensor.empty() : tensor<9x32xf32>
+  %r = linalg.generic {indexing_maps = [#id, #table, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %s : tensor<9x32xf32>, tensor<32xf32>) outs(%o : tensor<9x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %u: f32):
+    %z = arith.mulf %x, %y : f32
+    linalg.yield %z : f32
+  } -> tensor<9x32xf32>
+  return %r : tensor<9x32xf32>
+}
+
+// -----
+
 // Functions that are no kernels stay as they are.
 // CHECK-LABEL: func @other
 // CHECK: linalg.exp

@@ -9,7 +9,8 @@ def FuseTileOps : Pass<"cpu-fuse-tile-ops", "::mlir::func::FuncOp"> {
   let description = [{
     Turns named linalg ops and arithmetic on tensors into `linalg.generic`, decomposes `linalg.softmax`, and fuses elementwise producers into
     their consumers (reductions included). A producer with several users is fused into the first of them, and the others
-    read its value from the fused op: one pass computes a residual sum and the sum of its squares.
+    read its value from the fused op: one pass computes a residual sum and the sum of its squares. What a consumer would
+    compute more often than its producer does (a table that all heads share) stays apart.
 
     ```mlir
     %s = linalg.generic  {silu} ins(%gate) ...      // before
