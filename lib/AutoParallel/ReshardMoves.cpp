@@ -130,10 +130,13 @@ private:
     if (leaving.empty() || !mayLeave(dim, leaving))
       return;
     State after = state;
-    for (int i : leaving)
+    double group = 1;
+    for (int i : leaving) {
       after[splits[dim][i].digit] = Place();
-    double size = localSize(problem, after);
-    add(StepKind::AllGather, std::move(after), size - local);
+      group *= double(problem.size(splits[dim][i].digit));
+    }
+    // Pieces travel with their padding: a row of one over two ranks is not for nothing.
+    add(StepKind::AllGather, std::move(after), local * (group - 1));
   }
 
   void gathers() {
