@@ -3,8 +3,12 @@
 // Walks the program once, in order. At every op the types of its operands are final; `chooseFactorShardings` says how the op runs, its
 // operands are resharded to that, its results get the types that follow.
 //
+// A sharding with a user priority (fsdp's of weights) says how a value is stored: an op gathers it just before use and computes as its
+// results are wanted, unless moving activations instead is much faster (decoding: "weight-stationary" in arXiv 2211.05102).
+//
 //===----------------------------------------------------------------------===//
 #include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Analysis/Sharding/Projection.h"
 #include "tessera/AutoParallel/Placement.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
@@ -20,6 +24,10 @@ namespace tessera::dist {
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
+
+/// How much faster an op must be without gathering stored weights. Above 1 because the choice is made op by op: results then lie
+/// otherwise than propagation wants, and each neighbour pays for it too.
+static constexpr double kStationaryGain = 4;
 
 namespace {
 class Inserter {
@@ -137,11 +145,18 @@ private:
   LogicalResult runOn(func::FuncOp function) {
     if (function.isExternal())
       return success();
-    for (BlockArgument arg : function.getArguments())
+    for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
-        setSharding(arg, written(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType()));
+        Sharding sharding = written(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
+        for (DimSharding &dim : sharding.dims) {
+          if (dim.priority.value_or(0) > 0)
+            stored[arg].append(dim.axes.begin(), dim.axes.end());
+          dim.priority.reset();
+        }
+        setSharding(arg, sharding);
         function.removeArgAttr(arg.getArgNumber(), kShardingAttr);
       }
+    }
     for (Block &block : function.getBody())
       if (failed(runOn(block)))
         return failure();
@@ -207,6 +222,9 @@ private:
       placement.bytes = work.bytesRead + work.bytesWritten;
     }
     PlacementDecision decision = chooseFactorShardings(placement, costs);
+    if (auto gathered = placeAsWanted(op, placement))
+      if (gathered->reshardTime + gathered->workTime <= kStationaryGain * (decision.reshardTime + decision.workTime))
+        decision = *gathered;
     for (auto [operand, sharding] : llvm::zip(op->getOpOperands(), decision.operands))
       reshardOperand(operand, sharding, shortName(op));
     op->removeAttr(kShardingsAttr);
@@ -218,6 +236,43 @@ private:
       finish(result, want.sharding);
     }
     return success();
+  }
+
+  /// How the op runs if stored operands are gathered and everything else follows propagation; none if it has no stored operand or that is
+  /// no assignment.
+  std::optional<PlacementDecision> placeAsWanted(ShardingRuleOpInterface op, const PlacementOp &placement) {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return stored.count(operand); }))
+      return std::nullopt;
+    SmallVector<AxisList, 8> factorAxes(placement.rule.factors.size());
+    auto follow = [&](const TensorFactors &factors, const Sharding &sharding) {
+      TensorProjection projection = project(factors, sharding, placement.rule.factors);
+      for (auto [f, factor] : llvm::enumerate(projection.factors))
+        if (factor.present && factorAxes[f].empty())
+          factorAxes[f] = factor.axes;
+    };
+    for (auto [result, factors] : llvm::zip(placement.results, placement.rule.results))
+      follow(factors, result.sharding);
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      Sharding sharding = placement.operands[i].sharding;
+      if (auto it = stored.find(operand); it != stored.end())
+        for (DimSharding &dim : sharding.dims)
+          llvm::erase_if(dim.axes, [&](const AxisRef &axis) {
+            return llvm::any_of(it->second, [&](const AxisRef &other) { return axis.overlaps(other); });
+          });
+      follow(placement.rule.operands[i], sharding);
+    }
+    AxisList used;
+    for (auto [f, axes] : llvm::enumerate(factorAxes)) {
+      FactorKind kind = placement.rule.factors[f].kind;
+      if (kind == FactorKind::NeedReplication || kind == FactorKind::Permutation)
+        axes.clear();
+      for (const AxisRef &axis : axes) {
+        if (llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); }))
+          return std::nullopt;
+        used.push_back(axis);
+      }
+    }
+    return placeWith(placement, factorAxes, costs);
   }
 
   /// Why a result is partial.
@@ -290,8 +345,13 @@ private:
             operand.set(whole);
       Sharding slice = stack;
       slice.dims.erase(slice.dims.begin());
-      for (Value value : edge.slices)
+      for (Value value : edge.slices) {
         setSharding(value, slice);
+        if (auto it = stored.find(edge.stack); it != stored.end()) {
+          AxisList axes = it->second; // the map may grow
+          stored[value] = axes;
+        }
+      }
     }
     reshardSources(op->getOpOperands(), shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, edgeShardings))
@@ -323,6 +383,7 @@ private:
   ReshardCosts costs;
   OpBuilder builder;
   DenseMap<Value, std::string> reasons; ///< why a value is partial
+  DenseMap<Value, AxisList> stored;     ///< axes over which a value is kept, but not computed with
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;
 };
 

@@ -1,7 +1,9 @@
 //===- OptimizeCollectives.cpp - Fuse and merge collectives ---------------===//
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
@@ -57,12 +59,46 @@ struct CancelOut : public OpRewritePattern<Second> {
   }
 };
 
+/// A weight, whole or a layer of a stack, or what collectives made of it.
+static bool isWeight(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<DistDialect>(op->getDialect()))
+      return false;
+    value = op->getOperand(0);
+  }
+  auto arg = cast<BlockArgument>(value);
+  auto function = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp());
+  auto kind = function ? function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr) : StringAttr();
+  return kind && kind == "parameter";
+}
+
+/// Collectives in the body of a loop whose operand comes from outside do the same in every iteration.
+static void hoistInvariant(Operation *root) {
+  SmallVector<Operation *> loops;
+  root->walk([&](Operation *op) { // inner loops first: what leaves them may leave the outer one too
+    if (isa<DataFlowOpInterface>(op))
+      loops.push_back(op);
+  });
+  for (Operation *loop : loops)
+    for (Region &region : loop->getRegions())
+      for (Block &block : region)
+        for (Operation &op : llvm::make_early_inc_range(block)) {
+          if (!isa<DistDialect>(op.getDialect()) || region.isAncestor(op.getOperand(0).getParentRegion()) ||
+              isWeight(op.getOperand(0)))
+            continue;
+          op.moveBefore(loop);
+          remark::passed(op.getLoc(), remark::RemarkOpts::name("hoist").category(kRemarkCategory))
+              << op.getName().getStringRef() << " does the same in every iteration and runs once before the loop";
+        }
+}
+
 struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBase<OptimizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseReduceScatter, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
+    hoistInvariant(getOperation());
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());

@@ -224,12 +224,15 @@ private:
     }
   }
 
-  /// Closed, without priorities: what stands in a type.
-  ShardingAttr attrOf(int tensor) {
+  /// Closed: what stands in a type. Dimensions that a person annotated with a priority (`annotation`) keep it, so that the next pass can
+  /// tell how a value is stored from how it is computed with.
+  ShardingAttr attrOf(int tensor, ShardingAttr annotation = {}) {
     Sharding sharding = graph.tensors[tensor].sharding;
-    for (DimSharding &dim : sharding.dims) {
+    for (auto [i, dim] : llvm::enumerate(sharding.dims)) {
       dim.open = false;
       dim.priority.reset();
+      if (annotation && annotation.getDims()[i].getPriority() >= 0 && !dim.axes.empty())
+        dim.priority = int(annotation.getDims()[i].getPriority());
     }
     sharding.replicated.clear();
     return ShardingAttr::get(module.getContext(), kMeshName, sharding, mesh);
@@ -250,7 +253,8 @@ private:
         continue;
       for (BlockArgument arg : function.getArguments())
         if (isa<RankedTensorType>(arg.getType()))
-          function.setArgAttr(arg.getArgNumber(), kShardingAttr, attrOf(arg));
+          function.setArgAttr(arg.getArgNumber(), kShardingAttr,
+                              attrOf(tensors[arg], function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(), kShardingAttr)));
       for (auto [i, tensor] : llvm::enumerate(functionResults[function]))
         if (tensor >= 0)
           function.setResultAttr(i, kShardingAttr, attrOf(tensor));

@@ -88,8 +88,9 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
   let summary = "Fuses neighbouring collectives and merges equal ones";
   let description = [{
     all_reduce then all_slice over the same axes: reduce_scatter, if nobody else reads the whole value. all_gather then all_slice of the same axes and
-    dimension, or the other way round: nothing. Equal collectives of one value in one block: one. Gathers of weights stay inside
-    `graph.repeat`: hoisting one would hold all layers' gathered weights at once.
+    dimension, or the other way round: nothing. Equal collectives of one value: one. A collective in a loop whose operand comes from
+    outside runs once, before the loop, unless the operand is a weight: gathered weights would then be held for the whole loop, which is what
+    sharding them was to avoid.
     ```mlir
     %1 = dist.all_reduce %0 axes = {"tp"} : ...
     %2 = dist.all_slice %1 dim = 1 axes = {"tp"} : ...
