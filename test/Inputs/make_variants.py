@@ -6,7 +6,8 @@
 
 Folders made in OUT: `f16`, `bf16` (Hugging Face directories), `gguf-f32`, `gguf-f16`, `gguf-bf16`, `gguf-q8_0`, `gguf-q4_1`
 (model.gguf; a quantized one only where a row is whole blocks; one-dimensional tensors stay F32), and for --quantized also
-`f32`. Beside each model stand config.json, tokenizer.json, expected.safetensors (tokens, logits) and expected.json
+`f32`. Of gpt2 also `hub`: named as on the hub, without the prefix `transformer.`, with the mask buffers. Of llama also `older`: config.json as
+before transformers 5. Beside each model stand config.json, tokenizer.json, expected.safetensors (tokens, logits) and expected.json
 (generate): computed in float64 from the weights *as the variant holds them*.
 """
 import json
@@ -119,13 +120,19 @@ class Source:
     def vocabulary(self):
         return self.config["vocab_size"]
 
-    def write_hugging_face(self, folder, dtype):
-        self.begin(folder, dtype)
+    def write_hugging_face(self, folder, dtype, hub_names=False, config=None):
+        self.begin(folder, dtype, config)
         entries, held = [], {}
         for name, tensor in self.tensors.items():
             data = modelio.encode(dtype, tensor.values)
-            entries.append((name, dtype, tensor.shape, data))
+            entries.append((name.removeprefix("transformer.") if hub_names else name, dtype, tensor.shape, data))
             held[name] = Tensor(tensor.shape, modelio.decode(dtype, data))
+        if hub_names:  # buffers of the causal mask, no weights
+            side = self.config["n_positions"]
+            mask = bytes(column <= row for row in range(side) for column in range(side))
+            for i in range(self.config["n_layer"]):
+                entries.append((f"h.{i}.attn.bias", "BOOL", [1, 1, side, side], mask))
+                entries.append((f"h.{i}.attn.masked_bias", "F32", [], modelio.encode("F32", [-1e4])))
         modelio.write_safetensors(os.path.join(folder, "model.safetensors"), entries)
         self.write_expected(folder, held)
 
@@ -156,10 +163,21 @@ class Source:
         modelio.write_gguf(os.path.join(folder, "model.gguf"), metadata, entries)
         self.write_expected(folder, held)
 
-    def begin(self, folder, dtype="F32"):
+    def older_config(self):
+        """Spelled as before transformers 5: rope_theta and torch_dtype at the top, scaling apart, nothing for the head's size."""
+        config = dict(self.config)
+        rope = dict(config.pop("rope_parameters"))
+        config["rope_theta"] = rope.pop("rope_theta")
+        config["rope_scaling"] = None if rope["rope_type"] == "default" else rope
+        config["torch_dtype"] = "float32"
+        if config["head_dim"] * config["num_attention_heads"] == config["hidden_size"]:
+            config["head_dim"] = None
+        return config
+
+    def begin(self, folder, dtype="F32", config=None):
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
-        config = dict(self.config, dtype={"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[dtype])
+        config = config or dict(self.config, dtype={"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[dtype])
         with open(os.path.join(folder, "config.json"), "w") as file:
             json.dump(config, file, indent=1)
         with open(os.path.join(folder, "tokenizer.json"), "w") as file:
@@ -249,6 +267,10 @@ def main():
         source = read_source(sys.argv[1])
         for dtype in ("F16", "BF16"):
             source.write_hugging_face(os.path.join(out, dtype.lower()), dtype)
+    if source.config["model_type"] == "gpt2":
+        source.write_hugging_face(os.path.join(out, "hub"), "F32", hub_names=True)
+    else:
+        source.write_hugging_face(os.path.join(out, "older"), "F32", config=source.older_config())
     for dtype in modelio.GGML:
         source.write_gguf(os.path.join(out, "gguf-" + dtype.lower()), dtype)
 
