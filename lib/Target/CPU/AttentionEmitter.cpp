@@ -79,7 +79,7 @@ Values AttentionEmitter::queryIndices(const AttentionPlace &place, Value row, Va
 
 Value AttentionEmitter::fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
 
-// Scores are never NaN unless the input is; the number form maps to one instruction.
+// x where x > y, else y (also where either is no number): one instruction.
 Value AttentionEmitter::maxf(Value x, Value y) {
   Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
   return select(greater, x, y);
@@ -94,7 +94,8 @@ Value AttentionEmitter::exp2(Value x) {
   };
   // 2^x = 2^n * 2^f with n an integer and |f| <= 1/2. The polynomial is the minimax one of degree 5 for 2^f in the
   // relative sense (7.5e-8); n = -127 gives a zero exponent field and with it 0.
-  x = maxf(x, constant(-127));
+  // Operands in this order: no number stays no number.
+  x = maxf(constant(-127), x);
   Value n = math::RoundEvenOp::create(b, x);
   Value f = arith::SubFOp::create(b, x, n);
   const double coefficients[] = {0.009675541334219133, 0.055507132735428406, 0.24022119723848384,

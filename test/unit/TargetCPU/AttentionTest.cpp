@@ -241,6 +241,27 @@ TEST(AttentionNarrow, BFloat16) {
     checkNarrow<uint16_t>(seq, [](mlir::OpBuilder &b) { return b.getBF16Type(); }, widen, round, 4e-3);
 }
 
+TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
+  for (int64_t seq : {1, 32}) {
+    AttentionShape s = make(1, seq, 64, 1, 1, 16);
+    s.lanes = llvm::cantFail(resolveCPUTarget("native")).lanes();
+    auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
+      mlir::OpBuilder builder(module.getBodyRegion());
+      buildAttentionKernel(builder, module.getLoc(), "attention", s).setPublic();
+    });
+    ASSERT_EQ(kernels.error, "");
+    auto q = randomFloats(seq * 16, 1), k = randomFloats(64 * 16, 2), v = randomFloats(64 * 16, 3);
+    k[5 * 16 + 3] = NAN;
+    Buffer<int32_t> positions(seq);
+    for (int64_t i = 0; i < seq; ++i)
+      positions[i] = int32_t(seq == 1 ? 40 : i);
+    Buffer<float> out(seq * 16);
+    kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, {0}, 0, attentionIterations(s));
+    for (int64_t i = 0; i < seq; ++i)
+      EXPECT_EQ(std::isnan(out[i * 16]), positions[i] >= 5) << i; // rows that do not see key 5 are clean
+  }
+}
+
 TEST(AttentionCost, KernelsCompileFast) {
   double worst = 0;
   for (int64_t seq : {1, 128}) {
