@@ -266,7 +266,7 @@ private:
     // A partial axis of a wanted result can only come from a reduction.
     for (const PlacementTensor &result : op.results)
       for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-        if (&tensors.front() == op.results.data() && factor.kind == FactorKind::Reduction &&
+        if (tensors.data() == op.results.data() && factor.kind == FactorKind::Reduction &&
             factor.combine == result.sharding.partialKind)
           addCandidate(int(f), {result.sharding.partial, true});
   }

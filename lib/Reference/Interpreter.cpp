@@ -11,21 +11,22 @@ using namespace tessera;
 
 std::optional<Layout> tessera::getLayout(Operation *from, Type type) {
   dist::ShardingAttr attr = dist::getShardingAttr(type);
-  if (!attr || !attr.isLocal())
+  // A scalar has no global sizes to carry.
+  if (!attr || (!attr.isLocal() && cast<RankedTensorType>(type).getRank() > 0))
     return std::nullopt;
   auto meshOp = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(from, attr.getMesh());
   if (!meshOp)
     return std::nullopt;
   Mesh mesh = meshOp.getMesh().toMesh();
-  return Layout{mesh, attr.toSharding(mesh), SmallVector<int64_t>(attr.getGlobal().asArrayRef()),
-                cast<RankedTensorType>(type).getElementType()};
+  auto tensor = cast<RankedTensorType>(type);
+  return Layout{mesh, attr.toSharding(mesh), dist::globalShape(tensor), tensor.getElementType()};
 }
 
 int64_t tessera::numRanks(func::FuncOp func) {
   int64_t ranks = 1;
   auto look = [&](Operation *op, TypeRange types) {
     for (Type type : types)
-      if (std::optional<Layout> layout = getLayout(op, type)) {
+      if (std::optional<Layout> layout = getLayout(op, type); layout && dist::getShardingAttr(type).isLocal()) {
         ranks = layout->mesh.numDevices();
         return WalkResult::interrupt();
       }
@@ -146,6 +147,8 @@ private:
     std::optional<Layout> from = getLayout(op, op.getInput().getType()), to = getLayout(op, op.getResult().getType());
     if (!from || !to)
       return op.emitOpError() << "cannot be run: its types are not local";
+    if (from->mesh.numDevices() != ranks)
+      return op.emitOpError() << "cannot be run: nothing else in the function is local";
     std::string error;
     auto moved = exchange(values.find(op.getInput())->second, *from, *to, reach(op, from->mesh), error);
     if (failed(moved))
@@ -254,7 +257,7 @@ FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp 
   std::vector<RankValues> locals;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     std::optional<Layout> layout;
-    if (i < func.getNumArguments())
+    if (i < func.getNumArguments() && ranks > 1)
       layout = getLayout(func, func.getArgumentTypes()[i]);
     if (!layout) {
       locals.push_back(RankValues(size_t(ranks), argument));
@@ -274,7 +277,7 @@ FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp 
   std::vector<ReferenceTensor> globals;
   for (auto [i, result] : llvm::enumerate(*results)) {
     std::optional<Layout> layout = getLayout(func, func.getResultTypes()[i]);
-    if (!layout) {
+    if (!layout || ranks == 1) {
       globals.push_back(std::move(result.front()));
       continue;
     }

@@ -17,7 +17,8 @@ struct InterpreterOptions {
   bool programRounding = false;
 };
 
-/// The layout of a local tensor type (rung spmd), looked up from `from`; none if the type is not local.
+/// The layout of a local tensor type (rung spmd), looked up from `from`; none if the type is not local. Scalars with a sharding have one on
+/// rung sharded too: their types look the same.
 std::optional<Layout> getLayout(mlir::Operation *from, mlir::Type type);
 /// Ranks that run `func`: the devices of its mesh on rung spmd, else 1.
 int64_t numRanks(mlir::func::FuncOp func);
