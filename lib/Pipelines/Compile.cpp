@@ -42,6 +42,8 @@ static Status checkMesh(const CompileOptions &options) {
 
 /// Mistakes that can be seen before any work.
 static Status checkEnvironment(const CompileOptions &options) {
+  if (options.embedWeights && isProgramText(options))
+    return Failure{"cannot compile", "--embed-weights", options.model + " is a program and has no weights", "name the model itself"};
   if (!options.output.empty())
     if (Status s = checkOutput(options.output); !s)
       return s;

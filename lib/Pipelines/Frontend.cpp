@@ -69,11 +69,14 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
       isProgramText(options) ? parseProgram(context, options.model) : importer::importModel(context, options.model, importing);
   if (!module)
     return module;
-  SmallString<128> absolute(options.model);
-  llvm::sys::fs::make_absolute(absolute);
   Builder b(&context);
   (**module)->setAttr("tessera.task", b.getStringAttr("generate"));
-  (**module)->setAttr("tessera.model", b.getStringAttr(absolute));
+  // A printed rung names the model it came from.
+  if (!(**module)->hasAttrOfType<StringAttr>("tessera.model")) {
+    SmallString<128> absolute(options.model);
+    llvm::sys::fs::make_absolute(absolute);
+    (**module)->setAttr("tessera.model", b.getStringAttr(absolute));
+  }
   return module;
 }
 

@@ -15,9 +15,20 @@ static Failure cannotWrite(llvm::StringRef path, const std::string &why, const c
   return {"cannot write output", path.str(), why, hint};
 }
 
+/// `path` without links, if it is there: a rename must replace the file, never a link to it (/dev/stdout is one).
+static llvm::SmallString<128> resolved(llvm::StringRef path) {
+  llvm::SmallString<128> real;
+  return fs::real_path(path, real) ? llvm::SmallString<128>(path) : real;
+}
+
+/// A device or a pipe: is written to, never replaced.
+static bool isSpecial(llvm::StringRef path) { return fs::exists(path) && !fs::is_regular_file(path); }
+
 Status checkOutput(llvm::StringRef path) {
   if (fs::is_directory(path))
     return cannotWrite(path, "is a folder", "name a file");
+  if (isSpecial(path))
+    return {};
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
   if (folder.empty())
     folder = ".";
@@ -28,11 +39,14 @@ Status checkOutput(llvm::StringRef path) {
   return {};
 }
 
-Status makeFile(llvm::StringRef path, llvm::function_ref<Status(const std::string &)> make) {
-  if (Status s = checkOutput(path); !s)
+Status makeFile(llvm::StringRef given, llvm::function_ref<Status(const std::string &)> make) {
+  if (Status s = checkOutput(given); !s)
     return s;
+  llvm::SmallString<128> path = resolved(given);
+  if (isSpecial(path))
+    return cannotWrite(path, "is not a regular file", "name a file");
   llvm::SmallString<128> temporary;
-  if (std::error_code error = fs::createUniqueFile(path + ".tmp-%%%%%%%%", temporary))
+  if (std::error_code error = fs::createUniqueFile(llvm::Twine(path) + ".tmp-%%%%%%%%", temporary))
     return cannotWrite(path, error.message());
   llvm::FileRemover remover(temporary);
   llvm::sys::RemoveFileOnSignal(temporary);
@@ -47,27 +61,24 @@ Status makeFile(llvm::StringRef path, llvm::function_ref<Status(const std::strin
   return made;
 }
 
-Status writeText(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  if (path.empty()) {
-    std::error_code error;
-    llvm::raw_fd_ostream out("-", error);
+static Status writeTo(llvm::StringRef file, llvm::StringRef name, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  std::error_code error;
+  llvm::raw_fd_ostream out(file, error);
+  if (!error) {
     write(out);
     out.flush();
     error = out.error();
     out.clear_error(); // else its destructor aborts
-    return error ? Status(cannotWrite("standard output", error.message())) : Status();
   }
-  return makeFile(path, [&](const std::string &temporary) -> Status {
-    std::error_code error;
-    llvm::raw_fd_ostream out(temporary, error);
-    if (!error) {
-      write(out);
-      out.close();
-      error = out.error();
-      out.clear_error();
-    }
-    return error ? Status(cannotWrite(path, error.message())) : Status();
-  });
+  return error ? Status(cannotWrite(name, error.message())) : Status();
+}
+
+Status writeText(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  if (path.empty())
+    return writeTo("-", "standard output", write);
+  if (isSpecial(path))
+    return writeTo(path, path, write);
+  return makeFile(path, [&](const std::string &temporary) { return writeTo(temporary, path, write); });
 }
 
 } // namespace tessera

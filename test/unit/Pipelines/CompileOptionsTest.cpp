@@ -1,0 +1,97 @@
+//===- CompileOptionsTest.cpp - The command line of llm-compile -----------===//
+#include "tessera/Pipelines/CompileOptions.h"
+
+#include <gtest/gtest.h>
+
+using namespace tessera;
+
+static Result<CompileOptions> parse(std::vector<const char *> arguments) { return parseCompileOptions(arguments); }
+
+static std::string failureOf(std::vector<const char *> arguments) {
+  auto options = parse(std::move(arguments));
+  return options ? "accepted" : options.failure().message();
+}
+
+TEST(CompileOptions, Defaults) {
+  auto options = parse({"model", "-o", "out"});
+  ASSERT_TRUE(bool(options));
+  EXPECT_EQ(options->model, "model");
+  EXPECT_EQ(options->output, "out");
+  EXPECT_EQ(options->compileTo, Rung::Binary);
+  EXPECT_EQ(options->batch, 0);
+  EXPECT_EQ(options->cpu, "native");
+}
+
+TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
+  auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77", "model", "--cpu=x86-64-v3",
+                        "--embed-weights", "--explain", "--dump-rungs=dir", "--task=generate", "--target=cpu", "--dtype=f32",
+                        "--micro-batches=1"});
+  ASSERT_TRUE(bool(options)) << options.failure().message();
+  EXPECT_EQ(options->mesh, "dp=2,tp=2");
+  EXPECT_EQ(options->shard, "heads=tp");
+  EXPECT_EQ(options->batch, 4);
+  EXPECT_EQ(options->maxSeqLen, 77);
+  EXPECT_EQ(options->cpu, "x86-64-v3");
+  EXPECT_TRUE(options->embedWeights && options->explain);
+  EXPECT_EQ(options->dumpRungs, "dir");
+}
+
+TEST(CompileOptions, MegatronIsAnItemOfShard) {
+  auto options = parse({"model", "-o", "out", "--mesh=dp=2,tp=2", "--template=megatron", "--shard=vocab=tp"});
+  ASSERT_TRUE(bool(options));
+  EXPECT_EQ(options->shard, "vocab=tp,residual:seq=tp");
+  EXPECT_NE(failureOf({"model", "-o", "out", "--mesh=dp=2", "--template=megatron"}).find("has no axis tp"), std::string::npos);
+}
+
+TEST(CompileOptions, OutputMayBeMissingBeforeRungBinary) {
+  auto options = parse({"model", "--compile-to=spmd"});
+  ASSERT_TRUE(bool(options));
+  EXPECT_EQ(options->compileTo, Rung::Spmd);
+  EXPECT_EQ(failureOf({"model"}), "cannot compile (-o): no output is named; write llm-compile MODEL -o OUT");
+}
+
+TEST(CompileOptions, HelpNeedsNothingElse) {
+  auto options = parse({"--help"});
+  EXPECT_TRUE(bool(options) && options->help);
+}
+
+TEST(CompileOptions, MistakesAreNamed) {
+  const std::pair<std::vector<const char *>, const char *> cases[] = {
+      {{}, "(MODEL): no model is named"},
+      {{"a", "b", "-o", "out"}, "(MODEL): both a and b are given"},
+      {{"a", "-o"}, "(-o): has no value"},
+      {{"a", "-o", "b", "-o", "c"}, "(-o): is given twice"},
+      {{"a", "-o", ""}, "(-o): has an empty value"},
+      {{"a", "--mseh=tp=2"}, "(--mseh=tp=2): unknown flag; did you mean --mesh?"},
+      {{"a", "--frobnicate"}, "(--frobnicate): unknown flag; see --help"},
+      {{"a", "-x"}, "(-x): unknown flag"},
+      {{"a", "--batch"}, "(--batch): has no value; write --batch=VALUE"},
+      {{"a", "--explain=yes"}, "(--explain=yes): takes no value"},
+      {{"a", "--batch=1", "--batch=1"}, "--batch is given twice"},
+      {{"a", "--batch=0"}, "(--batch=0): must be an integer from 1"},
+      {{"a", "--batch=-1"}, "(--batch=-1): must be an integer"},
+      {{"a", "--batch=1.5"}, "(--batch=1.5): must be an integer"},
+      {{"a", "--batch=99999999999999999999"}, "must be an integer"},
+      {{"a", "--max-seq-len="}, "(--max-seq-len=): must be an integer"},
+      {{"a", "--mesh="}, "(--mesh): names no axis"},
+      {{"a", "-o", "out", "--shard=heads=tp"}, "there is no mesh to shard over"},
+      {{"a", "--task=dance"}, "(--task=dance): is none of the known values; choose one of generate, train"},
+      {{"a", "--task=train"}, "(--task=train): training is not implemented"},
+      {{"a", "--target=cuda"}, "(--target=cuda): the CUDA target is not implemented"},
+      {{"a", "--dtype=bf16"}, "(--dtype=bf16): computing in 16 bits"},
+      {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
+      {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},
+      {{"a", "--template=origami"}, "choose one of ddp, fsdp, megatron"},
+      {{"a", "--plan=file"}, "(--plan): reading a plan is not implemented"},
+      {{"a", "--cluster=file"}, "(--cluster): choosing a mesh"},
+      {{"a", "--report=x.html"}, "(--report): the report is not implemented"},
+      {{"a", "--micro-batches=2"}, "belongs to training"},
+      {{"a", "--compile-to=attic"}, "choose one of graph, step, sharded, spmd, kernels, exec, binary"},
+      {{"a", "--compile-to=step", "--embed-weights"}, "there is no executable"},
+      {{"a", "--cpu="}, "(--cpu): has an empty value"},
+  };
+  for (const auto &[arguments, expected] : cases) {
+    std::string message = failureOf(arguments);
+    EXPECT_NE(message.find(expected), std::string::npos) << message;
+  }
+}
