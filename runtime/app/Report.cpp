@@ -12,7 +12,7 @@ namespace tessera::runtime {
 using Json = nlohmann::ordered_json;
 
 int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
-  int64_t size = shardCount(manifest.groups[c.group]), bytes = elementCount(c.shape) * 4;
+  int64_t size = shardCount(manifest.groups[c.group]), bytes = elementCount(c.shape) * elementBytes(c.type);
   switch (c.kind) {
   case CollectiveKind::AllReduce:
     return 2 * (size - 1) * bytes / size;

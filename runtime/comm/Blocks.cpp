@@ -12,17 +12,17 @@ Strips::Strips(const Shape &shape, int64_t dim) {
 
 Block contiguousBlock(int64_t elements) { return Block(Strips({elements}, 0), 1, 0); }
 
-void copyBlock(const void *src, const Block &from, void *dst, const Block &to) {
-  const char *s = static_cast<const char *>(src) + from.offset * 4;
-  char *d = static_cast<char *>(dst) + to.offset * 4;
+void copyBlock(const void *src, const Block &from, void *dst, const Block &to, int64_t elementBytes) {
+  const char *s = static_cast<const char *>(src) + from.offset * elementBytes;
+  char *d = static_cast<char *>(dst) + to.offset * elementBytes;
   int64_t piece = std::min(from.piece, to.piece);
   if (piece == 0)
     return;
   int64_t fromPieces = from.piece / piece, toPieces = to.piece / piece; // one of them is 1
   int64_t total = from.outer * fromPieces;
   for (int64_t i = 0; i < total; ++i)
-    memcpy(d + (i / toPieces * to.stride + i % toPieces * piece) * 4, s + (i / fromPieces * from.stride + i % fromPieces * piece) * 4,
-           piece * 4);
+    memcpy(d + (i / toPieces * to.stride + i % toPieces * piece) * elementBytes,
+           s + (i / fromPieces * from.stride + i % fromPieces * piece) * elementBytes, piece * elementBytes);
 }
 
 ShardRange reducePart(int64_t n, int64_t size, int64_t index) {
@@ -48,13 +48,18 @@ static void reduceAs(const void *const *sources, int64_t count, void *dst, int64
   }
 }
 
-void reduce(ReduceOp op, bool isFloat, const void *const *sources, int64_t count, void *dst, int64_t n) {
+void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t count, void *dst, int64_t n) {
   auto sum = [](auto a, auto b) { return a + b; };
   auto max = [](auto a, auto b) { return b > a ? b : a; };
-  if (isFloat)
-    op == ReduceOp::Sum ? reduceAs<float>(sources, count, dst, n, sum) : reduceAs<float>(sources, count, dst, n, max);
-  else // sums wrap round, as the hardware's do
-    op == ReduceOp::Sum ? reduceAs<uint32_t>(sources, count, dst, n, sum) : reduceAs<int32_t>(sources, count, dst, n, max);
+  bool sums = op == ReduceOp::Sum;
+  switch (type) {
+  case ElementType::F32:
+    return sums ? reduceAs<float>(sources, count, dst, n, sum) : reduceAs<float>(sources, count, dst, n, max);
+  case ElementType::I32: // integer sums wrap round, as the hardware's do
+    return sums ? reduceAs<uint32_t>(sources, count, dst, n, sum) : reduceAs<int32_t>(sources, count, dst, n, max);
+  case ElementType::I64:
+    return sums ? reduceAs<uint64_t>(sources, count, dst, n, sum) : reduceAs<int64_t>(sources, count, dst, n, max);
+  }
 }
 
 void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value, int32_t *id) {

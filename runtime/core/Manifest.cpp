@@ -114,7 +114,6 @@ struct Checker {
   void collective(const CollectiveSpec &c, size_t id) const {
     std::string where = "collective " + std::to_string(id) + " " + kindName(c.kind);
     require(c.group >= 0 && c.group < int64_t(m.groups.size()), where, "no such group");
-    require(c.dtype == "f32" || c.dtype == "i32", where, "dtype " + c.dtype + " is not supported");
     int64_t size = shardCount(m.groups[c.group]), rank = c.shape.size();
     bool usesDim = c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
     require(!usesDim || (c.dim >= 0 && c.dim < rank), where, "dim is out of range");
@@ -235,7 +234,10 @@ static CollectiveSpec readCollective(const Json &json) {
   if (!known || (op != "sum" && op != "max"))
     damaged("collectives", "unknown kind or op: " + kind + ", " + op);
   c.op = op == "max" ? ReduceOp::Max : ReduceOp::Sum;
-  c.dtype = json.value("dtype", "f32");
+  std::string dtype = json.value("dtype", "f32");
+  if (dtype != "f32" && dtype != "i32" && dtype != "i64")
+    damaged("collectives", "dtype " + dtype + " is not supported");
+  c.type = dtype == "i64" ? ElementType::I64 : dtype == "i32" ? ElementType::I32 : ElementType::F32;
   c.group = json.at("group");
   c.shape = json.at("shape").get<Shape>();
   c.dim = json.value("dim", int64_t(0));

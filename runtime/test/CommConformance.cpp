@@ -24,9 +24,9 @@ Manifest conformanceManifest(const Mesh &mesh) {
   m.groups.push_back(reversed);
   for (size_t g = 0; g < m.groups.size(); ++g) {
     int64_t size = shardCount(m.groups[g]);
-    auto add = [&](CollectiveKind kind, Shape shape, int64_t dim = 0, int64_t dim2 = 0, ReduceOp op = ReduceOp::Sum, const char *dtype = "f32") {
+    auto add = [&](CollectiveKind kind, Shape shape, int64_t dim = 0, int64_t dim2 = 0, ReduceOp op = ReduceOp::Sum, ElementType type = ElementType::F32) {
       CollectiveSpec c;
-      c.kind = kind, c.op = op, c.dtype = dtype, c.group = int64_t(g), c.shape = std::move(shape), c.dim = dim, c.dim2 = dim2;
+      c.kind = kind, c.op = op, c.type = type, c.group = int64_t(g), c.shape = std::move(shape), c.dim = dim, c.dim2 = dim2;
       if (kind == CollectiveKind::CollectivePermute) // a ring without its last link: member 0 gets zeros
         for (int64_t i = 0; i + 1 < size; ++i)
           c.pairs.emplace_back(i, i + 1);
@@ -36,8 +36,10 @@ Manifest conformanceManifest(const Mesh &mesh) {
     for (Shape shape : {Shape{7}, Shape{1}, Shape{0}, Shape{3, 5, 11}, Shape{2, 9000}}) {
       add(CollectiveKind::AllReduce, shape);
       add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max);
-      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, "i32");
-      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, "i32");
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, ElementType::I32);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, ElementType::I32);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, ElementType::I64);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, ElementType::I64);
       add(CollectiveKind::CollectivePermute, shape);
       bool big = elementCount(shape) > 1000; // slow to check
       for (int64_t dim = big ? 1 : 0; dim < int64_t(shape.size()); ++dim)
@@ -48,15 +50,17 @@ Manifest conformanceManifest(const Mesh &mesh) {
       Shape shape = {3, 5, 4};
       shape[dim] *= size;
       add(CollectiveKind::ReduceScatter, shape, dim);
-      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, "i32");
-      for (int64_t dim2 = 0; dim2 < 3; ++dim2)
+      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, ElementType::I32);
+      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, ElementType::I64);
+      for (int64_t dim2 = 0; dim2 < 3; ++dim2) {
         add(CollectiveKind::AllToAll, shape, dim, dim2);
+        add(CollectiveKind::AllToAll, shape, dim, dim2, ReduceOp::Sum, ElementType::I64);
+      }
+      add(CollectiveKind::AllGather, shape, dim, 0, ReduceOp::Sum, ElementType::I64);
     }
     add(CollectiveKind::ReduceScatter, {size, 0}, 0);
     add(CollectiveKind::AllToAll, {0, size}, 1, 0);
     add(CollectiveKind::AllToAll, {3, 3000 * size}, 1, 0);
-    for (int64_t n : {1, 5, 0, 40})
-      add(CollectiveKind::ArgMax, {n});
   }
   return m;
 }
@@ -73,6 +77,10 @@ float value(int64_t rank, int64_t i) {
 template <typename T> T input(int64_t rank, int64_t i);
 template <> float input<float>(int64_t rank, int64_t i) { return value(rank, i); }
 template <> int32_t input<int32_t>(int64_t rank, int64_t i) { return int32_t(value(rank, i)); }
+// Both halves matter: keys of arg max carry the value above and the id below.
+template <> int64_t input<int64_t>(int64_t rank, int64_t i) {
+  return int64_t(value(rank, i)) * 4294967296 + int64_t(value(i, rank));
+}
 
 Shape unflatten(int64_t i, const Shape &shape) {
   Shape index(shape.size());
@@ -187,12 +195,17 @@ void runConformance(Communicator &comm, const Manifest &manifest) {
   for (bool inPlace : {false, true})
     for (size_t id = 0; id < manifest.collectives.size(); ++id) {
       const CollectiveSpec &c = manifest.collectives[id];
-      if (c.kind == CollectiveKind::ArgMax)
-        checkArgMax(comm, int32_t(id), c, manifest.mesh.group(comm.rank(), manifest.groups[c.group]), inPlace);
-      else if (c.dtype == "f32")
+      switch (c.type) {
+      case ElementType::F32:
         checkOne<float>(comm, int32_t(id), c, manifest, inPlace);
-      else
+        break;
+      case ElementType::I32:
         checkOne<int32_t>(comm, int32_t(id), c, manifest, inPlace);
+        break;
+      case ElementType::I64:
+        checkOne<int64_t>(comm, int32_t(id), c, manifest, inPlace);
+        break;
+      }
     }
   comm.barrier();
   for (int64_t root = 0; root < comm.ranks(); ++root)

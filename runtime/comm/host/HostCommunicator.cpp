@@ -123,7 +123,7 @@ private:
 
   void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst, int32_t *ids) {
     int64_t size = group.size(), n = elementCount(spec.shape);
-    bool isFloat = spec.dtype == "f32";
+    int64_t width = elementBytes(spec.type);
     const void *sources[maxOnStack];
     std::vector<const void *> heap;
     const void **from = sources;
@@ -138,12 +138,12 @@ private:
       if (begin == end)
         return;
       for (int64_t r = 0; r < size; ++r)
-        from[r] = static_cast<const char *>(group.slot(r).src) + begin * 4;
-      char *mine = static_cast<char *>(dst) + begin * 4;
-      reduce(spec.op, isFloat, from, size, mine, end - begin);
+        from[r] = static_cast<const char *>(group.slot(r).src) + begin * width;
+      char *mine = static_cast<char *>(dst) + begin * width;
+      reduce(spec.op, spec.type, from, size, mine, end - begin);
       for (int64_t r = 0; r < size; ++r)
         if (r != self)
-          memcpy(static_cast<char *>(group.slot(r).dst) + begin * 4, mine, (end - begin) * 4);
+          memcpy(static_cast<char *>(group.slot(r).dst) + begin * width, mine, (end - begin) * width);
       return;
     }
     case CollectiveKind::AllGather: {
@@ -152,7 +152,7 @@ private:
       Strips strips(whole, spec.dim);
       for (int64_t i = 0; i < size; ++i) {
         int64_t r = (self + i) % size; // members start at different peers
-        copyBlock(group.slot(r).src, contiguousBlock(n), dst, Block(strips, size, r));
+        copyBlock(group.slot(r).src, contiguousBlock(n), dst, Block(strips, size, r), width);
       }
       return;
     }
@@ -160,8 +160,8 @@ private:
       Block block(Strips(spec.shape, spec.dim), size, self);
       for (int64_t o = 0; o < block.outer; ++o) {
         for (int64_t r = 0; r < size; ++r)
-          from[r] = static_cast<const char *>(group.slot(r).src) + (block.offset + o * block.stride) * 4;
-        reduce(spec.op, isFloat, from, size, static_cast<char *>(dst) + o * block.piece * 4, block.piece);
+          from[r] = static_cast<const char *>(group.slot(r).src) + (block.offset + o * block.stride) * width;
+        reduce(spec.op, spec.type, from, size, static_cast<char *>(dst) + o * block.piece * width, block.piece);
       }
       return;
     }
@@ -173,17 +173,17 @@ private:
       Strips given(spec.shape, spec.dim), wanted(result, spec.dim2);
       for (int64_t i = 0; i < size; ++i) {
         int64_t r = (self + i) % size;
-        copyBlock(group.slot(r).src, Block(given, size, self), dst, Block(wanted, size, r));
+        copyBlock(group.slot(r).src, Block(given, size, self), dst, Block(wanted, size, r), width);
       }
       return;
     }
     case CollectiveKind::CollectivePermute: {
       for (auto [sender, receiver] : spec.pairs)
         if (receiver == self) {
-          memcpy(dst, group.slot(sender).src, n * 4);
+          memcpy(dst, group.slot(sender).src, n * width);
           return;
         }
-      memset(dst, 0, n * 4);
+      memset(dst, 0, n * width);
       return;
     }
     case CollectiveKind::ArgMax: {

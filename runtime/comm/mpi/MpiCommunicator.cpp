@@ -91,72 +91,74 @@ void MpiCommunicator::run(int32_t id, const void *src, void *dst, int32_t *ids) 
 
 void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
-  bool isFloat = spec.dtype == "f32";
+  int64_t width = elementBytes(spec.type);
   std::vector<const void *> sources(size);
-  if (n * 4 <= smallReduce) {
-    char *blocks = scratch(size_t(size * n * 4));
+  if (n * width <= smallReduce) {
+    char *blocks = scratch(size_t(size * n * width));
     for (int64_t r = 0; r < size; ++r) {
-      sources[r] = r == group.self ? src : blocks + r * n * 4;
+      sources[r] = r == group.self ? src : blocks + r * n * width;
       if (r != group.self) {
-        receive(group.members[r], blocks + r * n * 4, size_t(n * 4));
-        send(group.members[r], src, size_t(n * 4));
+        receive(group.members[r], blocks + r * n * width, size_t(n * width));
+        send(group.members[r], src, size_t(n * width));
       }
     }
     exchange();
-    reduce(spec.op, isFloat, sources.data(), size, dst, n);
+    reduce(spec.op, spec.type, sources.data(), size, dst, n);
     return;
   }
   // Every member reduces its part, then all parts go to everybody.
   auto [begin, end] = reducePart(n, size, group.self);
-  int64_t bytes = (end - begin) * 4;
+  int64_t bytes = (end - begin) * width;
   char *blocks = scratch(size_t(size * bytes));
   for (int64_t r = 0; r < size; ++r) {
-    sources[r] = r == group.self ? src + begin * 4 : blocks + r * bytes;
+    sources[r] = r == group.self ? src + begin * width : blocks + r * bytes;
     if (r == group.self)
       continue;
     auto [theirs, theirEnd] = reducePart(n, size, r);
     receive(group.members[r], blocks + r * bytes, size_t(bytes));
-    send(group.members[r], src + theirs * 4, size_t((theirEnd - theirs) * 4));
+    send(group.members[r], src + theirs * width, size_t((theirEnd - theirs) * width));
   }
   exchange();
-  reduce(spec.op, isFloat, sources.data(), size, dst + begin * 4, end - begin);
+  reduce(spec.op, spec.type, sources.data(), size, dst + begin * width, end - begin);
   for (int64_t r = 0; r < size; ++r) {
     if (r == group.self)
       continue;
     auto [theirs, theirEnd] = reducePart(n, size, r);
-    receive(group.members[r], dst + theirs * 4, size_t((theirEnd - theirs) * 4));
-    send(group.members[r], dst + begin * 4, size_t(bytes));
+    receive(group.members[r], dst + theirs * width, size_t((theirEnd - theirs) * width));
+    send(group.members[r], dst + begin * width, size_t(bytes));
   }
   exchange();
 }
 
 void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t width = elementBytes(spec.type);
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
   Shape whole = spec.shape;
   whole[spec.dim] *= size;
   Strips strips(whole, spec.dim);
   // Blocks along the first dimension are contiguous: they are received where they belong.
   bool inPlace = strips.outer == 1;
-  char *blocks = inPlace ? dst : scratch(size_t(size * n * 4));
+  char *blocks = inPlace ? dst : scratch(size_t(size * n * width));
   for (int64_t r = 0; r < size; ++r)
     if (r != group.self) {
-      receive(group.members[r], blocks + r * n * 4, size_t(n * 4));
-      send(group.members[r], src, size_t(n * 4));
+      receive(group.members[r], blocks + r * n * width, size_t(n * width));
+      send(group.members[r], src, size_t(n * width));
     }
   exchange();
   for (int64_t r = 0; r < size; ++r)
     if (!inPlace || r == group.self)
-      copyBlock(r == group.self ? src : blocks + r * n * 4, contiguousBlock(n), dst, Block(strips, size, r));
+      copyBlock(r == group.self ? src : blocks + r * n * width, contiguousBlock(n), dst, Block(strips, size, r), width);
 }
 
 void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t width = elementBytes(spec.type);
   int64_t size = int64_t(group.members.size());
   Strips strips(spec.shape, spec.dim);
-  int64_t n = strips.elements() / size, bytes = n * 4;
+  int64_t n = strips.elements() / size, bytes = n * width;
   char *received = scratch(size_t(2 * size * bytes)), *packed = received + size * bytes;
   std::vector<const void *> sources(size);
   for (int64_t r = 0; r < size; ++r) {
-    copyBlock(src, Block(strips, size, r), packed + r * bytes, contiguousBlock(n));
+    copyBlock(src, Block(strips, size, r), packed + r * bytes, contiguousBlock(n), width);
     sources[r] = r == group.self ? packed + r * bytes : received + r * bytes;
     if (r == group.self)
       continue;
@@ -164,19 +166,20 @@ void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership
     send(group.members[r], packed + r * bytes, size_t(bytes));
   }
   exchange();
-  reduce(spec.op, spec.dtype == "f32", sources.data(), size, dst, n);
+  reduce(spec.op, spec.type, sources.data(), size, dst, n);
 }
 
 void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+  int64_t width = elementBytes(spec.type);
   int64_t size = int64_t(group.members.size());
   Shape result = spec.shape;
   result[spec.dim] /= size;
   result[spec.dim2] *= size;
   Strips given(spec.shape, spec.dim), wanted(result, spec.dim2);
-  int64_t n = given.elements() / size, bytes = n * 4;
+  int64_t n = given.elements() / size, bytes = n * width;
   char *received = scratch(size_t(2 * size * bytes)), *packed = received + size * bytes;
   for (int64_t r = 0; r < size; ++r) {
-    copyBlock(src, Block(given, size, r), packed + r * bytes, contiguousBlock(n));
+    copyBlock(src, Block(given, size, r), packed + r * bytes, contiguousBlock(n), width);
     if (r == group.self)
       continue;
     receive(group.members[r], received + r * bytes, size_t(bytes));
@@ -184,11 +187,12 @@ void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &gro
   }
   exchange();
   for (int64_t r = 0; r < size; ++r)
-    copyBlock(r == group.self ? packed + r * bytes : received + r * bytes, contiguousBlock(n), dst, Block(wanted, size, r));
+    copyBlock(r == group.self ? packed + r * bytes : received + r * bytes, contiguousBlock(n), dst, Block(wanted, size, r), width);
 }
 
 void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
-  size_t bytes = size_t(elementCount(spec.shape)) * 4;
+  int64_t width = elementBytes(spec.type);
+  size_t bytes = size_t(elementCount(spec.shape)) * width;
   bool receives = false;
   for (auto [from, to] : spec.pairs) {
     if (from == group.self && to == group.self) {

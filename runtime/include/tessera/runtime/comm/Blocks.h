@@ -8,7 +8,7 @@
 
 namespace tessera::runtime {
 
-// A row-major tensor of 4-byte elements seen as [outer, along, inner] around one dimension.
+// A row-major tensor seen as [outer, along, inner] around one dimension.
 struct Strips {
   int64_t outer = 1, along = 1, inner = 1;
   Strips(const Shape &shape, int64_t dim);
@@ -26,14 +26,14 @@ struct Block {
 };
 
 // Copies a block to a block of the same number of elements (pieces may differ in size if one side is contiguous).
-void copyBlock(const void *src, const Block &from, void *dst, const Block &to);
+void copyBlock(const void *src, const Block &from, void *dst, const Block &to, int64_t elementBytes);
 Block contiguousBlock(int64_t elements);
 
 // Part of [0, n) that member `index` of `size` reduces in an all_reduce: whole cache lines.
 ShardRange reducePart(int64_t n, int64_t size, int64_t index);
 
 // dst[i] = op over s of sources[s][i], s ascending; dst may be one of the sources.
-void reduce(ReduceOp op, bool isFloat, const void *const *sources, int64_t count, void *dst, int64_t n);
+void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t count, void *dst, int64_t n);
 
 // Largest value, lowest id on ties, over the members; dst may alias members[0..].
 void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value, int32_t *id);

@@ -49,12 +49,14 @@ struct MatmulSpec {
 
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, ArgMax };
 enum class ReduceOp { Sum, Max };
+enum class ElementType { F32, I32, I64 };
+inline int64_t elementBytes(ElementType type) { return type == ElementType::I64 ? 8 : 4; }
 const char *kindName(CollectiveKind kind);
 
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::AllReduce;
   ReduceOp op = ReduceOp::Sum;
-  std::string dtype; // f32 or i32
+  ElementType type = ElementType::F32;
   int64_t group = 0;
   Shape shape; // local shape of src
   int64_t dim = 0, dim2 = 0;
