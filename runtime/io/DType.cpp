@@ -19,9 +19,10 @@ struct TypeFacts {
 
 static const TypeFacts &facts(DType type) {
   static const TypeFacts table[] = {
-      {"F64", 1, 8, true},   {"F32", 1, 4, true},  {"F16", 1, 2, true},   {"BF16", 1, 2, true},  {"I64", 1, 8, false},
-      {"I32", 1, 4, false},  {"I16", 1, 2, false}, {"I8", 1, 1, false},   {"U64", 1, 8, false},  {"U32", 1, 4, false},
-      {"U16", 1, 2, false},  {"U8", 1, 1, false},  {"BOOL", 1, 1, false}, {"Q8_0", 32, 34, true}, {"Q4_1", 32, 20, true},
+      {"F64", 1, 8, true},   {"F32", 1, 4, true},    {"F16", 1, 2, true},    {"BF16", 1, 2, true},
+      {"I64", 1, 8, false},  {"I32", 1, 4, false},   {"I16", 1, 2, false},   {"I8", 1, 1, false},
+      {"U64", 1, 8, false},  {"U32", 1, 4, false},   {"U16", 1, 2, false},   {"U8", 1, 1, false},
+      {"BOOL", 1, 1, false}, {"Q8_0", 32, 34, true}, {"Q4_1", 32, 20, true},
   };
   return table[static_cast<int>(type)];
 }
@@ -53,8 +54,8 @@ static uint16_t load16(const uint8_t *at) {
   return value;
 }
 
-// The loops are written once and compiled twice: for the base instruction set, and (x86-64) for AVX2 with F16C.
-// always_inline makes them take the instruction set of the function they are inlined into.
+// The loops are written once and compiled twice: for the base instruction set, and (x86-64) for AVX2 with
+// F16C. always_inline makes them take the instruction set of the function they are inlined into.
 #define TESSERA_INLINE inline __attribute__((always_inline))
 
 static TESSERA_INLINE void convertBFloat16(const uint8_t *src, int64_t n, float *__restrict out) {
@@ -62,7 +63,7 @@ static TESSERA_INLINE void convertBFloat16(const uint8_t *src, int64_t n, float 
     out[i] = bfloat16ToFloat(load16(src + 2 * i));
 }
 
-static TESSERA_INLINE void convertQ8_0(const uint8_t *src, int64_t blocks, float *__restrict out) {
+static TESSERA_INLINE void convertQ8(const uint8_t *src, int64_t blocks, float *__restrict out) {
   for (int64_t b = 0; b < blocks; ++b, src += 34, out += 32) {
     float scale = halfToFloat(load16(src));
     int8_t q[32];
@@ -72,7 +73,7 @@ static TESSERA_INLINE void convertQ8_0(const uint8_t *src, int64_t blocks, float
   }
 }
 
-static TESSERA_INLINE void convertQ4_1(const uint8_t *src, int64_t blocks, float *__restrict out) {
+static TESSERA_INLINE void convertQ4(const uint8_t *src, int64_t blocks, float *__restrict out) {
   for (int64_t b = 0; b < blocks; ++b, src += 20, out += 32) {
     float scale = halfToFloat(load16(src)), minimum = halfToFloat(load16(src + 2));
     uint8_t q[16];
@@ -93,9 +94,9 @@ static void convertBase(DType type, const uint8_t *src, int64_t n, float *out) {
   case DType::BF16:
     return convertBFloat16(src, n, out);
   case DType::Q8_0:
-    return convertQ8_0(src, n / 32, out);
+    return convertQ8(src, n / 32, out);
   case DType::Q4_1:
-    return convertQ4_1(src, n / 32, out);
+    return convertQ4(src, n / 32, out);
   default:
     break;
   }
@@ -103,7 +104,8 @@ static void convertBase(DType type, const uint8_t *src, int64_t n, float *out) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,f16c"))) static void convertAvx2(DType type, const uint8_t *src, int64_t n, float *out) {
+__attribute__((target("avx2,f16c"))) static void convertAvx2(DType type, const uint8_t *src, int64_t n,
+                                                             float *out) {
   switch (type) {
   case DType::F16: {
     int64_t i = 0;
@@ -119,9 +121,9 @@ __attribute__((target("avx2,f16c"))) static void convertAvx2(DType type, const u
   case DType::BF16:
     return convertBFloat16(src, n, out);
   case DType::Q8_0:
-    return convertQ8_0(src, n / 32, out);
+    return convertQ8(src, n / 32, out);
   case DType::Q4_1:
-    return convertQ4_1(src, n / 32, out);
+    return convertQ4(src, n / 32, out);
   default:
     break;
   }

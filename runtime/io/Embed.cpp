@@ -31,16 +31,18 @@ Result<std::optional<EmbedTable>> readEmbedTable(const MappedFile &file) {
   Result<nlohmann::json> json = parseJson(text.substr(words[0], words[1]), file.where());
   if (!json)
     return bad("its table is damaged: " + json.failure().why);
-  if (!json->is_object() || !json->contains("format") || !(*json)["format"].is_string() || !json->contains("files") ||
-      !(*json)["files"].is_array())
+  if (!json->is_object() || !json->contains("format") || !(*json)["format"].is_string() ||
+      !json->contains("files") || !(*json)["files"].is_array())
     return bad("its table is damaged");
   EmbedTable table;
   table.isDirectory = (*json)["format"] == "huggingface";
   for (const nlohmann::json &item : (*json)["files"]) {
-    if (!item.is_object() || !item.contains("name") || !item["name"].is_string() || !item.contains("offset") ||
-        !item["offset"].is_number_unsigned() || !item.contains("bytes") || !item["bytes"].is_number_unsigned())
+    if (!item.is_object() || !item.contains("name") || !item["name"].is_string() ||
+        !item.contains("offset") || !item["offset"].is_number_unsigned() || !item.contains("bytes") ||
+        !item["bytes"].is_number_unsigned())
       return bad("an entry of its table is damaged");
-    EmbedEntry entry{item["name"].get<std::string>(), item["offset"].get<uint64_t>(), item["bytes"].get<uint64_t>()};
+    EmbedEntry entry{item["name"].get<std::string>(), item["offset"].get<uint64_t>(),
+                     item["bytes"].get<uint64_t>()};
     if (entry.offset > limit || entry.bytes > limit - entry.offset)
       return bad("\"" + entry.name + "\" reaches beyond the end of the file");
     table.entries.push_back(std::move(entry));
@@ -58,7 +60,8 @@ public:
   ~Appender() {
     if (fd_ < 0)
       return;
-    // Only a failed write comes here. Should cutting fail too, the file has no trailer and reads as carrying no model.
+    // Only a failed write comes here. Should cutting fail too, the file has no trailer and reads as carrying
+    // no model.
     [[maybe_unused]] int cut = ftruncate(fd_, off_t(oldSize_));
     ::close(fd_);
   }
@@ -102,7 +105,8 @@ public:
 
 private:
   Failure failure() const {
-    return {"cannot embed the weights", path_, std::strerror(errno), errno == ENOSPC ? "free some space" : ""};
+    return {"cannot embed the weights", path_, std::strerror(errno),
+            errno == ENOSPC ? "free some space" : ""};
   }
   std::string path_;
   int fd_ = -1;

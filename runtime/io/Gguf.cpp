@@ -1,5 +1,5 @@
-// GGUF, versions 2 and 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md): magic, counts, typed key/values,
-// tensor table, padding to `general.alignment`, tensors. Little-endian only.
+// GGUF, versions 2 and 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md): magic, counts, typed
+// key/values, tensor table, padding to `general.alignment`, tensors. Little-endian only.
 #include "Readers.h"
 
 #include <cstring>
@@ -26,7 +26,8 @@ public:
     if (version == 0x02000000 || version == 0x03000000)
       return failure("", "it is a big-endian GGUF file", "use a little-endian one");
     if (version != 2 && version != 3)
-      return failure("", "GGUF version " + std::to_string(version) + " is not supported", "use a file of version 2 or 3");
+      return failure("", "GGUF version " + std::to_string(version) + " is not supported",
+                     "use a file of version 2 or 3");
     for (uint64_t i = 0; i < valueCount; ++i)
       if (Status status = readKeyValue(); !status)
         return status;
@@ -62,7 +63,8 @@ private:
     return true;
   }
 
-  Failure failure(const std::string &part, const std::string &why, const std::string &hint = isItWhole) const {
+  Failure failure(const std::string &part, const std::string &why,
+                  const std::string &hint = isItWhole) const {
     return Failure{cannotReadModel, file_.where() + (part.empty() ? "" : ", " + part), why, hint};
   }
   Failure truncated(const std::string &part) const { return failure(part, "the file ends inside it"); }
@@ -158,14 +160,17 @@ Status Reader::readArray(const std::string &key, GgufValue &value) {
     return truncated("metadata " + key);
   static const uint8_t leastBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 0, 8, 8, 8}; // of one element, by WireType
   if (type > uint32_t(WireType::F64) || WireType(type) == WireType::Array)
-    return failure("metadata " + key, "an array of elements of type " + std::to_string(type) + " is not supported");
+    return failure("metadata " + key,
+                   "an array of elements of type " + std::to_string(type) + " is not supported");
   if (count > left() / leastBytes[type])
-    return failure("metadata " + key, "it claims " + std::to_string(count) + " elements, more than the file can hold");
+    return failure("metadata " + key,
+                   "it claims " + std::to_string(count) + " elements, more than the file can hold");
   value.kind = GgufValue::Kind::Array;
   GgufValue element;
   for (uint64_t i = 0; i < count; ++i) {
     if (!takeScalar(WireType(type), element))
-      return failure("metadata " + key, "element " + std::to_string(i) + " is damaged or the file ends inside it");
+      return failure("metadata " + key,
+                     "element " + std::to_string(i) + " is damaged or the file ends inside it");
     switch (element.kind) {
     case GgufValue::Kind::String:
       value.strings.push_back(element.string);
@@ -198,10 +203,10 @@ Status Reader::readAlignment() {
 
 // ggml's numbers of types. Only those of DType can be read; the names are for the message.
 std::optional<DType> dtypeFromGgml(uint32_t type, std::string &name) {
-  static const char *const names[] = {"F32",     "F16",     "Q4_0",   "Q4_1",  "Q4_2",   "Q4_3",    "Q5_0",  "Q5_1",
-                                      "Q8_0",    "Q8_1",    "Q2_K",   "Q3_K",  "Q4_K",   "Q5_K",    "Q6_K",  "Q8_K",
-                                      "IQ2_XXS", "IQ2_XS",  "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S",   "IQ2_S", "IQ4_XS",
-                                      "I8",      "I16",     "I32",    "I64",   "F64",    "IQ1_M",   "BF16"};
+  static const char *const names[] = {
+      "F32",   "F16",    "Q4_0", "Q4_1", "Q4_2", "Q4_3",    "Q5_0",   "Q5_1",    "Q8_0",  "Q8_1",   "Q2_K",
+      "Q3_K",  "Q4_K",   "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S",
+      "IQ2_S", "IQ4_XS", "I8",   "I16",  "I32",  "I64",     "F64",    "IQ1_M",   "BF16"};
   name = type < sizeof(names) / sizeof(*names) ? names[type] : "number " + std::to_string(type);
   switch (type) {
   case 0:
@@ -255,7 +260,8 @@ Status Reader::readTensorEntry() {
   std::string typeName;
   std::optional<DType> dtype = dtypeFromGgml(type, typeName);
   if (!dtype)
-    return failure(part, "its type " + typeName + " is not supported", "use a file of F32, F16, BF16, Q8_0 or Q4_1");
+    return failure(part, "its type " + typeName + " is not supported",
+                   "use a file of F32, F16, BF16, Q8_0 or Q4_1");
   tensor.dtype = *dtype;
   if (!computeSizes(tensor))
     return failure(part, "its shape " + shapeText(tensor.shape) + " is impossible for " + typeName);
@@ -271,8 +277,8 @@ Status Reader::placeTensors() {
     TensorInfo &tensor = tensors_[first + i];
     std::string part = "tensor " + tensor.name;
     if (offsets_[i] % alignment_ != 0)
-      return failure(part, "its offset " + std::to_string(offsets_[i]) + " is not a multiple of the alignment " +
-                               std::to_string(alignment_));
+      return failure(part, "its offset " + std::to_string(offsets_[i]) +
+                               " is not a multiple of the alignment " + std::to_string(alignment_));
     size_t available = file_.size() > dataBegin ? file_.size() - dataBegin : 0;
     if (offsets_[i] > available || tensor.bytes > available - offsets_[i])
       return failure(part, "truncated: its " + std::to_string(tensor.bytes) + " bytes at offset " +

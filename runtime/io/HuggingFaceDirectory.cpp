@@ -1,4 +1,5 @@
-// A Hugging Face directory: config.json, model.safetensors or model.safetensors.index.json with its shards, texts.
+// A Hugging Face directory: config.json, model.safetensors or model.safetensors.index.json with its shards,
+// texts.
 #include "Readers.h"
 #include "tessera/runtime/io/Json.h"
 
@@ -9,8 +10,10 @@ namespace tessera::io {
 
 static const char *const indexName = "model.safetensors.index.json";
 
-// {"weight_map": {TENSOR: FILE}, ...}: reads the files, each once, and checks that every tensor is where the index says.
-static Status readShards(const DirectoryFiles &directory, const MappedFile &index, DirectoryContents &contents) {
+// {"weight_map": {TENSOR: FILE}, ...}: reads the files, each once, and checks that every tensor is where the
+// index says.
+static Status readShards(const DirectoryFiles &directory, const MappedFile &index,
+                         DirectoryContents &contents) {
   Result<nlohmann::json> json = parseJson(index.text(), index.where());
   if (!json)
     return Failure{cannotReadModel, json.failure().where, json.failure().why, isItWhole};
@@ -23,9 +26,10 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
     if (!shard.is_string())
       return bad("the file of tensor " + tensor + " is not a name");
     const std::string &name = shard.get_ref<const std::string &>();
-    if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos || name == "." ||
-        name == "..")
-      return bad("tensor " + tensor + " is said to be in \"" + name + "\", which is not the name of a file beside the index");
+    if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
+        name == "." || name == "..")
+      return bad("tensor " + tensor + " is said to be in \"" + name +
+                 "\", which is not the name of a file beside the index");
     shards.insert(name);
   }
   std::unordered_map<std::string, std::string> foundIn; // tensor -> shard
@@ -34,8 +38,8 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
     if (!file)
       return file.takeFailure();
     if (!*file)
-      return Failure{cannotReadModel, directory.where + "/" + shard, "the index names this shard and it is missing",
-                     "fetch it, or all files again"};
+      return Failure{cannotReadModel, directory.where + "/" + shard,
+                     "the index names this shard and it is missing", "fetch it, or all files again"};
     size_t first = contents.tensors.size();
     if (Status status = readSafetensors(**file, contents.tensors); !status)
       return status;
@@ -44,7 +48,8 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
       auto [at, isNew] = foundIn.emplace(contents.tensors[i].name, shard);
       if (!isNew)
         return Failure{cannotReadModel, (*file)->where(),
-                       "tensor " + contents.tensors[i].name + " is also in " + at->second, "remove the older file"};
+                       "tensor " + contents.tensors[i].name + " is also in " + at->second,
+                       "remove the older file"};
     }
   }
   for (const auto &[tensor, shard] : map.items()) {
@@ -58,7 +63,8 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
 }
 
 Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents) {
-  for (const char *name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}) {
+  for (const char *name :
+       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}) {
     Result<std::shared_ptr<MappedFile>> file = directory.open(name);
     if (!file)
       return file.takeFailure();
@@ -88,7 +94,8 @@ Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryConten
     return readShards(directory, **index, contents);
   }
   if (std::string stray = directory.findStrayShard(); !stray.empty())
-    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName, "fetch that file too"};
+    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
+                   "fetch that file too"};
   return {};
 }
 

@@ -3,7 +3,8 @@
 namespace tessera::io {
 
 bool JsonHandler::parse_error(size_t, const std::string &, const nlohmann::detail::exception &error) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while ... - reason; last read: '..'"
+  // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while ... - reason; last
+  // read: '..'"
   std::string text = error.what();
   if (size_t close = text.find("] "); close != std::string::npos)
     text.erase(0, close + 2);

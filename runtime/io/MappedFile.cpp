@@ -23,13 +23,16 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    return Failure{cannotRead, path, "not a regular file", "give a Hugging Face directory, a .safetensors or a .gguf file"};
+    return Failure{cannotRead, path, "not a regular file",
+                   "give a Hugging Face directory, a .safetensors or a .gguf file"};
   }
   size_t slash = path.rfind('/');
-  return map(fd, 0, size_t(info.st_size), size_t(info.st_size), path, path.substr(slash == std::string::npos ? 0 : slash + 1));
+  return map(fd, 0, size_t(info.st_size), size_t(info.st_size), path,
+             path.substr(slash == std::string::npos ? 0 : slash + 1));
 }
 
-Result<std::shared_ptr<MappedFile>> MappedFile::view(size_t offset, size_t size, const std::string &name) const {
+Result<std::shared_ptr<MappedFile>> MappedFile::view(size_t offset, size_t size,
+                                                     const std::string &name) const {
   if (offset > size_ || size > size_ - offset)
     return Failure{cannotRead, where_ + ", " + name, "the file ends before it does", "is the file whole?"};
   int fd = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
@@ -38,8 +41,8 @@ Result<std::shared_ptr<MappedFile>> MappedFile::view(size_t offset, size_t size,
   return map(fd, offset_ + offset, size, fileSize_, where_ + ", " + name, name);
 }
 
-Result<std::shared_ptr<MappedFile>> MappedFile::map(int fd, size_t offset, size_t size, size_t fileSize, std::string where,
-                                                    std::string name) {
+Result<std::shared_ptr<MappedFile>> MappedFile::map(int fd, size_t offset, size_t size, size_t fileSize,
+                                                    std::string where, std::string name) {
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->fd_ = fd;
   file->offset_ = offset;

@@ -32,8 +32,8 @@ public:
 
 private:
   MappedFile() = default;
-  static Result<std::shared_ptr<MappedFile>> map(int fd, size_t offset, size_t size, size_t fileSize, std::string where,
-                                                 std::string name);
+  static Result<std::shared_ptr<MappedFile>> map(int fd, size_t offset, size_t size, size_t fileSize,
+                                                 std::string where, std::string name);
   int fd_ = -1;
   void *base_ = nullptr; // page-aligned start of the mapping
   size_t mapped_ = 0, offset_ = 0, fileSize_ = 0;
@@ -42,7 +42,8 @@ private:
   std::string where_, name_;
 };
 
-// [begin, begin + bytes) rounded outwards to whole pages is dropped from the process (and read again when touched).
+// [begin, begin + bytes) rounded outwards to whole pages is dropped from the process (and read again when
+// touched).
 void dropPages(const void *begin, size_t bytes);
 
 } // namespace tessera::io

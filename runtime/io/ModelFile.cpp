@@ -85,8 +85,8 @@ static DirectoryFiles folderFiles(std::string path) {
     if (DIR *folder = opendir(path.c_str())) {
       while (dirent *entry = readdir(folder)) {
         std::string name = entry->d_name;
-        if (name.rfind("model-", 0) == 0 && name.find("-of-") != std::string::npos &&
-            name.size() > 12 && name.compare(name.size() - 12, 12, ".safetensors") == 0 && (found.empty() || name < found))
+        if (name.rfind("model-", 0) == 0 && name.find("-of-") != std::string::npos && name.size() > 12 &&
+            name.compare(name.size() - 12, 12, ".safetensors") == 0 && (found.empty() || name < found))
           found = name;
       }
       closedir(folder);
@@ -168,7 +168,8 @@ Status ModelFile::readRange(const TensorInfo &tensor, int64_t begin, int64_t cou
                    ""};
   if (!isFloatLike(tensor.dtype))
     return Failure{cannotReadModel, path_ + ", tensor " + tensor.name,
-                   std::string("type ") + dtypeName(tensor.dtype) + " is not a type of weights", "convert it to F32, F16 or BF16"};
+                   std::string("type ") + dtypeName(tensor.dtype) + " is not a type of weights",
+                   "convert it to F32, F16 or BF16"};
   const int64_t perBlock = blockElements(tensor.dtype), perBlockBytes = blockBytes(tensor.dtype);
   auto at = [&](int64_t element) { return tensor.data + element / perBlock * perBlockBytes; };
   // A partial first block, whole blocks, a partial last block.

@@ -25,7 +25,8 @@ struct DirectoryFiles {
   std::string where; // for messages
   // Null if there is no such file.
   std::function<Result<std::shared_ptr<MappedFile>>(const std::string &name)> open;
-  // A weight file in a place where neither the index nor model.safetensors leads to it; empty if there is none.
+  // A weight file in a place where neither the index nor model.safetensors leads to it; empty if there is
+  // none.
   std::function<std::string()> findStrayShard;
 };
 
@@ -36,7 +37,8 @@ struct DirectoryContents {
 };
 Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents);
 
-// shape -> elements and bytes, with every overflow checked; false if they do not fit or a row is not whole blocks.
+// shape -> elements and bytes, with every overflow checked; false if they do not fit or a row is not whole
+// blocks.
 bool computeSizes(TensorInfo &tensor);
 // "[3, 64]"
 std::string shapeText(const std::vector<int64_t> &shape);

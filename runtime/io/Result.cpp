@@ -4,7 +4,8 @@
 
 namespace tessera {
 
-// Length of the valid UTF-8 character at text[i], 0 if there is none. Accepts what a terminal can be trusted with.
+// Length of the valid UTF-8 character at text[i], 0 if there is none. Accepts what a terminal can be trusted
+// with.
 static size_t printableLength(const std::string &text, size_t i) {
   auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u; };
   auto isTail = [&](size_t k) { return (byte(k) & 0xC0) == 0x80; };
@@ -14,9 +15,11 @@ static size_t printableLength(const std::string &text, size_t i) {
   if (lead >= 0xC3 && lead < 0xE0) // leaves out C2 80..9F, control characters
     return isTail(i + 1) ? 2 : 0;
   if (lead >= 0xE0 && lead < 0xF0) {
-    if (!isTail(i + 1) || !isTail(i + 2) || (lead == 0xE0 && byte(i + 1) < 0xA0) || (lead == 0xED && byte(i + 1) > 0x9F))
+    if (!isTail(i + 1) || !isTail(i + 2) || (lead == 0xE0 && byte(i + 1) < 0xA0) ||
+        (lead == 0xED && byte(i + 1) > 0x9F))
       return 0;
-    bool lineSeparator = lead == 0xE2 && byte(i + 1) == 0x80 && (byte(i + 2) & 0xFE) == 0xA8; // U+2028, U+2029
+    bool lineSeparator =
+        lead == 0xE2 && byte(i + 1) == 0x80 && (byte(i + 2) & 0xFE) == 0xA8; // U+2028, U+2029
     return lineSeparator ? 0 : 3;
   }
   if (lead >= 0xF0 && lead < 0xF5 && isTail(i + 1) && isTail(i + 2) && isTail(i + 3))

@@ -1,5 +1,6 @@
-// safetensors: u64 length of a JSON header, the header, the tensors' bytes without gaps. The same checks as the reference
-// implementation (huggingface/safetensors, tensor.rs): header at most 100 MB, tensors tile the rest of the file exactly.
+// safetensors: u64 length of a JSON header, the header, the tensors' bytes without gaps. The same checks as
+// the reference implementation (huggingface/safetensors, tensor.rs): header at most 100 MB, tensors tile the
+// rest of the file exactly.
 #include "Readers.h"
 #include "tessera/runtime/io/Json.h"
 
@@ -21,8 +22,9 @@ bool looksLikeSafetensors(std::string_view bytes) {
 }
 
 static std::optional<DType> dtypeFromName(const std::string &name) {
-  static const DType plain[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16,
-                                DType::I8,  DType::U64, DType::U32, DType::U16,  DType::U8,  DType::Bool};
+  static const DType plain[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64,
+                                DType::I32, DType::I16, DType::I8,  DType::U64,  DType::U32,
+                                DType::U16, DType::U8,  DType::Bool};
   for (DType type : plain)
     if (name == dtypeName(type))
       return type;
@@ -46,7 +48,8 @@ struct HeaderHandler : JsonHandler {
   std::vector<TensorInfo> &tensors;
 
   HeaderHandler(const MappedFile &file, uint64_t headerBytes, std::vector<TensorInfo> &tensors)
-      : payload(file.data() + 8 + headerBytes), payloadBytes(file.size() - 8 - headerBytes), tensors(tensors) {
+      : payload(file.data() + 8 + headerBytes), payloadBytes(file.size() - 8 - headerBytes),
+        tensors(tensors) {
     what = cannotReadModel;
     where = file.where();
   }
@@ -157,7 +160,8 @@ struct HeaderHandler : JsonHandler {
 
 Status refuseLfsPointer(const MappedFile &file) {
   if (file.text().substr(0, 23) == "version https://git-lfs")
-    return Failure{cannotReadModel, file.where(), "a Git LFS pointer, not the file itself", "fetch it with `git lfs pull`"};
+    return Failure{cannotReadModel, file.where(), "a Git LFS pointer, not the file itself",
+                   "fetch it with `git lfs pull`"};
   return {};
 }
 
@@ -166,15 +170,17 @@ Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors)
     return status;
   uint64_t length = 0;
   if (file.size() < 8)
-    return Failure{cannotReadModel, file.where(), "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)",
-                   isItWhole};
+    return Failure{cannotReadModel, file.where(),
+                   "too short for a safetensors file (" + std::to_string(file.size()) + " bytes)", isItWhole};
   std::memcpy(&length, file.data(), 8);
   if (length > maxHeader)
     return Failure{cannotReadModel, file.where(),
-                   "not a safetensors file: its header would be " + std::to_string(length) + " bytes long", isItWhole};
+                   "not a safetensors file: its header would be " + std::to_string(length) + " bytes long",
+                   isItWhole};
   if (length > file.size() - 8)
     return Failure{cannotReadModel, file.where(),
-                   "truncated: the header is " + std::to_string(length) + " bytes, the file " + std::to_string(file.size()),
+                   "truncated: the header is " + std::to_string(length) + " bytes, the file " +
+                       std::to_string(file.size()),
                    isItWhole};
   size_t first = tensors.size();
   HeaderHandler handler(file, length, tensors);
@@ -188,8 +194,8 @@ Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors)
     covered += tensors[i].bytes;
   if (covered != handler.payloadBytes)
     return Failure{cannotReadModel, file.where(),
-                   "the tensors cover " + std::to_string(covered) + " of the " + std::to_string(handler.payloadBytes) +
-                       " bytes of data",
+                   "the tensors cover " + std::to_string(covered) + " of the " +
+                       std::to_string(handler.payloadBytes) + " bytes of data",
                    isItWhole};
   return {};
 }
@@ -229,11 +235,13 @@ Status checkNoOverlap(const std::vector<TensorInfo> &tensors, size_t firstTensor
   for (size_t i = firstTensor; i < tensors.size(); ++i)
     if (tensors[i].bytes > 0)
       order.push_back(&tensors[i]);
-  std::sort(order.begin(), order.end(), [](const TensorInfo *a, const TensorInfo *b) { return a->data < b->data; });
+  std::sort(order.begin(), order.end(),
+            [](const TensorInfo *a, const TensorInfo *b) { return a->data < b->data; });
   for (size_t i = 1; i < order.size(); ++i)
     if (order[i - 1]->data + order[i - 1]->bytes > order[i]->data)
       return Failure{cannotReadModel, where,
-                     "the bytes of tensors " + order[i - 1]->name + " and " + order[i]->name + " overlap", isItWhole};
+                     "the bytes of tensors " + order[i - 1]->name + " and " + order[i]->name + " overlap",
+                     isItWhole};
   return {};
 }
 

@@ -63,14 +63,16 @@ private:
   }
   Failure failure() const {
     int code = errno;
-    return {"cannot write tensors", path_, std::strerror(code), code == ENOSPC ? "free some space" : "check the path"};
+    return {"cannot write tensors", path_, std::strerror(code),
+            code == ENOSPC ? "free some space" : "check the path"};
   }
   std::string path_;
   int fd_ = -1;
   bool isRegular_ = false;
 };
 
-// Length word and header, padded with blanks so that data begins on a multiple of 64 bytes, and to at least `leastBytes`.
+// Length word and header, padded with blanks so that data begins on a multiple of 64 bytes, and to at least
+// `leastBytes`.
 std::string makeHeader(const nlohmann::ordered_json &json, size_t leastBytes) {
   std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   size_t whole = std::max((8 + text.size() + 63) / 64 * 64, leastBytes);
@@ -81,8 +83,8 @@ std::string makeHeader(const nlohmann::ordered_json &json, size_t leastBytes) {
   return header + text;
 }
 
-void addEntry(nlohmann::ordered_json &json, const std::string &name, DType dtype, const std::vector<int64_t> &shape,
-              uint64_t begin, uint64_t end) {
+void addEntry(nlohmann::ordered_json &json, const std::string &name, DType dtype,
+              const std::vector<int64_t> &shape, uint64_t begin, uint64_t end) {
   nlohmann::ordered_json entry;
   entry["dtype"] = dtypeName(dtype);
   entry["shape"] = shape;
@@ -151,7 +153,8 @@ SafetensorsRowWriter::create(const std::string &path, const std::string &tensorN
 }
 
 Status SafetensorsRowWriter::append(const float *rows, int64_t count) {
-  if (Status status = state_->file.write(rows, size_t(count) * size_t(state_->columns) * sizeof(float)); !status)
+  if (Status status = state_->file.write(rows, size_t(count) * size_t(state_->columns) * sizeof(float));
+      !status)
     return status;
   state_->rows += count;
   return {};

@@ -25,7 +25,8 @@ bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *bad
       return true;
     }
 
-  // A doubly linked list of symbols, and a heap of the pairs that a rule merges; stale candidates are skipped when popped.
+  // A doubly linked list of symbols, and a heap of the pairs that a rule merges; stale candidates are skipped
+  // when popped.
   thread_local std::vector<Symbol> symbols;
   thread_local std::vector<Candidate> heap;
   symbols.clear();
@@ -50,7 +51,8 @@ bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *bad
 
   auto findMerge = [&](int32_t position) -> const Merge * {
     const Symbol &left = symbols[size_t(position)];
-    auto found = left.next < 0 ? merges_.end() : merges_.find(pairKey(left.id, symbols[size_t(left.next)].id));
+    auto found =
+        left.next < 0 ? merges_.end() : merges_.find(pairKey(left.id, symbols[size_t(left.next)].id));
     return found == merges_.end() ? nullptr : &found->second;
   };
   auto push = [&](int32_t position) {

@@ -5,15 +5,16 @@ namespace tessera::text {
 
 Result<std::vector<int32_t>> endTokens(const io::ModelFile &model) {
   auto bad = [](const std::string &where) {
-    return Failure{"cannot read model", where, "the end token is not a token id or a list of them", "correct that file"};
+    return Failure{"cannot read model", where, "the end token is not a token id or a list of them",
+                   "correct that file"};
   };
   std::vector<int32_t> ids;
   if (model.format() == io::ModelFormat::Gguf) {
     const io::GgufValue *value = model.metadata("tokenizer.ggml.eos_token_id");
     if (!value)
       return ids;
-    if ((value->kind != io::GgufValue::Kind::Uint && value->kind != io::GgufValue::Kind::Int) || value->intValue < 0 ||
-        value->intValue > INT32_MAX)
+    if ((value->kind != io::GgufValue::Kind::Uint && value->kind != io::GgufValue::Kind::Int) ||
+        value->intValue < 0 || value->intValue > INT32_MAX)
       return bad(model.path() + ", tokenizer.ggml.eos_token_id");
     ids.push_back(int32_t(value->intValue));
     return ids;

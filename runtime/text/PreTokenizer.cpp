@@ -8,7 +8,8 @@ void PreTokenizer::addSplit(std::unique_ptr<Regex> pattern, SplitBehavior behavi
 
 void PreTokenizer::addPrefixSpace() { steps_.push_back({}); }
 
-Status PreTokenizer::splitPiece(const Step &step, std::string_view piece, std::vector<std::string_view> &out) {
+Status PreTokenizer::splitPiece(const Step &step, std::string_view piece,
+                                std::vector<std::string_view> &out) {
   // The piece as alternating stretches of separator and text, each merged into what it belongs to.
   const size_t first = out.size();
   bool lastWasSeparator = false;

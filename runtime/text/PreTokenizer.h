@@ -21,7 +21,8 @@ public:
   void addPrefixSpace(); // a piece that does not begin with a blank gets one
 
   // Cuts `text` (valid UTF-8). The pieces are views of `text` or of strings that `owned` then holds.
-  Status split(std::string_view text, std::vector<std::string_view> &pieces, std::deque<std::string> &owned) const;
+  Status split(std::string_view text, std::vector<std::string_view> &pieces,
+               std::deque<std::string> &owned) const;
 
 private:
   struct Step {

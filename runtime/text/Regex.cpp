@@ -23,10 +23,12 @@ static constexpr const char *notImplemented = "cannot use the tokenizer";
 static Result<std::string> translated(const std::string &pattern, const std::string &where) {
   static const std::string space = "\\p{Z}\\x{9}-\\x{D}\\x{85}";
   // The last four ranges: letters in circles and squares, which Unicode calls alphabetic symbols.
-  static const std::string word = "\\p{L}\\p{M}\\p{N}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}"
-                                  "\\x{1F170}-\\x{1F189}";
+  static const std::string word =
+      "\\p{L}\\p{M}\\p{N}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}"
+      "\\x{1F170}-\\x{1F189}";
   auto unsupported = [&](const std::string &what) {
-    return Failure{notImplemented, where, what + " in the split pattern " + pattern + " is not implemented", ""};
+    return Failure{notImplemented, where, what + " in the split pattern " + pattern + " is not implemented",
+                   ""};
   };
   std::string out;
   bool inClass = false;
@@ -83,7 +85,8 @@ static Result<std::string> translated(const std::string &pattern, const std::str
 
 Result<std::unique_ptr<Regex>> Regex::compile(const std::string &pattern, const std::string &where) {
   if (pattern.size() > 65536)
-    return Failure{notImplemented, where, "a split pattern of " + std::to_string(pattern.size()) + " bytes is too long", ""};
+    return Failure{notImplemented, where,
+                   "a split pattern of " + std::to_string(pattern.size()) + " bytes is too long", ""};
   Result<std::string> rewritten = translated(pattern, where);
   if (!rewritten)
     return rewritten.takeFailure();
@@ -94,8 +97,9 @@ Result<std::unique_ptr<Regex>> Regex::compile(const std::string &pattern, const 
   state.where = where;
   int error = 0;
   PCRE2_SIZE at = 0;
-  state.code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten->data()), rewritten->size(),
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
+  state.code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten->data()), rewritten->size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
   if (!state.code) {
     PCRE2_UCHAR message[256] = {};
     pcre2_get_error_message(error, message, sizeof message);
@@ -128,10 +132,11 @@ Status Regex::forEachMatch(std::string_view text, const std::function<void(size_
   auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   size_t at = 0;
   while (at < text.size()) {
-    int count = pcre2_match(state_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, holder.data, state_->limits);
+    int count =
+        pcre2_match(state_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, holder.data, state_->limits);
     if (count == PCRE2_ERROR_JIT_STACKLIMIT) // the interpreter's memory is on the heap
-      count = pcre2_match(state_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, holder.data,
-                          state_->limits);
+      count = pcre2_match(state_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                          holder.data, state_->limits);
     if (count == PCRE2_ERROR_NOMATCH)
       break;
     if (count < 0) {

@@ -14,14 +14,15 @@ namespace tessera::text {
 // Immutable; many threads may match with one Regex.
 class Regex {
 public:
-  // Patterns are written for Oniguruma (what Hugging Face's tokenizers use): \s is Unicode's White_Space, \w letters, marks,
-  // numbers and connectors, ^ and $ match at lines. Fails, naming the pattern, on what PCRE2 would read differently.
+  // Patterns are written for Oniguruma (what Hugging Face's tokenizers use): \s is Unicode's White_Space, \w
+  // letters, marks, numbers and connectors, ^ and $ match at lines. Fails, naming the pattern, on what PCRE2
+  // would read differently.
   static Result<std::unique_ptr<Regex>> compile(const std::string &pattern, const std::string &where);
   static std::string quoted(std::string_view literal); // a pattern that matches `literal`
   ~Regex();
 
-  // Calls match(begin, end) for each non-empty match from left to right. `text` must be valid UTF-8. Fails when a match
-  // needs more backtracking than 10 million steps or 256 MiB (a pattern that explodes).
+  // Calls match(begin, end) for each non-empty match from left to right. `text` must be valid UTF-8. Fails
+  // when a match needs more backtracking than 10 million steps or 256 MiB (a pattern that explodes).
   Status forEachMatch(std::string_view text, const std::function<void(size_t, size_t)> &match) const;
 
 private:

@@ -55,13 +55,15 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text) const {
         continue;
       char byte[8];
       std::snprintf(byte, sizeof byte, "0x%02X", bad);
-      return Failure{"cannot tokenize", impl_->where, std::string("the vocabulary has no token for the byte ") + byte,
+      return Failure{"cannot tokenize", impl_->where,
+                     std::string("the vocabulary has no token for the byte ") + byte,
                      "leave that character out"};
     }
     return {};
   };
   Status status = partition(
-      impl_->added[0], text, [&](std::string_view part) { return partition(impl_->added[1], part, encodeText, pushToken); },
+      impl_->added[0], text,
+      [&](std::string_view part) { return partition(impl_->added[1], part, encodeText, pushToken); },
       pushToken);
   if (!status)
     return status.takeFailure();
@@ -70,7 +72,8 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text) const {
 }
 
 std::string_view Tokenizer::bytes(int32_t id) const {
-  return id >= 0 && size_t(id) < impl_->bytes.size() ? std::string_view(impl_->bytes[size_t(id)]) : std::string_view();
+  return id >= 0 && size_t(id) < impl_->bytes.size() ? std::string_view(impl_->bytes[size_t(id)])
+                                                     : std::string_view();
 }
 
 bool Tokenizer::isSpecial(int32_t id) const {
@@ -113,7 +116,9 @@ std::string StreamDecoder::flush() {
   return incomplete ? replacementCharacter : "";
 }
 
-TokenizerBuilder::TokenizerBuilder(std::string where) : tokenizer_(new Tokenizer) { impl().where = std::move(where); }
+TokenizerBuilder::TokenizerBuilder(std::string where) : tokenizer_(new Tokenizer) {
+  impl().where = std::move(where);
+}
 
 Failure TokenizerBuilder::failure(const std::string &why, const std::string &hint) const {
   return {"cannot use the tokenizer", tokenizer_->impl_->where, why, hint};
@@ -133,7 +138,8 @@ Status TokenizerBuilder::reserveId(int64_t id) {
 Status TokenizerBuilder::addToken(std::string_view text, int64_t id) {
   auto [at, isNew] = ids_.emplace(std::string(text), int32_t(id));
   if (!isNew)
-    return failure("the token \"" + std::string(text) + "\" is in the vocabulary twice", "is the file whole?");
+    return failure("the token \"" + std::string(text) + "\" is in the vocabulary twice",
+                   "is the file whole?");
   if (Status status = reserveId(id); !status)
     return status;
   if (!impl().bytes[size_t(id)].empty())
@@ -143,7 +149,8 @@ Status TokenizerBuilder::addToken(std::string_view text, int64_t id) {
       impl().bpe.setByte(uint8_t(scratch_[0]), int32_t(id));
     impl().bytes[size_t(id)] = scratch_;
   } else {
-    impl().bytes[size_t(id)] = std::string(text); // no product of merges: only an added token, printed as it is
+    impl().bytes[size_t(id)] =
+        std::string(text); // no product of merges: only an added token, printed as it is
   }
   return {};
 }
@@ -153,8 +160,8 @@ Status TokenizerBuilder::addMerge(std::string_view left, std::string_view right)
   scratch_ = std::string(left) + std::string(right);
   auto merged = ids_.find(scratch_);
   if (left.empty() || right.empty() || leftId == ids_.end() || rightId == ids_.end() || merged == ids_.end())
-    return failure("merge " + std::to_string(nextRank_) + ", \"" + std::string(left) + "\" with \"" + std::string(right) +
-                       "\", names a token that is not in the vocabulary",
+    return failure("merge " + std::to_string(nextRank_) + ", \"" + std::string(left) + "\" with \"" +
+                       std::string(right) + "\", names a token that is not in the vocabulary",
                    "is the file whole?");
   impl().bpe.addMerge(leftId->second, rightId->second, nextRank_++, merged->second);
   return {};
@@ -192,7 +199,8 @@ int32_t TokenizerBuilder::idOf(std::string_view text) const {
 }
 
 bool TokenizerBuilder::hasId(int64_t id) const {
-  return id >= 0 && size_t(id) < tokenizer_->impl_->bytes.size() && !tokenizer_->impl_->bytes[size_t(id)].empty();
+  return id >= 0 && size_t(id) < tokenizer_->impl_->bytes.size() &&
+         !tokenizer_->impl_->bytes[size_t(id)].empty();
 }
 
 std::unique_ptr<Tokenizer> TokenizerBuilder::finish() { return std::move(tokenizer_); }

@@ -20,7 +20,8 @@ static const std::vector<KnownSplit> &knownSplits() {
       std::string(contractions) +
       R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const std::string oneDigit =
-      std::string(contractions) + R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+      std::string(contractions) +
+      R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const char *tekken =
       R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
       R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
@@ -43,7 +44,8 @@ public:
   explicit GgufReader(const io::ModelFile &model) : model_(model), builder_(model.path()) {}
 
   Result<std::unique_ptr<Tokenizer>> read() {
-    for (auto step : {&GgufReader::readSplit, &GgufReader::readVocabulary, &GgufReader::readMerges, &GgufReader::readEnds})
+    for (auto step : {&GgufReader::readSplit, &GgufReader::readVocabulary, &GgufReader::readMerges,
+                      &GgufReader::readEnds})
       if (Status status = (this->*step)(); !status)
         return status.takeFailure();
     return builder_.finish();
@@ -63,7 +65,8 @@ private:
     if (!model || model->kind != Kind::String)
       return missing("model", "a text");
     if (model->string != "gpt2")
-      return builder_.failure("tokenizer model \"" + std::string(model->string) + "\" is not implemented (only gpt2 is)",
+      return builder_.failure("tokenizer model \"" + std::string(model->string) +
+                                  "\" is not implemented (only gpt2 is)",
                               "give prompts as token ids with --tokens");
     if (!pre || pre->kind != Kind::String)
       return missing("pre", "a text");
@@ -71,7 +74,8 @@ private:
       if (pre->string == known.name)
         split_ = &known;
     if (!split_)
-      return builder_.failure("the split \"" + std::string(pre->string) + "\" (tokenizer.ggml.pre) is not known",
+      return builder_.failure("the split \"" + std::string(pre->string) +
+                                  "\" (tokenizer.ggml.pre) is not known",
                               "give prompts as token ids with --tokens");
     for (const char *pattern : split_->patterns)
       if (Status status = builder_.addSplit(pattern); !status)
@@ -109,12 +113,14 @@ private:
 
   Status readMerges() {
     const io::GgufValue *merges = find("merges");
-    if (!merges || merges->kind != Kind::Array || (merges->elementKind != Kind::String && !merges->ints.empty()))
+    if (!merges || merges->kind != Kind::Array ||
+        (merges->elementKind != Kind::String && !merges->ints.empty()))
       return missing("merges", "an array of texts");
     for (std::string_view merge : merges->strings) {
       size_t blank = merge.find(' ', 1);
       if (merge.empty() || blank == std::string_view::npos)
-        return builder_.failure("the merge \"" + std::string(merge) + "\" is not two tokens", "is the file whole?");
+        return builder_.failure("the merge \"" + std::string(merge) + "\" is not two tokens",
+                                "is the file whole?");
       if (Status status = builder_.addMerge(merge.substr(0, blank), merge.substr(blank + 1)); !status)
         return status;
     }
@@ -123,7 +129,8 @@ private:
 
   // BOS and EOS, where the file wants them around every text.
   Status readEnds() {
-    auto read = [&](const char *flagKey, const char *idKey, bool byDefault, std::vector<int32_t> &ids) -> Status {
+    auto read = [&](const char *flagKey, const char *idKey, bool byDefault,
+                    std::vector<int32_t> &ids) -> Status {
       const io::GgufValue *flag = find(flagKey), *id = find(idKey);
       if (flag && flag->kind != Kind::Bool)
         return missing(flagKey, "true or false");
@@ -134,7 +141,8 @@ private:
       ids.push_back(int32_t(id->intValue));
       return {};
     };
-    if (Status status = read("add_bos_token", "bos_token_id", split_->addBos, builder_.impl().prefix); !status)
+    if (Status status = read("add_bos_token", "bos_token_id", split_->addBos, builder_.impl().prefix);
+        !status)
       return status;
     return read("add_eos_token", "eos_token_id", false, builder_.impl().suffix);
   }
@@ -145,6 +153,8 @@ private:
 };
 } // namespace
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::fromGguf(const io::ModelFile &model) { return GgufReader(model).read(); }
+Result<std::unique_ptr<Tokenizer>> Tokenizer::fromGguf(const io::ModelFile &model) {
+  return GgufReader(model).read();
+}
 
 } // namespace tessera::text

@@ -13,15 +13,16 @@ struct Tokenizer::Impl {
   std::string where;
   Bpe bpe;
   PreTokenizer preTokenizer;
-  // Looked for in this order: first those that see the text as it is, then those that see the normalized text.
+  // Looked for in this order: first those that see the text as it is, then those that see the normalized
+  // text.
   AddedTokens added[2];
-  std::vector<std::string> bytes; // by id; "" where the id has no string
-  std::vector<bool> special;      // by id
+  std::vector<std::string> bytes;      // by id; "" where the id has no string
+  std::vector<bool> special;           // by id
   std::vector<int32_t> prefix, suffix; // put around every text
 };
 
-// Fills a Tokenizer. Calls in this order: expectTokens, addToken for the whole vocabulary, addMerge for each rule from the first,
-// addAdded.
+// Fills a Tokenizer. Calls in this order: expectTokens, addToken for the whole vocabulary, addMerge for each
+// rule from the first, addAdded.
 class TokenizerBuilder {
 public:
   explicit TokenizerBuilder(std::string where);
@@ -36,7 +37,8 @@ public:
   Status addMerge(std::string_view left, std::string_view right);
   // A token found by its literal text. special: control tokens, not printed.
   Status addAdded(const std::string &content, int64_t id, bool special, bool normalized);
-  Status addSplit(const std::string &pattern, SplitBehavior behavior = SplitBehavior::Isolated, bool invert = false);
+  Status addSplit(const std::string &pattern, SplitBehavior behavior = SplitBehavior::Isolated,
+                  bool invert = false);
   Status ignoreMerges(); // after all addToken
   // The id of a text of the vocabulary, or -1.
   int32_t idOf(std::string_view text) const;

@@ -1,5 +1,5 @@
-// A tokenizer from Hugging Face's tokenizer.json (huggingface/tokenizers): every component is either implemented here or
-// refused by name, because a component left out would change the ids without a word.
+// A tokenizer from Hugging Face's tokenizer.json (huggingface/tokenizers): every component is either
+// implemented here or refused by name, because a component left out would change the ids without a word.
 #include "TokenizerImpl.h"
 #include "TokenizerText.h"
 
@@ -10,11 +10,13 @@ using nlohmann::json;
 namespace {
 class JsonReader {
 public:
-  JsonReader(const TokenizerText &text, const std::string &where) : text_(text), root_(text.rest), builder_(where) {}
+  JsonReader(const TokenizerText &text, const std::string &where)
+      : text_(text), root_(text.rest), builder_(where) {}
 
   Result<std::unique_ptr<Tokenizer>> read() {
-    for (auto step : {&JsonReader::readModel, &JsonReader::readAddedTokens, &JsonReader::readNormalizer,
-                      &JsonReader::readPreTokenizer, &JsonReader::readPostProcessor, &JsonReader::readDecoder})
+    for (auto step :
+         {&JsonReader::readModel, &JsonReader::readAddedTokens, &JsonReader::readNormalizer,
+          &JsonReader::readPreTokenizer, &JsonReader::readPostProcessor, &JsonReader::readDecoder})
       if (Status status = (this->*step)(); !status)
         return status.takeFailure();
     return builder_.finish();
@@ -43,7 +45,9 @@ private:
   Failure unsupported(const std::string &component) {
     return builder_.failure(component + " is not implemented", "give prompts as token ids with --tokens");
   }
-  Failure damaged(const std::string &part) { return builder_.failure(part + " is missing or damaged", "is the file whole?"); }
+  Failure damaged(const std::string &part) {
+    return builder_.failure(part + " is missing or damaged", "is the file whole?");
+  }
 
   Status readModel();
   Status readAddedTokens();
@@ -179,12 +183,14 @@ Status JsonReader::addPreTokenizer(const json &component) {
       {"Contiguous", SplitBehavior::Contiguous}};
   std::string name = text(component, "behavior");
   const json *pattern = member(component, "pattern");
-  std::string regex = pattern ? text(*pattern, "Regex") : "", literal = pattern ? text(*pattern, "String") : "";
+  std::string regex = pattern ? text(*pattern, "Regex") : "",
+              literal = pattern ? text(*pattern, "String") : "";
   if (regex.empty() == literal.empty())
     return damaged("the pattern of the pre_tokenizer Split");
   for (const auto &[known, behavior] : behaviors)
     if (name == known)
-      return builder_.addSplit(regex.empty() ? Regex::quoted(literal) : regex, behavior, flag(component, "invert", false));
+      return builder_.addSplit(regex.empty() ? Regex::quoted(literal) : regex, behavior,
+                               flag(component, "invert", false));
   return unsupported("the behavior \"" + name + "\" of the pre_tokenizer Split");
 }
 
@@ -209,7 +215,8 @@ Status JsonReader::addPostProcessor(const json &component) {
   if (type != "TemplateProcessing")
     return unsupported("the post_processor " + (type.empty() ? "without a type" : type));
 
-  // "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}, ...]; the ids are in "special_tokens".
+  // "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}, ...]; the ids are in
+  // "special_tokens".
   const json *single = member(component, "single"), *table = member(component, "special_tokens");
   if (!single || !single->is_array())
     return damaged("the post_processor TemplateProcessing");
@@ -228,7 +235,8 @@ Status JsonReader::addPostProcessor(const json &component) {
     if (!ids || !ids->is_array())
       return damaged("the token \"" + name + "\" of the post_processor TemplateProcessing");
     for (const json &id : *ids) {
-      if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t(INT32_MAX) || !builder_.hasId(id.get<int64_t>()))
+      if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t(INT32_MAX) ||
+          !builder_.hasId(id.get<int64_t>()))
         return damaged("the id of \"" + name + "\" of the post_processor TemplateProcessing");
       (afterText ? builder_.impl().suffix : builder_.impl().prefix).push_back(id.get<int32_t>());
     }
@@ -243,7 +251,8 @@ Status JsonReader::readDecoder() {
   return unsupported("the decoder " + text(*decoder, "type"));
 }
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::fromJson(std::string_view tokenizerJson, const std::string &where) {
+Result<std::unique_ptr<Tokenizer>> Tokenizer::fromJson(std::string_view tokenizerJson,
+                                                       const std::string &where) {
   Result<TokenizerText> text = parseTokenizerText(tokenizerJson, where);
   if (!text)
     return text.takeFailure();

@@ -76,7 +76,9 @@ public:
     return damaged();
   }
   bool null() override { return region_ == Region::Elsewhere ? JsonBuilder::null() : damaged(); }
-  bool boolean(bool value) override { return region_ == Region::Elsewhere ? JsonBuilder::boolean(value) : damaged(); }
+  bool boolean(bool value) override {
+    return region_ == Region::Elsewhere ? JsonBuilder::boolean(value) : damaged();
+  }
   bool number_integer(number_integer_t value) override {
     return region_ == Region::Elsewhere ? JsonBuilder::number_integer(value) : damaged();
   }

@@ -6,7 +6,8 @@
 
 namespace tessera::text {
 
-// A list of strings in one block of memory: a vocabulary of 128,000 tokens as JSON values would be tens of megabytes, for a moment.
+// A list of strings in one block of memory: a vocabulary of 128,000 tokens as JSON values would be tens of
+// megabytes, for a moment.
 class PackedStrings {
 public:
   void add(std::string_view text) {
@@ -25,7 +26,8 @@ private:
 };
 
 struct TokenizerText {
-  nlohmann::json rest; // everything; "vocab" and "merges" of "model" are there, and empty where they were taken out
+  nlohmann::json
+      rest; // everything; "vocab" and "merges" of "model" are there, and empty where they were taken out
   PackedStrings tokens; // of model.vocab, in the order of the file
   std::vector<int32_t> ids;
   PackedStrings merges; // two for each rule, left and right

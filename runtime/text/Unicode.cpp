@@ -9,7 +9,10 @@ Utf8Scan scanUtf8(std::string_view bytes) {
   uint8_t lead = byte(0);
   if (lead < 0x80)
     return {Utf8Scan::Valid, 1, lead};
-  size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
+                  : lead >= 0xE0 && lead < 0xF0 ? 3
+                  : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                : 0;
   if (length == 0)
     return {Utf8Scan::Invalid, 1, 0};
   uint32_t codepoint = lead & (0xFF >> (length + 1));
@@ -44,7 +47,8 @@ void appendUtf8(uint32_t c, std::string &out) {
   } else if (c < 0x10000) {
     out += {char(0xE0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
   } else {
-    out += {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
+    out += {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)),
+            char(0x80 | (c & 63))};
   }
 }
 

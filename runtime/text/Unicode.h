@@ -12,8 +12,9 @@ namespace tessera::text {
 struct Utf8Scan {
   enum Kind { Valid, Incomplete, Invalid };
   Kind kind;
-  size_t length;      // Valid: of the character; Incomplete: all bytes given, which may begin a character;
-                      // Invalid: of the longest ill-formed prefix that U+FFFD stands for (Unicode 3.9, "maximal subpart")
+  size_t length; // Valid: of the character; Incomplete: all bytes given, which may begin a character;
+                 // Invalid: of the longest ill-formed prefix that U+FFFD stands for (Unicode 3.9, "maximal
+                 // subpart")
   uint32_t codepoint; // Valid only
 };
 Utf8Scan scanUtf8(std::string_view bytes); // `bytes` not empty
@@ -22,9 +23,9 @@ void appendUtf8(uint32_t codepoint, std::string &out);
 
 inline constexpr const char *replacementCharacter = "\xEF\xBF\xBD"; // U+FFFD
 
-// Byte-level vocabularies write each byte as one printable character: bytes 21..7E, A1..AC, AE..FF stand for themselves
-// (as Latin-1), the other 68 for U+0100, U+0101, ... in order.
-// False if `text` holds another character; `bytes` is then unspecified.
+// Byte-level vocabularies write each byte as one printable character: bytes 21..7E, A1..AC, AE..FF stand for
+// themselves (as Latin-1), the other 68 for U+0100, U+0101, ... in order. False if `text` holds another
+// character; `bytes` is then unspecified.
 bool bytesFromAlphabet(std::string_view text, std::string &bytes);
 uint32_t alphabetCharacter(uint8_t byte);
 

@@ -1,6 +1,7 @@
 // model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT | --encode-file=FILE] [--decode=1,2,3]
 //
-// Says what a model file holds, as the compiler and the runtime see it. --check also reads every weight and the tokenizer.
+// Says what a model file holds, as the compiler and the runtime see it. --check also reads every weight and
+// the tokenizer.
 // --encode prints `tokens: 1,2,3`, --decode the text.
 #include "tessera/runtime/io/ModelFile.h"
 #include "tessera/runtime/text/Tokenizer.h"
@@ -22,7 +23,8 @@ static int fail(const Failure &failure) {
 
 static int usage(const std::string &why) {
   return fail({"bad command line", "model-info", why,
-               "usage: model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT] [--encode-file=FILE] [--decode=IDS]"});
+               "usage: model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT] "
+               "[--encode-file=FILE] [--decode=IDS]"});
 }
 
 static std::string shapeText(const std::vector<int64_t> &shape) {
@@ -68,12 +70,14 @@ static Status checkWeights(const io::ModelFile &model) {
       int64_t count = std::min(int64_t(piece.size()), tensor.elements - at);
       if (Status status = model.readRange(tensor, at, count, piece.data()); !status)
         return status;
-      strange += std::count_if(piece.begin(), piece.begin() + count, [](float x) { return !std::isfinite(x); });
+      strange +=
+          std::count_if(piece.begin(), piece.begin() + count, [](float x) { return !std::isfinite(x); });
     }
     io::ModelFile::release(tensor);
     if (strange > 0)
       return Failure{"damaged weights", model.path() + ", tensor " + tensor.name,
-                     std::to_string(strange) + " elements are infinite or not a number", "fetch the file again"};
+                     std::to_string(strange) + " elements are infinite or not a number",
+                     "fetch the file again"};
   }
   return {};
 }
@@ -153,14 +157,15 @@ int main(int argc, char **argv) {
     bytes += tensor.bytes;
     elements += tensor.elements;
     if (tensors)
-      std::printf("%-6s %-24s %s\n", io::dtypeName(tensor.dtype), shapeText(tensor.shape).c_str(), tensor.name.c_str());
+      std::printf("%-6s %-24s %s\n", io::dtypeName(tensor.dtype), shapeText(tensor.shape).c_str(),
+                  tensor.name.c_str());
   }
   if (metadata)
     for (const auto &[key, value] : model.metadata())
       printValue(key, value);
   const char *formats[] = {"Hugging Face directory", "safetensors file", "GGUF file"};
-  std::printf("%s: %zu tensors, %lld elements, %zu bytes\n", formats[int(model.format())], model.tensors().size(),
-              static_cast<long long>(elements), bytes);
+  std::printf("%s: %zu tensors, %lld elements, %zu bytes\n", formats[int(model.format())],
+              model.tensors().size(), static_cast<long long>(elements), bytes);
   Result<std::vector<int32_t>> ends = text::endTokens(model);
   if (!ends)
     return fail(ends.failure());

@@ -21,7 +21,8 @@ static void expectSameFloat(float got, float want, size_t index) {
   if (std::isnan(want))
     EXPECT_TRUE(std::isnan(got)) << index;
   else
-    EXPECT_TRUE(got == want && std::signbit(got) == std::signbit(want)) << index << ": " << got << " for " << want;
+    EXPECT_TRUE(got == want && std::signbit(got) == std::signbit(want))
+        << index << ": " << got << " for " << want;
 }
 
 TEST(Dequantize, EveryHalfInEveryAlignment) {

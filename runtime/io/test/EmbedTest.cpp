@@ -1,5 +1,5 @@
-#include "TestFiles.h"
 #include "tessera/runtime/io/Embed.h"
+#include "TestFiles.h"
 
 using namespace tessera;
 using namespace tessera::io;

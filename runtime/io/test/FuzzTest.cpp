@@ -1,5 +1,6 @@
-// Random damage: whatever a file says, opening it, reading all its weights and loading its tokenizer ends with a result or
-// a one-line Failure. Run under the address and undefined-behaviour sanitizers too (preset asan).
+// Random damage: whatever a file says, opening it, reading all its weights and loading its tokenizer ends
+// with a result or a one-line Failure. Run under the address and undefined-behaviour sanitizers too (preset
+// asan).
 #include "TestFiles.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
@@ -17,7 +18,8 @@ protected:
 
   size_t below(size_t bound) { return std::uniform_int_distribution<size_t>(0, bound - 1)(random); }
 
-  // One of the ways files go bad. Damage to the first `header` bytes is likelier: that is where the claims are.
+  // One of the ways files go bad. Damage to the first `header` bytes is likelier: that is where the claims
+  // are.
   std::string damaged(std::string bytes, size_t header) {
     auto somewhere = [&] { return below(below(4) ? std::min(header, bytes.size()) : bytes.size()); };
     for (size_t count = 1 + below(4); count > 0 && !bytes.empty(); --count) {

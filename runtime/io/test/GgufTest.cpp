@@ -17,7 +17,10 @@ protected:
 
 TEST_F(Gguf, ReadsMetadataOfEveryKind) {
   GgufBytes file;
-  file.value("u", U32, raw(uint32_t(7))).value("i", 5, raw(int32_t(-7))).value("f", F32, raw(0.5f)).value("b", Bool, raw(uint8_t(1)));
+  file.value("u", U32, raw(uint32_t(7)))
+      .value("i", 5, raw(int32_t(-7)))
+      .value("f", F32, raw(0.5f))
+      .value("b", Bool, raw(uint8_t(1)));
   file.value("s", String, GgufBytes::text("text")).value("big", U64, raw(UINT64_MAX));
   file.value("as", Array, raw(String + 0u) + raw(uint64_t(2)) + GgufBytes::text("x") + GgufBytes::text(""));
   file.value("ai", Array, raw(uint32_t(5)) + raw(uint64_t(2)) + raw(int32_t(-1)) + raw(int32_t(3)));
@@ -106,7 +109,8 @@ TEST_F(Gguf, HeadersThatClaimMoreThanTheFileHolds) {
   many.tensorCount = 0, many.valueCount = 1ull << 60;
   expectFailure(many, "the metadata");
   expectFailure(GgufBytes().value("k", String, raw(UINT64_MAX)), "metadata k");
-  expectFailure(GgufBytes().value("k", Array, raw(uint32_t(0)) + raw(uint64_t(1) << 62)), "more than the file can hold");
+  expectFailure(GgufBytes().value("k", Array, raw(uint32_t(0)) + raw(uint64_t(1) << 62)),
+                "more than the file can hold");
   expectFailure(GgufBytes().value("k", Array, raw(uint32_t(9)) + raw(uint64_t(1))), "not supported");
   expectFailure(GgufBytes().value("k", 77, ""), "unknown value type 77");
   expectFailure(GgufBytes().value("k", Bool, raw(uint8_t(2))), "metadata k");

@@ -18,7 +18,9 @@ protected:
   static std::string shard(const std::string &name, float value) {
     return safetensors("{\"" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", raw(value));
   }
-  void writeIndex(const std::string &map) { write("model.safetensors.index.json", R"({"metadata":{},"weight_map":{)" + map + "}}"); }
+  void writeIndex(const std::string &map) {
+    write("model.safetensors.index.json", R"({"metadata":{},"weight_map":{)" + map + "}}");
+  }
   void expectFailure(const std::string &part) {
     std::string message = openFailure(folder);
     EXPECT_NE(message.find(part), std::string::npos) << "wanted: " << part << "\ngave: " << message;

@@ -65,7 +65,8 @@ struct GgufBytes {
     ++valueCount;
     return *this;
   }
-  GgufBytes &tensor(const std::string &name, const std::vector<uint64_t> &dims, uint32_t type, uint64_t offset) {
+  GgufBytes &tensor(const std::string &name, const std::vector<uint64_t> &dims, uint32_t type,
+                    uint64_t offset) {
     tensors += text(name) + raw(uint32_t(dims.size()));
     for (uint64_t dim : dims)
       tensors += raw(dim);

@@ -1,4 +1,5 @@
-// The files that test/Inputs/make_variants.py makes hold the weights they should: read here, compared with the originals.
+// The files that test/Inputs/make_variants.py makes hold the weights they should: read here, compared with
+// the originals.
 #include "TestFiles.h"
 
 #include <cmath>
@@ -53,17 +54,20 @@ TEST(Variants, GgufKeepsWhatIsNotPermuted) {
   auto original = openModel(TESSERA_MODELS "/tiny-llama");
   auto gguf = openModel(TESSERA_TEST_INPUTS "/tiny-llama/gguf-f32/model.gguf");
   ASSERT_TRUE(original && gguf);
-  EXPECT_EQ(valuesOf(*gguf, "blk.2.attn_v.weight"), valuesOf(*original, "model.layers.2.self_attn.v_proj.weight"));
+  EXPECT_EQ(valuesOf(*gguf, "blk.2.attn_v.weight"),
+            valuesOf(*original, "model.layers.2.self_attn.v_proj.weight"));
   EXPECT_EQ(gguf->find("token_embd.weight")->shape, original->find("model.embed_tokens.weight")->shape);
   // Heads of 8: row 1 of a head is the original's row 4.
-  std::vector<float> q = valuesOf(*gguf, "blk.0.attn_q.weight"), was = valuesOf(*original, "model.layers.0.self_attn.q_proj.weight");
+  std::vector<float> q = valuesOf(*gguf, "blk.0.attn_q.weight"),
+                     was = valuesOf(*original, "model.layers.0.self_attn.q_proj.weight");
   EXPECT_TRUE(std::equal(q.begin() + 48, q.begin() + 96, was.begin() + 4 * 48));
 }
 
 TEST(Variants, QuantizedBlocksAreClose) {
   auto original = openModel(TESSERA_TEST_INPUTS "/quantized/f32");
   for (auto [variant, bound] : {std::pair<const char *, double>{"q8_0", 1.0 / 200}, {"q4_1", 1.0 / 12}}) {
-    auto quantized = openModel(std::string(TESSERA_TEST_INPUTS) + "/quantized/gguf-" + variant + "/model.gguf");
+    auto quantized =
+        openModel(std::string(TESSERA_TEST_INPUTS) + "/quantized/gguf-" + variant + "/model.gguf");
     ASSERT_TRUE(original && quantized);
     EXPECT_TRUE(isQuantized(quantized->find("blk.0.ffn_down.weight")->dtype));
     double error = relativeError(valuesOf(*quantized, "blk.0.ffn_down.weight"),

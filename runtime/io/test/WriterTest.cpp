@@ -1,7 +1,6 @@
 #include "TestFiles.h"
 #include "tessera/runtime/io/SafetensorsWriter.h"
 
-
 #include <csignal>
 #include <sys/resource.h>
 
@@ -16,7 +15,8 @@ class Writer : public ScratchFolder {};
 TEST_F(Writer, WhatIsWrittenReadsBack) {
   const float floats[] = {1, 2, 3, 4, 5, 6};
   const int32_t ints[] = {7, 8};
-  ASSERT_TRUE(writeSafetensors(path("m.safetensors"), {{"w", DType::F32, {2, 3}, floats}, {"t \"q\"", DType::I32, {2}, ints}}));
+  ASSERT_TRUE(writeSafetensors(path("m.safetensors"),
+                               {{"w", DType::F32, {2, 3}, floats}, {"t \"q\"", DType::I32, {2}, ints}}));
   auto model = ModelFile::open(path("m.safetensors"));
   ASSERT_TRUE(model) << model.failure().message();
   EXPECT_EQ((*model)->find("w")->shape, (std::vector<int64_t>{2, 3}));
@@ -50,7 +50,8 @@ TEST_F(Writer, AnUnfinishedFileIsRemoved) {
 TEST_F(Writer, AFullDiskIsAFailure) {
   Status status = writeSafetensors("/dev/full", {{"w", DType::F32, {1}, "1234"}});
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.failure().message(), "cannot write tensors (/dev/full): No space left on device; free some space");
+  EXPECT_EQ(status.failure().message(),
+            "cannot write tensors (/dev/full): No space left on device; free some space");
   EXPECT_TRUE(std::filesystem::exists("/dev/full"));
   EXPECT_FALSE(writeSafetensors(path("no/such/folder/m"), {}));
 }

@@ -1,5 +1,5 @@
-// Same ids as Hugging Face's tokenizers on random Unicode text (made by test/Inputs/make_tokenizer_cases.py), and as the
-// expected results of the test models.
+// Same ids as Hugging Face's tokenizers on random Unicode text (made by test/Inputs/make_tokenizer_cases.py),
+// and as the expected results of the test models.
 #include "TestFiles.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
@@ -7,8 +7,8 @@
 
 using namespace tessera;
 using namespace tessera::text;
-using tessera::io::test::readBytes;
 using nlohmann::json;
+using tessera::io::test::readBytes;
 
 TEST(Agreement, EveryPreTokenizerCutsWhereHuggingFaceCuts) {
   json cases = json::parse(readBytes(TESSERA_INPUTS "/tokenizer_cases.json"));
@@ -64,7 +64,8 @@ TEST(Agreement, SmolLm2) {
   auto tokenizer = Tokenizer::load(**model);
   ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
   for (const json &run : json::parse(readBytes(TESSERA_INPUTS "/models/smollm2-135m/expected.json"))) {
-    EXPECT_EQ(*(*tokenizer)->encode(run["prompt"].get<std::string>()), run["prompt_tokens"].get<std::vector<int32_t>>());
+    EXPECT_EQ(*(*tokenizer)->encode(run["prompt"].get<std::string>()),
+              run["prompt_tokens"].get<std::vector<int32_t>>());
     std::string text = run["text"];
     if (size_t end = text.find("<|im_end|>"); end != std::string::npos)
       text.erase(end);

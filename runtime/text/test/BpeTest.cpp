@@ -7,8 +7,10 @@
 
 using namespace tessera::text;
 
-// The definition, quadratic: find the rule listed first among all adjacent pairs, apply it to the leftmost, start again.
-static std::vector<int32_t> byDefinition(const std::string &piece, const std::vector<std::array<int32_t, 3>> &merges) {
+// The definition, quadratic: find the rule listed first among all adjacent pairs, apply it to the leftmost,
+// start again.
+static std::vector<int32_t> byDefinition(const std::string &piece,
+                                         const std::vector<std::array<int32_t, 3>> &merges) {
   std::vector<int32_t> ids(piece.begin(), piece.end());
   for (;;) {
     size_t bestRank = merges.size(), bestAt = 0;
@@ -33,7 +35,8 @@ TEST(Bpe, MatchesItsDefinitionOnRandomRules) {
     std::vector<int32_t> symbols = {'a', 'b', 'c'};
     for (int32_t next = 256; next < 266; ++next) {
       int32_t left = symbols[random() % symbols.size()], right = symbols[random() % symbols.size()];
-      bool known = std::any_of(merges.begin(), merges.end(), [&](auto &m) { return m[0] == left && m[1] == right; });
+      bool known =
+          std::any_of(merges.begin(), merges.end(), [&](auto &m) { return m[0] == left && m[1] == right; });
       if (known)
         continue;
       bpe.addMerge(left, right, int32_t(merges.size()), next);

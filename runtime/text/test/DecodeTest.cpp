@@ -16,11 +16,11 @@ static std::unique_ptr<Tokenizer> byteTokenizer() {
     appendUtf8(alphabetCharacter(uint8_t(byte)), text);
     vocabulary[text] = byte;
   }
-  json definition = {
-      {"added_tokens",
-       {{{"id", 256}, {"content", "<end>"}, {"special", true}}, {{"id", 257}, {"content", "<br>"}, {"special", false}}}},
-      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
-      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}}};
+  json definition = {{"added_tokens",
+                      {{{"id", 256}, {"content", "<end>"}, {"special", true}},
+                       {{"id", 257}, {"content", "<br>"}, {"special", false}}}},
+                     {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+                     {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}}};
   auto tokenizer = Tokenizer::fromJson(definition.dump(), "bytes");
   EXPECT_TRUE(tokenizer) << tokenizer.failure().message();
   return tokenizer.take();
@@ -70,11 +70,11 @@ TEST(Decode, BytesThatAreNoCharacterBecomeTheReplacementCharacter) {
   auto tokenizer = byteTokenizer();
   const std::string r = replacementCharacter;
   EXPECT_EQ(tokenizer->decode(bytesOf("\xFFx")), r + "x");
-  EXPECT_EQ(tokenizer->decode(bytesOf("\xE2\x82x")), r + "x");        // cut short: one for the whole attempt
-  EXPECT_EQ(tokenizer->decode(bytesOf("\xC0\x80")), r + r);            // overlong
-  EXPECT_EQ(tokenizer->decode(bytesOf("\xED\xA0\x80")), r + r + r);    // a surrogate
+  EXPECT_EQ(tokenizer->decode(bytesOf("\xE2\x82x")), r + "x");      // cut short: one for the whole attempt
+  EXPECT_EQ(tokenizer->decode(bytesOf("\xC0\x80")), r + r);         // overlong
+  EXPECT_EQ(tokenizer->decode(bytesOf("\xED\xA0\x80")), r + r + r); // a surrogate
   EXPECT_EQ(tokenizer->decode(bytesOf("\xF4\x90\x80\x80")), r + r + r + r);
-  EXPECT_EQ(tokenizer->decode(bytesOf("a\xF0\x9F\x98")), "a" + r);     // the stream ends inside
+  EXPECT_EQ(tokenizer->decode(bytesOf("a\xF0\x9F\x98")), "a" + r); // the stream ends inside
 }
 
 TEST(Decode, TextThatIsNotUtf8IsRefused) {

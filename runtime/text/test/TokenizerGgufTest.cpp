@@ -11,7 +11,8 @@ protected:
   // a, b, 1, a blank, "ab", "a1" and a control token; the rest is up to the test.
   struct Parts {
     std::string model = "gpt2", pre = "gpt-2";
-    std::vector<std::string> tokens = {"a", "b", "1", "\xC4\xA0", "ab", "a1", "<s>", "[PAD7]"}, merges = {"a b", "a 1"};
+    std::vector<std::string> tokens = {"a", "b", "1", "\xC4\xA0", "ab", "a1", "<s>", "[PAD7]"},
+                             merges = {"a b", "a 1"};
     std::vector<int32_t> types = {1, 1, 1, 1, 1, 1, 3, 5};
     GgufBytes more;
   };
@@ -28,7 +29,8 @@ protected:
     };
     text("model", parts.model);
     text("pre", parts.pre);
-    file.value("tokenizer.ggml.tokens", 9, array(parts.tokens)).value("tokenizer.ggml.merges", 9, array(parts.merges));
+    file.value("tokenizer.ggml.tokens", 9, array(parts.tokens))
+        .value("tokenizer.ggml.merges", 9, array(parts.merges));
     std::string types = raw(uint32_t(5)) + raw(uint64_t(parts.types.size()));
     for (int32_t type : parts.types)
       types += raw(type);
@@ -124,7 +126,8 @@ TEST_F(TokenizerGguf, SameIdsAsTheTokenizerJsonItWasMadeFrom) {
   ASSERT_TRUE(gguf && folder);
   auto a = Tokenizer::load(**gguf), b = Tokenizer::load(**folder);
   ASSERT_TRUE(a && b);
-  for (const char *text : {"the quick brown fox, don't", "def f(n):\n    return 12345", "\xE4\xB8\xAD\xE6\x96\x87 <|endoftext|>!"})
+  for (const char *text : {"the quick brown fox, don't", "def f(n):\n    return 12345",
+                           "\xE4\xB8\xAD\xE6\x96\x87 <|endoftext|>!"})
     EXPECT_EQ(*(*a)->encode(text), *(*b)->encode(text));
   for (int32_t id = 0; id < 389; ++id)
     EXPECT_EQ((*a)->bytes(id), (*b)->bytes(id));

@@ -47,7 +47,8 @@ TEST(TokenizerJson, ComponentsThatAreNotImplementedAreNamed) {
   expectRefused("/pre_tokenizer", {{"type", "Metaspace"}}, "the pre_tokenizer Metaspace");
   expectRefused("/pre_tokenizer", nullptr, "without a ByteLevel pre_tokenizer");
   expectRefused("/pre_tokenizer",
-                {{"type", "Sequence"}, {"pretokenizers", {{{"type", "ByteLevel"}}, {{"type", "Digits"}}}}}, "Digits after ByteLevel");
+                {{"type", "Sequence"}, {"pretokenizers", {{{"type", "ByteLevel"}}, {{"type", "Digits"}}}}},
+                "Digits after ByteLevel");
   expectRefused("/post_processor", {{"type", "RobertaProcessing"}}, "the post_processor RobertaProcessing");
   expectRefused("/decoder", {{"type", "WordPiece"}}, "the decoder WordPiece");
   expectRefused("/added_tokens/0/lstrip", true, "lstrip of the added token <|endoftext|>");
@@ -73,18 +74,24 @@ TEST(TokenizerJson, DamagedDefinitionsAreRefused) {
   expectRefused("/model/vocab/a", 5, "id 5 is in the vocabulary twice");
   expectRefused("/model/merges", 3, "\"merges\"");
   expectRefused("/model/merges/3", "ab", "the merge \"ab\"");
-  for (json merge : {json{"a"}, json{"a", "b", "c"}, json{"a", "b", "c", "d"}, json::array(), json{"a", 1}, json{"a", {"b"}}, json(3)})
+  for (json merge : {json{"a"}, json{"a", "b", "c"}, json{"a", "b", "c", "d"}, json::array(), json{"a", 1},
+                     json{"a", {"b"}}, json(3)})
     expectRefused("/model/merges/3", merge, "an entry of \"merges\"");
   for (json id : {json("1"), json(1.5), json::array({1}), json::object(), json(true), json()})
     expectRefused("/model/vocab/a", id, "the id of token \"a\"");
-  expectRefused("/model/merges/3", {"zzz", "a"}, "merge 3, \"zzz\" with \"a\", names a token that is not in the vocabulary");
+  expectRefused("/model/merges/3", {"zzz", "a"},
+                "merge 3, \"zzz\" with \"a\", names a token that is not in the vocabulary");
   expectRefused("/model/unk_token", "nowhere", "unk_token \"nowhere\"");
   expectRefused("/model/ignore_merges", "yes", "\"ignore_merges\" is not true or false");
   expectRefused("/added_tokens/0/id", 3000000, "out of range");
   expectRefused("/added_tokens/0/content", "", "an entry of \"added_tokens\"");
-  expectRefused("/pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}}, "the pattern of the pre_tokenizer Split");
-  expectRefused("/pre_tokenizer", {{"type", "Split"}, {"behavior", "Odd"}, {"pattern", {{"Regex", "a"}}}}, "\"Odd\"");
-  expectRefused("/pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "("}}}}, "bad split pattern");
+  expectRefused("/pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}},
+                "the pattern of the pre_tokenizer Split");
+  expectRefused("/pre_tokenizer", {{"type", "Split"}, {"behavior", "Odd"}, {"pattern", {{"Regex", "a"}}}},
+                "\"Odd\"");
+  expectRefused("/pre_tokenizer",
+                {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "("}}}},
+                "bad split pattern");
   for (const char *text : {"", "{", "[]", "3", "null"}) {
     auto tokenizer = Tokenizer::fromJson(text, "t.json");
     EXPECT_FALSE(tokenizer) << text;
@@ -96,11 +103,12 @@ TEST(TokenizerJson, TemplatesPutTokensAroundTheText) {
   auto special = [](const char *name) { return json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}}; };
   json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
   json table = {{"<b>", {{"id", "<b>"}, {"ids", {1}}}}, {"<e>", {{"id", "<e>"}, {"ids", {2, 3}}}}};
-  definition["post_processor"] = {
-      {"type", "Sequence"},
-      {"processors",
-       {{{"type", "ByteLevel"}},
-        {{"type", "TemplateProcessing"}, {"single", {special("<b>"), text, special("<e>")}}, {"special_tokens", table}}}}};
+  definition["post_processor"] = {{"type", "Sequence"},
+                                  {"processors",
+                                   {{{"type", "ByteLevel"}},
+                                    {{"type", "TemplateProcessing"},
+                                     {"single", {special("<b>"), text, special("<e>")}},
+                                     {"special_tokens", table}}}}};
   auto tokenizer = Tokenizer::fromJson(definition.dump(), "t.json");
   ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
   EXPECT_EQ(*(*tokenizer)->encode(""), (std::vector<int32_t>{1, 2, 3}));

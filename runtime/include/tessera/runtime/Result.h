@@ -18,8 +18,9 @@ struct Failure {
   std::string why;   // the reason, with the offending values
   std::string hint;  // what to try: "download the file again". May be empty
 
-  // `WHAT (WHERE): WHY; TRY`, without the leading "error: ". Always one line of printable text: control characters and
-  // invalid UTF-8 (names come from damaged files) are printed as \xNN, overlong pieces are cut.
+  // `WHAT (WHERE): WHY; TRY`, without the leading "error: ". Always one line of printable text: control
+  // characters and invalid UTF-8 (names come from damaged files) are printed as \xNN, overlong pieces are
+  // cut.
   std::string message() const;
 };
 

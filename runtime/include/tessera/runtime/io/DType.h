@@ -8,7 +8,8 @@
 namespace tessera::io {
 
 // Q8_0: blocks of 32: f16 scale d, 32 int8 q; value = d * q. 34 bytes.
-// Q4_1: blocks of 32: f16 scale d, f16 minimum m, 16 bytes q (element i < 16 in the low nibble of byte i, element i + 16
+// Q4_1: blocks of 32: f16 scale d, f16 minimum m, 16 bytes q (element i < 16 in the low nibble of byte i,
+// element i + 16
 //       in its high nibble); value = d * q + m. 20 bytes.
 enum class DType : uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, Bool, Q8_0, Q4_1 };
 
@@ -22,8 +23,8 @@ int64_t blockBytes(DType type);
 bool isFloatLike(DType type);
 inline bool isQuantized(DType type) { return blockElements(type) > 1; }
 
-// Converts `elements` (a multiple of blockElements) at `src` (no alignment needed) to float32, rounding F64 to nearest.
-// isFloatLike(type) must hold. About the speed of memory for all types.
+// Converts `elements` (a multiple of blockElements) at `src` (no alignment needed) to float32, rounding F64
+// to nearest. isFloatLike(type) must hold. About the speed of memory for all types.
 void dequantize(DType type, const void *src, int64_t elements, float *out);
 
 float halfToFloat(uint16_t bits);

@@ -10,13 +10,14 @@
 
 namespace tessera::io {
 
-// Parses `text`. Refuses bad JSON (naming line and column), nesting deeper than 64, a name that occurs twice in one object
-// (two contradictory values), and texts over 256 MiB. `where` goes into the Failure. Never throws.
-// The result is any JSON value: check its type before reading (nlohmann's get<T>() throws on a wrong type).
+// Parses `text`. Refuses bad JSON (naming line and column), nesting deeper than 64, a name that occurs twice
+// in one object (two contradictory values), and texts over 256 MiB. `where` goes into the Failure. Never
+// throws. The result is any JSON value: check its type before reading (nlohmann's get<T>() throws on a wrong
+// type).
 Result<nlohmann::json> parseJson(std::string_view text, const std::string &where);
 
-// Feeds `text` to `handler` (a SAX handler that returns false after setting its own failure). False from the handler or bad
-// JSON gives false; `handler.failure` is then set. See Safetensors.cpp.
+// Feeds `text` to `handler` (a SAX handler that returns false after setting its own failure). False from the
+// handler or bad JSON gives false; `handler.failure` is then set. See Safetensors.cpp.
 struct JsonHandler : nlohmann::json_sax<nlohmann::json> {
   std::string where;
   std::string what = "cannot read JSON";
@@ -26,11 +27,13 @@ struct JsonHandler : nlohmann::json_sax<nlohmann::json> {
     failure = Failure{what, where, std::move(why), std::move(hint)};
     return false;
   }
-  bool parse_error(size_t position, const std::string &lastToken, const nlohmann::detail::exception &error) override;
+  bool parse_error(size_t position, const std::string &lastToken,
+                   const nlohmann::detail::exception &error) override;
 };
 bool readJson(std::string_view text, JsonHandler &handler);
 
-// Builds the value of a text, with parseJson's limits. A derived handler may take events for itself and pass on the rest.
+// Builds the value of a text, with parseJson's limits. A derived handler may take events for itself and pass
+// on the rest.
 class JsonBuilder : public JsonHandler {
 public:
   static constexpr size_t maxDepth = 64;
@@ -56,7 +59,8 @@ protected:
 private:
   nlohmann::json *add(nlohmann::json value); // never null; the result lets the events above be one expression
   bool open(nlohmann::json container);
-  std::vector<nlohmann::json *> open_; // containers from the outermost; nothing is added to one while a later one is open
+  std::vector<nlohmann::json *>
+      open_; // containers from the outermost; nothing is added to one while a later one is open
   std::string key_;
 };
 

@@ -1,10 +1,12 @@
-// A model on disk, whatever its format: a table of named tensors whose bytes are memory-mapped read-only, and the texts
-// beside them (config.json, tokenizer.json, GGUF metadata). Used by the compiler's importers and by the runtime's loader.
+// A model on disk, whatever its format: a table of named tensors whose bytes are memory-mapped read-only, and
+// the texts beside them (config.json, tokenizer.json, GGUF metadata). Used by the compiler's importers and by
+// the runtime's loader.
 //
-// Everything a file claims is checked against its size when it is opened: truncated, damaged and hostile files give a
-// Failure that names the file and the tensor; they never crash, hang or allocate more than a small multiple of the file.
-// What is not interpreted (config values, tensor contents) is not checked. A ModelFile is immutable and may be used by
-// many threads. The file must not be truncated while it is mapped (the system then raises SIGBUS): see checkUnchanged.
+// Everything a file claims is checked against its size when it is opened: truncated, damaged and hostile
+// files give a Failure that names the file and the tensor; they never crash, hang or allocate more than a
+// small multiple of the file. What is not interpreted (config values, tensor contents) is not checked. A
+// ModelFile is immutable and may be used by many threads. The file must not be truncated while it is mapped
+// (the system then raises SIGBUS): see checkUnchanged.
 #ifndef TESSERA_RUNTIME_IO_MODELFILE_H
 #define TESSERA_RUNTIME_IO_MODELFILE_H
 
@@ -33,10 +35,10 @@ struct TensorInfo {
 struct GgufValue {
   enum class Kind { Int, Uint, Float, Bool, String, Array };
   Kind kind = Kind::Uint;
-  int64_t intValue = 0;          // Int; Uint (as bits; values over 2^63 - 1 stay readable through uintValue); Bool
-  double floatValue = 0;         // Float; also Int and Uint converted
-  std::string_view string;       // String
-  Kind elementKind = Kind::Uint; // Array: of what (arrays of arrays are refused)
+  int64_t intValue = 0;    // Int; Uint (as bits; values over 2^63 - 1 stay readable through uintValue); Bool
+  double floatValue = 0;   // Float; also Int and Uint converted
+  std::string_view string; // String
+  Kind elementKind = Kind::Uint;         // Array: of what (arrays of arrays are refused)
   std::vector<std::string_view> strings; // Array of String
   std::vector<double> floats;            // Array of Float
   std::vector<int64_t> ints;             // Array of Int, Uint, Bool
@@ -50,9 +52,9 @@ class MappedFile;
 
 class ModelFile {
 public:
-  // `path`: a Hugging Face directory (config.json; model.safetensors, or model.safetensors.index.json and its shards; no
-  // weights at all is fine: hasWeights() is false), one .safetensors file, or one .gguf file (told apart by content).
-  // Cost: reads headers only (GGUF: the metadata too).
+  // `path`: a Hugging Face directory (config.json; model.safetensors, or model.safetensors.index.json and its
+  // shards; no weights at all is fine: hasWeights() is false), one .safetensors file, or one .gguf file (told
+  // apart by content). Cost: reads headers only (GGUF: the metadata too).
   static Result<std::unique_ptr<ModelFile>> open(const std::string &path);
 
   // The model that embedModel (Embed.h) appended to the file at `path`; null if it carries none.
@@ -78,17 +80,18 @@ public:
   const std::map<std::string, GgufValue, std::less<>> &metadata() const { return metadata_; }
   const GgufValue *metadata(std::string_view key) const;
 
-  // out[i] = element begin + i of the tensor, as float32, i < count. Ranges need not be aligned to quantized blocks.
-  // Fails on a range outside the tensor and on types that hold no weights (I32, BOOL, ...). Cost: the range's bytes.
+  // out[i] = element begin + i of the tensor, as float32, i < count. Ranges need not be aligned to quantized
+  // blocks. Fails on a range outside the tensor and on types that hold no weights (I32, BOOL, ...). Cost: the
+  // range's bytes.
   Status readRange(const TensorInfo &tensor, int64_t begin, int64_t count, float *out) const;
 
-  // The pages of [data, data + bytes) are not needed soon: lets the system take them back (they are read again from the
-  // file on the next use). Any range inside a tensor; cheap.
+  // The pages of [data, data + bytes) are not needed soon: lets the system take them back (they are read
+  // again from the file on the next use). Any range inside a tensor; cheap.
   static void release(const void *data, size_t bytes);
   static void release(const TensorInfo &tensor) { release(tensor.data, tensor.bytes); }
 
-  // Fails if a file changed size since it was opened. Call it before reading much: touching pages beyond the new end of a
-  // truncated file would raise SIGBUS.
+  // Fails if a file changed size since it was opened. Call it before reading much: touching pages beyond the
+  // new end of a truncated file would raise SIGBUS.
   Status checkUnchanged() const;
 
   // Every file that was read, in order (texts, index, weights): for embedModel.

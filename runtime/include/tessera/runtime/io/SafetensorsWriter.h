@@ -1,4 +1,5 @@
-// Writing .safetensors files. A failed write (full disk, no such folder) is a Failure, and the partial file is removed.
+// Writing .safetensors files. A failed write (full disk, no such folder) is a Failure, and the partial file
+// is removed.
 #ifndef TESSERA_RUNTIME_IO_SAFETENSORSWRITER_H
 #define TESSERA_RUNTIME_IO_SAFETENSORSWRITER_H
 
@@ -21,11 +22,12 @@ struct TensorToWrite {
 // Writes all tensors in the given order; data begins 64-byte aligned.
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors);
 
-// One float32 tensor [rows, columns] whose rows come one after another and whose number is known only at the end.
+// One float32 tensor [rows, columns] whose rows come one after another and whose number is known only at the
+// end.
 class SafetensorsRowWriter {
 public:
-  static Result<std::unique_ptr<SafetensorsRowWriter>> create(const std::string &path, const std::string &tensorName,
-                                                              int64_t columns);
+  static Result<std::unique_ptr<SafetensorsRowWriter>> create(const std::string &path,
+                                                              const std::string &tensorName, int64_t columns);
   ~SafetensorsRowWriter(); // without finish: removes the file
   Status append(const float *rows, int64_t count);
   Status finish(); // writes the header; the file is whole only after this
