@@ -10,7 +10,7 @@
 // CHECK: %[[L:.*]] = llvm.load %[[P2]] : !llvm.ptr -> i64
 // CHECK: llvm.call @copy.body(%[[A]], %[[B]], %[[L]], %[[BEGIN]], %[[END]])
 // CHECK-LABEL: llvm.func internal @copy.body(
-// CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}
+// CHECK-SAME: %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.noalias}
 // CHECK-SAME: passthrough = {{.*}}["target-cpu", "x86-64-v4"], ["prefer-vector-width", "512"]
 func.func private @copy(%a: memref<8xf32>, %b: memref<8xf32> {tessera.output}, %layer: index, %begin: index, %end: index)
     attributes {tessera.kernel} {

@@ -82,7 +82,7 @@ def ConvertKernelsToLLVM : Pass<"cpu-convert-kernels-to-llvm", "::mlir::ModuleOp
   let summary = "Lower vectorized kernels to the LLVM dialect, behind the runtime's kernel signature";
   let description = [{
     `@k` becomes `@k(buffers: !llvm.ptr, scalars: !llvm.ptr, begin: i64, end: i64)`, which loads the base pointers and
-    calls the private `@k.body` whose pointers are `noalias` and 64-byte aligned. Other functions of the module stay as they are.
+    calls the private `@k.body` whose pointers are `noalias` (not aligned: one layer of a stack may begin anywhere). Other functions of the module stay as they are.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect", "::mlir::affine::AffineDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
