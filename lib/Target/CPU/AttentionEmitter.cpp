@@ -96,14 +96,16 @@ Value AttentionEmitter::exp2(Value x) {
   // relative sense (7.5e-8); n = -127 gives a zero exponent field and with it 0.
   // Operands in this order: no number stays no number.
   x = maxf(constant(-127), x);
-  Value n = math::RoundEvenOp::create(b, x);
+  // Added to 1.5 * 2^23, x is rounded to an integer, which the low bits of the sum hold.
+  Value shifted = addf(x, constant(0x1.8p23));
+  Value n = arith::SubFOp::create(b, shifted, constant(0x1.8p23));
   Value f = arith::SubFOp::create(b, x, n);
   const double coefficients[] = {0.009675541334219133, 0.055507132735428406, 0.24022119723848384,
                                  0.693146967064733, 1.0000000716546824};
   Value p = constant(0.001327647197940257);
   for (double c : coefficients)
     p = fma(p, f, constant(c));
-  Value exponent = arith::FPToSIOp::create(b, intType, n);
+  Value exponent = arith::BitcastOp::create(b, intType, shifted);
   exponent = arith::AddIOp::create(b, exponent, intConstant(127));
   exponent = arith::ShLIOp::create(b, exponent, intConstant(23));
   return mulf(p, arith::BitcastOp::create(b, type, exponent));

@@ -93,6 +93,7 @@ void check(const Case &c, const char *cpu) {
       },
       cpu);
   ASSERT_EQ(kernels.error, "");
+  EXPECT_EQ(kernels.calls, std::vector<std::string>()) << "a library call in a kernel";
   int64_t layers = s.layers.value_or(1), layer = layers - 1;
   auto q = randomFloats(s.batch * s.seq * s.kvHeads * s.group * s.headDim, 1, -3, 3);
   auto k = randomFloats(layers * s.batch * s.context * s.kvHeads * s.headDim, 2, -1, 1);

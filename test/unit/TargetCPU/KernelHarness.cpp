@@ -7,6 +7,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <ctime>
@@ -25,6 +26,18 @@ Buffer<float> randomFloats(size_t size, unsigned seed, float low, float high) {
   for (size_t i = 0; i < size; ++i)
     values[i] = low + (high - low) * float(generator() >> 8) / float(1 << 24);
   return values;
+}
+
+static std::vector<std::string> undefinedSymbols(llvm::StringRef path) {
+  std::vector<std::string> names;
+  auto file = llvm::cantFail(llvm::object::ObjectFile::createObjectFile(path));
+  for (const llvm::object::SymbolRef &symbol : file.getBinary()->symbols())
+    if (llvm::cantFail(symbol.getFlags()) & llvm::object::SymbolRef::SF_Undefined)
+      // The optimizer calls the C library to clear and copy; that is no arithmetic in a loop.
+      if (llvm::StringRef name = llvm::cantFail(symbol.getName());
+          !name.empty() && name != "memset" && name != "memcpy" && name != "memmove")
+        names.push_back(name.str());
+  return names;
 }
 
 CompiledKernels CompiledKernels::compile(MLIRContext &context, OwningOpRef<ModuleOp> module, const std::string &cpu) {
@@ -62,6 +75,7 @@ CompiledKernels CompiledKernels::compile(MLIRContext &context, OwningOpRef<Modul
   if (llvm::Error error = emitObject(*module, *target, object))
     return fail(llvm::toString(std::move(error)));
   result.seconds = cpuSeconds() - start;
+  result.calls = undefinedSymbols(object);
   LinkOptions link;
   link.objects = {object.str().str()};
   link.shared = true;
@@ -104,7 +118,8 @@ CompiledKernels CompiledKernels::fromBuilder(const std::function<void(ModuleOp)>
 }
 
 CompiledKernels::CompiledKernels(CompiledKernels &&other)
-    : error(std::move(other.error)), seconds(other.seconds), library(std::exchange(other.library, nullptr)) {}
+    : error(std::move(other.error)), calls(std::move(other.calls)), seconds(other.seconds),
+      library(std::exchange(other.library, nullptr)) {}
 
 CompiledKernels::~CompiledKernels() {
   if (library)

@@ -61,7 +61,8 @@ public:
            int64_t end) const;
 
   std::string error;
-  double seconds = 0; ///< CPU time of pipeline and emission
+  std::vector<std::string> calls; ///< functions of libraries that the code needs, but for memset and memcpy
+  double seconds = 0;             ///< CPU time of pipeline and emission
 
 private:
   CompiledKernels() = default;

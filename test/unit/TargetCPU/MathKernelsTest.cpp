@@ -45,6 +45,7 @@ TEST_P(Accuracy, StaysWithinItsBound) {
   for (const char *cpu : {"native", "x86-64-v3"}) {
     auto kernels = CompiledKernels::fromText(unary(f.body), cpu);
     ASSERT_EQ(kernels.error, "");
+    EXPECT_EQ(kernels.calls, std::vector<std::string>()) << "a library call in a kernel";
     auto x = randomFloats(kCount, 11, f.low, f.high);
     x[0] = f.low, x[1] = f.high, x[2] = 0.5f * (f.low + f.high);
     Buffer<float> y(kCount);
