@@ -47,9 +47,13 @@ static Status checkEnvironment(const CompileOptions &options) {
   if (!options.output.empty())
     if (Status s = checkOutput(options.output); !s)
       return s;
-  if (!options.dumpRungs.empty())
-    if (std::error_code error = llvm::sys::fs::create_directories(options.dumpRungs))
+  if (!options.dumpRungs.empty()) {
+    std::error_code error = llvm::sys::fs::create_directories(options.dumpRungs);
+    if (!error && !llvm::sys::fs::is_directory(options.dumpRungs))
+      error = std::make_error_code(std::errc::not_a_directory);
+    if (error)
       return Failure{"cannot write rungs", options.dumpRungs, error.message(), "name a folder that can be written to"};
+  }
   if (llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu); !target) {
     llvm::consumeError(target.takeError());
     return Failure{"cannot compile", "--cpu=" + options.cpu, "no such CPU is known", "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
