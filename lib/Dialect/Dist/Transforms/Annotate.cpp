@@ -1,4 +1,6 @@
 //===- Annotate.cpp - Seed shardings from names of dimensions -------------===//
+#include "Explain.h"
+
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
@@ -6,7 +8,6 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Remarks.h"
 
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTANNOTATEPASS
@@ -50,9 +51,8 @@ public:
       return failure();
     for (auto [i, axis] : llvm::enumerate(mesh.axes))
       if (axis.size > 1 && !used[int(i)])
-        remark::missed(module.getLoc(), remark::RemarkOpts::name("unused-axis").category(kRemarkCategory))
-            << "axis " << axis.name << " of size " << std::to_string(axis.size)
-            << " shards no argument: ranks along it do the same work";
+        explainMissed(module.getLoc(), "unused-axis", "axis " + axis.name + " of size " + std::to_string(axis.size) +
+                                                          " shards no argument: ranks along it do the same work");
     return success();
   }
 
@@ -210,9 +210,9 @@ private:
   }
 
   void explain(const Subject &subject, const Sharding &sharding) const {
-    remark::passed(subject.loc, remark::RemarkOpts::name("annotate").category(kRemarkCategory))
-        << (subject.name.empty() ? StringRef("argument") : subject.name) << " [" << llvm::join(subject.dims, ", ")
-        << "] is seeded with " << toString(sharding, mesh);
+    dist::explain(subject.loc, "annotate",
+                  (subject.name.empty() ? std::string("argument") : subject.name.str()) + " [" +
+                      llvm::join(subject.dims, ", ") + "] is seeded with " + toString(sharding, mesh));
   }
 
   LogicalResult annotateArguments(func::FuncOp function) {

@@ -7,6 +7,8 @@
 // results are wanted, unless moving activations instead is much faster (decoding: "weight-stationary" in arXiv 2211.05102).
 //
 //===----------------------------------------------------------------------===//
+#include "Explain.h"
+
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Analysis/Sharding/Projection.h"
 #include "tessera/AutoParallel/Placement.h"
@@ -14,7 +16,6 @@
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Remarks.h"
 
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTINSERTRESHARDSPASS
@@ -111,7 +112,7 @@ private:
     if (!moved.empty())
       why += (why.empty() ? "" : "; ") + who.str() + " needs " + moved;
     else if (!who.empty())
-      why += "; " + who.str() + " needs the sum";
+      why += "; " + who.str() + (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
     builder.setInsertionPoint(before);
     auto op = ReshardOp::create(builder, before->getLoc(), type, value, builder.getStringAttr(why));
     explain(op, from, to, why);
@@ -120,18 +121,17 @@ private:
 
   void explain(ReshardOp op, const Sharding &from, const Sharding &to, StringRef why) {
     auto type = cast<RankedTensorType>(op.getType());
-    double bytes = double(type.getElementTypeBitWidth() + 7) / 8;
+    double bytes = double((type.getElementTypeBitWidth() + 7) / 8);
     double received = costs.reshard(type.getShape(), bytes, from, to).received * bytes;
     bool gathers = llvm::any_of(llvm::zip(from.dims, to.dims), [](auto dims) {
       return !std::get<0>(dims).axes.empty() && std::get<1>(dims).axes.empty();
     });
-    auto options = remark::RemarkOpts::name(gathers ? "gather" : "reshard").category(kRemarkCategory);
     std::string message = llvm::formatv("{0} -> {1}, {2:F0} bytes received per rank: {3}", toString(from, mesh), toString(to, mesh),
                                         received, why);
     if (gathers)
-      remark::missed(op.getLoc(), options) << message;
+      explainMissed(op.getLoc(), "gather", message);
     else
-      remark::passed(op.getLoc(), options) << message;
+      dist::explain(op.getLoc(), "reshard", message);
   }
 
   static StringRef shortName(Operation *op) { return op->getName().stripDialect(); }
@@ -205,7 +205,7 @@ private:
       PlacementTensor result;
       result.shape = llvm::to_vector(type.getShape());
       result.sharding = std::move(sharding);
-      result.elementBytes = double(type.getElementTypeBitWidth() + 7) / 8;
+      result.elementBytes = double((type.getElementTypeBitWidth() + 7) / 8);
       result.weight = weight;
       return result;
     };

@@ -1,4 +1,6 @@
 //===- OptimizeCollectives.cpp - Fuse and merge collectives ---------------===//
+#include "Explain.h"
+
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -6,7 +8,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -87,8 +88,8 @@ static void hoistInvariant(Operation *root) {
               isWeight(op.getOperand(0)))
             continue;
           op.moveBefore(loop);
-          remark::passed(op.getLoc(), remark::RemarkOpts::name("hoist").category(kRemarkCategory))
-              << op.getName().getStringRef() << " does the same in every iteration and runs once before the loop";
+          explain(op.getLoc(), "hoist",
+                  op.getName().getStringRef().str() + " does the same in every iteration and runs once before the loop");
         }
 }
 

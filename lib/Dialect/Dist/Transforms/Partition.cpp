@@ -1,4 +1,6 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
+#include "Explain.h"
+
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/AutoParallel/Placement.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -6,7 +8,6 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Remarks.h"
 
 #include <limits>
 
@@ -74,7 +75,7 @@ private:
     // The operand is local by now; its encoding keeps the global sizes.
     SmallVector<int64_t> shape = llvm::to_vector(to.getShape());
     Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh), after = getShardingAttr(to).toSharding(mesh);
-    double elementBytes = double(to.getElementTypeBitWidth() + 7) / 8;
+    double elementBytes = double((to.getElementTypeBitWidth() + 7) / 8);
     auto plan = planForMachine(machine, mesh, shape, elementBytes, before, after);
     if (!plan)
       return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to " << toString(after, mesh);
@@ -94,9 +95,9 @@ private:
     Type type = local(withSharding(global, sharding));
     Location loc = op.getLoc();
     StringAttr why = op.getWhyAttr();
-    remark::passed(loc, remark::RemarkOpts::name("collective").category(kRemarkCategory))
-        << toString(step.kind) << " to " << toString(step.result, mesh)
-        << llvm::formatv(", {0:F0} bytes received per rank: ", step.received * elementBytes).str() << (why ? why.getValue() : "");
+    explain(loc, "collective",
+            llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind), toString(step.result, mesh),
+                          step.received * elementBytes, why ? why.getValue() : "no reason given"));
     auto axes = [&] { return axesAttr(module.getContext(), step.moves.front().axes, mesh); };
     switch (step.kind) {
     case StepKind::AllGather:
@@ -171,9 +172,10 @@ private:
       auto mask = graph::MaskPaddingOp::create(builder, op->getLoc(), value.getType(), value, builder.getDenseI64ArrayAttr({dim}),
                                                builder.getF64FloatAttr(neutral));
       op->setOperand(operand, mask.getResult());
-      remark::passed(op->getLoc(), remark::RemarkOpts::name("mask").category(kRemarkCategory))
-          << op->getName().stripDialect() << " reduces over " << names.name(value, int(dim)) << ", of which "
-          << std::to_string(globalShape(cast<RankedTensorType>(value.getType()))[dim]) << " do not divide: padding is masked";
+      explain(op->getLoc(), "mask",
+              llvm::formatv("{0} reduces over {1}, of size {2}, which does not divide: padding is masked",
+                            op->getName().stripDialect(), names.name(value, int(dim)),
+                            globalShape(cast<RankedTensorType>(value.getType()))[dim]));
     }
     return success();
   }

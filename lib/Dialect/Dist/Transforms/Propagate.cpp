@@ -3,13 +3,14 @@
 // A thin layer: IR to a propagation graph, the engine, and back to attributes.
 //
 //===----------------------------------------------------------------------===//
+#include "Explain.h"
+
 #include "tessera/Analysis/Sharding/Propagation.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Remarks.h"
 
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTPROPAGATEPASS
@@ -219,8 +220,10 @@ private:
       if (step->op < 0 || step->op >= int(opOf.size()))
         continue;
       Operation *op = opOf[step->op];
-      remark::passed(op->getLoc(), remark::RemarkOpts::name("propagate").category(kRemarkCategory))
-          << op->getName().getStringRef() << " gives a tensor " << toString(graph.tensors[tensor].sharding, mesh);
+      Sharding sharding = graph.tensors[tensor].sharding;
+      for (DimSharding &dim : sharding.dims)
+        dim.open = false;
+      dist::explain(op->getLoc(), "propagate", op->getName().getStringRef().str() + ": a value lies " + toString(sharding, mesh));
     }
   }
 

@@ -1,0 +1,100 @@
+// Every type gets its sharding; where an op needs another one, a reshard says why.
+// RUN: llm-opt %s --dist-propagate --dist-insert-reshards --verify-rung=rung=sharded | FileCheck %s
+
+dist.mesh @mesh = <["dp"=2, "tp"=4]>
+
+// The product contracts a dimension that both operands shard: one partial sum, reduced because the result has no tp.
+// CHECK-LABEL: func.func @row_parallel
+// CHECK-SAME: -> tensor<4x64xf32, #dist.sharding<@mesh, [{"dp"}, {}]>>
+func.func @row_parallel(%x: tensor<4x256xf32> {dist.sharding = #dist.sharding<@mesh, [{"dp"}, {"tp"}]>},
+                        %w: tensor<64x256xf32> {graph.dims = ["hidden", "ffn"], dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>})
+    -> (tensor<4x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"dp"}, {}]>}) {
+  // CHECK: %[[P:.*]] = graph.linear {{.*}} -> tensor<4x64xf32, #dist.sharding<@mesh, [{"dp"}, {}], partial=sum{"tp"}>>
+  // CHECK: dist.reshard %[[P]] {why = "linear reduces over ffn, sharded over {tp}; the caller needs the sum"} : {{.*}} -> tensor<4x64xf32, #dist.sharding<@mesh, [{"dp"}, {}]>>
+  %0 = graph.linear %x, %w contract = 1 : (tensor<4x256xf32>, tensor<64x256xf32>) -> tensor<4x64xf32>
+  return %0 : tensor<4x64xf32>
+}
+
+// Two partial sums meet in an add: one reduction after it. The silu is not linear: reduced before.
+// CHECK-LABEL: func.func @lazily
+func.func @lazily(%x: tensor<4x256xf32> {dist.sharding = #dist.sharding<@mesh, [{"dp"}, {"tp"}]>},
+                  %v: tensor<64x256xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
+                  %w: tensor<64x256xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<4x64xf32> {
+  // CHECK-NOT: dist.reshard
+  // CHECK: graph.add {{.*}} -> tensor<4x64xf32, #dist.sharding<@mesh, [{"dp"}, {}], partial=sum{"tp"}>>
+  // CHECK-NEXT: dist.reshard
+  // CHECK-NEXT: graph.silu
+  %0 = graph.linear %x, %v contract = 1 : (tensor<4x256xf32>, tensor<64x256xf32>) -> tensor<4x64xf32>
+  %1 = graph.linear %x, %w contract = 1 : (tensor<4x256xf32>, tensor<64x256xf32>) -> tensor<4x64xf32>
+  %2 = graph.add %0, %1 : (tensor<4x64xf32>, tensor<4x64xf32>) -> tensor<4x64xf32>
+  %3 = graph.silu %2 : tensor<4x64xf32>
+  return %3 : tensor<4x64xf32>
+}
+
+// Two users of a partial sum: it is reduced once for both.
+// CHECK-LABEL: func.func @two_users
+func.func @two_users(%x: tensor<4x256xf32> {dist.sharding = #dist.sharding<@mesh, [{"dp"}, {"tp"}]>},
+                     %w: tensor<64x256xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+  // CHECK: %[[P:.*]] = graph.linear
+  // CHECK: %[[S:.*]] = dist.reshard %[[P]]
+  // CHECK-NOT: dist.reshard
+  // CHECK: graph.neg %[[S]]
+  // CHECK: graph.exp %[[S]]
+  %0 = graph.linear %x, %w contract = 1 : (tensor<4x256xf32>, tensor<64x256xf32>) -> tensor<4x64xf32>
+  %1 = graph.neg %0 : tensor<4x64xf32>
+  %2 = graph.exp %0 : tensor<4x64xf32>
+  return %1, %2 : tensor<4x64xf32>, tensor<4x64xf32>
+}
+
+// A stored weight (priority 1) stays sharded as a stack and as a slice; it is gathered in the body, just before use.
+// CHECK-LABEL: func.func @fsdp
+func.func @fsdp(%x: tensor<64x64x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"dp"}, {?}, {?}]>},
+                %s: tensor<3x64x64xf32> {graph.dims = ["layer", "out", "in"], dist.sharding = #dist.sharding<@mesh, [{}, {"dp"}p1, {}]>}) -> tensor<64x64x64xf32> {
+  // CHECK-NOT: dist.reshard
+  // CHECK: graph.repeat 3 {{.*}}stack(%arg1 : tensor<3x64x64xf32, #dist.sharding<@mesh, [{}, {"dp"}, {}]>>)
+  %r = graph.repeat 3 carry(%x : tensor<64x64x64xf32>) stack(%s : tensor<3x64x64xf32>) -> (tensor<64x64x64xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<64x64x64xf32>, %w: tensor<64x64xf32>):
+    // CHECK: %[[W:.*]] = dist.reshard %arg4 {why = "linear needs out whole, not over {dp}"} : tensor<64x64xf32, #dist.sharding<@mesh, [{"dp"}, {}]>> -> tensor<64x64xf32, #dist.sharding<@mesh, [{}, {}]>>
+    // CHECK-NEXT: graph.linear %arg3, %[[W]]
+    %y = graph.linear %h, %w contract = 1 : (tensor<64x64x64xf32>, tensor<64x64xf32>) -> tensor<64x64x64xf32>
+    graph.yield %y : tensor<64x64x64xf32>
+  }
+  return %r : tensor<64x64x64xf32>
+}
+
+// The same weight for one token: gathering it would take longer than everything else together, so the token moves.
+// CHECK-LABEL: func.func @weight_stationary
+func.func @weight_stationary(%x: tensor<2x1024xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {?}]>},
+                             %w: tensor<1024x1024xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}p1, {}]>}) -> tensor<2x1024xf32> {
+  // CHECK-NOT: dist.reshard %arg1
+  // CHECK: graph.linear {{.*}}, %arg1
+  %0 = graph.linear %x, %w contract = 1 : (tensor<2x1024xf32>, tensor<1024x1024xf32>) -> tensor<2x1024xf32>
+  return %0 : tensor<2x1024xf32>
+}
+
+// A loop's carried value has one sharding: what comes in, what the body makes of it, what goes out.
+// CHECK-LABEL: func.func @carried
+func.func @carried(%x: tensor<4x64xf32>, %w: tensor<64x64xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<4x64xf32> {
+  %r = graph.repeat 3 carry(%x : tensor<4x64xf32>) -> (tensor<4x64xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<4x64xf32>):
+    %0 = dist.constraint %h <@mesh, [{}, {}]> : tensor<4x64xf32>
+    // CHECK: %[[P:.*]] = graph.linear {{.*}}partial=sum{"tp"}
+    // CHECK: %[[S:.*]] = dist.reshard %[[P]]
+    // CHECK: graph.yield %[[S]] : tensor<4x64xf32, #dist.sharding<@mesh, [{}, {}]>>
+    %y = graph.linear %0, %w contract = 1 : (tensor<4x64xf32>, tensor<64x64xf32>) -> tensor<4x64xf32>
+    graph.yield %y : tensor<4x64xf32>
+  }
+  %1 = dist.constraint %r <@mesh, [{}, {}]> : tensor<4x64xf32>
+  return %1 : tensor<4x64xf32>
+}
+
+// What an op cannot shard is gathered before it, and the constraint is gone.
+// CHECK-LABEL: func.func @softmax
+func.func @softmax(%x: tensor<4x64xf32> {graph.dims = ["batch", "vocab"]}) -> tensor<4x64xf32> {
+  // CHECK-NOT: dist.constraint
+  // CHECK: dist.reshard {{.*}} {why = "softmax needs vocab whole, not over {tp}"}
+  // CHECK-NEXT: graph.softmax
+  %0 = dist.constraint %x <@mesh, [{}, {"tp"}]> : tensor<4x64xf32>
+  %1 = graph.softmax %0 : tensor<4x64xf32>
+  return %1 : tensor<4x64xf32>
+}

@@ -1,0 +1,75 @@
+// Whoever reduces over a padded dimension masks first, unless zeros kill the rest.
+// RUN: llm-opt %s --dist-partition | FileCheck %s
+
+dist.mesh @mesh = <["x"=2]>
+!h = tensor<4x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
+!w = tensor<3x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
+!s = tensor<7x3x5xf32, #dist.sharding<@mesh, [{}, {}, {"x"}]>>
+!e = tensor<4x6xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
+!o = tensor<4x3xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
+!v = tensor<4xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}>>
+!m = tensor<4xf32, #dist.sharding<@mesh, [{}], partial=max{"x"}>>
+!k = tensor<4xi64, #dist.sharding<@mesh, [{}], partial=max{"x"}>>
+
+// CHECK-LABEL: func.func @sum
+func.func @sum(%h: !h) -> !v {
+  // CHECK: %[[M:.*]] = graph.mask_padding %arg0 dims = [1] value = 0.000000e+00
+  // CHECK: graph.reduce sum %[[M]]
+  %0 = graph.reduce sum %h dims = [1] : (!h) -> !v
+  return %0 : !v
+}
+
+// CHECK-LABEL: func.func @max
+func.func @max(%h: !h) -> !m {
+  // CHECK: graph.mask_padding %arg0 dims = [1] value = 0xFFF0000000000000
+  %0 = graph.reduce max %h dims = [1] : (!h) -> !m
+  return %0 : !m
+}
+
+// The largest logit must not be a vocabulary entry that does not exist.
+// CHECK-LABEL: func.func @arg_max
+func.func @arg_max(%h: !h) -> !k {
+  // CHECK: graph.mask_padding %arg0 dims = [1] value = 0xFFF0000000000000
+  %0 = graph.arg_max_key %h : (!h) -> !k
+  return %0 : !k
+}
+
+// A dimension that divides, or that is not reduced over, needs nothing.
+// CHECK-LABEL: func.func @nothing
+func.func @nothing(%e: !e, %h: !h) {
+  // CHECK-NOT: mask_padding
+  %0 = graph.reduce sum %e dims = [1] : (!e) -> !v
+  %1 = graph.reduce sum %h dims = [0] : (!h) -> tensor<5xf32, #dist.sharding<@mesh, [{"x"}]>>
+  return
+}
+
+// A product: the padding of a parameter is zero, also in a layer of a stack of them.
+// CHECK-LABEL: func.func @parameter
+func.func @parameter(%h: !h, %w: !w {graph.kind = "parameter"}, %s: !s {graph.kind = "parameter"}) {
+  // CHECK-NOT: mask_padding
+  %0 = graph.linear %h, %w contract = 1 : (!h, !w) -> !o
+  %r = graph.repeat 7 carry(%h : !h) stack(%s : !s) -> (!h) {
+  ^bb0(%i: tensor<i32, #dist.sharding<@mesh, []>>, %c: !h, %wi: !w):
+    %1 = graph.linear %c, %wi contract = 1 : (!h, !w) -> !o
+    graph.yield %c : !h
+  }
+  return
+}
+
+// A product of activations: the smaller one is masked, and that is enough.
+// CHECK-LABEL: func.func @product
+func.func @product(%h: !h, %w: !w) -> !o {
+  // CHECK: %[[M:.*]] = graph.mask_padding %arg1 dims = [1] value = 0.000000e+00
+  // CHECK-NOT: mask_padding
+  // CHECK: graph.linear %arg0, %[[M]]
+  %0 = graph.linear %h, %w contract = 1 : (!h, !w) -> !o
+  return %0 : !o
+}
+
+// Rows of a table that is a parameter: a rank gives zeros for what it does not have.
+// CHECK-LABEL: func.func @table
+func.func @table(%t: tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>> {graph.kind = "parameter"}, %i: tensor<4xi32, #dist.sharding<@mesh, [{}]>>) -> !o {
+  // CHECK-NOT: mask_padding
+  %0 = graph.embedding %t, %i : (tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>>, tensor<4xi32, #dist.sharding<@mesh, [{}]>>) -> !o
+  return %0 : !o
+}

@@ -1,0 +1,63 @@
+// RUN: llm-opt %s --dist-optimize-collectives | FileCheck %s
+
+dist.mesh @mesh = <["x"=2, "y"=4]>
+!p = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[8, 16]>>
+!w = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 16]>>
+!x = tensor<4x16xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[8, 16]>>
+!y = tensor<2x16xf32, #dist.sharding<@mesh, [{"y"}, {}], global=[8, 16]>>
+
+// CHECK-LABEL: func.func @reduce_scatter
+func.func @reduce_scatter(%a: !p) -> !x {
+  // CHECK-NEXT: dist.reduce_scatter %arg0 dim = 0 axes = {"x"} {why = "sum"}
+  // CHECK-NEXT: return
+  %0 = dist.all_reduce %a axes = {"x"} {why = "sum"} : !p -> !w
+  %1 = dist.all_slice %0 dim = 0 axes = {"x"} : !w -> !x
+  return %1 : !x
+}
+
+// Another user needs the whole sum; other axes would leave it unsummed.
+// CHECK-LABEL: func.func @whole_sum_needed
+func.func @whole_sum_needed(%a: !p) -> (!x, !w, !y) {
+  // CHECK-NOT: reduce_scatter
+  %0 = dist.all_reduce %a axes = {"x"} : !p -> !w
+  %1 = dist.all_slice %0 dim = 0 axes = {"x"} : !w -> !x
+  %2 = dist.all_slice %0 dim = 0 axes = {"y"} : !w -> !y
+  return %1, %0, %2 : !x, !w, !y
+}
+
+// CHECK-LABEL: func.func @there_and_back
+func.func @there_and_back(%a: !x, %b: !w) -> (!x, !w) {
+  // CHECK-NEXT: return %arg0, %arg1
+  %0 = dist.all_gather %a dim = 0 axes = {"x"} : !x -> !w
+  %1 = dist.all_slice %0 dim = 0 axes = {"x"} : !w -> !x
+  %2 = dist.all_slice %b dim = 0 axes = {"x"} : !w -> !x
+  %3 = dist.all_gather %2 dim = 0 axes = {"x"} : !x -> !w
+  return %1, %3 : !x, !w
+}
+
+// CHECK-LABEL: func.func @twice
+func.func @twice(%a: !x) -> (!w, !w) {
+  // CHECK: %[[G:.*]] = dist.all_gather
+  // CHECK-NEXT: return %[[G]], %[[G]]
+  %0 = dist.all_gather %a dim = 0 axes = {"x"} : !x -> !w
+  %1 = dist.all_gather %a dim = 0 axes = {"x"} : !x -> !w
+  return %0, %1 : !w, !w
+}
+
+// What a loop gathers of an activation is the same in every iteration; a gathered weight would be held all the time.
+// CHECK-LABEL: func.func @loop
+func.func @loop(%a: !x, %w: !x {graph.kind = "parameter"}, %h: !w) -> !w {
+  // CHECK: dist.all_gather %arg0
+  // CHECK: graph.repeat
+  %r = graph.repeat 3 carry(%h : !w) -> (!w) {
+  ^bb0(%i: tensor<i32, #dist.sharding<@mesh, []>>, %c: !w):
+    // CHECK-NOT: dist.all_gather %arg0
+    // CHECK: dist.all_gather %arg1
+    %0 = dist.all_gather %a dim = 0 axes = {"x"} : !x -> !w
+    %1 = dist.all_gather %w dim = 0 axes = {"x"} : !x -> !w
+    %2 = graph.add %c, %0 : (!w, !w) -> !w
+    %3 = graph.mul %2, %1 : (!w, !w) -> !w
+    graph.yield %3 : !w
+  }
+  return %r : !w
+}
