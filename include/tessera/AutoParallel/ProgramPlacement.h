@@ -1,0 +1,68 @@
+//===- ProgramPlacement.h - Shardings of a whole block at once --*- C++ -*-===//
+//
+// Like Placement.h, but for all ops of a block together: where disagreements fall is chosen by the total time of work and reshards, so that
+// a chain of ops can run in a sharding that no single one of them would choose. A value that several users need in the same sharding is
+// resharded once for all.
+//
+// Every op has options (assignments of axes to factors, and which partial sums it keeps open), made from what propagation, the fixed values
+// and the outside users say about dimensions, carried along factors through the program. The choice among them is exact (MinSum.h)
+// unless tables grow too large; then the gap is known.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_AUTOPARALLEL_PROGRAMPLACEMENT_H
+#define TESSERA_AUTOPARALLEL_PROGRAMPLACEMENT_H
+
+#include "tessera/AutoParallel/Placement.h"
+
+namespace tessera {
+
+struct ProgramValue {
+  llvm::SmallVector<int64_t> shape;
+  double elementBytes = 4;
+  /// Fixed: what it is (an argument, a region's result). Else a hint: what propagation wants.
+  Sharding sharding;
+  bool fixed = false;
+};
+
+struct ProgramOp {
+  ShardingRule rule;
+  llvm::SmallVector<int, 4> operands, results; ///< values
+  double flops = 0, bytes = 0;                 ///< of the whole, unsharded op
+};
+
+/// Somebody outside needs a value so: the caller, the next iteration, a region, an annotation.
+struct ProgramUse {
+  int value;
+  Sharding sharding;
+};
+
+struct PlacementProgram {
+  std::vector<ProgramValue> values;
+  std::vector<ProgramOp> ops; ///< in program order: operands before results
+  std::vector<ProgramUse> uses;
+};
+
+struct ProgramPlacementOptions {
+  int maxOptions = 40;              ///< of one op
+  int64_t largestTable = 1 << 20;   ///< entries of an intermediate table
+};
+
+struct ProgramDecision {
+  std::vector<PlacementDecision> ops; ///< reshard times are not split among ops: 0
+  double time = 0;                    ///< work and reshards
+  double lowerBound = 0;              ///< no choice among the options takes less
+};
+
+/// What each op can run with; never empty for an op.
+std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProgram &program, ReshardCosts &costs,
+                                                             int maxOptions);
+
+/// Work and reshards if every op runs as `chosen` says; infinite if a value cannot get from one sharding to the other.
+double programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
+                   ReshardCosts &costs);
+
+ProgramDecision placeProgram(const PlacementProgram &program, ReshardCosts &costs,
+                             const ProgramPlacementOptions &options = {});
+
+} // namespace tessera
+#endif

@@ -1,0 +1,288 @@
+//===- ProgramOptions.cpp - What each op of a block can run with ----------===//
+#include "tessera/Analysis/Sharding/Projection.h"
+#include "tessera/AutoParallel/ProgramPlacement.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+using namespace tessera;
+
+namespace {
+
+using AxisLists = std::vector<AxisList>;
+
+bool overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b) {
+  return llvm::any_of(a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
+}
+
+/// Partial axes that a value may have.
+struct PartialHint {
+  PartialKind kind;
+  AxisList axes;
+  bool operator==(const PartialHint &o) const { return kind == o.kind && axes == o.axes; }
+};
+
+/// What may be asked of each dimension of a value, and of the sums it may be part of.
+struct Hints {
+  std::vector<AxisLists> dims;
+  std::vector<PartialHint> partial;
+};
+
+class OptionMaker {
+public:
+  OptionMaker(const PlacementProgram &program, ReshardCosts &costs, int maxOptions)
+      : program(program), costs(costs), maxOptions(maxOptions), hints(program.values.size()) {
+    for (auto [v, value] : llvm::enumerate(program.values)) {
+      hints[v].dims.resize(value.shape.size());
+      hint(int(v), value.sharding);
+      if (value.fixed && !value.sharding.partial.empty())
+        hints[v].partial.push_back({value.sharding.partialKind, value.sharding.partial});
+    }
+    for (const ProgramUse &use : program.uses)
+      hint(use.value, use.sharding);
+  }
+
+  std::vector<std::vector<PlacementDecision>> run() {
+    // Hints travel along factors, both ways, until they stay or have come far enough.
+    for (int round = 0; round < 4; ++round) {
+      bool grew = false;
+      for (const ProgramOp &op : program.ops)
+        grew |= spread(op);
+      for (const ProgramOp &op : llvm::reverse(program.ops))
+        grew |= spread(op);
+      if (!grew)
+        break;
+    }
+    std::vector<std::vector<PlacementDecision>> result;
+    for (const ProgramOp &op : program.ops)
+      result.push_back(optionsOf(op));
+    return result;
+  }
+
+private:
+  static constexpr size_t kMaxLists = 5; ///< of one dimension
+
+  static bool add(AxisLists &lists, llvm::ArrayRef<AxisRef> axes) {
+    AxisList list(axes.begin(), axes.end());
+    if (list.empty() || lists.size() >= kMaxLists || llvm::is_contained(lists, list))
+      return false;
+    lists.push_back(std::move(list));
+    return true;
+  }
+
+  void hint(int value, const Sharding &sharding) {
+    for (auto [d, dim] : llvm::enumerate(sharding.dims))
+      add(hints[value].dims[d], dim.axes);
+  }
+
+  template <typename Visit>
+  static void forEachTensor(const ProgramOp &op, Visit visit) {
+    for (auto [value, factors] : llvm::zip(op.operands, op.rule.operands))
+      visit(value, factors);
+    for (auto [value, factors] : llvm::zip(op.results, op.rule.results))
+      visit(value, factors);
+  }
+
+  /// Lists of axes that each factor of `op` might run with.
+  std::vector<AxisLists> factorLists(const ProgramOp &op) const {
+    std::vector<AxisLists> lists(op.rule.factors.size());
+    forEachTensor(op, [&](int value, const TensorFactors &factors) {
+      for (auto [d, dim] : llvm::enumerate(factors.dims))
+        for (const AxisList &axes : hints[value].dims[d]) {
+          Sharding sharding(int64_t(factors.dims.size()));
+          sharding.dims[d].axes = axes;
+          TensorProjection projection = project(factors, sharding, op.rule.factors);
+          for (int f : dim)
+            add(lists[f], projection.factors[f].axes);
+        }
+    });
+    for (auto [f, factor] : llvm::enumerate(op.rule.factors))
+      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation)
+        lists[f].clear();
+    return lists;
+  }
+
+  bool spread(const ProgramOp &op) {
+    auto lists = factorLists(op);
+    bool grew = false;
+    forEachTensor(op, [&](int value, const TensorFactors &factors) {
+      for (auto [d, dim] : llvm::enumerate(factors.dims)) {
+        // The dimension's axes are those of its major factor, and of the next one behind a full factor.
+        AxisLists prefixes = {AxisList()};
+        for (int f : dim) {
+          AxisLists longer;
+          for (const AxisList &prefix : prefixes)
+            for (const AxisList &axes : lists[f]) {
+              if (overlap(prefix, axes))
+                continue;
+              AxisList joined = prefix;
+              joined.append(axes.begin(), axes.end());
+              AxisList merged = joined;
+              mergeAdjacent(merged);
+              grew |= add(hints[value].dims[d], merged);
+              if (axesSize(axes) == op.rule.factors[f].size)
+                longer.push_back(joined);
+            }
+          prefixes = std::move(longer);
+        }
+      }
+    });
+    return grew;
+  }
+
+  std::vector<PlacementDecision> optionsOf(const ProgramOp &op) {
+    options.clear();
+    chosen.assign(op.rule.factors.size(), AxisList());
+    used.clear();
+    tried = 0;
+    choose(op, factorLists(op), 0);
+    prune(op);
+    for (const PlacementDecision &option : options)
+      for (auto [value, produced] : llvm::zip(op.results, option.results)) {
+        PartialHint hint = {produced.partialKind, produced.partial};
+        auto &known = hints[value].partial;
+        if (!hint.axes.empty() && known.size() < kMaxLists && !llvm::is_contained(known, hint))
+          known.push_back(hint);
+      }
+    return options;
+  }
+
+  void choose(const ProgramOp &op, const std::vector<AxisLists> &lists, size_t factor) {
+    if (factor == lists.size()) {
+      if (++tried <= 4096)
+        addOptions(op);
+      return;
+    }
+    for (const AxisList &axes : lists[factor]) {
+      if (overlap(used, axes))
+        continue;
+      size_t before = used.size();
+      used.append(axes.begin(), axes.end());
+      chosen[factor] = axes;
+      choose(op, lists, factor + 1);
+      chosen[factor].clear();
+      used.truncate(before);
+    }
+    choose(op, lists, factor + 1);
+  }
+
+  /// The present assignment, alone and with each sum that one linear group of operands could keep open.
+  void addOptions(const ProgramOp &op) {
+    PlacementDecision option;
+    option.factorAxes.assign(chosen.begin(), chosen.end());
+    for (const TensorFactors &factors : op.rule.operands)
+      if (!addSharding(op, factors, option.operands))
+        return;
+    for (const TensorFactors &factors : op.rule.results)
+      if (!addSharding(op, factors, option.results))
+        return;
+    AxisList reduced;
+    PartialKind kind = PartialKind::None;
+    double fraction = 1;
+    for (auto [factor, axes] : llvm::zip(op.rule.factors, chosen)) {
+      int64_t k = axesSize(axes);
+      if (factor.size > 0)
+        fraction *= double((factor.size + k - 1) / k) / double(factor.size);
+      if (factor.kind != FactorKind::Reduction || axes.empty())
+        continue;
+      if (kind != PartialKind::None && kind != factor.combine)
+        return;
+      kind = factor.combine;
+      reduced.append(axes.begin(), axes.end());
+    }
+    option.workTime = workTime(costs.machine, op.flops, op.bytes, fraction);
+    addWithPartial(option, reduced, kind);
+    for (PartialKind keptKind : {PartialKind::Sum, PartialKind::Max})
+      for (const auto &group : keptKind == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear) {
+        if (group.empty() || (kind != PartialKind::None && kind != keptKind))
+          continue;
+        for (const PartialHint &hint : hints[op.operands[group.front()]].partial) {
+          if (hint.kind != keptKind || overlap(hint.axes, used) || !llvm::all_of(group, [&](int operand) {
+                return llvm::is_contained(hints[op.operands[operand]].partial, hint);
+              }))
+            continue;
+          PlacementDecision kept = option;
+          for (int operand : group) {
+            kept.operands[operand].partial = hint.axes;
+            kept.operands[operand].partialKind = keptKind;
+          }
+          AxisList open = reduced;
+          open.append(hint.axes.begin(), hint.axes.end());
+          addWithPartial(std::move(kept), open, keptKind);
+        }
+      }
+  }
+
+  void addWithPartial(PlacementDecision option, AxisList partial, PartialKind kind) {
+    llvm::sort(partial);
+    mergeAdjacent(partial);
+    for (Sharding &result : option.results) {
+      result.partial = partial;
+      result.partialKind = partial.empty() ? PartialKind::None : kind;
+    }
+    options.push_back(std::move(option));
+  }
+
+  bool addSharding(const ProgramOp &op, const TensorFactors &factors, std::vector<Sharding> &into) {
+    Sharding whole(int64_t(factors.dims.size()));
+    TensorProjection projection = project(factors, whole, op.rule.factors);
+    for (auto [f, factor] : llvm::enumerate(projection.factors))
+      if (factor.present)
+        factor.axes = chosen[f];
+    Sharding sharding = unproject(projection, factors, whole, op.rule.factors);
+    TensorProjection back = project(factors, sharding, op.rule.factors);
+    for (auto [f, factor] : llvm::enumerate(back.factors))
+      if (factor.present && (factor.axes != chosen[f] || !factor.overflow.empty()))
+        return false;
+    into.push_back(std::move(sharding));
+    return true;
+  }
+
+  /// Keeps the options that look best from here: work, fixed operands resharded, results brought to where propagation wants them.
+  void prune(const ProgramOp &op) {
+    if (int(options.size()) <= maxOptions)
+      return;
+    std::vector<std::pair<double, int>> order;
+    for (auto [i, option] : llvm::enumerate(options)) {
+      double time = option.workTime;
+      auto reshard = [&](int value, const Sharding &from, const Sharding &to) {
+        const ProgramValue &info = program.values[value];
+        auto &cost = costs.reshard(info.shape, info.elementBytes, from, to);
+        time += cost.possible ? cost.time : 0;
+      };
+      for (auto [value, needed] : llvm::zip(op.operands, option.operands)) {
+        Sharding from = program.values[value].sharding;
+        if (!needed.partial.empty()) {
+          from.partial = needed.partial;
+          from.partialKind = needed.partialKind;
+        }
+        reshard(value, from, needed);
+      }
+      for (auto [value, produced] : llvm::zip(op.results, option.results))
+        reshard(value, produced, program.values[value].sharding);
+      order.push_back({time, int(i)});
+    }
+    llvm::sort(order);
+    std::vector<PlacementDecision> kept;
+    for (auto &[time, i] : llvm::ArrayRef(order).take_front(maxOptions))
+      kept.push_back(std::move(options[i]));
+    options = std::move(kept);
+  }
+
+  const PlacementProgram &program;
+  ReshardCosts &costs;
+  int maxOptions;
+  std::vector<Hints> hints;
+  std::vector<PlacementDecision> options; ///< of the op at hand
+  llvm::SmallVector<AxisList, 8> chosen;
+  AxisList used;
+  int tried = 0;
+};
+
+} // namespace
+
+std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program,
+                                                                      ReshardCosts &costs, int maxOptions) {
+  return OptionMaker(program, costs, maxOptions).run();
+}

@@ -1,0 +1,222 @@
+//===- ProgramPlacement.cpp - Shardings of a whole block at once ----------===//
+#include "tessera/AutoParallel/ProgramPlacement.h"
+#include "tessera/AutoParallel/MinSum.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+using namespace tessera;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+namespace {
+
+/// Who makes a value and who reads it.
+struct ValueEnds {
+  int producer = -1, result = -1;                          ///< op and its result; -1: fixed
+  llvm::SmallVector<std::pair<int, int>, 4> readers;       ///< op, operand
+  llvm::SmallVector<const Sharding *, 2> outside;          ///< uses
+};
+
+std::vector<ValueEnds> endsOf(const PlacementProgram &program) {
+  std::vector<ValueEnds> ends(program.values.size());
+  for (auto [i, op] : llvm::enumerate(program.ops)) {
+    for (auto [r, value] : llvm::enumerate(op.results))
+      ends[value].producer = int(i), ends[value].result = int(r);
+    for (auto [o, value] : llvm::enumerate(op.operands))
+      ends[value].readers.push_back({int(i), int(o)});
+  }
+  for (const ProgramUse &use : program.uses)
+    ends[use.value].outside.push_back(&use.sharding);
+  return ends;
+}
+
+/// Adds `sharding` to `list` unless its placement is there; its index.
+int indexOf(std::vector<Sharding> &list, const Sharding &sharding) {
+  for (auto [i, known] : llvm::enumerate(list))
+    if (known.samePlacement(sharding))
+      return int(i);
+  list.push_back(sharding);
+  return int(list.size()) - 1;
+}
+
+/// Builds the tables of one value: reshards from what is produced to what is needed.
+class ValueTables {
+public:
+  ValueTables(const ProgramValue &value, const ValueEnds &ends,
+              const std::vector<std::vector<PlacementDecision>> &options, ReshardCosts &costs, MinSum &problem)
+      : value(value), ends(ends), options(options), costs(costs), problem(problem) {}
+
+  void add() {
+    if (ends.readers.empty() && ends.outside.empty())
+      return;
+    // Distinct shardings on either side; which one an option makes or needs.
+    if (ends.producer < 0) {
+      indexOf(made, value.sharding);
+    } else {
+      for (const PlacementDecision &option : options[ends.producer])
+        madeBy.push_back(indexOf(made, option.results[ends.result]));
+    }
+    for (auto &[op, operand] : ends.readers) {
+      auto &indices = neededBy.emplace_back();
+      for (const PlacementDecision &option : options[op])
+        indices.push_back(indexOf(needed, option.operands[operand]));
+    }
+    for (const Sharding *sharding : ends.outside)
+      always.push_back(indexOf(needed, *sharding));
+    times.resize(made.size() * needed.size());
+    for (size_t m = 0; m < made.size(); ++m)
+      for (size_t n = 0; n < needed.size(); ++n) {
+        auto &cost = costs.reshard(value.shape, value.elementBytes, made[m], needed[n]);
+        times[m * needed.size() + n] = cost.possible ? cost.time : kInfinity;
+      }
+    if (ends.readers.size() + ends.outside.size() == 1)
+      addDirect();
+    else
+      addCopies();
+  }
+
+private:
+  double time(int m, int n) const { return times[size_t(m) * needed.size() + size_t(n)]; }
+
+  void addDirect() {
+    auto consumerCost = [&](int m) {
+      std::vector<double> row;
+      if (ends.readers.empty())
+        return std::vector<double>{time(m, always.front())};
+      for (int n : neededBy.front())
+        row.push_back(time(m, n));
+      return row;
+    };
+    std::vector<int> variables;
+    std::vector<double> table;
+    if (ends.producer >= 0)
+      variables.push_back(ends.producer);
+    if (!ends.readers.empty())
+      variables.push_back(ends.readers.front().first);
+    for (int m : ends.producer >= 0 ? madeBy : std::vector<int>{0})
+      for (double cost : consumerCost(m))
+        table.push_back(cost);
+    problem.addTable(std::move(variables), std::move(table));
+  }
+
+  using CopySet = llvm::SmallVector<int, 4>;
+
+  /// Several readers: variables say which shardings of the value are made; each once, whoever reads it. One variable for the set of them
+  /// where there are few sets, else one for each sharding.
+  void addCopies() {
+    size_t atOnce = ends.readers.size() + ends.outside.size();
+    if (auto sets = allSets(atOnce))
+      return addSets(*sets);
+    for (int n = 0; n < int(needed.size()); ++n)
+      addSets({CopySet(), CopySet{n}}, n);
+  }
+
+  /// All sets of at most `most` shardings; none if they are too many.
+  std::optional<std::vector<CopySet>> allSets(size_t most) const {
+    std::vector<CopySet> sets = {CopySet()};
+    for (size_t i = 0; i < sets.size(); ++i) {
+      if (sets[i].size() == most)
+        continue;
+      for (int n = sets[i].empty() ? 0 : sets[i].back() + 1; n < int(needed.size()); ++n) {
+        sets.push_back(sets[i]);
+        sets.back().push_back(n);
+        if (sets.size() > kMaxSets)
+          return std::nullopt;
+      }
+    }
+    return sets;
+  }
+
+  /// A variable that says which of `sets` is made. `only`: the variable is about that sharding alone.
+  void addSets(const std::vector<CopySet> &sets, int only = -1) {
+    int variable = problem.addVariable(int(sets.size()));
+    auto lacks = [&](llvm::ArrayRef<int> set, int index) {
+      return (only < 0 || only == index) && !llvm::is_contained(set, index);
+    };
+    auto costOf = [&](int m, llvm::ArrayRef<int> set) {
+      double cost = 0;
+      for (int index : set)
+        cost += time(m, index);
+      for (int index : always)
+        if (lacks(set, index))
+          cost = kInfinity;
+      return cost;
+    };
+    std::vector<double> table;
+    for (int m : ends.producer >= 0 ? madeBy : std::vector<int>{0})
+      for (const CopySet &set : sets)
+        table.push_back(costOf(m, set));
+    if (ends.producer >= 0)
+      problem.addTable({ends.producer, variable}, std::move(table));
+    else
+      problem.addTable({variable}, std::move(table));
+    for (auto [reader, indices] : llvm::zip(ends.readers, neededBy)) {
+      std::vector<double> readable;
+      for (int index : indices)
+        for (const CopySet &set : sets)
+          readable.push_back(lacks(set, index) ? kInfinity : 0);
+      problem.addTable({reader.first, variable}, std::move(readable));
+    }
+  }
+
+  static constexpr size_t kMaxSets = 400;
+  const ProgramValue &value;
+  const ValueEnds &ends;
+  const std::vector<std::vector<PlacementDecision>> &options;
+  ReshardCosts &costs;
+  MinSum &problem;
+  std::vector<Sharding> made, needed;
+  std::vector<int> madeBy, always;
+  std::vector<std::vector<int>> neededBy;
+  std::vector<double> times;
+};
+
+} // namespace
+
+double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
+                            ReshardCosts &costs) {
+  double time = 0;
+  for (const PlacementDecision *decision : chosen)
+    time += decision->workTime;
+  for (auto [value, ends] : llvm::zip(program.values, endsOf(program))) {
+    const Sharding &made = ends.producer < 0 ? value.sharding : chosen[ends.producer]->results[ends.result];
+    std::vector<Sharding> needed;
+    for (auto &[op, operand] : ends.readers)
+      indexOf(needed, chosen[op]->operands[operand]);
+    for (const Sharding *sharding : ends.outside)
+      indexOf(needed, *sharding);
+    for (const Sharding &sharding : needed) {
+      auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding);
+      time += cost.possible ? cost.time : kInfinity;
+    }
+  }
+  return time;
+}
+
+ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,
+                                      const ProgramPlacementOptions &settings) {
+  auto options = placementOptions(program, costs, settings.maxOptions);
+  MinSum problem;
+  for (auto [i, list] : llvm::enumerate(options)) {
+    int variable = problem.addVariable(int(list.size()));
+    std::vector<double> work;
+    for (const PlacementDecision &option : list)
+      work.push_back(option.workTime);
+    problem.addTable({variable}, std::move(work));
+  }
+  auto ends = endsOf(program);
+  for (auto [value, valueEnds] : llvm::zip(program.values, ends))
+    ValueTables(value, valueEnds, options, costs, problem).add();
+  MinSum::Solution solution = problem.solve(settings.largestTable);
+  ProgramDecision decision;
+  llvm::SmallVector<const PlacementDecision *, 32> chosen;
+  for (auto [i, list] : llvm::enumerate(options)) {
+    chosen.push_back(&list[solution.values[i]]);
+    decision.ops.push_back(list[solution.values[i]]);
+  }
+  decision.time = programTime(program, chosen, costs);
+  decision.lowerBound = std::min(solution.lowerBound, decision.time);
+  return decision;
+}

@@ -1,0 +1,361 @@
+#include "tessera/Analysis/Sharding/Notation.h"
+#include "tessera/AutoParallel/MinSum.h"
+#include "tessera/AutoParallel/ProgramPlacement.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <ctime>
+#include <random>
+
+using namespace tessera;
+
+//===--- MinSum -------------------------------------------------------------===//
+
+static MinSum randomProblem(unsigned seed, int variables, int tables, std::vector<int> &sizes) {
+  std::mt19937 random(seed);
+  MinSum problem;
+  for (int i = 0; i < variables; ++i) {
+    sizes.push_back(int(random() % 4) + 1);
+    problem.addVariable(sizes.back());
+  }
+  for (int t = 0; t < tables; ++t) {
+    std::vector<int> scope;
+    size_t entries = 1;
+    for (int i = 0; i < variables; ++i)
+      if (random() % 3 == 0 && scope.size() < 3) {
+        scope.push_back(i);
+        entries *= size_t(sizes[i]);
+      }
+    std::vector<double> costs;
+    for (size_t e = 0; e < entries; ++e)
+      costs.push_back(double(random() % 1000));
+    problem.addTable(scope, costs);
+  }
+  return problem;
+}
+
+TEST(MinSum, EqualsBruteForce) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::vector<int> sizes;
+    MinSum problem = randomProblem(seed, 6, 8, sizes);
+    std::vector<int> values(sizes.size(), 0);
+    double best = 1e30;
+    for (;;) {
+      best = std::min(best, problem.costOf(values));
+      size_t i = 0;
+      while (i < values.size() && ++values[i] == sizes[i])
+        values[i++] = 0;
+      if (i == values.size())
+        break;
+    }
+    auto solution = problem.solve();
+    EXPECT_EQ(solution.cost, best) << seed;
+    EXPECT_EQ(solution.lowerBound, best) << seed;
+    // With hardly any memory it still bounds, and finds something.
+    auto small = problem.solve(/*largestTable=*/4);
+    EXPECT_LE(small.lowerBound, best + 1e-9) << seed;
+    EXPECT_GE(small.cost, best) << seed;
+    EXPECT_EQ(small.cost, problem.costOf(small.values)) << seed;
+  }
+}
+
+//===--- Programs -----------------------------------------------------------===//
+
+namespace {
+
+/// Builds programs line by line.
+struct Builder {
+  PlacementProgram program;
+  Mesh mesh;
+
+  explicit Builder(llvm::StringRef text) : mesh(tessera::mesh(text)) {}
+
+  int value(llvm::StringRef shape, llvm::StringRef shardingText, bool fixed) {
+    std::string error;
+    ProgramValue value;
+    value.shape = *parseShape(shape, error);
+    value.sharding = shardingText.empty() ? Sharding(int64_t(value.shape.size())) : sharding(shardingText, mesh);
+    value.fixed = fixed;
+    program.values.push_back(std::move(value));
+    return int(program.values.size()) - 1;
+  }
+  int input(llvm::StringRef shape, llvm::StringRef shardingText) { return value(shape, shardingText, true); }
+
+  int op(llvm::StringRef ruleText, std::vector<int> operands, llvm::StringRef shape, llvm::StringRef hint = "") {
+    int result = value(shape, hint, false);
+    std::vector<Shape> shapes;
+    double elements = 1;
+    ProgramOp op;
+    for (int operand : operands)
+      shapes.push_back(program.values[operand].shape);
+    std::string error;
+    auto rule = parseShardingRule(ruleText, shapes, {program.values[result].shape}, error);
+    EXPECT_TRUE(rule) << error;
+    op.rule = *rule;
+    for (const Factor &factor : op.rule.factors)
+      elements *= double(factor.size);
+    op.flops = 2 * elements;
+    op.operands.assign(operands.begin(), operands.end());
+    op.results = {result};
+    program.ops.push_back(std::move(op));
+    return result;
+  }
+  /// An annotation that propagation may not override: the value as asked for.
+  int pin(int value, llvm::StringRef text) {
+    need(value, text);
+    std::string shape = toString(program.values[value].shape);
+    return input(shape, text);
+  }
+  void need(int value, llvm::StringRef text) { program.uses.push_back({value, sharding(text, mesh)}); }
+};
+
+Machine fastLinks() {
+  Machine machine;
+  machine.link = {1e-7, 1e9};
+  machine.flops = 1e12;
+  return machine;
+}
+
+const char *kLinear = "([b, s, h], [f, h]) -> ([b, s, f]) reduction={h} linear={0; 1}";
+const char *kUnary = "([b, s, f]) -> ([b, s, f])";
+const char *kMul = "([b, s, f], [b, s, f]) -> ([b, s, f]) linear={0; 1}";
+const char *kAdd = "([b, s, f], [b, s, f]) -> ([b, s, f]) linear={0 1}";
+const char *kNorm = "([b, s, h], [h]) -> ([b, s, h]) need_replication={h}";
+
+/// One gated layer of a transformer around its attention.
+Builder layer(llvm::StringRef mesh, llvm::StringRef residual, llvm::StringRef qkv, llvm::StringRef heads,
+              llvm::StringRef out, llvm::StringRef up, llvm::StringRef down, const char *b, const char *s) {
+  Builder p(mesh);
+  std::string bs = std::string(b) + "x" + s + "x";
+  int x = p.input(bs + "64", residual);
+  int wq = p.input("8x8x64", qkv), wk = p.input("8x8x64", qkv), wv = p.input("8x8x64", qkv);
+  int wo = p.input("64x8x8", out), w1 = p.input("256x64", up), w3 = p.input("256x64", up), w2 = p.input("64x256", down);
+  int g1 = p.input("64", "[-]"), g2 = p.input("64", "[-]");
+  const char *project = "([b, s, h], [k, d, h]) -> ([b, s, k, d]) reduction={h} linear={0; 1}";
+  int n = p.op(kNorm, {x, g1}, bs + "64", residual);
+  int q = p.op(project, {n, wq}, bs + "8x8", heads);
+  int k = p.op(project, {n, wk}, bs + "8x8", heads);
+  int v = p.op(project, {n, wv}, bs + "8x8", heads);
+  int a = p.op("([b, s, k, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, d]) need_replication={c, d}", {q, k, v}, bs + "8x8", heads);
+  int o = p.op("([b, s, k, d], [h, k, d]) -> ([b, s, h]) reduction={k, d} linear={0; 1}", {a, wo}, bs + "64", residual);
+  int r = p.pin(p.op(kAdd, {x, o}, bs + "64", residual), residual);
+  int m = p.op(kNorm, {r, g2}, bs + "64", residual);
+  int u = p.op(kLinear, {m, w1}, bs + "256");
+  int t = p.op(kLinear, {m, w3}, bs + "256");
+  int act = p.op(kUnary, {u}, bs + "256");
+  int prod = p.op(kMul, {act, t}, bs + "256");
+  int y = p.op(kLinear, {prod, w2}, bs + "64", residual);
+  int z = p.op(kAdd, {r, y}, bs + "64", residual);
+  p.need(z, residual);
+  return p;
+}
+
+/// Distinct reshards of the program, as "from -> to" of each value.
+std::vector<std::string> reshards(const Builder &p, const ProgramDecision &decision) {
+  std::vector<std::string> result;
+  for (int v = 0; v < int(p.program.values.size()); ++v) {
+    Sharding made = p.program.values[v].sharding;
+    std::vector<Sharding> needed;
+    for (auto [i, op] : llvm::enumerate(p.program.ops)) {
+      for (auto [r, value] : llvm::enumerate(op.results))
+        if (value == v)
+          made = decision.ops[i].results[r];
+      for (auto [o, value] : llvm::enumerate(op.operands))
+        if (value == v)
+          needed.push_back(decision.ops[i].operands[o]);
+    }
+    for (const ProgramUse &use : p.program.uses)
+      if (use.value == v)
+        needed.push_back(use.sharding);
+    std::vector<std::string> texts;
+    for (const Sharding &sharding : needed)
+      if (!made.samePlacement(sharding)) {
+        auto plan = *planReshard(p.mesh, p.program.values[v].shape, made, sharding);
+        std::string text = toString(made, p.mesh) + " -> " + toString(sharding, p.mesh);
+        if (plan.received > 0 && !llvm::is_contained(texts, text))
+          texts.push_back(text);
+      }
+    result.insert(result.end(), texts.begin(), texts.end());
+  }
+  return result;
+}
+
+} // namespace
+
+TEST(ProgramPlacement, T2_MegatronLayerHasTwoSums) {
+  Builder p = layer("dp2 tp4", "[dp/-/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
+  ReshardCosts costs(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, costs);
+  auto list = reshards(p, decision);
+  EXPECT_EQ(list, (std::vector<std::string>{"[dp/-/-] U{tp} -> [dp/-/-]", "[dp/-/-] U{tp} -> [dp/-/-]"}));
+  EXPECT_NEAR(decision.lowerBound, decision.time, 1e-9 * decision.time);
+}
+
+TEST(ProgramPlacement, T2_SequenceParallelGathersOncePerBlock) {
+  Builder p = layer("dp2 tp4", "[dp/tp/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
+  ReshardCosts costs(p.mesh, fastLinks());
+  auto list = reshards(p, placeProgram(p.program, costs));
+  EXPECT_EQ(list, (std::vector<std::string>{"[dp/tp/-] -> [dp/-/-]", "[dp/-/-] U{tp} -> [dp/tp/-]",
+                                            "[dp/tp/-] -> [dp/-/-]", "[dp/-/-] U{tp} -> [dp/tp/-]"}));
+}
+
+// Many rows: weights are gathered and activations never move.
+TEST(ProgramPlacement, T8_FsdpGathersWeightsForManyRows) {
+  Builder p = layer("fsdp4", "[fsdp/-/-]", "[-/-/fsdp]", "[fsdp/-/-/-]", "[fsdp/-/-]", "[-/fsdp]", "[fsdp/-]", "8", "512");
+  ReshardCosts costs(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, costs);
+  for (const std::string &reshard : reshards(p, decision))
+    EXPECT_EQ(reshard.find("U{"), std::string::npos) << reshard;
+  for (const PlacementDecision &op : decision.ops)
+    EXPECT_EQ(toString(op.results[0], p.mesh).substr(0, 6), "[fsdp/");
+  EXPECT_EQ(reshards(p, decision).size(), 7u); // one for each weight
+}
+
+// One row: nobody gathers a weight; op by op, each neighbour would pay for it.
+TEST(ProgramPlacement, FsdpDecodeMovesRowsNotWeights) {
+  Builder p = layer("fsdp4", "[fsdp/-/-]", "[-/-/fsdp]", "[fsdp/-/-/-]", "[fsdp/-/-]", "[-/fsdp]", "[fsdp/-]", "4", "1");
+  ReshardCosts costs(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, costs);
+  for (auto [i, op] : llvm::enumerate(p.program.ops))
+    for (auto [o, value] : llvm::enumerate(op.operands))
+      if (p.program.values[value].fixed && value != 0) {
+        EXPECT_TRUE(p.program.values[value].sharding.samePlacement(decision.ops[i].operands[o])) << "op " << i;
+      }
+}
+
+// up -> silu -> mul -> down stay on ffn although propagation said nothing of it.
+TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
+  Builder p("tp4");
+  int x = p.input("4x16x64", "[-/-/-]"), w1 = p.input("256x64", "[tp/-]"), w2 = p.input("64x256", "[-/tp]");
+  int u = p.op(kLinear, {x, w1}, "4x16x256");
+  int s = p.op(kUnary, {u}, "4x16x256");
+  int y = p.op(kLinear, {s, w2}, "4x16x64");
+  p.need(y, "[-/-/-]");
+  ReshardCosts costs(p.mesh, fastLinks());
+  EXPECT_EQ(reshards(p, placeProgram(p.program, costs)), std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+}
+
+TEST(ProgramPlacement, T16_PartialResultsAddUpFirst) {
+  Builder p("tp4");
+  int x = p.input("4x16x256", "[-/-/tp]"), w = p.input("64x256", "[-/tp]"), v = p.input("64x256", "[-/tp]");
+  int a = p.op(kLinear, {x, w}, "4x16x64"), b = p.op(kLinear, {x, v}, "4x16x64");
+  int sum = p.op(kAdd, {a, b}, "4x16x64");
+  p.need(sum, "[-/-/-]");
+  ReshardCosts costs(p.mesh, fastLinks());
+  EXPECT_EQ(reshards(p, placeProgram(p.program, costs)), std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+}
+
+// A value that two ops need alike is resharded once: together they pay less than another sharding would cost.
+TEST(ProgramPlacement, SharedReshardsCountOnce) {
+  Builder p("x4");
+  int a = p.input("64x64", "[x/-]");
+  std::vector<int> outs;
+  for (int i = 0; i < 3; ++i)
+    outs.push_back(p.op("([i, j]) -> ([i, j]) need_replication={i, j}", {a}, "64x64"));
+  for (int out : outs)
+    p.need(out, "[-/-]");
+  ReshardCosts costs(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, costs);
+  EXPECT_EQ(reshards(p, decision).size(), 1u);
+  double once = costs.reshard({64, 64}, 4, sharding("[x/-]", p.mesh), sharding("[-/-]", p.mesh)).time;
+  EXPECT_LT(decision.time, 1.5 * once);
+}
+
+// So many readers that sets of copies are too many to list: one variable for each copy, still exact.
+TEST(ProgramPlacement, ManyReadersStayExact) {
+  Builder p("x2 y3");
+  int a = p.input("12x12", "[x/y]");
+  static const char *wanted[] = {"[x/y]", "[y/x]", "[x,y/-]", "[-/x,y]", "[x/-]", "[-/y]", "[y/-]", "[-/x]", "[-/-]"};
+  for (const char *text : wanted)
+    p.need(p.op("([i, j]) -> ([i, j])", {a}, "12x12", text), text);
+  ReshardCosts costs(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, costs);
+  EXPECT_TRUE(std::isfinite(decision.time));
+  EXPECT_NEAR(decision.time, decision.lowerBound, 1e-9 * decision.time);
+}
+
+namespace {
+/// Least time over all combinations of options.
+double bruteForce(const PlacementProgram &program, const std::vector<std::vector<PlacementDecision>> &options,
+                  ReshardCosts &costs) {
+  std::vector<const PlacementDecision *> chosen(options.size());
+  double best = INFINITY;
+  auto visit = [&](auto &self, size_t i, double work) -> void {
+    if (work >= best)
+      return;
+    if (i == options.size()) {
+      best = std::min(best, programTime(program, chosen, costs));
+      return;
+    }
+    for (const PlacementDecision &option : options[i]) {
+      chosen[i] = &option;
+      self(self, i + 1, work + option.workTime);
+    }
+  };
+  visit(visit, 0, 0);
+  return best;
+}
+} // namespace
+
+TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
+  static const char *meshes[] = {"x2 y2", "x4", "x2 y3"};
+  static const char *shardings[] = {"[-/-]", "[x/-]", "[-/x]"};
+  static const char *withY[] = {"[y/-]", "[x/y]", "[y/x]", "[x,y/-]"};
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const char *meshText = meshes[random() % 3];
+    Builder p(meshText);
+    bool hasY = p.mesh.axes.size() > 1;
+    auto pick = [&]() -> const char * { return hasY && random() % 2 ? withY[random() % 4] : shardings[random() % 3]; };
+    std::vector<int> values;
+    for (int i = 0; i < 2; ++i)
+      values.push_back(p.input("12x12", pick()));
+    int ops = 2 + int(random() % 7);
+    for (int i = 0; i < ops; ++i) {
+      int a = values[random() % values.size()], b = values[random() % values.size()];
+      switch (random() % 4) {
+      case 0:
+        values.push_back(p.op("([i, k], [k, j]) -> ([i, j]) reduction={k} linear={0; 1}", {a, b}, "12x12", pick()));
+        break;
+      case 1:
+        values.push_back(p.op("([i, j], [i, j]) -> ([i, j]) linear={0 1}", {a, b}, "12x12", pick()));
+        break;
+      case 2:
+        values.push_back(p.op("([i, j]) -> ([j, i]) linear={0}", {a}, "12x12", pick()));
+        break;
+      default:
+        values.push_back(p.op("([i, j]) -> ([i, j])", {a}, "12x12", pick()));
+      }
+    }
+    p.need(values.back(), pick());
+    ReshardCosts costs(p.mesh, fastLinks());
+    int most = ops <= 4 ? 6 : ops <= 6 ? 4 : 2;
+    auto options = placementOptions(p.program, costs, most);
+    ProgramPlacementOptions settings;
+    settings.maxOptions = most;
+    ProgramDecision decision = placeProgram(p.program, costs, settings);
+    double best = bruteForce(p.program, options, costs);
+    EXPECT_NEAR(decision.time, best, 1e-9 * best) << "seed " << seed;
+    EXPECT_LE(decision.lowerBound, best * (1 + 1e-9)) << "seed " << seed;
+  }
+}
+
+// Layers of the families in use, on meshes with three axes: fast, and with a proven gap.
+TEST(ProgramPlacement, LayersAreFastAndProvenGood) {
+  double worst = 0;
+  for (auto [mesh, s] : {std::pair("dp2 fsdp2 tp4", "1"), std::pair("dp2 fsdp2 tp4", "512"), std::pair("dp64 fsdp16 tp16", "64"),
+                         std::pair("dp64 fsdp16 tp16", "8192")}) {
+    Builder p = layer(mesh, "[dp,fsdp/-/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]", "[tp/fsdp]", "[fsdp/tp]", "2048", s);
+    ReshardCosts costs(p.mesh, fastLinks());
+    std::clock_t start = std::clock();
+    ProgramDecision decision = placeProgram(p.program, costs);
+    double ms = 1e3 * double(std::clock() - start) / CLOCKS_PER_SEC;
+    worst = std::max(worst, ms);
+    std::printf("mesh %s, seq %s: %.0f ms, gap %.2f %%\n", mesh, s, ms, 100 * (decision.time / decision.lowerBound - 1));
+    EXPECT_LE(decision.time, 1.02 * decision.lowerBound);
+  }
+  EXPECT_LT(worst, 1000);
+}
