@@ -1,6 +1,6 @@
-// bench/matmul [--threads=N]: products of SmolLM2's shapes in float32, and the streaming read that bounds those with one row.
-// Weights of a shape are copied until they fill 128 MB, and the copies take turns: as in a model, no product finds its
-// weights in a cache. Medians over rounds; read and products are interleaved.
+// bench/matmul [--threads=N]: products of SmolLM2's shapes in float32, and the streaming read that bounds
+// those with one row. Weights of a shape are copied until they fill 128 MB, and the copies take turns: as in
+// a model, no product finds its weights in a cache. Medians over rounds; read and products are interleaved.
 #include "tessera/runtime/core/Wait.h"
 #include "tessera/runtime/cpu/Gemm.h"
 
@@ -56,7 +56,8 @@ int main(int argc, char **argv) {
   float *w = reinterpret_cast<float *>(weights.data());
   for (int64_t i = 0; i < bytes / 4; ++i)
     w[i] = 1e-3f * float(i % 7);
-  printf("%d threads\n%6s %6s %6s %-18s %10s %10s %10s\n", threads, "m", "n", "k", "by", "GFLOP/s", "GB/s", "of read");
+  printf("%d threads\n%6s %6s %6s %-18s %10s %10s %10s\n", threads, "m", "n", "k", "by", "GFLOP/s", "GB/s",
+         "of read");
   struct {
     int64_t n, k;
   } shapes[] = {{576, 576}, {192, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
@@ -77,8 +78,8 @@ int main(int argc, char **argv) {
         products.push_back((seconds() - start) * double(copies) / double(used));
       }
       double t = median(products);
-      printf("%6ld %6ld %6ld %-18s %10.1f %10.1f %9.0f%%\n", long(m), long(n), long(k), gemm.implementation(), flops / t / 1e9, read / t / 1e9,
-             100 * read / t / median(reads));
+      printf("%6ld %6ld %6ld %-18s %10.1f %10.1f %9.0f%%\n", long(m), long(n), long(k), gemm.implementation(),
+             flops / t / 1e9, read / t / 1e9, 100 * read / t / median(reads));
       fflush(stdout);
     }
 }

@@ -2,8 +2,9 @@
 //
 //   bench-kernels [THREADS]
 //
-// Prints one line a case: time of the fastest and the median of many runs, and the rate of the fastest. Threads spin
-// between runs, as the runtime's pool does under load; each takes one contiguous half of the iterations.
+// Prints one line a case: time of the fastest and the median of many runs, and the rate of the fastest.
+// Threads spin between runs, as the runtime's pool does under load; each takes one contiguous half of the
+// iterations.
 
 #include "KernelHarness.h"
 
@@ -71,7 +72,8 @@ Times measure(Team &team, int threads, KernelFn fn, std::vector<void *> buffers,
   std::vector<double> seconds;
   for (int run = 0; run < runs; ++run) {
     auto start = std::chrono::steady_clock::now();
-    team.run([&](int t) { fn(buffers.data(), scalars.data(), count * t / threads, count * (t + 1) / threads); });
+    team.run(
+        [&](int t) { fn(buffers.data(), scalars.data(), count * t / threads, count * (t + 1) / threads); });
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   std::sort(seconds.begin(), seconds.end());
@@ -97,7 +99,8 @@ void attention(const char *name, int threads, int64_t seq, int64_t first, int64_
     fprintf(stderr, "error: %s\n", kernels.error.c_str());
     exit(1);
   }
-  auto q = randomFloats(seq * kvHeads * group * headDim, 1), k = randomFloats(8 * context * kvHeads * headDim, 2),
+  auto q = randomFloats(seq * kvHeads * group * headDim, 1),
+       k = randomFloats(8 * context * kvHeads * headDim, 2),
        v = randomFloats(8 * context * kvHeads * headDim, 3);
   Buffer<float> out(q.size);
   Buffer<int32_t> positions(seq);
@@ -114,8 +117,9 @@ void attention(const char *name, int threads, int64_t seq, int64_t first, int64_
                             attentionIterations(shape), 40));
   std::sort(times.begin(), times.end(), [](const Times &x, const Times &y) { return x.median < y.median; });
   double flops = pairs * headDim * 4;
-  printf("%-34s %d threads  fastest %8.1f us  median %8.1f us  %7.1f GFLOP/s (causal)  compile %.2f s\n", name,
-         threads, times[4].fastest * 1e6, times[4].median * 1e6, flops / times[4].fastest * 1e-9, kernels.seconds);
+  printf("%-34s %d threads  fastest %8.1f us  median %8.1f us  %7.1f GFLOP/s (causal)  compile %.2f s\n",
+         name, threads, times[4].fastest * 1e6, times[4].median * 1e6, flops / times[4].fastest * 1e-9,
+         kernels.seconds);
 }
 
 void rmsNorm(int threads, int64_t rows, int64_t columns) {
@@ -171,7 +175,8 @@ func.func @k(%a: FULL, %w: tensor<Nxf32>, %out: FULL, %begin: index, %end: index
   Buffer<float> y(rows * columns);
   Team team(threads);
   Times times = measure(team, threads, kernels.get("k"), {x.data, w.data, y.data}, {}, rows, 200);
-  printf("rms_norm %4ld x %-20ld %d threads  fastest %8.1f us  median %8.1f us  %7.1f GB/s           compile %.2f s\n",
+  printf("rms_norm %4ld x %-20ld %d threads  fastest %8.1f us  median %8.1f us  %7.1f GB/s           compile "
+         "%.2f s\n",
          long(rows), long(columns), threads, times.fastest * 1e6, times.median * 1e6,
          2e-9 * rows * columns * sizeof(float) / times.fastest, kernels.seconds);
 }

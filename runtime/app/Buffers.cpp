@@ -5,7 +5,8 @@
 
 namespace tessera::runtime {
 
-// Calls f(local element, global element or -1, length) for runs along the last dimension of the shard of `rank`.
+// Calls f(local element, global element or -1, length) for runs along the last dimension of the shard of
+// `rank`.
 template <typename F> static void forEachRun(const BufferSpec &spec, const Mesh &mesh, int64_t rank, F &&f) {
   size_t dims = spec.local.size();
   if (dims == 0)
@@ -33,7 +34,8 @@ template <typename F> static void forEachRun(const BufferSpec &spec, const Mesh 
   }
 }
 
-void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global, int32_t padding, void *local) {
+void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global, int32_t padding,
+               void *local) {
   forEachRun(spec, mesh, rank, [&](int64_t to, int64_t from, int64_t count) {
     int32_t *out = static_cast<int32_t *>(local) + to;
     if (from < 0)
@@ -51,7 +53,8 @@ void placeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const vo
 }
 
 bool isReplicated(const BufferSpec &spec) {
-  return std::all_of(spec.sharding.begin(), spec.sharding.end(), [](const AxisList &axes) { return shardCount(axes) == 1; });
+  return std::all_of(spec.sharding.begin(), spec.sharding.end(),
+                     [](const AxisList &axes) { return shardCount(axes) == 1; });
 }
 
 } // namespace tessera::runtime

@@ -29,17 +29,20 @@ static void onCrash(int signal) {
       line.add("the program crashed (");
     }
     line.add(crashBoard && rank >= 0 ? crashNames->name(crashBoard->entry(rank).where) : "before any step");
-    line.add(signal == SIGBUS ? "): a bus error: was the model file cut short while it was read? check it, and the disk\n"
-             : signal == SIGSEGV ? "): a segmentation fault in generated code or the runtime; please report it\n"
-             : signal == SIGILL  ? "): an instruction this CPU lacks; compile with --cpu=NAME of this machine\n"
-                                 : "): an arithmetic fault; please report it\n");
+    line.add(
+        signal == SIGBUS
+            ? "): a bus error: was the model file cut short while it was read? check it, and the disk\n"
+        : signal == SIGSEGV ? "): a segmentation fault in generated code or the runtime; please report it\n"
+        : signal == SIGILL  ? "): an instruction this CPU lacks; compile with --cpu=NAME of this machine\n"
+                            : "): an arithmetic fault; please report it\n");
     line.print();
   }
   _exit(1);
 }
 
 void installCrashHandlers() {
-  // On a stack of their own: the crash may be the stack's end. Other threads crash on their own stacks, which are whole.
+  // On a stack of their own: the crash may be the stack's end. Other threads crash on their own stacks, which
+  // are whole.
   static char stack[64 << 10];
   stack_t alternate = {};
   alternate.ss_sp = stack;

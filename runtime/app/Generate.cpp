@@ -12,7 +12,8 @@
 
 namespace tessera::runtime {
 
-GenerateJob checkGenerate(const Manifest &manifest, const Options &options, const std::vector<std::vector<int32_t>> &prompts) {
+GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
+                          const std::vector<std::vector<int32_t>> &prompts) {
   GenerateJob job;
   job.prompts = prompts;
   for (size_t p = 0; p < prompts.size(); ++p) {
@@ -22,13 +23,16 @@ GenerateJob checkGenerate(const Manifest &manifest, const Options &options, cons
       throw Error("cannot generate", where, "it has no tokens", "give it some text");
     for (int32_t id : prompts[p])
       if (id < 0 || id >= manifest.vocab)
-        throw Error("cannot generate", where, "token id " + std::to_string(id) + " is out of range", "use ids from 0 to " + std::to_string(manifest.vocab - 1));
+        throw Error("cannot generate", where, "token id " + std::to_string(id) + " is out of range",
+                    "use ids from 0 to " + std::to_string(manifest.vocab - 1));
     int64_t limit = options.maxNewTokens.value_or(room);
     if (room < limit || (room <= 0 && !options.maxNewTokens))
       throw Error("cannot generate", where,
-                  std::to_string(length) + " prompt tokens" + (options.maxNewTokens ? " and " + std::to_string(limit) + " new ones" : "") + " do not fit the longest context of " +
-                      std::to_string(manifest.maxSeqLen),
-                  room > 0 ? "use --max-new-tokens=" + std::to_string(room) + " or less, or compile with a larger --max-seq-len"
+                  std::to_string(length) + " prompt tokens" +
+                      (options.maxNewTokens ? " and " + std::to_string(limit) + " new ones" : "") +
+                      " do not fit the longest context of " + std::to_string(manifest.maxSeqLen),
+                  room > 0 ? "use --max-new-tokens=" + std::to_string(room) +
+                                 " or less, or compile with a larger --max-seq-len"
                            : "shorten the prompt, or compile with a larger --max-seq-len");
     job.limits.push_back(limit);
   }
@@ -106,9 +110,12 @@ private:
 // One round: up to `batch` prompts together.
 class Round {
 public:
-  Round(Session &session, const GenerateJob &job, size_t first, Printer *printer, io::SafetensorsRowWriter *logits)
-      : session_(session), job_(job), first_(first), count_(std::min<size_t>(job.prompts.size() - first, session.batch())), printer_(printer), logitsFile_(logits),
-        wantLogits_(!job.logitsFile.empty() && first == 0), made_(count_, 0), current_(session.batch(), 0), active_(session.batch(), 0) {}
+  Round(Session &session, const GenerateJob &job, size_t first, Printer *printer,
+        io::SafetensorsRowWriter *logits)
+      : session_(session), job_(job), first_(first),
+        count_(std::min<size_t>(job.prompts.size() - first, session.batch())), printer_(printer),
+        logitsFile_(logits), wantLogits_(!job.logitsFile.empty() && first == 0), made_(count_, 0),
+        current_(session.batch(), 0), active_(session.batch(), 0) {}
 
   void prefill() {
     session_.clear();
@@ -116,7 +123,8 @@ public:
     for (size_t row = 0; row < count_; ++row)
       longest = std::max<int64_t>(longest, prompt(row).size());
     for (int64_t begin = 0; begin < longest; begin += chunk) {
-      std::vector<int32_t> tokens(session_.batch() * chunk, 0), positions(session_.batch() * chunk, -1), index(session_.batch(), 0);
+      std::vector<int32_t> tokens(session_.batch() * chunk, 0), positions(session_.batch() * chunk, -1),
+          index(session_.batch(), 0);
       std::vector<size_t> ready;
       for (size_t row = 0; row < count_; ++row) {
         int64_t length = prompt(row).size();
@@ -137,7 +145,9 @@ public:
   }
 
   // True while a row wants more.
-  bool running() const { return std::any_of(active_.begin(), active_.end(), [](char a) { return a != 0; }); }
+  bool running() const {
+    return std::any_of(active_.begin(), active_.end(), [](char a) { return a != 0; });
+  }
 
   void decode() {
     std::vector<int32_t> tokens(session_.batch(), 0), positions(session_.batch(), -1);
@@ -185,7 +195,9 @@ private:
     if (sampling) {
       for (size_t row : rows)
         if (session_.isRoot())
-          chosen[row] = sampleToken(logits->data() + row * session_.vocab(), session_.vocab(), job_.temperature, job_.topP, job_.seed, int64_t(first_ + row), made_[row]);
+          chosen[row] =
+              sampleToken(logits->data() + row * session_.vocab(), session_.vocab(), job_.temperature,
+                          job_.topP, job_.seed, int64_t(first_ + row), made_[row]);
       session_.shareFromRoot(chosen);
     } else {
       chosen = session_.next();
@@ -198,8 +210,10 @@ private:
 
   void accept(size_t row, int32_t id) {
     if (id < 0 || id >= session_.vocab())
-      throw Error("cannot generate", "prompt " + std::to_string(first_ + row + 1) + ", new token " + std::to_string(made_[row] + 1), "the model's logits are not finite numbers",
-                  "check the weights");
+      throw Error("cannot generate",
+                  "prompt " + std::to_string(first_ + row + 1) + ", new token " +
+                      std::to_string(made_[row] + 1),
+                  "the model's logits are not finite numbers", "check the weights");
     current_[row] = id;
     ++made_[row];
     if (printer_)
@@ -210,7 +224,8 @@ private:
       printer_->end(first_ + row);
   }
 
-  // Rows of the logits file for the prompt positions of this chunk, except the last of the prompt: choose() keeps that.
+  // Rows of the logits file for the prompt positions of this chunk, except the last of the prompt: choose()
+  // keeps that.
   void promptLogits(int64_t begin) {
     int64_t last = int64_t(prompt(0).size()) - 1;
     for (int64_t at = begin; at < std::min(last, begin + session_.chunk()); ++at) {
@@ -249,7 +264,8 @@ void generateOnRank(Rank &rank, const GenerateJob &job) {
   Session session(rank);
   bool root = session.isRoot();
   if (!job.logitsFile.empty() && !session.hasHead())
-    throw Error("cannot write logits", job.logitsFile, "the program has no step for them", "compile it again with this version of llm-compile");
+    throw Error("cannot write logits", job.logitsFile, "the program has no step for them",
+                "compile it again with this version of llm-compile");
   std::unique_ptr<io::SafetensorsRowWriter> logits;
   if (root && !job.logitsFile.empty())
     logits = take(io::SafetensorsRowWriter::create(job.logitsFile, "logits", session.vocab()));
@@ -281,8 +297,10 @@ void generateOnRank(Rank &rank, const GenerateJob &job) {
   for (const auto &prompt : job.prompts)
     promptTokens += int64_t(prompt.size());
   char line[160];
-  snprintf(line, sizeof(line), "prefill: %lld tokens in %.2f s; decode: %lld tokens in %.2f s (%.1f tokens/s)", (long long)promptTokens, prefillSeconds,
-           (long long)(newTokens - firstTokens), decodeSeconds, decodeSeconds > 0 ? double(newTokens - firstTokens) / decodeSeconds : 0.0);
+  snprintf(line, sizeof(line),
+           "prefill: %lld tokens in %.2f s; decode: %lld tokens in %.2f s (%.1f tokens/s)",
+           (long long)promptTokens, prefillSeconds, (long long)(newTokens - firstTokens), decodeSeconds,
+           decodeSeconds > 0 ? double(newTokens - firstTokens) / decodeSeconds : 0.0);
   logLine(line);
 }
 

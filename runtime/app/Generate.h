@@ -24,7 +24,8 @@ struct GenerateJob {
 };
 
 // Throws Error on prompts that do not fit the program: empty, too long, ids beyond the vocabulary.
-GenerateJob checkGenerate(const Manifest &manifest, const Options &options, const std::vector<std::vector<int32_t>> &prompts);
+GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
+                          const std::vector<std::vector<int32_t>> &prompts);
 
 // The part of one rank. Output goes out at rank 0 only.
 void generateOnRank(Rank &rank, const GenerateJob &job);

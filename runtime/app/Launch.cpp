@@ -22,14 +22,17 @@ static std::optional<int64_t> environmentNumber(const char *name) {
   char *end = nullptr;
   long long value = strtoll(text, &end, 10);
   if (*end || value < 0)
-    throw Error("cannot tell how this program was started", std::string(name) + "=" + text, "it is no number", "start it alone, or with mpirun");
+    throw Error("cannot tell how this program was started", std::string(name) + "=" + text, "it is no number",
+                "start it alone, or with mpirun");
   return value;
 }
 
 Launcher Launcher::detect() {
   Launcher launcher;
   if (getenv("TORCHELASTIC_RUN_ID"))
-    throw Error("cannot start", "torchrun", "this program was compiled for --target=cpu, which torchrun cannot start", "start it alone, or with mpirun");
+    throw Error("cannot start", "torchrun",
+                "this program was compiled for --target=cpu, which torchrun cannot start",
+                "start it alone, or with mpirun");
   if (auto size = environmentNumber("OMPI_COMM_WORLD_SIZE")) {
     launcher.name = "mpirun";
     launcher.size = *size;
@@ -37,14 +40,16 @@ Launcher Launcher::detect() {
     launcher.localRanks = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(1);
   } else if (auto tasks = environmentNumber("SLURM_STEP_NUM_TASKS"); tasks && getenv("SLURM_STEP_ID")) {
     if (*tasks > 1 && !getenv("PMIX_RANK"))
-      throw Error("cannot start", "srun", "it started " + std::to_string(*tasks) + " tasks without PMIx", "use srun --mpi=pmix");
+      throw Error("cannot start", "srun", "it started " + std::to_string(*tasks) + " tasks without PMIx",
+                  "use srun --mpi=pmix");
     launcher.name = "srun";
     launcher.size = *tasks;
     launcher.rank = environmentNumber("PMIX_RANK").value_or(0);
     launcher.localRanks = environmentNumber("SLURM_NTASKS_PER_NODE").value_or(1);
   }
   if (launcher.name.empty() && environmentNumber("PMI_SIZE").value_or(1) > 1)
-    throw Error("cannot start", "PMI_SIZE=" + std::string(getenv("PMI_SIZE")), "it was started by the launcher of another MPI than Open MPI", "use Open MPI's mpirun");
+    throw Error("cannot start", "PMI_SIZE=" + std::string(getenv("PMI_SIZE")),
+                "it was started by the launcher of another MPI than Open MPI", "use Open MPI's mpirun");
   if (launcher.size == 1) // a launcher of one: nothing to communicate with
     launcher.rank = 0;
   return launcher;
@@ -53,15 +58,17 @@ Launcher Launcher::detect() {
 void Launcher::check(const Manifest &manifest) const {
   int64_t ranks = manifest.mesh.size();
   if (!name.empty() && size != ranks)
-    throw Error("cannot start", name + " with " + std::to_string(size) + (size == 1 ? " process" : " processes"),
-                "the program was compiled for the mesh " + manifest.mesh.describe() + ", which has " + std::to_string(ranks) +
-                    (ranks == 1 ? " rank" : " ranks"),
+    throw Error("cannot start",
+                name + " with " + std::to_string(size) + (size == 1 ? " process" : " processes"),
+                "the program was compiled for the mesh " + manifest.mesh.describe() + ", which has " +
+                    std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"),
                 "start as many processes as ranks, or the program alone");
 }
 
 int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::optional<int64_t> threads) {
   int64_t ranks = launcher.size > 1 ? 1 : manifest.mesh.size();
-  // Launchers either bind each process to its cores (then they are its share already) or leave all of them to everyone.
+  // Launchers either bind each process to its cores (then they are its share already) or leave all of them to
+  // everyone.
   int64_t cores = availableCores(), machine = int64_t(std::thread::hardware_concurrency());
   int64_t share = cores < machine ? cores : std::max<int64_t>(1, cores / launcher.localRanks);
   return int(std::max<int64_t>(1, threads.value_or(share) / ranks));
@@ -105,13 +112,15 @@ static CollectiveNames collectiveNames(const Manifest &manifest) {
     std::string axes;
     for (const SubAxis &axis : manifest.groups[c.group])
       axes += (axes.empty() ? "" : ",") + axis.axis;
-    names.names.push_back("collective " + std::to_string(i) + ", " + kindName(c.kind) + " over " + (axes.empty() ? "nobody" : axes));
+    names.names.push_back("collective " + std::to_string(i) + ", " + kindName(c.kind) + " over " +
+                          (axes.empty() ? "nobody" : axes));
   }
   return names;
 }
 
-static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm, BoardEntry &entry, int threads,
-                     const WeightOrigin &origin, const std::function<void(Rank &)> &body) {
+static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
+                     Communicator &comm, BoardEntry &entry, int threads, const WeightOrigin &origin,
+                     const std::function<void(Rank &)> &body) {
   currentRank() = comm.rank();
   entry.activity = int32_t(Activity::Working);
   Rank rank(program, manifest, plan, comm, entry, threads);
@@ -124,7 +133,8 @@ static void rankBody(const ts_program &program, const Manifest &manifest, const 
 using RankBody = std::function<void(Communicator &, BoardEntry &)>;
 
 // All ranks are threads of this process.
-static void runThreadRanks(const Manifest &manifest, const CollectiveNames &names, double stall, const RankBody &body) {
+static void runThreadRanks(const Manifest &manifest, const CollectiveNames &names, double stall,
+                           const RankBody &body) {
   int64_t ranks = manifest.mesh.size();
   Board board(ranks);
   auto world = createHostWorld(ranks, board);
@@ -147,7 +157,8 @@ static void runThreadRanks(const Manifest &manifest, const CollectiveNames &name
 }
 
 // This process is one rank among those of MPI.
-static void runProcessRank(const Manifest &manifest, const Launcher &launcher, const CollectiveNames &names, double stall, const RankBody &body) {
+static void runProcessRank(const Manifest &manifest, const Launcher &launcher, const CollectiveNames &names,
+                           double stall, const RankBody &body) {
   bool oneMachine = launcher.localRanks == launcher.size && !getenv("TESSERA_MACHINE");
   auto world = MpiWorld::start(manifest.mesh.size(), oneMachine);
   Board &board = world->board();
@@ -166,8 +177,8 @@ static void runProcessRank(const Manifest &manifest, const Launcher &launcher, c
   world->finish();
 }
 
-void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher, const LaunchOptions &options,
-              const std::function<void(Rank &)> &body) {
+void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
+              const LaunchOptions &options, const std::function<void(Rank &)> &body) {
   // Few malloc arenas: their slack is memory nobody planned.
   mallopt(M_ARENA_MAX, 4);
   setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
@@ -175,7 +186,8 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   CollectiveNames names = collectiveNames(manifest);
   int threads = threadsPerRank(manifest, launcher, options.threads);
   double stall = stallTimeout();
-  setBusyThreads(int(std::min<int64_t>(threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
+  setBusyThreads(int(std::min<int64_t>(
+      threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
   auto guarded = [&](Communicator &comm, BoardEntry &entry) {
     try {
       rankBody(program, manifest, plan, comm, entry, threads, options.origin, body);

@@ -1,4 +1,5 @@
-// Starting the ranks of a program: as threads of this process, or as the one rank that a launcher made this process.
+// Starting the ranks of a program: as threads of this process, or as the one rank that a launcher made this
+// process.
 #ifndef TESSERA_RUNTIME_APP_LAUNCH_H
 #define TESSERA_RUNTIME_APP_LAUNCH_H
 
@@ -26,15 +27,16 @@ struct LaunchOptions {
   WeightOrigin origin;
 };
 
-// Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends them. Errors
-// of any rank end the process through endRun.
-void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher, const LaunchOptions &options,
-              const std::function<void(Rank &)> &body);
+// Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends
+// them. Errors of any rank end the process through endRun.
+void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
+              const LaunchOptions &options, const std::function<void(Rank &)> &body);
 
 // Threads each rank gets.
 int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::optional<int64_t> threads);
 
-// One line for a signal that would end the process silently (a crash in generated code, a model file cut short under us).
+// One line for a signal that would end the process silently (a crash in generated code, a model file cut
+// short under us).
 void installCrashHandlers();
 // What the handlers may say of the ranks of this process.
 void setCrashBoard(Board &board, const CollectiveNames &names);

@@ -18,7 +18,8 @@ using namespace tessera::runtime;
 
 namespace {
 
-// The model files of a run: weights from --model, or from inside the executable, or from where the model was compiled.
+// The model files of a run: weights from --model, or from inside the executable, or from where the model was
+// compiled.
 class Models {
 public:
   Models(const Manifest &manifest, const Options &options) : manifest_(manifest), options_(options) {}
@@ -26,7 +27,8 @@ public:
   const io::ModelFile &weights() {
     const io::ModelFile &model = main();
     if (!model.hasWeights())
-      throw Error("cannot load weights", model.path(), "there are none beside its config.json", "download them, name others with --model=, or try --init=random:1");
+      throw Error("cannot load weights", model.path(), "there are none beside its config.json",
+                  "download them, name others with --model=, or try --init=random:1");
     check(model.checkUnchanged());
     return model;
   }
@@ -58,7 +60,8 @@ private:
   std::unique_ptr<io::ModelFile> main_, compiled_;
 };
 
-void generate(const ts_program &program, const Manifest &manifest, const Options &options, const Launcher &launcher) {
+void generate(const ts_program &program, const Manifest &manifest, const Options &options,
+              const Launcher &launcher) {
   Models models(manifest, options);
   bool textNeeded = false;
   for (const Prompt &prompt : options.prompts)
@@ -94,7 +97,8 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
 }
 
-void bench(const ts_program &program, const Manifest &manifest, const Options &options, const Launcher &launcher) {
+void bench(const ts_program &program, const Manifest &manifest, const Options &options,
+           const Launcher &launcher) {
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);
   LaunchOptions launch{options.threads, {}};
@@ -109,11 +113,13 @@ void run(int argc, char **argv, Launcher &launcher) {
   launcher = Launcher::detect();
   const ts_program &program = tessera_program;
   if (program.abi_version != TESSERA_ABI_VERSION)
-    throw Error("cannot run this program", "ABI version " + std::to_string(program.abi_version), "this runtime has version " + std::to_string(TESSERA_ABI_VERSION),
+    throw Error("cannot run this program", "ABI version " + std::to_string(program.abi_version),
+                "this runtime has version " + std::to_string(TESSERA_ABI_VERSION),
                 "compile it again with this version of llm-compile");
   Manifest manifest = Manifest::parse({program.manifest, size_t(program.manifest_bytes)});
   if (manifest.entries.size() != program.num_entries)
-    throw Error("cannot run this program", "manifest", "it names another number of steps than there are", "compile it again with this version of llm-compile");
+    throw Error("cannot run this program", "manifest", "it names another number of steps than there are",
+                "compile it again with this version of llm-compile");
   Options options = parseOptions(argc, argv);
   if (options.command == Options::Command::Info) {
     if (launcher.rank != 0)
@@ -140,7 +146,8 @@ int main(int argc, char **argv) {
   try {
     run(argc, argv, launcher);
   } catch (const std::exception &e) {
-    // All ranks of a launcher meet the same mistake: rank 0 reports it, and its end ends them. They speak only if it did not.
+    // All ranks of a launcher meet the same mistake: rank 0 reports it, and its end ends them. They speak
+    // only if it did not.
     if (launcher.rank != 0)
       std::this_thread::sleep_for(std::chrono::seconds(2));
     endRun(e.what());

@@ -13,7 +13,8 @@ namespace tessera::runtime {
 
 static constexpr const char *commandHint = "use one of: generate, bench, info";
 
-[[noreturn]] static void badValue(const std::string &flag, const std::string &value, const std::string &why, const std::string &hint) {
+[[noreturn]] static void badValue(const std::string &flag, const std::string &value, const std::string &why,
+                                  const std::string &hint) {
   throw Error("cannot read the command line", flag + "=" + value, why, hint);
 }
 
@@ -25,7 +26,8 @@ static int64_t readInteger(const std::string &flag, const std::string &value, in
   if (!digits || *end || errno)
     badValue(flag, value, "it is no integer", "write " + flag + "=N");
   if (number < least || number > most)
-    badValue(flag, value, "it is out of range", "use a number from " + std::to_string(least) + " to " + std::to_string(most));
+    badValue(flag, value, "it is out of range",
+             "use a number from " + std::to_string(least) + " to " + std::to_string(most));
   return number;
 }
 
@@ -55,9 +57,10 @@ static std::vector<int32_t> readTokens(const std::string &value) {
     char *end = nullptr;
     errno = 0;
     long long id = strtoll(item.c_str(), &end, 10);
-    if (item.empty() || !(isdigit((unsigned char)item[0]) || item[0] == '-') || *end || errno || id < std::numeric_limits<int32_t>::min() ||
-        id > std::numeric_limits<int32_t>::max())
-      badValue(flag, value.size() > 60 ? value.substr(0, 60) + "..." : value, "\"" + item + "\" is no token id", "write --tokens=1,2,3");
+    if (item.empty() || !(isdigit((unsigned char)item[0]) || item[0] == '-') || *end || errno ||
+        id < std::numeric_limits<int32_t>::min() || id > std::numeric_limits<int32_t>::max())
+      badValue(flag, value.size() > 60 ? value.substr(0, 60) + "..." : value,
+               "\"" + item + "\" is no token id", "write --tokens=1,2,3");
     tokens.push_back(int32_t(id));
     at = comma + 1;
   }
@@ -76,7 +79,8 @@ Options parseOptions(int argc, char **argv) {
   else if (command == "info")
     options.command = Options::Command::Info;
   else if (command == "train")
-    throw Error("cannot run command", "train", "this program was compiled with --task=generate", "compile the model with --task=train, or " + std::string(commandHint));
+    throw Error("cannot run command", "train", "this program was compiled with --task=generate",
+                "compile the model with --task=train, or " + std::string(commandHint));
   else
     throw Error("cannot read the command line", command, "there is no such command", commandHint);
 
@@ -101,8 +105,12 @@ Options parseOptions(int argc, char **argv) {
   std::map<std::string, std::function<void()>> plain;
   if (options.command == Options::Command::Generate) {
     valued["--prompt"] = [&](auto &, auto &value) { options.prompts.push_back({true, value, {}}); };
-    valued["--tokens"] = [&](auto &, auto &value) { options.prompts.push_back({false, "", readTokens(value)}); };
-    valued["--max-new-tokens"] = [&](auto &flag, auto &value) { options.maxNewTokens = readInteger(flag, value, 0, most); };
+    valued["--tokens"] = [&](auto &, auto &value) {
+      options.prompts.push_back({false, "", readTokens(value)});
+    };
+    valued["--max-new-tokens"] = [&](auto &flag, auto &value) {
+      options.maxNewTokens = readInteger(flag, value, 0, most);
+    };
     valued["--temperature"] = [&](auto &flag, auto &value) {
       options.temperature = readNumber(flag, value);
       if (options.temperature < 0)
@@ -124,8 +132,12 @@ Options parseOptions(int argc, char **argv) {
     plain["--json"] = [&] { options.json = true; };
   }
   if (options.command == Options::Command::Bench) {
-    valued["--prompt-len"] = [&](auto &flag, auto &value) { options.promptLength = readInteger(flag, value, 1, most); };
-    valued["--decode"] = [&](auto &flag, auto &value) { options.decodeSteps = readInteger(flag, value, 1, most); };
+    valued["--prompt-len"] = [&](auto &flag, auto &value) {
+      options.promptLength = readInteger(flag, value, 1, most);
+    };
+    valued["--decode"] = [&](auto &flag, auto &value) {
+      options.decodeSteps = readInteger(flag, value, 1, most);
+    };
   }
 
   for (int i = 2; i < argc; ++i) {

@@ -34,8 +34,8 @@ struct Options {
   std::optional<int64_t> threads;
 };
 
-// Throws Error on a missing or unknown command, on an unknown flag, on a value that cannot be read. Ranges that depend on
-// the program are not checked here.
+// Throws Error on a missing or unknown command, on an unknown flag, on a value that cannot be read. Ranges
+// that depend on the program are not checked here.
 Options parseOptions(int argc, char **argv);
 
 } // namespace tessera::runtime

@@ -35,10 +35,17 @@ static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
     const CollectiveSpec &c = manifest.collectives[id];
     Json axes = Json::array();
     for (const SubAxis &sub : manifest.groups[c.group]) {
-      auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(), [&](const MeshAxis &a) { return a.name == sub.axis; });
-      axes.push_back(sub.size == axis->size ? sub.axis : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size));
+      auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(),
+                               [&](const MeshAxis &a) { return a.name == sub.axis; });
+      axes.push_back(sub.size == axis->size
+                         ? sub.axis
+                         : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size));
     }
-    collectives.push_back({{"kind", kindName(c.kind)}, {"axes", axes}, {"executions", executions}, {"bytes_per_rank", executions * bytesSent(manifest, c)}, {"why", c.why}});
+    collectives.push_back({{"kind", kindName(c.kind)},
+                           {"axes", axes},
+                           {"executions", executions},
+                           {"bytes_per_rank", executions * bytesSent(manifest, c)},
+                           {"why", c.why}});
   }
   return {{"collectives", collectives}};
 }
@@ -53,9 +60,20 @@ std::string describeProgram(const Manifest &m, bool json) {
   for (const EntrySpec &entry : m.entries)
     if (entry.name == "prefill" || entry.name == "decode" || entry.name == "train")
       steps[entry.name] = stepJson(m, entry);
-  Json info = {{"task", m.task}, {"target", m.target}, {"dtype", m.dtype}, {"architecture", m.architecture}, {"model", m.model}, {"cpu", m.cpuName}, {"mesh", axes},
-               {"ranks", ranks}, {"batch", m.batch}, {"max_seq_len", m.maxSeqLen}, {"vocab", m.vocab},
-               {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())}, {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)}, {"steps", steps}};
+  Json info = {{"task", m.task},
+               {"target", m.target},
+               {"dtype", m.dtype},
+               {"architecture", m.architecture},
+               {"model", m.model},
+               {"cpu", m.cpuName},
+               {"mesh", axes},
+               {"ranks", ranks},
+               {"batch", m.batch},
+               {"max_seq_len", m.maxSeqLen},
+               {"vocab", m.vocab},
+               {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
+               {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)},
+               {"steps", steps}};
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 
@@ -64,9 +82,12 @@ std::string describeProgram(const Manifest &m, bool json) {
     snprintf(text, sizeof(text), "%.1f MB", double(bytes) / 1e6);
     return std::string(text);
   };
-  std::string page = m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target + (m.cpuName.empty() ? "" : " (" + m.cpuName + ")") + "\n";
-  page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) + (ranks == 1 ? " rank)\n" : " ranks)\n");
-  page += "batch        " + std::to_string(m.batch) + ", context up to " + std::to_string(m.maxSeqLen) + ", vocabulary " + std::to_string(m.vocab) + "\n";
+  std::string page = m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target +
+                     (m.cpuName.empty() ? "" : " (" + m.cpuName + ")") + "\n";
+  page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) +
+          (ranks == 1 ? " rank)\n" : " ranks)\n");
+  page += "batch        " + std::to_string(m.batch) + ", context up to " + std::to_string(m.maxSeqLen) +
+          ", vocabulary " + std::to_string(m.vocab) + "\n";
   page += "per rank     weights " + mega(plan.bytes()) + ", arena " + mega(m.arenaBytes) + "\n";
   for (auto &[name, step] : steps.items()) {
     page += name + (step["collectives"].empty() ? ": no collectives\n" : ":\n");
@@ -74,8 +95,9 @@ std::string describeProgram(const Manifest &m, bool json) {
       std::string over;
       for (auto &axis : c["axes"])
         over += (over.empty() ? "" : ",") + axis.get<std::string>();
-      page += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " + std::to_string(c["executions"].get<int64_t>()) + " times, " +
-              mega(c["bytes_per_rank"]) + " a rank: " + c["why"].get<std::string>() + "\n";
+      page += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " +
+              std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) +
+              " a rank: " + c["why"].get<std::string>() + "\n";
     }
   }
   return page;
@@ -83,10 +105,13 @@ std::string describeProgram(const Manifest &m, bool json) {
 
 BenchPlan checkBench(const Manifest &m, const Options &options) {
   int64_t decode = options.decodeSteps.value_or(std::max<int64_t>(1, std::min<int64_t>(64, m.maxSeqLen / 4)));
-  int64_t prompt = options.promptLength.value_or(std::max<int64_t>(1, std::min<int64_t>(512, m.maxSeqLen - decode)));
+  int64_t prompt =
+      options.promptLength.value_or(std::max<int64_t>(1, std::min<int64_t>(512, m.maxSeqLen - decode)));
   if (prompt + decode > m.maxSeqLen)
-    throw Error("cannot measure", "--prompt-len=" + std::to_string(prompt) + " --decode=" + std::to_string(decode),
-                "together they exceed the longest context of " + std::to_string(m.maxSeqLen), "use shorter ones, or compile with a larger --max-seq-len");
+    throw Error("cannot measure",
+                "--prompt-len=" + std::to_string(prompt) + " --decode=" + std::to_string(decode),
+                "together they exceed the longest context of " + std::to_string(m.maxSeqLen),
+                "use shorter ones, or compile with a larger --max-seq-len");
   return {prompt, decode};
 }
 
@@ -94,7 +119,8 @@ static void prefillAll(Session &session, int64_t length, int64_t vocab) {
   session.clear();
   int64_t chunk = session.chunk(), batch = session.batch();
   for (int64_t begin = 0; begin < length; begin += chunk) {
-    std::vector<int32_t> tokens(batch * chunk, 0), positions(batch * chunk, -1), index(batch, int32_t(std::min(length - begin, chunk) - 1));
+    std::vector<int32_t> tokens(batch * chunk, 0), positions(batch * chunk, -1),
+        index(batch, int32_t(std::min(length - begin, chunk) - 1));
     for (int64_t row = 0; row < batch; ++row)
       for (int64_t i = begin; i < std::min(length, begin + chunk); ++i) {
         tokens[row * chunk + i - begin] = int32_t((i * 7919 + row * 104729 + 1) % vocab);
@@ -106,7 +132,9 @@ static void prefillAll(Session &session, int64_t length, int64_t vocab) {
 
 void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
   using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   Session session(rank);
   int64_t batch = session.batch();
   std::vector<double> prefills;
@@ -133,16 +161,24 @@ void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
   if (!session.isRoot())
     return;
   std::sort(prefills.begin(), prefills.end());
-  double prefillRate = double(batch * plan.promptLength) / prefills[1], decodeRate = double(batch * plan.decodeSteps) / decode;
+  double prefillRate = double(batch * plan.promptLength) / prefills[1],
+         decodeRate = double(batch * plan.decodeSteps) / decode;
   StandardOutput out(&rank.entry());
   if (json) {
-    Json result = {{"prefill_tokens_per_s", prefillRate}, {"decode_tokens_per_s", decodeRate}, {"prompt_len", plan.promptLength}, {"decode", plan.decodeSteps}, {"batch", batch},
-                   {"ranks", rank.comm().ranks()}, {"threads_per_rank", rank.pool().size()}};
+    Json result = {{"prefill_tokens_per_s", prefillRate},
+                   {"decode_tokens_per_s", decodeRate},
+                   {"prompt_len", plan.promptLength},
+                   {"decode", plan.decodeSteps},
+                   {"batch", batch},
+                   {"ranks", rank.comm().ranks()},
+                   {"threads_per_rank", rank.pool().size()}};
     out.write(result.dump() + "\n");
   } else {
     char text[160];
-    snprintf(text, sizeof(text), "prefill %8.1f tokens/s  (%lld tokens, batch %lld)\ndecode  %8.1f tokens/s  (%lld steps)\n", prefillRate, (long long)plan.promptLength, (long long)batch,
-             decodeRate, (long long)plan.decodeSteps);
+    snprintf(text, sizeof(text),
+             "prefill %8.1f tokens/s  (%lld tokens, batch %lld)\ndecode  %8.1f tokens/s  (%lld steps)\n",
+             prefillRate, (long long)plan.promptLength, (long long)batch, decodeRate,
+             (long long)plan.decodeSteps);
     out.write(text);
   }
   out.close();

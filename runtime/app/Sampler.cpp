@@ -7,7 +7,8 @@
 
 namespace tessera::runtime {
 
-int32_t sampleToken(const float *logits, int64_t vocab, double temperature, double topP, uint64_t seed, int64_t prompt, int64_t step) {
+int32_t sampleToken(const float *logits, int64_t vocab, double temperature, double topP, uint64_t seed,
+                    int64_t prompt, int64_t step) {
   float top = logits[0];
   for (int64_t i = 0; i < vocab; ++i) {
     if (!std::isfinite(logits[i]))
@@ -42,7 +43,8 @@ int32_t sampleToken(const float *logits, int64_t vocab, double temperature, doub
   auto identity = [](int32_t id) { return id; };
   if (topP >= 1)
     return draw(likely.begin(), likely.end(), total, identity);
-  std::sort(likely.begin(), likely.end(), [&](int32_t a, int32_t b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
+  std::sort(likely.begin(), likely.end(),
+            [&](int32_t a, int32_t b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
   double mass = 0;
   size_t kept = 0;
   while (kept < likely.size() && (kept == 0 || mass < topP * total))

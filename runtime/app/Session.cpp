@@ -6,10 +6,11 @@
 
 namespace tessera::runtime {
 
-static void require(const Manifest &manifest, int64_t entry, const char *name, std::initializer_list<const char *> inputs,
-                    std::initializer_list<const char *> outputs) {
+static void require(const Manifest &manifest, int64_t entry, const char *name,
+                    std::initializer_list<const char *> inputs, std::initializer_list<const char *> outputs) {
   auto fail = [&](const std::string &what) {
-    throw Error("cannot run this program", std::string("step ") + name, "it has no " + what, "compile it again with this version of llm-compile");
+    throw Error("cannot run this program", std::string("step ") + name, "it has no " + what,
+                "compile it again with this version of llm-compile");
   };
   if (entry < 0)
     fail("such step");
@@ -33,7 +34,9 @@ Session::Session(Rank &rank) : rank_(rank) {
     require(m, prefill_, "prefill", {}, {"hidden"});
     const BufferSpec *from = m.entries[prefill_].output("hidden"), *to = m.entries[head_].input("hidden");
     if (from->local != to->local || from->shape != to->shape)
-      throw Error("cannot run this program", "step head", "its input hidden is sharded differently from prefill's output", "compile it again with this version of llm-compile");
+      throw Error("cannot run this program", "step head",
+                  "its input hidden is sharded differently from prefill's output",
+                  "compile it again with this version of llm-compile");
   }
   batch_ = m.batch;
   chunk_ = m.chunk;
@@ -53,7 +56,8 @@ void Session::run(int64_t entry) {
   last_ = entry;
 }
 
-void Session::prefill(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions, const std::vector<int32_t> &index) {
+void Session::prefill(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
+                      const std::vector<int32_t> &index) {
   setInput(prefill_, "tokens", tokens, 0);
   setInput(prefill_, "positions", positions, -1);
   setInput(prefill_, "index", index, 0);

@@ -9,7 +9,8 @@
 
 namespace tessera::runtime {
 
-// Every rank makes the same calls with the same arguments. B = batch, C = chunk, V = vocab. Positions of -1 are inert.
+// Every rank makes the same calls with the same arguments. B = batch, C = chunk, V = vocab. Positions of -1
+// are inert.
 class Session {
 public:
   // Throws Error if the program lacks prefill or decode, or one of their buffers.
@@ -22,8 +23,9 @@ public:
   bool hasHead() const { return head_ >= 0; }
 
   void clear(); // forgets all context
-  void prefill(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions, const std::vector<int32_t> &index); // B x C, B x C, B
-  void decode(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions);                                     // B, B
+  void prefill(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
+               const std::vector<int32_t> &index);                                        // B x C, B x C, B
+  void decode(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions); // B, B
   // Logits of another position of the last prefill's chunk. Does not disturb the context.
   void head(const std::vector<int32_t> &index);
 

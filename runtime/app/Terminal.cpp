@@ -43,7 +43,8 @@ void logLine(const std::string &text) {
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
-ProgressBar::ProgressBar(std::string label, int64_t total) : label_(std::move(label)), total_(total), terminal_(isatty(STDERR_FILENO)) {
+ProgressBar::ProgressBar(std::string label, int64_t total)
+    : label_(std::move(label)), total_(total), terminal_(isatty(STDERR_FILENO)) {
   draw();
 }
 
@@ -62,7 +63,8 @@ void ProgressBar::draw() {
   if (!terminal_ || percent == percent_)
     return;
   percent_ = percent;
-  std::string line = "\r" + label_ + " [" + std::string(percent / 4, '#') + std::string(25 - percent / 4, '.') + "] " + std::to_string(percent) + "%\033[K";
+  std::string line = "\r" + label_ + " [" + std::string(percent / 4, '#') +
+                     std::string(25 - percent / 4, '.') + "] " + std::to_string(percent) + "%\033[K";
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 

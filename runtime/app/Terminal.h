@@ -10,8 +10,8 @@
 
 namespace tessera::runtime {
 
-// Writes everything to standard output at once, unbuffered; throws Error if it cannot (a closed pipe, a full disk). While it
-// waits for a slow reader the board says so.
+// Writes everything to standard output at once, unbuffered; throws Error if it cannot (a closed pipe, a full
+// disk). While it waits for a slow reader the board says so.
 class StandardOutput {
 public:
   explicit StandardOutput(BoardEntry *entry = nullptr) : entry_(entry) {}
@@ -29,11 +29,12 @@ private:
 // A line on standard error; never fails.
 void logLine(const std::string &text);
 
-// Progress of long work: a bar that is redrawn on a terminal, nothing in a file (the caller logs a line at the end).
+// Progress of long work: a bar that is redrawn on a terminal, nothing in a file (the caller logs a line at
+// the end).
 class ProgressBar {
 public:
   ProgressBar(std::string label, int64_t total);
-  ~ProgressBar(); // wipes the bar
+  ~ProgressBar();           // wipes the bar
   void advance(int64_t by); // by any one thread at a time
 
 private:

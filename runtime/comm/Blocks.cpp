@@ -56,13 +56,16 @@ void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t c
   case ElementType::F32:
     return sums ? reduceAs<float>(sources, count, dst, n, sum) : reduceAs<float>(sources, count, dst, n, max);
   case ElementType::I32: // integer sums wrap round, as the hardware's do
-    return sums ? reduceAs<uint32_t>(sources, count, dst, n, sum) : reduceAs<int32_t>(sources, count, dst, n, max);
+    return sums ? reduceAs<uint32_t>(sources, count, dst, n, sum)
+                : reduceAs<int32_t>(sources, count, dst, n, max);
   case ElementType::I64:
-    return sums ? reduceAs<uint64_t>(sources, count, dst, n, sum) : reduceAs<int64_t>(sources, count, dst, n, max);
+    return sums ? reduceAs<uint64_t>(sources, count, dst, n, sum)
+                : reduceAs<int64_t>(sources, count, dst, n, max);
   }
 }
 
-void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value, int32_t *id) {
+void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value,
+            int32_t *id) {
   for (int64_t i = 0; i < n; ++i) {
     float best = values[0][i];
     int32_t bestId = ids[0][i];

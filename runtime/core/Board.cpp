@@ -55,7 +55,8 @@ double stallTimeout() {
   char *end = nullptr;
   double seconds = strtod(text, &end);
   if (*end || !(seconds >= 0.5) || seconds > 1e9)
-    throw Error("cannot read a setting", "TESSERA_STALL_TIMEOUT=" + std::string(text), "it is no number of seconds of at least 0.5", "unset it for the default of 8");
+    throw Error("cannot read a setting", "TESSERA_STALL_TIMEOUT=" + std::string(text),
+                "it is no number of seconds of at least 0.5", "unset it for the default of 8");
   return seconds;
 }
 
@@ -117,12 +118,14 @@ struct Watch::State {
     for (int64_t r = 0; r < board.ranks(); ++r) {
       if (r == rank || Activity(board.entry(r).activity.load()) != Activity::Waiting)
         continue;
-      // One that waits in a collective of the program says more than one in the runtime's own, which it met later.
+      // One that waits in a collective of the program says more than one in the runtime's own, which it met
+      // later.
       if (waiter < 0 || board.entry(waiter).where < 0)
         waiter = r;
     }
     if (waiter >= 0)
-      return std::string(names.name(board.entry(waiter).where)) + ", in which rank " + std::to_string(waiter) + " waits";
+      return std::string(names.name(board.entry(waiter).where)) + ", in which rank " +
+             std::to_string(waiter) + " waits";
     return names.name(board.entry(rank).where);
   }
 
@@ -137,8 +140,8 @@ struct Watch::State {
       Activity activity = Activity(entry.activity.load());
       int32_t pid = entry.pid;
       if (activity != Activity::Finished && pid != 0 && pid != getpid() && processGone(pid))
-        endRun("rank " + std::to_string(r) + " ended (" + whereFor(r) + "): its process " + std::to_string(pid) +
-               " is gone; look for what killed it");
+        endRun("rank " + std::to_string(r) + " ended (" + whereFor(r) + "): its process " +
+               std::to_string(pid) + " is gone; look for what killed it");
       Seen &s = seen[r];
       uint64_t progress = entry.progress, beat = entry.beat;
       s.quiet = progress == s.progress ? s.quiet + 1 : 0;
@@ -158,7 +161,8 @@ struct Watch::State {
         continue;
       std::string seconds = std::to_string(int64_t(patience * tickSeconds + 0.5)) + " s";
       if (seen[r].silent >= patience)
-        endRun("rank " + std::to_string(r) + " stands still (" + whereFor(r) + "): no sign of its process for " + seconds +
+        endRun("rank " + std::to_string(r) + " stands still (" + whereFor(r) +
+               "): no sign of its process for " + seconds +
                "; was it stopped? TESSERA_STALL_TIMEOUT sets the limit");
       if (activity == Activity::Working && seen[r].quiet >= patience)
         endRun("rank " + std::to_string(r) + " stalls (" + whereFor(r) + "): no progress for " + seconds +

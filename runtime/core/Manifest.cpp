@@ -22,9 +22,12 @@ std::string toString(const Shape &shape) {
 }
 
 static constexpr std::pair<CollectiveKind, const char *> kindNames[] = {
-    {CollectiveKind::AllReduce, "all_reduce"},         {CollectiveKind::AllGather, "all_gather"},
-    {CollectiveKind::ReduceScatter, "reduce_scatter"}, {CollectiveKind::AllToAll, "all_to_all"},
-    {CollectiveKind::CollectivePermute, "collective_permute"}, {CollectiveKind::ArgMax, "arg_max"}};
+    {CollectiveKind::AllReduce, "all_reduce"},
+    {CollectiveKind::AllGather, "all_gather"},
+    {CollectiveKind::ReduceScatter, "reduce_scatter"},
+    {CollectiveKind::AllToAll, "all_to_all"},
+    {CollectiveKind::CollectivePermute, "collective_permute"},
+    {CollectiveKind::ArgMax, "arg_max"}};
 
 const char *kindName(CollectiveKind kind) {
   for (auto &[value, name] : kindNames)
@@ -55,7 +58,8 @@ int64_t Manifest::entryIndex(std::string_view name) const {
 }
 
 [[noreturn]] static void damaged(const std::string &where, const std::string &why) {
-  throw Error("cannot read the program's manifest", where, why, "compile the program again with this version of llm-compile");
+  throw Error("cannot read the program's manifest", where, why,
+              "compile the program again with this version of llm-compile");
 }
 
 // Structural mistakes that later code must not meet; `where` names the entry.
@@ -71,8 +75,10 @@ struct Checker {
     for (const SubAxis &axis : axes)
       require(m.mesh.has(axis), where, "axis " + axis.axis + " does not fit the mesh " + m.mesh.describe());
   }
-  void shards(const Shape &shape, const Shape &local, const Sharding &sharding, const std::string &where) const {
-    require(shape.size() == local.size() && shape.size() == sharding.size(), where, "shape, local and sharding differ in rank");
+  void shards(const Shape &shape, const Shape &local, const Sharding &sharding,
+              const std::string &where) const {
+    require(shape.size() == local.size() && shape.size() == sharding.size(), where,
+            "shape, local and sharding differ in rank");
     for (size_t i = 0; i < shape.size(); ++i) {
       axes(sharding[i], where);
       require(shape[i] >= 0 && local[i] >= 0 && local[i] * shardCount(sharding[i]) >= shape[i], where,
@@ -82,7 +88,8 @@ struct Checker {
   void buffer(const BufferSpec &b, const std::string &where) const {
     shards(b.shape, b.local, b.sharding, where);
     require(b.dtype == "f32" || b.dtype == "i32", where, "dtype " + b.dtype + " is not supported");
-    require(b.offset >= 0 && b.bytes >= 0 && b.offset <= m.arenaBytes - b.bytes, where, "lies outside the arena");
+    require(b.offset >= 0 && b.bytes >= 0 && b.offset <= m.arenaBytes - b.bytes, where,
+            "lies outside the arena");
   }
   void param(const ParamSpec &p) const {
     std::string where = "parameter " + p.name;
@@ -90,12 +97,15 @@ struct Checker {
     axes(p.layerSharding, where);
     require(p.dtype == "f32", where, "dtype " + p.dtype + " is not supported");
     require(p.layers >= 0, where, "a negative number of layers");
-    require(!p.packOutDims || (*p.packOutDims >= 0 && *p.packOutDims <= int64_t(p.shape.size())), where, "out_dims is out of range");
+    require(!p.packOutDims || (*p.packOutDims >= 0 && *p.packOutDims <= int64_t(p.shape.size())), where,
+            "out_dims is out of range");
     int64_t rowElements = p.shape.empty() ? 1 : elementCount(Shape(p.shape.begin() + 1, p.shape.end()));
     int64_t total = 0;
     for (const ParamSource &s : p.sources) {
-      require(s.slice.size() == s.reshape.size() && s.permute.size() == s.reshape.size(), where, "slice, permute and reshape differ in rank");
-      require(elementCount(s.shape) == elementCount(s.reshape), where, "reshape changes the number of elements");
+      require(s.slice.size() == s.reshape.size() && s.permute.size() == s.reshape.size(), where,
+              "slice, permute and reshape differ in rank");
+      require(elementCount(s.shape) == elementCount(s.reshape), where,
+              "reshape changes the number of elements");
       std::vector<bool> seen(s.permute.size());
       int64_t count = 1;
       for (size_t i = 0; i < s.slice.size(); ++i) {
@@ -115,14 +125,17 @@ struct Checker {
     std::string where = "collective " + std::to_string(id) + " " + kindName(c.kind);
     require(c.group >= 0 && c.group < int64_t(m.groups.size()), where, "no such group");
     int64_t size = shardCount(m.groups[c.group]), rank = c.shape.size();
-    bool usesDim = c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
+    bool usesDim = c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::ReduceScatter ||
+                   c.kind == CollectiveKind::AllToAll;
     require(!usesDim || (c.dim >= 0 && c.dim < rank), where, "dim is out of range");
     bool splits = c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
     require(!splits || c.shape[c.dim] % size == 0, where, "dim does not divide by the group");
-    require(c.kind != CollectiveKind::AllToAll || (c.dim2 >= 0 && c.dim2 < rank), where, "dim2 is out of range");
+    require(c.kind != CollectiveKind::AllToAll || (c.dim2 >= 0 && c.dim2 < rank), where,
+            "dim2 is out of range");
     std::vector<bool> receives(size), sends(size);
     for (auto [from, to] : c.pairs) {
-      require(from >= 0 && from < size && to >= 0 && to < size && !receives[to] && !sends[from], where, "pairs are no partial permutation");
+      require(from >= 0 && from < size && to >= 0 && to < size && !receives[to] && !sends[from], where,
+              "pairs are no partial permutation");
       receives[to] = sends[from] = true;
     }
   }
@@ -137,7 +150,8 @@ struct Checker {
     for (size_t i = 0; i < m.matmuls.size(); ++i) {
       const MatmulSpec &mm = m.matmuls[i];
       std::string where = "matmul " + std::to_string(i);
-      require(mm.m >= 0 && mm.n >= 0 && mm.k >= 0 && mm.param < int64_t(m.params.size()), where, "out of range");
+      require(mm.m >= 0 && mm.n >= 0 && mm.k >= 0 && mm.param < int64_t(m.params.size()), where,
+              "out of range");
       require(mm.param < 0 || m.params[mm.param].packOutDims, where, "its parameter is not packed");
       if (mm.param >= 0) {
         const ParamSpec &p = m.params[mm.param];
@@ -153,7 +167,8 @@ struct Checker {
       for (const BufferSpec &b : e.outputs)
         buffer(b, "entry " + e.name + ", output " + b.name);
       for (auto [id, executions] : e.collectives)
-        require(id >= 0 && id < int64_t(m.collectives.size()) && executions >= 0, "entry " + e.name, "names a collective that does not exist");
+        require(id >= 0 && id < int64_t(m.collectives.size()) && executions >= 0, "entry " + e.name,
+                "names a collective that does not exist");
     }
   }
 };

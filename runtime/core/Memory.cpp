@@ -7,14 +7,17 @@
 
 namespace tessera::runtime {
 
-Memory::Memory(size_t bytes, const std::string &what) : bytes_(bytes) {
+Memory::Memory(size_t bytes, const std::string &what, bool dense) : bytes_(bytes) {
   if (bytes == 0)
     return;
-  void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *data =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
     throw Error("cannot allocate memory", what, std::to_string(bytes) + " bytes: " + strerror(errno),
                 "compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
   data_ = static_cast<char *>(data);
+  if (dense)
+    (void)madvise(data, bytes, MADV_HUGEPAGE); // a wish
 }
 
 Memory::~Memory() {

@@ -29,11 +29,11 @@ uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
 struct ShardReader::Source {
   const ParamSource &spec;
   int64_t base = 0, count = 0;
-  std::vector<int64_t> sizes, strides; // of the permuted, sliced view; strides in file elements
-  int64_t start = 0;                   // file element of the view's first
+  std::vector<int64_t> sizes, strides;         // of the permuted, sliced view; strides in file elements
+  int64_t start = 0;                           // file element of the view's first
   std::vector<const io::TensorInfo *> tensors; // by layer
-  int64_t rowDims = -1;                // the first dims of the view that make up global rows; -1: rows cut through a dim
-  std::vector<int64_t> columnOffset;   // file offset of each local column, relative to its row; if rowDims >= 0
+  int64_t rowDims = -1; // the first dims of the view that make up global rows; -1: rows cut through a dim
+  std::vector<int64_t> columnOffset; // file offset of each local column, relative to its row; if rowDims >= 0
 
   explicit Source(const ParamSource &spec) : spec(spec) {
     std::vector<int64_t> fileStrides(spec.reshape.size(), 1);
@@ -61,7 +61,8 @@ struct ShardReader::Source {
 };
 
 // Global index along dims [first, last) of every local index, -1 where it is padding.
-static std::vector<int64_t> globalIndices(const ParamSpec &p, const Mesh &mesh, int64_t rank, size_t first, size_t last) {
+static std::vector<int64_t> globalIndices(const ParamSpec &p, const Mesh &mesh, int64_t rank, size_t first,
+                                          size_t last) {
   std::vector<int64_t> indices = {0};
   for (size_t d = first; d < last; ++d) {
     ShardRange range = shardRange(p.shape[d], p.local[d], mesh.index(rank, p.sharding[d]));
@@ -84,7 +85,8 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
   columns_ = int64_t(globalColumns_.size());
 }
 
-ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, uint64_t seed)
+ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
+                         uint64_t seed)
     : ShardReader(param, outDims, mesh, rank) {
   // FNV-1a of the name: every parameter has a stream of its own.
   uint64_t hash = 0xcbf29ce484222325u;
@@ -96,7 +98,8 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
   aroundOne_ = param.shape.size() == 1 && name.size() >= 7 && name.compare(name.size() - 7, 7, suffix) == 0;
 }
 
-ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, const io::ModelFile &model)
+ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
+                         const io::ModelFile &model)
     : ShardReader(param, outDims, mesh, rank) {
   model_ = &model;
   int64_t base = 0;
@@ -108,12 +111,17 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
       std::string name = param.layers ? layerName(spec.name, layer) : spec.name;
       const io::TensorInfo *tensor = model.find(name);
       if (!tensor)
-        throw Error("cannot load weights", model.path() + ", tensor " + name, "the model has no such tensor", "use the model this program was compiled from");
+        throw Error("cannot load weights", model.path() + ", tensor " + name, "the model has no such tensor",
+                    "use the model this program was compiled from");
       if (tensor->shape != spec.shape)
-        throw Error("cannot load weights", model.path() + ", tensor " + name, "its shape is " + toString(tensor->shape) + ", the program was compiled for " + toString(spec.shape),
+        throw Error("cannot load weights", model.path() + ", tensor " + name,
+                    "its shape is " + toString(tensor->shape) + ", the program was compiled for " +
+                        toString(spec.shape),
                     "use the model this program was compiled from");
       if (!io::isFloatLike(tensor->dtype))
-        throw Error("cannot load weights", model.path() + ", tensor " + name, std::string("type ") + io::dtypeName(tensor->dtype) + " holds no weights", "use the model this program was compiled from");
+        throw Error("cannot load weights", model.path() + ", tensor " + name,
+                    std::string("type ") + io::dtypeName(tensor->dtype) + " holds no weights",
+                    "use the model this program was compiled from");
       source->tensors.push_back(tensor);
     }
     int64_t inner = 1;
@@ -125,7 +133,8 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
     }
     if (source->rowDims >= 0)
       for (int64_t column : globalColumns_)
-        source->columnOffset.push_back(column < 0 ? -1 : source->offset(column, source->rowDims, source->dims()));
+        source->columnOffset.push_back(column < 0 ? -1
+                                                  : source->offset(column, source->rowDims, source->dims()));
     sources_.push_back(std::move(source));
   }
 }
@@ -133,7 +142,9 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
 ShardReader::~ShardReader() = default;
 
 void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
-  auto readRun = [&](const Source &source, int64_t at, int64_t count, float *to) { check(model_->readRange(*source.tensors[layer], at, count, to)); };
+  auto readRun = [&](const Source &source, int64_t at, int64_t count, float *to) {
+    check(model_->readRange(*source.tensors[layer], at, count, to));
+  };
   for (int64_t c = 0; c < columns_;) {
     if (globalColumns_[c] < 0) {
       out[c++] = 0;
@@ -147,7 +158,8 @@ void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
     int64_t view = globalRow * tail_ - source->base;
     auto place = [&](int64_t column) {
       if (source->rowDims >= 0)
-        return source->start + source->offset(view / tail_, 0, source->rowDims) + source->columnOffset[column];
+        return source->start + source->offset(view / tail_, 0, source->rowDims) +
+               source->columnOffset[column];
       return source->start + source->offset(view + globalColumns_[column], 0, source->dims());
     };
     // The longest run of columns that is contiguous in the file.
@@ -160,7 +172,8 @@ void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
 }
 
 bool ShardReader::readTransposed(int64_t layer, int64_t begin, int64_t count, float *out) const {
-  // Weights stored input-major: file rows are our columns. Worth it where rows, not columns, are contiguous in the file.
+  // Weights stored input-major: file rows are our columns. Worth it where rows, not columns, are contiguous
+  // in the file.
   if (sources_.size() != 1 || count < 2 || columns_ < 2)
     return false;
   const Source &source = *sources_[0];
@@ -187,7 +200,8 @@ bool ShardReader::readTransposed(int64_t layer, int64_t begin, int64_t count, fl
       int64_t end = i + 1;
       while (end < count && rowOffset[end] == rowOffset[i] + (end - i))
         ++end;
-      check(model_->readRange(*source.tensors[layer], rowOffset[i] + source.columnOffset[c], end - i, run.data()));
+      check(model_->readRange(*source.tensors[layer], rowOffset[i] + source.columnOffset[c], end - i,
+                              run.data()));
       for (int64_t j = i; j < end; ++j)
         out[j * columns_ + c] = run[j - i];
       i = end;
@@ -213,7 +227,8 @@ void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) 
         }
         // Four 16-bit uniforms: nearly normal, exactly the same everywhere.
         uint64_t bits = randomBits(seed_, uint64_t(layer), uint64_t(row * tail_ + globalColumns_[c]));
-        int32_t sum = int32_t(bits & 0xffff) + int32_t(bits >> 16 & 0xffff) + int32_t(bits >> 32 & 0xffff) + int32_t(bits >> 48);
+        int32_t sum = int32_t(bits & 0xffff) + int32_t(bits >> 16 & 0xffff) + int32_t(bits >> 32 & 0xffff) +
+                      int32_t(bits >> 48);
         float normal = float(sum - 131070) * (1.7320508f / 65536.0f);
         out[c] = 0.02f * normal + (aroundOne_ ? 1.0f : 0.0f);
       }

@@ -31,7 +31,8 @@ void ThreadPool::work(int part, void (*onStart)()) {
     if (stop_.load())
       return;
     seen = slot.start.load();
-    // Turns may have passed without us. A claim holds the caller in its turn, so task and context stand still after it.
+    // Turns may have passed without us. A claim holds the caller in its turn, so task and context stand still
+    // after it.
     if (!claim(slot, seen))
       continue;
     task_(context_, part);

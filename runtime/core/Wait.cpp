@@ -53,7 +53,8 @@ void WaitWord::waitWhile(uint32_t old) {
 
 void WaitWord::wakeSleepers() {
   if (sleepers_.load() != 0)
-    syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word_), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word_), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
+            0);
 }
 
 void WaitWord::store(uint32_t value) {

@@ -1,4 +1,5 @@
-// abi.h for the CPU. Generated code stands above these functions: errors end the run here instead of unwinding through it.
+// abi.h for the CPU. Generated code stands above these functions: errors end the run here instead of
+// unwinding through it.
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/cpu/Rank.h"
 
@@ -17,7 +18,8 @@ template <typename F> static void guarded(F &&f) {
 
 extern "C" {
 
-void ts_launch(ts_rank *handle, ts_kernel_fn fn, void *const *buffers, const int64_t *scalars, int64_t count, int64_t grain) {
+void ts_launch(ts_rank *handle, ts_kernel_fn fn, void *const *buffers, const int64_t *scalars, int64_t count,
+               int64_t grain) {
   Rank &rank = Rank::of(handle);
   rank.progress();
   int64_t parts = std::min<int64_t>(rank.pool().size(), count / std::max<int64_t>(grain, 1));
@@ -34,11 +36,13 @@ void ts_launch(ts_rank *handle, ts_kernel_fn fn, void *const *buffers, const int
 void ts_matmul(ts_rank *handle, int32_t id, int64_t layer, const void *x, const void *w, void *y) {
   Rank &rank = Rank::of(handle);
   rank.progress();
-  const float *weights = w ? static_cast<const float *>(w) : rank.weights(rank.manifest().matmuls[id].param, layer);
+  const float *weights =
+      w ? static_cast<const float *>(w) : rank.weights(rank.manifest().matmuls[id].param, layer);
   guarded([&] { rank.gemm(id).run(static_cast<const float *>(x), weights, static_cast<float *>(y)); });
 }
 
-void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32_t *ids, int64_t base, int64_t rows, float *out) {
+void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32_t *ids, int64_t base,
+                      int64_t rows, float *out) {
   Rank &rank = Rank::of(handle);
   rank.progress();
   const PackedLayout &layout = *rank.plan().param(param).packed;
@@ -69,7 +73,8 @@ void ts_copy(ts_rank *handle, void *dst, const void *src, int64_t bytes) {
   int64_t parts = std::min<int64_t>(rank.pool().size(), 1 + bytes / (256 << 10));
   rank.pool().parallel(int(parts), [&](int part) {
     Range range = splitRange(bytes, parts, part);
-    memcpy(static_cast<char *>(dst) + range.begin, static_cast<const char *>(src) + range.begin, size_t(range.end - range.begin));
+    memcpy(static_cast<char *>(dst) + range.begin, static_cast<const char *>(src) + range.begin,
+           size_t(range.end - range.begin));
   });
 }
 }

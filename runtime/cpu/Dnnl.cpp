@@ -19,7 +19,8 @@ static Dnnl load() {
   auto symbol = [&](const char *name) {
     void *address = dlsym(library, name);
     if (!address)
-      throw Error("cannot use oneDNN", "libdnnl.so.2", std::string("it lacks ") + name, "install version 2.6: apt-get install libdnnl2");
+      throw Error("cannot use oneDNN", "libdnnl.so.2", std::string("it lacks ") + name,
+                  "install version 2.6: apt-get install libdnnl2");
     return address;
   };
 #define TESSERA_DNNL_LOAD(name) dnnl.name = reinterpret_cast<decltype(dnnl.name)>(symbol("dnnl_" #name));
@@ -38,7 +39,8 @@ const Dnnl &Dnnl::get() {
 }
 
 void keepDnnlSingleThreaded() {
-  // The setting is one of each thread. libgomp comes with oneDNN; other OpenMP runtimes answer to the same name.
+  // The setting is one of each thread. libgomp comes with oneDNN; other OpenMP runtimes answer to the same
+  // name.
   static void *library = openDnnl();
   static auto setThreads = reinterpret_cast<void (*)(int)>(dlsym(library, "omp_set_num_threads"));
   if (setThreads)

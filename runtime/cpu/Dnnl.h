@@ -6,27 +6,27 @@
 
 namespace tessera::runtime {
 
-#define TESSERA_DNNL_SYMBOLS(X)                                                                                          \
-  X(engine_create)                                                                                                       \
-  X(stream_create)                                                                                                       \
-  X(stream_destroy)                                                                                                      \
-  X(memory_desc_init_by_strides)                                                                                         \
-  X(memory_desc_init_by_tag)                                                                                             \
-  X(memory_desc_get_size)                                                                                                \
-  X(memory_create)                                                                                                       \
-  X(memory_destroy)                                                                                                      \
-  X(memory_set_data_handle)                                                                                              \
-  X(matmul_desc_init)                                                                                                    \
-  X(primitive_attr_create)                                                                                               \
-  X(primitive_attr_destroy)                                                                                              \
-  X(primitive_attr_set_scratchpad_mode)                                                                                  \
-  X(primitive_desc_create)                                                                                               \
-  X(primitive_desc_destroy)                                                                                              \
-  X(primitive_desc_query)                                                                                                \
-  X(primitive_desc_query_md)                                                                                             \
-  X(primitive_create)                                                                                                    \
-  X(primitive_destroy)                                                                                                   \
-  X(primitive_execute)                                                                                                   \
+#define TESSERA_DNNL_SYMBOLS(X)                                                                              \
+  X(engine_create)                                                                                           \
+  X(stream_create)                                                                                           \
+  X(stream_destroy)                                                                                          \
+  X(memory_desc_init_by_strides)                                                                             \
+  X(memory_desc_init_by_tag)                                                                                 \
+  X(memory_desc_get_size)                                                                                    \
+  X(memory_create)                                                                                           \
+  X(memory_destroy)                                                                                          \
+  X(memory_set_data_handle)                                                                                  \
+  X(matmul_desc_init)                                                                                        \
+  X(primitive_attr_create)                                                                                   \
+  X(primitive_attr_destroy)                                                                                  \
+  X(primitive_attr_set_scratchpad_mode)                                                                      \
+  X(primitive_desc_create)                                                                                   \
+  X(primitive_desc_destroy)                                                                                  \
+  X(primitive_desc_query)                                                                                    \
+  X(primitive_desc_query_md)                                                                                 \
+  X(primitive_create)                                                                                        \
+  X(primitive_destroy)                                                                                       \
+  X(primitive_execute)                                                                                       \
   X(set_primitive_cache_capacity)
 
 struct Dnnl {
@@ -39,7 +39,8 @@ struct Dnnl {
   static const Dnnl &get();
 };
 
-// libgomp, which oneDNN brings along, must not start a team of its own: call once on every thread that runs primitives.
+// libgomp, which oneDNN brings along, must not start a team of its own: call once on every thread that runs
+// primitives.
 void keepDnnlSingleThreaded();
 
 } // namespace tessera::runtime

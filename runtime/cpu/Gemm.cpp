@@ -49,7 +49,11 @@ public:
     dnnl_dims_t xDims = {m, k}, wDims = {k, n}, yDims = {m, n};
     expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dnnl_f32, dnnl_ab));
     expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dnnl_f32, dnnl_ab));
-    dnnl_format_tag_t tag = !layout ? dnnl_ba : layout->block == 64 ? dnnl_BA16a64b : layout->block == 48 ? dnnl_BA16a48b : layout->block == 32 ? dnnl_BA16a32b : dnnl_BA16a16b;
+    dnnl_format_tag_t tag = !layout               ? dnnl_ba
+                            : layout->block == 64 ? dnnl_BA16a64b
+                            : layout->block == 48 ? dnnl_BA16a48b
+                            : layout->block == 32 ? dnnl_BA16a32b
+                                                  : dnnl_BA16a16b;
     expect(dnnl_.memory_desc_init_by_tag(&w, 2, wDims, dnnl_f32, tag));
     dnnl_matmul_desc_t desc;
     expect(dnnl_.matmul_desc_init(&desc, &x, &w, nullptr, &y));
@@ -86,7 +90,10 @@ public:
     dnnl_.memory_set_data_handle(memory_[0], const_cast<float *>(x));
     dnnl_.memory_set_data_handle(memory_[1], const_cast<float *>(w));
     dnnl_.memory_set_data_handle(memory_[2], y);
-    dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, memory_[0]}, {DNNL_ARG_WEIGHTS, memory_[1]}, {DNNL_ARG_DST, memory_[2]}, {DNNL_ARG_SCRATCHPAD, memory_[3]}};
+    dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, memory_[0]},
+                                   {DNNL_ARG_WEIGHTS, memory_[1]},
+                                   {DNNL_ARG_DST, memory_[2]},
+                                   {DNNL_ARG_SCRATCHPAD, memory_[3]}};
     expect(dnnl_.primitive_execute(primitive_, stream_, 4, arguments));
   }
 
@@ -128,7 +135,8 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, bool packed, ThreadPool &pool)
   for (int64_t part = 0; part < parts; ++part) {
     Range rows = splitRange(m, parts, part);
     auto product = std::make_unique<DnnlMatmul>(packed ? &l : nullptr, rows.end - rows.begin, n, k);
-    // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times slower.
+    // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
+    // slower.
     if (strncmp(product->implementation(), "ref", 3) == 0) {
       state_->byRows.clear();
       return;
@@ -140,7 +148,9 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, bool packed, ThreadPool &pool)
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm &&) noexcept = default;
 
-const char *Gemm::implementation() const { return state_->byRows.empty() ? "own" : state_->byRows[0]->implementation(); }
+const char *Gemm::implementation() const {
+  return state_->byRows.empty() ? "own" : state_->byRows[0]->implementation();
+}
 
 void Gemm::run(const float *x, const float *w, float *y) {
   State &s = *state_;

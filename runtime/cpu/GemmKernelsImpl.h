@@ -1,6 +1,7 @@
-// Product kernels over packed weights and over plain rows, written once with vector extensions and compiled once per
-// instruction set (GemmKernels<ISA>.cpp define TESSERA_ISA and nothing else). Only these files see the ISA's flags: no
-// header with inline functions may be included here, or the linker could keep the wrong copy.
+// Product kernels over packed weights and over plain rows, written once with vector extensions and compiled
+// once per instruction set (GemmKernels<ISA>.cpp define TESSERA_ISA and nothing else). Only these files see
+// the ISA's flags: no header with inline functions may be included here, or the linker could keep the wrong
+// copy.
 #include "GemmKernels.h"
 
 namespace tessera::runtime {
@@ -11,10 +12,11 @@ inline Vec load(const float *p) { return *reinterpret_cast<const Vec *>(p); }
 inline void store(float *p, Vec v) { *reinterpret_cast<Vec *>(p) = v; }
 inline Vec splat(float x) { return Vec{} + x; }
 
-// y[r, 0..16 V) = x[r, :] . w[:, 0..16 V): w has rows of `stride` floats, one for each k. R * V accumulators stay in
-// registers; two sets of them where few would leave the multipliers waiting.
+// y[r, 0..16 V) = x[r, :] . w[:, 0..16 V): w has rows of `stride` floats, one for each k. R * V accumulators
+// stay in registers; two sets of them where few would leave the multipliers waiting.
 template <int R, int V>
-void tile(const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k, float *y, int64_t ldy, int64_t columns) {
+void tile(const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k, float *y, int64_t ldy,
+          int64_t columns) {
   constexpr int U = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4;
   Vec acc[U][R][V] = {};
   int64_t i = 0;
@@ -45,8 +47,8 @@ void tile(const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k
 }
 
 template <int V>
-void tileRows(int64_t m, const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k, float *y, int64_t ldy,
-              int64_t columns) {
+void tileRows(int64_t m, const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k, float *y,
+              int64_t ldy, int64_t columns) {
   for (; m >= 6; m -= 6, x += 6 * ldx, y += 6 * ldy)
     tile<6, V>(x, ldx, w, stride, k, y, ldy, columns);
   switch (m) {
@@ -63,8 +65,10 @@ void tileRows(int64_t m, const float *x, int64_t ldx, const float *w, int64_t st
   }
 }
 
-void packedColumns(const PackedWeight &w, const float *data, int64_t m, const float *x, float *y, int64_t begin, int64_t end) {
-  // Vectors of a block that this range covers go through one tile: the weights are read once, in the order they lie in.
+void packedColumns(const PackedWeight &w, const float *data, int64_t m, const float *x, float *y,
+                   int64_t begin, int64_t end) {
+  // Vectors of a block that this range covers go through one tile: the weights are read once, in the order
+  // they lie in.
   int64_t perBlock = w.block / 16;
   for (int64_t unit = begin; unit < end;) {
     int64_t block = unit / perBlock, first = unit % perBlock;
@@ -98,8 +102,7 @@ inline float sum(Vec v) {
 }
 
 // R rows of x against C rows of w.
-template <int R, int C>
-void dotTile(const float *x, const float *w, int64_t k, float *y, int64_t n) {
+template <int R, int C> void dotTile(const float *x, const float *w, int64_t k, float *y, int64_t n) {
   Vec acc[R][C] = {};
   int64_t i = 0;
   for (; i + 16 <= k; i += 16)
@@ -126,7 +129,8 @@ void dotColumns(const float *x, const float *w, int64_t n, int64_t k, float *y, 
     dotTile<R, 1>(x, w + j * k, k, y + j, n);
 }
 
-void plainColumns(int64_t m, int64_t n, int64_t k, const float *x, const float *w, float *y, int64_t begin, int64_t end) {
+void plainColumns(int64_t m, int64_t n, int64_t k, const float *x, const float *w, float *y, int64_t begin,
+                  int64_t end) {
   for (; m >= 4; m -= 4, x += 4 * k, y += 4 * n)
     dotColumns<4>(x, w, n, k, y, begin, end);
   for (; m > 0; --m, x += k, y += n)

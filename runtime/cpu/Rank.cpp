@@ -30,10 +30,12 @@ WeightPlan::WeightPlan(const Manifest &manifest) {
   }
 }
 
-Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm, BoardEntry &entry, int threads)
-    : program_(program), manifest_(manifest), plan_(plan), comm_(comm), entry_(entry), pool_(threads, keepDnnlSingleThreaded),
+Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
+           BoardEntry &entry, int threads)
+    : program_(program), manifest_(manifest), plan_(plan), comm_(comm), entry_(entry),
+      pool_(threads, keepDnnlSingleThreaded),
       arena_(manifest.arenaBytes, "the arena of rank " + std::to_string(comm.rank())),
-      weights_(plan.bytes(), "the weights of rank " + std::to_string(comm.rank())) {
+      weights_(plan.bytes(), "the weights of rank " + std::to_string(comm.rank()), /*dense=*/true) {
   keepDnnlSingleThreaded();
   for (int64_t i = 0; i < plan.count(); ++i)
     paramPointers_.push_back(plan.param(i).packed ? nullptr : weights_.data() + plan.param(i).offset);
@@ -52,7 +54,8 @@ void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int6
                                       : ShardReader(*p.spec, p.outDims, manifest_.mesh, id(), origin.seed);
     // Work items: blocks of rows of one layer, about 1 MiB each; packed ones in whole blocks of the layout.
     int64_t unit = p.packed ? p.packed->block : 1;
-    int64_t rowsPerItem = std::max<int64_t>(unit, (1 << 18) / std::max<int64_t>(reader.columns(), 1) / unit * unit);
+    int64_t rowsPerItem =
+        std::max<int64_t>(unit, (1 << 18) / std::max<int64_t>(reader.columns(), 1) / unit * unit);
     int64_t itemsPerLayer = (reader.rows() + rowsPerItem - 1) / rowsPerItem;
     std::atomic<int64_t> next{0};
     std::exception_ptr failure;
@@ -88,6 +91,9 @@ void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int6
 }
 
 void Rank::clearStates() {
+  if (!statesUsed_) // as zero as the system gave them, and not even touched
+    return;
+  statesUsed_ = false;
   for (const BufferSpec &state : manifest_.states)
     memset(arena() + state.offset, 0, state.bytes);
 }

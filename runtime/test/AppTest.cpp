@@ -43,7 +43,8 @@ Outcome shell(const std::string &command) {
   auto start = std::chrono::steady_clock::now();
   int status = system(("( " + command + " ) >" + out + " 2>" + err).c_str());
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), readFile(out), readFile(err), seconds};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), readFile(out), readFile(err),
+          seconds};
 }
 
 std::string program(const std::string &mesh) { return std::string(FAKE_PROGRAM_DIR) + "/fake_" + mesh; }
@@ -59,7 +60,9 @@ struct Model {
     for (float &x : scale)
       x = -1 + 0.1f * normal(rng); // negative: what was said is not said again, so that sequences vary
     path = tempDir() + "/model.safetensors";
-    auto status = tessera::io::writeSafetensors(path, {{"embed.weight", tessera::io::DType::F32, {V, D}, embedding.data()}, {"scale.weight", tessera::io::DType::F32, {D}, scale.data()}});
+    auto status = tessera::io::writeSafetensors(
+        path, {{"embed.weight", tessera::io::DType::F32, {V, D}, embedding.data()},
+               {"scale.weight", tessera::io::DType::F32, {D}, scale.data()}});
     EXPECT_TRUE(bool(status));
   }
   std::vector<double> logits(const std::vector<int32_t> &context) const {
@@ -97,7 +100,9 @@ std::string tokensLine(const std::vector<int32_t> &tokens) {
   return line + "\n";
 }
 
-std::string flag(const std::vector<int32_t> &tokens) { return " --tokens=" + tokensLine(tokens).substr(8, tokensLine(tokens).size() - 9); }
+std::string flag(const std::vector<int32_t> &tokens) {
+  return " --tokens=" + tokensLine(tokens).substr(8, tokensLine(tokens).size() - 9);
+}
 
 // One line `error: ...` of ours and nothing on stdout.
 void expectError(const std::string &command, const std::string &why) {
@@ -111,7 +116,8 @@ void expectError(const std::string &command, const std::string &why) {
 
 const char *const meshes[] = {"1", "tp2", "tp3", "dp2", "dp2tp2"};
 // Shorter than a chunk, longer than one, exactly one, longer than two; more than a batch of 3.
-const std::vector<std::vector<int32_t>> prompts = {{3, 1, 4, 1, 5, 9, 2}, {6}, {5, 3, 5, 8}, {9, 7, 9, 3, 2, 3, 8, 4, 6}, {2, 6}};
+const std::vector<std::vector<int32_t>> prompts = {
+    {3, 1, 4, 1, 5, 9, 2}, {6}, {5, 3, 5, 8}, {9, 7, 9, 3, 2, 3, 8, 4, 6}, {2, 6}};
 
 TEST(Generate, SameTokensOnEveryMesh) {
   std::string args, expected;
@@ -121,7 +127,9 @@ TEST(Generate, SameTokensOnEveryMesh) {
   }
   for (const char *mesh : meshes)
     for (const char *threads : {"", " --threads=1", " --threads=9"}) {
-      Outcome o = shell(program(mesh) + " generate --print-tokens --max-new-tokens=9 --model=" + model().path + args + threads);
+      Outcome o =
+          shell(program(mesh) + " generate --print-tokens --max-new-tokens=9 --model=" + model().path + args +
+                threads);
       EXPECT_EQ(o.status, 0) << mesh << o.err;
       EXPECT_EQ(o.out, expected) << mesh << threads;
       EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
@@ -138,7 +146,9 @@ TEST(Generate, EndTokenStopsARow) {
       if (made.size() < 2 || made.size() == 12)
         continue;
       found = true;
-      Outcome o = shell(program("tp2") + " generate --print-tokens --max-new-tokens=12 --model=" + model().path + flag(prompt) + flag(other));
+      Outcome o =
+          shell(program("tp2") + " generate --print-tokens --max-new-tokens=12 --model=" + model().path +
+                flag(prompt) + flag(other));
       EXPECT_EQ(o.out, tokensLine(made) + tokensLine(model().greedy(other, 12)));
     }
   EXPECT_TRUE(found);
@@ -154,7 +164,9 @@ TEST(Generate, LogitsOfEveryPosition) {
   for (const char *mesh : meshes)
     for (size_t p : {0, 1, 3}) {
       std::string file = tempDir() + "/logits.safetensors";
-      Outcome o = shell(program(mesh) + " generate --max-new-tokens=6 --logits=" + file + " --model=" + model().path + flag(prompts[p]) + flag(prompts[2]) + flag(prompts[3]) + flag(prompts[0]));
+      Outcome o =
+          shell(program(mesh) + " generate --max-new-tokens=6 --logits=" + file + " --model=" + model().path +
+                flag(prompts[p]) + flag(prompts[2]) + flag(prompts[3]) + flag(prompts[0]));
       ASSERT_EQ(o.status, 0) << o.err;
       auto opened = tessera::io::ModelFile::open(file);
       ASSERT_TRUE(bool(opened));
@@ -174,7 +186,8 @@ TEST(Generate, LogitsOfEveryPosition) {
 }
 
 TEST(Generate, SamplesTheSameOnEveryMesh) {
-  std::string args = " generate --print-tokens --max-new-tokens=20 --temperature=1.5 --seed=11 --model=" + model().path;
+  std::string args =
+      " generate --print-tokens --max-new-tokens=20 --temperature=1.5 --seed=11 --model=" + model().path;
   for (auto &prompt : prompts)
     args += flag(prompt);
   std::string one = shell(program("1") + args).out;
@@ -183,10 +196,17 @@ TEST(Generate, SamplesTheSameOnEveryMesh) {
     EXPECT_EQ(shell(program(mesh) + args).out, one) << mesh;
   EXPECT_NE(shell(program("1") + args + " --seed=12").out, one);
   // Alone a prompt draws what it draws in company only if it has the same number: the first one.
-  std::string alone = shell(program("1") + " generate --print-tokens --max-new-tokens=20 --temperature=1.5 --seed=11 --model=" + model().path + flag(prompts[0])).out;
+  std::string alone =
+      shell(program("1") +
+            " generate --print-tokens --max-new-tokens=20 --temperature=1.5 --seed=11 --model=" +
+            model().path + flag(prompts[0]))
+          .out;
   EXPECT_EQ(one.substr(0, alone.size()), alone);
   // A tiny nucleus is greedy.
-  Outcome o = shell(program("tp3") + " generate --print-tokens --max-new-tokens=9 --temperature=0.7 --top-p=0.000001 --seed=3 --model=" + model().path + flag(prompts[0]));
+  Outcome o = shell(
+      program("tp3") +
+      " generate --print-tokens --max-new-tokens=9 --temperature=0.7 --top-p=0.000001 --seed=3 --model=" +
+      model().path + flag(prompts[0]));
   EXPECT_EQ(o.out, tokensLine(model().greedy(prompts[0], 9)));
 }
 
@@ -225,13 +245,18 @@ TEST(Generate, RefusesBadInput) {
   expectError(run + " generate --init=zero --tokens=1", "no such initialization");
   expectError(run + " generate --tokens=1 --max-new-tokens=2 --model=/nonexistent", "/nonexistent");
   expectError(run + " generate --prompt=hello --max-new-tokens=2" + with, "/nonexistent/model");
-  expectError(run + " generate --tokens=1 --max-new-tokens=2 --logits=/nonexistent/x --init=random:1 2>&1 >&2 | grep ^error >&2; exit 1", "/nonexistent/x");
+  expectError(run + " generate --tokens=1 --max-new-tokens=2 --logits=/nonexistent/x --init=random:1 2>&1 "
+                    ">&2 | grep ^error >&2; exit 1",
+              "/nonexistent/x");
   expectError(run + " bench --prompt-len=30 --decode=3" + with, "longest context");
   expectError(run + " bench --tokens=1" + with, "no such flag");
   expectError(run + " info --prompt=x", "no such flag");
   expectError("env TORCHELASTIC_RUN_ID=1 " + run + " generate --tokens=1" + with, "torchrun");
-  expectError("env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0 " + run + " generate --tokens=1" + with, "tp=2");
-  expectError("env TESSERA_STALL_TIMEOUT=soon " + run + " generate --tokens=1 --init=random:1 2>&1 >&2 | grep ^error >&2; exit 1", "TESSERA_STALL_TIMEOUT");
+  expectError("env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0 " + run + " generate --tokens=1" + with,
+              "tp=2");
+  expectError("env TESSERA_STALL_TIMEOUT=soon " + run +
+                  " generate --tokens=1 --init=random:1 2>&1 >&2 | grep ^error >&2; exit 1",
+              "TESSERA_STALL_TIMEOUT");
 }
 
 TEST(Generate, RefusesWeightsThatDoNotMatch) {
@@ -240,23 +265,30 @@ TEST(Generate, RefusesWeightsThatDoNotMatch) {
   auto refuse = [&](const std::vector<tessera::io::TensorToWrite> &tensors, const std::string &why) {
     std::string path = tempDir() + "/other.safetensors";
     ASSERT_TRUE(bool(tessera::io::writeSafetensors(path, tensors)));
-    Outcome o = shell(program("tp2") + " generate --tokens=1 --max-new-tokens=2 --model=" + path + " 2>&1 >/dev/null | grep '^error: ' >&2");
+    Outcome o = shell(program("tp2") + " generate --tokens=1 --max-new-tokens=2 --model=" + path +
+                      " 2>&1 >/dev/null | grep '^error: ' >&2");
     EXPECT_NE(o.err.find(why), std::string::npos) << o.err;
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
   };
   refuse({{"embed.weight", DType::F32, {V, D}, data.data()}}, "scale.weight");
-  refuse({{"embed.weight", DType::F32, {V, D + 1}, data.data()}, {"scale.weight", DType::F32, {D}, data.data()}}, "[37, 13]");
-  refuse({{"embed.weight", DType::I32, {V, D}, data.data()}, {"scale.weight", DType::F32, {D}, data.data()}}, "I32");
+  refuse(
+      {{"embed.weight", DType::F32, {V, D + 1}, data.data()}, {"scale.weight", DType::F32, {D}, data.data()}},
+      "[37, 13]");
+  refuse({{"embed.weight", DType::I32, {V, D}, data.data()}, {"scale.weight", DType::F32, {D}, data.data()}},
+         "I32");
 }
 
 TEST(Generate, ReportsWritesThatFail) {
-  std::string args = program("tp2") + " generate --print-tokens --tokens=1 --max-new-tokens=4 --model=" + model().path;
+  std::string args =
+      program("tp2") + " generate --print-tokens --tokens=1 --max-new-tokens=4 --model=" + model().path;
   Outcome full = shell(args + " >/dev/full");
   EXPECT_EQ(full.status, 1);
-  EXPECT_NE(full.err.find("error: cannot write (standard output): No space left"), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("error: cannot write (standard output): No space left"), std::string::npos)
+      << full.err;
   // The reader is gone before anything is written.
   Outcome pipe = shell("bash -c '( sleep 0.5; " + args + "; echo status $? >&2 ) | true'");
-  EXPECT_NE(pipe.err.find("error: cannot write (standard output): Broken pipe"), std::string::npos) << pipe.err;
+  EXPECT_NE(pipe.err.find("error: cannot write (standard output): Broken pipe"), std::string::npos)
+      << pipe.err;
   EXPECT_NE(pipe.err.find("status 1"), std::string::npos) << pipe.err;
   Outcome logits = shell(args + " --logits=/dev/full");
   EXPECT_EQ(logits.status, 1);
@@ -294,10 +326,16 @@ TEST(Bench, IsOneLineOfJson) {
 
 // A rank of a thread world that fails, stalls or crashes ends the run with one line.
 TEST(Watch, ThreadRanksThatFail) {
-  auto run = [&](const std::string &fault) { return shell("bash -c \"FAKE_FAULT=" + fault + " TESSERA_STALL_TIMEOUT=1 " + program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1\""); };
+  auto run = [&](const std::string &fault) {
+    return shell("bash -c \"FAKE_FAULT=" + fault + " TESSERA_STALL_TIMEOUT=1 " + program("dp2tp2") +
+                 " generate --tokens=1 --max-new-tokens=4 --init=random:1\"");
+  };
   struct {
     const char *fault, *what;
-  } cases[] = {{"throw:2", "told to fail"}, {"stall:3", "rank 3 stalls (collective 1, all_reduce over tp, in which rank 2 waits)"}, {"stall:0", "rank 0 stalls"}, {"crash:1", "rank 1 crashed"}};
+  } cases[] = {{"throw:2", "told to fail"},
+               {"stall:3", "rank 3 stalls (collective 1, all_reduce over tp, in which rank 2 waits)"},
+               {"stall:0", "rank 0 stalls"},
+               {"crash:1", "rank 1 crashed"}};
   for (auto &[fault, what] : cases) {
     Outcome o = run(fault);
     EXPECT_EQ(o.status, 1) << fault;
@@ -347,10 +385,13 @@ TEST(Mpi, SameTokensAsThreads) {
 TEST(Mpi, RanksThatTakeEachOtherForOtherMachines) {
   if (!haveMpi())
     GTEST_SKIP() << "no mpirun";
-  // Heartbeats over MPI in place of a shared board; a stall longer than the limit that is honest work is none.
+  // Heartbeats over MPI in place of a shared board; a stall longer than the limit that is honest work is
+  // none.
   auto run = [&](const std::string &fault) {
     return shell("TESSERA_STALL_TIMEOUT=1 FAKE_FAULT=" + fault + " " +
-                 mpirun(3, "sh -c 'TESSERA_MACHINE=$OMPI_COMM_WORLD_RANK exec " + program("tp3") + " generate --print-tokens --max-new-tokens=5 --model=" + model().path + flag(prompts[0]) + "'"));
+                 mpirun(3, "sh -c 'TESSERA_MACHINE=$OMPI_COMM_WORLD_RANK exec " + program("tp3") +
+                               " generate --print-tokens --max-new-tokens=5 --model=" + model().path +
+                               flag(prompts[0]) + "'"));
   };
   for (const char *fault : {"none:9", "slow:1"}) {
     Outcome o = run(fault);
@@ -371,17 +412,22 @@ TEST(Mpi, RanksThatFail) {
     GTEST_SKIP() << "no mpirun";
   struct {
     const char *fault, *what;
-  } cases[] = {{"kill:1", "rank 1 ended"},  {"kill:0", "rank 0 ended"}, {"stop:2", "rank 2 stands still"}, {"stall:1", "rank 1 stalls"},
-               {"crash:2", "rank 2 crashed"}, {"throw:1", "told to fail"}, {"exit:1", "rank 1 ended"}};
+  } cases[] = {{"kill:1", "rank 1 ended"},   {"kill:0", "rank 0 ended"},    {"stop:2", "rank 2 stands still"},
+               {"stall:1", "rank 1 stalls"}, {"crash:2", "rank 2 crashed"}, {"throw:1", "told to fail"},
+               {"exit:1", "rank 1 ended"}};
   for (auto &[fault, what] : cases) {
     // The limit as it is by default: the whole run must be over within ten seconds.
-    Outcome o = shell(std::string("FAKE_FAULT=") + fault + " " + mpirun(4, program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1"));
+    Outcome o =
+        shell(std::string("FAKE_FAULT=") + fault + " " +
+              mpirun(4, program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1"));
     EXPECT_NE(o.status, 0) << fault;
     EXPECT_LT(o.seconds, 10) << fault;
     EXPECT_EQ(errorLines(o.err), 1) << fault << "\n" << o.err;
     EXPECT_NE(o.err.find(what), std::string::npos) << fault << "\n" << o.err;
   }
-  Outcome slow = shell("TESSERA_STALL_TIMEOUT=1 FAKE_FAULT=slow:1 " + mpirun(4, program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1"));
+  Outcome slow =
+      shell("TESSERA_STALL_TIMEOUT=1 FAKE_FAULT=slow:1 " +
+            mpirun(4, program("dp2tp2") + " generate --tokens=1 --max-new-tokens=4 --init=random:1"));
   EXPECT_EQ(slow.status, 0) << slow.err;
 }
 
@@ -389,7 +435,9 @@ TEST(Mpi, ReportsMistakesOnce) {
   if (!haveMpi())
     GTEST_SKIP() << "no mpirun";
   std::string args = program("tp3") + " generate --init=random:1 --tokens=1";
-  for (std::string run : {mpirun(2, args), mpirun(4, args), mpirun(3, args + ",99"), mpirun(3, program("tp3") + " generate --tokens=1 --model=/nonexistent"), mpirun(3, args + " --logits=/nonexistent/x")}) {
+  for (std::string run : {mpirun(2, args), mpirun(4, args), mpirun(3, args + ",99"),
+                          mpirun(3, program("tp3") + " generate --tokens=1 --model=/nonexistent"),
+                          mpirun(3, args + " --logits=/nonexistent/x")}) {
     Outcome o = shell(run);
     EXPECT_NE(o.status, 0) << run;
     EXPECT_EQ(errorLines(o.err), 1) << run << "\n" << o.err;

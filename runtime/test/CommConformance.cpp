@@ -24,9 +24,11 @@ Manifest conformanceManifest(const Mesh &mesh) {
   m.groups.push_back(reversed);
   for (size_t g = 0; g < m.groups.size(); ++g) {
     int64_t size = shardCount(m.groups[g]);
-    auto add = [&](CollectiveKind kind, Shape shape, int64_t dim = 0, int64_t dim2 = 0, ReduceOp op = ReduceOp::Sum, ElementType type = ElementType::F32) {
+    auto add = [&](CollectiveKind kind, Shape shape, int64_t dim = 0, int64_t dim2 = 0,
+                   ReduceOp op = ReduceOp::Sum, ElementType type = ElementType::F32) {
       CollectiveSpec c;
-      c.kind = kind, c.op = op, c.type = type, c.group = int64_t(g), c.shape = std::move(shape), c.dim = dim, c.dim2 = dim2;
+      c.kind = kind, c.op = op, c.type = type, c.group = int64_t(g), c.shape = std::move(shape), c.dim = dim,
+      c.dim2 = dim2;
       if (kind == CollectiveKind::CollectivePermute) // a ring without its last link: member 0 gets zeros
         for (int64_t i = 0; i + 1 < size; ++i)
           c.pairs.emplace_back(i, i + 1);
@@ -95,8 +97,10 @@ int64_t flatten(const Shape &index, const Shape &shape) {
   return i;
 }
 
-// Shape of dst, and which (member, element of its src) each element of dst comes from; reductions give the element only.
-template <typename T> std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &members, int64_t self) {
+// Shape of dst, and which (member, element of its src) each element of dst comes from; reductions give the
+// element only.
+template <typename T>
+std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &members, int64_t self) {
   int64_t size = int64_t(members.size());
   Shape shape = c.shape;
   if (c.kind == CollectiveKind::AllGather)
@@ -148,7 +152,8 @@ template <typename T> std::vector<T> expected(const CollectiveSpec &c, const std
   return result;
 }
 
-void checkArgMax(Communicator &comm, int32_t id, const CollectiveSpec &c, const std::vector<int64_t> &members, bool inPlace) {
+void checkArgMax(Communicator &comm, int32_t id, const CollectiveSpec &c, const std::vector<int64_t> &members,
+                 bool inPlace) {
   int64_t n = c.shape[0];
   // Small integers: ties are common; ids fall with the rank, so that the first member is not always right.
   auto valueOf = [](int64_t rank, int64_t i) { return float((rank * 7 + i * 3) % 3); };
@@ -169,7 +174,8 @@ void checkArgMax(Communicator &comm, int32_t id, const CollectiveSpec &c, const 
   }
 }
 
-template <typename T> void checkOne(Communicator &comm, int32_t id, const CollectiveSpec &c, const Manifest &m, bool inPlace) {
+template <typename T>
+void checkOne(Communicator &comm, int32_t id, const CollectiveSpec &c, const Manifest &m, bool inPlace) {
   std::vector<int64_t> members = m.mesh.group(comm.rank(), m.groups[c.group]);
   int64_t self = m.mesh.index(comm.rank(), m.groups[c.group]);
   ASSERT_EQ(members[self], comm.rank());
@@ -181,7 +187,8 @@ template <typename T> void checkOne(Communicator &comm, int32_t id, const Collec
   comm.run(id, src.data(), overwrite ? src.data() : dst.data(), nullptr);
   const std::vector<T> &got = overwrite ? src : dst;
   ASSERT_EQ(memcmp(got.data(), want.data(), want.size() * sizeof(T)), 0)
-      << "collective " << id << " " << kindName(c.kind) << " of " << toString(c.shape) << " dim " << c.dim << " dim2 " << c.dim2 << " on rank " << comm.rank();
+      << "collective " << id << " " << kindName(c.kind) << " of " << toString(c.shape) << " dim " << c.dim
+      << " dim2 " << c.dim2 << " on rank " << comm.rank();
   if (!overwrite) {
     ASSERT_EQ(src, before) << "collective " << id << " wrote to its source";
     ASSERT_EQ(dst.back(), T(77)) << "collective " << id << " wrote beyond its result";

@@ -9,8 +9,8 @@ namespace tessera::runtime {
 // A program of many collectives over all kinds of groups of `mesh`.
 Manifest conformanceManifest(const Mesh &mesh);
 
-// Runs every collective of `manifest` on this rank twice and compares; then barrier, broadcast and gather. Every rank calls
-// it. Failures are reported through GoogleTest.
+// Runs every collective of `manifest` on this rank twice and compares; then barrier, broadcast and gather.
+// Every rank calls it. Failures are reported through GoogleTest.
 void runConformance(Communicator &comm, const Manifest &manifest);
 
 } // namespace tessera::runtime

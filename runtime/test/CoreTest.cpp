@@ -37,7 +37,8 @@ TEST(Mesh, LastShardsMayBeShortOrEmpty) {
   EXPECT_EQ(shardRange(5, 2, 3).begin, shardRange(5, 2, 3).end);
 }
 
-static const char *tiny = R"({"version": 1, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m", "batch": 1,
+static const char *tiny =
+    R"({"version": 1, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m", "batch": 1,
   "mesh": [["tp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [[["tp", 1, 2]]],
   "collectives": [{"kind": "all_reduce", "op": "sum", "dtype": "f32", "group": 0, "shape": [4]}],
   "entries": [{"name": "decode", "outputs": [], "collectives": [{"id": 0, "executions": 2}],
@@ -103,7 +104,8 @@ TEST(ThreadPool, EveryPartOnceAndAllDone) {
 TEST(ThreadPool, CallerTakesOverPartsOfWorkersThatDoNotCome) {
   setBusyThreads(1000);
   ThreadPool pool(3);
-  // A worker that is asleep needs a while to wake; the caller has long done such little work. Every part still runs once.
+  // A worker that is asleep needs a while to wake; the caller has long done such little work. Every part
+  // still runs once.
   std::vector<std::atomic<int>> counts(3);
   for (int round = 0; round < 20000; ++round)
     pool.parallel(3, [&](int part) { ++counts[part]; });

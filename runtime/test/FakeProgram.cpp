@@ -1,4 +1,5 @@
-// A hand-written program in the form the compiler emits, for tests of the runtime: compiled with FAKE_DP and FAKE_TP.
+// A hand-written program in the form the compiler emits, for tests of the runtime: compiled with FAKE_DP and
+// FAKE_TP.
 //
 // The model: a context is remembered as the embeddings of its tokens; hidden(p) = scale * sum over j <= p of
 // embedding(j) / (1 + p - j); logits = hidden . embedding^T (tied). Vocabulary over tp, batch over dp.
@@ -60,7 +61,8 @@ void attendKernel(void *const *buffers, const int64_t *scalars, int64_t begin, i
 // hidden, index, picked; scalar: chunk length.
 void pickKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
   for (int64_t b = begin; b < end; ++b)
-    memcpy(at<float>(buffers, 2) + b * D, at<float>(buffers, 0) + (b * scalars[0] + at<int32_t>(buffers, 1)[b]) * D, D * 4);
+    memcpy(at<float>(buffers, 2) + b * D,
+           at<float>(buffers, 0) + (b * scalars[0] + at<int32_t>(buffers, 1)[b]) * D, D * 4);
 }
 
 // logits, best, next; scalar: first id of this shard.
@@ -117,7 +119,8 @@ void tail(ts_rank *rank, int64_t chunk, bool useIndex) {
 
 void body(ts_rank *rank, int64_t chunk, int32_t allReduce) {
   char *a = rank->arena;
-  ts_gather_packed(rank, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl, Bl * chunk, reinterpret_cast<float *>(a + embeddingAt));
+  ts_gather_packed(rank, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl,
+                   Bl * chunk, reinterpret_cast<float *>(a + embeddingAt));
   ts_collective(rank, allReduce, a + embeddingAt, a + embeddingAt, nullptr);
   void *attend[] = {a + cacheAt, a + embeddingAt, a + positionsAt, rank->params[1], a + hiddenAt};
   ts_launch(rank, attendKernel, attend, &chunk, Bl, 1);
@@ -138,13 +141,16 @@ void head(ts_rank *rank) {
 }
 
 using Json = nlohmann::json;
-const Json dpAxes = dp > 1 ? Json{{"dp", 1, dp}} : Json::array(), tpAxes = tp > 1 ? Json{{"tp", 1, tp}} : Json::array();
+const Json dpAxes = dp > 1 ? Json{{"dp", 1, dp}} : Json::array(), tpAxes = tp > 1 ? Json{{"tp", 1, tp}}
+                                                                                  : Json::array();
 
-Json buffer(const char *name, const char *dtype, std::vector<int64_t> shape, std::vector<int64_t> local, Json lastAxes, int64_t offset) {
+Json buffer(const char *name, const char *dtype, std::vector<int64_t> shape, std::vector<int64_t> local,
+            Json lastAxes, int64_t offset) {
   Json sharding = Json::array();
   for (size_t d = 0; d < shape.size(); ++d)
     sharding.push_back(d == 0 ? dpAxes : d + 1 == shape.size() ? lastAxes : Json::array());
-  return {{"name", name}, {"dtype", dtype}, {"shape", shape}, {"local", local}, {"sharding", sharding}, {"offset", offset}};
+  return {{"name", name},   {"dtype", dtype},       {"shape", shape},
+          {"local", local}, {"sharding", sharding}, {"offset", offset}};
 }
 
 std::string makeManifest() {
@@ -171,18 +177,55 @@ std::string makeManifest() {
     entry["outputs"].push_back(buffer("next", "i32", {B, 1}, {Bl, 1}, none, nextAt));
     return entry;
   };
-  Json embedding = {{"name", "embedding"}, {"dtype", "f32"}, {"layers", 0}, {"shape", {V, D}}, {"sharding", {tpAxes, none}}, {"layer_sharding", none}, {"local", {Vl, D}},
-                    {"sources", {{{"name", "embed.weight"}, {"shape", {V, D}}, {"reshape", {V, D}}, {"slice", {{0, V}, {0, D}}}, {"permute", {0, 1}}}}}, {"pack", {{"out_dims", 1}}}};
-  Json scale = {{"name", "scale"}, {"dtype", "f32"}, {"layers", 0}, {"shape", {D}}, {"sharding", {none}}, {"local", {D}}, {"sources", {{{"name", "scale.weight"}, {"shape", {D}}}}}, {"pack", nullptr}};
+  Json embedding = {{"name", "embedding"},
+                    {"dtype", "f32"},
+                    {"layers", 0},
+                    {"shape", {V, D}},
+                    {"sharding", {tpAxes, none}},
+                    {"layer_sharding", none},
+                    {"local", {Vl, D}},
+                    {"sources",
+                     {{{"name", "embed.weight"},
+                       {"shape", {V, D}},
+                       {"reshape", {V, D}},
+                       {"slice", {{0, V}, {0, D}}},
+                       {"permute", {0, 1}}}}},
+                    {"pack", {{"out_dims", 1}}}};
+  Json scale = {{"name", "scale"},
+                {"dtype", "f32"},
+                {"layers", 0},
+                {"shape", {D}},
+                {"sharding", {none}},
+                {"local", {D}},
+                {"sources", {{{"name", "scale.weight"}, {"shape", {D}}}}},
+                {"pack", nullptr}};
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
   auto collective = [&](const char *kind, std::vector<int64_t> shape, const char *why) {
-    return Json{{"kind", kind}, {"op", "sum"}, {"dtype", "f32"}, {"group", 0}, {"shape", shape}, {"dim", 0}, {"dim2", 0}, {"why", why}};
+    return Json{{"kind", kind},   {"op", "sum"}, {"dtype", "f32"}, {"group", 0},
+                {"shape", shape}, {"dim", 0},    {"dim2", 0},      {"why", why}};
   };
-  Json manifest = {{"version", 1}, {"task", "generate"}, {"dtype", "f32"}, {"target", "cpu"}, {"model", "/nonexistent/model"}, {"architecture", "fake"}, {"batch", B}, {"max_seq_len", L}, {"chunk", C},
-                   {"vocab", V}, {"eos", {endToken}}, {"mesh", mesh}, {"arena_bytes", arenaBytes}, {"params", {embedding, scale}}, {"states", {cache}}, {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
+  Json manifest = {{"version", 1},
+                   {"task", "generate"},
+                   {"dtype", "f32"},
+                   {"target", "cpu"},
+                   {"model", "/nonexistent/model"},
+                   {"architecture", "fake"},
+                   {"batch", B},
+                   {"max_seq_len", L},
+                   {"chunk", C},
+                   {"vocab", V},
+                   {"eos", {endToken}},
+                   {"mesh", mesh},
+                   {"arena_bytes", arenaBytes},
+                   {"params", {embedding, scale}},
+                   {"states", {cache}},
+                   {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
                    {"groups", {tpAxes, dpAxes}},
-                   {"collectives", {collective("all_reduce", {Bl, C, D}, "rows of the embedding"), collective("all_reduce", {Bl, 1, D}, "rows of the embedding"), collective("arg_max", {Bl}, "the likeliest token")}},
+                   {"collectives",
+                    {collective("all_reduce", {Bl, C, D}, "rows of the embedding"),
+                     collective("all_reduce", {Bl, 1, D}, "rows of the embedding"),
+                     collective("arg_max", {Bl}, "the likeliest token")}},
                    {"entries", {step("prefill", C, true), step("decode", 1, false), step("head", C, true)}}};
   return manifest.dump();
 }
@@ -192,4 +235,5 @@ const ts_entry_fn entries[] = {prefill, decode, head};
 
 } // namespace
 
-extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 3, manifest.data(), manifest.size(), entries};
+extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 3, manifest.data(), manifest.size(),
+                                               entries};

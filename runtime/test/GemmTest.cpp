@@ -1,5 +1,5 @@
-#include "tessera/runtime/core/Wait.h"
 #include "tessera/runtime/cpu/Gemm.h"
+#include "tessera/runtime/core/Wait.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ static std::vector<float> randomVector(int64_t n, int seed) {
 }
 
 static void checkProduct(int64_t m, int64_t n, int64_t k, bool packed, int threads) {
-  SCOPED_TRACE(testing::Message() << "m " << m << " n " << n << " k " << k << " packed " << packed << " threads " << threads);
+  SCOPED_TRACE(testing::Message() << "m " << m << " n " << n << " k " << k << " packed " << packed
+                                  << " threads " << threads);
   ThreadPool pool(threads);
   std::vector<float> x = randomVector(m * k, 1), w = randomVector(n * k, 2);
   std::vector<float> y(m * n + 1, 123.0f);
@@ -39,7 +40,8 @@ static void checkProduct(int64_t m, int64_t n, int64_t k, bool packed, int threa
       double want = 0;
       for (int64_t l = 0; l < k; ++l)
         want += double(x[i * k + l]) * w[j * k + l];
-      ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k)) + 1e-6) << i << ", " << j << " by " << gemm.implementation();
+      ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k)) + 1e-6)
+          << i << ", " << j << " by " << gemm.implementation();
     }
   EXPECT_EQ(y.back(), 123.0f);
 }
@@ -49,7 +51,15 @@ TEST(Gemm, AllShapesAgainstPlainLoops) {
   for (int threads : {1, 2, 3})
     for (bool packed : {true, false})
       for (int64_t m : {1, 2, 3, 4, 6, 7, 13, 33, 128})
-        for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {16, 16}, {27, 80}, {80, 27}, {64, 48}, {192, 577}, {389, 48}, {257, 130}, {130, 300}})
+        for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1},
+                            {16, 16},
+                            {27, 80},
+                            {80, 27},
+                            {64, 48},
+                            {192, 577},
+                            {389, 48},
+                            {257, 130},
+                            {130, 300}})
           checkProduct(m, n, k, packed, threads);
 }
 

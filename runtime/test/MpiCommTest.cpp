@@ -10,8 +10,13 @@ namespace tessera::runtime {
 
 static MpiWorld *world = nullptr;
 
-TEST(MpiComm, OneAxisWithSubAxes) { runConformance(world->communicator(), conformanceManifest(Mesh({{"x", world->board().ranks()}}))); }
-TEST(MpiComm, TwoAxes) { runConformance(world->communicator(), conformanceManifest(Mesh({{"a", 2}, {"b", world->board().ranks() / 2}}))); }
+TEST(MpiComm, OneAxisWithSubAxes) {
+  runConformance(world->communicator(), conformanceManifest(Mesh({{"x", world->board().ranks()}})));
+}
+TEST(MpiComm, TwoAxes) {
+  runConformance(world->communicator(),
+                 conformanceManifest(Mesh({{"a", 2}, {"b", world->board().ranks() / 2}})));
+}
 TEST(MpiComm, BoardShowsEveryRankOfThisMachine) {
   for (int64_t r = 0; r < world->board().ranks(); ++r)
     EXPECT_NE(world->board().entry(r).pid, 0);
@@ -31,7 +36,8 @@ int main(int argc, char **argv) {
     auto started = MpiWorld::start(atoi(size), true);
     world = started.get();
     if (world->rank() != 0) // one report is enough; failures elsewhere show in the exit status
-      delete testing::UnitTest::GetInstance()->listeners().Release(testing::UnitTest::GetInstance()->listeners().default_result_printer());
+      delete testing::UnitTest::GetInstance()->listeners().Release(
+          testing::UnitTest::GetInstance()->listeners().default_result_printer());
     int result = RUN_ALL_TESTS();
     world->finish();
     return result;

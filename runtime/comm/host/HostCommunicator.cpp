@@ -121,7 +121,8 @@ private:
     int64_t index;
   };
 
-  void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst, int32_t *ids) {
+  void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst,
+                int32_t *ids) {
     int64_t size = group.size(), n = elementCount(spec.shape);
     int64_t width = elementBytes(spec.type);
     const void *sources[maxOnStack];
@@ -132,8 +133,8 @@ private:
 
     switch (spec.kind) {
     case CollectiveKind::AllReduce: {
-      // Each member reduces its own part and writes it to everybody: nobody else reads that part of any source, so src
-      // and dst may be the same.
+      // Each member reduces its own part and writes it to everybody: nobody else reads that part of any
+      // source, so src and dst may be the same.
       auto [begin, end] = reducePart(n, size, self);
       if (begin == end)
         return;
@@ -218,7 +219,9 @@ private:
 
 } // namespace
 
-std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) { return std::make_shared<HostWorld>(ranks, board); }
+std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) {
+  return std::make_shared<HostWorld>(ranks, board);
+}
 
 std::unique_ptr<Communicator> createHostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank) {
   return std::make_unique<HostCommunicator>(std::move(world), rank);

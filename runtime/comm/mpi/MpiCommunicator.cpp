@@ -29,14 +29,18 @@ void MpiCommunicator::prepare(const Manifest &manifest) {
 void MpiCommunicator::send(int64_t rank, const void *data, size_t bytes) {
   for (size_t at = 0; at < bytes; at += largestMessage) {
     requests_.push_back(nullptr);
-    mpi_.expect(mpi_.Isend(static_cast<const char *>(data) + at, int(std::min(largestMessage, bytes - at)), mpi_.byte, int(rank), dataTag, mpi_.world, &requests_.back()), "MPI_Isend");
+    mpi_.expect(mpi_.Isend(static_cast<const char *>(data) + at, int(std::min(largestMessage, bytes - at)),
+                           mpi_.byte, int(rank), dataTag, mpi_.world, &requests_.back()),
+                "MPI_Isend");
   }
 }
 
 void MpiCommunicator::receive(int64_t rank, void *data, size_t bytes) {
   for (size_t at = 0; at < bytes; at += largestMessage) {
     requests_.push_back(nullptr);
-    mpi_.expect(mpi_.Irecv(static_cast<char *>(data) + at, int(std::min(largestMessage, bytes - at)), mpi_.byte, int(rank), dataTag, mpi_.world, &requests_.back()), "MPI_Irecv");
+    mpi_.expect(mpi_.Irecv(static_cast<char *>(data) + at, int(std::min(largestMessage, bytes - at)),
+                           mpi_.byte, int(rank), dataTag, mpi_.world, &requests_.back()),
+                "MPI_Irecv");
   }
 }
 
@@ -85,11 +89,13 @@ void MpiCommunicator::run(int32_t id, const void *src, void *dst, int32_t *ids) 
   case CollectiveKind::CollectivePermute:
     return permute(spec, group, from, to);
   case CollectiveKind::ArgMax:
-    return argMaxAll(spec, group, static_cast<const float *>(src), static_cast<float *>(dst ? dst : const_cast<void *>(src)), ids);
+    return argMaxAll(spec, group, static_cast<const float *>(src),
+                     static_cast<float *>(dst ? dst : const_cast<void *>(src)), ids);
   }
 }
 
-void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &group, const char *src,
+                                char *dst) {
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
   int64_t width = elementBytes(spec.type);
   std::vector<const void *> sources(size);
@@ -130,7 +136,8 @@ void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &gr
   exchange();
 }
 
-void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &group, const char *src,
+                                char *dst) {
   int64_t width = elementBytes(spec.type);
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
   Shape whole = spec.shape;
@@ -147,10 +154,12 @@ void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &gr
   exchange();
   for (int64_t r = 0; r < size; ++r)
     if (!inPlace || r == group.self)
-      copyBlock(r == group.self ? src : blocks + r * n * width, contiguousBlock(n), dst, Block(strips, size, r), width);
+      copyBlock(r == group.self ? src : blocks + r * n * width, contiguousBlock(n), dst,
+                Block(strips, size, r), width);
 }
 
-void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src,
+                                    char *dst) {
   int64_t width = elementBytes(spec.type);
   int64_t size = int64_t(group.members.size());
   Strips strips(spec.shape, spec.dim);
@@ -169,7 +178,8 @@ void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership
   reduce(spec.op, spec.type, sources.data(), size, dst, n);
 }
 
-void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &group, const char *src,
+                               char *dst) {
   int64_t width = elementBytes(spec.type);
   int64_t size = int64_t(group.members.size());
   Shape result = spec.shape;
@@ -187,10 +197,12 @@ void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &gro
   }
   exchange();
   for (int64_t r = 0; r < size; ++r)
-    copyBlock(r == group.self ? packed + r * bytes : received + r * bytes, contiguousBlock(n), dst, Block(wanted, size, r), width);
+    copyBlock(r == group.self ? packed + r * bytes : received + r * bytes, contiguousBlock(n), dst,
+              Block(wanted, size, r), width);
 }
 
-void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst) {
+void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &group, const char *src,
+                              char *dst) {
   int64_t width = elementBytes(spec.type);
   size_t bytes = size_t(elementCount(spec.shape)) * width;
   bool receives = false;
@@ -210,7 +222,8 @@ void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &grou
     memset(dst, 0, bytes);
 }
 
-void MpiCommunicator::argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src, float *dst, int32_t *ids) {
+void MpiCommunicator::argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src,
+                                float *dst, int32_t *ids) {
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape), bytes = n * 4;
   // Values and ids of a member lie together: one message.
   char *blocks = scratch(size_t(size * 2 * bytes));

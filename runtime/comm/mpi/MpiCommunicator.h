@@ -36,7 +36,8 @@ private:
   void reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
   void allToAll(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
   void permute(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
-  void argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src, float *dst, int32_t *ids);
+  void argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src, float *dst,
+                 int32_t *ids);
   char *scratch(size_t bytes);
 
   const MpiLibrary &mpi_;

@@ -9,15 +9,18 @@ static MpiLibrary load() {
   // Global: Open MPI's own plugins look its symbols up in the process.
   void *library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
   if (!library)
-    throw Error("cannot open MPI", "libmpi.so.40", dlerror(), "install Open MPI: apt-get install openmpi-bin, or start the program alone");
+    throw Error("cannot open MPI", "libmpi.so.40", dlerror(),
+                "install Open MPI: apt-get install openmpi-bin, or start the program alone");
   auto symbol = [&](const char *name) {
     void *address = dlsym(library, name);
     if (!address)
-      throw Error("cannot use MPI", "libmpi.so.40", std::string("it lacks ") + name, "install Open MPI 4: apt-get install openmpi-bin");
+      throw Error("cannot use MPI", "libmpi.so.40", std::string("it lacks ") + name,
+                  "install Open MPI 4: apt-get install openmpi-bin");
     return address;
   };
   MpiLibrary mpi;
-#define TESSERA_MPI_LOAD(name, result, arguments) mpi.name = reinterpret_cast<result(*) arguments>(symbol("MPI_" #name));
+#define TESSERA_MPI_LOAD(name, result, arguments)                                                            \
+  mpi.name = reinterpret_cast<result(*) arguments>(symbol("MPI_" #name));
   TESSERA_MPI_FUNCTIONS(TESSERA_MPI_LOAD)
 #undef TESSERA_MPI_LOAD
 #define TESSERA_MPI_LOAD(name, text) mpi.name = symbol(text);
@@ -37,7 +40,8 @@ void MpiLibrary::expect(int code, const char *what) const {
   char text[mpiMaxErrorString] = "";
   int length = 0;
   Error_string(code, text, &length);
-  throw Error("cannot communicate", what, std::string(text, size_t(length)), "look at the launcher's messages");
+  throw Error("cannot communicate", what, std::string(text, size_t(length)),
+              "look at the launcher's messages");
 }
 
 } // namespace tessera::runtime

@@ -1,5 +1,6 @@
-// The part of Open MPI's binary interface that we use, as a symbol table. No header of MPI is needed: its handles are
-// pointers to objects that libmpi exports, stable over the life of libmpi.so.40 (Open MPI 1.10 to 5).
+// The part of Open MPI's binary interface that we use, as a symbol table. No header of MPI is needed: its
+// handles are pointers to objects that libmpi exports, stable over the life of libmpi.so.40 (Open MPI 1.10 to
+// 5).
 #ifndef TESSERA_RUNTIME_COMM_MPI_MPILIBRARY_H
 #define TESSERA_RUNTIME_COMM_MPI_MPILIBRARY_H
 
@@ -13,22 +14,22 @@ using MpiRequest = void *;
 using MpiErrorHandler = void *;
 
 // name, result, arguments
-#define TESSERA_MPI_FUNCTIONS(X)                                                                                         \
-  X(Init_thread, int, (int *, char ***, int, int *))                                                                     \
-  X(Finalize, int, (void))                                                                                               \
-  X(Comm_rank, int, (MpiComm, int *))                                                                                    \
-  X(Comm_size, int, (MpiComm, int *))                                                                                    \
-  X(Comm_set_errhandler, int, (MpiComm, MpiErrorHandler))                                                                \
-  X(Error_string, int, (int, char *, int *))                                                                             \
-  X(Isend, int, (const void *, int, MpiType, int, int, MpiComm, MpiRequest *))                                           \
-  X(Irecv, int, (void *, int, MpiType, int, int, MpiComm, MpiRequest *))                                                 \
-  X(Test, int, (MpiRequest *, int *, void *))                                                                            \
+#define TESSERA_MPI_FUNCTIONS(X)                                                                             \
+  X(Init_thread, int, (int *, char ***, int, int *))                                                         \
+  X(Finalize, int, (void))                                                                                   \
+  X(Comm_rank, int, (MpiComm, int *))                                                                        \
+  X(Comm_size, int, (MpiComm, int *))                                                                        \
+  X(Comm_set_errhandler, int, (MpiComm, MpiErrorHandler))                                                    \
+  X(Error_string, int, (int, char *, int *))                                                                 \
+  X(Isend, int, (const void *, int, MpiType, int, int, MpiComm, MpiRequest *))                               \
+  X(Irecv, int, (void *, int, MpiType, int, int, MpiComm, MpiRequest *))                                     \
+  X(Test, int, (MpiRequest *, int *, void *))                                                                \
   X(Testall, int, (int, MpiRequest *, int *, void *))
 
-#define TESSERA_MPI_OBJECTS(X)                                                                                           \
-  X(world, "ompi_mpi_comm_world")                                                                                        \
-  X(byte, "ompi_mpi_byte")                                                                                               \
-  X(errorsReturn, "ompi_mpi_errors_return")                                                                              \
+#define TESSERA_MPI_OBJECTS(X)                                                                               \
+  X(world, "ompi_mpi_comm_world")                                                                            \
+  X(byte, "ompi_mpi_byte")                                                                                   \
+  X(errorsReturn, "ompi_mpi_errors_return")                                                                  \
   X(requestNull, "ompi_request_null")
 
 constexpr int mpiThreadFunneled = 1, mpiThreadMultiple = 3, mpiMaxErrorString = 256;

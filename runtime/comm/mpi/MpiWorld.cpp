@@ -33,7 +33,8 @@ MachineName machineName() {
   // TESSERA_MACHINE tells ranks of one machine apart, for tests of what happens between machines.
   const char *given = getenv("TESSERA_MACHINE");
   MachineName name;
-  snprintf(name.text, sizeof(name.text), "%s %lx %lx %lx %s", boot.c_str(), (unsigned long)segments.st_dev, (unsigned long)segments.st_ino, (unsigned long)processes.st_ino, given ? given : "");
+  snprintf(name.text, sizeof(name.text), "%s %lx %lx %lx %s", boot.c_str(), (unsigned long)segments.st_dev,
+           (unsigned long)segments.st_ino, (unsigned long)processes.st_ino, given ? given : "");
   return name;
 }
 
@@ -50,17 +51,24 @@ class World final : public MpiWorld {
 public:
   World(int64_t ranks, bool oneMachine) : mpi_(MpiLibrary::get()) {
     int provided = 0, rank = 0, size = 0;
-    mpi_.expect(mpi_.Init_thread(nullptr, nullptr, oneMachine ? mpiThreadFunneled : mpiThreadMultiple, &provided), "MPI_Init_thread");
+    mpi_.expect(
+        mpi_.Init_thread(nullptr, nullptr, oneMachine ? mpiThreadFunneled : mpiThreadMultiple, &provided),
+        "MPI_Init_thread");
     mpi_.expect(mpi_.Comm_set_errhandler(mpi_.world, mpi_.errorsReturn), "MPI_Comm_set_errhandler");
     mpi_.expect(mpi_.Comm_rank(mpi_.world, &rank), "MPI_Comm_rank");
     mpi_.expect(mpi_.Comm_size(mpi_.world, &size), "MPI_Comm_size");
     if (size != ranks)
-      throw Error("cannot start", "MPI", "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(size), "start it with mpirun -np " + std::to_string(ranks) + ", or alone");
+      throw Error("cannot start", "MPI",
+                  "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(size),
+                  "start it with mpirun -np " + std::to_string(ranks) + ", or alone");
     rank_ = rank;
     comm_ = std::make_unique<MpiCommunicator>(mpi_, rank, ranks);
     shareBoard(ranks);
     if (firsts_.size() > 1 && provided < mpiThreadMultiple)
-      throw Error("cannot start", "MPI", "this Open MPI was built without support for threads, which watching over several machines needs", "run all ranks on one machine");
+      throw Error(
+          "cannot start", "MPI",
+          "this Open MPI was built without support for threads, which watching over several machines needs",
+          "run all ranks on one machine");
     BoardEntry &entry = board_->entry(rank_);
     entry.pid = getpid();
     entry.activity = int32_t(Activity::Working);
@@ -99,7 +107,8 @@ public:
           BoardEntry &entry = board_->entry(r);
           link.out.push_back({r, entry.progress, entry.beat, entry.activity, entry.where});
         }
-        (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Pulse)), mpi_.byte, int(link.peer), heartbeatTag, mpi_.world, &link.outgoing);
+        (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Pulse)), mpi_.byte, int(link.peer),
+                         heartbeatTag, mpi_.world, &link.outgoing);
       }
     }
   }
@@ -150,7 +159,8 @@ private:
       snprintf(segment.text, sizeof(segment.text), "/tessera-%d-%08x", int(getpid()), random);
       file = shm_open(segment.text, O_CREAT | O_EXCL | O_RDWR, 0600);
       if (file < 0 || ftruncate(file, off_t(bytes)) != 0)
-        throw Error("cannot start", std::string("/dev/shm") + segment.text, strerror(errno), "make room in /dev/shm");
+        throw Error("cannot start", std::string("/dev/shm") + segment.text, strerror(errno),
+                    "make room in /dev/shm");
       segment_ = segment.text;
     }
     std::vector<SegmentName> segments(ranks);
@@ -160,14 +170,13 @@ private:
       file = shm_open(segments[machine_[0]].text, O_RDWR, 0600);
     void *memory = file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED)
-      throw Error("cannot start", std::string("/dev/shm") + segments[machine_[0]].text, strerror(errno), "make room in /dev/shm");
+      throw Error("cannot start", std::string("/dev/shm") + segments[machine_[0]].text, strerror(errno),
+                  "make room in /dev/shm");
     close(file);
     board_ = std::make_unique<Board>(ranks, memory);
   }
 
-  void unlinkSegment() {
-    shm_unlink(segment_.c_str());
-  }
+  void unlinkSegment() { shm_unlink(segment_.c_str()); }
 
   void startHeartbeat() {
     if (!isFirst())
@@ -190,7 +199,9 @@ private:
   }
 
   void post(Link &link) {
-    mpi_.expect(mpi_.Irecv(link.in.data(), int(link.in.size() * sizeof(Pulse)), mpi_.byte, int(link.peer), heartbeatTag, mpi_.world, &link.incoming), "MPI_Irecv");
+    mpi_.expect(mpi_.Irecv(link.in.data(), int(link.in.size() * sizeof(Pulse)), mpi_.byte, int(link.peer),
+                           heartbeatTag, mpi_.world, &link.incoming),
+                "MPI_Irecv");
   }
 
   const MpiLibrary &mpi_;
@@ -205,6 +216,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<MpiWorld> MpiWorld::start(int64_t ranks, bool oneMachine) { return std::make_unique<World>(ranks, oneMachine); }
+std::unique_ptr<MpiWorld> MpiWorld::start(int64_t ranks, bool oneMachine) {
+  return std::make_unique<World>(ranks, oneMachine);
+}
 
 } // namespace tessera::runtime

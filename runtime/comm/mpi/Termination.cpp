@@ -14,7 +14,8 @@ static void onTermination(int) {
   for (int64_t r = 0; r < board.ranks(); ++r) {
     BoardEntry &entry = board.entry(r);
     int32_t pid = entry.pid;
-    if (r == selfRank || pid == 0 || Activity(entry.activity.load()) == Activity::Finished || !processGone(pid))
+    if (r == selfRank || pid == 0 || Activity(entry.activity.load()) == Activity::Finished ||
+        !processGone(pid))
       continue;
     if (!board.claimReport())
       break;

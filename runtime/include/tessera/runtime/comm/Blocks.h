@@ -1,4 +1,5 @@
-// The arithmetic both communicators share: blocks of a tensor along a dimension, and reductions in rank order.
+// The arithmetic both communicators share: blocks of a tensor along a dimension, and reductions in rank
+// order.
 #ifndef TESSERA_RUNTIME_COMM_BLOCKS_H
 #define TESSERA_RUNTIME_COMM_BLOCKS_H
 
@@ -15,17 +16,18 @@ struct Strips {
   int64_t elements() const { return outer * along * inner; }
 };
 
-// Block `part` of `parts` along the dimension of `strips`, as a strided run: `outer` pieces of `piece` elements, the first
-// at `offset`, each `stride` after the last.
+// Block `part` of `parts` along the dimension of `strips`, as a strided run: `outer` pieces of `piece`
+// elements, the first at `offset`, each `stride` after the last.
 struct Block {
   int64_t offset, outer, piece, stride;
   Block(const Strips &strips, int64_t parts, int64_t part)
-      : offset(strips.along / parts * strips.inner * part), outer(strips.outer), piece(strips.along / parts * strips.inner),
-        stride(strips.along * strips.inner) {}
+      : offset(strips.along / parts * strips.inner * part), outer(strips.outer),
+        piece(strips.along / parts * strips.inner), stride(strips.along * strips.inner) {}
   int64_t elements() const { return outer * piece; }
 };
 
-// Copies a block to a block of the same number of elements (pieces may differ in size if one side is contiguous).
+// Copies a block to a block of the same number of elements (pieces may differ in size if one side is
+// contiguous).
 void copyBlock(const void *src, const Block &from, void *dst, const Block &to, int64_t elementBytes);
 Block contiguousBlock(int64_t elements);
 
@@ -36,7 +38,8 @@ ShardRange reducePart(int64_t n, int64_t size, int64_t index);
 void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t count, void *dst, int64_t n);
 
 // Largest value, lowest id on ties, over the members; dst may alias members[0..].
-void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value, int32_t *id);
+void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value,
+            int32_t *id);
 
 } // namespace tessera::runtime
 #endif

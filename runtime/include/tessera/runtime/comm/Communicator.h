@@ -1,8 +1,8 @@
 // Collectives between the ranks of a program. Two implementations with one contract and one conformance suite
 // (runtime/test): ranks that are threads of one process (comm/host) and MPI processes (comm/mpi).
 //
-// Every rank calls the same collectives in the same order. Results are deterministic: sums run in the order of the
-// ranks in the group, so every rank, every run and both implementations give the same bits.
+// Every rank calls the same collectives in the same order. Results are deterministic: sums run in the order
+// of the ranks in the group, so every rank, every run and both implementations give the same bits.
 #ifndef TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 #define TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 
@@ -25,10 +25,11 @@ public:
   // Makes the groups of `manifest` known; called once, by every rank, before the first run().
   virtual void prepare(const Manifest &manifest) = 0;
 
-  // manifest.collectives[id], with src, dst and ids as in abi.h. Only all_reduce and arg_max may run in place; arg_max
-  // writes values to dst (null: to src) and ids in place. Elements are 4 bytes wide (f32, i32).
-  // Cost per rank, G ranks in the group, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for
-  // all_gather, B (G-1)/G for reduce_scatter and all_to_all, B for collective_permute; two synchronizations.
+  // manifest.collectives[id], with src, dst and ids as in abi.h. Only all_reduce and arg_max may run in
+  // place; arg_max writes values to dst (null: to src) and ids in place. Elements are 4 bytes wide (f32,
+  // i32). Cost per rank, G ranks in the group, B bytes of src: about 2 B (G-1)/G read and written for
+  // all_reduce, B (G-1) for all_gather, B (G-1)/G for reduce_scatter and all_to_all, B for
+  // collective_permute; two synchronizations.
   virtual void run(int32_t id, const void *src, void *dst, int32_t *ids) = 0;
 
   // Of all ranks.

@@ -1,10 +1,11 @@
 // The ranks of an MPI run: this process is one of them. Open MPI 4 (libmpi.so.40), opened at run time.
 //
-// Data goes point to point (MPI_Isend, MPI_Irecv); the collectives on top are ours, so that sums run in rank order and
-// nothing depends on which algorithm MPI picks. Ranks on one machine share a board in a segment of shared memory (unlinked
-// as soon as all have it). Entries of ranks on other machines are refreshed by heartbeats: the first rank of each machine
-// sends its machine's entries to the first ranks of the others at every tick of the watch. Only then is MPI asked for
-// MPI_THREAD_MULTIPLE; on one machine only the main thread calls MPI.
+// Data goes point to point (MPI_Isend, MPI_Irecv); the collectives on top are ours, so that sums run in rank
+// order and nothing depends on which algorithm MPI picks. Ranks on one machine share a board in a segment of
+// shared memory (unlinked as soon as all have it). Entries of ranks on other machines are refreshed by
+// heartbeats: the first rank of each machine sends its machine's entries to the first ranks of the others at
+// every tick of the watch. Only then is MPI asked for MPI_THREAD_MULTIPLE; on one machine only the main
+// thread calls MPI.
 #ifndef TESSERA_RUNTIME_COMM_MPIWORLD_H
 #define TESSERA_RUNTIME_COMM_MPIWORLD_H
 
@@ -16,8 +17,8 @@ namespace tessera::runtime {
 
 class MpiWorld {
 public:
-  // MPI_Init and the board. Throws Error if MPI is not installed or if it has another number of ranks than `ranks`.
-  // `oneMachine`: the launcher says that all ranks run here.
+  // MPI_Init and the board. Throws Error if MPI is not installed or if it has another number of ranks than
+  // `ranks`. `oneMachine`: the launcher says that all ranks run here.
   static std::unique_ptr<MpiWorld> start(int64_t ranks, bool oneMachine);
   virtual ~MpiWorld() = default;
 
@@ -30,8 +31,8 @@ public:
   virtual void finish() = 0;
 };
 
-// SIGTERM, by which launchers end the other ranks when one died, ends this process with status 1; if a rank of this
-// machine is gone and nobody said so yet, with a line that names it and the collective.
+// SIGTERM, by which launchers end the other ranks when one died, ends this process with status 1; if a rank
+// of this machine is gone and nobody said so yet, with a line that names it and the collective.
 void installTerminationHandler(Board &board, const CollectiveNames &names, int64_t self);
 
 } // namespace tessera::runtime

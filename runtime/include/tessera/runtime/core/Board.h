@@ -1,16 +1,17 @@
-// The board: what every rank is doing right now, readable by all ranks of this machine, and the watch over it.
+// The board: what every rank is doing right now, readable by all ranks of this machine, and the watch over
+// it.
 //
-// A rank writes its own entry with plain relaxed stores (its main thread; cost: one store a launch). Inside one process
-// the board is ordinary memory; under MPI it is a shared-memory segment of the machine's ranks, and the entries of other
-// machines are refreshed by messages (comm/mpi). One watch thread a process looks at the board five times a second and
-// ends the run, with one line that names rank and collective, when
+// A rank writes its own entry with plain relaxed stores (its main thread; cost: one store a launch). Inside
+// one process the board is ordinary memory; under MPI it is a shared-memory segment of the machine's ranks,
+// and the entries of other machines are refreshed by messages (comm/mpi). One watch thread a process looks at
+// the board five times a second and ends the run, with one line that names rank and collective, when
 //   - the process of a rank is gone,
 //   - a rank that computes made no progress for the stall timeout while another waits for it,
 //   - a process as a whole stands still (its beat stops): stopped by a signal, machine frozen,
 //   - all ranks wait and none makes progress: they wait for each other.
-// Honest long work never trips it: every launch, product, block of weights and collective counts as progress, and a rank
-// that waits for the outside world (a pipe nobody reads) says so. Time is counted in ticks of the watch itself, so a run
-// that is suspended as a whole and continued later goes on.
+// Honest long work never trips it: every launch, product, block of weights and collective counts as progress,
+// and a rank that waits for the outside world (a pipe nobody reads) says so. Time is counted in ticks of the
+// watch itself, so a run that is suspended as a whole and continued later goes on.
 #ifndef TESSERA_RUNTIME_CORE_BOARD_H
 #define TESSERA_RUNTIME_CORE_BOARD_H
 
@@ -36,11 +37,17 @@ struct alignas(64) BoardEntry {
   std::atomic<uint64_t> beat{0}; // of the rank's process
   std::atomic<int32_t> pid{0};   // 0: on another machine
   std::atomic<int32_t> activity{0};
-  std::atomic<int32_t> where{-1}; // collective of the manifest; < -1: one of the runtime's own (runtimeCollectiveName)
+  std::atomic<int32_t> where{
+      -1}; // collective of the manifest; < -1: one of the runtime's own (runtimeCollectiveName)
 };
 
 // Collectives that the runtime itself runs, as values of BoardEntry::where.
-enum RuntimeCollective : int32_t { NoCollective = -1, BarrierCollective = -2, BroadcastCollective = -3, GatherCollective = -4 };
+enum RuntimeCollective : int32_t {
+  NoCollective = -1,
+  BarrierCollective = -2,
+  BroadcastCollective = -3,
+  GatherCollective = -4
+};
 
 class Board {
 public:
@@ -66,7 +73,8 @@ private:
   BoardEntry *entries_;
 };
 
-// "collective 3 all_reduce over tp", from BoardEntry::where. Must be usable in a signal handler: returns prepared text.
+// "collective 3 all_reduce over tp", from BoardEntry::where. Must be usable in a signal handler: returns
+// prepared text.
 struct CollectiveNames {
   std::vector<std::string> names; // by manifest index
   const char *name(int32_t where) const;
@@ -91,7 +99,6 @@ inline int64_t &currentRank() {
   static thread_local int64_t rank = -1;
   return rank;
 }
-
 
 // True if the process ended, reaped by its parent or not. Safe in signal handlers.
 bool processGone(int32_t pid);

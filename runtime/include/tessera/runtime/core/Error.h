@@ -1,7 +1,8 @@
 // How the runtime fails: an Error inside it, one line for the user at its edge.
 //
-// Code of the runtime throws Error; `main` and the body of every rank catch it and end the run through endRun. Generated
-// code stands between ts_* functions and the rank's body and need not unwind: the ts_* functions call endRun themselves.
+// Code of the runtime throws Error; `main` and the body of every rank catch it and end the run through
+// endRun. Generated code stands between ts_* functions and the rank's body and need not unwind: the ts_*
+// functions call endRun themselves.
 #ifndef TESSERA_RUNTIME_CORE_ERROR_H
 #define TESSERA_RUNTIME_CORE_ERROR_H
 
@@ -35,8 +36,9 @@ inline void check(const Status &status) {
     throw Error(status.failure());
 }
 
-// Prints `error: MESSAGE` and ends the process with status 1 at once: no destructors, no atexit. Of all threads of the
-// process (and of all processes on this machine that share a board, Board.h) only the first prints. Safe in every thread.
+// Prints `error: MESSAGE` and ends the process with status 1 at once: no destructors, no atexit. Of all
+// threads of the process (and of all processes on this machine that share a board, Board.h) only the first
+// prints. Safe in every thread.
 [[noreturn]] void endRun(const std::string &message);
 
 // Called once by endRun before it prints: true if this process is the one that shall print. Set by the board.

@@ -88,8 +88,8 @@ struct Manifest {
   std::vector<CollectiveSpec> collectives;
   std::vector<EntrySpec> entries;
 
-  // Throws Error on text that is no manifest or that contradicts itself (an axis the mesh lacks, buffers beyond the arena,
-  // ids out of range): after this, ids and offsets can be trusted.
+  // Throws Error on text that is no manifest or that contradicts itself (an axis the mesh lacks, buffers
+  // beyond the arena, ids out of range): after this, ids and offsets can be trusted.
   static Manifest parse(std::string_view json);
 
   int64_t entryIndex(std::string_view name) const; // -1 if there is none

@@ -10,10 +10,13 @@ namespace tessera::runtime {
 class Memory {
 public:
   Memory() = default;
-  // Throws Error naming `what` if the system has not that much.
-  Memory(size_t bytes, const std::string &what);
+  // Throws Error naming `what` if the system has not that much. Dense: all of it will be used, and read in
+  // long streams; large pages are asked for.
+  Memory(size_t bytes, const std::string &what, bool dense = false);
   ~Memory();
-  Memory(Memory &&other) noexcept : data_(other.data_), bytes_(other.bytes_) { other.data_ = nullptr, other.bytes_ = 0; }
+  Memory(Memory &&other) noexcept : data_(other.data_), bytes_(other.bytes_) {
+    other.data_ = nullptr, other.bytes_ = 0;
+  }
   Memory &operator=(Memory &&other) noexcept;
 
   char *data() const { return data_; }

@@ -8,14 +8,14 @@
 
 namespace tessera::runtime {
 
-// A factor of a mesh axis: of an axis of size S, the ranks at coordinate c have sub-coordinate (c / (S / (pre * size))) % size.
-// The whole axis is pre = 1, size = S.
+// A factor of a mesh axis: of an axis of size S, the ranks at coordinate c have sub-coordinate (c / (S / (pre
+// * size))) % size. The whole axis is pre = 1, size = S.
 struct SubAxis {
   std::string axis;
   int64_t pre = 1, size = 1;
 };
-using AxisList = std::vector<SubAxis>;   // major to minor
-using Sharding = std::vector<AxisList>;  // one list per dimension
+using AxisList = std::vector<SubAxis>;  // major to minor
+using Sharding = std::vector<AxisList>; // one list per dimension
 
 struct MeshAxis {
   std::string name;
@@ -30,7 +30,7 @@ public:
 
   const std::vector<MeshAxis> &axes() const { return axes_; }
   int64_t size() const;
-  std::string describe() const; // "dp=2,tp=2", or "one rank"
+  std::string describe() const;        // "dp=2,tp=2", or "one rank"
   bool has(const SubAxis &axis) const; // names an axis of the mesh, and pre * size divides its size
 
   int64_t coordinate(int64_t rank, const SubAxis &axis) const;
@@ -45,8 +45,8 @@ private:
 
 int64_t shardCount(const AxisList &axes);
 
-// Part of a dimension of `global` elements that shard `index` of ceil-divided shards of `local` elements holds: [begin, end).
-// What is beyond `end` in the local buffer is padding.
+// Part of a dimension of `global` elements that shard `index` of ceil-divided shards of `local` elements
+// holds: [begin, end). What is beyond `end` in the local buffer is padding.
 struct ShardRange {
   int64_t begin = 0, end = 0;
 };

@@ -10,23 +10,25 @@
 
 namespace tessera::runtime {
 
-// The local shard seen as a matrix [rows, columns]: rows = product of the first `outDims` local dimensions. Element (r, c)
-// is zero where the shard is padding. Immutable after construction: any number of threads may read.
+// The local shard seen as a matrix [rows, columns]: rows = product of the first `outDims` local dimensions.
+// Element (r, c) is zero where the shard is padding. Immutable after construction: any number of threads may
+// read.
 class ShardReader {
 public:
-  // From the model: checks at once that every source tensor exists for every layer with the right shape and a type that
-  // holds weights; throws Error naming the tensor otherwise.
-  ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, const io::ModelFile &model);
-  // From a seed: values depend on (seed, parameter, layer, global index) only, hence not on the mesh. Weights have standard
-  // deviation 0.02; one-dimensional parameters named *.weight (scales of norms) lie around 1.
+  // From the model: checks at once that every source tensor exists for every layer with the right shape and a
+  // type that holds weights; throws Error naming the tensor otherwise.
+  ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
+              const io::ModelFile &model);
+  // From a seed: values depend on (seed, parameter, layer, global index) only, hence not on the mesh. Weights
+  // have standard deviation 0.02; one-dimensional parameters named *.weight (scales of norms) lie around 1.
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, uint64_t seed);
   ~ShardReader();
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
 
-  // out[i, c] = element (begin + i, c), i < count. Reads nothing but the rows' own bytes (whole cache lines and quantized
-  // blocks of them).
+  // out[i, c] = element (begin + i, c), i < count. Reads nothing but the rows' own bytes (whole cache lines
+  // and quantized blocks of them).
   void read(int64_t layer, int64_t begin, int64_t count, float *out) const;
   // The system may take back the pages that hold this layer.
   void release(int64_t layer) const;
@@ -41,8 +43,8 @@ private:
   uint64_t seed_ = 0;
   bool aroundOne_ = false;
   int64_t rows_ = 1, columns_ = 1;
-  int64_t tail_ = 1;                 // elements of one global row
-  std::vector<int64_t> globalRows_;  // local row -> global row, -1 for padding
+  int64_t tail_ = 1;                // elements of one global row
+  std::vector<int64_t> globalRows_; // local row -> global row, -1 for padding
   std::vector<int64_t> globalColumns_;
   std::vector<std::unique_ptr<Source>> sources_;
 };

@@ -23,14 +23,16 @@ public:
 
   int size() const { return int(workers_.size()) + 1; }
 
-  // Calls task(context, part) once for every part in [0, parts), parts <= size(); returns when all are done. Each worker has
-  // its part, and the caller takes over parts whose worker has not begun (the system may have given its core to another
-  // process). Only the owning thread may call. Nearly free for parts == 1; 1 to 2 us while workers spin.
+  // Calls task(context, part) once for every part in [0, parts), parts <= size(); returns when all are done.
+  // Each worker has its part, and the caller takes over parts whose worker has not begun (the system may have
+  // given its core to another process). Only the owning thread may call. Nearly free for parts == 1; 1 to 2
+  // us while workers spin.
   void run(Task task, void *context, int parts);
 
   // The same for any callable f(int part).
   template <typename F> void parallel(int parts, F &&f) {
-    run([](void *context, int part) { (*static_cast<std::remove_reference_t<F> *>(context))(part); }, &f, parts);
+    run([](void *context, int part) { (*static_cast<std::remove_reference_t<F> *>(context))(part); }, &f,
+        parts);
   }
 
 private:

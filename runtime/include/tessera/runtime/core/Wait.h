@@ -15,8 +15,8 @@ inline void cpuRelax() {
 #endif
 }
 
-// Threads that this process keeps busy. Spinning is allowed while they all fit on the cores this process may use;
-// otherwise a spinning thread would only keep the thread it waits for from running.
+// Threads that this process keeps busy. Spinning is allowed while they all fit on the cores this process may
+// use; otherwise a spinning thread would only keep the thread it waits for from running.
 void setBusyThreads(int threads);
 bool maySpin();
 // Cores this process may run on (its affinity mask).

@@ -46,11 +46,13 @@ struct WeightOrigin {
 
 class Rank {
 public:
-  // Allocates arena and weights and makes the products ready. Runs on the rank's main thread, which is the only one that
-  // may use the object later. `entry` is this rank's entry of the board.
-  Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm, BoardEntry &entry, int threads);
+  // Allocates arena and weights and makes the products ready. Runs on the rank's main thread, which is the
+  // only one that may use the object later. `entry` is this rank's entry of the board.
+  Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
+       BoardEntry &entry, int threads);
 
-  // Fills the weights, all threads of the rank at work. `onBytes` is told the packed bytes as they come (any thread).
+  // Fills the weights, all threads of the rank at work. `onBytes` is told the packed bytes as they come (any
+  // thread).
   void loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes = nullptr);
 
   int64_t id() const { return comm_.rank(); }
@@ -68,10 +70,15 @@ public:
   BoardEntry &entry() { return entry_; }
 
   // One more step of work done: the watch sees it.
-  void progress() { entry_.progress.store(entry_.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void progress() {
+    entry_.progress.store(entry_.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   // Runs manifest.entries[index].
-  void step(int64_t index) { program_.entries[index](&abi_); }
+  void step(int64_t index) {
+    statesUsed_ = true;
+    program_.entries[index](&abi_);
+  }
   // Zeroes all states: before a new batch of prompts.
   void clearStates();
 
@@ -86,6 +93,7 @@ private:
   BoardEntry &entry_;
   ThreadPool pool_;
   Memory arena_, weights_;
+  bool statesUsed_ = false;
   std::vector<char *> paramPointers_;
   std::vector<Gemm> gemms_;
   std::vector<int64_t> groupIndex_;
