@@ -145,6 +145,11 @@ private:
   /// What `tensor` must be; false if it cannot be so sharded.
   bool addSharding(const PlacementTensor &tensor, const TensorFactors &factors, llvm::ArrayRef<AxisList> factorAxes,
                    std::vector<Sharding> &into) {
+    // Where factors share a dimension, padding of one would stand inside the other.
+    for (const auto &dim : factors.dims)
+      for (int f : dim)
+        if (dim.size() > 1 && op.rule.factors[f].size % axesSize(factorAxes[f]) != 0)
+          return false;
     TensorProjection projection = project(factors, Sharding(int64_t(factors.dims.size())), op.rule.factors);
     for (auto [f, factor] : llvm::enumerate(projection.factors))
       if (factor.present)

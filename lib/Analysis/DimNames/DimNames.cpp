@@ -87,7 +87,11 @@ void DimNames::nameOp(Operation *op) {
 
 ArrayRef<StringRef> DimNames::names(Value value) const {
   auto it = known.find(value);
-  return it == known.end() ? ArrayRef<StringRef>() : ArrayRef<StringRef>(it->second);
+  // A pass that replaces ops may ask for a new value at the address of one that is gone.
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (it == known.end() || !type || type.getRank() != int64_t(it->second.size()))
+    return {};
+  return it->second;
 }
 
 std::string DimNames::name(Value value, int dim) const {

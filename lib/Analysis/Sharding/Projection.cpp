@@ -49,6 +49,9 @@ TensorProjection tessera::project(const TensorFactors &tensor, const Sharding &s
   result.blocked = sharding.replicated;
   result.blocked.append(sharding.partial.begin(), sharding.partial.end());
   for (auto [d, dim] : llvm::enumerate(tensor.dims)) {
+    // The op does not see this dimension, but its axes are in use.
+    if (dim.empty())
+      result.blocked.append(sharding.dims[d].axes.begin(), sharding.dims[d].axes.end());
     AxisReader reader(sharding.dims[d].axes);
     bool overflowed = false;
     for (auto [i, f] : llvm::enumerate(dim)) {

@@ -321,3 +321,16 @@ TEST(Placement, UnsummableWishIsStillDecided) {
   EXPECT_EQ(d.operands.size(), 1u);
   EXPECT_EQ(d.result(), "[x/-]");
 }
+
+TEST(Placement, FactorsThatShareADimensionAreNotPadded) {
+  // 6 = 3 * 2 over 9 shards is fine by itself; as a reshape to 3 x 2 only x divides its factor.
+  auto d = decide("x3 y3", "([i*j, k]) -> ([i, j, k]) sizes={i=3, j=2} linear={0}", {{"6x2", "[x,y/-]"}},
+                  {{"3x2x2", "[x/y/-]"}});
+  EXPECT_EQ(d.operand(0), "[x/-]");
+  EXPECT_EQ(d.result(), "[x/-/-]");
+}
+
+TEST(Placement, AnOpWithoutOperandsFollowsItsResult) {
+  auto d = decide("x2", "() -> ([i, j])", {}, {{"4x4", "[x/-]"}});
+  EXPECT_EQ(d.result(), "[x/-]");
+}
