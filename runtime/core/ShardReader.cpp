@@ -58,6 +58,7 @@ struct ShardReader::Source {
     return result;
   }
   int64_t dims() const { return int64_t(sizes.size()); }
+  bool holds(int64_t element) const { return element >= base && element < base + count; }
 };
 
 // Global index along dims [first, last) of every local index, -1 where it is padding.
@@ -150,10 +151,10 @@ void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
       out[c++] = 0;
       continue;
     }
-    // Sources lie one after another in whole rows.
+    // Sources lie one after another; one row may hold several if it is the whole parameter.
     const Source *source = nullptr;
     for (const auto &s : sources_)
-      if (globalRow * tail_ >= s->base && globalRow * tail_ < s->base + s->count)
+      if (s->holds(globalRow * tail_ + globalColumns_[c]))
         source = s.get();
     int64_t view = globalRow * tail_ - source->base;
     auto place = [&](int64_t column) {
@@ -164,7 +165,8 @@ void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
     };
     // The longest run of columns that is contiguous in the file.
     int64_t first = place(c), end = c + 1;
-    while (end < columns_ && globalColumns_[end] >= 0 && place(end) == first + (end - c))
+    while (end < columns_ && globalColumns_[end] >= 0 &&
+           source->holds(globalRow * tail_ + globalColumns_[end]) && place(end) == first + (end - c))
       ++end;
     readRun(*source, first, end - c, out + c);
     c = end;

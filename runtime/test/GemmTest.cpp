@@ -1,4 +1,5 @@
 #include "tessera/runtime/cpu/Gemm.h"
+#include "GemmKernels.h"
 #include "tessera/runtime/core/Wait.h"
 
 #include <cmath>
@@ -78,5 +79,42 @@ TEST(Gemm, EmptyInnerDimensionGivesZeros) {
   Gemm(2, 3, 0, true, pool).run(nullptr, nullptr, y.data());
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
 }
+
+#if defined(__x86_64__)
+extern const GemmKernels gemmKernelsBaseline, gemmKernelsAvx2, gemmKernelsAvx512;
+
+// Machines differ; the code for all of them must be right on this one, as far as it can run them.
+TEST(Gemm, KernelsOfEveryInstructionSet) {
+  std::vector<const GemmKernels *> sets = {&gemmKernelsBaseline};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    sets.push_back(&gemmKernelsAvx2);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+    sets.push_back(&gemmKernelsAvx512);
+  for (const GemmKernels *kernels : sets)
+    for (int64_t m : {1, 2, 5, 6, 11})
+      for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {17, 33}, {64, 48}, {150, 577}}) {
+        std::vector<float> x = randomVector(m * k, 1), w = randomVector(n * k, 2), y(m * n), z(m * n);
+        PackedLayout layout(n, k);
+        std::vector<float> packed(layout.elements());
+        for (int64_t i = 0; i < n; ++i)
+          layout.packRow(i, w.data() + i * k, packed.data());
+        PackedWeight weight = {layout.n, layout.k, layout.block, layout.paddedN, layout.paddedK};
+        int64_t units = (n + 15) / 16;
+        // In two uneven shares of the columns.
+        kernels->packedColumns(weight, packed.data(), m, x.data(), y.data(), 0, units / 3);
+        kernels->packedColumns(weight, packed.data(), m, x.data(), y.data(), units / 3, units);
+        kernels->plainColumns(m, n, k, x.data(), w.data(), z.data(), 0, n / 3);
+        kernels->plainColumns(m, n, k, x.data(), w.data(), z.data(), n / 3, n);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double want = 0;
+            for (int64_t l = 0; l < k; ++l)
+              want += double(x[i * k + l]) * w[j * k + l];
+            ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k)));
+            ASSERT_NEAR(z[i * n + j], want, 1e-5 * std::sqrt(double(k)));
+          }
+      }
+}
+#endif
 
 } // namespace tessera::runtime

@@ -1,0 +1,232 @@
+// Shards of parameters against the definition in docs/Manifest.md, element by element.
+#include "tessera/runtime/core/ShardReader.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/SafetensorsWriter.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <unistd.h>
+
+namespace tessera::runtime {
+
+namespace {
+
+std::string tempFile() {
+  char name[] = "/tmp/tessera-shard-XXXXXX";
+  int file = mkstemp(name);
+  close(file);
+  return name;
+}
+
+// A file of f32 tensors whose element i of tensor t is 1000 t + i.
+struct File {
+  std::string path = tempFile();
+  std::unique_ptr<io::ModelFile> model;
+  explicit File(const std::vector<std::pair<std::string, Shape>> &tensors) {
+    std::vector<std::vector<float>> data;
+    std::vector<io::TensorToWrite> list;
+    for (auto &[name, shape] : tensors) {
+      data.emplace_back(elementCount(shape));
+      std::iota(data.back().begin(), data.back().end(), 1000.0f * float(data.size() - 1));
+    }
+    for (size_t t = 0; t < tensors.size(); ++t)
+      list.push_back({tensors[t].first, io::DType::F32, tensors[t].second, data[t].data()});
+    check(io::writeSafetensors(path, list));
+    model = take(io::ModelFile::open(path));
+  }
+  ~File() { unlink(path.c_str()); }
+};
+
+ParamSource source(std::string name, Shape shape, Shape reshape,
+                   std::vector<std::pair<int64_t, int64_t>> slice = {}, std::vector<int64_t> permute = {}) {
+  ParamSource s{std::move(name), std::move(shape), std::move(reshape), std::move(slice), std::move(permute)};
+  if (s.slice.empty())
+    for (int64_t size : s.reshape)
+      s.slice.emplace_back(0, size);
+  if (s.permute.empty())
+    for (size_t i = 0; i < s.reshape.size(); ++i)
+      s.permute.push_back(int64_t(i));
+  return s;
+}
+
+// The parameter's global layer, by the definition: reshape, slice, permute, reshape, concatenate.
+std::vector<float> globalLayer(const ParamSpec &p, const io::ModelFile &model, int64_t layer) {
+  std::vector<float> result;
+  for (const ParamSource &s : p.sources) {
+    const io::TensorInfo *tensor = model.find(p.layers ? layerName(s.name, layer) : s.name);
+    std::vector<float> data(tensor->elements);
+    check(model.readRange(*tensor, 0, tensor->elements, data.data()));
+    Shape view;
+    for (int64_t from : s.permute)
+      view.push_back(s.slice[from].second - s.slice[from].first);
+    for (int64_t i = 0; i < elementCount(view); ++i) {
+      Shape at(view.size());
+      int64_t rest = i;
+      for (int64_t d = int64_t(view.size()) - 1; d >= 0; --d)
+        at[s.permute[d]] = rest % view[d] + s.slice[s.permute[d]].first, rest /= view[d];
+      int64_t flat = 0;
+      for (size_t d = 0; d < at.size(); ++d)
+        flat = flat * s.reshape[d] + at[d];
+      result.push_back(data[flat]);
+    }
+  }
+  return result;
+}
+
+// The local shard of `rank`, by the definition.
+std::vector<float> localShard(const ParamSpec &p, const Mesh &mesh, int64_t rank,
+                              const std::vector<float> &global) {
+  std::vector<float> result;
+  for (int64_t i = 0; i < elementCount(p.local); ++i) {
+    int64_t rest = i, flat = 0, scale = 1;
+    bool inside = true;
+    for (int64_t d = int64_t(p.local.size()) - 1; d >= 0; --d) {
+      int64_t at = rest % p.local[d] + mesh.index(rank, p.sharding[d]) * p.local[d];
+      rest /= p.local[d];
+      inside &= at < p.shape[d];
+      flat += at * scale;
+      scale *= p.shape[d];
+    }
+    result.push_back(inside ? global[flat] : 0);
+  }
+  return result;
+}
+
+ParamSpec param(Shape shape, Sharding sharding, std::vector<ParamSource> sources, int64_t layers = 0) {
+  ParamSpec p;
+  p.name = "p", p.dtype = "f32", p.layers = layers, p.shape = shape, p.sharding = sharding,
+  p.sources = std::move(sources);
+  for (size_t d = 0; d < shape.size(); ++d)
+    p.local.push_back((shape[d] + shardCount(sharding[d]) - 1) / shardCount(sharding[d]));
+  return p;
+}
+
+void expectShards(const ParamSpec &p, const Mesh &mesh, const io::ModelFile &model) {
+  for (int64_t rank = 0; rank < mesh.size(); ++rank)
+    for (int64_t outDims = 0; outDims <= int64_t(p.shape.size()); ++outDims) {
+      ShardReader reader(p, outDims, mesh, rank, model);
+      ASSERT_EQ(reader.rows() * reader.columns(), elementCount(p.local));
+      for (int64_t layer = 0; layer < std::max<int64_t>(p.layers, 1); ++layer) {
+        std::vector<float> want = localShard(p, mesh, rank, globalLayer(p, model, layer));
+        // All at once, and in pieces of other sizes.
+        for (int64_t step : {reader.rows(), int64_t(3)}) {
+          std::vector<float> got(want.size(), -1);
+          for (int64_t begin = 0; begin < reader.rows(); begin += step)
+            reader.read(layer, begin, std::min(step, reader.rows() - begin),
+                        got.data() + begin * reader.columns());
+          ASSERT_EQ(got, want) << "rank " << rank << " out dims " << outDims << " layer " << layer;
+        }
+        reader.release(layer);
+      }
+    }
+}
+
+const Sharding none2 = {{}, {}};
+
+} // namespace
+
+TEST(ShardReader, WholeTensor) {
+  File file({{"w", {5, 7}}});
+  expectShards(param({5, 7}, none2, {source("w", {5, 7}, {5, 7})}), Mesh(), *file.model);
+}
+
+TEST(ShardReader, ShardsThatDoNotDivideArePadded) {
+  File file({{"w", {6, 5, 4}}});
+  Mesh mesh({{"a", 4}, {"b", 3}});
+  AxisList a = {{"a", 1, 4}}, b = {{"b", 1, 3}};
+  for (Sharding s : {Sharding{a, {}, {}}, Sharding{{}, a, b}, Sharding{b, a, {}},
+                     Sharding{{{"a", 2, 2}}, {{"a", 1, 2}, {"b", 1, 3}}, {}}})
+    expectShards(param({6, 5, 4}, s, {source("w", {6, 5, 4}, {6, 5, 4})}), mesh, *file.model);
+}
+
+TEST(ShardReader, HeadsSplitOutOfOneDimension) {
+  // q [kv_heads, group, head_dim, hidden] from [12, 10], kv_heads = 3 over 2: one whole head of padding.
+  File file({{"q", {12, 10}}});
+  expectShards(param({3, 2, 2, 10}, {{{"tp", 1, 2}}, {}, {}, {}}, {source("q", {12, 10}, {3, 2, 2, 10})}),
+               Mesh({{"tp", 2}}), *file.model);
+  // o [hidden, kv_heads, group, head_dim] from [10, 12]: the columns are sharded.
+  File other({{"o", {10, 12}}});
+  expectShards(param({10, 3, 2, 2}, {{}, {{"tp", 1, 2}}, {}, {}}, {source("o", {10, 12}, {10, 3, 2, 2})}),
+               Mesh({{"tp", 2}}), *other.model);
+}
+
+TEST(ShardReader, FusedWeightsAreSlicedAndTransposed) {
+  // GPT-2: [hidden, 3 * heads * head_dim], input-major; the part in the middle, output-major.
+  File file({{"h.0.c_attn", {8, 36}}, {"h.1.c_attn", {8, 36}}});
+  ParamSource s =
+      source("h.{}.c_attn", {8, 36}, {8, 3, 4, 3}, {{0, 8}, {1, 2}, {0, 4}, {0, 3}}, {1, 2, 3, 0});
+  for (Sharding sharding :
+       {Sharding{{}, {}, {}}, Sharding{{{"tp", 1, 3}}, {}, {}}, Sharding{{}, {}, {{"tp", 1, 3}}}})
+    expectShards(param({4, 3, 8}, sharding, {s}, 2), Mesh({{"tp", 3}}), *file.model);
+}
+
+TEST(ShardReader, SourcesAreConcatenated) {
+  File file({{"a", {3, 4}}, {"b", {2, 4}}, {"c", {4}}});
+  expectShards(param({6, 4}, {{{"tp", 1, 4}}, {}},
+                     {source("a", {3, 4}, {3, 4}), source("b", {2, 4}, {2, 4}), source("c", {4}, {4})}),
+               Mesh({{"tp", 4}}), *file.model);
+}
+
+TEST(ShardReader, RowsThatCutThroughADimension) {
+  // Adjacent pairs of rows become halves: rotary layouts. [12, 5] -> [3, 2, 2, 5] -> permuted -> [12, 5]
+  // again.
+  File file({{"w", {12, 5}}});
+  expectShards(param({12, 5}, {{{"tp", 1, 5}}, {}}, {source("w", {12, 5}, {3, 2, 2, 5}, {}, {0, 2, 1, 3})}),
+               Mesh({{"tp", 5}}), *file.model);
+  // Columns gathered across what were rows.
+  expectShards(param({5, 12}, none2, {source("w", {12, 5}, {12, 5}, {}, {1, 0})}), Mesh(), *file.model);
+  expectShards(param({10, 6}, {{}, {{"tp", 1, 4}}}, {source("w", {12, 5}, {12, 5}, {}, {1, 0})}),
+               Mesh({{"tp", 4}}), *file.model);
+}
+
+TEST(ShardReader, OneDimensional) {
+  File file({{"w", {13}}});
+  expectShards(param({13}, {{{"tp", 1, 4}}}, {source("w", {13}, {13})}), Mesh({{"tp", 4}}), *file.model);
+}
+
+TEST(ShardReader, NamesWhatDoesNotMatch) {
+  File file({{"l.0.w", {4, 4}}, {"l.1.w", {4, 5}}});
+  auto fail = [&](ParamSpec p, const std::string &why) {
+    try {
+      ShardReader reader(p, 1, Mesh(), 0, *file.model);
+      ADD_FAILURE();
+    } catch (const Error &e) {
+      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+    }
+  };
+  fail(param({4, 4}, none2, {source("l.{}.w", {4, 4}, {4, 4})}, 2), "l.1.w");
+  fail(param({4, 4}, none2, {source("x", {4, 4}, {4, 4})}), "no such tensor");
+}
+
+TEST(ShardReader, MadeUpValuesDependOnTheGlobalIndexOnly) {
+  ParamSpec whole = param({6, 10}, none2, {source("blk.{}.w.weight", {6, 10}, {6, 10})}, 2);
+  ShardReader one(whole, 1, Mesh(), 0, 42);
+  std::vector<float> global(60), second(60), otherSeed(60);
+  one.read(0, 0, 6, global.data());
+  one.read(1, 0, 6, second.data());
+  ShardReader(whole, 1, Mesh(), 0, 43).read(0, 0, 6, otherSeed.data());
+  EXPECT_NE(global, second);
+  EXPECT_NE(global, otherSeed);
+  double squares = 0;
+  for (float x : global)
+    squares += double(x) * x;
+  EXPECT_NEAR(std::sqrt(squares / 60), 0.02, 0.005);
+  Mesh mesh({{"a", 4}});
+  ParamSpec sharded = param({6, 10}, {{{"a", 2, 2}}, {{"a", 1, 2}}}, whole.sources, 2);
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    ShardReader reader(sharded, 1, mesh, rank, 42);
+    std::vector<float> local(elementCount(sharded.local));
+    reader.read(0, 0, reader.rows(), local.data());
+    EXPECT_EQ(local, localShard(sharded, mesh, rank, global));
+  }
+  // Scales of norms lie around one.
+  ShardReader norm(param({50}, {{}}, {source("norm.weight", {50}, {50})}), 0, Mesh(), 0, 1);
+  std::vector<float> scale(50);
+  norm.read(0, 0, 1, scale.data());
+  for (float x : scale)
+    EXPECT_NEAR(x, 1, 0.1);
+}
+
+} // namespace tessera::runtime
