@@ -30,36 +30,43 @@ struct Described {
   std::string settingsFile;
 };
 
-static Failure unknownArchitecture(const std::string &where, const std::string &name, const Spelling Family::*format) {
+static Failure unknownArchitecture(const std::string &where, const std::string &name,
+                                   const Spelling Family::*format) {
   std::vector<std::string> known;
   for (const Family *family : allFamilies())
     for (StringRef architecture : (family->*format).architectures)
       known.push_back(architecture.str());
-  return {"unsupported architecture", where, "\"" + name + "\" is not implemented", "implemented: " + llvm::join(known, ", ")};
+  return {"unsupported architecture", where, "\"" + name + "\" is not implemented",
+          "implemented: " + llvm::join(known, ", ")};
 }
 
 static Result<Described> describeHuggingFace(const io::ModelFile &file) {
   std::string where = file.path() + "/config.json";
   const std::string_view *text = file.text("config.json");
   if (!text)
-    return Failure{"cannot read model", where, "no such file", "name a Hugging Face directory, a .gguf file or a .mlir file"};
+    return Failure{"cannot read model", where, "no such file",
+                   "name a Hugging Face directory, a .gguf file or a .mlir file"};
   Result<nlohmann::json> parsed = io::parseJson(*text, where);
   if (!parsed)
     return parsed.takeFailure();
   if (!parsed->is_object())
-    return Failure{"cannot read model", where, "must hold a JSON object", "take the files of the model afresh"};
+    return Failure{"cannot read model", where, "must hold a JSON object",
+                   "take the files of the model afresh"};
 
   const Family *family = nullptr;
   auto architectures = parsed->find("architectures"), type = parsed->find("model_type");
   bool hasArchitectures = architectures != parsed->end() && !architectures->is_null();
   bool hasType = type != parsed->end() && !type->is_null();
   if (!hasArchitectures && !hasType)
-    return Failure{"cannot read model", where + ", architectures", "is missing", "take the files of the model afresh"};
+    return Failure{"cannot read model", where + ", architectures", "is missing",
+                   "take the files of the model afresh"};
   if (hasType && !type->is_string())
-    return Failure{"cannot read model", where + ", model_type", "must be a string", "take the files of the model afresh"};
+    return Failure{"cannot read model", where + ", model_type", "must be a string",
+                   "take the files of the model afresh"};
   if (hasArchitectures) {
     if (!architectures->is_array() || architectures->size() != 1 || !architectures->front().is_string())
-      return Failure{"cannot read model", where + ", architectures", "must be a list with one string", "take the files of the model afresh"};
+      return Failure{"cannot read model", where + ", architectures", "must be a list with one string",
+                     "take the files of the model afresh"};
     std::string name = architectures->front().get<std::string>();
     for (const Family *f : allFamilies())
       if (llvm::is_contained(f->huggingFace.architectures, name))
@@ -68,7 +75,8 @@ static Result<Described> describeHuggingFace(const io::ModelFile &file) {
       return unknownArchitecture(where, name, &Family::huggingFace);
     if (hasType && type->get<std::string>() != family->huggingFace.modelType)
       return Failure{"cannot read model", where + ", model_type",
-                     "is \"" + type->get<std::string>() + "\", which contradicts the architecture " + name, "correct one of them"};
+                     "is \"" + type->get<std::string>() + "\", which contradicts the architecture " + name,
+                     "correct one of them"};
   } else {
     std::string name = type->get<std::string>();
     for (const Family *f : allFamilies())
@@ -112,7 +120,8 @@ static Result<Described> describeGguf(const io::ModelFile &file) {
 // Building
 //===----------------------------------------------------------------------===//
 
-static Result<int64_t> sequenceLength(const ImportOptions &options, const ModelConfig &config, const io::ModelFile &file) {
+static Result<int64_t> sequenceLength(const ImportOptions &options, const ModelConfig &config,
+                                      const io::ModelFile &file) {
   if (options.batch < 1)
     return Failure{"cannot build program", "--batch", "must be at least 1", ""};
   if (options.maxSeqLen == 0)
@@ -125,29 +134,34 @@ static Result<int64_t> sequenceLength(const ImportOptions &options, const ModelC
 }
 
 /// Sizes whose products are formed further down must fit into 64 bits with room to spare.
-static Status checkMagnitudes(ArrayRef<Weight> weights, const ModelConfig &config, const ImportOptions &options, int64_t seq,
-                              const std::string &where) {
+static Status checkMagnitudes(ArrayRef<Weight> weights, const ModelConfig &config,
+                              const ImportOptions &options, int64_t seq, const std::string &where) {
   constexpr double kLimit = double(int64_t(1) << 50);
   double total = 0;
   for (const Weight &weight : weights) {
     int64_t n = weight.elements();
     total += double(n) * double(std::max<int64_t>(1, weight.layers));
     if (n < 0 || total > kLimit)
-      return Failure{"cannot build program", where, "weight " + weight.name + " brings the model to more than 2^50 weights",
+      return Failure{"cannot build program", where,
+                     "weight " + weight.name + " brings the model to more than 2^50 weights",
                      "correct the sizes in the settings"};
   }
   double width = double(std::max({config.vocab, config.ffn, config.hidden, config.heads * config.headDim}));
   if (double(options.batch) * double(seq) * width > kLimit)
-    return Failure{"cannot build program", "--batch=" + std::to_string(options.batch), "a step would hold more than 2^50 numbers at a time",
+    return Failure{"cannot build program", "--batch=" + std::to_string(options.batch),
+                   "a step would hold more than 2^50 numbers at a time",
                    "choose a smaller --batch or --max-seq-len"};
   return {};
 }
 
-Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelFile &file, const ImportOptions &options) {
+Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelFile &file,
+                                          const ImportOptions &options) {
   if (file.format() == io::ModelFormat::Safetensors)
-    return Failure{"cannot read model", file.path(), "a .safetensors file alone does not say what the model is",
+    return Failure{"cannot read model", file.path(),
+                   "a .safetensors file alone does not say what the model is",
                    "name the directory that holds it and config.json"};
-  Result<Described> described = file.format() == io::ModelFormat::Gguf ? describeGguf(file) : describeHuggingFace(file);
+  Result<Described> described =
+      file.format() == io::ModelFormat::Gguf ? describeGguf(file) : describeHuggingFace(file);
   if (!described)
     return described.takeFailure();
   const ModelConfig &config = described->config;
@@ -171,7 +185,9 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   for (const Weight &weight : model.weights())
     sources.push_back(weightSource(weight, model.weights(), table, stripPrefix));
   if (file.hasWeights())
-    if (Status s = checkTensors(file, model.weights(), sources, table, config.tiedHead, described->settingsFile); !s)
+    if (Status s =
+            checkTensors(file, model.weights(), sources, table, config.tiedHead, described->settingsFile);
+        !s)
       return s.takeFailure();
 
   OwningOpRef<ModuleOp> module = model.finish(logits, sources);
@@ -191,7 +207,8 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   return module;
 }
 
-Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const std::string &path, const ImportOptions &options) {
+Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const std::string &path,
+                                          const ImportOptions &options) {
   Result<std::unique_ptr<io::ModelFile>> file = io::ModelFile::open(path);
   if (!file)
     return file.takeFailure();

@@ -39,8 +39,13 @@ Value LayerNorm::operator()(ModelBuilder &model, Value x) const {
 Value RotaryEmbedding::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
   std::vector<double> frequencies = rotaryFrequencies(config, shape.back());
-  return model.make<graph::RopeOp>(shape, x, model.positions(), ArrayRef<double>(frequencies), graph::RopeStyle::half,
-                                    llvm::APFloat(1.0));
+  return model.make<graph::RopeOp>(shape, x, model.positions(), ArrayRef<double>(frequencies),
+                                   graph::RopeStyle::half, llvm::APFloat(1.0));
+}
+
+Attention Attention::from(std::string name, const ModelConfig &c) {
+  return {std::move(name),  c.hidden,        c.kvHeads,       c.group(), c.headDim,
+          c.attentionScale, c.attentionBias, c.attentionBias, c.rotary,  /*window=*/{}};
 }
 
 Value Attention::operator()(ModelBuilder &model, Value x) const {
@@ -58,8 +63,9 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
   }
   Builder &b = model.builder();
   model.setPlace(name + ".attention");
-  Value mixed = model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
-                                               window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
+  Value mixed =
+      model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
+                                     window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
   return Linear{name + ".o", hiddenDim, queryDims, outputBias}(model, mixed);
 }
 
@@ -105,7 +111,8 @@ Value Head::operator()(ModelBuilder &model, Value x) const {
 
 Value nameResidual(ModelBuilder &model, Value x) {
   Builder &b = model.builder();
-  return model.make<graph::NameOp>(shapeOf(x), x, b.getStringAttr("residual"), b.getStrArrayAttr({"batch", "seq", "hidden"}));
+  return model.make<graph::NameOp>(shapeOf(x), x, b.getStringAttr("residual"),
+                                   b.getStrArrayAttr({"batch", "seq", "hidden"}));
 }
 
 Value addResidual(ModelBuilder &model, Value x, Value y) {

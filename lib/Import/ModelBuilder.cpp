@@ -48,7 +48,9 @@ ModelBuilder::ModelBuilder(MLIRContext &context, int64_t batch, int64_t seq, Num
 
 void ModelBuilder::setPlace(StringRef name) { location_ = NameLoc::get(builder_.getStringAttr(name)); }
 
-RankedTensorType ModelBuilder::type(ArrayRef<int64_t> shape) { return RankedTensorType::get(shape, elementType_); }
+RankedTensorType ModelBuilder::type(ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, elementType_);
+}
 
 Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims) {
   auto [it, isNew] = values_.try_emplace(name);
@@ -81,8 +83,9 @@ Value ModelBuilder::repeat(int64_t count, Value init, llvm::function_ref<Value(V
     Value next = body(carried);
     graph::YieldOp::create(builder_, location_, next);
   }
-  auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()}, builder_.getI64IntegerAttr(count), ValueRange{init},
-                                        scope_->stacks, /*bodiesCount=*/1);
+  auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()},
+                                        builder_.getI64IntegerAttr(count), ValueRange{init}, scope_->stacks,
+                                        /*bodiesCount=*/1);
   repeat.getBodies().front().takeBody(region);
   scope_.reset();
   return repeat.getResult(0);
@@ -106,14 +109,16 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
     attrs.push_back(argumentAttrs(builder_, "parameter", weight.name, dims));
   }
   forward_.setAllArgAttrs(attrs);
-  forward_.setAllResultAttrs(ArrayRef(argumentAttrs(builder_, "output", "logits", {"batch", "seq", "vocab"})));
+  forward_.setAllResultAttrs(
+      ArrayRef(argumentAttrs(builder_, "output", "logits", {"batch", "seq", "vocab"})));
 
   builder_.setInsertionPoint(forward_);
   for (auto [weight, source] : llvm::zip_equal(weights_, sources)) {
     setPlace(weight.name);
-    Attribute from = graph::SourceAttr::get(builder_.getContext(), source.tensor, source.file, source.reshape, source.slice, source.permute);
-    graph::ParameterOp::create(builder_, location_, weight.name, type(shapeOf(weight, /*stacked=*/true)), weight.layers != 0,
-                               builder_.getArrayAttr(from));
+    Attribute from = graph::SourceAttr::get(builder_.getContext(), source.tensor, source.file, source.reshape,
+                                            source.slice, source.permute);
+    graph::ParameterOp::create(builder_, location_, weight.name, type(shapeOf(weight, /*stacked=*/true)),
+                               weight.layers != 0, builder_.getArrayAttr(from));
   }
   return std::move(module_);
 }

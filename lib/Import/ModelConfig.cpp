@@ -59,15 +59,16 @@ void checkHeads(Settings &settings, ModelConfig &config, llvm::StringRef headsKe
                    "is " + Twine(config.kvHeads) + ", must divide " + headsKey + " = " + Twine(config.heads));
   if (config.headDim == 0) {
     settings.require(config.hidden % config.heads == 0, headsKey,
-                     "is " + Twine(config.heads) + ", must divide " + hiddenKey + " = " + Twine(config.hidden) +
-                         " when the size of a head is not given");
+                     "is " + Twine(config.heads) + ", must divide " + hiddenKey + " = " +
+                         Twine(config.hidden) + " when the size of a head is not given");
     config.headDim = std::max<int64_t>(1, config.hidden / config.heads);
   }
   settings.require(config.headDim <= 65536, headsKey,
                    "gives heads of size " + Twine(config.headDim) + " (see head_dim), must be at most 65536");
   if (config.rotary)
     settings.require(config.headDim % 2 == 0, headsKey,
-                     "gives heads of size " + Twine(config.headDim) + ", which rotary embedding cannot split into pairs");
+                     "gives heads of size " + Twine(config.headDim) +
+                         ", which rotary embedding cannot split into pairs");
   config.attentionScale = 1.0 / std::sqrt(double(config.headDim));
 }
 

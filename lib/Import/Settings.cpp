@@ -18,12 +18,14 @@ SettingValue Settings::value(llvm::StringRef key) {
 
 void Settings::require(bool ok, llvm::StringRef key, const llvm::Twine &why) {
   if (!ok)
-    fail({"cannot read model", where_ + ", " + key.str(), why.str(), "correct the setting, or take the files of the model afresh"});
+    fail({"cannot read model", where_ + ", " + key.str(), why.str(),
+          "correct the setting, or take the files of the model afresh"});
 }
 
 void Settings::unsupported(llvm::StringRef key, llvm::StringRef known) {
   fail({"unsupported setting", where_ + ", " + key.str(),
-        "the value " + lookup(key).text + " changes the model's numbers and is not implemented", "implemented: " + known.str()});
+        "the value " + lookup(key).text + " changes the model's numbers and is not implemented",
+        "implemented: " + known.str()});
 }
 
 int64_t Settings::size(llvm::StringRef key, std::optional<int64_t> fallback) {
@@ -44,8 +46,8 @@ double Settings::positive(llvm::StringRef key, std::optional<double> fallback) {
     return fallback.value_or(1);
   }
   // What overflows float32 or vanishes in it would turn into infinities and zeros in the program.
-  bool ok = (v.kind == Kind::Integer || v.kind == Kind::Number) && std::isfinite(v.number) && float(v.number) > 0 &&
-            std::isfinite(float(v.number));
+  bool ok = (v.kind == Kind::Integer || v.kind == Kind::Number) && std::isfinite(v.number) &&
+            float(v.number) > 0 && std::isfinite(float(v.number));
   require(ok, key, "is " + v.text + ", must be a positive number");
   return ok ? v.number : 1;
 }

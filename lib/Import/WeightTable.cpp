@@ -40,8 +40,8 @@ static int64_t numOutputs(const Weight &weight) {
 }
 
 /// Outputs of the shared tensor before `weight`'s, and in all.
-static std::pair<int64_t, int64_t> placeInTensor(const Weight &weight, const WeightName &name, llvm::ArrayRef<Weight> all,
-                                                 const WeightTable &table) {
+static std::pair<int64_t, int64_t> placeInTensor(const Weight &weight, const WeightName &name,
+                                                 llvm::ArrayRef<Weight> all, const WeightTable &table) {
   int64_t before = 0, total = 0;
   for (const WeightName &other : table.names) {
     auto it = llvm::find_if(all, [&](const Weight &w) { return w.name == other.parameter; });
@@ -54,7 +54,8 @@ static std::pair<int64_t, int64_t> placeInTensor(const Weight &weight, const Wei
   return {before, total};
 }
 
-WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table, bool stripPrefix) {
+WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table,
+                          bool stripPrefix) {
   const WeightName *name = table.find(weight.name);
   assert(name && "a family's table names all its weights");
   WeightSource source;
@@ -132,23 +133,27 @@ static std::string layerName(llvm::StringRef pattern, int64_t layer) {
   return (before + std::to_string(layer) + after).str();
 }
 
-Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights, llvm::ArrayRef<WeightSource> sources,
-                    const WeightTable &table, bool tiedHead, llvm::StringRef settings) {
+Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
+                    llvm::ArrayRef<WeightSource> sources, const WeightTable &table, bool tiedHead,
+                    llvm::StringRef settings) {
   llvm::StringSet<> used;
   for (auto [weight, source] : llvm::zip_equal(weights, sources)) {
     for (int64_t layer = 0; layer < std::max<int64_t>(1, weight.layers); ++layer) {
       std::string name = weight.layers ? layerName(source.tensor, layer) : source.tensor;
       const io::TensorInfo *tensor = file.find(name);
       if (!tensor)
-        return Failure{"cannot use weights", file.path() + ", tensor " + name, "it is missing, but " + settings.str() + " calls for it",
+        return Failure{"cannot use weights", file.path() + ", tensor " + name,
+                       "it is missing, but " + settings.str() + " calls for it",
                        "download the model again, or correct the settings"};
       if (llvm::ArrayRef<int64_t>(tensor->shape) != llvm::ArrayRef<int64_t>(source.file))
         return Failure{"cannot use weights", file.path() + ", tensor " + name,
-                       "its shape is " + shapeText(tensor->shape) + ", but " + settings.str() + " gives " + shapeText(source.file),
+                       "its shape is " + shapeText(tensor->shape) + ", but " + settings.str() + " gives " +
+                           shapeText(source.file),
                        "take settings and weights of the same model"};
       if (!io::isFloatLike(tensor->dtype))
         return Failure{"cannot use weights", file.path() + ", tensor " + name,
-                       std::string("its type ") + io::dtypeName(tensor->dtype) + " holds no weights", "use floating point weights"};
+                       std::string("its type ") + io::dtypeName(tensor->dtype) + " holds no weights",
+                       "use floating point weights"};
       used.insert(name);
     }
   }

@@ -26,7 +26,8 @@ Installation findInstallation(const std::string &executable) {
   return {llvm::sys::fs::exists(beside) ? std::string(beside) : TESSERA_RUNTIME_ARCHIVE};
 }
 
-/// The grammar of --mesh and --shard, whatever rung they are for. What the names of --shard mean is the model's to say.
+/// The grammar of --mesh and --shard, whatever rung they are for. What the names of --shard mean is the
+/// model's to say.
 static Status checkMesh(const CompileOptions &options) {
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
@@ -43,7 +44,8 @@ static Status checkMesh(const CompileOptions &options) {
 /// Mistakes that can be seen before any work.
 static Status checkEnvironment(const CompileOptions &options) {
   if (options.embedWeights && isProgramText(options))
-    return Failure{"cannot compile", "--embed-weights", options.model + " is a program and has no weights", "name the model itself"};
+    return Failure{"cannot compile", "--embed-weights", options.model + " is a program and has no weights",
+                   "name the model itself"};
   if (!options.output.empty())
     if (Status s = checkOutput(options.output); !s)
       return s;
@@ -52,11 +54,13 @@ static Status checkEnvironment(const CompileOptions &options) {
     if (!error && !llvm::sys::fs::is_directory(options.dumpRungs))
       error = std::make_error_code(std::errc::not_a_directory);
     if (error)
-      return Failure{"cannot write rungs", options.dumpRungs, error.message(), "name a folder that can be written to"};
+      return Failure{"cannot write rungs", options.dumpRungs, error.message(),
+                     "name a folder that can be written to"};
   }
   if (llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu); !target) {
     llvm::consumeError(target.takeError());
-    return Failure{"cannot compile", "--cpu=" + options.cpu, "no such CPU is known", "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
+    return Failure{"cannot compile", "--cpu=" + options.cpu, "no such CPU is known",
+                   "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
   }
   return checkMesh(options);
 }

@@ -9,7 +9,8 @@ using llvm::StringRef;
 
 namespace tessera {
 
-static constexpr llvm::StringLiteral kRungs[] = {"graph", "step", "sharded", "spmd", "kernels", "exec", "binary"};
+static constexpr llvm::StringLiteral kRungs[] = {"graph",   "step", "sharded", "spmd",
+                                                 "kernels", "exec", "binary"};
 
 StringRef rungName(Rung rung) { return kRungs[int(rung)]; }
 
@@ -35,7 +36,8 @@ Result<int> readChoice(StringRef flag, StringRef value, llvm::ArrayRef<llvm::Str
   for (auto [i, choice] : llvm::enumerate(choices))
     if (value == choice)
       return int(i);
-  return badFlag(flag + "=" + value, "is none of the known values", "choose one of " + llvm::join(choices, ", "));
+  return badFlag(flag + "=" + value, "is none of the known values",
+                 "choose one of " + llvm::join(choices, ", "));
 }
 
 class Parser {
@@ -71,7 +73,9 @@ private:
     Result<int> dtype = readChoice(flag, value, {{"f32", "bf16", "f16"}});
     if (!dtype)
       return dtype.takeFailure();
-    return *dtype != 0 ? Status(missingFeature((flag + "=" + value).str(), "computing in 16 bits (weights of any type are read)")) : Status();
+    return *dtype != 0 ? Status(missingFeature((flag + "=" + value).str(),
+                                               "computing in 16 bits (weights of any type are read)"))
+                       : Status();
   }
   Status templateName(StringRef flag, StringRef value) {
     Result<int> name = readChoice(flag, value, {{"ddp", "fsdp", "megatron", "3d", "ring", "ulysses", "moe"}});
@@ -103,12 +107,16 @@ private:
     return {};
   }
   Status batch(StringRef flag, StringRef value) { return readCount(flag, value, 1 << 20, options.batch); }
-  Status maxSeqLen(StringRef flag, StringRef value) { return readCount(flag, value, 1 << 30, options.maxSeqLen); }
+  Status maxSeqLen(StringRef flag, StringRef value) {
+    return readCount(flag, value, 1 << 30, options.maxSeqLen);
+  }
   Status microBatches(StringRef flag, StringRef value) {
     int64_t n = 0;
     if (Status s = readCount(flag, value, 1 << 20, n); !s)
       return s;
-    return n == 1 ? Status() : Status(badFlag(flag + "=" + value, "belongs to training, which is not implemented", "leave the flag out"));
+    return n == 1 ? Status()
+                  : Status(badFlag(flag + "=" + value, "belongs to training, which is not implemented",
+                                   "leave the flag out"));
   }
   Status compileTo(StringRef flag, StringRef value) {
     Result<int> rung = readChoice(flag, value, kRungs);
@@ -169,7 +177,8 @@ Status Parser::readFlag(StringRef argument) {
     }
   }
   if (!found)
-    return badFlag(argument, "unknown flag", nearest ? "did you mean " + nearest->name + "?" : llvm::Twine("see --help"));
+    return badFlag(argument, "unknown flag",
+                   nearest ? "did you mean " + nearest->name + "?" : llvm::Twine("see --help"));
   if (!seen.insert(name).second)
     return badFlag(argument, name + " is given twice", "give it once");
   if (found->takesValue != hasValue)
@@ -205,10 +214,12 @@ Result<CompileOptions> Parser::parse() {
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
   if (options.embedWeights && options.compileTo != Rung::Binary)
-    return badFlag("--embed-weights", "there is no executable to embed them in with --compile-to=" + rungName(options.compileTo),
+    return badFlag("--embed-weights",
+                   "there is no executable to embed them in with --compile-to=" + rungName(options.compileTo),
                    "leave one of the flags out");
   if (!options.shard.empty() && options.mesh.empty())
-    return badFlag("--shard=" + options.shard, "there is no mesh to shard over", "give --mesh=AXIS=SIZE,... as well");
+    return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
+                   "give --mesh=AXIS=SIZE,... as well");
   if (megatron) {
     // Megatron's sequence parallelism: the stream between blocks is sharded over tp.
     if (!StringRef("," + options.mesh).contains(",tp="))
@@ -220,7 +231,9 @@ Result<CompileOptions> Parser::parse() {
 
 } // namespace
 
-Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> arguments) { return Parser(arguments).parse(); }
+Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> arguments) {
+  return Parser(arguments).parse();
+}
 
 std::string compileUsage() {
   return R"(llm-compile MODEL [flags] -o OUT

@@ -12,7 +12,8 @@ namespace tessera {
 std::string describeLocation(Location location) {
   return llvm::TypeSwitch<LocationAttr, std::string>(location)
       .Case<FileLineColLoc>([](FileLineColLoc l) {
-        return l.getFilename().str() + ":" + std::to_string(l.getLine()) + ":" + std::to_string(l.getColumn());
+        return l.getFilename().str() + ":" + std::to_string(l.getLine()) + ":" +
+               std::to_string(l.getColumn());
       })
       .Case<NameLoc>([](NameLoc l) { return l.getName().str(); })
       .Case<CallSiteLoc>([](CallSiteLoc l) { return describeLocation(l.getCallee()); })
@@ -36,7 +37,8 @@ LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
       first = Error{where, diagnostic.str()};
   } else if (remarks && diagnostic.getSeverity() != DiagnosticSeverity::Note) {
     bool remark = diagnostic.getSeverity() == DiagnosticSeverity::Remark;
-    *remarks << (remark ? "remark" : "warning") << (where.empty() ? "" : " (" + where + ")") << ": " << diagnostic.str() << "\n";
+    *remarks << (remark ? "remark" : "warning") << (where.empty() ? "" : " (" + where + ")") << ": "
+             << diagnostic.str() << "\n";
   }
   return success();
 }
@@ -62,7 +64,8 @@ public:
       message += (arg.key == "Remark" ? "" : " " + arg.key + "=") + arg.val;
     std::string where = describeLocation(remark.getLocation());
     std::lock_guard lock(mutex);
-    os << "remark: " << remark.getRemarkName() << (where.empty() ? "" : " (" + where + ")") << ": " << message << "\n";
+    os << "remark: " << remark.getRemarkName() << (where.empty() ? "" : " (" + where + ")") << ": " << message
+       << "\n";
   }
 
 private:

@@ -18,15 +18,18 @@ namespace tessera {
 static Failure asFailure(llvm::Error error) {
   std::string text = llvm::toString(std::move(error));
   auto [what, why] = llvm::StringRef(text).split(": ");
-  return why.empty() ? Failure{"cannot make executable", "", text, ""} : Failure{what.str(), "", why.str(), ""};
+  return why.empty() ? Failure{"cannot make executable", "", text, ""}
+                     : Failure{what.str(), "", why.str(), ""};
 }
 
-Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation) {
+Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
+                      const Installation &installation) {
   llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu);
   if (!target)
     return asFailure(target.takeError());
   if (!llvm::sys::fs::exists(installation.runtimeArchive))
-    return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there", "build the target tessera_runtime"};
+    return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
+                   "build the target tessera_runtime"};
 
   llvm::SmallString<128> object;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera", "o", object))

@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-/// Emits `module` (LLVM dialect alone), links it with the runtime, appends the model's files if asked to, and leaves `options.output`.
+/// Emits `module` (LLVM dialect alone), links it with the runtime, appends the model's files if asked to, and
+/// leaves `options.output`.
 Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation);
 
 } // namespace tessera

@@ -15,8 +15,8 @@ namespace tessera {
 
 bool isProgramText(const CompileOptions &options) { return StringRef(options.model).ends_with(".mlir"); }
 
-/// The parser descends once per bracket: texts that would exhaust its stack are refused before. Strings and comments do not count, but
-/// a text that ends inside one is bad anyway.
+/// The parser descends once per bracket: texts that would exhaust its stack are refused before. Strings and
+/// comments do not count, but a text that ends inside one is bad anyway.
 static bool nestsTooDeep(StringRef text) {
   constexpr int kDeepest = 200;
   int depth = 0;
@@ -40,8 +40,12 @@ static bool nestsTooDeep(StringRef text) {
 
 static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const std::string &path) {
   constexpr uint64_t kLargest = 64 << 20; // programs hold no weights
-  auto fail = [&](const std::string &why) { return Failure{"cannot read program", path, why, "write it as docs/Architecture.md, \"Program form\", says"}; };
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false);
+  auto fail = [&](const std::string &why) {
+    return Failure{"cannot read program", path, why,
+                   "write it as docs/Architecture.md, \"Program form\", says"};
+  };
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false);
   if (!buffer)
     return Failure{"cannot read program", path, buffer.getError().message(), "check the path"};
   StringRef text = (*buffer)->getBuffer();
@@ -65,8 +69,9 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   importer::ImportOptions importing;
   importing.batch = options.batch ? options.batch : 1;
   importing.maxSeqLen = options.maxSeqLen;
-  Result<OwningOpRef<ModuleOp>> module =
-      isProgramText(options) ? parseProgram(context, options.model) : importer::importModel(context, options.model, importing);
+  Result<OwningOpRef<ModuleOp>> module = isProgramText(options)
+                                             ? parseProgram(context, options.model)
+                                             : importer::importModel(context, options.model, importing);
   if (!module)
     return module;
   Builder b(&context);

@@ -15,7 +15,8 @@ static Failure cannotWrite(llvm::StringRef path, const std::string &why, const c
   return {"cannot write output", path.str(), why, hint};
 }
 
-/// `path` without links, if it is there: a rename must replace the file, never a link to it (/dev/stdout is one).
+/// `path` without links, if it is there: a rename must replace the file, never a link to it (/dev/stdout is
+/// one).
 static llvm::SmallString<128> resolved(llvm::StringRef path) {
   llvm::SmallString<128> real;
   return fs::real_path(path, real) ? llvm::SmallString<128>(path) : real;
@@ -61,7 +62,8 @@ Status makeFile(llvm::StringRef given, llvm::function_ref<Status(const std::stri
   return made;
 }
 
-static Status writeTo(llvm::StringRef file, llvm::StringRef name, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+static Status writeTo(llvm::StringRef file, llvm::StringRef name,
+                      llvm::function_ref<void(llvm::raw_ostream &)> write) {
   std::error_code error;
   llvm::raw_fd_ostream out(file, error);
   if (!error) {

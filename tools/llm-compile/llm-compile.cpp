@@ -11,9 +11,11 @@
 #include <new>
 #include <unistd.h>
 
-/// The last words of a process that cannot go on. Temporary files are gone by then; nothing here may allocate.
+/// The last words of a process that cannot go on. Temporary files are gone by then; nothing here may
+/// allocate.
 [[noreturn]] static void die(const char *why) {
-  const char *parts[] = {"error: cannot compile (internal error): ", why, "; please report it with the command line\n"};
+  const char *parts[] = {"error: cannot compile (internal error): ", why,
+                         "; please report it with the command line\n"};
   for (const char *part : parts)
     (void)!write(STDERR_FILENO, part, strlen(part));
   _exit(1);

@@ -1,7 +1,7 @@
 //===- Family.h - What makes a model family ---------------------*- C++ -*-===//
 //
-// A family is one page in lib/Import/Families: how its settings are called, how its tensors are called, and its forward
-// pass out of the blocks in Layers.h. Adding one: docs/Import.md.
+// A family is one page in lib/Import/Families: how its settings are called, how its tensors are called, and
+// its forward pass out of the blocks in Layers.h. Adding one: docs/Import.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_IMPORT_FAMILY_H
@@ -20,11 +20,13 @@ class ModelBuilder;
 
 /// How one file format spells a family.
 struct Spelling {
-  /// Names that select it: entries of config.json's `architectures`, or `general.architecture` of GGUF. Empty: the format has none.
+  /// Names that select it: entries of config.json's `architectures`, or `general.architecture` of GGUF.
+  /// Empty: the format has none.
   std::vector<llvm::StringRef> architectures;
   /// config.json's `model_type`; empty for GGUF.
   llvm::StringRef modelType;
-  /// Reads the settings (and, where the format leaves something out, which tensors there are). Errors stay in `settings`.
+  /// Reads the settings (and, where the format leaves something out, which tensors there are). Errors stay in
+  /// `settings`.
   ModelConfig (*readConfig)(Settings &settings, const io::ModelFile &file) = nullptr;
   WeightTable weights;
 };
@@ -44,8 +46,8 @@ const Family &gpt2Family();
 
 /// The activation called by Hugging Face's name in setting `key`.
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback);
-/// Checks that kvHeads divides heads, sets headDim to hidden / heads where it is 0, and sets attentionScale. The keys name the
-/// settings in messages.
+/// Checks that kvHeads divides heads, sets headDim to hidden / heads where it is 0, and sets attentionScale.
+/// The keys name the settings in messages.
 void checkHeads(Settings &settings, ModelConfig &config, llvm::StringRef headsKey, llvm::StringRef kvHeadsKey,
                 llvm::StringRef hiddenKey);
 

@@ -1,7 +1,7 @@
 //===- Import.h - From a checkpoint to rung graph ---------------*- C++ -*-===//
 //
-// Reads a Hugging Face directory or a GGUF file and builds the program of rung `graph` (docs/Import.md). Only headers are
-// read, never the weights (one exception: the few numbers of GGUF's `rope_freqs.weight`).
+// Reads a Hugging Face directory or a GGUF file and builds the program of rung `graph` (docs/Import.md). Only
+// headers are read, never the weights (one exception: the few numbers of GGUF's `rope_freqs.weight`).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_IMPORT_IMPORT_H
@@ -20,7 +20,8 @@ namespace tessera::importer {
 
 /// Attributes of an imported module.
 inline constexpr llvm::StringLiteral kArchitectureAttr = "graph.architecture"; ///< string: "llama"
-inline constexpr llvm::StringLiteral kMaxPositionsAttr = "graph.max_positions"; ///< i64: longest context of the model
+inline constexpr llvm::StringLiteral kMaxPositionsAttr =
+    "graph.max_positions"; ///< i64: longest context of the model
 
 enum class NumberFormat { F32, BF16, F16 };
 
@@ -32,10 +33,11 @@ struct ImportOptions {
   NumberFormat dtype = NumberFormat::F32;
 };
 
-/// Builds `func @forward` and the `graph.parameter` symbols it takes (docs/Architecture.md, "Program form"). The module has been
-/// verified. If the model has weights, every name, shape and type has been compared with what config.json or the metadata says.
-/// Loads the dialects it needs into `context`. Cost: proportional to the number of tensors; the module's size does not depend on depth.
-/// Fails, with the offending setting or tensor, on an architecture or a setting that is not implemented.
+/// Builds `func @forward` and the `graph.parameter` symbols it takes (docs/Architecture.md, "Program form").
+/// The module has been verified. If the model has weights, every name, shape and type has been compared with
+/// what config.json or the metadata says. Loads the dialects it needs into `context`. Cost: proportional to
+/// the number of tensors; the module's size does not depend on depth. Fails, with the offending setting or
+/// tensor, on an architecture or a setting that is not implemented.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> importModel(mlir::MLIRContext &context, const std::string &path,
                                                       const ImportOptions &options);
 /// The same for a model that is open.

@@ -1,7 +1,8 @@
 //===- Layers.h - Building blocks of model families -------------*- C++ -*-===//
 //
-// Each block makes its ops and declares its weights: `name` is the prefix of their names ("layers.attention" has
-// "layers.attention.q"). x is [batch, seq, hidden] unless it says otherwise. Linear biases are `NAME_bias`.
+// Each block makes its ops and declares its weights: `name` is the prefix of their names ("layers.attention"
+// has "layers.attention.q"). x is [batch, seq, hidden] unless it says otherwise. Linear biases are
+// `NAME_bias`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_IMPORT_LAYERS_H
@@ -40,8 +41,8 @@ struct RotaryEmbedding {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// Causal attention with grouped heads. Weights `q` [kv_heads, group, head_dim, hidden], `k` and `v` [kv_heads, head_dim, hidden],
-/// `o` [hidden, kv_heads, group, head_dim].
+/// Causal attention with grouped heads. Weights `q` [kv_heads, group, head_dim, hidden], `k` and `v`
+/// [kv_heads, head_dim, hidden], `o` [hidden, kv_heads, group, head_dim].
 struct Attention {
   std::string name;
   int64_t hidden, kvHeads, group, headDim;
@@ -49,6 +50,9 @@ struct Attention {
   bool inputBias = false, outputBias = false;
   std::optional<RotaryConfig> rotary;
   std::optional<int64_t> window;
+
+  /// As the settings say, with rotary embedding if there is one.
+  static Attention from(std::string name, const ModelConfig &config);
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -70,7 +74,8 @@ struct Mlp {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// Rows of the weight `NAME` [`dim`, hidden] by ids [batch, seq]: tokens ("vocab") or learned positions ("position").
+/// Rows of the weight `NAME` [`dim`, hidden] by ids [batch, seq]: tokens ("vocab") or learned positions
+/// ("position").
 struct Embedding {
   std::string name, dim;
   int64_t rows, hidden;

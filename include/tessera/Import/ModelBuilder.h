@@ -22,10 +22,12 @@ public:
   mlir::Value tokens() const { return tokens_; }
   mlir::Value positions() const { return positions_; }
 
-  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name it is the same value.
+  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name it is the
+  /// same value.
   mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0);
 
-  /// Runs `body` (layer's input -> layer's output, of the same type) `count` times; weights asked for in it are stacked.
+  /// Runs `body` (layer's input -> layer's output, of the same type) `count` times; weights asked for in it
+  /// are stacked.
   mlir::Value repeat(int64_t count, mlir::Value init, llvm::function_ref<mlir::Value(mlir::Value)> body);
 
   /// A value of `shape` in the program's element type.
@@ -43,7 +45,8 @@ public:
   int64_t seq() const { return seq_; }
   llvm::ArrayRef<Weight> weights() const { return weights_; }
 
-  /// Ends the function with `logits` and declares the parameters with their sources (in the order of weights()). Call once.
+  /// Ends the function with `logits` and declares the parameters with their sources (in the order of
+  /// weights()). Call once.
   mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits, llvm::ArrayRef<WeightSource> sources);
 
 private:
@@ -60,8 +63,8 @@ private:
   mlir::Type elementType_;
   mlir::Value tokens_, positions_;
   int64_t batch_, seq_;
-  std::vector<Weight> weights_;               // weight i is function argument 2 + i
-  llvm::StringMap<mlir::Value> values_;       // by name, as seen where it was asked for
+  std::vector<Weight> weights_;         // weight i is function argument 2 + i
+  llvm::StringMap<mlir::Value> values_; // by name, as seen where it was asked for
   std::optional<Scope> scope_;
 };
 

@@ -1,7 +1,7 @@
 //===- ModelConfig.h - The numbers that describe a transformer --*- C++ -*-===//
 //
-// What families read out of config.json or GGUF metadata, under one set of names. Sizes are positive and small enough that a
-// product of any two fits into 64 bits.
+// What families read out of config.json or GGUF metadata, under one set of names. Sizes are positive and
+// small enough that a product of any two fits into 64 bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_IMPORT_MODELCONFIG_H
@@ -24,10 +24,10 @@ struct RotaryConfig {
   enum class Scaling { None, Linear, Llama3 };
   double theta = 10000;
   Scaling scaling = Scaling::None;
-  double factor = 1;                         ///< Linear, Llama3
+  double factor = 1;                          ///< Linear, Llama3
   double lowFrequency = 1, highFrequency = 4; ///< Llama3
-  int64_t originalContext = 8192;            ///< Llama3
-  std::vector<float> divisors;               ///< per frequency; empty: all 1 (GGUF's rope_freqs.weight)
+  int64_t originalContext = 8192;             ///< Llama3
+  std::vector<float> divisors;                ///< per frequency; empty: all 1 (GGUF's rope_freqs.weight)
 };
 
 struct ModelConfig {
@@ -43,8 +43,9 @@ struct ModelConfig {
   int64_t group() const { return heads / kvHeads; }
 };
 
-/// Frequencies (radians per position) of the `dim / 2` pairs, computed in float32 step by step as the reference implementations do:
-/// theta^(-2i/dim), then the scaling. `llama3`: long waves are divided by `factor`, short ones kept, a linear blend between.
+/// Frequencies (radians per position) of the `dim / 2` pairs, computed in float32 step by step as the
+/// reference implementations do: theta^(-2i/dim), then the scaling. `llama3`: long waves are divided by
+/// `factor`, short ones kept, a linear blend between.
 std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim);
 
 } // namespace tessera::importer

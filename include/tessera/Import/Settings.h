@@ -1,7 +1,8 @@
 //===- Settings.h - Typed, checked access to a configuration ----*- C++ -*-===//
 //
-// One interface over the JSON object of config.json and GGUF's metadata. The first thing that is wrong is kept as `failure()`, and
-// later calls return harmless values, so a family reads all its settings in a row and looks once at the end.
+// One interface over the JSON object of config.json and GGUF's metadata. The first thing that is wrong is
+// kept as `failure()`, and later calls return harmless values, so a family reads all its settings in a row
+// and looks once at the end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_IMPORT_SETTINGS_H
@@ -24,9 +25,9 @@ struct SettingValue {
   enum class Kind { Missing, Null, Bool, Integer, Number, Text, Object, Array };
   Kind kind = Kind::Missing;
   bool boolean = false;
-  int64_t integer = 0;      ///< Integer; saturated to 64 bits
-  double number = 0;        ///< Number, Integer
-  std::string text;         ///< Text; for the rest how it looks in the file, shortened
+  int64_t integer = 0; ///< Integer; saturated to 64 bits
+  double number = 0;   ///< Number, Integer
+  std::string text;    ///< Text; for the rest how it looks in the file, shortened
 
   bool absent() const { return kind == Kind::Missing || kind == Kind::Null; }
 };

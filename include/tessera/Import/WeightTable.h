@@ -1,6 +1,7 @@
 //===- WeightTable.h - Parameters and their tensors in a file ---*- C++ -*-===//
 //
-// A family's parameters have names of ours ("layers.q"); a table per file format says which tensor holds each, and how.
+// A family's parameters have names of ours ("layers.q"); a table per file format says which tensor holds
+// each, and how.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_IMPORT_WEIGHTTABLE_H
@@ -30,7 +31,8 @@ using Dims = llvm::SmallVector<Dim, 5>;
 enum class Layout : uint8_t {
   OutputMajor,   ///< [out, in], as PyTorch's Linear; vectors
   InputMajor,    ///< [in, out], as GPT-2's Conv1D
-  AdjacentPairs, ///< OutputMajor; within a head the pairs of the rotary embedding lie side by side (2p, 2p + 1), not half a head apart
+  AdjacentPairs, ///< OutputMajor; within a head the pairs of the rotary embedding lie side by side (2p, 2p +
+                 ///< 1), not half a head apart
 };
 
 struct WeightName {
@@ -40,7 +42,8 @@ struct WeightName {
 };
 
 struct WeightTable {
-  /// Parameters that share one tensor lie in it one after another (along its outputs), in the order of the table.
+  /// Parameters that share one tensor lie in it one after another (along its outputs), in the order of the
+  /// table.
   std::vector<WeightName> names;
   /// Prefix of `names` that some files leave out.
   llvm::StringRef optionalPrefix;
@@ -60,20 +63,23 @@ struct Weight {
   int64_t elements() const; ///< of one layer; -1 if more than 2^50
 };
 
-/// Where one layer of a weight comes from: file tensor -> reshape -> slice -> permute -> the weight's shape (docs/Architecture.md).
+/// Where one layer of a weight comes from: file tensor -> reshape -> slice -> permute -> the weight's shape
+/// (docs/Architecture.md).
 struct WeightSource {
   std::string tensor;
   llvm::SmallVector<int64_t> file, reshape, slice, permute;
 };
 
-/// The source of `weight`, where `all` are the weights of the model (those that share its tensor decide its place).
+/// The source of `weight`, where `all` are the weights of the model (those that share its tensor decide its
+/// place).
 WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table,
                           bool stripPrefix);
 
-/// Compares the tensors of `file` with what the weights need: every one is there with its shape and a float type, and none is left
-/// over. `settings` says in messages where the shapes come from.
-Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights, llvm::ArrayRef<WeightSource> sources,
-                    const WeightTable &table, bool tiedHead, llvm::StringRef settings);
+/// Compares the tensors of `file` with what the weights need: every one is there with its shape and a float
+/// type, and none is left over. `settings` says in messages where the shapes come from.
+Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
+                    llvm::ArrayRef<WeightSource> sources, const WeightTable &table, bool tiedHead,
+                    llvm::StringRef settings);
 
 } // namespace tessera::importer
 #endif

@@ -13,8 +13,8 @@ struct Installation {
 /// `../lib/libtessera_runtime.a` seen from the executable, else the one of the build tree.
 Installation findInstallation(const std::string &executable);
 
-/// Compiles `options.model` up to `options.compileTo`. Output files appear whole or not at all. Remarks go to standard error, progress too
-/// if that is a terminal.
+/// Compiles `options.model` up to `options.compileTo`. Output files appear whole or not at all. Remarks go to
+/// standard error, progress too if that is a terminal.
 Status compile(const CompileOptions &options, const Installation &installation);
 
 } // namespace tessera

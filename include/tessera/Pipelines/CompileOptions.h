@@ -18,8 +18,8 @@ enum class Rung { Graph, Step, Sharded, Spmd, Kernels, Exec, Binary };
 llvm::StringRef rungName(Rung rung);
 
 struct CompileOptions {
-  std::string model;  ///< directory, .gguf or .mlir
-  std::string output; ///< empty: standard output, for rungs before binary
+  std::string model;       ///< directory, .gguf or .mlir
+  std::string output;      ///< empty: standard output, for rungs before binary
   std::string mesh, shard; ///< as given; the grammar is checked where meshes are known
   std::string cpu = "native";
   int64_t batch = 0;     ///< 0: not given
@@ -29,8 +29,8 @@ struct CompileOptions {
   std::string dumpRungs; ///< directory; empty: none
 };
 
-/// Reads the arguments after the program's name. Flags are `--name=value`; every mistake, and every flag whose feature does not exist, is
-/// one Failure that names it.
+/// Reads the arguments after the program's name. Flags are `--name=value`; every mistake, and every flag
+/// whose feature does not exist, is one Failure that names it.
 Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> arguments);
 
 /// What `--help` prints.

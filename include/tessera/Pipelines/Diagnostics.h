@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-/// While it lives, keeps the first error that `context` reports instead of printing it. Warnings and remarks go to `remarks`, one line each,
-/// if that is given; notes are dropped. Safe with MLIR's threads.
+/// While it lives, keeps the first error that `context` reports instead of printing it. Warnings and remarks
+/// go to `remarks`, one line each, if that is given; notes are dropped. Safe with MLIR's threads.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext &context, llvm::raw_ostream *remarks = nullptr);
@@ -32,10 +32,12 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// Prints every decision that passes report from now on (MLIR's remarks), as `remark: DECISION (WHERE): MESSAGE`.
+/// Prints every decision that passes report from now on (MLIR's remarks), as `remark: DECISION (WHERE):
+/// MESSAGE`.
 llvm::LogicalResult explainDecisions(mlir::MLIRContext &context, llvm::raw_ostream &os);
 
-/// Where an op comes from, for people: a file and line, or the weight or block it was made for. Empty if unknown.
+/// Where an op comes from, for people: a file and line, or the weight or block it was made for. Empty if
+/// unknown.
 std::string describeLocation(mlir::Location location);
 
 } // namespace tessera

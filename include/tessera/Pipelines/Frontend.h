@@ -9,9 +9,11 @@
 
 namespace tessera {
 
-/// Imports `options.model`, or parses it if its name ends in `.mlir`. The module carries what the manifest says about the model
+/// Imports `options.model`, or parses it if its name ends in `.mlir`. The module carries what the manifest
+/// says about the model
 /// (`tessera.task`, `tessera.model`: its absolute path).
-Result<mlir::OwningOpRef<mlir::ModuleOp>> loadModel(mlir::MLIRContext &context, const CompileOptions &options);
+Result<mlir::OwningOpRef<mlir::ModuleOp>> loadModel(mlir::MLIRContext &context,
+                                                    const CompileOptions &options);
 
 /// `options.model` is a program written by a person.
 bool isProgramText(const CompileOptions &options);

@@ -40,12 +40,11 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
 
 static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   mlir::Value words = Embedding{"embedding", "vocab", c.vocab, c.hidden}(model, model.tokens());
-  mlir::Value places = Embedding{"position_embedding", "position", c.maxPositions, c.hidden}(model, model.positions());
+  mlir::Value places =
+      Embedding{"position_embedding", "position", c.maxPositions, c.hidden}(model, model.positions());
   mlir::Value x = model.repeat(c.layers, addResidual(model, words, places), [&](mlir::Value h) {
     mlir::Value a = LayerNorm{"layers.attention_norm", c.normEps}(model, h);
-    h = addResidual(model, h,
-                    Attention{"layers", c.hidden, c.kvHeads, c.group(), c.headDim, c.attentionScale, c.attentionBias,
-                              c.attentionBias, {}, {}}(model, a));
+    h = addResidual(model, h, Attention::from("layers", c)(model, a));
     mlir::Value m = LayerNorm{"layers.mlp_norm", c.normEps}(model, h);
     return addResidual(model, h, Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, m));
   });

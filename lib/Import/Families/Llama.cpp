@@ -1,7 +1,7 @@
 //===- Llama.cpp - Llama 1 to 3 and models of the same form ---------------===//
 //
-// RMSNorm before each block, rotary embedding on halves of a head, grouped heads, gated MLP, no learned positions
-// (arXiv 2302.13971, 2307.09288, 2407.21783). TinyLlama, SmolLM and SmolLM2 are of this family.
+// RMSNorm before each block, rotary embedding on halves of a head, grouped heads, gated MLP, no learned
+// positions (arXiv 2302.13971, 2307.09288, 2407.21783). TinyLlama, SmolLM and SmolLM2 are of this family.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Import/Family.h"
@@ -44,9 +44,7 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   mlir::Value x = Embedding{"embedding", "vocab", c.vocab, c.hidden}(model, model.tokens());
   x = model.repeat(c.layers, nameResidual(model, x), [&](mlir::Value h) {
     mlir::Value a = RmsNorm{"layers.attention_norm", c.normEps}(model, h);
-    h = addResidual(model, h,
-                    Attention{"layers", c.hidden, c.kvHeads, c.group(), c.headDim, c.attentionScale, c.attentionBias,
-                              c.attentionBias, c.rotary, {}}(model, a));
+    h = addResidual(model, h, Attention::from("layers", c)(model, a));
     mlir::Value m = RmsNorm{"layers.mlp_norm", c.normEps}(model, h);
     return addResidual(model, h, GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, m));
   });

@@ -52,16 +52,19 @@ void GgufSettings::refuseUnreadSettings(llvm::StringRef architecture) {
     if (!name.consume_front(prefix) || wasRead(key))
       continue;
     SettingValue v = lookup(key);
-    bool neutral = llvm::is_contained({"tensor_data_layout", "rope.scaling.original_context_length", "rope.scaling.finetuned"}, name) ||
-                   (llvm::is_contained({"expert_count", "expert_used_count"}, name) && v.kind == SettingValue::Kind::Integer && v.integer == 0) ||
-                   (name == "attention.causal" && v.boolean) ||
-                   (name == "rope.scaling.attn_factor" && v.number == 1);
+    bool neutral =
+        llvm::is_contained(
+            {"tensor_data_layout", "rope.scaling.original_context_length", "rope.scaling.finetuned"}, name) ||
+        (llvm::is_contained({"expert_count", "expert_used_count"}, name) &&
+         v.kind == SettingValue::Kind::Integer && v.integer == 0) ||
+        (name == "attention.causal" && v.boolean) || (name == "rope.scaling.attn_factor" && v.number == 1);
     if (!neutral)
       return unsupported(key, "no such setting");
   }
 }
 
-ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, llvm::StringRef normEpsKey) {
+ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
+                           llvm::StringRef normEpsKey) {
   auto key = [&](const char *name) { return architecture.str() + "." + name; };
   ModelConfig c;
   c.layers = settings.size(key("block_count"));
@@ -75,21 +78,26 @@ ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::
   c.tiedHead = file.find("output.weight") == nullptr;
 
   const io::TensorInfo *table = file.find("token_embd.weight");
-  settings.require(table && table->shape.size() == 2, "tensor token_embd.weight", "is missing or not a matrix");
+  settings.require(table && table->shape.size() == 2, "tensor token_embd.weight",
+                   "is missing or not a matrix");
   if (table && table->shape.size() == 2)
     c.vocab = settings.size(key("vocab_size"), table->shape[0]);
 
-  checkHeads(settings, c, key("attention.head_count"), key("attention.head_count_kv"), key("embedding_length"));
-  if (settings.has(key("attention.value_length")) && settings.size(key("attention.value_length")) != c.headDim)
+  checkHeads(settings, c, key("attention.head_count"), key("attention.head_count_kv"),
+             key("embedding_length"));
+  if (settings.has(key("attention.value_length")) &&
+      settings.size(key("attention.value_length")) != c.headDim)
     settings.unsupported(key("attention.value_length"), "the same as key_length");
   return c;
 }
 
-RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, int64_t headDim) {
+RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
+                            int64_t headDim) {
   auto key = [&](const char *name) { return architecture.str() + "." + name; };
   RotaryConfig r;
   r.theta = settings.positive(key("rope.freq_base"), 10000);
-  settings.require(headDim % 2 == 0, key("attention.key_length"), "gives heads that cannot be split into pairs");
+  settings.require(headDim % 2 == 0, key("attention.key_length"),
+                   "gives heads that cannot be split into pairs");
   if (settings.size(key("rope.dimension_count"), headDim) != headDim)
     settings.unsupported(key("rope.dimension_count"), llvm::Twine(headDim).str() + ", the size of a head");
 
@@ -114,8 +122,8 @@ RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm:
       r.divisors.resize(size_t(headDim / 2));
       if (Status s = file.readRange(*freqs, 0, headDim / 2, r.divisors.data()); !s)
         settings.fail(s.takeFailure());
-      settings.require(llvm::all_of(r.divisors, [](float d) { return std::isfinite(d) && d > 0; }), "tensor rope_freqs.weight",
-                       "has an entry that is not a positive number");
+      settings.require(llvm::all_of(r.divisors, [](float d) { return std::isfinite(d) && d > 0; }),
+                       "tensor rope_freqs.weight", "has an entry that is not a positive number");
     }
   }
   return r;

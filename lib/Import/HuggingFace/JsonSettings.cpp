@@ -47,7 +47,9 @@ SettingValue JsonSettings::lookup(llvm::StringRef key) const {
   case json::value_t::number_unsigned:
     v.kind = Kind::Integer;
     v.number = found->get<double>();
-    v.integer = found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(INT64_MAX) ? INT64_MAX : found->get<int64_t>();
+    v.integer = found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(INT64_MAX)
+                    ? INT64_MAX
+                    : found->get<int64_t>();
     break;
   case json::value_t::number_float:
     v.kind = Kind::Number;
@@ -66,7 +68,8 @@ SettingValue JsonSettings::lookup(llvm::StringRef key) const {
   return v;
 }
 
-/// Settings of any family that change the numbers, with the values (as JSON) that leave them alone; null always does.
+/// Settings of any family that change the numbers, with the values (as JSON) that leave them alone; null
+/// always does.
 struct NeutralValues {
   llvm::StringLiteral key;
   std::initializer_list<llvm::StringLiteral> values;
@@ -113,11 +116,13 @@ static const NeutralValues kChangesNumbers[] = {
 void JsonSettings::refuseUnreadSettings() {
   for (const NeutralValues &setting : kChangesNumbers) {
     const json *found = find(setting.key);
-    if (!found || found->is_null() || wasRead(setting.key) || llvm::is_contained(setting.values, found->dump()))
+    if (!found || found->is_null() || wasRead(setting.key) ||
+        llvm::is_contained(setting.values, found->dump()))
       continue;
     if (setting.key == "sliding_window" && find("use_sliding_window") && *find("use_sliding_window") == false)
       continue;
-    return unsupported(setting.key, setting.values.size() ? llvm::StringRef(*setting.values.begin()) : "no such setting");
+    return unsupported(setting.key,
+                       setting.values.size() ? llvm::StringRef(*setting.values.begin()) : "no such setting");
   }
   // One kind per layer; the families that mix kinds read it themselves.
   const json *kinds = find("layer_types");
@@ -129,7 +134,8 @@ void JsonSettings::refuseUnreadSettings() {
 RotaryConfig readRotaryJson(Settings &settings) {
   RotaryConfig r;
   using Kind = SettingValue::Kind;
-  // transformers 5 writes rope_parameters; before that rope_theta stood at the top and the rest, if any, in rope_scaling.
+  // transformers 5 writes rope_parameters; before that rope_theta stood at the top and the rest, if any, in
+  // rope_scaling.
   std::string group;
   for (const char *name : {"rope_scaling", "rope_parameters"}) {
     SettingValue v = settings.value(name);
@@ -145,7 +151,9 @@ RotaryConfig readRotaryJson(Settings &settings) {
     if (!settings.has(name))
       continue;
     double v = settings.positive(name);
-    settings.require(!theta || *theta == v, name, "is " + settings.value(name).text + ", but rope_theta stands elsewhere in the file with another value");
+    settings.require(!theta || *theta == v, name,
+                     "is " + settings.value(name).text +
+                         ", but rope_theta stands elsewhere in the file with another value");
     theta = v;
   }
   r.theta = theta.value_or(10000);
@@ -153,11 +161,13 @@ RotaryConfig readRotaryJson(Settings &settings) {
     return r;
 
   std::optional<std::string> type;
-  for (const char *name : {"rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type"}) {
+  for (const char *name :
+       {"rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type"}) {
     if (!settings.has(name))
       continue;
     std::string v = settings.text(name);
-    settings.require(!type || *type == v, name, "is " + v + ", but the type stands elsewhere in the file as " + type.value_or(""));
+    settings.require(!type || *type == v, name,
+                     "is " + v + ", but the type stands elsewhere in the file as " + type.value_or(""));
     type = v;
   }
   if (!type) {
@@ -176,9 +186,11 @@ RotaryConfig readRotaryJson(Settings &settings) {
     r.lowFrequency = settings.positive(key("low_freq_factor"));
     r.highFrequency = settings.positive(key("high_freq_factor"));
     r.originalContext = settings.size(key("original_max_position_embeddings"));
-    settings.require(r.highFrequency > r.lowFrequency, key("high_freq_factor"), "must be greater than low_freq_factor");
+    settings.require(r.highFrequency > r.lowFrequency, key("high_freq_factor"),
+                     "must be greater than low_freq_factor");
   } else if (*type != "default") {
-    settings.unsupported(settings.has(key("rope_type")) ? key("rope_type") : key("type"), "default, linear, llama3");
+    settings.unsupported(settings.has(key("rope_type")) ? key("rope_type") : key("type"),
+                         "default, linear, llama3");
   }
   return r;
 }

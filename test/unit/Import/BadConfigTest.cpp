@@ -18,7 +18,7 @@ static std::string failureOf(const std::string &path, const ImportOptions &optio
 
 struct BadSetting {
   const char *family;
-  const char *patch;   // merged into a good configuration; null removes
+  const char *patch;    // merged into a good configuration; null removes
   const char *expected; // part of the message
 };
 
@@ -37,64 +37,88 @@ TEST_P(BadConfig, IsOneLineThatNamesTheSetting) {
   EXPECT_NE(message.find("config.json"), std::string::npos) << message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, BadConfig, testing::Values(
-    BadSetting{"llama", R"({"hidden_size": -48})", "hidden_size): is -48"},
-    BadSetting{"llama", R"({"hidden_size": 0})", "hidden_size): is 0"},
-    BadSetting{"llama", R"({"hidden_size": 48.5})", "hidden_size): is 48.5"},
-    BadSetting{"llama", R"({"hidden_size": "48"})", "hidden_size): is 48, must be an integer"},
-    BadSetting{"llama", R"({"hidden_size": [48]})", "hidden_size): is [48]"},
-    BadSetting{"llama", R"({"hidden_size": true})", "hidden_size): is true"},
-    BadSetting{"llama", R"({"hidden_size": 18446744073709551615})", "hidden_size): is 18446744073709551615"},
-    BadSetting{"llama", R"({"hidden_size": 1e300})", "hidden_size): is 1e+300"},
-    BadSetting{"llama", R"({"hidden_size": null})", "hidden_size): is missing"},
-    BadSetting{"llama", R"({"num_hidden_layers": 0})", "num_hidden_layers"},
-    BadSetting{"llama", R"({"num_hidden_layers": 1073741824, "hidden_size": 1073741824, "intermediate_size": 1073741824})", "2^50"},
-    BadSetting{"llama", R"({"vocab_size": null})", "vocab_size): is missing"},
-    BadSetting{"llama", R"({"vocab_size": 2147483648})", "vocab_size"},
-    BadSetting{"llama", R"({"max_position_embeddings": -1})", "max_position_embeddings"},
-    BadSetting{"llama", R"({"num_key_value_heads": 4})", "num_key_value_heads): is 4, must divide num_attention_heads = 6"},
-    BadSetting{"llama", R"({"num_key_value_heads": 12})", "num_key_value_heads"},
-    BadSetting{"llama", R"({"head_dim": null, "num_attention_heads": 7, "num_key_value_heads": 7})", "num_attention_heads): is 7, must divide hidden_size"},
-    BadSetting{"llama", R"({"head_dim": 7})", "pairs"},
-    BadSetting{"llama", R"({"head_dim": 1073741824})", "head_dim"},
-    BadSetting{"llama", R"({"rms_norm_eps": -1})", "rms_norm_eps): is -1"},
-    BadSetting{"llama", R"({"rms_norm_eps": "small"})", "rms_norm_eps"},
-    BadSetting{"gpt2", R"({"n_embd": 50})", "n_head): is 6, must divide n_embd = 50"},
-    BadSetting{"gpt2", R"({"n_positions": null})", "n_positions): is missing"},
-    BadSetting{"gpt2", R"({"n_inner": 0})", "n_inner"}));
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, BadConfig,
+    testing::Values(
+        BadSetting{"llama", R"({"hidden_size": -48})", "hidden_size): is -48"},
+        BadSetting{"llama", R"({"hidden_size": 0})", "hidden_size): is 0"},
+        BadSetting{"llama", R"({"hidden_size": 48.5})", "hidden_size): is 48.5"},
+        BadSetting{"llama", R"({"hidden_size": "48"})", "hidden_size): is 48, must be an integer"},
+        BadSetting{"llama", R"({"hidden_size": [48]})", "hidden_size): is [48]"},
+        BadSetting{"llama", R"({"hidden_size": true})", "hidden_size): is true"},
+        BadSetting{"llama", R"({"hidden_size": 18446744073709551615})",
+                   "hidden_size): is 18446744073709551615"},
+        BadSetting{"llama", R"({"hidden_size": 1e300})", "hidden_size): is 1e+300"},
+        BadSetting{"llama", R"({"hidden_size": null})", "hidden_size): is missing"},
+        BadSetting{"llama", R"({"num_hidden_layers": 0})", "num_hidden_layers"},
+        BadSetting{
+            "llama",
+            R"({"num_hidden_layers": 1073741824, "hidden_size": 1073741824, "intermediate_size": 1073741824})",
+            "2^50"},
+        BadSetting{"llama", R"({"vocab_size": null})", "vocab_size): is missing"},
+        BadSetting{"llama", R"({"vocab_size": 2147483648})", "vocab_size"},
+        BadSetting{"llama", R"({"max_position_embeddings": -1})", "max_position_embeddings"},
+        BadSetting{"llama", R"({"num_key_value_heads": 4})",
+                   "num_key_value_heads): is 4, must divide num_attention_heads = 6"},
+        BadSetting{"llama", R"({"num_key_value_heads": 12})", "num_key_value_heads"},
+        BadSetting{"llama", R"({"head_dim": null, "num_attention_heads": 7, "num_key_value_heads": 7})",
+                   "num_attention_heads): is 7, must divide hidden_size"},
+        BadSetting{"llama", R"({"head_dim": 7})", "pairs"},
+        BadSetting{"llama", R"({"head_dim": 1073741824})", "head_dim"},
+        BadSetting{"llama", R"({"rms_norm_eps": -1})", "rms_norm_eps): is -1"},
+        BadSetting{"llama", R"({"rms_norm_eps": "small"})", "rms_norm_eps"},
+        BadSetting{"gpt2", R"({"n_embd": 50})", "n_head): is 6, must divide n_embd = 50"},
+        BadSetting{"gpt2", R"({"n_positions": null})", "n_positions): is missing"},
+        BadSetting{"gpt2", R"({"n_inner": 0})", "n_inner"}));
 
-INSTANTIATE_TEST_SUITE_P(Unimplemented, BadConfig, testing::Values(
-    BadSetting{"llama", R"({"hidden_act": "quick_gelu"})", "hidden_act): the value quick_gelu changes"},
-    BadSetting{"llama", R"({"hidden_act": 3})", "hidden_act"},
-    BadSetting{"llama", R"({"attention_bias": "yes"})", "attention_bias): is yes, must be true or false"},
-    BadSetting{"llama", R"({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}})", "rope_parameters.rope_type): the value yarn"},
-    BadSetting{"llama", R"({"rope_scaling": {"type": "dynamic", "factor": 4.0}, "rope_parameters": null})", "rope_scaling.type): the value dynamic"},
-    BadSetting{"llama", R"({"rope_scaling": {"factor": 4.0}, "rope_parameters": null})", "rope_type): is missing"},
-    BadSetting{"llama", R"({"rope_scaling": "linear"})", "rope_scaling): is linear, must be an object"},
-    BadSetting{"llama", R"({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}})", "original_max_position_embeddings): is missing"},
-    BadSetting{"llama", R"({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}})", "high_freq_factor"},
-    BadSetting{"llama", R"({"rope_parameters": {"rope_type": "linear", "factor": 0}})", "factor): is 0"},
-    BadSetting{"llama", R"({"rope_parameters": {"rope_theta": -1}})", "rope_theta): is -1"},
-    BadSetting{"llama", R"({"rope_theta": 5000.0})", "rope_theta): is 10000.0, but"},
-    BadSetting{"llama", R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor): the value 0.5"},
-    BadSetting{"llama", R"({"sliding_window": 16})", "sliding_window): the value 16"},
-    BadSetting{"llama", R"({"quantization_config": {"bits": 4}})", "quantization_config"},
-    BadSetting{"llama", R"({"layer_types": ["full_attention", "sliding_attention"]})", "layer_types"},
-    BadSetting{"llama", R"({"num_local_experts": 8})", "num_local_experts"},
-    BadSetting{"gpt2", R"({"scale_attn_by_inverse_layer_idx": true})", "scale_attn_by_inverse_layer_idx): the value true"},
-    BadSetting{"gpt2", R"({"add_cross_attention": true})", "add_cross_attention"},
-    BadSetting{"gpt2", R"({"activation_function": "mish"})", "activation_function"},
-    BadSetting{"llama", R"({"architectures": ["MixtralForCausalLM"]})", "\"MixtralForCausalLM\" is not implemented; implemented: LlamaForCausalLM"},
-    BadSetting{"llama", R"({"architectures": ["LlamaForSequenceClassification"]})", "not implemented"},
-    BadSetting{"llama", R"({"architectures": null, "model_type": "mamba"})", "\"mamba\" is not implemented"},
-    BadSetting{"llama", R"({"architectures": null, "model_type": null})", "architectures): is missing"},
-    BadSetting{"llama", R"({"architectures": "LlamaForCausalLM"})", "must be a list"},
-    BadSetting{"llama", R"({"architectures": [3]})", "must be a list"},
-    BadSetting{"llama", R"({"model_type": "gpt2"})", "contradicts the architecture"},
-    BadSetting{"llama", R"({"model_type": {}})", "model_type): must be a string"}));
+INSTANTIATE_TEST_SUITE_P(
+    Unimplemented, BadConfig,
+    testing::Values(
+        BadSetting{"llama", R"({"hidden_act": "quick_gelu"})", "hidden_act): the value quick_gelu changes"},
+        BadSetting{"llama", R"({"hidden_act": 3})", "hidden_act"},
+        BadSetting{"llama", R"({"attention_bias": "yes"})", "attention_bias): is yes, must be true or false"},
+        BadSetting{"llama", R"({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}})",
+                   "rope_parameters.rope_type): the value yarn"},
+        BadSetting{"llama",
+                   R"({"rope_scaling": {"type": "dynamic", "factor": 4.0}, "rope_parameters": null})",
+                   "rope_scaling.type): the value dynamic"},
+        BadSetting{"llama", R"({"rope_scaling": {"factor": 4.0}, "rope_parameters": null})",
+                   "rope_type): is missing"},
+        BadSetting{"llama", R"({"rope_scaling": "linear"})", "rope_scaling): is linear, must be an object"},
+        BadSetting{
+            "llama",
+            R"({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}})",
+            "original_max_position_embeddings): is missing"},
+        BadSetting{
+            "llama",
+            R"({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}})",
+            "high_freq_factor"},
+        BadSetting{"llama", R"({"rope_parameters": {"rope_type": "linear", "factor": 0}})", "factor): is 0"},
+        BadSetting{"llama", R"({"rope_parameters": {"rope_theta": -1}})", "rope_theta): is -1"},
+        BadSetting{"llama", R"({"rope_theta": 5000.0})", "rope_theta): is 10000.0, but"},
+        BadSetting{"llama", R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor): the value 0.5"},
+        BadSetting{"llama", R"({"sliding_window": 16})", "sliding_window): the value 16"},
+        BadSetting{"llama", R"({"quantization_config": {"bits": 4}})", "quantization_config"},
+        BadSetting{"llama", R"({"layer_types": ["full_attention", "sliding_attention"]})", "layer_types"},
+        BadSetting{"llama", R"({"num_local_experts": 8})", "num_local_experts"},
+        BadSetting{"gpt2", R"({"scale_attn_by_inverse_layer_idx": true})",
+                   "scale_attn_by_inverse_layer_idx): the value true"},
+        BadSetting{"gpt2", R"({"add_cross_attention": true})", "add_cross_attention"},
+        BadSetting{"gpt2", R"({"activation_function": "mish"})", "activation_function"},
+        BadSetting{"llama", R"({"architectures": ["MixtralForCausalLM"]})",
+                   "\"MixtralForCausalLM\" is not implemented; implemented: LlamaForCausalLM"},
+        BadSetting{"llama", R"({"architectures": ["LlamaForSequenceClassification"]})", "not implemented"},
+        BadSetting{"llama", R"({"architectures": null, "model_type": "mamba"})",
+                   "\"mamba\" is not implemented"},
+        BadSetting{"llama", R"({"architectures": null, "model_type": null})", "architectures): is missing"},
+        BadSetting{"llama", R"({"architectures": "LlamaForCausalLM"})", "must be a list"},
+        BadSetting{"llama", R"({"architectures": [3]})", "must be a list"},
+        BadSetting{"llama", R"({"model_type": "gpt2"})", "contradicts the architecture"},
+        BadSetting{"llama", R"({"model_type": {}})", "model_type): must be a string"}));
 
 TEST(BadConfigText, IsAnError) {
-  for (const char *text : {"", "{", "[]", "null", "{\"a\": NaN}", "{\"hidden_size\": 1, \"hidden_size\": 2}", "{\"x\": 1e999}"}) {
+  for (const char *text : {"", "{", "[]", "null", "{\"a\": NaN}", "{\"hidden_size\": 1, \"hidden_size\": 2}",
+                           "{\"x\": 1e999}"}) {
     TempModel directory{std::string(text)};
     EXPECT_NE(failureOf(directory.path()), "accepted") << text;
   }
@@ -102,7 +126,8 @@ TEST(BadConfigText, IsAnError) {
 
 TEST(BadOptions, LongerThanTheModelsContext) {
   TempModel directory(llamaConfig());
-  EXPECT_NE(failureOf(directory.path(), {1, 129}).find("--max-seq-len=129): the longest context"), std::string::npos);
+  EXPECT_NE(failureOf(directory.path(), {1, 129}).find("--max-seq-len=129): the longest context"),
+            std::string::npos);
   EXPECT_NE(failureOf(directory.path(), {1, -3}), "accepted");
   EXPECT_NE(failureOf(directory.path(), {int64_t(1) << 60, 128}).find("2^50"), std::string::npos);
 }

@@ -22,10 +22,13 @@ struct Published {
   int64_t parameters;
 };
 
-static json gpt2(int width, int layers, int heads) { return {{"n_embd", width}, {"n_layer", layers}, {"n_head", heads}}; }
+static json gpt2(int width, int layers, int heads) {
+  return {{"n_embd", width}, {"n_layer", layers}, {"n_head", heads}};
+}
 static json llama(int width, int ffn, int layers, int heads, int kvHeads, int vocab, bool tied = false) {
-  return {{"hidden_size", width}, {"intermediate_size", ffn}, {"num_hidden_layers", layers}, {"num_attention_heads", heads},
-          {"num_key_value_heads", kvHeads}, {"vocab_size", vocab}, {"tie_word_embeddings", tied}};
+  return {{"hidden_size", width},         {"intermediate_size", ffn},       {"num_hidden_layers", layers},
+          {"num_attention_heads", heads}, {"num_key_value_heads", kvHeads}, {"vocab_size", vocab},
+          {"tie_word_embeddings", tied}};
 }
 
 TEST(ParameterCount, IsThePublishedOneFromConfigAlone) {
@@ -42,9 +45,10 @@ TEST(ParameterCount, IsThePublishedOneFromConfigAlone) {
       {"Llama-3.1-405B", "llama", llama(16384, 53248, 126, 128, 8, 128256), 405'853'388'800},
   };
   for (const Published &model : models) {
-    json config = model.family == std::string("gpt2")
-                      ? json{{"architectures", {"GPT2LMHeadModel"}}, {"n_positions", 1024}, {"vocab_size", 50257}}
-                      : json{{"architectures", {"LlamaForCausalLM"}}, {"max_position_embeddings", 4096}};
+    json config =
+        model.family == std::string("gpt2")
+            ? json{{"architectures", {"GPT2LMHeadModel"}}, {"n_positions", 1024}, {"vocab_size", 50257}}
+            : json{{"architectures", {"LlamaForCausalLM"}}, {"max_position_embeddings", 4096}};
     config.update(model.sizes);
     MLIRContext context;
     TempModel directory(config);
@@ -108,7 +112,8 @@ TEST_F(ImportSettings, TiedHeadHasNoWeightOfItsOwn) {
   auto module = import(config);
   EXPECT_TRUE(shape(*module, "unembedding").empty());
   auto forward = module->lookupSymbol<func::FuncOp>("forward");
-  EXPECT_EQ(std::distance(forward.getArgument(2).use_begin(), forward.getArgument(2).use_end()), 2) << "embedding and head";
+  EXPECT_EQ(std::distance(forward.getArgument(2).use_begin(), forward.getArgument(2).use_end()), 2)
+      << "embedding and head";
 }
 
 TEST_F(ImportSettings, BiasesAppearWhereTheConfigAsksForThem) {
@@ -171,10 +176,12 @@ TEST_F(ImportSettings, RopeThetaIsReadInBothPlaces) {
   EXPECT_FLOAT_EQ(float(frequencies(context, top)[1]), std::pow(500000.0f, -0.25f));
 }
 
-// Values of transformers' _compute_llama3_parameters for head_dim 8: a short wave is kept, a middle one blended, long ones divided.
+// Values of transformers' _compute_llama3_parameters for head_dim 8: a short wave is kept, a middle one
+// blended, long ones divided.
 TEST_F(ImportSettings, Llama3ScalingStretchesLongWaves) {
   json config = llamaConfig();
-  config["rope_parameters"] = {{"rope_type", "llama3"}, {"rope_theta", 500000.0}, {"factor", 8.0}, {"low_freq_factor", 1.0},
+  config["rope_parameters"] = {{"rope_type", "llama3"},   {"rope_theta", 500000.0},
+                               {"factor", 8.0},           {"low_freq_factor", 1.0},
                                {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 256}};
   std::vector<double> f = frequencies(context, config);
   ASSERT_EQ(f.size(), 4u);

@@ -19,7 +19,8 @@ class TempModel {
 public:
   explicit TempModel(const std::string &config) {
     static int number = 0;
-    path_ = std::filesystem::temp_directory_path() / ("tessera-import-" + std::to_string(getpid()) + "-" + std::to_string(number++));
+    path_ = std::filesystem::temp_directory_path() /
+            ("tessera-import-" + std::to_string(getpid()) + "-" + std::to_string(number++));
     std::filesystem::create_directory(path_);
     std::ofstream(path_ / "config.json") << config;
   }
@@ -32,14 +33,16 @@ private:
 };
 
 inline nlohmann::json llamaConfig() {
-  return nlohmann::json::parse(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 48, "num_attention_heads": 6,
+  return nlohmann::json::parse(
+      R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 48, "num_attention_heads": 6,
     "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 80, "num_hidden_layers": 4, "vocab_size": 389, "rms_norm_eps": 1e-6,
     "max_position_embeddings": 128, "hidden_act": "silu", "tie_word_embeddings": false,
     "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}})");
 }
 
 inline nlohmann::json gpt2Config() {
-  return nlohmann::json::parse(R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 48, "n_head": 6, "n_layer": 5,
+  return nlohmann::json::parse(
+      R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 48, "n_head": 6, "n_layer": 5,
     "n_positions": 128, "vocab_size": 389, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "n_inner": null})");
 }
 

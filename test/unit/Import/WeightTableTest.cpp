@@ -71,16 +71,32 @@ TEST(WeightSource, PrefixIsLeftOutWhereTheFileDoes) {
 namespace {
 /// A GPT-2 of one layer and width 4, with its weights (zeros) under `names` as the hub has them.
 struct TinyFile {
-  std::map<std::string, std::vector<int64_t>> shapes = {
-      {"wte.weight", {5, 4}},        {"wpe.weight", {8, 4}},          {"h.0.ln_1.weight", {4}},      {"h.0.ln_1.bias", {4}},
-      {"h.0.attn.c_attn.weight", {4, 12}}, {"h.0.attn.c_attn.bias", {12}}, {"h.0.attn.c_proj.weight", {4, 4}}, {"h.0.attn.c_proj.bias", {4}},
-      {"h.0.ln_2.weight", {4}},      {"h.0.ln_2.bias", {4}},          {"h.0.mlp.c_fc.weight", {4, 16}}, {"h.0.mlp.c_fc.bias", {16}},
-      {"h.0.mlp.c_proj.weight", {16, 4}}, {"h.0.mlp.c_proj.bias", {4}}, {"ln_f.weight", {4}},          {"ln_f.bias", {4}}};
+  std::map<std::string, std::vector<int64_t>> shapes = {{"wte.weight", {5, 4}},
+                                                        {"wpe.weight", {8, 4}},
+                                                        {"h.0.ln_1.weight", {4}},
+                                                        {"h.0.ln_1.bias", {4}},
+                                                        {"h.0.attn.c_attn.weight", {4, 12}},
+                                                        {"h.0.attn.c_attn.bias", {12}},
+                                                        {"h.0.attn.c_proj.weight", {4, 4}},
+                                                        {"h.0.attn.c_proj.bias", {4}},
+                                                        {"h.0.ln_2.weight", {4}},
+                                                        {"h.0.ln_2.bias", {4}},
+                                                        {"h.0.mlp.c_fc.weight", {4, 16}},
+                                                        {"h.0.mlp.c_fc.bias", {16}},
+                                                        {"h.0.mlp.c_proj.weight", {16, 4}},
+                                                        {"h.0.mlp.c_proj.bias", {4}},
+                                                        {"ln_f.weight", {4}},
+                                                        {"ln_f.bias", {4}}};
   io::DType dtype = io::DType::F32;
   std::string prefix;
 
   static json config() {
-    return {{"architectures", {"GPT2LMHeadModel"}}, {"n_embd", 4}, {"n_head", 2}, {"n_layer", 1}, {"n_positions", 8}, {"vocab_size", 5}};
+    return {{"architectures", {"GPT2LMHeadModel"}},
+            {"n_embd", 4},
+            {"n_head", 2},
+            {"n_layer", 1},
+            {"n_positions", 8},
+            {"vocab_size", 5}};
   }
   /// "" if accepted.
   std::string import(const json &settings = config()) const {
@@ -117,7 +133,8 @@ TEST(CheckTensors, IgnoresBuffersAndTheTiedCopyOfTheHead) {
 TEST(CheckTensors, MissingTensor) {
   TinyFile file;
   file.shapes.erase("h.0.mlp.c_fc.bias");
-  EXPECT_NE(file.import().find("tensor h.0.mlp.c_fc.bias): it is missing"), std::string::npos) << file.import();
+  EXPECT_NE(file.import().find("tensor h.0.mlp.c_fc.bias): it is missing"), std::string::npos)
+      << file.import();
 }
 
 TEST(CheckTensors, FewerLayersThanTheConfigSays) {
@@ -129,13 +146,15 @@ TEST(CheckTensors, FewerLayersThanTheConfigSays) {
 TEST(CheckTensors, MoreLayersThanTheConfigSays) {
   TinyFile file;
   file.shapes["h.1.ln_1.weight"] = {4};
-  EXPECT_NE(file.import().find("tensor h.1.ln_1.weight): the model described by"), std::string::npos) << file.import();
+  EXPECT_NE(file.import().find("tensor h.1.ln_1.weight): the model described by"), std::string::npos)
+      << file.import();
 }
 
 TEST(CheckTensors, AnotherShape) {
   json config = TinyFile::config();
   config["vocab_size"] = 6;
-  EXPECT_NE(TinyFile().import(config).find("its shape is [5, 4], but"), std::string::npos) << TinyFile().import(config);
+  EXPECT_NE(TinyFile().import(config).find("its shape is [5, 4], but"), std::string::npos)
+      << TinyFile().import(config);
 }
 
 TEST(CheckTensors, ATypeThatHoldsNoWeights) {

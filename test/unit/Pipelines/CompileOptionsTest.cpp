@@ -5,7 +5,9 @@
 
 using namespace tessera;
 
-static Result<CompileOptions> parse(std::vector<const char *> arguments) { return parseCompileOptions(arguments); }
+static Result<CompileOptions> parse(std::vector<const char *> arguments) {
+  return parseCompileOptions(arguments);
+}
 
 static std::string failureOf(std::vector<const char *> arguments) {
   auto options = parse(std::move(arguments));
@@ -23,9 +25,9 @@ TEST(CompileOptions, Defaults) {
 }
 
 TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
-  auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77", "model", "--cpu=x86-64-v3",
-                        "--embed-weights", "--explain", "--dump-rungs=dir", "--task=generate", "--target=cpu", "--dtype=f32",
-                        "--micro-batches=1"});
+  auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77",
+                        "model", "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir",
+                        "--task=generate", "--target=cpu", "--dtype=f32", "--micro-batches=1"});
   ASSERT_TRUE(bool(options)) << options.failure().message();
   EXPECT_EQ(options->mesh, "dp=2,tp=2");
   EXPECT_EQ(options->shard, "heads=tp");
@@ -40,7 +42,8 @@ TEST(CompileOptions, MegatronIsAnItemOfShard) {
   auto options = parse({"model", "-o", "out", "--mesh=dp=2,tp=2", "--template=megatron", "--shard=vocab=tp"});
   ASSERT_TRUE(bool(options));
   EXPECT_EQ(options->shard, "vocab=tp,residual:seq=tp");
-  EXPECT_NE(failureOf({"model", "-o", "out", "--mesh=dp=2", "--template=megatron"}).find("has no axis tp"), std::string::npos);
+  EXPECT_NE(failureOf({"model", "-o", "out", "--mesh=dp=2", "--template=megatron"}).find("has no axis tp"),
+            std::string::npos);
 }
 
 TEST(CompileOptions, OutputMayBeMissingBeforeRungBinary) {

@@ -22,11 +22,13 @@ private:
   const io::ModelFile &file_;
 };
 
-/// Settings that all families spell alike (`llama.block_count`, ...). `architecture` is the prefix of the keys. The head is tied where
-/// the file has no `output.weight`.
-ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, llvm::StringRef normEpsKey);
+/// Settings that all families spell alike (`llama.block_count`, ...). `architecture` is the prefix of the
+/// keys. The head is tied where the file has no `output.weight`.
+ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
+                           llvm::StringRef normEpsKey);
 /// Rotary settings, with the divisors of tensor `rope_freqs.weight` (how converters write llama3 scaling).
-RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture, int64_t headDim);
+RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
+                            int64_t headDim);
 
 } // namespace tessera::importer
 #endif

@@ -13,9 +13,11 @@ namespace tessera::importer {
 class JsonSettings : public Settings {
 public:
   /// `object` must be a JSON object.
-  JsonSettings(nlohmann::json object, std::string where) : Settings(std::move(where)), object_(std::move(object)) {}
+  JsonSettings(nlohmann::json object, std::string where)
+      : Settings(std::move(where)), object_(std::move(object)) {}
 
-  /// An error if a setting that is known to change a model's numbers, and was not read by the family, is not neutral.
+  /// An error if a setting that is known to change a model's numbers, and was not read by the family, is not
+  /// neutral.
   void refuseUnreadSettings();
 
 protected:
@@ -26,7 +28,8 @@ private:
   nlohmann::json object_;
 };
 
-/// Rotary settings: at the top, or inside `rope_parameters` or `rope_scaling`. Types default, linear and llama3.
+/// Rotary settings: at the top, or inside `rope_parameters` or `rope_scaling`. Types default, linear and
+/// llama3.
 RotaryConfig readRotaryJson(Settings &settings);
 
 } // namespace tessera::importer

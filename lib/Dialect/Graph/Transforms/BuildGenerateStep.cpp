@@ -40,8 +40,8 @@ struct Slot {
 class StepBuilder {
 public:
   StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk)
-      : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()), batch(batch),
-        maxSeqLen(maxSeqLen), chunk(chunk) {}
+      : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
+        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk) {}
 
   /// Finds caches and tail. Fails with an error if the program has no step form.
   LogicalResult analyze();
@@ -62,7 +62,8 @@ private:
   Operation *cloneResized(Operation &op, int64_t seq, IRMapping &mapping);
   void cloneAll(int64_t seq, IRMapping &mapping, bool withTail);
   void cacheRepeat(RepeatOp original, IRMapping &mapping);
-  void cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping, MutableArrayRef<Value> states);
+  void cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
+                     MutableArrayRef<Value> states);
   Value nextToken(Value logits);
   Slot slot(Value value, StringRef kind, std::string name, int64_t seq);
 
@@ -96,7 +97,8 @@ LogicalResult StepBuilder::analyze() {
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     StringRef kind = argText(forward, i, kKindAttr);
     if (kind != "input" && kind != "parameter")
-      return forward.emitError() << "argument #" << i << " must have " << kKindAttr << " \"input\" or \"parameter\"";
+      return forward.emitError() << "argument #" << i << " must have " << kKindAttr
+                                 << " \"input\" or \"parameter\"";
     (kind == "input" ? inputArgs : weightArgs).push_back(i);
   }
   if (failed(positionWise.checkPassesThrough("seq")) || failed(positionWise.checkPassesThrough("batch")))
@@ -105,7 +107,8 @@ LogicalResult StepBuilder::analyze() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
       cast<RankedTensorType>(logits.getType()).getRank() != 3)
-    return forward.emitError() << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
+    return forward.emitError()
+           << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
   tail = positionWise.findTail();
 
   if (failed(findCaches({})))
@@ -125,7 +128,8 @@ LogicalResult StepBuilder::findCaches(RepeatOp repeat) {
   else
     blocks.push_back(&forward.getBody().front());
   for (Block *block : blocks) {
-    unsigned ordinal = 0; // attentions of several bodies share a cache if they stand at the same place and have equal types
+    unsigned ordinal =
+        0; // attentions of several bodies share a cache if they stand at the same place and have equal types
     for (Operation &op : *block) {
       if (repeat && op.getNumRegions())
         return op.emitError() << "is nested in a repeat, where KV caches are not supported";
@@ -150,7 +154,8 @@ std::string StepBuilder::cacheName(RepeatOp repeat, StringRef suffix, unsigned o
   if (repeat)
     for (Value stack : repeat.getStacks())
       if (auto arg = dyn_cast<BlockArgument>(stack); arg && arg.getOwner() == &forward.getBody().front())
-        if (auto [before, after] = argText(forward, arg.getArgNumber(), kNameAttr).rsplit('.'); !after.empty()) {
+        if (auto [before, after] = argText(forward, arg.getArgNumber(), kNameAttr).rsplit('.');
+            !after.empty()) {
           prefix = before.str();
           break;
         }
@@ -169,7 +174,8 @@ std::string StepBuilder::cacheName(RepeatOp repeat, StringRef suffix, unsigned o
 int StepBuilder::addCache(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix) {
   auto type = cast<RankedTensorType>(keyOrValue.getType());
   Cache cache;
-  cache.type = type.clone({repeat ? int64_t(repeat.getCount()) : 1, batch, maxSeqLen, type.getDimSize(2), type.getDimSize(3)});
+  cache.type = type.clone(
+      {repeat ? int64_t(repeat.getCount()) : 1, batch, maxSeqLen, type.getDimSize(2), type.getDimSize(3)});
   cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
   ArrayRef<StringRef> known = names.names(keyOrValue);
   for (unsigned d : {2u, 3u})
@@ -195,7 +201,8 @@ int StepBuilder::addCache(RepeatOp repeat, Value keyOrValue, unsigned ordinal, S
 //===----------------------------------------------------------------------===//
 
 Slot StepBuilder::slot(Value value, StringRef kind, std::string name, int64_t seq) {
-  return {positionWise.resized(value, batch, seq), kind, std::move(name), SmallVector<StringRef>(names.names(value))};
+  return {positionWise.resized(value, batch, seq), kind, std::move(name),
+          SmallVector<StringRef>(names.names(value))};
 }
 
 static DictionaryAttr attributes(Builder &b, const Slot &slot) {
@@ -207,7 +214,8 @@ static DictionaryAttr attributes(Builder &b, const Slot &slot) {
   return attrs.getDictionary(b.getContext());
 }
 
-/// Starts function `name` (inputs, then weights, then caches) before @forward; maps @forward's weights and sets `states`.
+/// Starts function `name` (inputs, then weights, then caches) before @forward; maps @forward's weights and
+/// sets `states`.
 func::FuncOp StepBuilder::begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping) {
   SmallVector<Slot> slots(inputs);
   for (unsigned arg : weightArgs)
@@ -215,7 +223,8 @@ func::FuncOp StepBuilder::begin(StringRef name, ArrayRef<Slot> inputs, IRMapping
   for (const Cache &cache : caches)
     slots.push_back({cache.type, "state", cache.name, cache.dims});
   SmallVector<Type> types = llvm::map_to_vector(slots, [](const Slot &s) { return s.type; });
-  SmallVector<DictionaryAttr> attrs = llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); });
+  SmallVector<DictionaryAttr> attrs =
+      llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); });
 
   builder.setInsertionPoint(forward);
   auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
@@ -238,12 +247,14 @@ void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Sl
   }
   func::ReturnOp::create(builder, forward.getLoc(), all);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
-  function.setAllResultAttrs(llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); }));
+  function.setAllResultAttrs(
+      llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); }));
 }
 
 SmallVector<Slot> StepBuilder::resizedInputs(int64_t seq) {
-  return llvm::map_to_vector(
-      inputArgs, [&](unsigned arg) { return slot(forward.getArgument(arg), "input", argText(forward, arg, kNameAttr).str(), seq); });
+  return llvm::map_to_vector(inputArgs, [&](unsigned arg) {
+    return slot(forward.getArgument(arg), "input", argText(forward, arg, kNameAttr).str(), seq);
+  });
 }
 
 void StepBuilder::mapInputs(Block &entry, IRMapping &mapping) {
@@ -265,7 +276,8 @@ Operation *StepBuilder::cloneResized(Operation &op, int64_t seq, IRMapping &mapp
 }
 
 /// Points attention `cached` (its copy) to its caches: writes the new rows, reads the layer.
-void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping, MutableArrayRef<Value> current) {
+void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
+                                MutableArrayRef<Value> current) {
   auto copy = cast<AttentionOp>(mapping.lookup(static_cast<Operation *>(cached.op)));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(copy);
@@ -274,8 +286,10 @@ void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMa
       return;
     Value &state = current[unsigned(cache)];
     auto type = cast<RankedTensorType>(state.getType());
-    state = CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), index, copy.getPositions());
-    operand.set(LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, index));
+    state =
+        CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), index, copy.getPositions());
+    operand.set(
+        LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, index));
   };
   redirect(cached.keyCache, copy.getKeyMutable());
   redirect(cached.valueCache, copy.getValueMutable());
@@ -298,19 +312,21 @@ void StepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
   for (int cache : used)
     inits.push_back(states[unsigned(cache)]);
   builder.setInsertionPoint(copy);
-  auto wider = RepeatOp::create(builder, copy.getLoc(), ValueRange(inits).getTypes(), copy.getCount(), inits, copy.getStacks(),
-                                unsigned(copy.getBodies().size()));
+  auto wider = RepeatOp::create(builder, copy.getLoc(), ValueRange(inits).getTypes(), copy.getCount(), inits,
+                                copy.getStacks(), unsigned(copy.getBodies().size()));
   for (unsigned body = 0; body < copy.getBodies().size(); ++body) {
     wider.getBodies()[body].takeBody(copy.getBodies()[body]);
     Block &block = wider.getBody(body);
     SmallVector<Value> current(caches.size());
     for (auto [i, cache] : llvm::enumerate(used))
-      current[unsigned(cache)] = block.insertArgument(unsigned(1 + carried + i), states[unsigned(cache)].getType(), copy.getLoc());
+      current[unsigned(cache)] =
+          block.insertArgument(unsigned(1 + carried + i), states[unsigned(cache)].getType(), copy.getLoc());
     for (const CachedAttention &cached : attentions)
       if (cached.op->getBlock() == &original.getBody(body))
         cacheOperands(cached, wider.getIndex(body), mapping, current);
     for (int cache : used)
-      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(), current[unsigned(cache)]);
+      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(),
+                                            current[unsigned(cache)]);
   }
   for (unsigned i = 0; i < carried; ++i)
     mapping.map(original.getResult(i), wider.getResult(i));
@@ -336,7 +352,8 @@ void StepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTail) {
         OpBuilder::InsertionGuard guard(builder);
         builder.setInsertionPointToStart(builder.getInsertionBlock());
         auto scalar = RankedTensorType::get({}, builder.getI32Type());
-        first = ConstantOp::create(builder, op.getLoc(), scalar, DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(0)));
+        first = ConstantOp::create(builder, op.getLoc(), scalar,
+                                   DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(0)));
       }
       cacheOperands(cached, first, mapping, states);
     }
@@ -346,8 +363,10 @@ void StepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTail) {
 /// Ids of the largest logits.
 Value StepBuilder::nextToken(Value logits) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(logits.getType()).getShape().drop_back();
-  Value key = ArgMaxKeyOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI64Type()), logits);
-  return ArgMaxIndexOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI32Type()), key);
+  Value key = ArgMaxKeyOp::create(builder, logits.getLoc(),
+                                  RankedTensorType::get(shape, builder.getI64Type()), logits);
+  return ArgMaxIndexOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI32Type()),
+                               key);
 }
 
 void StepBuilder::buildPrefill() {
@@ -368,7 +387,9 @@ void StepBuilder::buildPrefill() {
     cloneResized(*op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {hidden, last, next},
-      {slot(tail.input, "output", "hidden", chunk), slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+      {slot(tail.input, "output", "hidden", chunk),
+       slot(logits, "output", "logits", 1),
+       {next.getType(), "output", "next", {"batch", "seq"}}});
 }
 
 void StepBuilder::buildDecode() {
@@ -378,19 +399,22 @@ void StepBuilder::buildDecode() {
   mapInputs(function.getBody().front(), mapping);
   cloneAll(1, mapping, /*withTail=*/true);
   Value last = mapping.lookup(logits), next = nextToken(last);
-  end(function, {last, next}, {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+  end(function, {last, next},
+      {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
 }
 
 void StepBuilder::buildHead() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<Slot> inputs{slot(tail.input, "input", "hidden", chunk),
-                           {RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}}};
+  SmallVector<Slot> inputs{
+      slot(tail.input, "input", "hidden", chunk),
+      {RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}}};
   std::vector<Cache> noCaches;
   std::swap(caches, noCaches);
   IRMapping mapping;
   func::FuncOp function = begin("head", inputs, mapping);
   Block &entry = function.getBody().front();
-  Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1), entry.getArgument(0), entry.getArgument(1));
+  Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1),
+                             entry.getArgument(0), entry.getArgument(1));
   mapping.map(tail.input, one);
 
   // The tail, and what it computes from weights alone.
@@ -403,7 +427,8 @@ void StepBuilder::buildHead() {
     if (needed.contains(&op))
       cloneResized(op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
-  end(function, {last, next}, {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+  end(function, {last, next},
+      {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
   std::swap(caches, noCaches);
 }
 
@@ -438,8 +463,9 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
     int64_t rows = batch == 0 ? forwardBatch : batch, context = maxSeqLen == 0 ? forwardSeq : maxSeqLen;
     int64_t piece = chunk == 0 ? std::min<int64_t>(128, context) : chunk;
     if (rows < 1 || context < 1 || context > forwardSeq || piece < 1 || piece > context) {
-      forward.emitError() << "cannot run with batch " << rows << ", max-seq-len " << context << " and chunk " << piece
-                          << ": expected batch >= 1 and 1 <= chunk <= max-seq-len <= " << forwardSeq << ", the size of 'seq'";
+      forward.emitError() << "cannot run with batch " << rows << ", max-seq-len " << context << " and chunk "
+                          << piece << ": expected batch >= 1 and 1 <= chunk <= max-seq-len <= " << forwardSeq
+                          << ", the size of 'seq'";
       return signalPassFailure();
     }
     StepBuilder step(forward, names, rows, context, piece);

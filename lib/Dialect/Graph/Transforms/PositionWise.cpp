@@ -14,7 +14,8 @@ int PositionWise::find(Value value, StringRef name) const {
 /// Operand `i` of `op` is a set of keys or values that queries look into, not a row per position.
 static bool isContext(Operation *op, unsigned i) {
   auto attention = dyn_cast<AttentionOp>(op);
-  return attention && (op->getOperand(i) == attention.getKey() || op->getOperand(i) == attention.getValue()) && i > 0;
+  return attention &&
+         (op->getOperand(i) == attention.getKey() || op->getOperand(i) == attention.getValue()) && i > 0;
 }
 
 LogicalResult PositionWise::checkOp(Operation *op, StringRef name) const {
@@ -41,7 +42,8 @@ LogicalResult PositionWise::checkOp(Operation *op, StringRef name) const {
     if (rule.factors[unsigned(factors.front())].kind != FactorKind::PassThrough)
       return refuse("it mixes the elements of");
     for (const TensorFactors &result : rule.results) {
-      bool alone = llvm::any_of(result.dims, [&](const auto &d) { return d.size() == 1 && d.front() == factors.front(); });
+      bool alone = llvm::any_of(result.dims,
+                                [&](const auto &d) { return d.size() == 1 && d.front() == factors.front(); });
       if (!alone)
         return refuse("its result has no");
     }

@@ -1,7 +1,8 @@
 //===- PositionWise.h - How a program depends on its sequence ---*- C++ -*-===//
 //
-// An analysis of one function over dimensions called `seq` (docs/Step.md). An op is position-wise if `seq` passes through it as a
-// dimension of its own: then it can run on any number of positions. Only attention may mix positions.
+// An analysis of one function over dimensions called `seq` (docs/Step.md). An op is position-wise if `seq`
+// passes through it as a dimension of its own: then it can run on any number of positions. Only attention may
+// mix positions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_GRAPH_TRANSFORMS_POSITIONWISE_H
@@ -23,8 +24,8 @@ public:
   int find(mlir::Value value, llvm::StringRef name) const;
   bool dependsOnSeq(mlir::Value value) const { return find(value, "seq") >= 0; }
 
-  /// Fails, with an error at the op, unless `name` passes through every op of the function as a dimension of its own, keys and values of
-  /// attention apart. `name` is "seq" or "batch".
+  /// Fails, with an error at the op, unless `name` passes through every op of the function as a dimension of
+  /// its own, keys and values of attention apart. `name` is "seq" or "batch".
   mlir::LogicalResult checkPassesThrough(llvm::StringRef name) const;
 
   /// The type of `value` when `batch` and `seq` have other sizes.
@@ -32,7 +33,7 @@ public:
 
   /// What follows the last mixing of positions.
   struct Tail {
-    mlir::Value input;                          ///< [batch, seq, ...] float: all that the tail needs to know about positions
+    mlir::Value input; ///< [batch, seq, ...] float: all that the tail needs to know about positions
     llvm::SmallSetVector<mlir::Operation *, 16> ops; ///< from `input` to the result, in reverse order
   };
   /// The longest tail of the function's one result that has a single input.
