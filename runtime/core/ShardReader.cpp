@@ -58,6 +58,29 @@ struct ShardReader::Source {
     return result;
   }
   int64_t dims() const { return int64_t(sizes.size()); }
+
+  // Local columns [begin, end) are contiguous in the file, the first at `offset` from the row. Without the
+  // padding.
+  struct Run {
+    int64_t begin, end, offset;
+  };
+  std::vector<Run> runs;
+  bool paddedColumns = false;
+
+  void findRuns() {
+    for (int64_t c = 0; c < int64_t(columnOffset.size());) {
+      if (columnOffset[c] < 0) {
+        paddedColumns = true;
+        ++c;
+        continue;
+      }
+      int64_t end = c + 1;
+      while (end < int64_t(columnOffset.size()) && columnOffset[end] == columnOffset[c] + (end - c))
+        ++end;
+      runs.push_back({c, end, columnOffset[c]});
+      c = end;
+    }
+  }
   bool holds(int64_t element) const { return element >= base && element < base + count; }
 };
 
@@ -132,10 +155,12 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
       if (d > 0)
         inner *= source->sizes[d - 1];
     }
-    if (source->rowDims >= 0)
+    if (source->rowDims >= 0) {
       for (int64_t column : globalColumns_)
         source->columnOffset.push_back(column < 0 ? -1
                                                   : source->offset(column, source->rowDims, source->dims()));
+      source->findRuns();
+    }
     sources_.push_back(std::move(source));
   }
 }
@@ -143,32 +168,35 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
 ShardReader::~ShardReader() = default;
 
 void ShardReader::readRow(int64_t layer, int64_t globalRow, float *out) const {
-  auto readRun = [&](const Source &source, int64_t at, int64_t count, float *to) {
-    check(model_->readRange(*source.tensors[layer], at, count, to));
-  };
+  int64_t first = globalRow * tail_; // element of the parameter
+  // Sources lie one after another. Where one holds the whole row, its runs are known.
+  for (const auto &source : sources_)
+    if (source->rowDims >= 0 && source->holds(first)) {
+      int64_t base = source->start + source->offset((first - source->base) / tail_, 0, source->rowDims);
+      std::fill_n(out, source->paddedColumns ? columns_ : 0, 0.0f);
+      for (const Source::Run &run : source->runs)
+        check(model_->readRange(*source->tensors[layer], base + run.offset, run.end - run.begin,
+                                out + run.begin));
+      return;
+    }
+  // Rows that cut through a dimension of the file, or through several sources.
   for (int64_t c = 0; c < columns_;) {
     if (globalColumns_[c] < 0) {
       out[c++] = 0;
       continue;
     }
-    // Sources lie one after another; one row may hold several if it is the whole parameter.
     const Source *source = nullptr;
     for (const auto &s : sources_)
-      if (s->holds(globalRow * tail_ + globalColumns_[c]))
+      if (s->holds(first + globalColumns_[c]))
         source = s.get();
-    int64_t view = globalRow * tail_ - source->base;
     auto place = [&](int64_t column) {
-      if (source->rowDims >= 0)
-        return source->start + source->offset(view / tail_, 0, source->rowDims) +
-               source->columnOffset[column];
-      return source->start + source->offset(view + globalColumns_[column], 0, source->dims());
+      return source->start + source->offset(first + globalColumns_[column] - source->base, 0, source->dims());
     };
-    // The longest run of columns that is contiguous in the file.
-    int64_t first = place(c), end = c + 1;
-    while (end < columns_ && globalColumns_[end] >= 0 &&
-           source->holds(globalRow * tail_ + globalColumns_[end]) && place(end) == first + (end - c))
+    int64_t begin = place(c), end = c + 1;
+    while (end < columns_ && globalColumns_[end] >= 0 && source->holds(first + globalColumns_[end]) &&
+           place(end) == begin + (end - c))
       ++end;
-    readRun(*source, first, end - c, out + c);
+    check(model_->readRange(*source->tensors[layer], begin, end - c, out + c));
     c = end;
   }
 }
@@ -181,8 +209,8 @@ bool ShardReader::readTransposed(int64_t layer, int64_t begin, int64_t count, fl
   const Source &source = *sources_[0];
   if (source.rowDims < 0)
     return false;
-  for (int64_t c = 1; c < columns_; ++c)
-    if (source.columnOffset[c] == source.columnOffset[c - 1] + 1 && source.columnOffset[c - 1] >= 0)
+  for (const Source::Run &run : source.runs)
+    if (run.end - run.begin > 1)
       return false;
   std::vector<int64_t> rowOffset(count);
   for (int64_t i = 0; i < count; ++i) {
