@@ -12,7 +12,9 @@ Value AttentionEmitter::index(int64_t value) { return arith::ConstantIndexOp::cr
 Value AttentionEmitter::f32(double value) {
   return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value)));
 }
-Value AttentionEmitter::i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); }
+Value AttentionEmitter::i32(int64_t value) {
+  return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+}
 Value AttentionEmitter::splat(double value) {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(floats, float(value)));
 }
@@ -89,12 +91,13 @@ Value AttentionEmitter::exp2(Value x) {
   Type type = x.getType(), intType = isa<VectorType>(type) ? Type(ints) : b.getI32Type();
   auto constant = [&](double value) { return isa<VectorType>(type) ? splat(value) : f32(value); };
   auto intConstant = [&](int64_t value) -> Value {
-    return isa<VectorType>(type) ? Value(arith::ConstantOp::create(b, DenseElementsAttr::get(ints, int32_t(value))))
-                                 : i32(value);
+    return isa<VectorType>(type)
+               ? Value(arith::ConstantOp::create(b, DenseElementsAttr::get(ints, int32_t(value))))
+               : i32(value);
   };
-  // 2^x = 2^n * 2^f with n an integer and |f| <= 1/2. The polynomial is the minimax one of degree 5 for 2^f in the
-  // relative sense (7.5e-8); n = -127 gives a zero exponent field and with it 0.
-  // Operands in this order: no number stays no number.
+  // 2^x = 2^n * 2^f with n an integer and |f| <= 1/2. The polynomial is the minimax one of degree 5 for 2^f
+  // in the relative sense (7.5e-8); n = -127 gives a zero exponent field and with it 0. Operands in this
+  // order: no number stays no number.
   x = maxf(constant(-127), x);
   // Added to 1.5 * 2^23, x is rounded to an integer, which the low bits of the sum hold.
   Value shifted = addf(x, constant(0x1.8p23));
@@ -153,7 +156,8 @@ Values AttentionEmitter::transpose(Values rows) {
 }
 
 Value AttentionEmitter::sumEach(Values vectors) {
-  // A stage halves the number of vectors: lanes with bit h clear keep sums of the one, the others of its partner.
+  // A stage halves the number of vectors: lanes with bit h clear keep sums of the one, the others of its
+  // partner.
   for (int64_t h = lanes / 2; h; h /= 2)
     for (int64_t i = 0; i < h; ++i) {
       SmallVector<int64_t> own, crossed;

@@ -17,7 +17,7 @@ using Values = llvm::SmallVector<mlir::Value>;
 struct AttentionBuffers {
   mlir::Value q, k, v, positions, out;
   mlir::Value logSumExp; ///< null without that output
-  mlir::Value layer; ///< null without a layer dimension
+  mlir::Value layer;     ///< null without a layer dimension
   mlir::Value base;
 };
 
@@ -28,7 +28,8 @@ struct AttentionPlace {
 
 class AttentionEmitter {
 public:
-  AttentionEmitter(mlir::ImplicitLocOpBuilder &builder, const AttentionShape &shape, const AttentionBuffers &buffers)
+  AttentionEmitter(mlir::ImplicitLocOpBuilder &builder, const AttentionShape &shape,
+                   const AttentionBuffers &buffers)
       : b(builder), shape(shape), buffers(buffers), lanes(shape.lanes),
         floats(mlir::VectorType::get({lanes}, b.getF32Type())),
         ints(mlir::VectorType::get({lanes}, b.getI32Type())) {}
@@ -63,7 +64,8 @@ protected:
   /// `x` rounded up to a multiple of `to`.
   mlir::Value roundUp(mlir::Value x, int64_t to) { return mul(div(add(x, to - 1), to), to); }
 
-  // Memory. Narrow floats are widened on load and rounded on store; `active` < lanes masks the rest (loaded as 0).
+  // Memory. Narrow floats are widened on load and rounded on store; `active` < lanes masks the rest (loaded
+  // as 0).
   mlir::Value scratch(llvm::ArrayRef<int64_t> dims, mlir::Type element = {});
   mlir::Value load(mlir::Value buffer, mlir::ValueRange at);
   mlir::Value loadVector(mlir::Value buffer, mlir::ValueRange at, int64_t active);
@@ -91,7 +93,8 @@ protected:
   }
   /// 2^x of x <= 0, vector or scalar: relative error 2e-7; below -126.5 exactly 0.
   mlir::Value exp2(mlir::Value x);
-  /// The score of a product q.k, in base 2 logarithms (soft cap applied); the query was scaled by queryScale().
+  /// The score of a product q.k, in base 2 logarithms (soft cap applied); the query was scaled by
+  /// queryScale().
   mlir::Value score(mlir::Value product);
   double queryScale() const;
   /// Writes the log-sum-exp output of query `row`, from its maximum (base 2) and its sum.
@@ -133,7 +136,8 @@ private:
   void loadPositions(const AttentionPlace &place, mlir::Value row0);
   void packQueries(const AttentionPlace &place, mlir::Value row0);
   Values scoreKeys(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::Value keyEnd);
-  void accumulateValues(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::ValueRange alpha);
+  void accumulateValues(const AttentionPlace &place, mlir::Value start, mlir::Value count,
+                        mlir::ValueRange alpha);
   void storeRows(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange tops, mlir::ValueRange sums);
   void storeSums(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange tops, mlir::ValueRange sums);
   void whereRowExists(mlir::Value row, llvm::function_ref<void()> body);
@@ -154,7 +158,8 @@ public:
 private:
   static int64_t rowTile(const AttentionShape &shape);
   int64_t rows() const { return shape.seq * shape.group; }
-  void scoreKeys(const AttentionPlace &place, mlir::Value r, mlir::Value start, mlir::Value count, mlir::Value last);
+  void scoreKeys(const AttentionPlace &place, mlir::Value r, mlir::Value start, mlir::Value count,
+                 mlir::Value last);
   void softmax(mlir::Value r, mlir::Value count);
   void accumulateValues(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::Value last);
 

@@ -11,10 +11,12 @@ namespace tessera {
 using namespace mlir;
 
 int64_t attentionIterations(const AttentionShape &shape) {
-  return RowLaneAttention::fits(shape) ? RowLaneAttention::iterations(shape) : KeyLaneAttention::iterations(shape);
+  return RowLaneAttention::fits(shape) ? RowLaneAttention::iterations(shape)
+                                       : KeyLaneAttention::iterations(shape);
 }
 
-func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef name, const AttentionShape &shape) {
+func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef name,
+                                  const AttentionShape &shape) {
   OpBuilder::InsertionGuard guard(builder);
   ImplicitLocOpBuilder b(loc, builder);
   Type element = shape.elementType ? shape.elementType : b.getF32Type();
@@ -29,7 +31,8 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
   Type outType = tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.valueDim}, element);
   SmallVector<Type> inputs = {
       tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim}, element),
-      tensor(keyDims, element), tensor(valueDims, element), tensor({shape.batch, shape.seq}, b.getI32Type()), outType};
+      tensor(keyDims, element), tensor(valueDims, element), tensor({shape.batch, shape.seq}, b.getI32Type()),
+      outType};
   SmallVector<Type> outputs = {outType};
   if (shape.logSumExp)
     outputs.push_back(tensor({shape.batch, shape.seq, shape.kvHeads, shape.group}, b.getF32Type()));
@@ -49,7 +52,11 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
     op.setReadOnly(readOnly);
     return op;
   };
-  AttentionBuffers buffers{buffer(0, true), buffer(1, true), buffer(2, true), buffer(3, true), buffer(4, false),
+  AttentionBuffers buffers{buffer(0, true),
+                           buffer(1, true),
+                           buffer(2, true),
+                           buffer(3, true),
+                           buffer(4, false),
                            shape.logSumExp ? buffer(5, false) : Value(),
                            shape.layers ? Value(entry->getArgument(layer)) : Value(),
                            entry->getArgument(inputs.size() - 3)};

@@ -1,7 +1,8 @@
 //===- AttentionKeys.cpp - attention of few query rows ----------------------===//
 //
-// Decoding has one position: the lanes hold the head dimension while a key meets a query, then the keys while scores
-// become weights, then the value dimension while values are summed. Keys come in blocks, as in AttentionRows.cpp.
+// Decoding has one position: the lanes hold the head dimension while a key meets a query, then the keys while
+// scores become weights, then the value dimension while values are summed. Keys come in blocks, as in
+// AttentionRows.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +86,8 @@ void KeyLaneAttention::scoreKeys(const AttentionPlace &place, Value r, Value sta
   });
 }
 
-/// Scores of row `r` to weights; updates its maximum and sum and leaves in `scales` what older sums shrink by.
+/// Scores of row `r` to weights; updates its maximum and sum and leaves in `scales` what older sums shrink
+/// by.
 void KeyLaneAttention::softmax(Value r, Value count) {
   Value topVector = loop(index(0), count, lanes, Values{splat(kLowest)}, [&](Value j, ValueRange carried) {
     return Values{maxf(carried[0], loadVector(scores, {r, j}))};
@@ -98,7 +100,8 @@ void KeyLaneAttention::softmax(Value r, Value count) {
     storeVector(p, scores, {r, j});
     return Values{addf(carried[0], p)};
   })[0];
-  Value total = vector::ReductionOp::create(b, vector::CombiningKind::ADD, sum, arith::FastMathFlags::reassoc);
+  Value total =
+      vector::ReductionOp::create(b, vector::CombiningKind::ADD, sum, arith::FastMathFlags::reassoc);
   store(fma(load(sums, {r}), scale, total), sums, {r});
   store(top, tops, {r});
   store(scale, scales, {r});
@@ -156,25 +159,27 @@ void KeyLaneAttention::emit(Value item) {
   AttentionPlace place{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
 
   // Rows of this iteration, their positions and the range of keys that any of them sees.
-  Values range = loop(index(0), index(tile), 1, Values{i32(-1), i32(INT32_MAX)}, [&](Value r, ValueRange carried) {
-    Value row = add(row0, r), clamped = min(row, index(rows() - 1));
-    Value position = load(buffers.positions, {place.batch, div(clamped, shape.group)});
-    if (rows() % tile)
-      position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
-    store(position, rowPositions, {r});
-    store(f32(kLowest), tops, {r});
-    store(f32(0), sums, {r});
-    forStretches(shape.headDim, [&](Value d, int64_t active) {
-      Value q = loadVector(buffers.q, queryIndices(place, clamped, d), active);
-      storeVector(mulf(q, splat(queryScale())), query, {r, d});
-    });
-    loop(index(0), index((shape.valueDim + lanes - 1) / lanes * lanes), lanes,
-         [&](Value d) { storeVector(splat(0.0), accumulators, {r, d}); });
-    Value live = compare(arith::CmpIPredicate::sge, position, i32(0));
-    Value first = shape.window ? Value(arith::SubIOp::create(b, position, i32(*shape.window - 1))) : i32(0);
-    return Values{arith::MaxSIOp::create(b, carried[0], position),
-                  arith::MinSIOp::create(b, carried[1], select(live, first, i32(INT32_MAX)))};
-  });
+  Values range =
+      loop(index(0), index(tile), 1, Values{i32(-1), i32(INT32_MAX)}, [&](Value r, ValueRange carried) {
+        Value row = add(row0, r), clamped = min(row, index(rows() - 1));
+        Value position = load(buffers.positions, {place.batch, div(clamped, shape.group)});
+        if (rows() % tile)
+          position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
+        store(position, rowPositions, {r});
+        store(f32(kLowest), tops, {r});
+        store(f32(0), sums, {r});
+        forStretches(shape.headDim, [&](Value d, int64_t active) {
+          Value q = loadVector(buffers.q, queryIndices(place, clamped, d), active);
+          storeVector(mulf(q, splat(queryScale())), query, {r, d});
+        });
+        loop(index(0), index((shape.valueDim + lanes - 1) / lanes * lanes), lanes,
+             [&](Value d) { storeVector(splat(0.0), accumulators, {r, d}); });
+        Value live = compare(arith::CmpIPredicate::sge, position, i32(0));
+        Value first =
+            shape.window ? Value(arith::SubIOp::create(b, position, i32(*shape.window - 1))) : i32(0);
+        return Values{arith::MaxSIOp::create(b, carried[0], position),
+                      arith::MinSIOp::create(b, carried[1], select(live, first, i32(INT32_MAX)))};
+      });
   Value keyEnd = sub(add(toIndex(range[0]), 1), buffers.base);
   keyEnd = min(max(keyEnd, index(0)), index(shape.context));
   Value keyStart = index(0);

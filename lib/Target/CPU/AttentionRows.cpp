@@ -1,6 +1,7 @@
 //===- AttentionRows.cpp - attention with query rows in the lanes -----------===//
 //
-// A block of R = vectors x lanes rows (positions x heads of one group) of one KV head, against keys in blocks:
+// A block of R = vectors x lanes rows (positions x heads of one group) of one KV head, against keys in
+// blocks:
 //
 //   scores[j, R]  = sum over d of key[j, d] * queryT[d, R]      key elements broadcast from memory
 //   p, top, sum   : maxima, exponentials and sums stay in the lanes of their rows
@@ -27,7 +28,9 @@ int64_t RowLaneAttention::rowVectors(const AttentionShape &shape) {
   return shape.seq * shape.group > int64_t(shape.lanes) ? 2 : 1;
 }
 
-bool RowLaneAttention::fits(const AttentionShape &shape) { return 2 * shape.seq * shape.group > int64_t(shape.lanes); }
+bool RowLaneAttention::fits(const AttentionShape &shape) {
+  return 2 * shape.seq * shape.group > int64_t(shape.lanes);
+}
 
 int64_t RowLaneAttention::iterations(const AttentionShape &shape) {
   int64_t block = rowVectors(shape) * shape.lanes;
@@ -70,8 +73,8 @@ void RowLaneAttention::packQueries(const AttentionPlace &place, Value row0) {
   });
 }
 
-/// Scores of keys [start, start + count) into `scores`, rounded up to whole key tiles (the excess is masked). Returns
-/// the maxima per row vector.
+/// Scores of keys [start, start + count) into `scores`, rounded up to whole key tiles (the excess is masked).
+/// Returns the maxima per row vector.
 Values RowLaneAttention::scoreKeys(const AttentionPlace &place, Value start, Value count, Value keyEnd) {
   int64_t unroll = shape.headDim % 4 == 0 ? 4 : shape.headDim % 2 == 0 ? 2 : 1;
   Value lastKey = sub(keyEnd, index(1));
@@ -113,7 +116,8 @@ Values RowLaneAttention::scoreKeys(const AttentionPlace &place, Value start, Val
 }
 
 /// outT = alpha * outT + values of keys [start, start + count), weighted by `scores`.
-void RowLaneAttention::accumulateValues(const AttentionPlace &place, Value start, Value count, ValueRange alpha) {
+void RowLaneAttention::accumulateValues(const AttentionPlace &place, Value start, Value count,
+                                        ValueRange alpha) {
   auto tile = [&](Value d0, int64_t size) {
     Values acc;
     for (int64_t d = 0; d < size; ++d)
@@ -158,9 +162,8 @@ void RowLaneAttention::storeSums(const AttentionPlace &place, Value row0, ValueR
   }
   loop(index(0), index(blockRows()), 1, [&](Value l) {
     Value row = add(row0, l);
-    whereRowExists(row, [&] {
-      storeLogSumExp(place, row, load(scores, {index(0), l}), load(scores, {index(1), l}));
-    });
+    whereRowExists(
+        row, [&] { storeLogSumExp(place, row, load(scores, {index(0), l}), load(scores, {index(1), l})); });
   });
 }
 
@@ -173,10 +176,10 @@ void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueR
       Values columns;
       for (int64_t d = 0; d < lanes; ++d)
         columns.push_back(mulf(loadVector(outT, {add(d0, d), index(v * lanes)}), factor));
-      for (auto [l, vector] : llvm::enumerate(transpose(columns))) {
-        Value row = add(row0, v * lanes + l);
-        whereRowExists(row,
-                       [&] { storeVector(vector, buffers.out, queryIndices(place, row, d0), active); });
+      Values rowsOfOut = transpose(columns);
+      for (int64_t l = 0; l < lanes; ++l) {
+        Value vector = rowsOfOut[l], row = add(row0, v * lanes + l);
+        whereRowExists(row, [&] { storeVector(vector, buffers.out, queryIndices(place, row, d0), active); });
       }
     });
   }
@@ -186,10 +189,11 @@ void RowLaneAttention::emit(Value item) {
   int64_t blocks = iterations(shape) / (shape.batch * shape.kvHeads);
   Value headNumber = div(item, blocks), turn = rem(item, blocks);
   AttentionPlace place{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
-  // Causal rows cost more the later they are: blocks are taken from both ends in turn, so that any contiguous part of
-  // the iterations costs about its share.
+  // Causal rows cost more the later they are: blocks are taken from both ends in turn, so that any contiguous
+  // part of the iterations costs about its share.
   Value half = div(turn, 2);
-  Value block = select(compare(arith::CmpIPredicate::eq, rem(turn, 2), index(0)), half, sub(index(blocks - 1), half));
+  Value block =
+      select(compare(arith::CmpIPredicate::eq, rem(turn, 2), index(0)), half, sub(index(blocks - 1), half));
   Value row0 = mul(block, blockRows());
   loadPositions(place, row0);
   packQueries(place, row0);

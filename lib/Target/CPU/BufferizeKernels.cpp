@@ -61,16 +61,16 @@ bool isUpdateOf(Value value, Value carried) {
   return true;
 }
 
-/// A loop that yields something else than its updated output (an insertion of the whole folds to what is inserted) gets
-/// that written into the output.
+/// A loop that yields something else than its updated output (an insertion of the whole folds to what is
+/// inserted) gets that written into the output.
 void tieYieldsToOutputs(func::FuncOp func) {
   func.walk([](scf::ForOp loop) {
     auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
     OpBuilder builder(yield);
     for (auto [operand, carried] : llvm::zip(yield->getOpOperands(), loop.getRegionIterArgs()))
       if (isa<RankedTensorType>(carried.getType()) && !isUpdateOf(operand.get(), carried))
-        operand.set(bufferization::MaterializeInDestinationOp::create(builder, yield.getLoc(), carried.getType(),
-                                                                      operand.get(), carried)
+        operand.set(bufferization::MaterializeInDestinationOp::create(
+                        builder, yield.getLoc(), carried.getType(), operand.get(), carried)
                         ->getResult(0));
   });
 }
@@ -116,8 +116,9 @@ struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
       }
     }
     if (ret.getNumOperands() > tensorArgs.size() || entry.getNumArguments() < tensorArgs.size() + 2)
-      return func.emitError() << "kernel '" << func.getName()
-                              << "' needs an output argument for each result and two index arguments for its range";
+      return func.emitError()
+             << "kernel '" << func.getName()
+             << "' needs an output argument for each result and two index arguments for its range";
 
     DenseMap<Value, Value> bufferOf; // tensor view of an argument -> its memref
     SmallVector<Value> views;
@@ -147,8 +148,8 @@ struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
     for (auto [result, output] : llvm::zip(ret.getOperands(), outputs)) {
       if (result == output)
         continue;
-      auto store = bufferization::MaterializeInDestinationOp::create(builder, ret.getLoc(), /*result=*/Type(), result,
-                                                                     bufferOf.lookup(output));
+      auto store = bufferization::MaterializeInDestinationOp::create(builder, ret.getLoc(), /*result=*/Type(),
+                                                                     result, bufferOf.lookup(output));
       store.setRestrict(true);
       store.setWritable(true);
     }

@@ -47,7 +47,8 @@ struct Kernel {
 struct FmaLowering : ConvertOpToLLVMPattern<math::FmaOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
-  LogicalResult matchAndRewrite(math::FmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(math::FmaOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     if (auto type = dyn_cast<VectorType>(op.getType()); type && type.getRank() != 1)
       return rewriter.notifyMatchFailure(op, "vectors of one dimension only");
     rewriter.replaceOpWithNewOp<LLVM::FMulAddOp>(op, adaptor.getA(), adaptor.getB(), adaptor.getC());
@@ -65,7 +66,8 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
       if (isa<MemRefType>(arg.getType()))
         ++buffers;
       else if (!arg.getType().isIndex())
-        return func.emitError() << "kernel '" << func.getName() << "' is not on buffers yet: run cpu-bufferize-kernels";
+        return func.emitError() << "kernel '" << func.getName()
+                                << "' is not on buffers yet: run cpu-bufferize-kernels";
     if (func.getNumArguments() < buffers + 2 || func.getNumResults())
       return func.emitError() << "kernel '" << func.getName() << "' has no range or still returns values";
     OpBuilder b(func.getContext());
@@ -155,7 +157,8 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     LLVMConversionTarget target(*context);
     target.addLegalOp<ModuleOp>();
     target.addDynamicallyLegalOp<func::FuncOp>([](func::FuncOp func) { return !func->hasAttr(kKernelAttr); });
-    target.markOpRecursivelyLegal<func::FuncOp>([](func::FuncOp func) { return !func->hasAttr(kKernelAttr); });
+    target.markOpRecursivelyLegal<func::FuncOp>(
+        [](func::FuncOp func) { return !func->hasAttr(kKernelAttr); });
     return applyPartialConversion(module, target, std::move(patterns));
   }
 

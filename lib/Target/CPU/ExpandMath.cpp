@@ -40,11 +40,10 @@ struct Emitter {
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
 };
 
-/// sin and cos of float32. The argument is reduced by multiples of pi/2 in float64, where the product n * pi/2 keeps
-/// 2^-53 of |x|: at 1e5 radians the remainder is right to 1e-11. The polynomials on [-pi/4, pi/4] are those of Cephes
-/// (sinf.c), absolute error 6e-8.
-template <typename OpTy>
-struct ReduceInFloat64 : OpRewritePattern<OpTy> {
+/// sin and cos of float32. The argument is reduced by multiples of pi/2 in float64, where the product n *
+/// pi/2 keeps 2^-53 of |x|: at 1e5 radians the remainder is right to 1e-11. The polynomials on [-pi/4, pi/4]
+/// are those of Cephes (sinf.c), absolute error 6e-8.
+template <typename OpTy> struct ReduceInFloat64 : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
@@ -56,9 +55,10 @@ struct ReduceInFloat64 : OpRewritePattern<OpTy> {
     Type f64 = e.withElement(rewriter.getF64Type()), i32 = e.withElement(rewriter.getI32Type());
 
     Value x = arith::ExtFOp::create(rewriter, loc, f64, op.getOperand());
-    Value n = math::RoundEvenOp::create(rewriter, loc, e.mul(x, e.constant(f64, 0x1.45f306dc9c883p-1))); // 2/pi
-    Value r = e.fma(n, e.constant(f64, -0x1.921fb54442d18p0), x);  // pi/2, high part
-    r = e.fma(n, e.constant(f64, -0x1.1a62633145c07p-54), r);      // and low part
+    Value n =
+        math::RoundEvenOp::create(rewriter, loc, e.mul(x, e.constant(f64, 0x1.45f306dc9c883p-1))); // 2/pi
+    Value r = e.fma(n, e.constant(f64, -0x1.921fb54442d18p0), x); // pi/2, high part
+    r = e.fma(n, e.constant(f64, -0x1.1a62633145c07p-54), r);     // and low part
     Value r32 = arith::TruncFOp::create(rewriter, loc, type, r);
     // An infinite or huge n must not leave the range of the conversion; its remainder is no number anyway.
     n = arith::MinNumFOp::create(rewriter, loc, n, e.constant(f64, 0x1p30));
@@ -98,9 +98,9 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     patterns.add<ReduceInFloat64<math::SinOp>, ReduceInFloat64<math::CosOp>>(&getContext(), /*benefit=*/2);
     // What the CPU does in one instruction is left alone, and so are sin and cos.
     auto expands = [](StringRef name) {
-      static const llvm::StringSet<llvm::MallocAllocator> kept = {"math.sin",  "math.cos",   "math.sqrt",  "math.absf", "math.floor",
-                                             "math.ceil", "math.trunc", "math.round", "math.fma",  "math.rsqrt",
-                                             "math.roundeven", "math.copysign"};
+      static const llvm::StringSet<llvm::MallocAllocator> kept = {
+          "math.sin",   "math.cos",   "math.sqrt", "math.absf",  "math.floor",     "math.ceil",
+          "math.trunc", "math.round", "math.fma",  "math.rsqrt", "math.roundeven", "math.copysign"};
       return !kept.contains(name);
     };
     populateMathF32ExpansionPatterns(patterns, [](StringRef name) { return true; });

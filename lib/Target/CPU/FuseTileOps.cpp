@@ -15,8 +15,8 @@ using namespace mlir;
 
 namespace {
 
-/// True if every other user of the producer comes after the consumer: then the fused op, which stands where the consumer
-/// stood, can hand them the producer's value as a further result.
+/// True if every other user of the producer comes after the consumer: then the fused op, which stands where
+/// the consumer stood, can hand them the producer's value as a further result.
 bool othersComeLater(Operation *producer, Operation *consumer) {
   return llvm::all_of(producer->getUsers(), [&](Operation *user) {
     Operation *ancestor = consumer->getBlock()->findAncestorOpInBlock(*user);
@@ -34,7 +34,8 @@ int64_t iterations(linalg::GenericOp op) {
 /// A body that is not worth a tile of its own even if its consumer runs it many times over.
 bool isCheap(linalg::GenericOp op) {
   return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
-    return !isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp>(inner) && !isa<math::MathDialect>(inner.getDialect());
+    return !isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp>(inner) &&
+           !isa<math::MathDialect>(inner.getDialect());
   });
 }
 
@@ -43,8 +44,9 @@ bool repeatsWork(linalg::GenericOp producer, linalg::GenericOp consumer) {
   return iterations(consumer) > iterations(producer) && !(producer->hasOneUse() && isCheap(producer));
 }
 
-/// Fuses one elementwise producer into its consumer. Upstream's pattern set also cuts unused outputs loose from their
-/// buffers (a whole output yielded from a loop would then live elsewhere), so only its core is used.
+/// Fuses one elementwise producer into its consumer. Upstream's pattern set also cuts unused outputs loose
+/// from their buffers (a whole output yielded from a loop would then live elsewhere), so only its core is
+/// used.
 struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -1,7 +1,7 @@
 //===- LinkExecutable.cpp - objects to an executable, by lld ----------------===//
 
-#include "tessera/Target/CPU/Linker.h"
 #include "OutputFile.h"
+#include "tessera/Target/CPU/Linker.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
@@ -18,10 +18,11 @@ using namespace llvm;
 
 namespace {
 
-constexpr StringLiteral kLibraryPaths[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/lib64",
-                                           "/usr/lib"};
-constexpr StringLiteral kCompilerPaths[] = {"/usr/lib/gcc/x86_64-linux-gnu", "/usr/lib/gcc/x86_64-redhat-linux",
-                                            "/usr/lib/gcc/x86_64-pc-linux-gnu", "/usr/lib64/gcc/x86_64-suse-linux"};
+constexpr StringLiteral kLibraryPaths[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64",
+                                           "/lib64", "/usr/lib"};
+constexpr StringLiteral kCompilerPaths[] = {
+    "/usr/lib/gcc/x86_64-linux-gnu", "/usr/lib/gcc/x86_64-redhat-linux", "/usr/lib/gcc/x86_64-pc-linux-gnu",
+    "/usr/lib64/gcc/x86_64-suse-linux"};
 constexpr unsigned kSecondsToLink = 600;
 
 std::string joined(StringRef directory, StringRef file) {
@@ -34,7 +35,8 @@ Expected<std::string> findLinker(const LinkOptions &options) {
   if (!options.linker.empty()) {
     if (sys::fs::can_execute(options.linker))
       return options.linker;
-    return createStringError("no linker: '" + options.linker + "' is no program that can run; install lld-22");
+    return createStringError("no linker: '" + options.linker +
+                             "' is no program that can run; install lld-22");
   }
   // LLVM's own first: a distribution's ld.lld may be years older.
   for (StringRef name : {"ld.lld-22", "ld.lld"}) {
@@ -44,7 +46,8 @@ Expected<std::string> findLinker(const LinkOptions &options) {
     if (ErrorOr<std::string> found = sys::findProgramByName(name))
       return *found;
   }
-  return createStringError("no linker: ld.lld is neither on PATH nor in /usr/lib/llvm-22/bin; install lld-22");
+  return createStringError(
+      "no linker: ld.lld is neither on PATH nor in /usr/lib/llvm-22/bin; install lld-22");
 }
 
 /// The directory of crt1.o and libc.so.
@@ -52,7 +55,8 @@ Expected<std::string> findLibc() {
   for (StringRef directory : kLibraryPaths)
     if (sys::fs::exists(joined(directory, "Scrt1.o")) && sys::fs::exists(joined(directory, "libc.so")))
       return directory.str();
-  return createStringError("no C library to link with: Scrt1.o and libc.so were not found; install libc6-dev");
+  return createStringError(
+      "no C library to link with: Scrt1.o and libc.so were not found; install libc6-dev");
 }
 
 /// The newest GCC directory that holds crtbeginS.o, libgcc.a and libstdc++.a.
@@ -74,8 +78,9 @@ Expected<std::string> findGcc() {
     }
   }
   if (best.empty())
-    return createStringError("no compiler support library to link with: crtbeginS.o, libgcc.a and libstdc++.a were not "
-                             "found in /usr/lib/gcc; install g++");
+    return createStringError(
+        "no compiler support library to link with: crtbeginS.o, libgcc.a and libstdc++.a were not "
+        "found in /usr/lib/gcc; install g++");
   return best;
 }
 
@@ -104,8 +109,21 @@ Expected<std::vector<std::string>> arguments(const LinkOptions &options, StringR
   Expected<std::string> gcc = findGcc();
   if (!gcc)
     return gcc.takeError();
-  std::vector<std::string> args = {linker.str(), "-o", output.str(), "--hash-style=gnu", "--build-id", "--eh-frame-hdr",
-                                   "--gc-sections", "--as-needed", "-m", "elf_x86_64", "-z", "relro", "-z", "now", "-z",
+  std::vector<std::string> args = {linker.str(),
+                                   "-o",
+                                   output.str(),
+                                   "--hash-style=gnu",
+                                   "--build-id",
+                                   "--eh-frame-hdr",
+                                   "--gc-sections",
+                                   "--as-needed",
+                                   "-m",
+                                   "elf_x86_64",
+                                   "-z",
+                                   "relro",
+                                   "-z",
+                                   "now",
+                                   "-z",
                                    "noexecstack"};
   auto add = [&](std::initializer_list<std::string> more) { args.insert(args.end(), more); };
   if (options.shared)
@@ -124,8 +142,9 @@ Expected<std::vector<std::string>> arguments(const LinkOptions &options, StringR
   add({"--end-group"});
   for (const std::string &library : options.libraries)
     add({StringRef(library).contains('/') ? library : "-l" + library});
-  add({joined(*gcc, "libstdc++.a"), "-lm", "-lpthread", "-ldl", joined(*gcc, "libgcc.a"), joined(*gcc, "libgcc_eh.a"),
-       "-lc", joined(*gcc, "libgcc.a"), joined(*gcc, "crtendS.o"), joined(*libc, "crtn.o")});
+  add({joined(*gcc, "libstdc++.a"), "-lm", "-lpthread", "-ldl", joined(*gcc, "libgcc.a"),
+       joined(*gcc, "libgcc_eh.a"), "-lc", joined(*gcc, "libgcc.a"), joined(*gcc, "crtendS.o"),
+       joined(*libc, "crtn.o")});
   return args;
 }
 
@@ -152,11 +171,12 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(""), StringRef(messages)};
   std::string launchError;
   SmallVector<StringRef> argRefs(args->begin(), args->end());
-  int status = sys::ExecuteAndWait(*linker, argRefs, std::nullopt, redirects, kSecondsToLink, 0, &launchError);
+  int status =
+      sys::ExecuteAndWait(*linker, argRefs, std::nullopt, redirects, kSecondsToLink, 0, &launchError);
   std::string text;
   if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(messages))
     text = (*buffer)->getBuffer().str();
-  sys::fs::remove(messages);
+  (void)sys::fs::remove(messages);
   if (status != 0) {
     std::string why = firstComplaint(text);
     if (why.empty())

@@ -18,10 +18,11 @@ public:
     unsigned mode = fs::all_read | fs::all_write | (executable ? unsigned(fs::all_exe) : 0u);
     llvm::Expected<fs::TempFile> temp = fs::TempFile::create(path + ".tmp-%%%%%%%%", mode);
     if (!temp)
-      return llvm::createStringError("cannot write '" + path.str() + "': " + llvm::toString(temp.takeError()));
+      return llvm::createStringError("cannot write '" + path.str() +
+                                     "': " + llvm::toString(temp.takeError()));
     return OutputFile(std::move(*temp), path.str());
   }
-  OutputFile(OutputFile &&other)
+  OutputFile(OutputFile &&other) noexcept
       : temp(std::move(other.temp)), path(std::move(other.path)), done(std::exchange(other.done, true)) {}
   ~OutputFile() {
     if (!done)

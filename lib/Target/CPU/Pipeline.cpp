@@ -66,15 +66,16 @@ void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &o
 
 void registerCPUPasses() {
   registerCPUTargetPasses();
-  PassPipelineRegistration<KernelPipelineOptions>("cpu-kernels-to-llvm",
-                                                  "Kernel functions on tensors to LLVM functions of the runtime's signature",
-                                                  buildKernelToLLVMPipeline);
+  PassPipelineRegistration<KernelPipelineOptions>(
+      "cpu-kernels-to-llvm", "Kernel functions on tensors to LLVM functions of the runtime's signature",
+      buildKernelToLLVMPipeline);
 }
 
 void registerCPUDialectExtensions(DialectRegistry &registry) {
   registry.insert<affine::AffineDialect, arith::ArithDialect, bufferization::BufferizationDialect,
-                  cf::ControlFlowDialect, func::FuncDialect,                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  tensor::TensorDialect, vector::VectorDialect>();
+                  cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+                  vector::VectorDialect>();
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   cf::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerBufferizableOpInterfaceExternalModels(registry);

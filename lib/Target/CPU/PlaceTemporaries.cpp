@@ -65,7 +65,8 @@ struct PlaceTemporaries : impl::PlaceTemporariesBase<PlaceTemporaries> {
                           << "; tiles must have static shapes";
         return WalkResult::interrupt();
       }
-      int64_t bytes = type.getNumElements() * int64_t(layout.getTypeSize(type.getElementType()).getFixedValue());
+      int64_t bytes =
+          type.getNumElements() * int64_t(layout.getTypeSize(type.getElementType()).getFixedValue());
       temporaries.push_back({int64_t(llvm::alignTo(bytes, kAlignment)), temporaries.size(), alloc});
       return WalkResult::advance();
     });

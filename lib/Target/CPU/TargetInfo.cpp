@@ -75,7 +75,8 @@ Expected<CPUTarget> resolveCPUTarget(StringRef name) {
     target.cpu = sys::getHostCPUName().str();
     target.features = hostFeatures();
   } else {
-    // Asked of a subtarget of no particular CPU: one made for an unknown name would print a warning of its own.
+    // Asked of a subtarget of no particular CPU: one made for an unknown name would print a warning of its
+    // own.
     std::unique_ptr<MCSubtargetInfo> any(backend->createMCSubtargetInfo(triple, "x86-64", ""));
     if (!any || !any->isCPUStringValid(name) || name == "help")
       return createStringError("unknown CPU '" + name.str() +
@@ -88,7 +89,8 @@ Expected<CPUTarget> resolveCPUTarget(StringRef name) {
   for (const SubtargetFeatureKV &feature : subtarget->getEnabledProcessorFeatures())
     enabled.insert(feature.Key);
   if (!enabled.contains("64bit"))
-    return createStringError("CPU '" + target.cpu + "' has no 64-bit mode: use native, x86-64-v3 or x86-64-v4");
+    return createStringError("CPU '" + target.cpu +
+                             "' has no 64-bit mode: use native, x86-64-v3 or x86-64-v4");
   for (auto [llvmName, kernelName] : kInstructionSets)
     if (enabled.contains(llvmName))
       target.requiredFeatures.push_back(kernelName.str());

@@ -2,12 +2,14 @@
 //
 // The loop nest of an op, with d the vectorized dimension:
 //
-//   d parallel:   for parallel dims except d { for d by lanes { [acc = out] for reduction dims { body } out = acc } }
-//   d reduction:  for parallel dims { acc = neutral; for other reduction dims { for d by lanes { body } }
+//   d parallel:   for parallel dims except d { for d by lanes { [acc = out] for reduction dims { body } out =
+//   acc } } d reduction:  for parallel dims { acc = neutral; for other reduction dims { for d by lanes { body
+//   } }
 //                                     out = combine(out, reduce lanes of acc) }
 //                 where outputs that move with d (a fused producer's value) are stored chunk by chunk
 //
-// Values that do not depend on d are computed once in front of the d loop where no reduction loop is inside of it.
+// Values that do not depend on d are computed once in front of the d loop where no reduction loop is inside
+// of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +36,8 @@ constexpr int64_t kPartialVectors = 4;
 
 /// Traps on lanes that hold no data.
 bool mayTrap(Operation *op) {
-  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp,
-             arith::FloorDivSIOp>(op);
+  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::CeilDivSIOp,
+             arith::CeilDivUIOp, arith::FloorDivSIOp>(op);
 }
 
 class TileVectorizer {
@@ -49,10 +51,10 @@ public:
 private:
   /// A stretch of the vectorized dimension: `count` vectors side by side of which the last may be masked.
   struct Chunk {
-    Value start;      // index of the first element
-    int64_t width;    // elements of a vector; 1: scalars
-    int64_t active;   // lanes that hold data
-    int64_t offset;   // added to start
+    Value start;    // index of the first element
+    int64_t width;  // elements of a vector; 1: scalars
+    int64_t active; // lanes that hold data
+    int64_t offset; // added to start
   };
   using Values = SmallVector<Value>;
 
@@ -75,11 +77,11 @@ private:
 
   void computeUniform();
   Values runBody(const Chunk &chunk, ValueRange outs);
-  void emitLoops(ArrayRef<int64_t> dims, Values carried, llvm::function_ref<Values(ValueRange)> inner,
+  void emitLoops(ArrayRef<int64_t> dims, ValueRange carried, llvm::function_ref<Values(ValueRange)> inner,
                  Values *results = nullptr);
   void emitParallelDimension();
   void emitReductionDimension();
-  Values reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk, Values carried);
+  Values reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk, ValueRange carried);
 
   RewriterBase &b;
   linalg::LinalgOp op;
@@ -279,8 +281,9 @@ Value TileVectorizer::gather(memref::LoadOp loadOp, DenseMap<Value, Value> &vect
     }
     elements.push_back(memref::LoadOp::create(b, loc, loadOp.getMemref(), indices));
   }
-  return chunk.width == 1 ? elements.front()
-                          : Value(vector::FromElementsOp::create(b, loc, vectorOf(loadOp.getType(), chunk), elements));
+  return chunk.width == 1
+             ? elements.front()
+             : Value(vector::FromElementsOp::create(b, loc, vectorOf(loadOp.getType(), chunk), elements));
 }
 
 /// Evaluates, as scalars, the inputs and body ops that do not depend on d.
@@ -311,7 +314,8 @@ void TileVectorizer::computeUniform() {
   }
 }
 
-/// The body on one chunk; `outs` are the values of the output arguments (null where unused). Returns what it yields.
+/// The body on one chunk; `outs` are the values of the output arguments (null where unused). Returns what it
+/// yields.
 TileVectorizer::Values TileVectorizer::runBody(const Chunk &chunk, ValueRange outs) {
   OpBuilder::InsertionGuard guard(b);
   DenseMap<Value, Value> saved;
@@ -365,8 +369,8 @@ TileVectorizer::Values TileVectorizer::runBody(const Chunk &chunk, ValueRange ou
 }
 
 /// A nest of loops over `dims` around `inner`, which gets and returns the carried values.
-void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, Values carried, llvm::function_ref<Values(ValueRange)> inner,
-                               Values *results) {
+void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
+                               llvm::function_ref<Values(ValueRange)> inner, Values *results) {
   OpBuilder::InsertionGuard guard(b);
   SmallVector<scf::ForOp> loops;
   ValueRange current = carried;
@@ -400,7 +404,8 @@ void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, Values carried, llvm::fun
     *results = llvm::to_vector_of<Value>(loops.front().getResults());
 }
 
-TileVectorizer::Values TileVectorizer::reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk, Values carried) {
+TileVectorizer::Values TileVectorizer::reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk,
+                                                  ValueRange carried) {
   Values results;
   emitLoops(dims, carried, [&](ValueRange outs) { return runBody(chunk, outs); }, &results);
   return results;
@@ -419,7 +424,8 @@ void TileVectorizer::emitParallelDimension() {
     auto emitChunk = [&](const Chunk &chunk) {
       Values outs;
       for (OpOperand &out : op.getDpsInitsMutable())
-        outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? load(out, chunk) : Value());
+        outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? load(out, chunk)
+                                                                                   : Value());
       Values results = reductions.empty() ? runBody(chunk, outs) : reduceOver(reductions, chunk, outs);
       for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
         store(out, result, chunk);
@@ -453,7 +459,8 @@ void TileVectorizer::emitReductionDimension() {
   int64_t block = partials * lanes;
   int64_t whole = ranges[d] / block * block, vectors = ranges[d] / lanes * lanes;
   SmallVector<Operation *> reduced;
-  llvm::copy_if(combiners, std::back_inserter(reduced), [](Operation *combiner) { return combiner != nullptr; });
+  llvm::copy_if(combiners, std::back_inserter(reduced),
+                [](Operation *combiner) { return combiner != nullptr; });
 
   emitLoops(outer, {}, [&](ValueRange) -> Values {
     // Accumulators: for each reduced output its partial vectors.
@@ -464,7 +471,8 @@ void TileVectorizer::emitReductionDimension() {
       Value start = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, Attribute(neutral)));
       accumulators.append(partials, start);
     }
-    // Runs the body on vector `p` of a block: updates accumulator p of the reduced outputs, stores the others.
+    // Runs the body on vector `p` of a block: updates accumulator p of the reduced outputs, stores the
+    // others.
     auto accumulate = [&](Values &acc, int64_t p, const Chunk &chunk) {
       Values outs;
       int64_t slot = p;
@@ -533,8 +541,7 @@ void TileVectorizer::emitReductionDimension() {
       for (int64_t half = partials / 2; half; half /= 2)
         for (int64_t p = 0; p < half; ++p)
           acc[p] = vector::makeArithReduction(b, loc, kind, acc[p], acc[p + half]);
-      Value total =
-          vector::ReductionOp::create(b, loc, kind, acc[0], arith::FastMathFlags::reassoc);
+      Value total = vector::ReductionOp::create(b, loc, kind, acc[0], arith::FastMathFlags::reassoc);
       Value result = vector::makeArithReduction(b, loc, kind, total, load(out, scalar));
       memref::StoreOp::create(b, loc, result, out.get(), indicesOf(out, scalar.start));
     }

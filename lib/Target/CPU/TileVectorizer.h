@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// Replaces `op` (buffer semantics, static loop bounds) by loops over vectors of `lanes` elements. Fails, with the IR
-/// untouched, when the op has no vector form; its scalar loops are then the caller's business.
+/// Replaces `op` (buffer semantics, static loop bounds) by loops over vectors of `lanes` elements. Fails,
+/// with the IR untouched, when the op has no vector form; its scalar loops are then the caller's business.
 llvm::LogicalResult vectorizeTileOp(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op, unsigned lanes);
 
 } // namespace tessera

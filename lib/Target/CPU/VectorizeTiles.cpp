@@ -45,7 +45,8 @@ struct VectorizeTiles : impl::VectorizeTilesBase<VectorizeTiles> {
         continue;
       rewriter.setInsertionPoint(op);
       if (failed(linalg::linalgOpToLoops(rewriter, op))) {
-        op->emitError() << "kernel '" << func.getName() << "' has an op that neither vectors nor loops can express";
+        op->emitError() << "kernel '" << func.getName()
+                        << "' has an op that neither vectors nor loops can express";
         return signalPassFailure();
       }
       rewriter.eraseOp(op);

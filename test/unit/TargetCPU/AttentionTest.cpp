@@ -23,7 +23,8 @@ struct Case {
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
 
-AttentionShape make(int64_t batch, int64_t seq, int64_t context, int64_t kvHeads, int64_t group, int64_t headDim) {
+AttentionShape make(int64_t batch, int64_t seq, int64_t context, int64_t kvHeads, int64_t group,
+                    int64_t headDim) {
   AttentionShape shape;
   shape.batch = batch;
   shape.seq = seq;
@@ -41,8 +42,8 @@ AttentionShape with(AttentionShape shape, std::function<void(AttentionShape &)> 
 }
 
 /// out [B,S,KVH,G,Dv] of q, k, v at `layer`.
-std::vector<double> reference(const Case &c, const float *q, const float *k, const float *v, const int32_t *positions,
-                              int64_t layer, std::vector<double> &logSumExp) {
+std::vector<double> reference(const Case &c, const float *q, const float *k, const float *v,
+                              const int32_t *positions, int64_t layer, std::vector<double> &logSumExp) {
   logSumExp.clear();
   const AttentionShape &s = c.shape;
   std::vector<double> out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, 0.0);
@@ -155,7 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"prefill_smollm", with(make(1, 128, 160, 3, 3, 64), [](auto &s) { s.layers = 2; })},
         Case{"prefill_later_chunk", make(1, 32, 256, 2, 3, 64), 170},
         Case{"prefill_odd_rows", make(2, 13, 40, 1, 3, 64), 5},
-        Case{"prefill_head_8", make(1, 20, 33, 2, 2, 8)}, Case{"prefill_head_80", make(1, 40, 100, 2, 1, 80), 7},
+        Case{"prefill_head_8", make(1, 20, 33, 2, 2, 8)},
+        Case{"prefill_head_80", make(1, 40, 100, 2, 1, 80), 7},
         Case{"prefill_head_128", make(1, 17, 70, 1, 4, 128), 30},
         Case{"prefill_head_5", make(1, 24, 30, 1, 1, 5)},
         Case{"prefill_padding_rows", make(1, 64, 128, 1, 2, 64), 0, 0, 21},
@@ -169,15 +171,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"decode_smollm", with(make(1, 1, 512, 3, 3, 64), [](auto &s) { s.layers = 2; }), 500},
         Case{"decode_first", make(1, 1, 64, 3, 3, 64)}, Case{"decode_batch", make(3, 1, 200, 2, 2, 64), 150},
         Case{"decode_many_heads", make(1, 1, 300, 8, 4, 128), 299},
-        Case{"decode_mqa", make(1, 1, 130, 1, 7, 64), 129}, Case{"decode_head_8", make(2, 1, 40, 2, 1, 8), 30},
-        Case{"decode_head_40", make(1, 1, 70, 2, 2, 40), 65}, Case{"decode_head_80", make(1, 1, 140, 4, 1, 80), 139},
-        Case{"decode_head_5", make(1, 1, 20, 2, 1, 5), 19}, Case{"decode_inert", make(1, 1, 64, 2, 2, 64), 0, 0, 0},
+        Case{"decode_mqa", make(1, 1, 130, 1, 7, 64), 129},
+        Case{"decode_head_8", make(2, 1, 40, 2, 1, 8), 30},
+        Case{"decode_head_40", make(1, 1, 70, 2, 2, 40), 65},
+        Case{"decode_head_80", make(1, 1, 140, 4, 1, 80), 139},
+        Case{"decode_head_5", make(1, 1, 20, 2, 1, 5), 19},
+        Case{"decode_inert", make(1, 1, 64, 2, 2, 64), 0, 0, 0},
         Case{"decode_window", with(make(1, 1, 300, 2, 2, 64), [](auto &s) { s.window = 33; }), 250},
         Case{"decode_softcap", with(make(1, 1, 64, 2, 2, 64), [](auto &s) { s.softcap = 5; }), 60},
         Case{"decode_sharded_cache", make(1, 1, 64, 2, 2, 64), 100, 64},
         Case{"decode_keys_all_later", make(1, 1, 64, 2, 2, 64), 10, 64},
-        Case{"prefill_log_sum_exp", with(make(2, 21, 64, 2, 2, 64), [](auto &s) { s.logSumExp = true; }), 3, 10},
-        Case{"decode_log_sum_exp", with(make(2, 1, 64, 2, 3, 64), [](auto &s) { s.logSumExp = true; }), 11, 11},
+        Case{"prefill_log_sum_exp", with(make(2, 21, 64, 2, 2, 64), [](auto &s) { s.logSumExp = true; }), 3,
+             10},
+        Case{"decode_log_sum_exp", with(make(2, 1, 64, 2, 3, 64), [](auto &s) { s.logSumExp = true; }), 11,
+             11},
         Case{"few_rows", make(1, 3, 64, 2, 1, 64), 20}),
     [](const auto &info) { return std::string(info.param.name); });
 
@@ -212,7 +219,8 @@ void checkNarrow(int64_t seq, llvm::function_ref<mlir::Type(mlir::OpBuilder &)> 
     std::vector<double> lse;
     auto expected = reference({"", s}, q.data, k.data, v.data, positions.data, 0, lse);
     Buffer<T> out(expected.size());
-    kernels.run("attention", {nq.data, nk.data, nv.data, positions.data, out.data}, {0}, 0, attentionIterations(s));
+    kernels.run("attention", {nq.data, nk.data, nv.data, positions.data, out.data}, {0}, 0,
+                attentionIterations(s));
     for (size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(widen(out[i]), expected[i], bound) << cpu << " " << i;
     EXPECT_TRUE(out.guardIntact());
@@ -257,7 +265,8 @@ TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
     for (int64_t i = 0; i < seq; ++i)
       positions[i] = int32_t(seq == 1 ? 40 : i);
     Buffer<float> out(seq * 16);
-    kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, {0}, 0, attentionIterations(s));
+    kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, {0}, 0,
+                attentionIterations(s));
     for (int64_t i = 0; i < seq; ++i)
       EXPECT_EQ(std::isnan(out[i * 16]), positions[i] >= 5) << i; // rows that do not see key 5 are clean
   }

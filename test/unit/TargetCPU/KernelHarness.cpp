@@ -40,7 +40,8 @@ static std::vector<std::string> undefinedSymbols(llvm::StringRef path) {
   return names;
 }
 
-CompiledKernels CompiledKernels::compile(MLIRContext &context, OwningOpRef<ModuleOp> module, const std::string &cpu) {
+CompiledKernels CompiledKernels::compile(MLIRContext &context, OwningOpRef<ModuleOp> module,
+                                         const std::string &cpu) {
   CompiledKernels result;
   std::string diagnostics;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -110,7 +111,8 @@ CompiledKernels CompiledKernels::fromText(const std::string &text, const std::st
   return compile(*context, std::move(module), cpu);
 }
 
-CompiledKernels CompiledKernels::fromBuilder(const std::function<void(ModuleOp)> &fill, const std::string &cpu) {
+CompiledKernels CompiledKernels::fromBuilder(const std::function<void(ModuleOp)> &fill,
+                                             const std::string &cpu) {
   auto context = createContext();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context.get()));
   fill(*module);

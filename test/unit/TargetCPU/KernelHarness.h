@@ -19,8 +19,7 @@ namespace tessera::test {
 using KernelFn = void (*)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
 
 /// A buffer as the arena gives it: 64-byte aligned, followed by guard bytes that a kernel must not touch.
-template <typename T>
-class Buffer {
+template <typename T> class Buffer {
 public:
   explicit Buffer(size_t size, T value = T()) : size(size) {
     data = static_cast<T *>(std::aligned_alloc(64, (size * sizeof(T) + kGuard + 63) / 64 * 64));
@@ -48,7 +47,8 @@ Buffer<float> randomFloats(size_t size, unsigned seed, float low = -1, float hig
 
 class CompiledKernels {
 public:
-  /// From MLIR text, or from what `fill` puts into an empty module. On failure `error` says why and get() is null.
+  /// From MLIR text, or from what `fill` puts into an empty module. On failure `error` says why and get() is
+  /// null.
   static CompiledKernels fromText(const std::string &text, const std::string &cpu = "native");
   static CompiledKernels fromBuilder(const std::function<void(mlir::ModuleOp)> &fill,
                                      const std::string &cpu = "native");

@@ -1,4 +1,5 @@
-// Accuracy of the functions that kernels compute, against libm in float64, and tile ops of other types and shapes.
+// Accuracy of the functions that kernels compute, against libm in float64, and tile ops of other types and
+// shapes.
 #include "KernelHarness.h"
 
 #include "gtest/gtest.h"
@@ -19,7 +20,8 @@ func.func @k(%a: tensor<4096xf32>, %out: tensor<4096xf32>, %begin: index, %end: 
     %z = linalg.generic {indexing_maps = [#m, #m], iterator_types = ["parallel"]}
       ins(%a : tensor<4096xf32>) outs(%o : tensor<4096xf32>) {
     ^bb0(%x: f32, %u: f32):
-      )" + body + R"(
+      )" +
+         body + R"(
       linalg.yield %y : f32
     } -> tensor<4096xf32>
     scf.yield %z : tensor<4096xf32>
@@ -55,13 +57,16 @@ TEST_P(Accuracy, StaysWithinItsBound) {
       expected[i] = f.reference(x[i]);
     double error = maxRelativeError(y.data, expected, f.floor);
     EXPECT_LT(error, f.relative);
-    RecordProperty(std::string("error_") + (cpu[0] == 'n' ? "native" : "v3"), std::to_string(error * 1e9) + "e-9");
+    RecordProperty(std::string("error_") + (cpu[0] == 'n' ? "native" : "v3"),
+                   std::to_string(error * 1e9) + "e-9");
     printf("%-10s %-10s error %.3g\n", f.name, cpu, error);
   }
 }
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
-double geluTanh(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
+double geluTanh(double x) {
+  return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
 double geluErf(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 double rsqrtReference(double x) { return 1 / std::sqrt(x); }
 

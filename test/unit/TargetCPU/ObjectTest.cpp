@@ -39,7 +39,8 @@ protected:
   std::vector<std::string> files() {
     std::vector<std::string> names;
     std::error_code error;
-    for (llvm::sys::fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    for (llvm::sys::fs::directory_iterator it(directory, error), end; !error && it != end;
+         it.increment(error))
       names.push_back(llvm::sys::path::filename(it->path()).str());
     llvm::sort(names);
     return names;
@@ -141,8 +142,9 @@ TEST_F(ObjectTest, EqualProgramsGiveEqualObjects) {
 TEST_F(ObjectTest, AnUndefinedSymbolLeavesTheOldProgram) {
   std::ofstream(path("program")) << "old";
   LinkOptions options;
-  options.objects = {object("llvm.func @missing()\nllvm.func @main() -> i32 {\n llvm.call @missing() : () -> ()\n %c = "
-                            "llvm.mlir.constant(0 : i32) : i32\n llvm.return %c : i32\n}")};
+  options.objects = {
+      object("llvm.func @missing()\nllvm.func @main() -> i32 {\n llvm.call @missing() : () -> ()\n %c = "
+             "llvm.mlir.constant(0 : i32) : i32\n llvm.return %c : i32\n}")};
   std::string text = message(linkExecutable(options, path("program")));
   EXPECT_NE(text.find("undefined symbol: missing"), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos);
@@ -171,7 +173,8 @@ TEST_F(ObjectTest, ALinkerThatFailsSilentlyIsAnError) {
 TEST_F(ObjectTest, MissingInputsAndPlacesAreErrors) {
   LinkOptions options;
   options.objects = {object(kAnswer), path("absent.o")};
-  EXPECT_NE(message(linkExecutable(options, path("program"))).find("no file '" + path("absent.o")), std::string::npos);
+  EXPECT_NE(message(linkExecutable(options, path("program"))).find("no file '" + path("absent.o")),
+            std::string::npos);
   options.objects.pop_back();
   EXPECT_NE(message(linkExecutable(options, path("no/such/place"))).find("cannot write"), std::string::npos);
   OwningOpRef<ModuleOp> module = parse(kAnswer);

@@ -1,4 +1,5 @@
-// Random tile ops (shapes, permutations, broadcasts, reductions, types) against their meaning, element by element.
+// Random tile ops (shapes, permutations, broadcasts, reductions, types) against their meaning, element by
+// element.
 #include "KernelHarness.h"
 
 #include "gtest/gtest.h"
@@ -29,10 +30,7 @@ class Random {
 public:
   explicit Random(unsigned seed) : generator(seed) {}
   int64_t below(int64_t n) { return int64_t(generator() % uint64_t(n)); }
-  template <typename T>
-  const T &pick(const std::vector<T> &from) {
-    return from[below(from.size())];
-  }
+  template <typename T> const T &pick(const std::vector<T> &from) { return from[below(from.size())]; }
   void shuffle(std::vector<int> &values) {
     for (size_t i = values.size(); i > 1; --i)
       std::swap(values[i - 1], values[below(i)]);
@@ -53,8 +51,9 @@ Op randomOp(Random &random) {
   Op op;
   int rank = 1 + random.below(4);
   for (int d = 0; d < rank; ++d) {
-    op.ranges.push_back(random.pick<int64_t>(rank > 2 ? std::vector<int64_t>{1, 2, 3, 5, 8, 16, 19}
-                                                      : std::vector<int64_t>{1, 2, 5, 8, 16, 31, 40, 64, 100}));
+    op.ranges.push_back(random.pick<int64_t>(rank > 2
+                                                 ? std::vector<int64_t>{1, 2, 3, 5, 8, 16, 19}
+                                                 : std::vector<int64_t>{1, 2, 5, 8, 16, 31, 40, 64, 100}));
     op.reduction.push_back(random.below(3) == 0);
   }
   op.isInteger = random.below(4) == 0;
@@ -64,7 +63,8 @@ Op randomOp(Random &random) {
     op.combine = random.pick(combiners);
   auto fill = [&](Operand &operand) {
     for (size_t i = 0, n = elements(op, operand); i < n; ++i)
-      operand.values.push_back(op.isInteger ? float(random.below(200) - 100) : float(random.below(2000) - 1000) / 512);
+      operand.values.push_back(op.isInteger ? float(random.below(200) - 100)
+                                            : float(random.below(2000) - 1000) / 512);
   };
   for (int i = 0, n = 1 + random.below(3); i < n; ++i) {
     Operand input;
@@ -104,8 +104,14 @@ std::string mapText(const Op &op, const Operand &operand) {
 
 std::string apply(const Op &op, const std::string &kind) {
   if (op.isInteger)
-    return kind == "add" ? "arith.addi" : kind == "max" ? "arith.maxsi" : kind == "min" ? "arith.minsi" : "arith.subi";
-  return kind == "add" ? "arith.addf" : kind == "max" ? "arith.maximumf" : kind == "min" ? "arith.minimumf" : "arith.subf";
+    return kind == "add"   ? "arith.addi"
+           : kind == "max" ? "arith.maxsi"
+           : kind == "min" ? "arith.minsi"
+                           : "arith.subi";
+  return kind == "add"   ? "arith.addf"
+         : kind == "max" ? "arith.maximumf"
+         : kind == "min" ? "arith.minimumf"
+                         : "arith.subf";
 }
 
 /// The op as a kernel of one iteration.
@@ -124,7 +130,8 @@ std::string text(const Op &op, const std::string &name) {
   std::string value = "%x0";
   for (size_t i = 1; i < op.inputs.size(); ++i) {
     std::string next = "%t" + std::to_string(i);
-    body += next + " = " + apply(op, "sub") + " " + value + ", %x" + std::to_string(i) + " : " + op.type() + "\n";
+    body +=
+        next + " = " + apply(op, "sub") + " " + value + ", %x" + std::to_string(i) + " : " + op.type() + "\n";
     value = next;
   }
   if (!op.combine.empty()) {
@@ -133,10 +140,12 @@ std::string text(const Op &op, const std::string &name) {
   }
   std::string out = tensorType(op, op.output);
   return "func.func @" + name + "(" + args + "%out: " + out + ", %begin: index, %end: index) -> " + out +
-         " attributes {tessera.kernel} {\n%c1 = arith.constant 1 : index\n%r = scf.for %i = %begin to %end step %c1 "
-         "iter_args(%o = %out) -> (" + out + ") {\n%y = linalg.generic {indexing_maps = [" + maps +
-         mapText(op, op.output) + "], iterator_types = [" + iterators + "]} ins(" + ins + " : " + types + ") outs(%o : " +
-         out + ") {\n^bb0(" + blockArgs + "%acc: " + op.type() + "):\n" + body + "linalg.yield " + value + " : " +
+         " attributes {tessera.kernel} {\n%c1 = arith.constant 1 : index\n%r = scf.for %i = %begin to %end "
+         "step %c1 "
+         "iter_args(%o = %out) -> (" +
+         out + ") {\n%y = linalg.generic {indexing_maps = [" + maps + mapText(op, op.output) +
+         "], iterator_types = [" + iterators + "]} ins(" + ins + " : " + types + ") outs(%o : " + out +
+         ") {\n^bb0(" + blockArgs + "%acc: " + op.type() + "):\n" + body + "linalg.yield " + value + " : " +
          op.type() + "\n} -> " + out + "\nscf.yield %y : " + out + "\n}\nreturn %r : " + out + "\n}\n";
 }
 
@@ -155,7 +164,7 @@ std::vector<double> reference(const Op &op) {
     for (size_t i = 1; i < op.inputs.size(); ++i)
       value -= op.inputs[i].values[offset(op, op.inputs[i], at)];
     double &acc = out[offset(op, op.output, at)];
-    acc = op.combine.empty() ? value
+    acc = op.combine.empty()    ? value
           : op.combine == "add" ? acc + value
           : op.combine == "max" ? std::max(acc, value)
                                 : std::min(acc, value);
@@ -202,7 +211,8 @@ TEST_P(RandomTileOps, MeanWhatTheySay) {
     for (size_t e = 0; e < expected.size(); ++e) {
       double actual = op.isInteger ? ints.back()[e] : floats.back()[e];
       ASSERT_NEAR(actual, expected[e], 1e-4 * std::max(1.0, std::fabs(expected[e])))
-          << "element " << e << " of\n" << text(op, "k");
+          << "element " << e << " of\n"
+          << text(op, "k");
     }
     EXPECT_TRUE(floats.back().guardIntact() && ints.back().guardIntact());
   }

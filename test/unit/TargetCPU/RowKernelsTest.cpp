@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kRows = 5;
 
-/// A kernel over rows of `n` columns: `args` extra tensor arguments, `outs` outputs; `body` computes %y0.. from %x.
+/// A kernel over rows of `n` columns: `args` extra tensor arguments, `outs` outputs; `body` computes %y0..
+/// from %x.
 /// `$n` in the texts is the number of columns.
 std::string rowKernel(int64_t n, const std::string &inputs, const std::string &body, int outs = 1) {
   std::string text = R"(
@@ -69,11 +70,12 @@ std::string elementwise(const std::string &name, const std::string &ins, const s
 /// NAME = reduction of TENSOR over the columns with OP from %INIT.
 std::string reduceRow(const std::string &name, const std::string &tensor, const std::string &init,
                       const std::string &combine, const std::string &prepare = "") {
-  return name + "e = tensor.empty() : tensor<1xf32>\n" + name + "i = linalg.fill ins(" + init + " : f32) outs(" + name +
-         "e : tensor<1xf32>) -> tensor<1xf32>\n" + name +
-         " = linalg.generic {indexing_maps = [#id, #row], iterator_types = [\"parallel\", \"reduction\"]} ins(" +
-         tensor + " : tensor<1x$nxf32>) outs(" + name + "i : tensor<1xf32>) {\n^bb0(%v: f32, %acc: f32):\n" + prepare +
-         "%s = " + combine + " : f32\nlinalg.yield %s : f32\n} -> tensor<1xf32>\n";
+  return name + "e = tensor.empty() : tensor<1xf32>\n" + name + "i = linalg.fill ins(" + init +
+         " : f32) outs(" + name + "e : tensor<1xf32>) -> tensor<1xf32>\n" + name +
+         " = linalg.generic {indexing_maps = [#id, #row], iterator_types = [\"parallel\", \"reduction\"]} "
+         "ins(" +
+         tensor + " : tensor<1x$nxf32>) outs(" + name + "i : tensor<1xf32>) {\n^bb0(%v: f32, %acc: f32):\n" +
+         prepare + "%s = " + combine + " : f32\nlinalg.yield %s : f32\n} -> tensor<1xf32>\n";
 }
 
 std::string rmsNorm(const std::string &input, const std::string &output) {
@@ -129,8 +131,10 @@ TEST_P(Sizes, IterationsOutsideTheRangeAreUntouched) {
 
 TEST_P(Sizes, SoftmaxMatchesReference) {
   int64_t n = GetParam();
-  auto kernels = CompiledKernels::fromText(rowKernel(
-      n, "", "%y0 = linalg.softmax dimension(1) ins(%x : tensor<1x$nxf32>) outs(%e : tensor<1x$nxf32>) -> tensor<1x$nxf32>"));
+  auto kernels =
+      CompiledKernels::fromText(rowKernel(n, "",
+                                          "%y0 = linalg.softmax dimension(1) ins(%x : tensor<1x$nxf32>) "
+                                          "outs(%e : tensor<1x$nxf32>) -> tensor<1x$nxf32>"));
   ASSERT_EQ(kernels.error, "");
   auto x = randomFloats(kRows * n, 3, -30, 30);
   Buffer<float> y(kRows * n);
@@ -152,10 +156,11 @@ TEST_P(Sizes, LayerNormMatchesReference) {
   int64_t n = GetParam();
   std::string body =
       reduceRow("%sum", "%x", "%zero", "arith.addf %acc, %v") +
-      elementwise("%centered", "%x, %sum",
-                  "%size = arith.constant $n.0 : f32\n%m = arith.divf %ss, %size : f32\n%d = arith.subf %xv, %m : "
-                  "f32\nlinalg.yield %d : f32",
-                  "#id, #row, #id", "tensor<1x$nxf32>, tensor<1xf32>", "%xv: f32, %ss: f32") +
+      elementwise(
+          "%centered", "%x, %sum",
+          "%size = arith.constant $n.0 : f32\n%m = arith.divf %ss, %size : f32\n%d = arith.subf %xv, %m : "
+          "f32\nlinalg.yield %d : f32",
+          "#id, #row, #id", "tensor<1x$nxf32>, tensor<1xf32>", "%xv: f32, %ss: f32") +
       reduceRow("%var", "%centered", "%zero", "arith.addf %acc, %sq", "%sq = arith.mulf %v, %v : f32\n") +
       elementwise("%y0", "%centered, %var, %w, %bias",
                   R"(%size = arith.constant $n.0 : f32
@@ -167,7 +172,8 @@ TEST_P(Sizes, LayerNormMatchesReference) {
   %xw = arith.mulf %xs, %wv : f32
   %res = arith.addf %xw, %bv : f32
   linalg.yield %res : f32)",
-                  "#id, #row, #col, #col, #id", "tensor<1x$nxf32>, tensor<1xf32>, tensor<$nxf32>, tensor<$nxf32>",
+                  "#id, #row, #col, #col, #id",
+                  "tensor<1x$nxf32>, tensor<1xf32>, tensor<$nxf32>, tensor<$nxf32>",
                   "%xv: f32, %ss: f32, %wv: f32, %bv: f32");
   auto kernels = CompiledKernels::fromText(rowKernel(n, "%w: tensor<$nxf32>, %bias: tensor<$nxf32>", body));
   ASSERT_EQ(kernels.error, "");
@@ -192,8 +198,8 @@ TEST_P(Sizes, ResidualAddThenRmsNormInPlace) {
   // %a += %b, out1 = rms_norm(%a): the first output is the buffer of the input.
   std::string body = elementwise("%y0", "%x, %xb", "%s = arith.addf %xv, %bv : f32\nlinalg.yield %s : f32",
                                  "#id, #id, #id", "tensor<1x$nxf32>, tensor<1x$nxf32>", "%xv: f32, %bv: f32");
-  body = "%xb = tensor.extract_slice %b[%i, 0][1, $n][1, 1] : tensor<$rx$nxf32> to tensor<1x$nxf32>\n" + body +
-         rmsNorm("%y0", "%y1");
+  body = "%xb = tensor.extract_slice %b[%i, 0][1, $n][1, 1] : tensor<$rx$nxf32> to tensor<1x$nxf32>\n" +
+         body + rmsNorm("%y0", "%y1");
   std::string text = rowKernel(n, "%b: tensor<$rx$nxf32>, %w: tensor<$nxf32>", body, 2);
   std::string out0 = "%out0: tensor<" + std::to_string(kRows) + "x" + std::to_string(n) + "xf32>";
   text.replace(text.find(out0), out0.size(), out0 + " {tessera.inplace = 0 : i64}");
@@ -302,7 +308,8 @@ func.func @rope(%q: tensor<7x3x40xf32>, %pos: tensor<7xi32>, %freq: tensor<20xf3
 }
 
 TEST(RowKernels, CacheUpdateWritesOnlyActiveRows) {
-  // Row i of k goes to cache[layer, pos[i]] unless pos[i] is -1. The cache is an output that is only partly written.
+  // Row i of k goes to cache[layer, pos[i]] unless pos[i] is -1. The cache is an output that is only partly
+  // written.
   std::string text = R"(
 func.func @update(%k: tensor<4x3x8xf32>, %pos: tensor<4xi32>, %cache: tensor<2x16x3x8xf32>, %layer: index,
                   %begin: index, %end: index) -> tensor<2x16x3x8xf32> attributes {tessera.kernel} {
@@ -325,7 +332,8 @@ func.func @update(%k: tensor<4x3x8xf32>, %pos: tensor<4xi32>, %cache: tensor<2x1
 })";
   text.replace(text.find("to tensor<1x1x3x8xf32>"), 22, "to tensor<1x3x8xf32>");
   text.replace(text.find("%w = tensor.insert_slice %row"), 29,
-               "%wide = tensor.expand_shape %row [[0, 1], [2], [3]] output_shape [1, 1, 3, 8] : tensor<1x3x8xf32> into "
+               "%wide = tensor.expand_shape %row [[0, 1], [2], [3]] output_shape [1, 1, 3, 8] : "
+               "tensor<1x3x8xf32> into "
                "tensor<1x1x3x8xf32>\n%w = tensor.insert_slice %wide");
   auto kernels = CompiledKernels::fromText(text);
   ASSERT_EQ(kernels.error, "");

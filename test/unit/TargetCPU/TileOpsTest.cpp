@@ -12,7 +12,8 @@ namespace {
 /// A kernel of one iteration: `body` computes %y, all of %out, from the arguments.
 std::string whole(const std::string &inputs, const std::string &out, const std::string &body) {
   return R"(
-func.func @k()" + inputs + ", %out: " + out + ", %begin: index, %end: index) -> " + out +
+func.func @k()" +
+         inputs + ", %out: " + out + ", %begin: index, %end: index) -> " + out +
          R"( attributes {tessera.kernel} {
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %begin to %end step %c1 iter_args(%o = %out) -> ()" +
@@ -154,12 +155,13 @@ TEST(TileOps, ReductionsOfEveryDimension) {
   for (const auto &c : cases)
     for (bool maximum : {false, true}) {
       std::string combine = maximum ? "arith.maximumf" : "arith.addf";
-      auto text = whole("%a: tensor<6x5x35xf32>", c.type,
-                        std::string(R"(%y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> )") +
-                            c.map + ">], iterator_types = [" + c.iterators +
-                            "]} ins(%a : tensor<6x5x35xf32>) outs(%o : " + c.type +
-                            ") {\n^bb0(%x: f32, %acc: f32):\n%s = " + combine +
-                            " %acc, %x : f32\nlinalg.yield %s : f32\n} -> " + c.type);
+      auto text = whole(
+          "%a: tensor<6x5x35xf32>", c.type,
+          std::string(
+              R"(%y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> )") +
+              c.map + ">], iterator_types = [" + c.iterators + "]} ins(%a : tensor<6x5x35xf32>) outs(%o : " +
+              c.type + ") {\n^bb0(%x: f32, %acc: f32):\n%s = " + combine +
+              " %acc, %x : f32\nlinalg.yield %s : f32\n} -> " + c.type);
       auto kernels = compile(text);
       ASSERT_EQ(kernels.error, "") << c.map;
       Buffer<float> y(6 * 35, 0.25f); // what is there takes part
@@ -168,7 +170,11 @@ TEST(TileOps, ReductionsOfEveryDimension) {
       for (int i = 0; i < 6; ++i)
         for (int j = 0; j < 5; ++j)
           for (int k = 0; k < 35; ++k) {
-            size_t at = c.keep == 3 ? i * 5 + j : c.keep == 5 ? i * 35 + k : c.keep == 6 ? j * 35 + k : c.keep == 2 ? j : 0;
+            size_t at = c.keep == 3   ? i * 5 + j
+                        : c.keep == 5 ? i * 35 + k
+                        : c.keep == 6 ? j * 35 + k
+                        : c.keep == 2 ? j
+                                      : 0;
             double x = a[(i * 5 + j) * 35 + k];
             expected[at] = maximum ? std::max(expected[at], x) : expected[at] + x;
             used = std::max(used, at + 1);
@@ -185,13 +191,17 @@ TEST(TileOps, SmallMatrixProducts) {
   for (bool transposed : {false, true}) {
     std::string bType = transposed ? "tensor<19x23xf32>" : "tensor<23x19xf32>",
                 bMap = transposed ? "(d1, d2)" : "(d2, d1)";
-    auto text = whole("%a: tensor<5x23xf32>, %b: " + bType, "tensor<5x19xf32>",
-                      "%zero = arith.constant 0.0 : f32\n%f = linalg.fill ins(%zero : f32) outs(%o : tensor<5x19xf32>) -> "
-                      "tensor<5x19xf32>\n%y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, "
-                      "affine_map<(d0, d1, d2) -> " + bMap + ">, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = "
-                      "[\"parallel\", \"parallel\", \"reduction\"]} ins(%a, %b : tensor<5x23xf32>, " + bType +
-                      ") outs(%f : tensor<5x19xf32>) {\n^bb0(%x: f32, %w: f32, %acc: f32):\n%m = arith.mulf %x, %w : "
-                      "f32\n%s = arith.addf %acc, %m : f32\nlinalg.yield %s : f32\n} -> tensor<5x19xf32>");
+    auto text = whole(
+        "%a: tensor<5x23xf32>, %b: " + bType, "tensor<5x19xf32>",
+        "%zero = arith.constant 0.0 : f32\n%f = linalg.fill ins(%zero : f32) outs(%o : tensor<5x19xf32>) -> "
+        "tensor<5x19xf32>\n%y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, "
+        "affine_map<(d0, d1, d2) -> " +
+            bMap +
+            ">, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = "
+            "[\"parallel\", \"parallel\", \"reduction\"]} ins(%a, %b : tensor<5x23xf32>, " +
+            bType +
+            ") outs(%f : tensor<5x19xf32>) {\n^bb0(%x: f32, %w: f32, %acc: f32):\n%m = arith.mulf %x, %w : "
+            "f32\n%s = arith.addf %acc, %m : f32\nlinalg.yield %s : f32\n} -> tensor<5x19xf32>");
     auto kernels = compile(text);
     ASSERT_EQ(kernels.error, "");
     auto a = randomFloats(5 * 23, 1), b = randomFloats(23 * 19, 2);
@@ -267,8 +277,8 @@ func.func @k(%a: tensor<3x389xf32>, %val: tensor<3xf32>, %id: tensor<3xi32>, %be
     auto kernels = compile(text);
     ASSERT_EQ(kernels.error, "");
     auto a = randomFloats(3 * 389, 5);
-    a[100] = a[200] = 2;         // first of two equal
-    a[389 + 388] = 3;            // in the masked remainder
+    a[100] = a[200] = 2; // first of two equal
+    a[389 + 388] = 3;    // in the masked remainder
     a[2 * 389] = 4;
     Buffer<float> value(3);
     Buffer<int32_t> id(3);

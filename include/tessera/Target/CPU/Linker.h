@@ -19,9 +19,10 @@ struct LinkOptions {
   bool shared = false;                  ///< a shared library instead of an executable
 };
 
-/// Links a position independent executable: static libstdc++ and libgcc, dynamic glibc, RELRO, no executable stack.
-/// Written beside `output` under a temporary name and renamed: on any error `output` is as it was and nothing is left
-/// behind. Errors (no linker, no C library, unresolved symbols, full disk) are one line of the form `WHAT: WHY; TRY`.
+/// Links a position independent executable: static libstdc++ and libgcc, dynamic glibc, RELRO, no executable
+/// stack. Written beside `output` under a temporary name and renamed: on any error `output` is as it was and
+/// nothing is left behind. Errors (no linker, no C library, unresolved symbols, full disk) are one line of
+/// the form `WHAT: WHY; TRY`.
 llvm::Error linkExecutable(const LinkOptions &options, llvm::StringRef output);
 
 } // namespace tessera

@@ -9,9 +9,9 @@
 
 namespace tessera {
 
-/// Translates `module` (LLVM dialect only) to LLVM IR, optimizes it for `target` and writes a position independent ELF
-/// object to `path` through a temporary file: either the whole object is there, or nothing. Errors are one line.
-/// Cost: about 5 ms a kernel function.
+/// Translates `module` (LLVM dialect only) to LLVM IR, optimizes it for `target` and writes a position
+/// independent ELF object to `path` through a temporary file: either the whole object is there, or nothing.
+/// Errors are one line. Cost: about 5 ms a kernel function.
 llvm::Error emitObject(mlir::ModuleOp module, const CPUTarget &target, llvm::StringRef path);
 
 } // namespace tessera

@@ -2,9 +2,10 @@
 //
 // A kernel function is a func.func with the attribute `tessera.kernel`:
 //   (inputs..., outputs..., index scalars..., %begin: index, %end: index) -> (outputs...)
-// Tensors have static shapes; result k belongs to the k-th output argument. The body is one or more scf.for loops over
-// [begin, end) that hold linalg ops on small static tiles. After the pipeline it is an LLVM function with the
-// signature ts_kernel_fn of runtime/include/tessera/runtime/abi.h. Everything else in the module is left alone.
+// Tensors have static shapes; result k belongs to the k-th output argument. The body is one or more scf.for
+// loops over [begin, end) that hold linalg ops on small static tiles. After the pipeline it is an LLVM
+// function with the signature ts_kernel_fn of runtime/include/tessera/runtime/abi.h. Everything else in the
+// module is left alone.
 #ifndef TESSERA_TARGET_CPU_PASSES_H
 #define TESSERA_TARGET_CPU_PASSES_H
 
@@ -36,15 +37,15 @@ struct KernelPipelineOptions : mlir::PassPipelineOptions<KernelPipelineOptions> 
                              llvm::cl::init(65536)};
 };
 
-/// Adds the passes that turn every kernel function of a module into an LLVM function for `options.cpu`. An unknown cpu
-/// falls back to the baseline x86-64; callers resolve the name first (TargetInfo.h) to report it.
+/// Adds the passes that turn every kernel function of a module into an LLVM function for `options.cpu`. An
+/// unknown cpu falls back to the baseline x86-64; callers resolve the name first (TargetInfo.h) to report it.
 void buildKernelToLLVMPipeline(mlir::OpPassManager &pm, const KernelPipelineOptions &options);
 
 /// Registers the passes above and the pipeline `cpu-kernels-to-llvm`.
 void registerCPUPasses();
 
-/// Registers what the pipeline and the emission need from upstream dialects: bufferization interfaces, inliner and
-/// translation interfaces. Call on the registry of the context.
+/// Registers what the pipeline and the emission need from upstream dialects: bufferization interfaces,
+/// inliner and translation interfaces. Call on the registry of the context.
 void registerCPUDialectExtensions(mlir::DialectRegistry &registry);
 
 } // namespace tessera

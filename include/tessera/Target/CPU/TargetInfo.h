@@ -15,14 +15,15 @@ struct CPUTarget {
   std::string cpu;      ///< LLVM's name, "znver5"
   std::string features; ///< LLVM's feature string, "+avx512f,-amx-tile"; empty where the name says all
   unsigned vectorBits;  ///< widest vector worth using: 128, 256 or 512
-  /// Instruction sets the code may use, in the names of /proc/cpuinfo ("avx512f", "fma"): for the manifest's cpu.features.
+  /// Instruction sets the code may use, in the names of /proc/cpuinfo ("avx512f", "fma"): for the manifest's
+  /// cpu.features.
   std::vector<std::string> requiredFeatures;
 
   unsigned lanes() const { return vectorBits / 32; }
 };
 
-/// Resolves `name`: "native" (this machine), an x86-64 level or any CPU name of LLVM. An unknown name is an error of
-/// one line. Cost: milliseconds the first time.
+/// Resolves `name`: "native" (this machine), an x86-64 level or any CPU name of LLVM. An unknown name is an
+/// error of one line. Cost: milliseconds the first time.
 llvm::Expected<CPUTarget> resolveCPUTarget(llvm::StringRef name);
 
 } // namespace tessera
