@@ -1,0 +1,121 @@
+// Where values go. States first, equal ports of entries in one place, activations behind; values are made where they are wanted, and copied
+// only where two that are needed at once meet.
+// RUN: llm-opt %s --split-input-file --kernels-to-exec | FileCheck %s
+
+// A loop's next value is made in the carried place, the loop's result in the output's; the input is copied, for it may not be overwritten.
+// CHECK: module attributes {exec.arena_bytes = 192 : i64, exec.states = []}
+// CHECK-LABEL: func.func @loop() attributes {exec.entry
+// CHECK-SAME: exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<16xf32>}]
+// CHECK-SAME: exec.outputs = [{name = "y", offset = 64 : i64, type = tensor<16xf32>}]
+// CHECK-DAG: %[[X:.*]] = exec.buffer at 0 : memref<16xf32>
+// CHECK-DAG: %[[Y:.*]] = exec.buffer at 64 : memref<16xf32>
+// CHECK: exec.copy %[[X]] to %[[Y]]
+// CHECK: exec.for %{{.*}} = 3 step 1 {
+// CHECK: exec.launch @k ins(%[[Y]] : memref<16xf32>) outs(%[[T:.*]] : memref<16xf32>)
+// CHECK: exec.launch @k ins(%[[T]] : memref<16xf32>) outs(%[[Y]] : memref<16xf32>)
+// CHECK-NOT: exec.copy
+// CHECK: return
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @loop(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %r = exec.for %i = 3 step 1 carry(%c = %x : tensor<16xf32>) {
+    %0 = exec.launch @k ins(%c : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+    %1 = exec.launch @k ins(%0 : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+    exec.yield %1 : tensor<16xf32>
+  }
+  return %r : tensor<16xf32>
+}
+}
+
+// -----
+
+// The carried value is read by the op that makes the next one: no place for it there, so it is copied at the end of the iteration.
+// CHECK-LABEL: func.func @needed_at_once
+// CHECK: exec.for
+// CHECK: exec.launch @k ins(%[[C:.*]] : memref<16xf32>) outs(%[[N:.*]] : memref<16xf32>)
+// CHECK: exec.copy %[[N]] to %[[C]]
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @needed_at_once(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %r = exec.for %i = 3 step 1 carry(%c = %x : tensor<16xf32>) {
+    %0 = exec.launch @k ins(%c : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+    exec.yield %0 : tensor<16xf32>
+  }
+  return %r : tensor<16xf32>
+}
+}
+
+// -----
+
+// Values that change places go through scratch: neither is lost.
+// CHECK-LABEL: func.func @swap
+// CHECK: exec.for
+// CHECK: exec.copy %[[B:.*]] to %[[S:.*]] :
+// CHECK: exec.copy %[[A:.*]] to %[[T:.*]] :
+// CHECK: exec.copy %[[S]] to %[[A]]
+// CHECK: exec.copy %[[T]] to %[[B]]
+module {
+func.func @swap(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}, %y: tensor<16xf32> {graph.kind = "input", graph.name = "y"})
+    -> (tensor<16xf32> {graph.kind = "output", graph.name = "a"}, tensor<16xf32> {graph.kind = "output", graph.name = "b"}) attributes {exec.entry} {
+  %r:2 = exec.for %i = 3 step 1 carry(%a = %x : tensor<16xf32>, %b = %y : tensor<16xf32>) {
+    exec.yield %b, %a : tensor<16xf32>, tensor<16xf32>
+  }
+  return %r#0, %r#1 : tensor<16xf32>, tensor<16xf32>
+}
+}
+
+// -----
+
+// A state is updated where it lies, in every entry; what one entry gives and another takes under the same name and type is one place.
+// CHECK: exec.states = [{name = "s", offset = 0 : i64, type = tensor<4x16xf32>}]
+// CHECK-LABEL: func.func @first
+// CHECK-SAME: exec.outputs = [{name = "h", offset = [[H:.*]] : i64, type = tensor<16xf32>}]
+// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 : memref<4x16xf32>
+// CHECK: exec.launch @write ins(%[[X:.*]] : memref<16xf32>) outs(%[[S]] : memref<4x16xf32>)
+// CHECK-NOT: exec.copy
+// CHECK: return
+// CHECK-LABEL: func.func @second
+// CHECK-SAME: exec.inputs = [{name = "h", offset = [[H]] : i64, type = tensor<16xf32>}]
+// CHECK-DAG: %[[S2:.*]] = exec.buffer at 0 : memref<4x16xf32>
+// The old state is still needed after the update: only here it is copied.
+// CHECK: exec.copy %[[S2]] to %[[NEW:.*]] : memref<4x16xf32>, memref<4x16xf32>
+// CHECK: exec.launch @write ins(%{{.*}}) outs(%[[NEW]] : memref<4x16xf32>)
+// CHECK: exec.launch @read ins(%[[S2]] : memref<4x16xf32>)
+// CHECK: exec.copy %[[NEW]] to %[[S2]]
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func private @write(tensor<16xf32>, tensor<4x16xf32>, index, index) -> tensor<4x16xf32>
+func.func private @read(tensor<4x16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @first(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}, %s: tensor<4x16xf32> {graph.kind = "state", graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = "output", graph.name = "h"}, tensor<4x16xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @write ins(%x : tensor<16xf32>) outs(%s : tensor<4x16xf32>) count = 1 grain = 1 -> tensor<4x16xf32>
+  %1 = exec.launch @read ins(%0 : tensor<4x16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %1, %0 : tensor<16xf32>, tensor<4x16xf32>
+}
+func.func @second(%h: tensor<16xf32> {graph.kind = "input", graph.name = "h"}, %s: tensor<4x16xf32> {graph.kind = "state", graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}, tensor<4x16xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @write ins(%h : tensor<16xf32>) outs(%s : tensor<4x16xf32>) count = 1 grain = 1 -> tensor<4x16xf32>
+  %1 = exec.launch @read ins(%s : tensor<4x16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %1, %0 : tensor<16xf32>, tensor<4x16xf32>
+}
+}
+
+// -----
+
+// An all_reduce whose operand dies works in place.
+// CHECK-LABEL: func.func @reduce
+// CHECK: exec.launch @k ins(%{{.*}}) outs(%[[P:.*]] : memref<16xf32>)
+// CHECK: exec.collective all_reduce sum over {{.*}} ins(%[[P]] : memref<16xf32>) outs(%[[P]] : memref<16xf32>)
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @reduce(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %1 = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%0 : tensor<16xf32>) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+  return %1 : tensor<16xf32>
+}
+}

@@ -1,0 +1,204 @@
+// RUN: llm-opt %s --split-input-file --verify-diagnostics
+
+func.func @f() {
+  // expected-error @+1 {{names @nobody, which is no graph.parameter}}
+  %0 = exec.param @nobody : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{has offset 100, which is not a multiple of 64}}
+  %0 = exec.buffer at 100 : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %i: index) {
+  // expected-error @+1 {{takes one layer of 'tensor<4x8xf32>', which is not 'tensor<4xf32>'}}
+  %0 = exec.layer %x[%i] : tensor<4x8xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// A view shows no element that is not there.
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{cannot see 'tensor<4x8xf32>' as 'tensor<33xf32>'}}
+  %0 = exec.reshape %x : tensor<4x8xf32> -> tensor<33xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{launches @k, which is no function}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has count 0 and grain 1; both must be positive}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 0 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>, %i: index) {
+  // expected-error @+1 {{passes 1 arrays and 1 scalars to @k, which takes 3 arguments with its range}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) scalars(%i) count = 1 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<5xf32>, index, index) -> tensor<5xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{passes 'tensor<4xf32>' as argument 0 of @k, which takes 'tensor<5xf32>'}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>, %b: memref<4xf32>) {
+  // expected-error @+1 {{mixes tensors (rung kernels) and memrefs (rung exec)}}
+  %0 = exec.launch @k ins(%b : memref<4xf32>) outs(%x : tensor<4xf32>) count = 1 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// Destination style: a tensor output is a result of the same type.
+func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected the number of tensor results (0) to be equal to the number of output tensors (1)}}
+  exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{needs either a packed parameter or a plain weight}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x9xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{weight 'tensor<16x9xf32>' is no 16 x 8 matrix}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x9xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x7xf32>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{input 'tensor<2x7xf32>' is no 2 x 8 matrix}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x7xf32>, tensor<16x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %y: tensor<2x15xf32>) {
+  // expected-error @+1 {{output 'tensor<2x15xf32>' is no 2 x 16 matrix}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) outs(%y : tensor<2x15xf32>) -> tensor<2x15xf32>
+  return
+}
+
+// -----
+
+graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
+func.func @f(%ids: tensor<2xi64>, %y: tensor<2x8xf32>) {
+  // expected-error @+1 {{ids have type 'tensor<2xi64>', not i32}}
+  %0 = exec.gather_packed @e ins(%ids : tensor<2xi64>) outs(%y : tensor<2x8xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
+func.func @f(%ids: tensor<2xi32>, %y: tensor<3x8xf32>) {
+  // expected-error @+1 {{output 'tensor<3x8xf32>' does not lead with the dimensions of 'tensor<2xi32>'}}
+  %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<3x8xf32>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{all_reduce must say how to combine}}
+  %0 = exec.collective all_reduce none over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{all_gather does not say how to combine}}
+  %0 = exec.collective all_gather max over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%y : tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: tensor<4xi32>) {
+  // expected-error @+1 {{rank or elements differ}}
+  %0 = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%y : tensor<4xi32>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{dimension 1 is not one of 'tensor<4xf32>'}}
+  %0 = exec.collective all_gather none over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%y : tensor<8xf32>) {dim = 1 : i64} -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{pairs belong to collective_permute, and only there}}
+  %0 = exec.collective collective_permute none over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<4xf32>, %y: memref<5xf32>) {
+  // expected-error @+1 {{copies 'memref<4xf32>' to 'memref<5xf32>'}}
+  exec.copy %x to %y : memref<4xf32>, memref<5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has count 0 and step 1; both must be positive}}
+  %0 = exec.for %i = 0 step 1 carry(%c = %x : tensor<4xf32>) {
+    exec.yield %c : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: tensor<5xf32>) {
+  // expected-error @+1 {{yielded values have types ('tensor<5xf32>'), the initial values ('tensor<4xf32>')}}
+  %0 = exec.for %i = 2 step 1 carry(%c = %x : tensor<4xf32>) {
+    exec.yield %y : tensor<5xf32>
+  }
+  return
+}
