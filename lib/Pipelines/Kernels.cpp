@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/Kernels.h"
 
 #include "tessera/Conversion/Passes.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Target/CPU/TargetInfo.h"
 
@@ -12,6 +13,12 @@
 using namespace mlir;
 
 namespace tessera {
+
+static void verifyRung(OpPassManager &pm, StringRef rung) {
+  dist::VerifyRungPassOptions options;
+  options.rung = rung.str();
+  pm.addPass(dist::createVerifyRungPass(options));
+}
 
 void buildKernelsPipeline(OpPassManager &pm, const BackendOptions &options) {
   //===- Equal values once: kernels take each operand once -----------------===//
@@ -24,11 +31,13 @@ void buildKernelsPipeline(OpPassManager &pm, const BackendOptions &options) {
   else // reported by exec-to-llvm, with the place
     llvm::consumeError(target.takeError());
   pm.addPass(createSpmdToKernels(kernels));
+  verifyRung(pm, "kernels");
 }
 
 void buildExecPipeline(OpPassManager &pm, const BackendOptions &) {
   //===- Every value a place in the arena -----------------------------------===//
   pm.addPass(createKernelsToExec());
+  verifyRung(pm, "exec");
 }
 
 void buildBinaryPipeline(OpPassManager &pm, const BackendOptions &options) {

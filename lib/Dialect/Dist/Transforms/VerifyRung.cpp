@@ -16,7 +16,7 @@ using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-enum class Rung { graph, step, sharded, spmd };
+enum class Rung { graph, step, sharded, spmd, kernels, exec };
 
 /// What tensor types look like on a rung.
 enum class Types { Plain, Global, Local };
@@ -25,7 +25,15 @@ struct RungRules {
   Types types;
   /// Which pass should have removed `op`, or should not have made it; empty: it may stay.
   StringRef (*culprit)(Operation *op);
+  /// Dialects whose ops may stand there at all, by name: the later ones belong to libraries that build on this one.
+  ArrayRef<StringLiteral> dialects;
 };
+
+constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
+constexpr StringLiteral kKernelDialects[] = {"exec", "graph", "dist", "func", "arith", "tensor", "linalg", "scf", "math",
+                                             "memref", "bufferization", "vector", "affine"};
+// On rung kernels and below: what makes a function a kernel (tessera/Target/CPU/Passes.h).
+constexpr StringLiteral kKernelAttr = "tessera.kernel";
 
 StringRef onGraph(Operation *op) {
   if (isa<DistDialect>(op->getDialect()))
@@ -53,16 +61,42 @@ StringRef onSpmd(Operation *op) {
   return "";
 }
 
+StringRef onKernels(Operation *op) {
+  bool symbol = isa<MeshOp, graph::ParameterOp>(op); // the manifest needs them
+  if (isa<graph::GraphDialect, DistDialect>(op->getDialect()) && !symbol)
+    return "spmd-to-kernels";
+  // A host function says what to run; computing is left to kernels.
+  auto function = op->getParentOfType<func::FuncOp>();
+  if (function && !function->hasAttr(kKernelAttr) && !isa<func::FuncDialect>(op->getDialect()) &&
+      op->getDialect()->getNamespace() != "exec" && op->getName().getStringRef() != "tensor.empty" &&
+      op->getName().getStringRef() != "arith.constant")
+    return "spmd-to-kernels, which outlines such ops into kernels";
+  return "";
+}
+StringRef onExec(Operation *op) {
+  if (StringRef culprit = onKernels(op); !culprit.empty())
+    return culprit;
+  auto function = op->getParentOfType<func::FuncOp>();
+  bool host = function && !function->hasAttr(kKernelAttr);
+  if (host && llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>))
+    return "kernels-to-exec, which gives every tensor a buffer";
+  return "";
+}
+
 RungRules rulesOf(Rung rung) {
   switch (rung) {
   case Rung::graph:
-    return {Types::Plain, onGraph};
+    return {Types::Plain, onGraph, kGraphDialects};
   case Rung::step:
-    return {Types::Plain, onStep};
+    return {Types::Plain, onStep, kGraphDialects};
   case Rung::sharded:
-    return {Types::Global, onSharded};
+    return {Types::Global, onSharded, kGraphDialects};
   case Rung::spmd:
-    return {Types::Local, onSpmd};
+    return {Types::Local, onSpmd, kGraphDialects};
+  case Rung::kernels:
+    return {Types::Plain, onKernels, kKernelDialects};
+  case Rung::exec:
+    return {Types::Plain, onExec, kKernelDialects};
   }
   llvm_unreachable("rung");
 }
@@ -73,6 +107,8 @@ std::optional<Rung> parseRung(StringRef name) {
       .Case("step", Rung::step)
       .Case("sharded", Rung::sharded)
       .Case("spmd", Rung::spmd)
+      .Case("kernels", Rung::kernels)
+      .Case("exec", Rung::exec)
       .Default(std::nullopt);
 }
 
@@ -82,7 +118,7 @@ struct VerifyPass : public tessera::dist::impl::VerifyRungPassBase<VerifyPass> {
   void runOnOperation() override {
     auto parsed = parseRung(rung);
     if (!parsed) {
-      getOperation().emitError() << "unknown rung '" << rung << "': verify-rung knows graph, step, sharded and spmd";
+      getOperation().emitError() << "unknown rung '" << rung << "': verify-rung knows graph, step, sharded, spmd, kernels and exec";
       return signalPassFailure();
     }
     rules = rulesOf(*parsed);
@@ -98,8 +134,8 @@ private:
   LogicalResult check(Operation *op) {
     if (op == getOperation())
       return success();
-    if (!op->getDialect() || !isa<DistDialect, graph::GraphDialect, func::FuncDialect>(op->getDialect()))
-      return op->emitOpError() << "does not stand on rung " << rung << ": only graph, dist and func do";
+    if (!op->getDialect() || !llvm::is_contained(rules.dialects, op->getDialect()->getNamespace()))
+      return op->emitOpError() << "does not stand on rung " << rung << ": only " << llvm::join(rules.dialects, ", ") << " do";
     if (StringRef culprit = rules.culprit(op); !culprit.empty())
       return op->emitOpError() << "does not stand on rung " << rung << "; what should have removed it: " << culprit;
     if (auto function = dyn_cast<func::FuncOp>(op)) {
@@ -147,6 +183,6 @@ private:
     llvm_unreachable("types");
   }
 
-  RungRules rules = {Types::Plain, onGraph};
+  RungRules rules = {Types::Plain, onGraph, kGraphDialects};
 };
 } // namespace

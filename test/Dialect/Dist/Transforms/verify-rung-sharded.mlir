@@ -1,6 +1,6 @@
 // RUN: llm-opt %s --verify-rung=rung=sharded --split-input-file --verify-diagnostics
-// RUN: not llm-opt %s --verify-rung=rung=exec --split-input-file 2>&1 | FileCheck %s
-// CHECK: error: unknown rung 'exec': verify-rung knows graph, step, sharded and spmd
+// RUN: not llm-opt %s --verify-rung=rung=binary --split-input-file 2>&1 | FileCheck %s
+// CHECK: error: unknown rung 'binary': verify-rung knows graph, step, sharded, spmd, kernels and exec
 
 dist.mesh @mesh = <["x"=2]>
 // expected-error @+1 {{argument #0 has no sharding, 'tensor<4xf32>': on rung sharded every tensor has one; dist-insert-reshards should have given it}}

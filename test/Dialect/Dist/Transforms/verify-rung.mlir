@@ -17,7 +17,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{'arith.constant' op does not stand on rung spmd: only graph, dist and func do}}
+  // expected-error @+1 {{'arith.constant' op does not stand on rung spmd: only graph, dist, func do}}
   %0 = arith.constant 0 : i32
   return
 }

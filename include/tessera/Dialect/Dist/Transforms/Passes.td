@@ -108,7 +108,7 @@ def VerifyRungPass : Pass<"verify-rung", "::mlir::ModuleOp"> {
   let description = [{
     Stands between phases (docs/Architecture.md has the table). Names the first op that does not belong and the pass that should have removed it.
   }];
-  let options = [Option<"rung", "rung", "std::string", "\"graph\"", "graph, step, sharded or spmd">];
+  let options = [Option<"rung", "rung", "std::string", "\"graph\"", "graph, step, sharded, spmd, kernels or exec">];
 }
 
 #endif
