@@ -1,17 +1,16 @@
 //===- InsertReshards.cpp - Sharded types, and reshards where ops disagree ===//
 //
-// Walks the program once, in order. At every op the types of its operands are final; `chooseFactorShardings` says how the op runs, its
-// operands are resharded to that, its results get the types that follow.
+// Walks the program once, in order. Before a block `placeProgram` decides for all its ops at once, by total time, how each runs; then op by
+// op operands are resharded to that and results get the types that follow.
 //
-// A sharding with a user priority (fsdp's of weights) says how a value is stored: an op gathers it just before use and computes as its
-// results are wanted, unless moving activations instead is much faster (decoding: "weight-stationary" in arXiv 2211.05102).
+// Thereby a weight that fsdp stores sharded is gathered just before use where activations are many, and stays where they are few
+// (decoding: "weight-stationary" in arXiv 2211.05102); sums stay open until all that add up have.
 //
 //===----------------------------------------------------------------------===//
+#include "BlockPlacement.h"
 #include "Explain.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
-#include "tessera/Analysis/Sharding/Projection.h"
-#include "tessera/AutoParallel/Placement.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 
@@ -25,10 +24,6 @@ namespace tessera::dist {
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
-
-/// How much faster an op must be without gathering stored weights. Above 1 because the choice is made op by op: results then lie
-/// otherwise than propagation wants, and each neighbour pays for it too.
-static constexpr double kStationaryGain = 4;
 
 namespace {
 class Inserter {
@@ -148,11 +143,8 @@ private:
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
         Sharding sharding = written(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
-        for (DimSharding &dim : sharding.dims) {
-          if (dim.priority.value_or(0) > 0)
-            stored[arg].append(dim.axes.begin(), dim.axes.end());
+        for (DimSharding &dim : sharding.dims)
           dim.priority.reset();
-        }
         setSharding(arg, sharding);
         function.removeArgAttr(arg.getArgNumber(), kShardingAttr);
       }
@@ -173,6 +165,14 @@ private:
   }
 
   LogicalResult runOn(Block &block) {
+    for (Operation &op : block)
+      if (!isa<ConstraintOp, DataFlowOpInterface, ShardingRuleOpInterface>(op) && !op.hasTrait<OpTrait::IsTerminator>())
+        return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
+    BlockFacts facts{[&](Value value) { return shardingOf(value); }, [&](OpResult result) { return wanted(result); },
+                     [&](Operation *op) { return outsideNeeds(op); }};
+    auto decisions = placeBlock(block, facts, costs);
+    if (failed(decisions))
+      return failure();
     for (Operation &op : llvm::make_early_inc_range(block)) {
       LogicalResult done = success();
       if (auto constraint = dyn_cast<ConstraintOp>(op))
@@ -180,9 +180,7 @@ private:
       else if (auto flow = dyn_cast<DataFlowOpInterface>(op))
         done = placeRegions(flow);
       else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
-        done = place(ruled);
-      else if (!op.hasTrait<OpTrait::IsTerminator>())
-        return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
+        place(ruled, decisions->at(&op));
       if (failed(done))
         return failure();
     }
@@ -197,82 +195,45 @@ private:
     op->erase();
   }
 
-  LogicalResult place(ShardingRuleOpInterface op) {
-    PlacementOp placement;
-    placement.rule = op.getShardingRule();
-    auto tensor = [&](Value value, Sharding sharding, double weight) {
-      auto type = cast<RankedTensorType>(value.getType());
-      PlacementTensor result;
-      result.shape = llvm::to_vector(type.getShape());
-      result.sharding = std::move(sharding);
-      result.elementBytes = double((type.getElementTypeBitWidth() + 7) / 8);
-      result.weight = weight;
-      return result;
-    };
-    for (Value operand : op->getOperands()) {
-      // What several ops need is resharded once for all of them.
-      double uses = double(std::distance(operand.use_begin(), operand.use_end()));
-      placement.operands.push_back(tensor(operand, shardingOf(operand), 1 / uses));
+  /// What ops need whose shardings are given: annotations, region ops, terminators.
+  std::optional<ValueNeeds> outsideNeeds(Operation *op) const {
+    ValueNeeds needs;
+    if (auto constraint = dyn_cast<ConstraintOp>(op)) {
+      needs.push_back({constraint.getInput(), wanted(cast<OpResult>(constraint.getResult()))});
+    } else if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
+      for (const StackEdge &edge : flow.getStackEdges())
+        needs.push_back({edge.stack, stackSharding(edge.stack)});
+      addSources(flow, op->getOpOperands(), needs);
+    } else if (isa<func::ReturnOp>(op)) {
+      auto function = cast<func::FuncOp>(op->getParentOp());
+      for (OpOperand &operand : op->getOpOperands())
+        if (isa<RankedTensorType>(operand.get().getType()))
+          needs.push_back({operand.get(), written(function.getResultAttr(operand.getOperandNumber(), kShardingAttr),
+                                                  operand.get().getType())});
+    } else if (op->hasTrait<OpTrait::IsTerminator>()) {
+      addSources(cast<DataFlowOpInterface>(op->getParentOp()), op->getOpOperands(), needs);
+    } else {
+      return std::nullopt;
     }
-    for (OpResult result : op->getResults())
-      placement.results.push_back(tensor(result, wanted(result), 1));
-    if (auto cost = dyn_cast<CostOpInterface>(op.getOperation())) {
-      OpCost work = cost.getCost();
-      placement.flops = work.flops;
-      placement.bytes = work.bytesRead + work.bytesWritten;
-    }
-    PlacementDecision decision = chooseFactorShardings(placement, costs);
-    if (auto gathered = placeAsWanted(op, placement))
-      if (gathered->reshardTime + gathered->workTime <= kStationaryGain * (decision.reshardTime + decision.workTime))
-        decision = *gathered;
+    return needs;
+  }
+  void addSources(DataFlowOpInterface flow, MutableArrayRef<OpOperand> operands,
+                  ValueNeeds &needs) const {
+    forEachSource(flow.getDataFlowEdges(), edgeShardings(flow), operands, [&](OpOperand &operand, const Sharding &sharding) {
+      needs.push_back({operand.get(), sharding});
+    });
+  }
+
+  void place(ShardingRuleOpInterface op, const PlacementDecision &decision) {
     for (auto [operand, sharding] : llvm::zip(op->getOpOperands(), decision.operands))
       reshardOperand(operand, sharding, shortName(op));
     op->removeAttr(kShardingsAttr);
-    std::string reason = reductionReason(op, placement.rule, decision);
-    for (auto [result, sharding, want] : llvm::zip(op->getResults(), decision.results, placement.results)) {
+    std::string reason = reductionReason(op, op.getShardingRule(), decision);
+    for (auto [result, sharding] : llvm::zip(op->getResults(), decision.results)) {
       setSharding(result, sharding);
       if (!sharding.partial.empty() && !reason.empty())
         reasons[result] = reason;
-      finish(result, want.sharding);
     }
-    return success();
-  }
-
-  /// How the op runs if stored operands are gathered and everything else follows propagation; none if it has no stored operand or that is
-  /// no assignment.
-  std::optional<PlacementDecision> placeAsWanted(ShardingRuleOpInterface op, const PlacementOp &placement) {
-    if (llvm::none_of(op->getOperands(), [&](Value operand) { return stored.count(operand); }))
-      return std::nullopt;
-    SmallVector<AxisList, 8> factorAxes(placement.rule.factors.size());
-    auto follow = [&](const TensorFactors &factors, const Sharding &sharding) {
-      TensorProjection projection = project(factors, sharding, placement.rule.factors);
-      for (auto [f, factor] : llvm::enumerate(projection.factors))
-        if (factor.present && factorAxes[f].empty())
-          factorAxes[f] = factor.axes;
-    };
-    for (auto [result, factors] : llvm::zip(placement.results, placement.rule.results))
-      follow(factors, result.sharding);
-    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-      Sharding sharding = placement.operands[i].sharding;
-      if (auto it = stored.find(operand); it != stored.end())
-        for (DimSharding &dim : sharding.dims)
-          llvm::erase_if(dim.axes, [&](const AxisRef &axis) {
-            return llvm::any_of(it->second, [&](const AxisRef &other) { return axis.overlaps(other); });
-          });
-      follow(placement.rule.operands[i], sharding);
-    }
-    AxisList used;
-    for (auto [f, axes] : llvm::enumerate(factorAxes)) {
-      FactorKind kind = placement.rule.factors[f].kind;
-      if (kind == FactorKind::NeedReplication || kind == FactorKind::Permutation)
-        axes.clear();
-      for (const AxisRef &axis : axes) {
-        if (llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); }))
-          return std::nullopt;
-        used.push_back(axis);
-      }
-    }
-    return placeWith(placement, factorAxes, costs);
   }
 
   /// Why a result is partial.
@@ -292,52 +253,59 @@ private:
     return "";
   }
 
-  /// Brings a result to where propagation wants it. A partial value with one user is left as it is: that user knows best whether it
-  /// needs the sum, or only a part of it.
-  void finish(OpResult result, const Sharding &want) {
-    Sharding have = shardingOf(result);
-    if (have.samePlacement(want) || result.use_empty())
-      return;
-    if (!have.partial.empty() && result.hasOneUse())
-      return;
-    Operation *next = result.getOwner()->getNextNode();
-    std::string who = result.hasOneUse() ? shortName(*result.user_begin()).str() : "every user";
-    Value other = reshard(result, want, who, next);
-    result.replaceUsesWithIf(other, [&](OpOperand &use) { return use.get() != other && use.getOwner() != other.getDefiningOp(); });
+  static bool isPlaceOf(Operation *op, Value value) {
+    if (auto arg = dyn_cast<BlockArgument>(value))
+      return arg.getOwner()->getParentOp() == op;
+    return value.getDefiningOp() == op;
+  }
+
+  /// What propagation wants of each edge, written at its places.
+  std::vector<Sharding> edgeShardings(DataFlowOpInterface flow) const {
+    std::vector<Sharding> shardings;
+    for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
+      const Value *place = llvm::find_if(edge.values, [&](Value value) { return isPlaceOf(flow, value); });
+      auto arg = dyn_cast<BlockArgument>(*place);
+      shardings.push_back(arg ? wanted(arg) : wanted(cast<OpResult>(*place)));
+    }
+    return shardings;
+  }
+
+  /// Operands of the op or of a terminator belong to edges in order: the first that has not been taken.
+  template <typename Visit>
+  static void forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings, MutableArrayRef<OpOperand> operands,
+                            Visit visit) {
+    llvm::SmallPtrSet<OpOperand *, 8> taken;
+    for (auto [edge, sharding] : llvm::zip(edges, shardings))
+      for (OpOperand &operand : operands)
+        if (llvm::is_contained(edge.values, operand.get()) && taken.insert(&operand).second) {
+          visit(operand, sharding);
+          break;
+        }
+  }
+
+  /// A stack is whole along the dimension of its layers.
+  Sharding stackSharding(Value stack) const {
+    auto result = dyn_cast<OpResult>(stack);
+    Sharding sharding = getShardingAttr(stack.getType()) || !result ? shardingOf(stack) : wanted(result);
+    sharding.dims.front().axes.clear();
+    sharding.partial.clear();
+    sharding.partialKind = PartialKind::None;
+    return sharding;
   }
 
   /// Operands, block arguments, yields and results of one edge have one type; slices have that of their stack.
   LogicalResult placeRegions(DataFlowOpInterface flow) {
     Operation *op = flow;
     SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
-    auto isPlace = [&](Value value) {
-      if (auto arg = dyn_cast<BlockArgument>(value))
-        return arg.getOwner()->getParentOp() == op;
-      return value.getDefiningOp() == op;
-    };
-    std::vector<Sharding> edgeShardings;
-    for (const DataFlowEdge &edge : edges) {
-      const Value *place = llvm::find_if(edge.values, isPlace);
-      auto arg = dyn_cast<BlockArgument>(*place);
-      edgeShardings.push_back(arg ? wanted(arg) : wanted(cast<OpResult>(*place)));
-    }
+    std::vector<Sharding> shardings = edgeShardings(flow);
     SmallVector<StackEdge> stacks = flow.getStackEdges();
-    // Operands of the op or of a terminator belong to edges in order: the first that has not been taken.
     auto reshardSources = [&](MutableArrayRef<OpOperand> operands, StringRef who) {
-      llvm::SmallPtrSet<OpOperand *, 8> taken;
-      for (auto [edge, sharding] : llvm::zip(edges, edgeShardings))
-        for (OpOperand &operand : operands)
-          if (llvm::is_contained(edge.values, operand.get()) && taken.insert(&operand).second) {
-            reshardOperand(operand, sharding, who);
-            break;
-          }
+      forEachSource(edges, shardings, operands,
+                    [&](OpOperand &operand, const Sharding &sharding) { reshardOperand(operand, sharding, who); });
     };
     // Stacks first: what a value is as a stack must not be confused with what it becomes as a carried value.
     for (const StackEdge &edge : stacks) {
-      Sharding stack = shardingOf(edge.stack);
-      stack.dims.front().axes.clear();
-      stack.partial.clear();
-      stack.partialKind = PartialKind::None;
+      Sharding stack = stackSharding(edge.stack);
       Value whole = reshard(edge.stack, stack, shortName(op), op);
       if (whole != edge.stack)
         for (OpOperand &operand : op->getOpOperands())
@@ -345,18 +313,13 @@ private:
             operand.set(whole);
       Sharding slice = stack;
       slice.dims.erase(slice.dims.begin());
-      for (Value value : edge.slices) {
+      for (Value value : edge.slices)
         setSharding(value, slice);
-        if (auto it = stored.find(edge.stack); it != stored.end()) {
-          AxisList axes = it->second; // the map may grow
-          stored[value] = axes;
-        }
-      }
     }
     reshardSources(op->getOpOperands(), shortName(op));
-    for (auto [edge, sharding] : llvm::zip(edges, edgeShardings))
+    for (auto [edge, sharding] : llvm::zip(edges, shardings))
       for (Value value : edge.values)
-        if (isPlace(value))
+        if (isPlaceOf(op, value))
           setSharding(value, sharding);
     for (Region &region : op->getRegions()) {
       for (BlockArgument arg : region.getArguments())
@@ -383,7 +346,6 @@ private:
   ReshardCosts costs;
   OpBuilder builder;
   DenseMap<Value, std::string> reasons; ///< why a value is partial
-  DenseMap<Value, AxisList> stored;     ///< axes over which a value is kept, but not computed with
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;
 };
 

@@ -98,3 +98,29 @@ func.func @softmax(%x: tensor<4x64xf32> {graph.dims = ["batch", "vocab"]}) -> te
   %1 = graph.softmax %0 : tensor<4x64xf32>
   return %1 : tensor<4x64xf32>
 }
+
+// A whole block is placed at once: between two stored weights one token's values stay on ffn, which propagation says nothing of, and
+// one sum is all that travels. Op by op, each of the three would bring its result back to where propagation wants it.
+// CHECK-LABEL: func.func @chain
+func.func @chain(%x: tensor<2x512xf32>, %up: tensor<1024x512xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}p1, {}]>},
+                 %down: tensor<512x1024xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}p1]>}) -> (tensor<2x512xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) {
+  // CHECK-NOT: dist.reshard
+  // CHECK: graph.silu {{.*}} : tensor<2x1024xf32, #dist.sharding<@mesh, [{}, {"tp"}]>>
+  // CHECK-NOT: dist.reshard
+  // CHECK: %[[P:.*]] = graph.linear {{.*}} -> tensor<2x512xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp"}>>
+  // CHECK-NEXT: dist.reshard %[[P]]
+  // CHECK-NEXT: return
+  %0 = graph.linear %x, %up contract = 1 : (tensor<2x512xf32>, tensor<1024x512xf32>) -> tensor<2x1024xf32>
+  %1 = graph.silu %0 : tensor<2x1024xf32>
+  %2 = graph.linear %1, %down contract = 1 : (tensor<2x1024xf32>, tensor<512x1024xf32>) -> tensor<2x512xf32>
+  return %2 : tensor<2x512xf32>
+}
+
+// The greatest of a sharded vocabulary: keys are compared, not logits gathered.
+// CHECK-LABEL: func.func @greatest
+func.func @greatest(%x: tensor<4x1024xf32> {graph.dims = ["batch", "vocab"], dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<4xi64> {
+  // CHECK-NOT: dist.reshard %arg0
+  // CHECK: graph.arg_max_key %arg0 {{.*}} -> tensor<4xi64, #dist.sharding<@mesh, [{}], partial=max{"tp"}>>
+  %0 = graph.arg_max_key %x : (tensor<4x1024xf32>) -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}

@@ -50,10 +50,11 @@ def DistPropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
 def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
   let summary = "Gives every tensor type its sharding and reshards where an op needs another one than a value has";
   let description = [{
-    Rung `step` to rung `sharded`. Per op the sharding of its factors is chosen by bytes moved (`chooseFactorShardings`); operands that lie otherwise go
-    through a `dist.reshard`, and so do results that propagation wants elsewhere. A sharded reduction makes a partial type; it is
-    reduced at once unless its only user is linear in it and does not make it larger. A weight sharded by fsdp keeps its sharding as a
-    stack; its slice is gathered inside the body, just before use.
+    Rung `step` to rung `sharded`. How each op of a block runs is chosen for all of them at once, by the total time of work and reshards
+    (`placeProgram`); operands that lie otherwise go through a `dist.reshard`. What loops carry, annotations and the function's
+    arguments and results lie as propagation wants. A sharded reduction makes a partial type; it stays so through linear ops as long as that
+    pays. A weight sharded by fsdp keeps its sharding as a stack; its slice is gathered inside the body, just before use, unless
+    moving the activations is faster.
     ```mlir
     %0 = graph.linear %x, %w contract = 1 {dist.shardings = [#dist.sharding<@mesh, [{}, {} ]>]} : ...   // both sharded over tp where they contract
     ```

@@ -1,0 +1,35 @@
+//===- BlockPlacement.h - A block as a placement program --------*- C++ -*-===//
+//
+// The bridge from IR to `placeProgram`: values of a block, its ops by their rules and costs, and what the rest of the world needs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_BLOCKPLACEMENT_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_BLOCKPLACEMENT_H
+
+#include "tessera/AutoParallel/ProgramPlacement.h"
+
+#include "mlir/IR/Operation.h"
+
+#include <functional>
+
+namespace tessera::dist {
+
+/// Values, and the shardings in which they are needed.
+using ValueNeeds = std::vector<std::pair<mlir::Value, Sharding>>;
+
+/// What the pass knows about values and about ops without a rule.
+struct BlockFacts {
+  /// Sharding of a value that the block does not compute: final.
+  std::function<Sharding(mlir::Value)> known;
+  /// What propagation wants of an op's result; final if the op has no rule.
+  std::function<Sharding(mlir::OpResult)> wanted;
+  /// What an op needs that is placed by other means (regions, annotations, terminators), value by value; none for ops with a rule.
+  std::function<std::optional<ValueNeeds>(mlir::Operation *)> needs;
+};
+
+/// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody makes.
+mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeBlock(mlir::Block &block, const BlockFacts &facts,
+                                                                               ReshardCosts &costs);
+
+} // namespace tessera::dist
+#endif
