@@ -1,4 +1,4 @@
-// Does this machine run the code? The manifest names what it was compiled for.
+// Does this machine run the code? The manifest names what it was compiled for, in the words of /proc/cpuinfo.
 #ifndef TESSERA_RUNTIME_APP_CPUFEATURES_H
 #define TESSERA_RUNTIME_APP_CPUFEATURES_H
 
@@ -6,7 +6,8 @@
 
 namespace tessera::runtime {
 
-// Throws Error naming the missing instruction sets. Features that the kernel does not report are not checked.
+// Throws Error naming the missing instruction sets. Checks nothing where the system does not say what the CPU
+// has.
 void checkCpuFeatures(const Manifest &manifest);
 
 } // namespace tessera::runtime

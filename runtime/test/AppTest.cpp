@@ -251,6 +251,9 @@ TEST(Generate, RefusesBadInput) {
   expectError(run + " bench --prompt-len=30 --decode=3" + with, "longest context");
   expectError(run + " bench --tokens=1" + with, "no such flag");
   expectError(run + " info --prompt=x", "no such flag");
+  expectError("env FAKE_CPU=warp_drive " + run + " generate --tokens=1" + with, "it lacks warp_drive");
+  EXPECT_EQ(shell("FAKE_CPU=warp_drive " + run + " info").status, 0); // may be asked anywhere
+  EXPECT_EQ(shell("FAKE_CPU=fpu " + run + " generate --tokens=1 --max-new-tokens=1" + with).status, 0);
   expectError("env TORCHELASTIC_RUN_ID=1 " + run + " generate --tokens=1" + with, "torchrun");
   expectError("env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0 " + run + " generate --tokens=1" + with,
               "tp=2");

@@ -3,7 +3,8 @@
 //
 // The model: a context is remembered as the embeddings of its tokens; hidden(p) = scale * sum over j <= p of
 // embedding(j) / (1 + p - j); logits = hidden . embedding^T (tied). Vocabulary over tp, batch over dp.
-// FAKE_FAULT=KIND:RANK in the environment makes one rank misbehave in its first decode step.
+// FAKE_CPU=FEATURE: compiled for a CPU that has it. FAKE_FAULT=KIND:RANK in the environment makes one rank
+// misbehave in its first decode step.
 #include "FakeModel.h"
 #include "tessera/runtime/abi.h"
 
@@ -227,6 +228,8 @@ std::string makeManifest() {
                      collective("all_reduce", {Bl, 1, D}, "rows of the embedding"),
                      collective("arg_max", {Bl}, "the likeliest token")}},
                    {"entries", {step("prefill", C, true), step("decode", 1, false), step("head", C, true)}}};
+  if (const char *feature = getenv("FAKE_CPU"))
+    manifest["cpu"] = {{"name", "other"}, {"features", {"fpu", feature}}};
   return manifest.dump();
 }
 
