@@ -39,6 +39,7 @@ public:
 
   LogicalResult run() {
     collect();
+    spellHeads();
     if (failed(checkItems()))
       return failure();
     for (auto function : module.getOps<func::FuncOp>())
@@ -91,6 +92,15 @@ private:
     names.erase(llvm::unique(names), names.end());
     llvm::erase_if(names, [](StringRef name) { return name.empty(); });
     return names.empty() ? "none" : llvm::join(names, ", ");
+  }
+
+  /// Where heads come in groups of one KV head (`kv_heads`, `group`) no dimension is called `heads`: sharding the heads is sharding
+  /// their groups.
+  void spellHeads() {
+    if (!llvm::is_contained(names.allNames(), "heads"))
+      for (ShardItem &item : items)
+        if (item.dim == "heads")
+          item.dim = "kv_heads";
   }
 
   LogicalResult checkItems() {
@@ -256,7 +266,7 @@ private:
 
   ModuleOp module;
   const Mesh &mesh;
-  ArrayRef<ShardItem> items;
+  std::vector<ShardItem> items;
   DimNames names;
   std::map<StringRef, SmallVector<StringRef>> valueDims;
   std::map<int, bool> used;
