@@ -34,8 +34,8 @@ struct Subject {
 
 class Annotator {
 public:
-  Annotator(ModuleOp module, const Mesh &mesh, ArrayRef<ShardItem> items)
-      : module(module), mesh(mesh), items(items), names(module) {}
+  Annotator(ModuleOp module, MeshOp meshOp, ArrayRef<ShardItem> items)
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), items(items), names(module) {}
 
   LogicalResult run() {
     collect();
@@ -238,7 +238,7 @@ private:
       auto sharding = seed(subject, seeded);
       if (failed(sharding))
         return failure();
-      function.setArgAttr(i, kShardingAttr, ShardingAttr::get(module.getContext(), kMeshName, *sharding, mesh));
+      function.setArgAttr(i, kShardingAttr, ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
       explain(subject, *sharding);
     }
     return success();
@@ -259,13 +259,14 @@ private:
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     auto constraint = ConstraintOp::create(builder, op.getLoc(), op.getType(), op.getResult(),
-                                           ShardingAttr::get(module.getContext(), kMeshName, *sharding, mesh));
+                                           ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
     op.getResult().replaceAllUsesExcept(constraint.getResult(), constraint);
     return success();
   }
 
   ModuleOp module;
-  const Mesh &mesh;
+  StringRef meshName;
+  Mesh mesh;
   std::vector<ShardItem> items;
   DimNames names;
   std::map<StringRef, SmallVector<StringRef>> valueDims;
@@ -285,24 +286,22 @@ struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotateP
     auto spec = parseMeshSpec(mesh, error);
     if (!spec)
       return fail(error);
-    Mesh whole = *spec;
-    if (MeshOp present = dist::getMesh(module)) {
-      Mesh there = present.getMesh().toMesh();
-      if (present.getSymName() != kMeshName)
-        return fail(("wrong mesh name (@" + present.getSymName() + "): dist-annotate works on @" + kMeshName + "; rename it").str());
-      if (!whole.axes.empty() && !(whole == there))
-        return fail("two meshes (--mesh=" + mesh + "): the module has another one already; drop --mesh or the dist.mesh");
-      whole = there;
-    } else {
+    MeshOp meshOp = dist::getMesh(module);
+    if (!meshOp) {
+      if (module.lookupSymbol(kMeshName))
+        return fail(("taken name (@" + kMeshName + "): something else is called so, the mesh cannot be; rename it").str());
       OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-      MeshOp::create(builder, module.getLoc(), kMeshName, MeshAttr::get(&getContext(), whole));
+      meshOp = MeshOp::create(builder, module.getLoc(), kMeshName, MeshAttr::get(&getContext(), *spec));
+    } else if (!spec->axes.empty() && !(*spec == meshOp.getMesh().toMesh())) {
+      return fail("two meshes (--mesh=" + mesh + "): the module has another one already; drop --mesh or the dist.mesh");
     }
+    Mesh whole = meshOp.getMesh().toMesh();
     auto items = parseShardSpec(shard, whole, error);
     if (!items)
       return fail(error);
     if (error = checkAxesUsed(whole, *items); !error.empty())
       return fail(error);
-    if (failed(Annotator(module, whole, *items).run()))
+    if (failed(Annotator(module, meshOp, *items).run()))
       signalPassFailure();
   }
 };

@@ -28,8 +28,8 @@ using namespace tessera::dist;
 namespace {
 class Inserter {
 public:
-  Inserter(ModuleOp module, const Mesh &mesh)
-      : module(module), mesh(mesh), names(module), costs(mesh, Machine()), builder(module.getContext()) {}
+  Inserter(ModuleOp module, MeshOp meshOp)
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(mesh, Machine()), builder(module.getContext()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -46,7 +46,7 @@ private:
     return attr ? attr.toSharding(mesh) : Sharding(cast<RankedTensorType>(value.getType()).getRank());
   }
   RankedTensorType typeWith(Type type, const Sharding &sharding) const {
-    return withSharding(cast<RankedTensorType>(type), ShardingAttr::get(module->getContext(), kMeshName, sharding, mesh));
+    return withSharding(cast<RankedTensorType>(type), ShardingAttr::get(module->getContext(), meshName, sharding, mesh));
   }
   void setSharding(Value value, const Sharding &sharding) { value.setType(typeWith(value.getType(), sharding)); }
 
@@ -341,13 +341,69 @@ private:
   }
 
   ModuleOp module;
-  const Mesh &mesh;
+  StringRef meshName;
+  Mesh mesh;
   DimNames names;
   ReshardCosts costs;
   OpBuilder builder;
   DenseMap<Value, std::string> reasons; ///< why a value is partial
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;
 };
+
+/// The attributes that dist-propagate writes, or a person: one sound sharding for each tensor.
+LogicalResult checkAttributes(ModuleOp module, const Mesh &mesh) {
+  auto check = [&](Operation *op, Attribute attr, Type type) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !attr)
+      return success();
+    auto sharding = dyn_cast<ShardingAttr>(attr);
+    if (!sharding)
+      return op->emitOpError() << "expected a #dist.sharding for " << type << ", not " << attr;
+    if (!lookupMesh(op, sharding.getMesh()))
+      return failure();
+    if (std::string error = checkSharding(sharding, mesh, tensor.getRank()); !error.empty())
+      return op->emitOpError() << "annotation " << attr << ": " << error;
+    if (sharding.isLocal() || sharding.getPartialKind() != PartialKindEnum::none)
+      return op->emitOpError() << "annotation " << attr << ": neither partial axes nor global sizes can be asked for";
+    return success();
+  };
+  auto checkList = [&](Operation *op, Attribute attr, TypeRange types) -> LogicalResult {
+    auto list = dyn_cast<ArrayAttr>(attr);
+    if (!list || list.size() != types.size())
+      return op->emitOpError() << "expected a list of " << types.size() << " shardings, not " << attr;
+    for (auto [entry, type] : llvm::zip(list, types))
+      if (failed(check(op, entry, type)))
+        return failure();
+    return success();
+  };
+  auto checkOp = [&](Operation *op) -> LogicalResult {
+    if (auto function = dyn_cast<func::FuncOp>(op)) {
+      for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+        if (failed(check(op, function.getArgAttr(i, kShardingAttr), type)))
+          return failure();
+      for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+        if (failed(check(op, function.getResultAttr(i, kShardingAttr), type)))
+          return failure();
+      return success();
+    }
+    if (Attribute attr = op->getAttr(kShardingsAttr))
+      if (failed(checkList(op, attr, op->getResultTypes())))
+        return failure();
+    Attribute attr = op->getAttr(kBlockShardingsAttr);
+    if (!attr)
+      return success();
+    auto regions = dyn_cast<ArrayAttr>(attr);
+    if (!regions || regions.size() != op->getNumRegions())
+      return op->emitOpError() << "expected a list of shardings for each of " << op->getNumRegions() << " regions, not " << attr;
+    for (auto [entry, region] : llvm::zip(regions, op->getRegions()))
+      if (failed(checkList(op, entry, TypeRange(region.getArgumentTypes()))))
+        return failure();
+    return success();
+  };
+  WalkResult walked =
+      module.walk([&](Operation *op) { return failed(checkOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+  return failure(walked.wasInterrupted());
+}
 
 struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBase<InsertReshardsPass> {
   void runOnOperation() override {
@@ -357,8 +413,8 @@ struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBa
       module.emitError("has no dist.mesh: run dist-annotate before");
       return signalPassFailure();
     }
-    Mesh plain = mesh.getMesh().toMesh();
-    if (failed(Inserter(module, plain).run()))
+    if (failed(verifyRung(module, "step")) || failed(checkAttributes(module, mesh.getMesh().toMesh())) ||
+        failed(Inserter(module, mesh).run()))
       signalPassFailure();
   }
 };

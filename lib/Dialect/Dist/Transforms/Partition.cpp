@@ -23,7 +23,9 @@ using namespace tessera::dist;
 namespace {
 class Partitioner {
 public:
-  Partitioner(ModuleOp module, const Mesh &mesh) : module(module), mesh(mesh), names(module), builder(module.getContext()) {}
+  Partitioner(ModuleOp module, MeshOp meshOp)
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module),
+        builder(module.getContext()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -91,7 +93,7 @@ private:
   }
 
   Value emit(ReshardOp op, Value value, const ReshardStep &step, RankedTensorType global, double elementBytes) {
-    auto sharding = ShardingAttr::get(module.getContext(), kMeshName, step.result, mesh);
+    auto sharding = ShardingAttr::get(module.getContext(), meshName, step.result, mesh);
     Type type = local(withSharding(global, sharding));
     Location loc = op.getLoc();
     StringAttr why = op.getWhyAttr();
@@ -201,7 +203,8 @@ private:
   }
 
   ModuleOp module;
-  const Mesh &mesh;
+  StringRef meshName;
+  Mesh mesh;
   DimNames names;
   Machine machine;
   OpBuilder builder;
@@ -215,8 +218,7 @@ struct PartitionPass : public tessera::dist::impl::DistPartitionPassBase<Partiti
       module.emitError("has no dist.mesh: run dist-annotate before");
       return signalPassFailure();
     }
-    Mesh plain = mesh.getMesh().toMesh();
-    if (failed(Partitioner(module, plain).run()))
+    if (failed(verifyRung(module, "sharded")) || failed(Partitioner(module, mesh).run()))
       signalPassFailure();
   }
 };

@@ -24,7 +24,10 @@ using namespace tessera::dist;
 namespace {
 class Propagator {
 public:
-  Propagator(ModuleOp module, const Mesh &mesh) : module(module), mesh(mesh) { graph.mesh = mesh; }
+  Propagator(ModuleOp module, MeshOp meshOp)
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()) {
+    graph.mesh = mesh;
+  }
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -56,7 +59,7 @@ private:
   /// An annotation written as attribute; sound, and of the value's rank.
   LogicalResult annotate(Operation *at, int tensor, ShardingAttr attr, Type type) {
     auto ranked = cast<RankedTensorType>(type);
-    if (attr.getMesh().getValue() != kMeshName && !lookupMesh(at, attr.getMesh()))
+    if (!lookupMesh(at, attr.getMesh()))
       return failure();
     if (std::string error = checkSharding(attr, mesh, ranked.getRank()); !error.empty())
       return at->emitOpError() << "annotation " << attr << ": " << error;
@@ -238,14 +241,14 @@ private:
         dim.priority = int(annotation.getDims()[i].getPriority());
     }
     sharding.replicated.clear();
-    return ShardingAttr::get(module.getContext(), kMeshName, sharding, mesh);
+    return ShardingAttr::get(module.getContext(), meshName, sharding, mesh);
   }
 
   Attribute attrOf(Value value) {
     if (auto it = tensors.find(value); it != tensors.end())
       return attrOf(it->second);
     if (auto type = dyn_cast<RankedTensorType>(value.getType()))
-      return ShardingAttr::get(module.getContext(), kMeshName, Sharding(type.getRank()), mesh);
+      return ShardingAttr::get(module.getContext(), meshName, Sharding(type.getRank()), mesh);
     return UnitAttr::get(module.getContext());
   }
 
@@ -283,6 +286,7 @@ private:
   }
 
   ModuleOp module;
+  StringRef meshName;
   Mesh mesh;
   PropagationGraph graph;
   DenseMap<Value, int> tensors;
@@ -300,7 +304,7 @@ struct PropagatePass : public tessera::dist::impl::DistPropagatePassBase<Propaga
       module.emitError("has no dist.mesh: run dist-annotate before");
       return signalPassFailure();
     }
-    if (failed(Propagator(module, mesh.getMesh().toMesh()).run()))
+    if (failed(verifyRung(module, "step")) || failed(Propagator(module, mesh).run()))
       signalPassFailure();
   }
 };

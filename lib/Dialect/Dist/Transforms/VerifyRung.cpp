@@ -112,27 +112,20 @@ std::optional<Rung> parseRung(StringRef name) {
       .Default(std::nullopt);
 }
 
-struct VerifyPass : public tessera::dist::impl::VerifyRungPassBase<VerifyPass> {
-  using VerifyRungPassBase::VerifyRungPassBase;
+/// One module on one rung.
+class RungVerifier {
+public:
+  RungVerifier(ModuleOp module, StringRef rung, RungRules rules) : module(module), rung(rung), rules(rules) {}
 
-  void runOnOperation() override {
-    auto parsed = parseRung(rung);
-    if (!parsed) {
-      getOperation().emitError() << "unknown rung '" << rung << "': verify-rung knows graph, step, sharded, spmd, kernels and exec";
-      return signalPassFailure();
-    }
-    rules = rulesOf(*parsed);
-    if (getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
-          return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance();
-        }).wasInterrupted())
-      signalPassFailure();
-    else
-      markAllAnalysesPreserved();
+  LogicalResult run() {
+    WalkResult walked = module->walk<WalkOrder::PreOrder>(
+        [&](Operation *op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+    return failure(walked.wasInterrupted());
   }
 
 private:
   LogicalResult check(Operation *op) {
-    if (op == getOperation())
+    if (op == module)
       return success();
     if (!op->getDialect() || !llvm::is_contained(rules.dialects, op->getDialect()->getNamespace()))
       return op->emitOpError() << "does not stand on rung " << rung << ": only " << llvm::join(rules.dialects, ", ") << " do";
@@ -183,6 +176,25 @@ private:
     llvm_unreachable("types");
   }
 
-  RungRules rules = {Types::Plain, onGraph, kGraphDialects};
+  ModuleOp module;
+  StringRef rung;
+  RungRules rules;
+};
+
+struct VerifyPass : public tessera::dist::impl::VerifyRungPassBase<VerifyPass> {
+  using VerifyRungPassBase::VerifyRungPassBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(verifyRung(getOperation(), rung)))
+      signalPassFailure();
+  }
 };
 } // namespace
+
+LogicalResult tessera::dist::verifyRung(ModuleOp module, StringRef rung) {
+  auto parsed = parseRung(rung);
+  if (!parsed)
+    return module.emitError() << "unknown rung '" << rung << "': verify-rung knows graph, step, sharded, spmd, kernels and exec";
+  return RungVerifier(module, rung, rulesOf(*parsed)).run();
+}

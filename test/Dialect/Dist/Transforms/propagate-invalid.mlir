@@ -21,7 +21,7 @@ func.func @f(%x: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}
 
 dist.mesh @mesh = <["x"=2]>
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{has no sharding rule: it cannot stand on rung step}}
+  // expected-error @+1 {{does not stand on rung step: only graph, dist and func do}}
   %0 = arith.negf %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -34,4 +34,14 @@ module {
   dist.mesh @mesh = <["x"=2]>
   func.func @f(%x: tensor<4x4xf32> {graph.name = "k", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) { return }
   func.func @g(%x: tensor<4x4xf32> {graph.name = "k", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) { return }
+}
+
+// -----
+
+dist.mesh @mesh = <["x"=2]>
+func.func private @g(tensor<4xf32>) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{has no sharding rule: it cannot stand on rung step}}
+  %0 = call @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }

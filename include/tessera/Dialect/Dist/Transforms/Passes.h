@@ -13,6 +13,9 @@ namespace tessera::dist {
 #define GEN_PASS_REGISTRATION
 #include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
 
+/// Checks that only what belongs on `rung` (graph, step, sharded, spmd, kernels, exec) stands in `module`: what pass verify-rung does.
+llvm::LogicalResult verifyRung(mlir::ModuleOp module, llvm::StringRef rung);
+
 /// Attributes by which the passes speak to each other; docs in Passes.td.
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";            ///< on an argument or result of a function
 inline constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";          ///< on an op: one per result
