@@ -21,7 +21,7 @@ func.func @f(%x: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}
 
 dist.mesh @mesh = <["x"=2]>
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{does not stand on rung step: only graph, dist and func do}}
+  // expected-error @+1 {{does not stand on rung step: only graph, dist, func do}}
   %0 = arith.negf %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
