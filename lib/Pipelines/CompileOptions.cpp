@@ -40,6 +40,20 @@ Result<int> readChoice(StringRef flag, StringRef value, llvm::ArrayRef<llvm::Str
                  "choose one of " + llvm::join(choices, ", "));
 }
 
+/// A partial plan with a name: the axis that a mesh must have for it, and what it adds to --shard.
+struct Template {
+  llvm::StringLiteral name, axis, shard; // no axis: not implemented
+};
+constexpr Template kTemplates[] = {
+    {"ddp", "dp", ""},
+    {"fsdp", "fsdp", ""},
+    {"megatron", "tp", "residual:seq=tp"}, // sequence parallelism: the stream between blocks
+    {"3d", "", ""},
+    {"ring", "", ""},
+    {"ulysses", "", ""},
+    {"moe", "", ""},
+};
+
 class Parser {
 public:
   explicit Parser(llvm::ArrayRef<const char *> arguments) : arguments(arguments) {}
@@ -78,12 +92,13 @@ private:
                        : Status();
   }
   Status templateName(StringRef flag, StringRef value) {
-    Result<int> name = readChoice(flag, value, {{"ddp", "fsdp", "megatron", "3d", "ring", "ulysses", "moe"}});
+    auto known = llvm::map_to_vector(kTemplates, [](const Template &t) { return t.name; });
+    Result<int> name = readChoice(flag, value, known);
     if (!name)
       return name.takeFailure();
-    if (*name != 2)
+    if (kTemplates[*name].axis.empty())
       return missingFeature((flag + "=" + value).str(), "this template");
-    megatron = true;
+    chosen = &kTemplates[*name];
     return {};
   }
   Status mesh(StringRef flag, StringRef value) {
@@ -139,7 +154,7 @@ private:
   llvm::ArrayRef<const char *> arguments;
   CompileOptions options;
   llvm::StringSet<> seen;
-  bool megatron = false;
+  const Template *chosen = nullptr;
 };
 
 const Parser::Flag Parser::kFlags[] = {
@@ -220,11 +235,12 @@ Result<CompileOptions> Parser::parse() {
   if (!options.shard.empty() && options.mesh.empty())
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");
-  if (megatron) {
-    // Megatron's sequence parallelism: the stream between blocks is sharded over tp.
-    if (!StringRef("," + options.mesh).contains(",tp="))
-      return badFlag("--template=megatron", "the mesh has no axis tp", "give --mesh=tp=SIZE");
-    options.shard += (options.shard.empty() ? "" : ",") + std::string("residual:seq=tp");
+  if (chosen) {
+    if (!StringRef("," + options.mesh).contains(("," + chosen->axis + "=").str()))
+      return badFlag("--template=" + chosen->name, "the mesh has no axis " + chosen->axis,
+                     "give --mesh=" + chosen->axis + "=SIZE");
+    if (!chosen->shard.empty())
+      options.shard += (options.shard.empty() ? "" : ",") + chosen->shard.str();
   }
   return options;
 }
@@ -242,7 +258,7 @@ Compiles a transformer into one executable for a mesh of ranks. MODEL is a Huggi
 
   --mesh=dp=2,tp=2       named axes and their sizes (default: one rank)
   --shard=ITEMS          [VALUE:]DIM=AXIS[+AXIS...], separated by commas
-  --template=NAME        megatron
+  --template=NAME        ddp, fsdp, megatron
   --batch=N              sequences a step over all ranks (default 1)
   --max-seq-len=N        longest context (default: the smaller of 2048 and the model's)
   --task=generate  --target=cpu  --dtype=f32  --micro-batches=1

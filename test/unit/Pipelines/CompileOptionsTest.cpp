@@ -38,6 +38,14 @@ TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
   EXPECT_EQ(options->dumpRungs, "dir");
 }
 
+TEST(CompileOptions, TemplatesNeedTheirAxis) {
+  EXPECT_TRUE(bool(parse({"model", "-o", "out", "--mesh=dp=2", "--template=ddp"})));
+  EXPECT_NE(failureOf({"model", "-o", "out", "--mesh=dp=2", "--template=fsdp"}).find("has no axis fsdp"),
+            std::string::npos);
+  EXPECT_NE(failureOf({"model", "-o", "out", "--template=ddp"}).find("has no axis dp; give --mesh=dp=SIZE"),
+            std::string::npos);
+}
+
 TEST(CompileOptions, MegatronIsAnItemOfShard) {
   auto options = parse({"model", "-o", "out", "--mesh=dp=2,tp=2", "--template=megatron", "--shard=vocab=tp"});
   ASSERT_TRUE(bool(options));
