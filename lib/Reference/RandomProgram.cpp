@@ -53,6 +53,13 @@ Value ProgramBuilder::sharedInput(Type type, StringRef name) {
 }
 
 Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
+  // Padding that is zero, poison, and neither.
+  if (dice.chance(15))
+    return argument(floats(shape), "input", "x" + std::to_string(names++));
+  if (dice.chance(15)) {
+    Value inner = argument(floats(shape), "parameter", "w" + std::to_string(names++));
+    return graph::CosOp::create(b, inner.getType(), inner);
+  }
   if (!scope->body || dice.chance(20))
     return argument(floats(shape), "parameter", "w" + std::to_string(names++));
   Shape stacked = {scope->layers};
