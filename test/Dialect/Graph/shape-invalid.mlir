@@ -57,7 +57,7 @@ func.func @broadcast_dims(%x: tensor<3x2xf32>) {
 // -----
 
 func.func @slice_outside(%x: tensor<2x8xf32>) {
-  // expected-error @+1 {{takes [6, 10) of dimension 1, which has size 8}}
+  // expected-error @+1 {{takes 4 from 6 on of dimension 1, which has size 8}}
   %0 = graph.slice %x at [0, 6] : (tensor<2x8xf32>) -> tensor<2x4xf32>
   return
 }

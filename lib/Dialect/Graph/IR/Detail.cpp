@@ -12,11 +12,15 @@ LogicalResult inner::verifyTensor(Operation *op, const Twine &what, RankedTensor
       !element.isSignlessInteger(32) && !element.isSignlessInteger(64))
     return op->emitOpError() << what << " has element type " << element
                              << "; supported are f64, f32, f16, bf16, i64, i32 and i1";
+  int64_t elements = 1;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     if (ShapedType::isDynamic(size))
       return op->emitOpError() << what << " has no static size in dimension " << dim;
     if (size < 1)
       return op->emitOpError() << what << " has size " << size << " in dimension " << dim;
+    if (size > kMaxElements / elements)
+      return op->emitOpError() << what << " has more than 2^48 elements";
+    elements *= size;
   }
   return success();
 }

@@ -15,13 +15,16 @@ inline mlir::RankedTensorType typeOf(mlir::Value value) {
 inline int64_t rankOf(mlir::Value value) { return typeOf(value).getRank(); }
 inline int64_t sizeOf(mlir::Value value, int64_t dim) { return typeOf(value).getDimSize(dim); }
 
+/// No tensor is larger: products of sizes cannot overflow.
+inline constexpr int64_t kMaxElements = int64_t(1) << 48;
+
 /// A value as messages call it.
 struct Named {
   llvm::StringRef name;
   mlir::Value value;
 };
 
-/// One type: static shape, sizes of at least 1, an element type the project computes with.
+/// One type: static shape, sizes of at least 1, at most kMaxElements, an element type the project computes with.
 llvm::LogicalResult verifyTensor(mlir::Operation *op, const llvm::Twine &what, mlir::RankedTensorType type);
 /// That for all operands and results. Every verifier starts with it.
 llvm::LogicalResult verifyTensors(mlir::Operation *op);

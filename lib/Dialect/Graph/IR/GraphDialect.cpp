@@ -2,6 +2,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -11,6 +12,48 @@ using namespace tessera::graph;
 #include "tessera/Dialect/Graph/IR/GraphEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphAttrs.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Attributes of arguments and results
+//===----------------------------------------------------------------------===//
+
+/// One attribute `graph.*` of `what`, a value of type `type` (docs/Architecture.md, "Program form").
+static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type, NamedAttribute attr) {
+  StringRef name = attr.getName().getValue();
+  auto text = dyn_cast<StringAttr>(attr.getValue());
+  if (name == kKindAttr) {
+    if (text && llvm::is_contained({"input", "parameter", "state", "output"}, text.getValue()))
+      return success();
+    return op->emitError() << what << " has graph.kind = " << attr.getValue()
+                           << "; it is \"input\", \"parameter\", \"state\" or \"output\"";
+  }
+  if (name == kNameAttr) {
+    if (text && !text.getValue().empty())
+      return success();
+    return op->emitError() << what << " has graph.name = " << attr.getValue() << ", which is no name";
+  }
+  if (name == kDimsAttr) {
+    auto dims = dyn_cast<ArrayAttr>(attr.getValue());
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!dims || !llvm::all_of(dims, llvm::IsaPred<StringAttr>))
+      return op->emitError() << what << " has graph.dims = " << attr.getValue() << ", which is no list of names";
+    if (!tensor || tensor.getRank() != int64_t(dims.size()))
+      return op->emitError() << what << " has " << dims.size() << " names in graph.dims, its type is " << type;
+    return success();
+  }
+  return op->emitError() << what << " has an unknown attribute " << attr.getName();
+}
+
+LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
+                                                     NamedAttribute attr) {
+  return verifyValueAttr(op, "argument #" + Twine(argument), op->getRegion(region).getArgument(argument).getType(), attr);
+}
+
+LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  Type type = function ? function.getResultTypes()[result] : Type();
+  return verifyValueAttr(op, "result #" + Twine(result), type, attr);
+}
 
 //===----------------------------------------------------------------------===//
 // Source

@@ -156,7 +156,7 @@ LogicalResult SliceOp::verify() {
   for (auto [d, offset] : llvm::enumerate(getOffsets())) {
     int64_t size = sizeOf(getResult(), d), whole = sizeOf(getInput(), d);
     if (offset < 0 || offset > whole - size)
-      return emitOpError() << "takes [" << offset << ", " << offset + size << ") of dimension " << d << ", which has size "
+      return emitOpError() << "takes " << size << " from " << offset << " on of dimension " << d << ", which has size "
                            << whole;
   }
   return success();

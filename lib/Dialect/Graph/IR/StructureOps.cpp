@@ -13,18 +13,29 @@ using namespace tessera::graph::inner;
 // Parameter
 //===----------------------------------------------------------------------===//
 
+/// Elements of `shape`, or -1 if a size is below 1 or there are too many.
+static int64_t countElements(ArrayRef<int64_t> shape) {
+  int64_t elements = 1;
+  for (int64_t size : shape) {
+    if (size < 1 || size > kMaxElements / elements)
+      return -1;
+    elements *= size;
+  }
+  return elements;
+}
+
 /// Shape of what `source` contributes, one layer; reports on `op`.
 static FailureOr<SmallVector<int64_t>> sourceShape(ParameterOp op, unsigned number, SourceAttr source) {
   auto error = [&]() { return op.emitOpError() << "source #" << number << " "; };
   SmallVector<int64_t> shape(source.getFile());
-  for (int64_t size : shape)
-    if (size < 1) {
-      error() << "has size " << size << " in file";
-      return failure();
-    }
+  int64_t elements = countElements(shape);
+  if (elements < 0) {
+    error() << "has file = [" << shape << "]; sizes are 1 or more, at most 2^48 elements together";
+    return failure();
+  }
   if (!source.getReshape().empty()) {
     ArrayRef<int64_t> to = source.getReshape();
-    if (llvm::any_of(to, [](int64_t size) { return size < 1; }) || product(to) != product(shape)) {
+    if (countElements(to) != elements) {
       error() << "reshapes [" << shape << "] to [" << to << "], which has another number of elements";
       return failure();
     }
