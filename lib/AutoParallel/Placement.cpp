@@ -43,6 +43,26 @@ const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, d
   return it->second;
 }
 
+std::optional<Sharding> tessera::shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,
+                                                   llvm::ArrayRef<Factor> factors) {
+  // Where factors share a dimension, padding of one would stand inside the other.
+  for (const auto &dim : tensor.dims)
+    for (int f : dim)
+      if (dim.size() > 1 && factors[f].size % axesSize(factorAxes[f]) != 0)
+        return std::nullopt;
+  Sharding whole(int64_t(tensor.dims.size()));
+  TensorProjection projection = project(tensor, whole, factors);
+  for (auto [f, factor] : llvm::enumerate(projection.factors))
+    if (factor.present)
+      factor.axes = factorAxes[f];
+  Sharding sharding = unproject(projection, tensor, whole, factors);
+  TensorProjection back = project(tensor, sharding, factors);
+  for (auto [f, factor] : llvm::enumerate(back.factors))
+    if (factor.present && (factor.axes != factorAxes[f] || !factor.overflow.empty()))
+      return std::nullopt;
+  return sharding;
+}
+
 namespace {
 
 bool overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b) {
@@ -145,21 +165,10 @@ private:
   /// What `tensor` must be; false if it cannot be so sharded.
   bool addSharding(const PlacementTensor &tensor, const TensorFactors &factors, llvm::ArrayRef<AxisList> factorAxes,
                    std::vector<Sharding> &into) {
-    // Where factors share a dimension, padding of one would stand inside the other.
-    for (const auto &dim : factors.dims)
-      for (int f : dim)
-        if (dim.size() > 1 && op.rule.factors[f].size % axesSize(factorAxes[f]) != 0)
-          return false;
-    TensorProjection projection = project(factors, Sharding(int64_t(factors.dims.size())), op.rule.factors);
-    for (auto [f, factor] : llvm::enumerate(projection.factors))
-      if (factor.present)
-        factor.axes = factorAxes[f];
-    Sharding sharding = unproject(projection, factors, Sharding(int64_t(factors.dims.size())), op.rule.factors);
-    TensorProjection back = project(factors, sharding, op.rule.factors);
-    for (auto [f, factor] : llvm::enumerate(back.factors))
-      if (factor.present && (factor.axes != factorAxes[f] || !factor.overflow.empty()))
-        return false;
-    into.push_back(std::move(sharding));
+    auto sharding = shardingOfFactors(factors, factorAxes, op.rule.factors);
+    if (!sharding)
+      return false;
+    into.push_back(std::move(*sharding));
     return true;
   }
 

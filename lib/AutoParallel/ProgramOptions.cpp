@@ -225,17 +225,10 @@ private:
   }
 
   bool addSharding(const ProgramOp &op, const TensorFactors &factors, std::vector<Sharding> &into) {
-    Sharding whole(int64_t(factors.dims.size()));
-    TensorProjection projection = project(factors, whole, op.rule.factors);
-    for (auto [f, factor] : llvm::enumerate(projection.factors))
-      if (factor.present)
-        factor.axes = chosen[f];
-    Sharding sharding = unproject(projection, factors, whole, op.rule.factors);
-    TensorProjection back = project(factors, sharding, op.rule.factors);
-    for (auto [f, factor] : llvm::enumerate(back.factors))
-      if (factor.present && (factor.axes != chosen[f] || !factor.overflow.empty()))
-        return false;
-    into.push_back(std::move(sharding));
+    auto sharding = shardingOfFactors(factors, chosen, op.rule.factors);
+    if (!sharding)
+      return false;
+    into.push_back(std::move(*sharding));
     return true;
   }
 

@@ -66,6 +66,11 @@ std::optional<ReshardPlan> planForMachine(const Machine &machine, const Mesh &me
 /// order of trying depends on the rule and the shardings only, so the choice is the same everywhere.
 PlacementDecision chooseFactorShardings(const PlacementOp &op, ReshardCosts &costs);
 
+/// The sharding of a tensor whose factors have these axes; none if no sharding says it: a strided view, or padding of one factor inside
+/// another of the same dimension.
+std::optional<Sharding> shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,
+                                          llvm::ArrayRef<Factor> factors);
+
 /// The same for a given assignment: what operands and results must be. None if a tensor cannot be sharded so (a strided view), or an
 /// operand is partial in a way the op does not keep and no reshard can end.
 std::optional<PlacementDecision> placeWith(const PlacementOp &op, llvm::ArrayRef<AxisList> factorAxes,
