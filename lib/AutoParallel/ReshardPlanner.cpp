@@ -402,7 +402,7 @@ double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, co
 std::string tessera::toString(const ReshardPlan &plan, const Mesh &mesh, llvm::ArrayRef<int64_t> shape) {
   double total = 1;
   for (int64_t n : shape)
-    total *= double(n);
+    total *= double(std::max<int64_t>(1, n));
   if (plan.steps.empty())
     return "0\t";
   char cost[32];

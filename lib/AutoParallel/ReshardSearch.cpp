@@ -52,16 +52,16 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   std::priority_queue<Entry> open;
   double bestGoal = -1;
   auto reach = [&](State state, double cost, int parent, StepKind kind, double received) {
-    auto [it, isNew] = best.try_emplace(state, int(nodes.size()));
-    if (!isNew && nodes[it->second].cost <= cost)
+    auto it = best.find(state);
+    if (it != best.end() && nodes[it->second].cost <= cost)
       return;
-    double bound = isNew ? lacking(problem, state) : nodes[it->second].bound;
+    double bound = it == best.end() ? lacking(problem, state) : nodes[it->second].bound;
     if (bestGoal >= 0 && cost + bound >= bestGoal)
       return;
     if (state == problem.goal)
       bestGoal = cost;
     int index = int(nodes.size());
-    it->second = index;
+    best[state] = index;
     nodes.push_back({std::move(state), cost, bound, parent, kind, received});
     open.push({cost + bound, cost, index});
   };

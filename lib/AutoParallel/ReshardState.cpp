@@ -69,7 +69,9 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
                                             const Sharding &to, const ReshardOptions &options, Refine refine) {
   Problem problem;
   problem.mesh = &mesh;
-  problem.shape.assign(shape.begin(), shape.end());
+  // An empty tensor is planned like one of one element: nothing is divided by nothing.
+  for (int64_t n : shape)
+    problem.shape.push_back(std::max<int64_t>(1, n));
   problem.options = options;
   Cuts cuts(mesh.axes.size());
   for (const Sharding *sharding : {&from, &to}) {

@@ -49,6 +49,9 @@ std::optional<Mesh> tessera::parseMesh(StringRef text, std::string &error) {
   return mesh;
 }
 
+/// Sizes and their sums with shard counts stay far from overflow.
+static constexpr int64_t kMaxDimension = int64_t(1) << 40;
+
 std::optional<Shape> tessera::parseShape(StringRef text, std::string &error) {
   Shape shape;
   text = text.trim();
@@ -58,7 +61,7 @@ std::optional<Shape> tessera::parseShape(StringRef text, std::string &error) {
   text.split(parts, 'x');
   for (StringRef part : parts) {
     int64_t size;
-    if (part.getAsInteger(10, size) || size < 0) {
+    if (part.getAsInteger(10, size) || size < 0 || size > kMaxDimension) {
       error = "shape " + quoted(text) + ": " + quoted(part) + " is not a size";
       return std::nullopt;
     }

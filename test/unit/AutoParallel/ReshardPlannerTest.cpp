@@ -231,6 +231,12 @@ TEST(ReshardPlanner, NothingToDoIsAnEmptyPlan) {
   EXPECT_EQ(toString(c.plan(), c.mesh, c.shape), "0\t");
 }
 
+TEST(ReshardPlanner, EmptyTensorsHavePlans) {
+  EXPECT_EQ(kinds(Case("x2 y2", "0x4", "[x/-]", "[-/y]").plan()), "SL AG");
+  Case c("x2", "0", "[x]", "[-]");
+  EXPECT_EQ(toString(c.plan(strided()), c.mesh, c.shape), "1.0000\tAG [-]");
+}
+
 TEST(ReshardPlanner, PermuteSourcesIsAPermutation) {
   Mesh m = mesh("x2 y2 z2 w2");
   auto sources = permuteSources(m, sharding("[x,y,z]", m), sharding("[w,y,z]", m));

@@ -69,6 +69,14 @@ TEST(Sharding, N1_WrongShardingsAreErrors) {
   EXPECT_NE(verifySharding(noKind, m, 1), "");
 }
 
+TEST(Shape, WrongTextIsAnError) {
+  for (const char *text : {"8x", "x8", "-1", "8 x 4", "99999999999999999999", "9223372036854775807"}) {
+    std::string error;
+    EXPECT_FALSE(parseShape(text, error)) << text;
+    EXPECT_NE(error, "") << text;
+  }
+}
+
 TEST(ShardingRule, TextRoundTripsAndSizesAreDerived) {
   std::string error;
   auto rule = parseShardingRule("([b, s, h], [f, h]) -> ([b, s, f]) reduction={h} linear={0; 1}",
