@@ -37,6 +37,13 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.dims = ["batch", "seq"]}) -> 
 
 // -----
 
+// expected-error@+1 {{argument #1 must be a ranked tensor}}
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}, %n: i32) -> tensor<1x8xi32> {
+  return %tokens : tensor<1x8xi32>
+}
+
+// -----
+
 // expected-error@+1 {{has no argument with graph.dims ["batch", "seq"]}}
 func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "place"]}) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>

@@ -1,9 +1,9 @@
 //===- BuildGenerateStep.cpp - @forward to @prefill, @decode and @head ----===//
+#include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace tessera::graph {
 #define GEN_PASS_DEF_BUILDGENERATESTEP
@@ -15,19 +15,6 @@ using namespace tessera;
 using namespace tessera::graph;
 
 namespace {
-
-/// A state: keys or values of one attention, of all layers.
-struct Cache {
-  std::string name;
-  SmallVector<StringRef> dims;
-  RankedTensorType type; // [layer, batch, context, heads, d]
-};
-
-/// Key and value of one attention of @forward live in these caches; -1: not cached.
-struct CachedAttention {
-  AttentionOp op;
-  int keyCache = -1, valueCache = -1;
-};
 
 /// Argument or result of a function to build.
 struct Slot {
@@ -41,7 +28,7 @@ class StepBuilder {
 public:
   StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk)
       : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
-        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk) {}
+        batch(batch), chunk(chunk), found(forward, names, batch, maxSeqLen) {}
 
   /// Finds caches and tail. Fails with an error if the program has no step form.
   LogicalResult analyze();
@@ -50,10 +37,6 @@ public:
   void buildHead();
 
 private:
-  LogicalResult findCaches(RepeatOp repeat);
-  int addCache(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix);
-  std::string cacheName(RepeatOp repeat, StringRef suffix, unsigned ordinal);
-
   func::FuncOp begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping);
   void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Slot> results);
   SmallVector<Slot> resizedInputs(int64_t seq);
@@ -71,11 +54,12 @@ private:
   const DimNames &names;
   PositionWise positionWise;
   OpBuilder builder;
-  int64_t batch, maxSeqLen, chunk;
+  int64_t batch, chunk;
 
   SmallVector<unsigned> inputArgs, weightArgs; // numbers of @forward's arguments
-  std::vector<Cache> caches;
-  std::vector<CachedAttention> attentions;
+  ArrayRef<Cache> caches;
+  ArrayRef<CachedAttention> attentions;
+  KeyValueCaches found;
   PositionWise::Tail tail;
   SmallVector<Value> states; // current value of every cache while a function is built
 };
@@ -95,6 +79,8 @@ LogicalResult StepBuilder::analyze() {
   if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
     return forward.emitError() << "must be one block that returns the logits alone";
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+    if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
+      return forward.emitError() << "argument #" << i << " must be a ranked tensor";
     StringRef kind = argText(forward, i, kKindAttr);
     if (kind != "input" && kind != "parameter")
       return forward.emitError() << "argument #" << i << " must have " << kKindAttr
@@ -111,89 +97,11 @@ LogicalResult StepBuilder::analyze() {
            << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
   tail = positionWise.findTail();
 
-  if (failed(findCaches({})))
+  if (failed(found.find()))
     return failure();
-  for (auto repeat : forward.getOps<RepeatOp>())
-    if (failed(findCaches(repeat)))
-      return failure();
+  caches = found.caches();
+  attentions = found.attentions();
   return success();
-}
-
-/// Caches of the attentions directly in `repeat`'s bodies, or (null) directly in the function.
-LogicalResult StepBuilder::findCaches(RepeatOp repeat) {
-  SmallVector<Block *> blocks;
-  if (repeat)
-    for (Region &body : repeat.getBodies())
-      blocks.push_back(&body.front());
-  else
-    blocks.push_back(&forward.getBody().front());
-  for (Block *block : blocks) {
-    unsigned ordinal =
-        0; // attentions of several bodies share a cache if they stand at the same place and have equal types
-    for (Operation &op : *block) {
-      if (repeat && op.getNumRegions())
-        return op.emitError() << "is nested in a repeat, where KV caches are not supported";
-      auto attention = dyn_cast<AttentionOp>(op);
-      if (!attention)
-        continue;
-      CachedAttention cached{attention};
-      if (positionWise.find(attention.getKey(), "seq") == 1)
-        cached.keyCache = addCache(repeat, attention.getKey(), ordinal, "k_cache");
-      if (positionWise.find(attention.getValue(), "seq") == 1)
-        cached.valueCache = addCache(repeat, attention.getValue(), ordinal, "v_cache");
-      attentions.push_back(cached);
-      ++ordinal;
-    }
-  }
-  return success();
-}
-
-std::string StepBuilder::cacheName(RepeatOp repeat, StringRef suffix, unsigned ordinal) {
-  // Stacked weights are called PREFIX.something.
-  std::string prefix = "layers";
-  if (repeat)
-    for (Value stack : repeat.getStacks())
-      if (auto arg = dyn_cast<BlockArgument>(stack); arg && arg.getOwner() == &forward.getBody().front())
-        if (auto [before, after] = argText(forward, arg.getArgNumber(), kNameAttr).rsplit('.');
-            !after.empty()) {
-          prefix = before.str();
-          break;
-        }
-  std::string base = (repeat ? prefix + "." : "") + suffix.str() + (ordinal ? std::to_string(ordinal) : "");
-  llvm::StringSet<> taken;
-  for (unsigned arg : weightArgs)
-    taken.insert(argText(forward, arg, kNameAttr));
-  for (const Cache &cache : caches)
-    taken.insert(cache.name);
-  std::string name = base;
-  for (unsigned i = 1; taken.contains(name); ++i)
-    name = base + "_" + std::to_string(i);
-  return name;
-}
-
-int StepBuilder::addCache(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix) {
-  auto type = cast<RankedTensorType>(keyOrValue.getType());
-  Cache cache;
-  cache.type = type.clone(
-      {repeat ? int64_t(repeat.getCount()) : 1, batch, maxSeqLen, type.getDimSize(2), type.getDimSize(3)});
-  cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
-  ArrayRef<StringRef> known = names.names(keyOrValue);
-  for (unsigned d : {2u, 3u})
-    if (d < known.size() && !known[d].empty())
-      cache.dims[d + 1] = known[d];
-  // Another body of the same repeat may have made it.
-  for (const CachedAttention &other : attentions) {
-    if (!repeat || other.op->getParentOp() != repeat || other.op->getBlock() == keyOrValue.getParentBlock())
-      continue;
-    auto siblings = other.op->getBlock()->getOps<AttentionOp>();
-    unsigned place = unsigned(std::distance(siblings.begin(), llvm::find(siblings, other.op)));
-    int candidate = suffix == "k_cache" ? other.keyCache : other.valueCache;
-    if (place == ordinal && candidate >= 0 && caches[unsigned(candidate)].type == cache.type)
-      return candidate;
-  }
-  cache.name = cacheName(repeat, suffix, ordinal);
-  caches.push_back(cache);
-  return int(caches.size()) - 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -408,8 +316,7 @@ void StepBuilder::buildHead() {
   SmallVector<Slot> inputs{
       slot(tail.input, "input", "hidden", chunk),
       {RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}}};
-  std::vector<Cache> noCaches;
-  std::swap(caches, noCaches);
+  ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
   IRMapping mapping;
   func::FuncOp function = begin("head", inputs, mapping);
   Block &entry = function.getBody().front();
@@ -429,7 +336,7 @@ void StepBuilder::buildHead() {
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
       {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
-  std::swap(caches, noCaches);
+  caches = all;
 }
 
 //===----------------------------------------------------------------------===//

@@ -58,8 +58,10 @@ LogicalResult PositionWise::checkPassesThrough(StringRef name) const {
   return failure(walked.wasInterrupted());
 }
 
-RankedTensorType PositionWise::resized(Value value, int64_t batch, int64_t seq) const {
-  auto type = cast<RankedTensorType>(value.getType());
+Type PositionWise::resized(Value value, int64_t batch, int64_t seq) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return value.getType();
   SmallVector<int64_t> shape(type.getShape());
   if (int dim = find(value, "batch"); dim >= 0)
     shape[unsigned(dim)] = batch;

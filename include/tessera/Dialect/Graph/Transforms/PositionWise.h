@@ -28,8 +28,8 @@ public:
   /// its own, keys and values of attention apart. `name` is "seq" or "batch".
   mlir::LogicalResult checkPassesThrough(llvm::StringRef name) const;
 
-  /// The type of `value` when `batch` and `seq` have other sizes.
-  mlir::RankedTensorType resized(mlir::Value value, int64_t batch, int64_t seq) const;
+  /// The type of `value` when `batch` and `seq` have other sizes. What is no tensor keeps its type.
+  mlir::Type resized(mlir::Value value, int64_t batch, int64_t seq) const;
 
   /// What follows the last mixing of positions.
   struct Tail {

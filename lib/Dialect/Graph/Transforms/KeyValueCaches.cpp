@@ -1,0 +1,102 @@
+//===- KeyValueCaches.cpp -------------------------------------------------===//
+#include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
+
+#include "tessera/Dialect/Graph/Transforms/PositionWise.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace tessera::graph {
+
+static StringRef argumentName(func::FuncOp function, unsigned arg) {
+  auto name = function.getArgAttrOfType<StringAttr>(arg, kNameAttr);
+  return name ? name.getValue() : StringRef();
+}
+
+LogicalResult KeyValueCaches::find() {
+  if (failed(findIn({})))
+    return failure();
+  for (auto repeat : function_.getOps<RepeatOp>())
+    if (failed(findIn(repeat)))
+      return failure();
+  return success();
+}
+
+/// Caches of the attentions directly in `repeat`'s bodies, or (null) directly in the function.
+LogicalResult KeyValueCaches::findIn(RepeatOp repeat) {
+  SmallVector<Block *> blocks;
+  if (repeat)
+    for (Region &body : repeat.getBodies())
+      blocks.push_back(&body.front());
+  else
+    blocks.push_back(&function_.getBody().front());
+  for (Block *block : blocks) {
+    // Attentions of several bodies share a cache if they stand at the same place and have equal types.
+    unsigned ordinal = 0;
+    for (Operation &op : *block) {
+      if (repeat && op.getNumRegions())
+        return op.emitError() << "is nested in a repeat, where KV caches are not supported";
+      auto attention = dyn_cast<AttentionOp>(op);
+      if (!attention)
+        continue;
+      CachedAttention cached{attention};
+      if (PositionWise(function_, names_).find(attention.getKey(), "seq") == 1)
+        cached.keyCache = add(repeat, attention.getKey(), ordinal, "k_cache");
+      if (PositionWise(function_, names_).find(attention.getValue(), "seq") == 1)
+        cached.valueCache = add(repeat, attention.getValue(), ordinal, "v_cache");
+      attentions_.push_back(cached);
+      ++ordinal;
+    }
+  }
+  return success();
+}
+
+std::string KeyValueCaches::nameOf(RepeatOp repeat, StringRef suffix, unsigned ordinal) {
+  // Stacked weights are called PREFIX.something.
+  std::string prefix = "layers";
+  if (repeat)
+    for (Value stack : repeat.getStacks())
+      if (auto arg = dyn_cast<BlockArgument>(stack); arg && arg.getOwner() == &function_.getBody().front())
+        if (auto [before, after] = argumentName(function_, arg.getArgNumber()).rsplit('.'); !after.empty()) {
+          prefix = before.str();
+          break;
+        }
+  std::string base = (repeat ? prefix + "." : "") + suffix.str() + (ordinal ? std::to_string(ordinal) : "");
+  llvm::StringSet<> taken;
+  for (unsigned arg = 0; arg < function_.getNumArguments(); ++arg)
+    taken.insert(argumentName(function_, arg));
+  for (const Cache &cache : caches_)
+    taken.insert(cache.name);
+  std::string name = base;
+  for (unsigned i = 1; taken.contains(name); ++i)
+    name = base + "_" + std::to_string(i);
+  return name;
+}
+
+int KeyValueCaches::add(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix) {
+  auto type = cast<RankedTensorType>(keyOrValue.getType());
+  Cache cache;
+  cache.type = type.clone(
+      {repeat ? int64_t(repeat.getCount()) : 1, batch_, context_, type.getDimSize(2), type.getDimSize(3)});
+  cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
+  ArrayRef<StringRef> known = names_.names(keyOrValue);
+  for (unsigned d : {2u, 3u})
+    if (d < known.size() && !known[d].empty())
+      cache.dims[d + 1] = known[d];
+  // Another body of the same repeat may have made it.
+  for (const CachedAttention &other : attentions_) {
+    if (!repeat || other.op->getParentOp() != repeat || other.op->getBlock() == keyOrValue.getParentBlock())
+      continue;
+    auto siblings = other.op->getBlock()->getOps<AttentionOp>();
+    unsigned place = unsigned(std::distance(siblings.begin(), llvm::find(siblings, other.op)));
+    int candidate = suffix == "k_cache" ? other.keyCache : other.valueCache;
+    if (place == ordinal && candidate >= 0 && caches_[unsigned(candidate)].type == cache.type)
+      return candidate;
+  }
+  cache.name = nameOf(repeat, suffix, ordinal);
+  caches_.push_back(cache);
+  return int(caches_.size()) - 1;
+}
+
+} // namespace tessera::graph
