@@ -299,7 +299,8 @@ struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotateP
     auto items = parseShardSpec(shard, whole, error);
     if (!items)
       return fail(error);
-    if (error = checkAxesUsed(whole, *items); !error.empty())
+    // Axes of a mesh that stood there have the meaning that annotations give them.
+    if (error = checkAxesUsed(*spec, *items); !error.empty())
       return fail(error);
     if (failed(Annotator(module, meshOp, *items).run()))
       signalPassFailure();
