@@ -77,7 +77,7 @@ struct ReshardOptions {
   /// Cost of a step that communicates, in elements.
   double latency = 0;
   /// States expanded at most, each search; then the best plan found so far is taken.
-  int maxExpansions = 600;
+  int maxExpansions = 300;
 };
 
 /// The plan, or none if no reshard can do it: the target is partial where the source is not, or partial in another way.
