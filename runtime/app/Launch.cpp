@@ -124,7 +124,9 @@ static void rankBody(const ts_program &program, const Manifest &manifest, const 
   currentRank() = comm.rank();
   entry.activity = int32_t(Activity::Working);
   Rank rank(program, manifest, plan, comm, entry, threads);
+  entry.activity = int32_t(Activity::Outside); // files may lie on a slow disk or another machine
   loadWithProgress(rank, origin);
+  entry.activity = int32_t(Activity::Working);
   comm.barrier();
   body(rank);
   entry.activity = int32_t(Activity::Finished);
@@ -173,7 +175,7 @@ static void runProcessRank(const Manifest &manifest, const Launcher &launcher, c
   // Nobody leaves before all have come here: from now on an end is a good one.
   world->communicator().barrier();
   entry.activity = int32_t(Activity::Finished);
-  watch.reset();
+  watch.reset(); // its ticks may call MPI
   world->finish();
 }
 

@@ -94,8 +94,13 @@ void Rank::clearStates() {
   if (!statesUsed_) // as zero as the system gave them, and not even touched
     return;
   statesUsed_ = false;
-  for (const BufferSpec &state : manifest_.states)
-    memset(arena() + state.offset, 0, state.bytes);
+  for (const BufferSpec &state : manifest_.states) {
+    pool_.parallel(pool_.size(), [&](int part) {
+      Range range = splitRange(state.bytes, pool_.size(), part);
+      memset(arena() + state.offset + range.begin, 0, size_t(range.end - range.begin));
+    });
+    progress();
+  }
 }
 
 } // namespace tessera::runtime

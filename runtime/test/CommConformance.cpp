@@ -160,6 +160,7 @@ void checkArgMax(Communicator &comm, int32_t id, const CollectiveSpec &c, const 
   auto idOf = [](int64_t rank, int64_t i) { return int32_t(1000 - 10 * rank + i); };
   std::vector<float> src(n), dst(n);
   std::vector<int32_t> ids(n);
+  src.reserve(1), dst.reserve(1), ids.reserve(1);
   for (int64_t i = 0; i < n; ++i)
     src[i] = valueOf(comm.rank(), i), ids[i] = idOf(comm.rank(), i);
   comm.run(id, src.data(), inPlace ? src.data() : dst.data(), ids.data());
@@ -204,6 +205,11 @@ void runConformance(Communicator &comm, const Manifest &manifest) {
   for (bool inPlace : {false, true})
     for (size_t id = 0; id < manifest.collectives.size(); ++id) {
       const CollectiveSpec &c = manifest.collectives[id];
+      if (c.kind == CollectiveKind::ArgMax) {
+        checkArgMax(comm, int32_t(id), c, manifest.mesh.group(comm.rank(), manifest.groups[c.group]),
+                    inPlace);
+        continue;
+      }
       switch (c.type) {
       case ElementType::F32:
         checkOne<float>(comm, int32_t(id), c, manifest, inPlace);
