@@ -36,7 +36,10 @@ struct TileBuilder {
   AffineMap identity(int64_t rank) { return b.getMultiDimIdentityMap(rank); }
   /// The first `dims` of `rank` loops.
   AffineMap leading(int64_t rank, int64_t dims) {
-    return AffineMap::getMultiDimIdentityMap(rank, b.getContext()).getMajorSubMap(dims);
+    SmallVector<AffineExpr> exprs;
+    for (int64_t d = 0; d < dims; ++d)
+      exprs.push_back(b.getAffineDimExpr(d));
+    return AffineMap::get(rank, 0, exprs, b.getContext());
   }
   /// The last loop alone.
   AffineMap last(int64_t rank) { return AffineMap::get(rank, 0, b.getAffineDimExpr(rank - 1)); }

@@ -62,8 +62,11 @@ struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
       FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, &operand);
       if (failed(fused))
         continue;
+      // A consumer that reads the producer twice is itself one of its users still.
       for (auto [from, to] : fused->replacements)
-        rewriter.replaceUsesWithIf(from, to, [&](OpOperand &use) { return use.getOwner() != producer; });
+        rewriter.replaceUsesWithIf(from, to, [&](OpOperand &use) {
+          return use.getOwner() != producer && use.getOwner() != fused->fusedOp;
+        });
       rewriter.eraseOp(consumer);
       return success();
     }

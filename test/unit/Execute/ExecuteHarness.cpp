@@ -1,0 +1,207 @@
+#include "ExecuteHarness.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Pipelines/Kernels.h"
+#include "tessera/Pipelines/Register.h"
+#include "tessera/Reference/Judge.h"
+#include "tessera/Target/CPU/Linker.h"
+#include "tessera/Target/CPU/ObjectEmitter.h"
+#include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/core/Board.h"
+#include "tessera/runtime/cpu/Rank.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <dlfcn.h>
+#include <thread>
+
+namespace tessera::test {
+
+using namespace mlir;
+
+/// Keeps the functions that compiled programs look up in this executable.
+[[gnu::used]] static void *const abi[] = {(void *)ts_launch,     (void *)ts_matmul,      (void *)ts_gather_packed,
+                                          (void *)ts_collective, (void *)ts_group_index, (void *)ts_copy};
+
+std::unique_ptr<MLIRContext> createContext() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  auto context = std::make_unique<MLIRContext>(registry);
+  context->loadAllAvailableDialects();
+  return context;
+}
+
+/// Arguments and results get names of their own: equal names would share a place.
+static void namePorts(func::FuncOp func) {
+  Builder b(func.getContext());
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    func.setArgAttr(i, graph::kKindAttr, b.getStringAttr("input"));
+    func.setArgAttr(i, graph::kNameAttr, b.getStringAttr("in" + std::to_string(i)));
+  }
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    func.setResultAttr(i, graph::kKindAttr, b.getStringAttr("output"));
+    func.setResultAttr(i, graph::kNameAttr, b.getStringAttr("out" + std::to_string(i)));
+  }
+}
+
+static void store(const ReferenceTensor &from, char *to) {
+  for (int64_t i = 0; i < from.size(); ++i)
+    if (from.isFloat())
+      reinterpret_cast<float *>(to)[i] = float(from.f[i]);
+    else
+      reinterpret_cast<int32_t *>(to)[i] = int32_t(from.i[i]);
+}
+static void load(const char *from, ReferenceTensor &to) {
+  for (int64_t i = 0; i < to.size(); ++i)
+    if (to.isFloat())
+      to.f[i] = reinterpret_cast<const float *>(from)[i];
+    else
+      to.i[i] = reinterpret_cast<const int32_t *>(from)[i];
+}
+
+namespace {
+struct Library {
+  void *handle = nullptr;
+  ~Library() {
+    if (handle)
+      dlclose(handle);
+  }
+};
+} // namespace
+
+/// From rung spmd to a loaded library.
+static std::string compile(ModuleOp module, Library &library) {
+  BackendOptions options;
+  PassManager pm(module.getContext());
+  buildKernelsPipeline(pm, options);
+  buildExecPipeline(pm, options);
+  buildBinaryPipeline(pm, options);
+  if (failed(pm.run(module)))
+    return "the pipeline failed";
+  llvm::SmallString<128> object, shared;
+  if (llvm::sys::fs::createTemporaryFile("tessera-execute", "o", object) ||
+      llvm::sys::fs::createTemporaryFile("tessera-execute", "so", shared))
+    return "no temporary file";
+  LinkOptions link;
+  link.objects = {object.str().str()};
+  link.shared = true;
+  llvm::Error error = emitObject(module, llvm::cantFail(resolveCPUTarget("native")), object);
+  if (!error)
+    error = linkExecutable(link, shared);
+  std::string why = error ? llvm::toString(std::move(error)) : "";
+  if (why.empty() && !(library.handle = dlopen(shared.c_str(), RTLD_NOW | RTLD_LOCAL)))
+    why = dlerror();
+  llvm::sys::fs::remove(object);
+  llvm::sys::fs::remove(shared);
+  return why;
+}
+
+ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
+  ExecuteResult result;
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      diagnostics += diagnostic.str() + "\n";
+    return success();
+  });
+  auto fail = [&](const std::string &why) {
+    result.error = why + "\n" + diagnostics;
+    return result;
+  };
+  auto before = module.lookupSymbol<func::FuncOp>("f");
+  std::vector<ReferenceTensor> inputs = randomInputs(before, seed);
+  auto expected = interpretGlobally(before, inputs);
+  if (failed(expected))
+    return fail("the judge cannot run the program");
+
+  OwningOpRef<ModuleOp> compiled(module.clone());
+  auto func = compiled->lookupSymbol<func::FuncOp>("f");
+  namePorts(func);
+  if (dist::getMesh(*compiled)) {
+    PassManager pm(module.getContext());
+    pm.addPass(dist::createDistPropagatePass());
+    pm.addPass(dist::createDistInsertReshardsPass());
+    pm.addPass(dist::createDistPartitionPass());
+    pm.addPass(dist::createDistOptimizeCollectivesPass());
+    if (failed(pm.run(*compiled)))
+      return fail("the program cannot be partitioned");
+  }
+  // How arguments and results lie on the ranks; without a mesh, whole on the only one.
+  func = compiled->lookupSymbol<func::FuncOp>("f");
+  auto layoutOf = [&](Type type) {
+    if (std::optional<Layout> layout = getLayout(func, type))
+      return *layout;
+    auto tensor = cast<RankedTensorType>(type);
+    return Layout{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()), tensor.getElementType()};
+  };
+  std::vector<Layout> argumentLayouts, resultLayouts;
+  std::vector<RankValues> pieces;
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    argumentLayouts.push_back(layoutOf(type));
+    pieces.push_back(shard(inputs[i], argumentLayouts.back(), Padding::Poison));
+  }
+  for (Type type : func.getResultTypes())
+    resultLayouts.push_back(layoutOf(type));
+  result.ranks = numRanks(func);
+
+  Library library;
+  if (std::string why = compile(*compiled, library); !why.empty())
+    return fail(why);
+  auto *program = static_cast<const ts_program *>(dlsym(library.handle, "tessera_program"));
+  using namespace runtime;
+  Manifest manifest;
+  try {
+    manifest = Manifest::parse({program->manifest, program->manifest_bytes});
+  } catch (const std::exception &e) {
+    return fail(e.what());
+  }
+  WeightPlan plan(manifest);
+  Board board(result.ranks);
+  auto world = createHostWorld(result.ranks, board);
+  std::vector<RankValues> outputs(resultLayouts.size(), RankValues(result.ranks));
+  auto runRank = [&](int64_t r) {
+    auto comm = createHostCommunicator(world, r);
+    comm->prepare(manifest);
+    Rank rank(*program, manifest, plan, *comm, board.entry(r), threads);
+    const EntrySpec &entry = manifest.entries[0];
+    // The arena is memory like any other: what was not written must not be read.
+    memset(rank.arena(), 0xCD, size_t(manifest.arenaBytes));
+    for (size_t i = 0; i < pieces.size(); ++i)
+      store(pieces[i][r], rank.arena() + entry.inputs[i].offset);
+    rank.step(0);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      ReferenceTensor value(resultLayouts[i].elementType, resultLayouts[i].localShape());
+      load(rank.arena() + entry.outputs[i].offset, value);
+      outputs[i][r] = std::move(value);
+    }
+  };
+  std::vector<std::thread> others;
+  for (int64_t r = 1; r < result.ranks; ++r)
+    others.emplace_back(runRank, r);
+  runRank(0);
+  for (std::thread &other : others)
+    other.join();
+
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string error;
+    auto whole = unshard(outputs[i], resultLayouts[i], 1e-4, error);
+    if (failed(whole))
+      return fail("result " + std::to_string(i) + ": " + error);
+    result.worst = std::max(result.worst, relativeError((*expected)[i], *whole));
+  }
+  return result;
+}
+
+ExecuteResult execute(const std::string &text, uint64_t seed, int threads) {
+  auto context = createContext();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, context.get());
+  if (!module)
+    return {"the test's MLIR does not parse"};
+  return execute(*module, seed, threads);
+}
+
+} // namespace tessera::test
