@@ -46,50 +46,56 @@ void tile(const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k
     }
 }
 
+// Largest tile whose accumulators stay in registers: rows, and vectors for one row and for several.
+#if defined(__AVX512F__)
+constexpr int mostRows = 6, mostVectorsOfOneRow = 4, mostVectors = 4;
+#elif defined(__AVX2__)
+constexpr int mostRows = 6, mostVectorsOfOneRow = 4, mostVectors = 1;
+#else
+constexpr int mostRows = 2, mostVectorsOfOneRow = 2, mostVectors = 1;
+#endif
+
+// The m < R + 1 rows that are left.
+template <int R, int V>
+void lastRows(int64_t m, const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k, float *y,
+              int64_t ldy, int64_t columns) {
+  if (m == R)
+    return tile<R, V>(x, ldx, w, stride, k, y, ldy, columns);
+  if constexpr (R > 1)
+    lastRows<R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns);
+}
+
 template <int V>
 void tileRows(int64_t m, const float *x, int64_t ldx, const float *w, int64_t stride, int64_t k, float *y,
               int64_t ldy, int64_t columns) {
-  for (; m >= 6; m -= 6, x += 6 * ldx, y += 6 * ldy)
-    tile<6, V>(x, ldx, w, stride, k, y, ldy, columns);
-  switch (m) {
-  case 5:
-    return tile<5, V>(x, ldx, w, stride, k, y, ldy, columns);
-  case 4:
-    return tile<4, V>(x, ldx, w, stride, k, y, ldy, columns);
-  case 3:
-    return tile<3, V>(x, ldx, w, stride, k, y, ldy, columns);
-  case 2:
-    return tile<2, V>(x, ldx, w, stride, k, y, ldy, columns);
-  case 1:
-    return tile<1, V>(x, ldx, w, stride, k, y, ldy, columns);
-  }
+  constexpr int R = V > mostVectors ? 1 : mostRows;
+  for (; m >= R; m -= R, x += R * ldx, y += R * ldy)
+    tile<R, V>(x, ldx, w, stride, k, y, ldy, columns);
+  if constexpr (R > 1)
+    if (m > 0)
+      lastRows<R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns);
+}
+
+// `count` vectors, at most V.
+template <int V>
+void tileColumns(int64_t count, int64_t m, const float *x, int64_t ldx, const float *w, int64_t stride,
+                 int64_t k, float *y, int64_t ldy, int64_t columns) {
+  if (count == V)
+    return tileRows<V>(m, x, ldx, w, stride, k, y, ldy, columns);
+  if constexpr (V > 1)
+    tileColumns<V - 1>(count, m, x, ldx, w, stride, k, y, ldy, columns);
 }
 
 void packedColumns(const PackedWeight &w, const float *data, int64_t m, const float *x, float *y,
                    int64_t begin, int64_t end) {
-  // Vectors of a block that this range covers go through one tile: the weights are read once, in the order
-  // they lie in.
-  int64_t perBlock = w.block / 16;
+  // Neighbouring vectors of a block go through one tile: the weights are read once, in the order they lie in.
+  int64_t perBlock = w.block / 16, most = m == 1 ? mostVectorsOfOneRow : mostVectors;
   for (int64_t unit = begin; unit < end;) {
     int64_t block = unit / perBlock, first = unit % perBlock;
     int64_t count = perBlock - first < end - unit ? perBlock - first : end - unit;
+    count = count < most ? count : most;
     const float *panel = data + block * w.block * w.paddedK + first * 16;
-    int64_t column = unit * 16;
-    float *out = y + column;
-    switch (count) {
-    case 4:
-      tileRows<4>(m, x, w.k, panel, w.block, w.k, out, w.n, w.n - column);
-      break;
-    case 3:
-      tileRows<3>(m, x, w.k, panel, w.block, w.k, out, w.n, w.n - column);
-      break;
-    case 2:
-      tileRows<2>(m, x, w.k, panel, w.block, w.k, out, w.n, w.n - column);
-      break;
-    default:
-      tileRows<1>(m, x, w.k, panel, w.block, w.k, out, w.n, w.n - column);
-      break;
-    }
+    tileColumns<4>(count, m, x, w.k, panel, w.block, w.k, y + unit * 16, w.n, w.n - unit * 16);
     unit += count;
   }
 }
