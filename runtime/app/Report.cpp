@@ -16,8 +16,6 @@ int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
   switch (c.kind) {
   case CollectiveKind::AllReduce:
     return 2 * (size - 1) * bytes / size;
-  case CollectiveKind::ArgMax: // a value and an id each
-    return 2 * (size - 1) * 2 * bytes / size;
   case CollectiveKind::AllGather:
     return (size - 1) * bytes;
   case CollectiveKind::ReduceScatter:

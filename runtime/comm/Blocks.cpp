@@ -64,17 +64,4 @@ void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t c
   }
 }
 
-void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value,
-            int32_t *id) {
-  for (int64_t i = 0; i < n; ++i) {
-    float best = values[0][i];
-    int32_t bestId = ids[0][i];
-    for (int64_t s = 1; s < count; ++s)
-      if (values[s][i] > best || (values[s][i] == best && ids[s][i] < bestId))
-        best = values[s][i], bestId = ids[s][i];
-    value[i] = best;
-    id[i] = bestId;
-  }
-}
-
 } // namespace tessera::runtime

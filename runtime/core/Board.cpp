@@ -51,12 +51,12 @@ const char *CollectiveNames::name(int32_t where) const {
 double stallTimeout() {
   const char *text = getenv("TESSERA_STALL_TIMEOUT");
   if (!text || !*text)
-    return 8;
+    return 6;
   char *end = nullptr;
   double seconds = strtod(text, &end);
   if (*end || !(seconds >= 0.5) || seconds > 1e9)
     throw Error("cannot read a setting", "TESSERA_STALL_TIMEOUT=" + std::string(text),
-                "it is no number of seconds of at least 0.5", "unset it for the default of 8");
+                "it is no number of seconds of at least 0.5", "unset it for the default of 6");
   return seconds;
 }
 

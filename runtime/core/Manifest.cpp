@@ -26,8 +26,7 @@ static constexpr std::pair<CollectiveKind, const char *> kindNames[] = {
     {CollectiveKind::AllGather, "all_gather"},
     {CollectiveKind::ReduceScatter, "reduce_scatter"},
     {CollectiveKind::AllToAll, "all_to_all"},
-    {CollectiveKind::CollectivePermute, "collective_permute"},
-    {CollectiveKind::ArgMax, "arg_max"}};
+    {CollectiveKind::CollectivePermute, "collective_permute"}};
 
 const char *kindName(CollectiveKind kind) {
   for (auto &[value, name] : kindNames)

@@ -60,9 +60,9 @@ void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32
   });
 }
 
-void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst, int32_t *ids) {
+void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.comm().run(id, src, dst, ids); });
+  guarded([&] { rank.comm().run(id, src, dst); });
 }
 
 int64_t ts_group_index(ts_rank *handle, int32_t group) { return Rank::of(handle).groupIndex(group); }

@@ -8,6 +8,7 @@
 #include "FakeModel.h"
 #include "tessera/runtime/abi.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -33,8 +34,8 @@ constexpr int64_t embeddingAt = indexAt + align(Bl * 4);
 constexpr int64_t hiddenAt = embeddingAt + align(Bl * C * D * 4);
 constexpr int64_t pickedAt = hiddenAt + align(Bl * C * D * 4);
 constexpr int64_t logitsAt = pickedAt + align(Bl * D * 4);
-constexpr int64_t bestAt = logitsAt + align(Bl * Vl * 4);
-constexpr int64_t nextAt = bestAt + align(Bl * 4);
+constexpr int64_t keyAt = logitsAt + align(Bl * Vl * 4);
+constexpr int64_t nextAt = keyAt + align(Bl * 8);
 constexpr int64_t arenaBytes = nextAt + align(Bl * 4);
 
 template <typename T> T *at(void *const *buffers, int i) { return static_cast<T *>(buffers[i]); }
@@ -66,17 +67,24 @@ void pickKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int
            at<float>(buffers, 0) + (b * scalars[0] + at<int32_t>(buffers, 1)[b]) * D, D * 4);
 }
 
-// logits, best, next; scalar: first id of this shard.
-void argMaxKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
+// logits, key; scalar: first id of this shard. A key orders like (value, lowest id), see graph.arg_max_key.
+void keyKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
   for (int64_t b = begin; b < end; ++b) {
-    float best = -1e30f;
-    int32_t id = V;
-    for (int64_t v = 0; v < Vl && scalars[0] + v < V; ++v)
-      if (at<float>(buffers, 0)[b * Vl + v] > best)
-        best = at<float>(buffers, 0)[b * Vl + v], id = int32_t(scalars[0] + v);
-    at<float>(buffers, 1)[b] = best;
-    at<int32_t>(buffers, 2)[b] = id;
+    int64_t best = INT64_MIN;
+    for (int64_t v = 0; v < Vl && scalars[0] + v < V; ++v) {
+      int32_t bits;
+      memcpy(&bits, &at<float>(buffers, 0)[b * Vl + v], 4);
+      int64_t order = bits < 0 ? bits ^ 0x7fffffff : bits;
+      best = std::max(best, order * 4294967296 + (0x7fffffff - (scalars[0] + v)));
+    }
+    at<int64_t>(buffers, 1)[b] = best;
   }
+}
+
+// key, next.
+void idKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
+  for (int64_t b = begin; b < end; ++b)
+    at<int32_t>(buffers, 1)[b] = int32_t(0x7fffffff - (at<int64_t>(buffers, 0)[b] & 0xffffffff));
 }
 
 void misbehave(ts_rank *rank) {
@@ -113,16 +121,18 @@ void tail(ts_rank *rank, int64_t chunk, bool useIndex) {
   ts_launch(rank, pickKernel, pick, &chunk, Bl, 1);
   ts_matmul(rank, 0, 0, a + pickedAt, nullptr, a + logitsAt);
   int64_t first = ts_group_index(rank, 0) * Vl;
-  void *best[] = {a + logitsAt, a + bestAt, a + nextAt};
-  ts_launch(rank, argMaxKernel, best, &first, Bl, 1);
-  ts_collective(rank, 2, a + bestAt, a + bestAt, reinterpret_cast<int32_t *>(a + nextAt));
+  void *key[] = {a + logitsAt, a + keyAt};
+  ts_launch(rank, keyKernel, key, &first, Bl, 1);
+  ts_collective(rank, 2, a + keyAt, a + keyAt);
+  void *id[] = {a + keyAt, a + nextAt};
+  ts_launch(rank, idKernel, id, nullptr, Bl, 1);
 }
 
 void body(ts_rank *rank, int64_t chunk, int32_t allReduce) {
   char *a = rank->arena;
   ts_gather_packed(rank, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl,
                    Bl * chunk, reinterpret_cast<float *>(a + embeddingAt));
-  ts_collective(rank, allReduce, a + embeddingAt, a + embeddingAt, nullptr);
+  ts_collective(rank, allReduce, a + embeddingAt, a + embeddingAt);
   void *attend[] = {a + cacheAt, a + embeddingAt, a + positionsAt, rank->params[1], a + hiddenAt};
   ts_launch(rank, attendKernel, attend, &chunk, Bl, 1);
 }
@@ -202,8 +212,8 @@ std::string makeManifest() {
                 {"pack", nullptr}};
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
-  auto collective = [&](const char *kind, std::vector<int64_t> shape, const char *why) {
-    return Json{{"kind", kind},   {"op", "sum"}, {"dtype", "f32"}, {"group", 0},
+  auto collective = [&](const char *op, const char *dtype, std::vector<int64_t> shape, const char *why) {
+    return Json{{"kind", "all_reduce"}, {"op", op}, {"dtype", dtype}, {"group", 0},
                 {"shape", shape}, {"dim", 0},    {"dim2", 0},      {"why", why}};
   };
   Json manifest = {{"version", 1},
@@ -224,9 +234,9 @@ std::string makeManifest() {
                    {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
                    {"groups", {tpAxes, dpAxes}},
                    {"collectives",
-                    {collective("all_reduce", {Bl, C, D}, "rows of the embedding"),
-                     collective("all_reduce", {Bl, 1, D}, "rows of the embedding"),
-                     collective("arg_max", {Bl}, "the likeliest token")}},
+                    {collective("sum", "f32", {Bl, C, D}, "rows of the embedding"),
+                     collective("sum", "f32", {Bl, 1, D}, "rows of the embedding"),
+                     collective("max", "i64", {Bl}, "the likeliest token")}},
                    {"entries", {step("prefill", C, true), step("decode", 1, false), step("head", C, true)}}};
   if (const char *feature = getenv("FAKE_CPU"))
     manifest["cpu"] = {{"name", "other"}, {"features", {"fpu", feature}}};

@@ -112,7 +112,7 @@ private:
       emitGather(gather);
     } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
       call("ts_collective", nothing,
-           {rank, constant32(manifest.collective(collective)), at(collective.getInput()), at(collective.getOutput()), null()});
+           {rank, constant32(manifest.collective(collective)), at(collective.getInput()), at(collective.getOutput())});
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       call("ts_copy", nothing,
            {rank, at(copy.getTarget()), at(copy.getSource()), constant(arrayBytes(copy.getSource().getType()))});

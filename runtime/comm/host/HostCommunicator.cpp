@@ -20,7 +20,6 @@ public:
   struct alignas(64) Slot {
     const void *src = nullptr;
     void *dst = nullptr;
-    int32_t *ids = nullptr;
   };
   Slot &slot(int64_t index) { return slots_[index]; }
   int64_t size() const { return int64_t(slots_.size()); }
@@ -82,13 +81,13 @@ public:
       groups_.push_back({&world_->group(manifest.mesh.group(rank_, axes)), manifest.mesh.index(rank_, axes)});
   }
 
-  void run(int32_t id, const void *src, void *dst, int32_t *ids) override {
+  void run(int32_t id, const void *src, void *dst) override {
     const CollectiveSpec &spec = manifest_->collectives[id];
     auto [group, self] = groups_[spec.group];
     WaitingScope waiting(world_->board.entry(rank_), id);
-    group->slot(self) = {src, dst, ids};
+    group->slot(self) = {src, dst};
     group->synchronize();
-    transfer(spec, *group, self, src, dst, ids);
+    transfer(spec, *group, self, src, dst);
     group->synchronize(); // nobody overwrites what a peer still reads
   }
 
@@ -121,8 +120,7 @@ private:
     int64_t index;
   };
 
-  void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst,
-                int32_t *ids) {
+  void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst) {
     int64_t size = group.size(), n = elementCount(spec.shape);
     int64_t width = elementBytes(spec.type);
     const void *sources[maxOnStack];
@@ -185,27 +183,6 @@ private:
           return;
         }
       memset(dst, 0, n * width);
-      return;
-    }
-    case CollectiveKind::ArgMax: {
-      auto [begin, end] = shardRange(n, (n + size - 1) / size, self);
-      if (begin == end)
-        return;
-      std::vector<const float *> values(size);
-      std::vector<const int32_t *> allIds(size);
-      for (int64_t r = 0; r < size; ++r) {
-        values[r] = static_cast<const float *>(group.slot(r).src) + begin;
-        allIds[r] = group.slot(r).ids + begin;
-      }
-      std::vector<float> value(end - begin);
-      std::vector<int32_t> id(end - begin);
-      argMax(values.data(), allIds.data(), size, end - begin, value.data(), id.data());
-      for (int64_t r = 0; r < size; ++r) {
-        HostGroup::Slot &slot = group.slot(r);
-        float *out = static_cast<float *>(slot.dst ? slot.dst : const_cast<void *>(slot.src));
-        memcpy(out + begin, value.data(), value.size() * 4);
-        memcpy(slot.ids + begin, id.data(), id.size() * 4);
-      }
       return;
     }
     }

@@ -71,7 +71,7 @@ char *MpiCommunicator::scratch(size_t bytes) {
   return scratch_.data();
 }
 
-void MpiCommunicator::run(int32_t id, const void *src, void *dst, int32_t *ids) {
+void MpiCommunicator::run(int32_t id, const void *src, void *dst) {
   const CollectiveSpec &spec = manifest_->collectives[id];
   const Membership &group = groups_[spec.group];
   WaitingScope waiting(*entry_, id);
@@ -88,9 +88,6 @@ void MpiCommunicator::run(int32_t id, const void *src, void *dst, int32_t *ids) 
     return allToAll(spec, group, from, to);
   case CollectiveKind::CollectivePermute:
     return permute(spec, group, from, to);
-  case CollectiveKind::ArgMax:
-    return argMaxAll(spec, group, static_cast<const float *>(src),
-                     static_cast<float *>(dst ? dst : const_cast<void *>(src)), ids);
   }
 }
 
@@ -220,31 +217,6 @@ void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &grou
   exchange();
   if (!receives)
     memset(dst, 0, bytes);
-}
-
-void MpiCommunicator::argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src,
-                                float *dst, int32_t *ids) {
-  int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape), bytes = n * 4;
-  // Values and ids of a member lie together: one message.
-  char *blocks = scratch(size_t(size * 2 * bytes));
-  char *mine = blocks + group.self * 2 * bytes;
-  if (n > 0) {
-    memcpy(mine, src, size_t(bytes));
-    memcpy(mine + bytes, ids, size_t(bytes));
-  }
-  std::vector<const float *> values(size);
-  std::vector<const int32_t *> allIds(size);
-  for (int64_t r = 0; r < size; ++r) {
-    char *block = blocks + r * 2 * bytes;
-    values[r] = reinterpret_cast<float *>(block);
-    allIds[r] = reinterpret_cast<int32_t *>(block + bytes);
-    if (r != group.self) {
-      receive(group.members[r], block, size_t(2 * bytes));
-      send(group.members[r], mine, size_t(2 * bytes));
-    }
-  }
-  exchange();
-  argMax(values.data(), allIds.data(), size, n, dst, ids);
 }
 
 void MpiCommunicator::barrier() {

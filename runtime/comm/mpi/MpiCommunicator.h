@@ -16,7 +16,7 @@ public:
   void setEntry(BoardEntry &entry) { entry_ = &entry; }
 
   void prepare(const Manifest &manifest) override;
-  void run(int32_t id, const void *src, void *dst, int32_t *ids) override;
+  void run(int32_t id, const void *src, void *dst) override;
   void barrier() override;
   void broadcast(void *data, size_t bytes, int64_t root) override;
   void gather(const void *src, size_t bytes, void *dst, int64_t root) override;
@@ -36,8 +36,6 @@ private:
   void reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
   void allToAll(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
   void permute(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
-  void argMaxAll(const CollectiveSpec &spec, const Membership &group, const float *src, float *dst,
-                 int32_t *ids);
   char *scratch(size_t bytes);
 
   const MpiLibrary &mpi_;

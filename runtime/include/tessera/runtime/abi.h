@@ -47,8 +47,8 @@ void ts_matmul(ts_rank *rank, int32_t id, int64_t layer, const void *x, const vo
 void ts_gather_packed(ts_rank *rank, int32_t param, int64_t layer, const int32_t *ids, int64_t base, int64_t rows,
                       float *out);
 
-/* manifest.collectives[id]. `ids` only for arg_max. */
-void ts_collective(ts_rank *rank, int32_t id, const void *src, void *dst, int32_t *ids);
+/* manifest.collectives[id]. */
+void ts_collective(ts_rank *rank, int32_t id, const void *src, void *dst);
 
 /* Index of this rank within manifest.groups[group] (0 .. size-1): shard offsets are index * local size. */
 int64_t ts_group_index(ts_rank *rank, int32_t group);

@@ -37,9 +37,5 @@ ShardRange reducePart(int64_t n, int64_t size, int64_t index);
 // dst[i] = op over s of sources[s][i], s ascending; dst may be one of the sources.
 void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t count, void *dst, int64_t n);
 
-// Largest value, lowest id on ties, over the members; dst may alias members[0..].
-void argMax(const float *const *values, const int32_t *const *ids, int64_t count, int64_t n, float *value,
-            int32_t *id);
-
 } // namespace tessera::runtime
 #endif

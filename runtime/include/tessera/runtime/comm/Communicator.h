@@ -25,12 +25,10 @@ public:
   // Makes the groups of `manifest` known; called once, by every rank, before the first run().
   virtual void prepare(const Manifest &manifest) = 0;
 
-  // manifest.collectives[id], with src, dst and ids as in abi.h, not null. Only all_reduce and arg_max may run in
-  // place; arg_max writes values to dst (null: to src) and ids in place. Elements are 4 bytes wide (f32,
-  // i32). Cost per rank, G ranks in the group, B bytes of src: about 2 B (G-1)/G read and written for
-  // all_reduce, B (G-1) for all_gather, B (G-1)/G for reduce_scatter and all_to_all, B for
-  // collective_permute; two synchronizations.
-  virtual void run(int32_t id, const void *src, void *dst, int32_t *ids) = 0;
+  // manifest.collectives[id], with src and dst as in abi.h, not null. Only all_reduce may run in place. Cost per rank, G
+  // ranks in the group, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for all_gather,
+  // B (G-1)/G for reduce_scatter and all_to_all, B for collective_permute; two synchronizations.
+  virtual void run(int32_t id, const void *src, void *dst) = 0;
 
   // Of all ranks.
   virtual void barrier() = 0;

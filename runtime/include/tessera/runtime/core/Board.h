@@ -103,7 +103,7 @@ inline int64_t &currentRank() {
 // True if the process ended, reaped by its parent or not. Safe in signal handlers.
 bool processGone(int32_t pid);
 
-// 8, or TESSERA_STALL_TIMEOUT in seconds (at least 0.5). Throws Error if that is no number.
+// 6, or TESSERA_STALL_TIMEOUT in seconds (at least 0.5). Throws Error if that is no number.
 double stallTimeout();
 
 } // namespace tessera::runtime

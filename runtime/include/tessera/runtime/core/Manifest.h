@@ -47,7 +47,7 @@ struct MatmulSpec {
   int64_t param = -1; // -1: plain weights given at run time
 };
 
-enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, ArgMax };
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute };
 enum class ReduceOp { Sum, Max };
 enum class ElementType { F32, I32, I64 };
 inline int64_t elementBytes(ElementType type) { return type == ElementType::I64 ? 8 : 4; }
