@@ -84,6 +84,8 @@ struct PlaceTemporaries : impl::PlaceTemporariesBase<PlaceTemporaries> {
     int64_t total = 0;
     for (auto &[bytes, number, alloc] : temporaries) {
       total += bytes;
+      // Anew each time: the op at the start may be the one erased last.
+      builder.setInsertionPointToStart(&entry);
       Value place;
       if (total <= stackLimit) {
         place = memref::AllocaOp::create(builder, alloc.getLoc(), alloc.getType(), alignment);
