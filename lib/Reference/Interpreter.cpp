@@ -26,7 +26,8 @@ int64_t tessera::numRanks(func::FuncOp func) {
   int64_t ranks = 1;
   auto look = [&](Operation *op, TypeRange types) {
     for (Type type : types)
-      if (std::optional<Layout> layout = getLayout(op, type); layout && dist::getShardingAttr(type).isLocal()) {
+      if (std::optional<Layout> layout = getLayout(op, type);
+          layout && dist::getShardingAttr(type).isLocal()) {
         ranks = layout->mesh.numDevices();
         return WalkResult::interrupt();
       }
@@ -99,7 +100,8 @@ private:
   LogicalResult runLocal(ReferenceOpInterface op) {
     std::vector<RankValues> results(op->getNumResults());
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      // Operands are lent out of the map for the call and put back: weights are never copied. An operand that stands twice is.
+      // Operands are lent out of the map for the call and put back: weights are never copied. An operand that
+      // stands twice is.
       SmallVector<ReferenceTensor, 4> operands;
       SmallVector<std::pair<Value, size_t>, 4> lent;
       for (Value operand : op->getOperands()) {
@@ -130,8 +132,7 @@ private:
   }
 
   /// The axes a collective names; a permutation reaches every rank, a slice none.
-  template <typename Op>
-  static AxisList reach(Op op, const Mesh &mesh) {
+  template <typename Op> static AxisList reach(Op op, const Mesh &mesh) {
     AxisList axes;
     if constexpr (std::is_same_v<Op, dist::CollectivePermuteOp>) {
       for (int i = 0; i < int(mesh.axes.size()); ++i)
@@ -142,9 +143,9 @@ private:
     return axes;
   }
 
-  template <typename Op>
-  LogicalResult runCollective(Op op) {
-    std::optional<Layout> from = getLayout(op, op.getInput().getType()), to = getLayout(op, op.getResult().getType());
+  template <typename Op> LogicalResult runCollective(Op op) {
+    std::optional<Layout> from = getLayout(op, op.getInput().getType()),
+                          to = getLayout(op, op.getResult().getType());
     if (!from || !to)
       return op.emitOpError() << "cannot be run: its types are not local";
     if (from->mesh.numDevices() != ranks)
@@ -224,7 +225,8 @@ private:
 };
 } // namespace
 
-FailureOr<std::vector<RankValues>> tessera::interpretFunction(func::FuncOp func, std::vector<RankValues> arguments,
+FailureOr<std::vector<RankValues>> tessera::interpretFunction(func::FuncOp func,
+                                                              std::vector<RankValues> arguments,
                                                               const InterpreterOptions &options) {
   int64_t ranks = numRanks(func);
   if (arguments.size() != func.getNumArguments()) {
@@ -243,7 +245,8 @@ FailureOr<std::vector<RankValues>> tessera::interpretFunction(func::FuncOp func,
     }
     for (const ReferenceTensor &tensor : argument)
       if (ArrayRef<int64_t>(tensor.shape) != type.getShape() || tensor.elementType != type.getElementType()) {
-        func.emitError() << "argument #" << i << " is " << type << ", the value given has another shape or element type";
+        func.emitError() << "argument #" << i << " is " << type
+                         << ", the value given has another shape or element type";
         return failure();
       }
   }
@@ -264,7 +267,8 @@ FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp 
       continue;
     }
     if (argument.shape != layout->global) {
-      func.emitError() << "argument #" << i << " is " << func.getArgumentTypes()[i] << ", the global value has another shape";
+      func.emitError() << "argument #" << i << " is " << func.getArgumentTypes()[i]
+                       << ", the global value has another shape";
       return failure();
     }
     auto kind = func.getArgAttrOfType<StringAttr>(unsigned(i), graph::kKindAttr);

@@ -22,7 +22,8 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
       return attr ? attr.getValue() : StringRef();
     };
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
-    ReferenceTensor tensor = type ? ReferenceTensor(type.getElementType(), dist::globalShape(type)) : ReferenceTensor();
+    ReferenceTensor tensor =
+        type ? ReferenceTensor(type.getElementType(), dist::globalShape(type)) : ReferenceTensor();
     StringRef name = attribute(graph::kNameAttr);
     int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
     double scale = attribute(graph::kKindAttr) == "parameter" ? std::sqrt(3 / double(row)) : 1;

@@ -22,8 +22,7 @@ void tessera::poison(ReferenceTensor &tensor, int64_t index) {
 }
 
 /// Walks all multi-indices of `shape`, row-major; `fn(flat, index)`.
-template <typename Fn>
-static void forEachIndex(ArrayRef<int64_t> shape, Fn fn) {
+template <typename Fn> static void forEachIndex(ArrayRef<int64_t> shape, Fn fn) {
   SmallVector<int64_t> index(shape.size(), 0);
   for (int64_t flat = 0;; ++flat) {
     fn(flat, index);
@@ -53,7 +52,8 @@ static void setNeutral(ReferenceTensor &tensor, int64_t at, PartialKind kind) {
     tensor.i[at] = max ? std::numeric_limits<int64_t>::min() : 0;
 }
 
-static void combineElement(const ReferenceTensor &from, int64_t at, ReferenceTensor &to, int64_t toAt, PartialKind kind) {
+static void combineElement(const ReferenceTensor &from, int64_t at, ReferenceTensor &to, int64_t toAt,
+                           PartialKind kind) {
   auto combine = [kind](auto &x, auto y) { x = kind == PartialKind::Max ? std::max(x, y) : x + y; };
   if (from.isFloat())
     combine(to.f[toAt], from.f[at]);
@@ -134,13 +134,15 @@ FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const Layo
         return;
       }
       double have = elementOf(global, at), mine = elementOf(whole, flat);
-      bool same = have == mine || std::fabs(have - mine) <= tolerance * largest || (std::isnan(have) && std::isnan(mine));
+      bool same = have == mine || std::fabs(have - mine) <= tolerance * largest ||
+                  (std::isnan(have) && std::isnan(mine));
       if (!same && error.empty()) {
         SmallVector<int64_t> place(index);
         for (size_t d = 0; d < place.size(); ++d)
           place[d] += begin[d];
-        error = "element " + indexText(place) + " is " + std::to_string(have) + " on rank " + std::to_string(giver[at]) +
-                " and " + std::to_string(mine) + " on rank " + std::to_string(rank) + ", which should hold copies";
+        error = "element " + indexText(place) + " is " + std::to_string(have) + " on rank " +
+                std::to_string(giver[at]) + " and " + std::to_string(mine) + " on rank " +
+                std::to_string(rank) + ", which should hold copies";
       }
     });
   }
@@ -199,8 +201,8 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &
   RankValues results;
   for (int64_t r = 0, ranks = mesh.numDevices(); r < ranks; ++r) {
     SmallVector<int64_t> reachable = groupOf(mesh, axes, r);
-    // Per dimension and place of the result: the step to the source rank (digits of dimensions are independent) and the place there;
-    // place -1: padding.
+    // Per dimension and place of the result: the step to the source rank (digits of dimensions are
+    // independent) and the place there; place -1: padding.
     struct Source {
       int64_t step, place;
     };
@@ -209,16 +211,18 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &
       for (int64_t l = 0; l < localTo[d]; ++l) {
         int64_t g = to.shard(int(d), r) * localTo[d] + l;
         if (g >= to.global[d]) {
-          // Padding stays what it was where the dimension stays as it was (a parameter's zeros are relied upon).
+          // Padding stays what it was where the dimension stays as it was (a parameter's zeros are relied
+          // upon).
           bool same = from.sharding.dims[d].axes == to.sharding.dims[d].axes;
           sources[d].push_back({0, same ? l : -1});
           continue;
         }
         int64_t source = withShard(mesh, r, from.sharding.dims[d].axes, g / localFrom[d]);
         if (!llvm::is_contained(reachable, source)) {
-          error = "rank " + std::to_string(r) + " needs element " + std::to_string(g) + " of dimension " + std::to_string(d) +
-                  ", which lies on rank " + std::to_string(source) + ", not in its group: pieces of " +
-                  std::to_string(localFrom[d]) + " do not line up with pieces of " + std::to_string(localTo[d]);
+          error = "rank " + std::to_string(r) + " needs element " + std::to_string(g) + " of dimension " +
+                  std::to_string(d) + ", which lies on rank " + std::to_string(source) +
+                  ", not in its group: pieces of " + std::to_string(localFrom[d]) +
+                  " do not line up with pieces of " + std::to_string(localTo[d]);
           return failure();
         }
         sources[d].push_back({source - r, g % localFrom[d]});

@@ -29,7 +29,8 @@ Value ProgramBuilder::drawEmbedding() {
   if (!fits(out))
     return {};
   Value ids = sharedInput(ints(rows), "tokens");
-  return graph::EmbeddingOp::create(b, floats(out), argument(floats(table), "parameter", "table" + std::to_string(names++)), ids);
+  return graph::EmbeddingOp::create(
+      b, floats(out), argument(floats(table), "parameter", "table" + std::to_string(names++)), ids);
 }
 
 Value ProgramBuilder::drawNorm() {
@@ -109,7 +110,8 @@ Value ProgramBuilder::drawAttention() {
   }
   auto window = dice.chance(25) ? b.getI64IntegerAttr(dice.between(1, 4)) : IntegerAttr();
   auto softcap = dice.chance(20) ? b.getF64FloatAttr(3.0) : FloatAttr();
-  Value mixed = graph::AttentionOp::create(b, floats(qShape), q, k, v, positions, b.getF64FloatAttr(0.5), window, softcap);
+  Value mixed = graph::AttentionOp::create(b, floats(qShape), q, k, v, positions, b.getF64FloatAttr(0.5),
+                                           window, softcap);
   return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
 }
 

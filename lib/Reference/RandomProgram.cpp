@@ -47,7 +47,8 @@ Value ProgramBuilder::argument(Type type, StringRef kind, StringRef name) {
 
 Value ProgramBuilder::sharedInput(Type type, StringRef name) {
   for (BlockArgument arg : func.getArguments())
-    if (arg.getType() == type && func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue() == name)
+    if (arg.getType() == type &&
+        func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue() == name)
       return arg;
   return argument(type, "input", name);
 }
@@ -94,15 +95,17 @@ Value ProgramBuilder::draw() {
     int weight;
     Draw draw;
   };
-  static const Weighted table[] = {
-      {10, &ProgramBuilder::drawUnary},    {12, &ProgramBuilder::drawBinary},    {3, &ProgramBuilder::drawConstant},
-      {3, &ProgramBuilder::drawIota},      {4, &ProgramBuilder::drawSelect},     {2, &ProgramBuilder::drawCast},
-      {2, &ProgramBuilder::drawName},      {8, &ProgramBuilder::drawReshape},    {6, &ProgramBuilder::drawTranspose},
-      {3, &ProgramBuilder::drawBroadcast}, {5, &ProgramBuilder::drawSlice},      {4, &ProgramBuilder::drawConcat},
-      {8, &ProgramBuilder::drawReduce},    {3, &ProgramBuilder::drawTake},       {18, &ProgramBuilder::drawLinear},
-      {5, &ProgramBuilder::drawEmbedding}, {8, &ProgramBuilder::drawNorm},       {7, &ProgramBuilder::drawAttention},
-      {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},     {3, &ProgramBuilder::drawArgMax},
-      {7, &ProgramBuilder::drawConstraint}};
+  static const Weighted table[] = {{10, &ProgramBuilder::drawUnary},    {12, &ProgramBuilder::drawBinary},
+                                   {3, &ProgramBuilder::drawConstant},  {3, &ProgramBuilder::drawIota},
+                                   {4, &ProgramBuilder::drawSelect},    {2, &ProgramBuilder::drawCast},
+                                   {2, &ProgramBuilder::drawName},      {8, &ProgramBuilder::drawReshape},
+                                   {6, &ProgramBuilder::drawTranspose}, {3, &ProgramBuilder::drawBroadcast},
+                                   {5, &ProgramBuilder::drawSlice},     {4, &ProgramBuilder::drawConcat},
+                                   {8, &ProgramBuilder::drawReduce},    {3, &ProgramBuilder::drawTake},
+                                   {18, &ProgramBuilder::drawLinear},   {5, &ProgramBuilder::drawEmbedding},
+                                   {8, &ProgramBuilder::drawNorm},      {7, &ProgramBuilder::drawAttention},
+                                   {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},
+                                   {3, &ProgramBuilder::drawArgMax},    {7, &ProgramBuilder::drawConstraint}};
   int64_t total = 0;
   for (const Weighted &entry : table)
     total += entry.weight;
@@ -157,7 +160,9 @@ Value ProgramBuilder::drawRepeat() {
         carried = value;
     if (Value last = inner.values.back(); last != carried) {
       SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shapeOf(last).size())));
-      Value sum = all.empty() ? last : graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, last, all).getResult();
+      Value sum = all.empty()
+                      ? last
+                      : graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, last, all).getResult();
       sum = graph::TanhOp::create(b, sum.getType(), sum);
       carried = graph::AddOp::create(b, carried.getType(), carried, sum);
     }
@@ -171,7 +176,8 @@ Value ProgramBuilder::drawRepeat() {
   for (auto &region : regions)
     for (size_t i = region->getNumArguments() - 2; i < stacks.size(); ++i)
       region->addArgument(floats(ArrayRef<int64_t>(shapeOf(stacks[i])).drop_front()), b.getLoc());
-  auto op = graph::RepeatOp::create(b, TypeRange{init.getType()}, count, ValueRange{init}, stacks, unsigned(regions.size()));
+  auto op = graph::RepeatOp::create(b, TypeRange{init.getType()}, count, ValueRange{init}, stacks,
+                                    unsigned(regions.size()));
   for (auto [to, from] : llvm::zip(op.getBodies(), regions))
     to.takeBody(*from);
   return op.getResults()[0];
@@ -279,7 +285,8 @@ void ProgramBuilder::annotateArguments() {
       func.setArgAttr(arg.getArgNumber(), kShardingAttr, drawSharding(shapeOf(arg)));
 }
 
-OwningOpRef<ModuleOp> tessera::randomProgram(MLIRContext &context, uint64_t seed, const RandomProgramOptions &options) {
+OwningOpRef<ModuleOp> tessera::randomProgram(MLIRContext &context, uint64_t seed,
+                                             const RandomProgramOptions &options) {
   Dice dice(seed);
   return ProgramBuilder(context, dice, options).run();
 }

@@ -21,10 +21,7 @@ public:
   int64_t below(int64_t n) { return int64_t(engine() % uint64_t(n)); }
   int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
   bool chance(int percent) { return below(100) < percent; }
-  template <typename List>
-  auto pick(const List &list) {
-    return list[size_t(below(int64_t(list.size())))];
-  }
+  template <typename List> auto pick(const List &list) { return list[size_t(below(int64_t(list.size())))]; }
 
 private:
   std::mt19937_64 engine;
@@ -49,9 +46,15 @@ private:
   using Shape = llvm::SmallVector<int64_t>;
 
   // Types and arguments.
-  mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape) { return mlir::RankedTensorType::get(shape, b.getF32Type()); }
-  mlir::RankedTensorType ints(llvm::ArrayRef<int64_t> shape) { return mlir::RankedTensorType::get(shape, b.getI32Type()); }
-  static Shape shapeOf(Value value) { return llvm::to_vector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape()); }
+  mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape) {
+    return mlir::RankedTensorType::get(shape, b.getF32Type());
+  }
+  mlir::RankedTensorType ints(llvm::ArrayRef<int64_t> shape) {
+    return mlir::RankedTensorType::get(shape, b.getI32Type());
+  }
+  static Shape shapeOf(Value value) {
+    return llvm::to_vector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
+  }
   bool fits(llvm::ArrayRef<int64_t> shape) const;
   int64_t size();
   Shape shape(int minRank, int maxRank);
@@ -63,7 +66,8 @@ private:
   Value operand();
   Value operandOfRank(int minRank, int maxRank);
 
-  // One draw each; null where the drawn operand does not fit. Families in RandomLayers.cpp and RandomShapes.cpp.
+  // One draw each; null where the drawn operand does not fit. Families in RandomLayers.cpp and
+  // RandomShapes.cpp.
   Value draw();
   Value drawUnary();
   Value drawBinary();
@@ -104,8 +108,8 @@ private:
   int depth = 0;
   int names = 0;
   Mesh mesh;
-  llvm::SmallVector<Value> stacks;  ///< of the repeat under construction
-  llvm::SmallVector<Value> states;  ///< caches at the end of @f, results under their argument's name
+  llvm::SmallVector<Value> stacks; ///< of the repeat under construction
+  llvm::SmallVector<Value> states; ///< caches at the end of @f, results under their argument's name
   llvm::SmallVector<mlir::StringAttr> stateNames;
   llvm::SmallVector<Value> integerResults;
 };

@@ -135,7 +135,8 @@ Value ProgramBuilder::drawCast() {
 
 Value ProgramBuilder::drawName() {
   Value x = operand();
-  return graph::NameOp::create(b, x.getType(), x, b.getStringAttr("value" + std::to_string(names++)), ArrayAttr());
+  return graph::NameOp::create(b, x.getType(), x, b.getStringAttr("value" + std::to_string(names++)),
+                               ArrayAttr());
 }
 
 Value ProgramBuilder::drawReshape() {

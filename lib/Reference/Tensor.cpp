@@ -7,7 +7,8 @@
 using namespace mlir;
 using namespace tessera;
 
-ReferenceTensor::ReferenceTensor(RankedTensorType type) : ReferenceTensor(type.getElementType(), type.getShape()) {}
+ReferenceTensor::ReferenceTensor(RankedTensorType type)
+    : ReferenceTensor(type.getElementType(), type.getShape()) {}
 
 ReferenceTensor::ReferenceTensor(Type elementType, llvm::ArrayRef<int64_t> shape)
     : elementType(elementType), shape(shape.begin(), shape.end()) {
@@ -27,7 +28,8 @@ llvm::SmallVector<int64_t> ReferenceTensor::strides() const {
   return strides;
 }
 
-/// Rounds to nearest even with `precision` significant bits, gradual underflow below 2^minExponent and overflow above `largest`.
+/// Rounds to nearest even with `precision` significant bits, gradual underflow below 2^minExponent and
+/// overflow above `largest`.
 static double roundTo(double x, int precision, int minExponent, double largest) {
   if (x == 0 || !std::isfinite(x))
     return x;

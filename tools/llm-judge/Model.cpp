@@ -30,7 +30,8 @@ using Values = llvm::StringMap<ReferenceTensor>;
 
 class ModelJudge {
 public:
-  ModelJudge(MLIRContext &context, const ModelJudgement &judgement) : context(context), judgement(judgement) {}
+  ModelJudge(MLIRContext &context, const ModelJudgement &judgement)
+      : context(context), judgement(judgement) {}
 
   Status run() {
     if (Status status = readExpected(); !status)
@@ -48,11 +49,12 @@ public:
       double d = std::fabs(expected.f[i] - logits.f[i]);
       difference = std::isnan(d) ? INFINITY : std::max(difference, d);
     }
-    llvm::outs() << "logits: largest error / largest logit " << llvm::format("%.3g", difference / largest) << "\n";
+    llvm::outs() << "logits: largest error / largest logit " << llvm::format("%.3g", difference / largest)
+                 << "\n";
     if (!(difference <= judgement.tolerance * largest))
       return Failure{"logits differ", judgement.model,
-                     "the largest error is " + shortText(difference / largest) + " of the largest logit, allowed is " +
-                         shortText(judgement.tolerance),
+                     "the largest error is " + shortText(difference / largest) +
+                         " of the largest logit, allowed is " + shortText(judgement.tolerance),
                      "judge the rung before to find the phase that changed them"};
     return {};
   }
@@ -67,9 +69,10 @@ private:
     if (!file)
       return file.takeFailure();
     const io::TensorInfo *ids = (*file)->find("tokens"), *values = (*file)->find("logits");
-    if (!ids || !values || ids->dtype != io::DType::I32 || ids->shape.size() != 2 || values->shape.size() != 3 ||
-        values->shape[0] != ids->shape[0] || values->shape[1] != ids->shape[1])
-      return Failure{"cannot read expected logits", judgement.expected, "it has no tokens i32 [batch, seq] with logits [batch, seq, vocab]",
+    if (!ids || !values || ids->dtype != io::DType::I32 || ids->shape.size() != 2 ||
+        values->shape.size() != 3 || values->shape[0] != ids->shape[0] || values->shape[1] != ids->shape[1])
+      return Failure{"cannot read expected logits", judgement.expected,
+                     "it has no tokens i32 [batch, seq] with logits [batch, seq, vocab]",
                      "see docs/Judge.md"};
     tokens = ReferenceTensor(IntegerType::get(&context, 32), ids->shape);
     for (size_t i = 0; i < tokens.i.size(); ++i) {
@@ -114,10 +117,12 @@ private:
     for (int64_t layer = 0, layers = parameter.getStacked() ? type.getDimSize(0) : 1; layer < layers; ++layer)
       for (auto source : parameter.getSources().getAsRange<graph::SourceAttr>()) {
         auto [before, after] = source.getName().split("{}");
-        std::string name = parameter.getStacked() ? (before + llvm::Twine(layer) + after).str() : source.getName().str();
+        std::string name =
+            parameter.getStacked() ? (before + llvm::Twine(layer) + after).str() : source.getName().str();
         const io::TensorInfo *info = file.find(name);
         if (!info)
-          return Failure{"cannot load weights", judgement.model, "there is no tensor " + name, "use a complete checkpoint"};
+          return Failure{"cannot load weights", judgement.model, "there is no tensor " + name,
+                         "use a complete checkpoint"};
         ReferenceTensor whole;
         if (Status status = readAll(file, *info, whole); !status)
           return status;
@@ -127,8 +132,10 @@ private:
     return {};
   }
 
-  /// Writes reshape, slice and permutation of `whole` into `value` from place `at` on; gives the place behind.
-  static int64_t append(ReferenceTensor &whole, graph::SourceAttr source, ReferenceTensor &value, int64_t at) {
+  /// Writes reshape, slice and permutation of `whole` into `value` from place `at` on; gives the place
+  /// behind.
+  static int64_t append(ReferenceTensor &whole, graph::SourceAttr source, ReferenceTensor &value,
+                        int64_t at) {
     if (!source.getReshape().empty())
       whole.shape.assign(source.getReshape().begin(), source.getReshape().end());
     SmallVector<int64_t> shape = whole.shape, strides = whole.strides();
@@ -166,7 +173,8 @@ private:
       return {};
     std::string passes = llvm::formatv("graph-build-generate-step{{chunk={0}}", judgement.chunk).str();
     if (judgement.rung == "sharded" || judgement.rung == "spmd")
-      passes += ",dist-annotate{mesh=" + judgement.mesh + " shard=" + judgement.shard + "},dist-propagate,dist-insert-reshards";
+      passes += ",dist-annotate{mesh=" + judgement.mesh + " shard=" + judgement.shard +
+                "},dist-propagate,dist-insert-reshards";
     if (judgement.rung == "spmd")
       passes += ",dist-partition,dist-optimize-collectives";
     PassManager manager(&context);
@@ -175,7 +183,8 @@ private:
     if (failed(parsePassPipeline(passes, manager, errors)))
       return Failure{"cannot build the pipeline", passes, llvm::StringRef(error).trim().str(), ""};
     if (failed(manager.run(*module)))
-      return Failure{"cannot lower the model", judgement.model, "a pass of " + passes + " failed", "its error is above"};
+      return Failure{"cannot lower the model", judgement.model, "a pass of " + passes + " failed",
+                     "its error is above"};
     return {};
   }
 
@@ -190,17 +199,22 @@ private:
       auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
       auto kind = func.getArgAttrOfType<StringAttr>(i, graph::kKindAttr);
       if (!attr || !type || !kind)
-        return Failure{"cannot run the model", ("@" + name).str(), "argument #" + std::to_string(i) + " has no name or kind", ""};
+        return Failure{"cannot run the model", ("@" + name).str(),
+                       "argument #" + std::to_string(i) + " has no name or kind", ""};
       auto known = values.find(attr.getValue());
       if (known == values.end() && kind.getValue() == "state") // caches begin empty
-        known = values.insert({attr.getValue(), ReferenceTensor(type.getElementType(), dist::globalShape(type))}).first;
+        known =
+            values.insert({attr.getValue(), ReferenceTensor(type.getElementType(), dist::globalShape(type))})
+                .first;
       if (known == values.end())
-        return Failure{"cannot run the model", ("@" + name).str(), "nothing is known of argument " + attr.getValue().str(), ""};
+        return Failure{"cannot run the model", ("@" + name).str(),
+                       "nothing is known of argument " + attr.getValue().str(), ""};
       arguments.push_back(known->second);
     }
     auto results = interpretGlobally(func, std::move(arguments));
     if (failed(results))
-      return Failure{"cannot run the model", ("@" + name).str(), "the interpreter failed", "its error is above"};
+      return Failure{"cannot run the model", ("@" + name).str(), "the interpreter failed",
+                     "its error is above"};
     for (auto [i, result] : llvm::enumerate(*results))
       if (auto attr = func.getResultAttrOfType<StringAttr>(unsigned(i), graph::kNameAttr))
         values[attr.getValue()] = std::move(result);
@@ -234,7 +248,9 @@ private:
       auto begin = row.f.begin() + b * vocab;
       std::copy_n(begin, vocab, logits.f.begin() + (b * seq + position) * vocab);
       // Keys hold float32: of two that are one there, the lower index.
-      int64_t largest = std::max_element(begin, begin + vocab, [](double x, double y) { return float(x) < float(y); }) - begin;
+      int64_t largest =
+          std::max_element(begin, begin + vocab, [](double x, double y) { return float(x) < float(y); }) -
+          begin;
       if (next.i[b] != largest)
         return Failure{"wrong token", judgement.model,
                        "position " + std::to_string(position) + " of row " + std::to_string(b) + " chose " +

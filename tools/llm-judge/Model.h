@@ -18,10 +18,11 @@ struct ModelJudgement {
   double tolerance = 1e-5;
 };
 
-/// Interprets the model on its rung in float64 and compares every position's logits. On rung graph @forward runs once; on later
-/// rungs two thirds of the positions go through @prefill (in chunks, the last one with inert positions) and @head, the rest through
-/// @decode, with the caches carried along; the token that each step chooses must be the largest of its logits.
-/// Prints the largest error over the largest logit; returns the exit status.
+/// Interprets the model on its rung in float64 and compares every position's logits. On rung graph @forward
+/// runs once; on later rungs two thirds of the positions go through @prefill (in chunks, the last one with
+/// inert positions) and @head, the rest through
+/// @decode, with the caches carried along; the token that each step chooses must be the largest of its
+/// logits. Prints the largest error over the largest logit; returns the exit status.
 int judgeModel(mlir::MLIRContext &context, const ModelJudgement &judgement);
 
 } // namespace tessera

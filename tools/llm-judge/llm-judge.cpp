@@ -1,8 +1,9 @@
 //===- llm-judge.cpp - Same numbers before and after a pipeline? ----------===//
 //
-// llm-judge FILE.mlir --pipeline="PASS,PASS..." runs a function of FILE on random inputs before and after the pipeline and compares the
-// global results. llm-judge MODEL --expected=F.safetensors --rung=RUNG compares a checkpoint's logits with known ones. Exit status 1
-// if something differs by more than the tolerance. See docs/Judge.md.
+// llm-judge FILE.mlir --pipeline="PASS,PASS..." runs a function of FILE on random inputs before and after the
+// pipeline and compares the global results. llm-judge MODEL --expected=F.safetensors --rung=RUNG compares a
+// checkpoint's logits with known ones. Exit status 1 if something differs by more than the tolerance. See
+// docs/Judge.md.
 //
 //===----------------------------------------------------------------------===//
 #include "Model.h"
@@ -25,37 +26,49 @@ using namespace mlir;
 using namespace tessera;
 
 static llvm::cl::OptionCategory category("llm-judge options");
-static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("FILE.mlir or MODEL"), llvm::cl::init(""),
-                                            llvm::cl::cat(category));
-static llvm::cl::opt<std::string> pipeline("pipeline", llvm::cl::desc("Passes between the two runs, as llm-opt's --pass-pipeline "
-                                                                      "inside builtin.module(...)"),
-                                           llvm::cl::cat(category));
-static llvm::cl::opt<std::string> entry("entry", llvm::cl::desc("Function to run (default: the first public one)"),
+static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("FILE.mlir or MODEL"),
+                                            llvm::cl::init(""), llvm::cl::cat(category));
+static llvm::cl::opt<std::string>
+    pipeline("pipeline",
+             llvm::cl::desc("Passes between the two runs, as llm-opt's --pass-pipeline "
+                            "inside builtin.module(...)"),
+             llvm::cl::cat(category));
+static llvm::cl::opt<std::string> entry("entry",
+                                        llvm::cl::desc("Function to run (default: the first public one)"),
                                         llvm::cl::cat(category));
-static llvm::cl::opt<uint64_t> seed("seed", llvm::cl::desc("Of the random inputs"), llvm::cl::init(1), llvm::cl::cat(category));
-static llvm::cl::opt<unsigned> runs("runs", llvm::cl::desc("Inputs to try, with seeds from --seed on"), llvm::cl::init(1),
+static llvm::cl::opt<uint64_t> seed("seed", llvm::cl::desc("Of the random inputs"), llvm::cl::init(1),
                                     llvm::cl::cat(category));
-static llvm::cl::opt<double> tolerance("tolerance", llvm::cl::desc("Largest difference over largest element (programs: 1e-9, "
-                                                                  "models: 1e-5)"),
-                                       llvm::cl::init(0), llvm::cl::cat(category));
-static llvm::cl::opt<bool> print("print", llvm::cl::desc("Print the program after the pipeline"), llvm::cl::cat(category));
+static llvm::cl::opt<unsigned> runs("runs", llvm::cl::desc("Inputs to try, with seeds from --seed on"),
+                                    llvm::cl::init(1), llvm::cl::cat(category));
+static llvm::cl::opt<double>
+    tolerance("tolerance",
+              llvm::cl::desc("Largest difference over largest element (programs: 1e-9, "
+                             "models: 1e-5)"),
+              llvm::cl::init(0), llvm::cl::cat(category));
+static llvm::cl::opt<bool> print("print", llvm::cl::desc("Print the program after the pipeline"),
+                                 llvm::cl::cat(category));
 
-static llvm::cl::opt<std::string> expectedFile("expected", llvm::cl::desc("Logits to compare a model's with"), llvm::cl::cat(category));
-static llvm::cl::opt<std::string> rung("rung", llvm::cl::desc("Of a model: graph, step, sharded or spmd"), llvm::cl::init("graph"),
-                                       llvm::cl::cat(category));
-static llvm::cl::opt<std::string> meshText("mesh", llvm::cl::desc("Of a model on rungs sharded and spmd: tp=2,dp=2"),
+static llvm::cl::opt<std::string> expectedFile("expected", llvm::cl::desc("Logits to compare a model's with"),
+                                               llvm::cl::cat(category));
+static llvm::cl::opt<std::string> rung("rung", llvm::cl::desc("Of a model: graph, step, sharded or spmd"),
+                                       llvm::cl::init("graph"), llvm::cl::cat(category));
+static llvm::cl::opt<std::string> meshText("mesh",
+                                           llvm::cl::desc("Of a model on rungs sharded and spmd: tp=2,dp=2"),
                                            llvm::cl::cat(category));
-static llvm::cl::opt<std::string> shardText("shard", llvm::cl::desc("Of a model: items [VALUE:]DIM=AXIS[+AXIS...]"),
+static llvm::cl::opt<std::string> shardText("shard",
+                                            llvm::cl::desc("Of a model: items [VALUE:]DIM=AXIS[+AXIS...]"),
                                             llvm::cl::cat(category));
-static llvm::cl::opt<int64_t> chunk("chunk", llvm::cl::desc("Of a model: positions of one prefill"), llvm::cl::init(5),
-                                    llvm::cl::cat(category));
+static llvm::cl::opt<int64_t> chunk("chunk", llvm::cl::desc("Of a model: positions of one prefill"),
+                                    llvm::cl::init(5), llvm::cl::cat(category));
 
-static llvm::cl::opt<unsigned> randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
-                                              llvm::cl::init(0), llvm::cl::cat(category));
+static llvm::cl::opt<unsigned>
+    randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
+                   llvm::cl::init(0), llvm::cl::cat(category));
 
 /// The pipeline from rung step to rung spmd, for programs that say themselves how they are sharded.
 static constexpr llvm::StringLiteral kToSpmd =
-    "dist-propagate,dist-insert-reshards,verify-rung{rung=sharded},dist-partition,dist-optimize-collectives,verify-rung{rung=spmd}";
+    "dist-propagate,dist-insert-reshards,verify-rung{rung=sharded},dist-partition,dist-optimize-collectives,"
+    "verify-rung{rung=spmd}";
 
 static int fail(const llvm::Twine &message) {
   llvm::errs() << "error: " << message << "\n";
@@ -76,7 +89,8 @@ static std::string resultName(func::FuncOp func, unsigned i) {
   return "#" + std::to_string(i) + (name ? " " + name.getValue().str() : "");
 }
 
-/// Runs one seed; prints the worst error of every result. The number of results above the tolerance, or failure.
+/// Runs one seed; prints the worst error of every result. The number of results above the tolerance, or
+/// failure.
 static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint64_t seed) {
   std::vector<ReferenceTensor> inputs = randomInputs(before, seed);
   auto expected = interpretGlobally(before, inputs);
@@ -97,7 +111,7 @@ static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint
     bad += !ok;
     if (!ok || !randomPrograms)
       llvm::outs() << "seed " << seed << " result " << resultName(before, unsigned(i)) << ": relative error "
-                 << llvm::format("%.3g", error) << (ok ? "" : "  TOO LARGE") << "\n";
+                   << llvm::format("%.3g", error) << (ok ? "" : "  TOO LARGE") << "\n";
   }
   return bad;
 }
@@ -118,7 +132,8 @@ static FailureOr<unsigned> judge(ModuleOp before, llvm::StringRef passes) {
     after->print(llvm::outs());
   func::FuncOp first = findEntry(before);
   if (!first) {
-    fail("entry (" + inputFile + "): " + (entry.empty() ? "no public function with a body" : "no function @" + entry));
+    fail("entry (" + inputFile +
+         "): " + (entry.empty() ? "no public function with a body" : "no function @" + entry));
     return failure();
   }
   auto second = after->lookupSymbol<func::FuncOp>(first.getName());
@@ -147,11 +162,13 @@ static int judgeRandomPrograms(MLIRContext &context) {
     if (succeeded(bad) && *bad == 0)
       continue;
     ++failures;
-    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program << (failed(bad) ? "" : ": other numbers") << "\n";
+    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
+                 << (failed(bad) ? "" : ": other numbers") << "\n";
     module->print(llvm::outs());
     llvm::outs() << "\n";
   }
-  llvm::outs() << randomPrograms - failures << " of " << randomPrograms << " random programs kept their numbers\n";
+  llvm::outs() << randomPrograms - failures << " of " << randomPrograms
+               << " random programs kept their numbers\n";
   return failures ? fail(llvm::Twine(failures) + " random programs (--seed=" + llvm::Twine(uint64_t(seed)) +
                          "): the pipeline failed or changed results; they are printed above")
                   : 0;
@@ -162,17 +179,20 @@ int main(int argc, char **argv) {
   registerPasses();
   registerTransformsPasses();
   llvm::cl::HideUnrelatedOptions(category);
-  llvm::cl::ParseCommandLineOptions(argc, argv, "Runs a program before and after a pipeline and compares the results\n");
+  llvm::cl::ParseCommandLineOptions(argc, argv,
+                                    "Runs a program before and after a pipeline and compares the results\n");
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   if (!expectedFile.empty()) {
     if (!llvm::is_contained({"graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
-      return fail("rung (" + rung + "): there is no such rung to interpret; use graph, step, sharded or spmd");
+      return fail("rung (" + rung +
+                  "): there is no such rung to interpret; use graph, step, sharded or spmd");
     if (chunk < 1)
       return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
-    return judgeModel(context, {inputFile, expectedFile, rung, meshText, shardText, chunk, tolerance ? tolerance : 1e-5});
+    return judgeModel(
+        context, {inputFile, expectedFile, rung, meshText, shardText, chunk, tolerance ? tolerance : 1e-5});
   }
   if (!tolerance)
     tolerance = 1e-9;
@@ -187,6 +207,7 @@ int main(int argc, char **argv) {
   if (failed(bad))
     return 1;
   if (*bad)
-    return fail(llvm::Twine(*bad) + " results (" + inputFile + "): relative error above the tolerance; print the program with --print");
+    return fail(llvm::Twine(*bad) + " results (" + inputFile +
+                "): relative error above the tolerance; print the program with --print");
   return 0;
 }

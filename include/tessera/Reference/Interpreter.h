@@ -1,6 +1,7 @@
 //===- Interpreter.h - The judge: runs programs of the upper rungs -*- C++ -*-===//
 //
-// Runs a function of a module on rung graph, step, sharded or spmd with simple loops over float64. See docs/Judge.md.
+// Runs a function of a module on rung graph, step, sharded or spmd with simple loops over float64. See
+// docs/Judge.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_REFERENCE_INTERPRETER_H
@@ -17,21 +18,23 @@ struct InterpreterOptions {
   bool programRounding = false;
 };
 
-/// The layout of a local tensor type (rung spmd), looked up from `from`; none if the type is not local. Scalars with a sharding have one on
-/// rung sharded too: their types look the same.
+/// The layout of a local tensor type (rung spmd), looked up from `from`; none if the type is not local.
+/// Scalars with a sharding have one on rung sharded too: their types look the same.
 std::optional<Layout> getLayout(mlir::Operation *from, mlir::Type type);
 /// Ranks that run `func`: the devices of its mesh on rung spmd, else 1.
 int64_t numRanks(mlir::func::FuncOp func);
 
-/// Runs `func`. `arguments[i]` is argument i on every rank (`numRanks` values of the argument's local shape); so are the results.
-/// On rungs graph, step and sharded there is one rank with global values; `dist.reshard` and `dist.constraint` are the identity. On
-/// spmd all ranks run in lockstep; collectives move values between them. Emits errors at the op that cannot be run.
-/// Cost: the program's own, about 1e9 multiply-adds a second in `linear`; memory: 8 bytes an element of every live value.
-llvm::FailureOr<std::vector<RankValues>> interpretFunction(mlir::func::FuncOp func, std::vector<RankValues> arguments,
+/// Runs `func`. `arguments[i]` is argument i on every rank (`numRanks` values of the argument's local shape);
+/// so are the results. On rungs graph, step and sharded there is one rank with global values; `dist.reshard`
+/// and `dist.constraint` are the identity. On spmd all ranks run in lockstep; collectives move values between
+/// them. Emits errors at the op that cannot be run. Cost: the program's own, about 1e9 multiply-adds a second
+/// in `linear`; memory: 8 bytes an element of every live value.
+llvm::FailureOr<std::vector<RankValues>> interpretFunction(mlir::func::FuncOp func,
+                                                           std::vector<RankValues> arguments,
                                                            const InterpreterOptions &options = {});
 
-/// The same from global values to global values: arguments are sharded as their types say (padding of parameters zero, of everything
-/// else poisoned), results are put together again, where copies must agree.
+/// The same from global values to global values: arguments are sharded as their types say (padding of
+/// parameters zero, of everything else poisoned), results are put together again, where copies must agree.
 llvm::FailureOr<std::vector<ReferenceTensor>> interpretGlobally(mlir::func::FuncOp func,
                                                                 std::vector<ReferenceTensor> arguments,
                                                                 const InterpreterOptions &options = {});

@@ -1,8 +1,8 @@
 //===- Layout.h - Global values and the pieces of ranks --------*- C++ -*-===//
 //
-// Which elements of a global tensor lie where on which rank of an `spmd` program (docs/Architecture.md, "Sharding and padding"): a
-// dimension of n elements over k shards lies in pieces of c = ceil(n / k), shard i holds [i * c, min((i + 1) * c, n)), the rest of
-// its c places is padding.
+// Which elements of a global tensor lie where on which rank of an `spmd` program (docs/Architecture.md,
+// "Sharding and padding"): a dimension of n elements over k shards lies in pieces of c = ceil(n / k), shard i
+// holds [i * c, min((i + 1) * c, n)), the rest of its c places is padding.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_REFERENCE_LAYOUT_H
@@ -30,25 +30,28 @@ struct Layout {
   int64_t shard(int dim, int64_t rank) const { return groupIndex(mesh, sharding.dims[dim].axes, rank); }
 };
 
-/// What stands in the padding of a new value. Padding is unspecified but finite; the judge fills it with numbers that show in the result
-/// if anything reads them.
+/// What stands in the padding of a new value. Padding is unspecified but finite; the judge fills it with
+/// numbers that show in the result if anything reads them.
 enum class Padding { Zero, Poison };
 
-/// A piece for every rank. A partial layout gives the value to the first rank of each group over the partial axes and the neutral
-/// element (0, or the least number) to the others.
+/// A piece for every rank. A partial layout gives the value to the first rank of each group over the partial
+/// axes and the neutral element (0, or the least number) to the others.
 RankValues shard(const ReferenceTensor &global, const Layout &layout, Padding padding);
 
-/// The global value of pieces. Partial pieces are combined; copies of an element on several ranks must agree within `tolerance` times
-/// the largest element, else `error` names the element and the ranks.
-llvm::FailureOr<ReferenceTensor> unshard(const RankValues &pieces, const Layout &layout, double tolerance, std::string &error);
+/// The global value of pieces. Partial pieces are combined; copies of an element on several ranks must agree
+/// within `tolerance` times the largest element, else `error` names the element and the ranks.
+llvm::FailureOr<ReferenceTensor> unshard(const RankValues &pieces, const Layout &layout, double tolerance,
+                                         std::string &error);
 
-/// Moves values from layout `from` to layout `to` (equal meshes and global sizes), as a collective does: a rank may read only ranks
-/// that differ from it in the digits of `axes`; partial axes of `from` that `to` lacks are combined over them. Padding of the result
-/// is poisoned. Error if an element would have to come from another rank: a layout step that the named collective cannot do.
+/// Moves values from layout `from` to layout `to` (equal meshes and global sizes), as a collective does: a
+/// rank may read only ranks that differ from it in the digits of `axes`; partial axes of `from` that `to`
+/// lacks are combined over them. Padding of the result is poisoned. Error if an element would have to come
+/// from another rank: a layout step that the named collective cannot do.
 llvm::FailureOr<RankValues> exchange(const RankValues &pieces, const Layout &from, const Layout &to,
                                      llvm::ArrayRef<AxisRef> axes, std::string &error);
 
-/// Fills `tensor` at `index` with the next number of a fixed pseudo-random sequence, no number that data is likely to be.
+/// Fills `tensor` at `index` with the next number of a fixed pseudo-random sequence, no number that data is
+/// likely to be.
 void poison(ReferenceTensor &tensor, int64_t index);
 
 } // namespace tessera

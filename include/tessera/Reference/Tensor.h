@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-/// A dense row-major value: float elements as float64, integer (and i1) elements as int64. `elementType` is the type in the program.
+/// A dense row-major value: float elements as float64, integer (and i1) elements as int64. `elementType` is
+/// the type in the program.
 struct ReferenceTensor {
   mlir::Type elementType;
   llvm::SmallVector<int64_t> shape;
@@ -30,7 +31,8 @@ struct ReferenceTensor {
   void roundToType();
 };
 
-/// Where the present rank's pieces lie. On every rung but `spmd` nothing is split: offset 0, the size of the type.
+/// Where the present rank's pieces lie. On every rung but `spmd` nothing is split: offset 0, the size of the
+/// type.
 class ReferenceContext {
 public:
   virtual ~ReferenceContext() = default;

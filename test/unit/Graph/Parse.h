@@ -26,14 +26,13 @@ struct Program {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
   explicit Program(llvm::StringRef text) {
-    context.loadDialect<graph::GraphDialect, dist::DistDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect,
-                        mlir::math::MathDialect>();
+    context.loadDialect<graph::GraphDialect, dist::DistDialect, mlir::func::FuncDialect,
+                        mlir::arith::ArithDialect, mlir::math::MathDialect>();
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     if (!module)
       ADD_FAILURE() << "program does not parse: " << text.str();
   }
-  template <typename T>
-  T op() {
+  template <typename T> T op() {
     T found;
     module->walk([&](T op) {
       found = op;

@@ -31,23 +31,29 @@ static std::vector<double> run(Program &program, std::vector<std::vector<double>
   return result.isFloat() ? result.f : std::vector<double>(result.i.begin(), result.i.end());
 }
 
-static std::vector<double> run(StringRef arguments, StringRef op, StringRef type, std::vector<std::vector<double>> inputs) {
-  Program program(("func.func @f(" + arguments + ") -> " + type + " {\n  %r = " + op + "\n  return %r : " + type + "\n}").str());
+static std::vector<double> run(StringRef arguments, StringRef op, StringRef type,
+                               std::vector<std::vector<double>> inputs) {
+  Program program(
+      ("func.func @f(" + arguments + ") -> " + type + " {\n  %r = " + op + "\n  return %r : " + type + "\n}")
+          .str());
   return program.module ? run(program, std::move(inputs)) : std::vector<double>();
 }
 
-static void expectNear(const std::vector<double> &have, const std::vector<double> &want, double tolerance = 1e-12) {
+static void expectNear(const std::vector<double> &have, const std::vector<double> &want,
+                       double tolerance = 1e-12) {
   ASSERT_EQ(have.size(), want.size());
   for (size_t i = 0; i < have.size(); ++i)
     EXPECT_NEAR(have[i], want[i], tolerance) << "element " << i;
 }
 
 TEST(GraphReference, BroadcastAlignsLastDimensions) {
-  expectNear(run("%a: tensor<2x3xf32>, %b: tensor<3xf32>", "graph.sub %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>",
-                 "tensor<2x3xf32>", {{1, 2, 3, 4, 5, 6}, {1, 1, 2}}),
+  expectNear(run("%a: tensor<2x3xf32>, %b: tensor<3xf32>",
+                 "graph.sub %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>", "tensor<2x3xf32>",
+                 {{1, 2, 3, 4, 5, 6}, {1, 1, 2}}),
              {0, 1, 1, 3, 4, 4});
   expectNear(run("%a: tensor<2x1xf32>, %b: tensor<1x2xf32>",
-                 "graph.mul %a, %b : (tensor<2x1xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>", "tensor<2x2xf32>", {{2, 3}, {5, 7}}),
+                 "graph.mul %a, %b : (tensor<2x1xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>",
+                 "tensor<2x2xf32>", {{2, 3}, {5, 7}}),
              {10, 14, 15, 21});
 }
 
@@ -64,36 +70,40 @@ TEST(GraphReference, ActivationsMatchTheirFormulas) {
 
 TEST(GraphReference, LinearSumsOverTheLastDimensionsOfBoth) {
   expectNear(run("%a: tensor<2x3xf32>, %b: tensor<2x3xf32>",
-                 "graph.linear %a, %b contract = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>", "tensor<2x2xf32>",
-                 {{1, 2, 3, 4, 5, 6}, {1, 0, 0, 1, 1, 1}}),
+                 "graph.linear %a, %b contract = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>",
+                 "tensor<2x2xf32>", {{1, 2, 3, 4, 5, 6}, {1, 0, 0, 1, 1, 1}}),
              {1, 6, 4, 15});
 }
 
 TEST(GraphReference, EmbeddingGivesZerosOutsideTheTable) {
   expectNear(run("%a: tensor<2x2xf32>, %b: tensor<3xi32>",
-                 "graph.embedding %a, %b : (tensor<2x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>", "tensor<3x2xf32>",
-                 {{1, 2, 3, 4}, {1, 7, 0}}),
+                 "graph.embedding %a, %b : (tensor<2x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>",
+                 "tensor<3x2xf32>", {{1, 2, 3, 4}, {1, 7, 0}}),
              {3, 4, 0, 0, 1, 2});
 }
 
 TEST(GraphReference, NormsNormalise) {
   expectNear(run("%a: tensor<1x2xf32>, %b: tensor<2xf32>",
-                 "graph.rms_norm %a, %b eps = 0.0 : (tensor<1x2xf32>, tensor<2xf32>) -> tensor<1x2xf32>", "tensor<1x2xf32>",
-                 {{3, 4}, {1, 2}}),
+                 "graph.rms_norm %a, %b eps = 0.0 : (tensor<1x2xf32>, tensor<2xf32>) -> tensor<1x2xf32>",
+                 "tensor<1x2xf32>", {{3, 4}, {1, 2}}),
              {3 / std::sqrt(12.5), 8 / std::sqrt(12.5)});
   expectNear(run("%a: tensor<1x2xf32>, %b: tensor<2xf32>, %c: tensor<2xf32>",
-                 "graph.layer_norm %a, %b, %c eps = 0.0 : (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2xf32>",
+                 "graph.layer_norm %a, %b, %c eps = 0.0 : (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>) -> "
+                 "tensor<1x2xf32>",
                  "tensor<1x2xf32>", {{1, 3}, {1, 2}, {5, 5}}),
              {4, 7});
-  expectNear(run("%a: tensor<2xf32>", "graph.softmax %a : tensor<2xf32>", "tensor<2xf32>", {{0, std::log(3.0)}}), {0.25, 0.75});
+  expectNear(
+      run("%a: tensor<2xf32>", "graph.softmax %a : tensor<2xf32>", "tensor<2xf32>", {{0, std::log(3.0)}}),
+      {0.25, 0.75});
 }
 
 TEST(GraphReference, RopeTurnsPairsOfEitherStyle) {
   double c = float(std::cos(double(float(2.0f * 0.5f)))), s = float(std::sin(double(1.0f)));
   auto rope = [&](StringRef style) {
     return run("%a: tensor<1x1x5xf32>, %p: tensor<1x1xi32>",
-               ("graph.rope " + style + " %a, %p frequencies = [0.5, 0.0] : (tensor<1x1x5xf32>, tensor<1x1xi32>) -> "
-                                        "tensor<1x1x5xf32>")
+               ("graph.rope " + style +
+                " %a, %p frequencies = [0.5, 0.0] : (tensor<1x1x5xf32>, tensor<1x1xi32>) -> "
+                "tensor<1x1x5xf32>")
                    .str(),
                "tensor<1x1x5xf32>", {{1, 2, 3, 4, 5}, {2}});
   };
@@ -104,11 +114,13 @@ TEST(GraphReference, RopeTurnsPairsOfEitherStyle) {
 TEST(GraphReference, AttentionSeesWhatPositionAndWindowAllow) {
   // Keys are zero: every visible value has the same weight.
   auto attend = [&](StringRef window) {
-    return run("%q: tensor<1x3x1x1x2xf32>, %k: tensor<1x4x1x2xf32>, %v: tensor<1x4x1x1xf32>, %p: tensor<1x3xi32>",
-               ("graph.attention %q, %k, %v, %p scale = 1.0" + window +
-                " : (tensor<1x3x1x1x2xf32>, tensor<1x4x1x2xf32>, tensor<1x4x1x1xf32>, tensor<1x3xi32>) -> tensor<1x3x1x1x1xf32>")
-                   .str(),
-               "tensor<1x3x1x1x1xf32>", {{1, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 4, 8}, {0, 2, -1}});
+    return run(
+        "%q: tensor<1x3x1x1x2xf32>, %k: tensor<1x4x1x2xf32>, %v: tensor<1x4x1x1xf32>, %p: tensor<1x3xi32>",
+        ("graph.attention %q, %k, %v, %p scale = 1.0" + window +
+         " : (tensor<1x3x1x1x2xf32>, tensor<1x4x1x2xf32>, tensor<1x4x1x1xf32>, tensor<1x3xi32>) -> "
+         "tensor<1x3x1x1x1xf32>")
+            .str(),
+        "tensor<1x3x1x1x1xf32>", {{1, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 4, 8}, {0, 2, -1}});
   };
   expectNear(attend(""), {1, 7.0 / 3, 0});
   expectNear(attend(" {window = 2 : i64}"), {1, 3, 0});
@@ -116,19 +128,21 @@ TEST(GraphReference, AttentionSeesWhatPositionAndWindowAllow) {
 
 TEST(GraphReference, AttentionSoftcapsScores) {
   double score = 2 * std::tanh(3.0 / 2), w = std::exp(score) / (std::exp(score) + 1);
-  expectNear(run("%q: tensor<1x1x1x1x1xf32>, %k: tensor<1x2x1x1xf32>, %v: tensor<1x2x1x1xf32>, %p: tensor<1x1xi32>",
-                 "graph.attention %q, %k, %v, %p scale = 1.0 {softcap = 2.0 : f64} : (tensor<1x1x1x1x1xf32>, "
-                 "tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>, tensor<1x1xi32>) -> tensor<1x1x1x1x1xf32>",
-                 "tensor<1x1x1x1x1xf32>", {{3}, {1, 0}, {1, 0}, {1}}),
-             {w});
+  expectNear(
+      run("%q: tensor<1x1x1x1x1xf32>, %k: tensor<1x2x1x1xf32>, %v: tensor<1x2x1x1xf32>, %p: tensor<1x1xi32>",
+          "graph.attention %q, %k, %v, %p scale = 1.0 {softcap = 2.0 : f64} : (tensor<1x1x1x1x1xf32>, "
+          "tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>, tensor<1x1xi32>) -> tensor<1x1x1x1x1xf32>",
+          "tensor<1x1x1x1x1xf32>", {{3}, {1, 0}, {1, 0}, {1}}),
+      {w});
 }
 
 TEST(GraphReference, CacheUpdateSkipsInertAndOutsidePositions) {
-  expectNear(run("%c: tensor<2x1x2x1x1xf32>, %u: tensor<1x3x1x1xf32>, %i: tensor<i32>, %p: tensor<1x3xi32>",
-                 "graph.cache_update %c[%i], %u, %p : (tensor<2x1x2x1x1xf32>, tensor<1x3x1x1xf32>, tensor<i32>, "
-                 "tensor<1x3xi32>) -> tensor<2x1x2x1x1xf32>",
-                 "tensor<2x1x2x1x1xf32>", {{1, 2, 3, 4}, {7, 8, 9}, {1}, {1, -1, 2}}),
-             {1, 2, 3, 7});
+  expectNear(
+      run("%c: tensor<2x1x2x1x1xf32>, %u: tensor<1x3x1x1xf32>, %i: tensor<i32>, %p: tensor<1x3xi32>",
+          "graph.cache_update %c[%i], %u, %p : (tensor<2x1x2x1x1xf32>, tensor<1x3x1x1xf32>, tensor<i32>, "
+          "tensor<1x3xi32>) -> tensor<2x1x2x1x1xf32>",
+          "tensor<2x1x2x1x1xf32>", {{1, 2, 3, 4}, {7, 8, 9}, {1}, {1, -1, 2}}),
+      {1, 2, 3, 7});
 }
 
 TEST(GraphReference, ArgMaxTakesTheLowestIndexOfATie) {
@@ -151,12 +165,12 @@ TEST(GraphReference, ShapeOpsMoveElements) {
                  "tensor<2x2xf32>", {{1, 2, 3, 4, 5, 6}}),
              {2, 3, 5, 6});
   expectNear(run("%a: tensor<2x1xf32>, %b: tensor<2x2xf32>",
-                 "graph.concat %a, %b dim = 1 : (tensor<2x1xf32>, tensor<2x2xf32>) -> tensor<2x3xf32>", "tensor<2x3xf32>",
-                 {{1, 2}, {3, 4, 5, 6}}),
+                 "graph.concat %a, %b dim = 1 : (tensor<2x1xf32>, tensor<2x2xf32>) -> tensor<2x3xf32>",
+                 "tensor<2x3xf32>", {{1, 2}, {3, 4, 5, 6}}),
              {1, 3, 4, 2, 5, 6});
   expectNear(run("%a: tensor<2x2x2xf32>, %i: tensor<2xi32>",
-                 "graph.take %a, %i : (tensor<2x2x2xf32>, tensor<2xi32>) -> tensor<2x1x2xf32>", "tensor<2x1x2xf32>",
-                 {{1, 2, 3, 4, 5, 6, 7, 8}, {1, -1}}),
+                 "graph.take %a, %i : (tensor<2x2x2xf32>, tensor<2xi32>) -> tensor<2x1x2xf32>",
+                 "tensor<2x1x2xf32>", {{1, 2, 3, 4, 5, 6, 7, 8}, {1, -1}}),
              {3, 4, 0, 0});
   expectNear(run("%a: tensor<2x2xi32>", "graph.reduce max %a dims = [0] : (tensor<2x2xi32>) -> tensor<2xi32>",
                  "tensor<2xi32>", {{1, -4, 0, -3}}),
@@ -165,14 +179,17 @@ TEST(GraphReference, ShapeOpsMoveElements) {
 }
 
 TEST(GraphReference, CompareSelectAndCast) {
-  expectNear(run("%a: tensor<3xi32>, %b: tensor<i32>", "graph.compare ge %a, %b : (tensor<3xi32>, tensor<i32>) -> tensor<3xi1>",
-                 "tensor<3xi1>", {{1, 2, 3}, {2}}),
+  expectNear(run("%a: tensor<3xi32>, %b: tensor<i32>",
+                 "graph.compare ge %a, %b : (tensor<3xi32>, tensor<i32>) -> tensor<3xi1>", "tensor<3xi1>",
+                 {{1, 2, 3}, {2}}),
              {0, 1, 1});
   expectNear(run("%c: tensor<2xi1>, %a: tensor<2xf32>, %b: tensor<f32>",
-                 "graph.select %c, %a, %b : (tensor<2xi1>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>", "tensor<2xf32>",
-                 {{1, 0}, {5, 6}, {9}}),
+                 "graph.select %c, %a, %b : (tensor<2xi1>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>",
+                 "tensor<2xf32>", {{1, 0}, {5, 6}, {9}}),
              {5, 9});
-  expectNear(run("%a: tensor<2xf32>", "graph.cast %a : (tensor<2xf32>) -> tensor<2xi32>", "tensor<2xi32>", {{2.9, -2.9}}), {2, -2});
+  expectNear(run("%a: tensor<2xf32>", "graph.cast %a : (tensor<2xf32>) -> tensor<2xi32>", "tensor<2xi32>",
+                 {{2.9, -2.9}}),
+             {2, -2});
 }
 
 TEST(GraphReference, RepeatAlternatesItsBodies) {

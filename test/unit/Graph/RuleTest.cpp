@@ -42,8 +42,8 @@ TEST(GraphRule, BatchOfOneIsAFactor) {
 }
 
 TEST(GraphRule, ProductIsLinearInEachOperandAlone) {
-  ShardingRule rule =
-      ruleOf("%a: tensor<8xf32>, %b: tensor<8xf32>", "graph.mul %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>");
+  ShardingRule rule = ruleOf("%a: tensor<8xf32>, %b: tensor<8xf32>",
+                             "graph.mul %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>");
   EXPECT_EQ(rule.linear, (Groups{{0}, {1}}));
   EXPECT_EQ(ruleOf("%a: tensor<8xi32>, %b: tensor<8xi32>",
                    "graph.div %a, %b : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi32>")
@@ -69,29 +69,34 @@ TEST(GraphRule, LocalTypesGiveTheRuleOfGlobalSizes) {
 }
 
 TEST(GraphRule, LinearReducesOverItsInputs) {
-  ShardingRule rule = ruleOf("%a: tensor<2x16x8x4xf32>, %b: tensor<3x5x8x4xf32>",
-                             "graph.linear %a, %b contract = 2 : (tensor<2x16x8x4xf32>, tensor<3x5x8x4xf32>) -> "
-                             "tensor<2x16x3x5xf32>");
+  ShardingRule rule =
+      ruleOf("%a: tensor<2x16x8x4xf32>, %b: tensor<3x5x8x4xf32>",
+             "graph.linear %a, %b contract = 2 : (tensor<2x16x8x4xf32>, tensor<3x5x8x4xf32>) -> "
+             "tensor<2x16x3x5xf32>");
   EXPECT_EQ(rule.toString(), "([i, j, m, n], [k, l, m, n]) -> ([i, j, k, l]) reduction={m, n}");
   EXPECT_EQ(rule.linear, (Groups{{0}, {1}}));
 }
 
 TEST(GraphRule, EmbeddingReducesOverTheVocabulary) {
-  ShardingRule rule = ruleOf("%a: tensor<32x8xf32>, %b: tensor<2x4xi32>",
-                             "graph.embedding %a, %b : (tensor<32x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>");
+  ShardingRule rule =
+      ruleOf("%a: tensor<32x8xf32>, %b: tensor<2x4xi32>",
+             "graph.embedding %a, %b : (tensor<32x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>");
   EXPECT_EQ(rule.toString(), "([i, l], [j, k]) -> ([j, k, l]) reduction={i}");
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{0}));
 }
 
 TEST(GraphRule, NormsAndSoftmaxNeedTheLastDimension) {
-  EXPECT_EQ(textOf("%a: tensor<2x4x8xf32>, %b: tensor<8xf32>",
-                   "graph.rms_norm %a, %b eps = 1.0e-05 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>"),
-            "([i, j, k], [k]) -> ([i, j, k]) need_replication={k}");
-  EXPECT_EQ(textOf("%a: tensor<2x8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>",
-                   "graph.layer_norm %a, %b, %c eps = 1.0e-05 : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> "
-                   "tensor<2x8xf32>"),
-            "([i, j], [j], [j]) -> ([i, j]) need_replication={j}");
-  EXPECT_EQ(textOf("%a: tensor<2x8xf32>", "graph.softmax %a : tensor<2x8xf32>"), "([i, j]) -> ([i, j]) need_replication={j}");
+  EXPECT_EQ(
+      textOf("%a: tensor<2x4x8xf32>, %b: tensor<8xf32>",
+             "graph.rms_norm %a, %b eps = 1.0e-05 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>"),
+      "([i, j, k], [k]) -> ([i, j, k]) need_replication={k}");
+  EXPECT_EQ(
+      textOf("%a: tensor<2x8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>",
+             "graph.layer_norm %a, %b, %c eps = 1.0e-05 : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> "
+             "tensor<2x8xf32>"),
+      "([i, j], [j], [j]) -> ([i, j]) need_replication={j}");
+  EXPECT_EQ(textOf("%a: tensor<2x8xf32>", "graph.softmax %a : tensor<2x8xf32>"),
+            "([i, j]) -> ([i, j]) need_replication={j}");
 }
 
 TEST(GraphRule, RopeSharesBatchAndSequenceWithPositions) {
@@ -102,12 +107,13 @@ TEST(GraphRule, RopeSharesBatchAndSequenceWithPositions) {
 }
 
 TEST(GraphRule, AttentionPassesHeadsAndGroups) {
-  ShardingRule rule =
-      ruleOf("%q: tensor<2x4x3x5x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16x3x6xf32>, %p: tensor<2x4xi32>",
-             "graph.attention %q, %k, %v, %p scale = 1.0 : (tensor<2x4x3x5x8xf32>, tensor<2x16x3x8xf32>, "
-             "tensor<2x16x3x6xf32>, tensor<2x4xi32>) -> tensor<2x4x3x5x6xf32>");
-  EXPECT_EQ(rule.toString(),
-            "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j]) -> ([i, j, k, l, o]) need_replication={m, n}");
+  ShardingRule rule = ruleOf(
+      "%q: tensor<2x4x3x5x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16x3x6xf32>, %p: tensor<2x4xi32>",
+      "graph.attention %q, %k, %v, %p scale = 1.0 : (tensor<2x4x3x5x8xf32>, tensor<2x16x3x8xf32>, "
+      "tensor<2x16x3x6xf32>, tensor<2x4xi32>) -> tensor<2x4x3x5x6xf32>");
+  EXPECT_EQ(
+      rule.toString(),
+      "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j]) -> ([i, j, k, l, o]) need_replication={m, n}");
   EXPECT_EQ(rule.linear, (Groups{{2}}));
 }
 
@@ -116,21 +122,25 @@ TEST(GraphRule, CacheUpdateKnowsWhereItsContextBegins) {
       ruleOf("%c: tensor<2x3x16x4x8xf32>, %u: tensor<3x5x4x8xf32>, %i: tensor<i32>, %p: tensor<3x5xi32>",
              "graph.cache_update %c[%i], %u, %p : (tensor<2x3x16x4x8xf32>, tensor<3x5x4x8xf32>, tensor<i32>, "
              "tensor<3x5xi32>) -> tensor<2x3x16x4x8xf32>");
-  EXPECT_EQ(rule.toString(), "([i, j, k, m, n], [j, l, m, n], [], [j, l]) -> ([i, j, k, m, n]) need_replication={i, l}");
+  EXPECT_EQ(rule.toString(),
+            "([i, j, k, m, n], [j, l, m, n], [], [j, l]) -> ([i, j, k, m, n]) need_replication={i, l}");
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{2}));
 }
 
 TEST(GraphRule, ArgMaxKeyIsAPartialMaximum) {
-  ShardingRule rule = ruleOf("%a: tensor<2x8xf32>", "graph.arg_max_key %a : (tensor<2x8xf32>) -> tensor<2xi64>");
+  ShardingRule rule =
+      ruleOf("%a: tensor<2x8xf32>", "graph.arg_max_key %a : (tensor<2x8xf32>) -> tensor<2xi64>");
   EXPECT_EQ(rule.toString(), "([i, j]) -> ([i]) max_reduction={j}");
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{1}));
 }
 
 TEST(GraphRule, ReduceDependsOnItsKind) {
-  ShardingRule sum = ruleOf("%a: tensor<2x8x3xf32>", "graph.reduce sum %a dims = [1] : (tensor<2x8x3xf32>) -> tensor<2x3xf32>");
+  ShardingRule sum = ruleOf("%a: tensor<2x8x3xf32>",
+                            "graph.reduce sum %a dims = [1] : (tensor<2x8x3xf32>) -> tensor<2x3xf32>");
   EXPECT_EQ(sum.toString(), "([i, j, k]) -> ([i, k]) reduction={j}");
   EXPECT_EQ(sum.linear, (Groups{{0}}));
-  ShardingRule max = ruleOf("%a: tensor<2x8x3xf32>", "graph.reduce max %a dims = [1] : (tensor<2x8x3xf32>) -> tensor<2x3xf32>");
+  ShardingRule max = ruleOf("%a: tensor<2x8x3xf32>",
+                            "graph.reduce max %a dims = [1] : (tensor<2x8x3xf32>) -> tensor<2x3xf32>");
   EXPECT_EQ(max.toString(), "([i, j, k]) -> ([i, k]) max_reduction={j}");
   EXPECT_EQ(max.linear, Groups{});
   EXPECT_EQ(max.maxLinear, (Groups{{0}}));
@@ -152,10 +162,12 @@ TEST(GraphRule, ReshapeSplitsAndMerges) {
 }
 
 TEST(GraphRule, TransposeAndBroadcastMapDimensions) {
-  EXPECT_EQ(textOf("%a: tensor<2x3x4xf32>", "graph.transpose %a [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>"),
+  EXPECT_EQ(textOf("%a: tensor<2x3x4xf32>",
+                   "graph.transpose %a [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>"),
             "([j, k, i]) -> ([i, j, k])");
-  EXPECT_EQ(textOf("%a: tensor<3xf32>", "graph.broadcast %a dims = [1] : (tensor<3xf32>) -> tensor<2x3x4xf32>"),
-            "([j]) -> ([i, j, k])");
+  EXPECT_EQ(
+      textOf("%a: tensor<3xf32>", "graph.broadcast %a dims = [1] : (tensor<3xf32>) -> tensor<2x3x4xf32>"),
+      "([j]) -> ([i, j, k])");
 }
 
 TEST(GraphRule, CutDimensionsNeedReplication) {
@@ -174,7 +186,8 @@ TEST(GraphRule, CutDimensionsNeedReplication) {
 
 TEST(GraphRule, SplatsMayBeShardedWrittenOutConstantsNot) {
   EXPECT_EQ(textOf("", "graph.constant dense<1.0> : tensor<2x2xf32> : tensor<2x2xf32>"), "() -> ([i, j])");
-  EXPECT_EQ(textOf("", "graph.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>"), "() -> ([i]) need_replication={i}");
+  EXPECT_EQ(textOf("", "graph.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>"),
+            "() -> ([i]) need_replication={i}");
 }
 
 TEST(GraphRule, MaskWithZeroIsLinear) {
@@ -201,8 +214,9 @@ TEST(GraphRule, RepeatTiesCarriedValuesAndSlices) {
   auto repeat = program.op<graph::RepeatOp>();
   auto edges = repeat.getDataFlowEdges();
   ASSERT_EQ(edges.size(), 1u);
-  EXPECT_EQ(edges[0].values, (SmallVector<Value>{repeat.getInits()[0], repeat.getCarried(0)[0],
-                                                 repeat.getBody(0).getTerminator()->getOperand(0), repeat.getResults()[0]}));
+  EXPECT_EQ(edges[0].values,
+            (SmallVector<Value>{repeat.getInits()[0], repeat.getCarried(0)[0],
+                                repeat.getBody(0).getTerminator()->getOperand(0), repeat.getResults()[0]}));
   auto stacks = repeat.getStackEdges();
   ASSERT_EQ(stacks.size(), 1u);
   EXPECT_EQ(stacks[0].stack, repeat.getStacks()[0]);

@@ -1,4 +1,5 @@
-// The scalar form of every elementwise op computes what the reference computes: constants in, folded by evaluation of arith and math.
+// The scalar form of every elementwise op computes what the reference computes: constants in, folded by
+// evaluation of arith and math.
 #include "Parse.h"
 
 #include "mlir/IR/Matchers.h"
@@ -43,7 +44,8 @@ static std::optional<double> folded(Value value) {
     if (auto number = dyn_cast<FloatAttr>(attr))
       return number.getValueAsDouble();
     if (auto number = dyn_cast<IntegerAttr>(attr))
-      return number.getType().isInteger(1) ? double(number.getValue().getZExtValue()) : double(number.getInt());
+      return number.getType().isInteger(1) ? double(number.getValue().getZExtValue())
+                                           : double(number.getInt());
   }
   return std::nullopt;
 }
@@ -73,7 +75,8 @@ static void expectSame(StringRef arguments, StringRef text, std::vector<double> 
   Value value = scalar.emitScalar(builder, builder.getUnknownLoc(), operands);
   EXPECT_EQ(value.getType(), cast<RankedTensorType>(scalar->getResult(0).getType()).getElementType());
   SmallVector<ReferenceTensor> results;
-  ASSERT_TRUE(succeeded(cast<ReferenceOpInterface>(scalar.getOperation()).evaluate(tensors, ReferenceContext(), results)));
+  ASSERT_TRUE(succeeded(
+      cast<ReferenceOpInterface>(scalar.getOperation()).evaluate(tensors, ReferenceContext(), results)));
   results[0].roundToType();
   double want = results[0].isFloat() ? results[0].f[0] : double(results[0].i[0]);
   std::optional<double> have = folded(value);
@@ -82,23 +85,27 @@ static void expectSame(StringRef arguments, StringRef text, std::vector<double> 
 }
 
 TEST(GraphScalar, UnaryOpsMatchTheReference) {
-  for (StringRef name : {"neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "sigmoid", "silu", "relu",
-                         "gelu_erf", "gelu_tanh"})
+  for (StringRef name : {"neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "sigmoid", "silu",
+                         "relu", "gelu_erf", "gelu_tanh"})
     for (StringRef type : {"f32", "f64"})
-      expectSame(("%a: tensor<1x" + type + ">").str(), ("graph." + name + " %a : tensor<1x" + type + ">").str(), {0.625});
+      expectSame(("%a: tensor<1x" + type + ">").str(),
+                 ("graph." + name + " %a : tensor<1x" + type + ">").str(), {0.625});
   expectSame("%a: tensor<1xf32>", "graph.relu %a : tensor<1xf32>", {-0.5});
 }
 
 TEST(GraphScalar, HalfIsComputedInSingle) {
   expectSame("%a: tensor<1xbf16>", "graph.neg %a : tensor<1xbf16>", {1.7});
-  expectSame("%a: tensor<1xf16>, %b: tensor<1xf16>", "graph.mul %a, %b : (tensor<1xf16>, tensor<1xf16>) -> tensor<1xf16>", {1.7, 3.3});
+  expectSame("%a: tensor<1xf16>, %b: tensor<1xf16>",
+             "graph.mul %a, %b : (tensor<1xf16>, tensor<1xf16>) -> tensor<1xf16>", {1.7, 3.3});
 }
 
 TEST(GraphScalar, BinaryOpsMatchTheReference) {
   for (StringRef name : {"add", "sub", "mul", "div", "maximum", "minimum"})
     for (StringRef type : {"f32", "i32"})
       expectSame(("%a: tensor<1x" + type + ">, %b: tensor<1x" + type + ">").str(),
-                 ("graph." + name + " %a, %b : (tensor<1x" + type + ">, tensor<1x" + type + ">) -> tensor<1x" + type + ">").str(),
+                 ("graph." + name + " %a, %b : (tensor<1x" + type + ">, tensor<1x" + type +
+                  ">) -> tensor<1x" + type + ">")
+                     .str(),
                  {-7, 2});
 }
 
@@ -107,12 +114,15 @@ TEST(GraphScalar, CompareSelectAndCastMatchTheReference) {
     for (StringRef type : {"f32", "i32"})
       for (double y : {1.0, 2.0, 3.0})
         expectSame(("%a: tensor<1x" + type + ">, %b: tensor<1x" + type + ">").str(),
-                   ("graph.compare " + kind + " %a, %b : (tensor<1x" + type + ">, tensor<1x" + type + ">) -> tensor<1xi1>").str(),
+                   ("graph.compare " + kind + " %a, %b : (tensor<1x" + type + ">, tensor<1x" + type +
+                    ">) -> tensor<1xi1>")
+                       .str(),
                    {2, y});
   expectSame("%a: tensor<1xf32>", "graph.cast %a : (tensor<1xf32>) -> tensor<1xi32>", {-2.7});
   expectSame("%a: tensor<1xi1>", "graph.cast %a : (tensor<1xi1>) -> tensor<1xf32>", {1});
   expectSame("%a: tensor<1xi32>", "graph.cast %a : (tensor<1xi32>) -> tensor<1xf32>", {-3});
   expectSame("%a: tensor<1xf16>", "graph.cast %a : (tensor<1xf16>) -> tensor<1xbf16>", {1.7});
   expectSame("%c: tensor<1xi1>, %a: tensor<1xf32>, %b: tensor<1xf32>",
-             "graph.select %c, %a, %b : (tensor<1xi1>, tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>", {0, 1, 2});
+             "graph.select %c, %a, %b : (tensor<1xi1>, tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>",
+             {0, 1, 2});
 }

@@ -7,7 +7,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::test;
 
-/// Largest relative error of `@f` in `spmd` against `@f` in `global` on the same inputs; infinite if one does not run.
+/// Largest relative error of `@f` in `spmd` against `@f` in `global` on the same inputs; infinite if one does
+/// not run.
 static double errorOf(StringRef global, StringRef spmd) {
   Program one(global), many(spmd);
   if (!one.module || !many.module)
@@ -22,7 +23,8 @@ static double errorOf(StringRef global, StringRef spmd) {
   return worst;
 }
 
-// x [2, 6] . w1 [5, 6] -> relu -> . w2 [3, 5]: the inner 5 is split over 2 ranks, 3 places each, one of them padding.
+// x [2, 6] . w1 [5, 6] -> relu -> . w2 [3, 5]: the inner 5 is split over 2 ranks, 3 places each, one of them
+// padding.
 static const char *mlp = R"(
   func.func @f(%x: tensor<2x6xf32>, %w1: tensor<5x6xf32> {graph.kind = "parameter"},
                %w2: tensor<3x5xf32> {graph.kind = "parameter"}) -> tensor<2x3xf32> {
@@ -44,7 +46,8 @@ static std::string mlpOnTwo(StringRef kindOfW2, StringRef last) {
           kindOfW2 + R"("}) -> !y {
     %0 = graph.linear %x, %w1 contract = 1 : (!x, !w1) -> !h
     %1 = graph.relu %0 : !h
-    )" + last + R"(
+    )" + last +
+          R"(
     %3 = dist.all_reduce %2 axes = {"tp"} : !p -> !y
     return %3 : !y
   })")
@@ -52,11 +55,13 @@ static std::string mlpOnTwo(StringRef kindOfW2, StringRef last) {
 }
 
 TEST(Interpreter, TensorParallelMlpGivesTheSameNumbers) {
-  EXPECT_LT(errorOf(mlp, mlpOnTwo("parameter", "%2 = graph.linear %1, %w2 contract = 1 : (!h, !w2) -> !p")), 1e-12);
+  EXPECT_LT(errorOf(mlp, mlpOnTwo("parameter", "%2 = graph.linear %1, %w2 contract = 1 : (!h, !w2) -> !p")),
+            1e-12);
 }
 
 TEST(Interpreter, PaddingThatIsReadShows) {
-  // w2 as an input: its padding is poisoned, as that of the hidden layer is zero only by relu of zero rows of w1.
+  // w2 as an input: its padding is poisoned, as that of the hidden layer is zero only by relu of zero rows of
+  // w1.
   const char *sum = R"(func.func @f(%x: tensor<5xf32>) -> tensor<f32> {
     %0 = graph.reduce sum %x dims = [0] : (tensor<5xf32>) -> tensor<f32>
     return %0 : tensor<f32>
@@ -68,7 +73,8 @@ TEST(Interpreter, PaddingThatIsReadShows) {
     !y = tensor<f32, #dist.sharding<@mesh, [], global=[]>>
     dist.mesh @mesh = <["tp"=2]>
     func.func @f(%a: !x) -> !y {
-      )" + mask + R"(
+      )" + mask +
+            R"(
       %0 = graph.reduce sum %x dims = [0] : (!x) -> !p
       %1 = dist.all_reduce %0 axes = {"tp"} : !p -> !y
       return %1 : !y
@@ -82,7 +88,9 @@ TEST(Interpreter, PaddingThatIsReadShows) {
     return %0 : tensor<f32>
   })";
   EXPECT_GT(errorOf(plain, onTwo("%x = graph.neg %a : !x")), 0.1);
-  EXPECT_LT(errorOf(plain, onTwo("%n = graph.neg %a : !x\n %x = graph.mask_padding %n dims = [0] value = 0.0 : !x")), 1e-12);
+  EXPECT_LT(errorOf(plain,
+                    onTwo("%n = graph.neg %a : !x\n %x = graph.mask_padding %n dims = [0] value = 0.0 : !x")),
+            1e-12);
 }
 
 TEST(Interpreter, ShardedVocabularyKnowsItsRows) {

@@ -1,6 +1,6 @@
 // Pieces of global values, and what collectives may and may not do with them.
-#include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/Reference/Layout.h"
+#include "tessera/Analysis/Sharding/Notation.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
@@ -26,7 +26,8 @@ struct LayoutTest : ::testing::Test {
     return tensor;
   }
   /// Shards, exchanges and puts together again; the error, or "" and the numbers are those of before.
-  std::string roundTrip(StringRef meshText, StringRef from, StringRef to, StringRef axes, ArrayRef<int64_t> shape) {
+  std::string roundTrip(StringRef meshText, StringRef from, StringRef to, StringRef axes,
+                        ArrayRef<int64_t> shape) {
     Layout a = layout(meshText, from, shape), b = layout(meshText, to, shape);
     std::string error;
     AxisList list = *parseAxes(axes, a.mesh, error);
@@ -75,14 +76,14 @@ TEST_F(LayoutTest, PartialPiecesAddUp) {
 }
 
 TEST_F(LayoutTest, CollectivesKeepTheValue) {
-  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/-]", "y", {8, 3}), "");             // all_gather
-  EXPECT_EQ(roundTrip("x2 y2", "[x/-]", "[x,y/-]", "", {8, 3}), "");              // all_slice
-  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/-]", "x", {8, 3}), "");          // all_reduce
-  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/x]", "x", {8, 4}), "");          // reduce_scatter
-  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/y]", "y", {8, 4}), "");             // all_to_all
-  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[y,x/-]", "x,y", {8, 3}), "");         // collective_permute
-  EXPECT_EQ(roundTrip("x4", "[x:(1)2]", "[x]", "", {8}), "");                     // sub-axes
-  EXPECT_EQ(roundTrip("x4 y3", "[y] U{x}", "[y] U{x:(2)2}", "x:(1)2", {6}), "");  // part of a sum
+  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/-]", "y", {8, 3}), "");            // all_gather
+  EXPECT_EQ(roundTrip("x2 y2", "[x/-]", "[x,y/-]", "", {8, 3}), "");             // all_slice
+  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/-]", "x", {8, 3}), "");         // all_reduce
+  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/x]", "x", {8, 4}), "");         // reduce_scatter
+  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/y]", "y", {8, 4}), "");            // all_to_all
+  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[y,x/-]", "x,y", {8, 3}), "");        // collective_permute
+  EXPECT_EQ(roundTrip("x4", "[x:(1)2]", "[x]", "", {8}), "");                    // sub-axes
+  EXPECT_EQ(roundTrip("x4 y3", "[y] U{x}", "[y] U{x:(2)2}", "x:(1)2", {6}), ""); // part of a sum
 }
 
 TEST_F(LayoutTest, UnevenGatherToWholeIsFine) { EXPECT_EQ(roundTrip("x3", "[x]", "[-]", "x", {4}), ""); }

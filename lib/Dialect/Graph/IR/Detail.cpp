@@ -8,8 +8,8 @@ using namespace tessera::graph::inner;
 
 LogicalResult inner::verifyTensor(Operation *op, const Twine &what, RankedTensorType type) {
   Type element = type.getElementType();
-  if (!element.isF64() && !element.isF32() && !element.isF16() && !element.isBF16() && !element.isSignlessInteger(1) &&
-      !element.isSignlessInteger(32) && !element.isSignlessInteger(64))
+  if (!element.isF64() && !element.isF32() && !element.isF16() && !element.isBF16() &&
+      !element.isSignlessInteger(1) && !element.isSignlessInteger(32) && !element.isSignlessInteger(64))
     return op->emitOpError() << what << " has element type " << element
                              << "; supported are f64, f32, f16, bf16, i64, i32 and i1";
   int64_t elements = 1;
@@ -27,10 +27,12 @@ LogicalResult inner::verifyTensor(Operation *op, const Twine &what, RankedTensor
 
 LogicalResult inner::verifyTensors(Operation *op) {
   for (auto [i, type] : llvm::enumerate(op->getOperandTypes()))
-    if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && failed(verifyTensor(op, "operand #" + Twine(i), tensor)))
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && failed(verifyTensor(op, "operand #" + Twine(i), tensor)))
       return failure();
   for (auto [i, type] : llvm::enumerate(op->getResultTypes()))
-    if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && failed(verifyTensor(op, "result #" + Twine(i), tensor)))
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && failed(verifyTensor(op, "result #" + Twine(i), tensor)))
       return failure();
   return success();
 }
@@ -38,14 +40,15 @@ LogicalResult inner::verifyTensors(Operation *op) {
 LogicalResult inner::expectRank(Operation *op, Named value, int64_t rank) {
   if (rankOf(value.value) == rank)
     return success();
-  return op->emitOpError() << value.name << " has " << rankOf(value.value) << " dimensions, expected " << rank;
+  return op->emitOpError() << value.name << " has " << rankOf(value.value) << " dimensions, expected "
+                           << rank;
 }
 
 LogicalResult inner::expectSize(Operation *op, Named value, int64_t dim, int64_t size) {
   if (sizeOf(value.value, dim) == size)
     return success();
-  return op->emitOpError() << "dimension " << dim << " of " << value.name << " has size " << sizeOf(value.value, dim)
-                           << ", expected " << size;
+  return op->emitOpError() << "dimension " << dim << " of " << value.name << " has size "
+                           << sizeOf(value.value, dim) << ", expected " << size;
 }
 
 LogicalResult inner::expectSameSize(Operation *op, Named a, int64_t da, Named b, int64_t db) {
@@ -73,7 +76,8 @@ LogicalResult inner::expectDims(Operation *op, StringRef what, ArrayRef<int64_t>
   int64_t last = -1;
   for (int64_t dim : dims) {
     if (dim < 0 || dim >= rank)
-      return op->emitOpError() << what << " names dimension " << dim << " of a tensor with " << rank << " dimensions";
+      return op->emitOpError() << what << " names dimension " << dim << " of a tensor with " << rank
+                               << " dimensions";
     if (dim <= last)
       return op->emitOpError() << what << " must be strictly increasing, " << dim << " comes after " << last;
     last = dim;
@@ -88,20 +92,21 @@ LogicalResult inner::verifyBroadcast(Operation *op, OperandRange operands, Value
   for (auto [i, operand] : llvm::enumerate(operands)) {
     ArrayRef<int64_t> from = typeOf(operand).getShape();
     if (from.size() > shape.size())
-      return op->emitOpError() << "operand #" << i << " has " << from.size() << " dimensions, the result only "
-                               << shape.size();
+      return op->emitOpError() << "operand #" << i << " has " << from.size()
+                               << " dimensions, the result only " << shape.size();
     size_t shift = shape.size() - from.size();
     for (auto [d, size] : llvm::enumerate(from)) {
       if (size != 1 && size != shape[shift + d])
         return op->emitOpError() << "dimension " << d << " of operand #" << i << " has size " << size
-                                 << " and does not broadcast to size " << shape[shift + d] << " of the result";
+                                 << " and does not broadcast to size " << shape[shift + d]
+                                 << " of the result";
       longest[shift + d] = std::max(longest[shift + d], size);
     }
   }
   for (auto [d, size] : llvm::enumerate(shape))
     if (size != longest[d])
-      return op->emitOpError() << "dimension " << d << " of the result has size " << size << ", the operands' longest is "
-                               << longest[d];
+      return op->emitOpError() << "dimension " << d << " of the result has size " << size
+                               << ", the operands' longest is " << longest[d];
   return success();
 }
 
@@ -140,7 +145,8 @@ void RuleBuilder::pair(Place from, Place to, int count) {
 }
 
 template <typename T>
-static void gatherElements(ArrayRef<T> from, T *to, ArrayRef<int64_t> shape, ArrayRef<int64_t> strides, int64_t base) {
+static void gatherElements(ArrayRef<T> from, T *to, ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                           int64_t base) {
   if (shape.empty()) {
     *to = from[base];
     return;
@@ -157,7 +163,7 @@ static void gatherElements(ArrayRef<T> from, T *to, ArrayRef<int64_t> shape, Arr
 }
 
 void inner::gatherStrided(const ReferenceTensor &input, ReferenceTensor &result, ArrayRef<int64_t> shape,
-                           ArrayRef<int64_t> strides, int64_t base) {
+                          ArrayRef<int64_t> strides, int64_t base) {
   if (input.isFloat())
     gatherElements<double>(input.f, result.f.data(), shape, strides, base);
   else

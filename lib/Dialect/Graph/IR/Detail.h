@@ -24,7 +24,8 @@ struct Named {
   mlir::Value value;
 };
 
-/// One type: static shape, sizes of at least 1, at most kMaxElements, an element type the project computes with.
+/// One type: static shape, sizes of at least 1, at most kMaxElements, an element type the project computes
+/// with.
 llvm::LogicalResult verifyTensor(mlir::Operation *op, const llvm::Twine &what, mlir::RankedTensorType type);
 /// That for all operands and results. Every verifier starts with it.
 llvm::LogicalResult verifyTensors(mlir::Operation *op);
@@ -33,10 +34,12 @@ llvm::LogicalResult expectSize(mlir::Operation *op, Named value, int64_t dim, in
 /// Dimension `da` of `a` is as long as dimension `db` of `b`. Compares present (on rung spmd: local) sizes.
 llvm::LogicalResult expectSameSize(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db);
 /// That for `count` dimensions from `da` and `db` on.
-llvm::LogicalResult expectSameSizes(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db, int64_t count);
+llvm::LogicalResult expectSameSizes(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db,
+                                    int64_t count);
 llvm::LogicalResult expectSameElements(mlir::Operation *op, Named a, Named b);
 /// `dims` are strictly increasing dimensions of a tensor of rank `rank`.
-llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> dims, int64_t rank);
+llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> dims,
+                               int64_t rank);
 /// Shapes of `operands` broadcast (aligned at the last dimension) to `result`.
 llvm::LogicalResult verifyBroadcast(mlir::Operation *op, mlir::OperandRange operands, mlir::Value result);
 
@@ -53,8 +56,10 @@ class RuleBuilder {
 public:
   explicit RuleBuilder(mlir::Operation *op);
   int64_t size(Place place) const;
-  /// A factor that stands in all `places` (the minor-most there so far); its size is that of the first place's dimension.
-  int add(llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum);
+  /// A factor that stands in all `places` (the minor-most there so far); its size is that of the first
+  /// place's dimension.
+  int add(llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough,
+          PartialKind combine = PartialKind::Sum);
   /// Likewise with a size of its own.
   int addSized(int64_t size, llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough);
   /// One pass-through factor per dimension, shared by `count` dimensions of two tensors.
@@ -68,7 +73,8 @@ private:
 /// Multi-index over `shape`, row-major; `next` returns false after the last.
 struct Odometer {
   llvm::SmallVector<int64_t> shape, index;
-  explicit Odometer(llvm::ArrayRef<int64_t> shape) : shape(shape.begin(), shape.end()), index(shape.size(), 0) {}
+  explicit Odometer(llvm::ArrayRef<int64_t> shape)
+      : shape(shape.begin(), shape.end()), index(shape.size(), 0) {}
   bool next() {
     for (size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d])
@@ -92,7 +98,8 @@ inline int64_t product(llvm::ArrayRef<int64_t> sizes, size_t begin = 0, size_t e
     n *= sizes[d];
   return n;
 }
-/// result[j] = input[base + sum of index * stride], in row-major order of `shape`: the loop under every op that only moves elements.
+/// result[j] = input[base + sum of index * stride], in row-major order of `shape`: the loop under every op
+/// that only moves elements.
 void gatherStrided(const ReferenceTensor &input, ReferenceTensor &result, llvm::ArrayRef<int64_t> shape,
                    llvm::ArrayRef<int64_t> strides, int64_t base);
 

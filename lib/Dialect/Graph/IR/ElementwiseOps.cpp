@@ -1,7 +1,8 @@
 //===- ElementwiseOps.cpp - Ops that treat every element alike ------------===//
 //
-// Verifiers, the shared sharding rule and the shared reference meaning. Costs and meanings of single ops are generated from their
-// definitions in GraphElementwiseOps.td; scalar forms for code generation are in ElementwiseScalar.cpp.
+// Verifiers, the shared sharding rule and the shared reference meaning. Costs and meanings of single ops are
+// generated from their definitions in GraphElementwiseOps.td; scalar forms for code generation are in
+// ElementwiseScalar.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Detail.h"
@@ -31,7 +32,8 @@ ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, Operand
     }
     builder.add(places);
   }
-  // An integer quotient is truncated and does not distribute over sums; integer products are not worth telling apart.
+  // An integer quotient is truncated and does not distribute over sums; integer products are not worth
+  // telling apart.
   bool floats = isa<FloatType>(typeOf(op->getResult(0)).getElementType());
   if (floats || llvm::all_of(linear, [&](const auto &group) { return group.size() == op->getNumOperands(); }))
     builder.rule.linear = std::move(linear);
@@ -88,7 +90,7 @@ LogicalResult graph::evaluateElementwise(Operation *op, ArrayRef<ReferenceTensor
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-#define TESSERA_VERIFY_UNARY(OP)                                                                                       \
+#define TESSERA_VERIFY_UNARY(OP)                                                                             \
   LogicalResult OP::verify() { return verifyTensors(*this); }
 TESSERA_VERIFY_UNARY(NegOp)
 TESSERA_VERIFY_UNARY(AbsOp)
@@ -122,10 +124,13 @@ LogicalResult MaximumOp::verify() { return verifyBinary(*this, getLhs(), getRhs(
 LogicalResult MinimumOp::verify() { return verifyBinary(*this, getLhs(), getRhs()); }
 
 LogicalResult CastOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectRank(*this, {"result", getResult()}, rankOf(getInput()))) ||
-      failed(expectSameSizes(*this, {"input", getInput()}, 0, {"result", getResult()}, 0, rankOf(getInput()))))
+  if (failed(verifyTensors(*this)) ||
+      failed(expectRank(*this, {"result", getResult()}, rankOf(getInput()))) ||
+      failed(
+          expectSameSizes(*this, {"input", getInput()}, 0, {"result", getResult()}, 0, rankOf(getInput()))))
     return failure();
-  if (getResult().getType().getElementType().isInteger(1) && !getInput().getType().getElementType().isInteger(1))
+  if (getResult().getType().getElementType().isInteger(1) &&
+      !getInput().getType().getElementType().isInteger(1))
     return emitOpError() << "to i1 would lose numbers; use graph.compare ne";
   return success();
 }

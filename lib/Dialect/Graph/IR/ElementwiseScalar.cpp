@@ -1,6 +1,7 @@
 //===- ElementwiseScalar.cpp - Scalar forms of elementwise ops ------------===//
 //
-// What one element costs in arith and math ops. 16-bit floats are computed in f32 and rounded once at the end.
+// What one element costs in arith and math ops. 16-bit floats are computed in f32 and rounded once at the
+// end.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -31,14 +32,17 @@ struct Scalar {
   Value onePlusExpNeg(Value x) { return add(constant(x, 1), exp(neg(x))); }
 
   static bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
-  Value widen(Value x) { return isHalf(x.getType()) ? arith::ExtFOp::create(b, b.getF32Type(), x).getResult() : x; }
-  Value narrow(Value x, Type type) { return x.getType() == type ? x : arith::TruncFOp::create(b, type, x).getResult(); }
+  Value widen(Value x) {
+    return isHalf(x.getType()) ? arith::ExtFOp::create(b, b.getF32Type(), x).getResult() : x;
+  }
+  Value narrow(Value x, Type type) {
+    return x.getType() == type ? x : arith::TruncFOp::create(b, type, x).getResult();
+  }
 };
 } // namespace
 
 /// Runs `fn` on operands widened to at least f32 and rounds to the operands' type.
-template <typename Fn>
-static Value compute(OpBuilder &builder, Location loc, ValueRange operands, Fn fn) {
+template <typename Fn> static Value compute(OpBuilder &builder, Location loc, ValueRange operands, Fn fn) {
   Scalar s(builder, loc);
   SmallVector<Value, 3> wide;
   for (Value operand : operands)
@@ -46,12 +50,12 @@ static Value compute(OpBuilder &builder, Location loc, ValueRange operands, Fn f
   return s.narrow(fn(s, ArrayRef<Value>(wide)), operands[0].getType());
 }
 
-#define TESSERA_SCALAR(OP, EXPR)                                                                                       \
-  Value OP::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {                                        \
-    return compute(builder, loc, operands, [](Scalar &s, ArrayRef<Value> v) -> Value {                                 \
-      Value x = v[0];                                                                                                  \
-      return EXPR;                                                                                                     \
-    });                                                                                                                \
+#define TESSERA_SCALAR(OP, EXPR)                                                                             \
+  Value OP::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {                              \
+    return compute(builder, loc, operands, [](Scalar &s, ArrayRef<Value> v) -> Value {                       \
+      Value x = v[0];                                                                                        \
+      return EXPR;                                                                                           \
+    });                                                                                                      \
   }
 TESSERA_SCALAR(NegOp, s.neg(x))
 TESSERA_SCALAR(AbsOp, math::AbsFOp::create(s.b, x))
@@ -124,7 +128,8 @@ Value CastOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) 
     if (fromBits > toBits)
       return arith::TruncFOp::create(builder, loc, to, x);
     // f16 and bf16: neither holds the other.
-    return arith::TruncFOp::create(builder, loc, to, arith::ExtFOp::create(builder, loc, builder.getF32Type(), x));
+    return arith::TruncFOp::create(builder, loc, to,
+                                   arith::ExtFOp::create(builder, loc, builder.getF32Type(), x));
   }
   if (isa<FloatType>(from))
     return arith::FPToSIOp::create(builder, loc, to, x);
@@ -141,9 +146,9 @@ Value CastOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) 
 Value CompareOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {
   if (isa<FloatType>(operands[0].getType())) {
     // Ordered, but for `ne`: NaN differs from everything.
-    static constexpr arith::CmpFPredicate predicates[] = {arith::CmpFPredicate::OLT, arith::CmpFPredicate::OLE,
-                                                          arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE,
-                                                          arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE};
+    static constexpr arith::CmpFPredicate predicates[] = {
+        arith::CmpFPredicate::OLT, arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT,
+        arith::CmpFPredicate::OGE, arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE};
     return arith::CmpFOp::create(builder, loc, predicates[int(getKind())], operands[0], operands[1]);
   }
   static constexpr arith::CmpIPredicate predicates[] = {arith::CmpIPredicate::slt, arith::CmpIPredicate::sle,

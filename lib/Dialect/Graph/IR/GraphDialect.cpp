@@ -36,9 +36,11 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
     auto dims = dyn_cast<ArrayAttr>(attr.getValue());
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!dims || !llvm::all_of(dims, llvm::IsaPred<StringAttr>))
-      return op->emitError() << what << " has graph.dims = " << attr.getValue() << ", which is no list of names";
+      return op->emitError() << what << " has graph.dims = " << attr.getValue()
+                             << ", which is no list of names";
     if (!tensor || tensor.getRank() != int64_t(dims.size()))
-      return op->emitError() << what << " has " << dims.size() << " names in graph.dims, its type is " << type;
+      return op->emitError() << what << " has " << dims.size() << " names in graph.dims, its type is "
+                             << type;
     return success();
   }
   return op->emitError() << what << " has an unknown attribute " << attr.getName();
@@ -46,10 +48,12 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
 
 LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
                                                      NamedAttribute attr) {
-  return verifyValueAttr(op, "argument #" + Twine(argument), op->getRegion(region).getArgument(argument).getType(), attr);
+  return verifyValueAttr(op, "argument #" + Twine(argument),
+                         op->getRegion(region).getArgument(argument).getType(), attr);
 }
 
-LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attr) {
+LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result,
+                                                        NamedAttribute attr) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getResultTypes()[result] : Type();
   return verifyValueAttr(op, "result #" + Twine(result), type, attr);
@@ -74,7 +78,8 @@ Attribute SourceAttr::parse(AsmParser &parser, Type) {
       }
     }
     if (next == 4) {
-      parser.emitError(parser.getCurrentLocation(), "expected 'reshape', 'slice' or 'permute', each once and in this order");
+      parser.emitError(parser.getCurrentLocation(),
+                       "expected 'reshape', 'slice' or 'permute', each once and in this order");
       return {};
     }
     SmallVector<int64_t> &field = fields[next++];

@@ -11,7 +11,8 @@ using namespace tessera::graph::inner;
 /// `[1.0, 0.25]`, every number with the digits it takes to read the same one back (the usual form keeps six).
 static void printExactNumbers(OpAsmPrinter &printer, Operation *, DenseF64ArrayAttr numbers) {
   printer << "[";
-  llvm::interleaveComma(numbers.asArrayRef(), printer, [&](double number) { printer.printFloat(APFloat(number)); });
+  llvm::interleaveComma(numbers.asArrayRef(), printer,
+                        [&](double number) { printer.printFloat(APFloat(number)); });
   printer << "]";
 }
 static ParseResult parseExactNumbers(OpAsmParser &parser, DenseF64ArrayAttr &numbers) {
@@ -44,7 +45,8 @@ LogicalResult LinearOp::verify() {
     return failure();
   int64_t contract = int64_t(getContract()), ni = rankOf(getInput()), nw = rankOf(getWeight());
   if (contract < 1 || contract > ni || contract > nw)
-    return emitOpError() << "contracts " << contract << " dimensions of an input with " << ni << " and a weight with " << nw;
+    return emitOpError() << "contracts " << contract << " dimensions of an input with " << ni
+                         << " and a weight with " << nw;
   if (failed(expectSameSizes(*this, input, ni - contract, weight, nw - contract, contract)) ||
       failed(expectRank(*this, result, ni + nw - 2 * contract)) ||
       failed(expectSameSizes(*this, input, 0, result, 0, ni - contract)))
@@ -53,7 +55,8 @@ LogicalResult LinearOp::verify() {
 }
 
 /// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.
-static LogicalResult verifyNorm(Operation *op, Named input, ArrayRef<Named> vectors, Named result, const APFloat &eps) {
+static LogicalResult verifyNorm(Operation *op, Named input, ArrayRef<Named> vectors, Named result,
+                                const APFloat &eps) {
   int64_t rank = rankOf(input.value);
   if (failed(verifyTensors(op)) || failed(expectSameElements(op, input, result)))
     return failure();
@@ -70,12 +73,13 @@ static LogicalResult verifyNorm(Operation *op, Named input, ArrayRef<Named> vect
 }
 
 LogicalResult RmsNormOp::verify() {
-  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}}, {"result", getResult()}, getEps());
+  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}}, {"result", getResult()},
+                    getEps());
 }
 
 LogicalResult LayerNormOp::verify() {
-  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}, {"bias", getBias()}}, {"result", getResult()},
-                    getEps());
+  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}, {"bias", getBias()}},
+                    {"result", getResult()}, getEps());
 }
 
 LogicalResult SoftmaxOp::verify() {
@@ -92,7 +96,8 @@ LogicalResult RopeOp::verify() {
     return failure();
   int64_t rank = rankOf(getInput());
   if (rank < 3)
-    return emitOpError() << "input has " << rank << " dimensions, expected 3 or more (batch, sequence, ..., rotated)";
+    return emitOpError() << "input has " << rank
+                         << " dimensions, expected 3 or more (batch, sequence, ..., rotated)";
   if (failed(expectRank(*this, positions, 2)) || failed(expectSameSizes(*this, positions, 0, input, 0, 2)) ||
       failed(expectRank(*this, result, rank)) || failed(expectSameSizes(*this, input, 0, result, 0, rank)))
     return failure();
@@ -107,34 +112,37 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult AttentionOp::verify() {
-  Named q{"query", getQuery()}, k{"key", getKey()}, v{"value", getValue()}, positions{"positions", getPositions()},
-      result{"result", getResult()};
+  Named q{"query", getQuery()}, k{"key", getKey()}, v{"value", getValue()},
+      positions{"positions", getPositions()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectRank(*this, q, 5)) || failed(expectRank(*this, k, 4)) ||
-      failed(expectRank(*this, v, 4)) || failed(expectRank(*this, positions, 2)) || failed(expectRank(*this, result, 5)) ||
-      failed(expectSameElements(*this, k, v)) || failed(expectSameElements(*this, q, result)))
+      failed(expectRank(*this, v, 4)) || failed(expectRank(*this, positions, 2)) ||
+      failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, k, v)) ||
+      failed(expectSameElements(*this, q, result)))
     return failure();
   // batch, kv_heads and head_dim of q and k; context of k and v; batch and kv_heads of v.
   if (failed(expectSameSize(*this, k, 0, q, 0)) || failed(expectSameSize(*this, k, 2, q, 2)) ||
       failed(expectSameSize(*this, k, 3, q, 4)) || failed(expectSameSizes(*this, v, 0, k, 0, 3)) ||
-      failed(expectSameSizes(*this, positions, 0, q, 0, 2)) || failed(expectSameSizes(*this, result, 0, q, 0, 4)) ||
-      failed(expectSameSize(*this, result, 4, v, 3)))
+      failed(expectSameSizes(*this, positions, 0, q, 0, 2)) ||
+      failed(expectSameSizes(*this, result, 0, q, 0, 4)) || failed(expectSameSize(*this, result, 4, v, 3)))
     return failure();
   if (!getScale().isFinite())
     return emitOpError() << "scale must be finite";
   if (std::optional<uint64_t> window = getWindow(); window && int64_t(*window) < 1)
     return emitOpError() << "window is " << int64_t(*window) << ", expected 1 or more";
-  if (std::optional<APFloat> softcap = getSoftcap(); softcap && !(softcap->isFiniteNonZero() && !softcap->isNegative()))
+  if (std::optional<APFloat> softcap = getSoftcap();
+      softcap && !(softcap->isFiniteNonZero() && !softcap->isNegative()))
     return emitOpError() << "softcap must be finite and positive";
   return success();
 }
 
 LogicalResult CacheUpdateOp::verify() {
   Named cache{"cache", getCache()}, update{"update", getUpdate()}, positions{"positions", getPositions()};
-  if (failed(verifyTensors(*this)) || failed(expectRank(*this, cache, 5)) || failed(expectRank(*this, update, 4)) ||
-      failed(expectRank(*this, {"index", getIndex()}, 0)) || failed(expectRank(*this, positions, 2)) ||
-      failed(expectSameElements(*this, update, cache)))
+  if (failed(verifyTensors(*this)) || failed(expectRank(*this, cache, 5)) ||
+      failed(expectRank(*this, update, 4)) || failed(expectRank(*this, {"index", getIndex()}, 0)) ||
+      failed(expectRank(*this, positions, 2)) || failed(expectSameElements(*this, update, cache)))
     return failure();
-  if (failed(expectSameSize(*this, update, 0, cache, 1)) || failed(expectSameSizes(*this, update, 2, cache, 3, 2)) ||
+  if (failed(expectSameSize(*this, update, 0, cache, 1)) ||
+      failed(expectSameSizes(*this, update, 2, cache, 3, 2)) ||
       failed(expectSameSizes(*this, positions, 0, update, 0, 2)))
     return failure();
   if (getResult().getType() != getCache().getType())

@@ -171,14 +171,16 @@ LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, 
 LogicalResult CacheUpdateOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &update = operands[1], &positions = operands[3];
   ReferenceTensor result = operands[0];
-  int64_t layers = result.shape[0], batch = result.shape[1], places = result.shape[2], row = product(result.shape, 3);
+  int64_t layers = result.shape[0], batch = result.shape[1], places = result.shape[2],
+          row = product(result.shape, 3);
   int64_t seq = update.shape[1], layer = operands[2].i[0];
   if (layer < 0 || layer >= layers)
     return emitOpError() << "writes layer " << layer << " of " << layers;
   int64_t offset = context.offset(getCache(), 2);
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t s = 0; s < seq; ++s)
-      if (int64_t place = positions.i[b * seq + s] - offset; positions.i[b * seq + s] >= 0 && place >= 0 && place < places)
+      if (int64_t place = positions.i[b * seq + s] - offset;
+          positions.i[b * seq + s] >= 0 && place >= 0 && place < places)
         std::copy_n(update.f.begin() + (b * seq + s) * row, row,
                     result.f.begin() + ((layer * batch + b) * places + place) * row);
   results.push_back(std::move(result));

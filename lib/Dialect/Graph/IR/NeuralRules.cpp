@@ -25,7 +25,8 @@ OpCost EmbeddingOp::getCost() {
 
 ShardingRule LinearOp::getShardingRule() {
   RuleBuilder builder(*this);
-  int contract = int(getContract()), n = int(rankOf(getInput())) - contract, out = int(rankOf(getWeight())) - contract;
+  int contract = int(getContract()), n = int(rankOf(getInput())) - contract,
+      out = int(rankOf(getWeight())) - contract;
   builder.pair(operandDim(0, 0), resultDim(0, 0), n);
   builder.pair(operandDim(1, 0), resultDim(0, n), out);
   for (int d = 0; d < contract; ++d)
@@ -87,13 +88,14 @@ OpCost RopeOp::getCost() { return streamingCost(*this, 3 * elements(getResult())
 ShardingRule AttentionOp::getShardingRule() {
   RuleBuilder builder(*this);
   enum { Q, K, V, P };
-  builder.add({operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0), resultDim(0, 0)}); // batch
-  builder.add({operandDim(Q, 1), operandDim(P, 1), resultDim(0, 1)});                                     // seq
-  builder.add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2), resultDim(0, 2)});                   // kv_heads
-  builder.add({operandDim(Q, 3), resultDim(0, 3)});                                                       // group
-  builder.add({operandDim(Q, 4), operandDim(K, 3)}, FactorKind::NeedReplication);                         // head_dim
-  builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication);                         // context
-  builder.add({operandDim(V, 3), resultDim(0, 4)});                                                       // value_dim
+  builder.add(
+      {operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0), resultDim(0, 0)}); // batch
+  builder.add({operandDim(Q, 1), operandDim(P, 1), resultDim(0, 1)});                             // seq
+  builder.add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2), resultDim(0, 2)});           // kv_heads
+  builder.add({operandDim(Q, 3), resultDim(0, 3)});                                               // group
+  builder.add({operandDim(Q, 4), operandDim(K, 3)}, FactorKind::NeedReplication);                 // head_dim
+  builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication);                 // context
+  builder.add({operandDim(V, 3), resultDim(0, 4)});                                               // value_dim
   builder.rule.linear = {{V}};
   return builder.rule;
 }
@@ -109,10 +111,10 @@ ShardingRule CacheUpdateOp::getShardingRule() {
   enum { Cache, Update, Index, Positions };
   builder.add({operandDim(Cache, 0), resultDim(0, 0)}, FactorKind::NeedReplication); // layer
   builder.add({operandDim(Cache, 1), operandDim(Update, 0), operandDim(Positions, 0), resultDim(0, 1)});
-  builder.rule.offsetAware.push_back(builder.add({operandDim(Cache, 2), resultDim(0, 2)}));         // context
-  builder.add({operandDim(Update, 1), operandDim(Positions, 1)}, FactorKind::NeedReplication);      // seq
-  builder.add({operandDim(Cache, 3), operandDim(Update, 2), resultDim(0, 3)});                      // heads
-  builder.add({operandDim(Cache, 4), operandDim(Update, 3), resultDim(0, 4)});                      // d
+  builder.rule.offsetAware.push_back(builder.add({operandDim(Cache, 2), resultDim(0, 2)}));    // context
+  builder.add({operandDim(Update, 1), operandDim(Positions, 1)}, FactorKind::NeedReplication); // seq
+  builder.add({operandDim(Cache, 3), operandDim(Update, 2), resultDim(0, 3)});                 // heads
+  builder.add({operandDim(Cache, 4), operandDim(Update, 3), resultDim(0, 4)});                 // d
   return builder.rule;
 }
 OpCost CacheUpdateOp::getCost() {
@@ -124,7 +126,8 @@ ShardingRule ArgMaxKeyOp::getShardingRule() {
   RuleBuilder builder(*this);
   int last = int(rankOf(getInput())) - 1;
   builder.pair(operandDim(0, 0), resultDim(0, 0), last);
-  builder.rule.offsetAware.push_back(builder.add(operandDim(0, last), FactorKind::Reduction, PartialKind::Max));
+  builder.rule.offsetAware.push_back(
+      builder.add(operandDim(0, last), FactorKind::Reduction, PartialKind::Max));
   return builder.rule;
 }
 OpCost ArgMaxKeyOp::getCost() { return streamingCost(*this, elements(getInput())); }

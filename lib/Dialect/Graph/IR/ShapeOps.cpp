@@ -44,8 +44,8 @@ LogicalResult IotaOp::verify() {
   if (failed(verifyTensors(*this)))
     return failure();
   if (int64_t(getDim()) < 0 || int64_t(getDim()) >= rankOf(getResult()))
-    return emitOpError() << "counts along dimension " << int64_t(getDim()) << " of a tensor with " << rankOf(getResult())
-                         << " dimensions";
+    return emitOpError() << "counts along dimension " << int64_t(getDim()) << " of a tensor with "
+                         << rankOf(getResult()) << " dimensions";
   if (getResult().getType().getElementType().isInteger(1))
     return emitOpError() << "cannot count in i1";
   return success();
@@ -62,7 +62,8 @@ LogicalResult CompareOp::verify() {
 }
 
 LogicalResult SelectOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"lhs", getLhs()}, {"result", getResult()})) ||
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"lhs", getLhs()}, {"result", getResult()})) ||
       failed(expectSameElements(*this, {"rhs", getRhs()}, {"result", getResult()})))
     return failure();
   return verifyBroadcast(*this, getOperation()->getOperands(), getResult());
@@ -73,11 +74,13 @@ LogicalResult SelectOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReshapeOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
     return failure();
   RankedTensorType from = getInput().getType(), to = getResult().getType();
   if (from.getNumElements() != to.getNumElements())
-    return emitOpError() << "input has " << from.getNumElements() << " elements, the result " << to.getNumElements();
+    return emitOpError() << "input has " << from.getNumElements() << " elements, the result "
+                         << to.getNumElements();
   return success();
 }
 
@@ -95,12 +98,14 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 }
 
 LogicalResult TransposeOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
     return failure();
   int64_t rank = rankOf(getInput());
   ArrayRef<int64_t> permutation = getPermutation();
   if (int64_t(permutation.size()) != rank)
-    return emitOpError() << "permutation has " << permutation.size() << " entries, the input " << rank << " dimensions";
+    return emitOpError() << "permutation has " << permutation.size() << " entries, the input " << rank
+                         << " dimensions";
   SmallVector<int64_t> sorted(permutation);
   llvm::sort(sorted);
   for (int64_t d = 0; d < rank; ++d)
@@ -130,7 +135,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
 }
 
 LogicalResult BroadcastOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
     return failure();
   if (int64_t(getDims().size()) != rankOf(getInput()))
     return emitOpError() << "dims has " << getDims().size() << " entries, the input " << rankOf(getInput())
@@ -148,16 +154,18 @@ LogicalResult BroadcastOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SliceOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})) ||
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})) ||
       failed(expectRank(*this, {"result", getResult()}, rankOf(getInput()))))
     return failure();
   if (int64_t(getOffsets().size()) != rankOf(getInput()))
-    return emitOpError() << "has " << getOffsets().size() << " offsets for " << rankOf(getInput()) << " dimensions";
+    return emitOpError() << "has " << getOffsets().size() << " offsets for " << rankOf(getInput())
+                         << " dimensions";
   for (auto [d, offset] : llvm::enumerate(getOffsets())) {
     int64_t size = sizeOf(getResult(), d), whole = sizeOf(getInput(), d);
     if (offset < 0 || offset > whole - size)
-      return emitOpError() << "takes " << size << " from " << offset << " on of dimension " << d << ", which has size "
-                           << whole;
+      return emitOpError() << "takes " << size << " from " << offset << " on of dimension " << d
+                           << ", which has size " << whole;
   }
   return success();
 }
@@ -187,7 +195,8 @@ LogicalResult ConcatOp::verify() {
 }
 
 LogicalResult ReduceOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
     return failure();
   int64_t rank = rankOf(getInput());
   if (getDims().empty())
@@ -206,12 +215,14 @@ LogicalResult ReduceOp::verify() {
 }
 
 LogicalResult TakeOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
     return failure();
   int64_t rank = rankOf(getInput());
   if (rank < 2)
     return emitOpError() << "input has " << rank << " dimensions, expected 2 or more";
-  if (failed(expectRank(*this, {"index", getIndex()}, 1)) || failed(expectRank(*this, {"result", getResult()}, rank)) ||
+  if (failed(expectRank(*this, {"index", getIndex()}, 1)) ||
+      failed(expectRank(*this, {"result", getResult()}, rank)) ||
       failed(expectSameSize(*this, {"index", getIndex()}, 0, {"input", getInput()}, 0)) ||
       failed(expectSameSize(*this, {"result", getResult()}, 0, {"input", getInput()}, 0)) ||
       failed(expectSize(*this, {"result", getResult()}, 1, 1)))
@@ -220,7 +231,8 @@ LogicalResult TakeOp::verify() {
 }
 
 LogicalResult LayerSliceOp::verify() {
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, {"stack", getStack()}, {"result", getResult()})) ||
+  if (failed(verifyTensors(*this)) ||
+      failed(expectSameElements(*this, {"stack", getStack()}, {"result", getResult()})) ||
       failed(expectRank(*this, {"index", getIndex()}, 0)) ||
       failed(expectRank(*this, {"stack", getStack()}, rankOf(getResult()) + 1)))
     return failure();
@@ -245,6 +257,7 @@ LogicalResult NameOp::verify() {
   if (getName().empty())
     return emitOpError() << "has an empty name";
   if (std::optional<ArrayAttr> dims = getDims(); dims && int64_t(dims->size()) != rankOf(getInput()))
-    return emitOpError() << "has " << dims->size() << " dimension names for " << rankOf(getInput()) << " dimensions";
+    return emitOpError() << "has " << dims->size() << " dimension names for " << rankOf(getInput())
+                         << " dimensions";
   return success();
 }

@@ -151,8 +151,8 @@ LogicalResult ConcatOp::evaluate(Tensors operands, const ReferenceContext &conte
 
 /// Combines every element of `input` into the element of `result` that lacks the coordinates along `dims`.
 template <typename T, typename Fn>
-static void reduceInto(const std::vector<T> &from, std::vector<T> &to, ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
-                       Fn combine) {
+static void reduceInto(const std::vector<T> &from, std::vector<T> &to, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> strides, Fn combine) {
   Odometer at(shape);
   size_t j = 0;
   do {
@@ -188,7 +188,8 @@ LogicalResult ReduceOp::evaluate(Tensors operands, const ReferenceContext &conte
 }
 
 /// Copies `count` elements of either kind.
-static void copyElements(const ReferenceTensor &from, int64_t at, ReferenceTensor &to, int64_t toAt, int64_t count) {
+static void copyElements(const ReferenceTensor &from, int64_t at, ReferenceTensor &to, int64_t toAt,
+                         int64_t count) {
   if (from.isFloat())
     std::copy_n(from.f.begin() + at, count, to.f.begin() + toAt);
   else

@@ -48,11 +48,12 @@ OpCost CompareOp::getCost() { return streamingCost(*this, numElements(getResult(
 ShardingRule SelectOp::getShardingRule() { return elementwiseRule(*this, {{1, 2}}, {{1, 2}}); }
 OpCost SelectOp::getCost() { return streamingCost(*this, numElements(getResult())); }
 
-/// Walks both shapes from the major end. What both sides share becomes a factor; where sizes have no common split, the dimensions
-/// up to the next common boundary need replication.
+/// Walks both shapes from the major end. What both sides share becomes a factor; where sizes have no common
+/// split, the dimensions up to the next common boundary need replication.
 ShardingRule ReshapeOp::getShardingRule() {
   RuleBuilder builder(*this);
-  SmallVector<int64_t> from = dist::globalShape(getInput().getType()), to = dist::globalShape(getResult().getType());
+  SmallVector<int64_t> from = dist::globalShape(getInput().getType()),
+                       to = dist::globalShape(getResult().getType());
   size_t i = 0, j = 0;
   // What is left of the present dimension of either side.
   int64_t restFrom = 0, restTo = 0;

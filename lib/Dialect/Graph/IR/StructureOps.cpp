@@ -44,7 +44,8 @@ static FailureOr<SmallVector<int64_t>> sourceShape(ParameterOp op, unsigned numb
   if (!source.getSlice().empty()) {
     ArrayRef<int64_t> slice = source.getSlice();
     if (slice.size() != 2 * shape.size()) {
-      error() << "slice has " << slice.size() << " bounds for " << shape.size() << " dimensions, expected a pair each";
+      error() << "slice has " << slice.size() << " bounds for " << shape.size()
+              << " dimensions, expected a pair each";
       return failure();
     }
     for (auto [d, size] : llvm::enumerate(shape)) {
@@ -63,7 +64,8 @@ static FailureOr<SmallVector<int64_t>> sourceShape(ParameterOp op, unsigned numb
     for (size_t d = 0; sound && d < sorted.size(); ++d)
       sound = sorted[d] == int64_t(d);
     if (!sound) {
-      error() << "permute [" << source.getPermute() << "] is no permutation of " << shape.size() << " dimensions";
+      error() << "permute [" << source.getPermute() << "] is no permutation of " << shape.size()
+              << " dimensions";
       return failure();
     }
     for (auto [to, d] : llvm::enumerate(source.getPermute()))
@@ -99,7 +101,8 @@ LogicalResult ParameterOp::verify() {
     }
     if (shape->size() != total.size() || total.empty() ||
         ArrayRef<int64_t>(*shape).drop_front() != ArrayRef<int64_t>(total).drop_front())
-      return emitOpError() << "source #" << i << " gives [" << *shape << "] and cannot be joined to [" << total << "]";
+      return emitOpError() << "source #" << i << " gives [" << *shape << "] and cannot be joined to ["
+                           << total << "]";
     total[0] += shape->front();
   }
   // What the sources give is seen in the parameter's shape: dimensions may be joined or split once more.
@@ -143,16 +146,16 @@ LogicalResult RepeatOp::verifyRegions() {
     Block &block = getBody(unsigned(body));
     size_t expected = 1 + getInits().size() + getStacks().size();
     if (block.getNumArguments() != expected)
-      return emitOpError() << "body #" << body << " takes " << block.getNumArguments() << " arguments, expected "
-                           << expected << " (index, carried values, slices)";
+      return emitOpError() << "body #" << body << " takes " << block.getNumArguments()
+                           << " arguments, expected " << expected << " (index, carried values, slices)";
     auto index = dyn_cast<RankedTensorType>(getIndex(unsigned(body)).getType());
     if (!index || index.getRank() != 0 || !index.getElementType().isInteger(32))
-      return emitOpError() << "body #" << body << " takes its index as "
-                           << getIndex(unsigned(body)).getType() << ", expected tensor<i32>";
+      return emitOpError() << "body #" << body << " takes its index as " << getIndex(unsigned(body)).getType()
+                           << ", expected tensor<i32>";
     for (auto [i, argument] : llvm::enumerate(getCarried(unsigned(body))))
       if (argument.getType() != getInits()[i].getType())
-        return emitOpError() << "body #" << body << " takes carried value #" << i << " as " << argument.getType()
-                             << ", it is " << getInits()[i].getType();
+        return emitOpError() << "body #" << body << " takes carried value #" << i << " as "
+                             << argument.getType() << ", it is " << getInits()[i].getType();
     for (auto [i, argument] : llvm::enumerate(getSlices(unsigned(body)))) {
       auto type = dyn_cast<RankedTensorType>(argument.getType());
       if (!type || !isSliceOf(type, typeOf(getStacks()[i])))
