@@ -162,3 +162,20 @@ dist.mesh @mesh = <[""=2]>
 dist.mesh @a = <["x"=2]>
 // expected-error @+1 {{is the second mesh: a program runs on one mesh}}
 dist.mesh @b = <["x"=2]>
+
+// -----
+
+// sizes whose products would overflow
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+// expected-error @+1 {{sub-axis of "x": no axis is larger than 1048576}}
+func.func private @f(tensor<2xf32, #dist.sharding<@mesh, [{"x":(1)99999999999999999}], global=[9223372036854775807]>>)
+
+// -----
+
+// the same in a collective
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{sub-axis of "x": no axis is larger than 1048576}}
+  %0 = dist.all_gather %x dim = 0 axes = {"x":(99999999999999999)2} : tensor<2xf32> -> tensor<4xf32>
+  return
+}

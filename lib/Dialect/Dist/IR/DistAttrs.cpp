@@ -4,6 +4,8 @@
 // An attribute stores a whole axis with size 0, so that equal placements are equal attributes.
 //
 //===----------------------------------------------------------------------===//
+#include "AxisText.h"
+
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -39,6 +41,9 @@ static FailureOr<AxisRefAttr> parseAxisRef(AsmParser &parser) {
     SMLoc loc = parser.getCurrentLocation();
     if (parser.parseLParen() || parser.parseInteger(pre) || parser.parseRParen() || parser.parseInteger(size))
       return failure();
+    // No axis has more than kMaxRanks; products of what passes here cannot overflow.
+    if (pre > kMaxRanks || size > kMaxRanks)
+      return parser.emitError(loc, "sub-axis of \"") << name << "\": no axis is larger than " << kMaxRanks;
     if (pre < 1 || size < 2)
       return parser.emitError(loc, "sub-axis of \"") << name << "\": the part before must be at least 1, the size at least 2";
   }
@@ -51,8 +56,7 @@ static void printAxisRef(AsmPrinter &printer, AxisRefAttr axis) {
     printer << ":(" << axis.getPre() << ')' << axis.getSize();
 }
 
-/// `{"a", "b":(1)2}`; with `open` given, a last `?` sets it.
-static ParseResult parseAxisSet(AsmParser &parser, SmallVectorImpl<AxisRefAttr> &axes, bool *open = nullptr) {
+ParseResult tessera::dist::parseAxisSet(AsmParser &parser, SmallVectorImpl<AxisRefAttr> &axes, bool *open) {
   if (parser.parseLBrace())
     return failure();
   if (succeeded(parser.parseOptionalRBrace()))
@@ -70,7 +74,7 @@ static ParseResult parseAxisSet(AsmParser &parser, SmallVectorImpl<AxisRefAttr> 
   return parser.parseRBrace();
 }
 
-static void printAxisSet(AsmPrinter &printer, ArrayRef<AxisRefAttr> axes, bool open = false) {
+void tessera::dist::printAxisSet(AsmPrinter &printer, ArrayRef<AxisRefAttr> axes, bool open) {
   printer << '{';
   llvm::interleaveComma(axes, printer, [&](AxisRefAttr axis) { printAxisRef(printer, axis); });
   if (open)
@@ -310,8 +314,8 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
     int64_t shards = 1;
     bool known = true;
     for (AxisRefAttr axis : getDims()[i].getAxes()) {
-      known &= axis.getSize() != 0;
-      shards *= axis.getSize();
+      known &= axis.getSize() != 0 && shards <= kMaxRanks;
+      shards = known ? shards * axis.getSize() : 1;
     }
     if (known && local != (size + shards - 1) / shards)
       return emitError() << "dimension " << i << ": local size " << local << ", but a global size of " << size << " over "

@@ -1,4 +1,6 @@
 //===- DistOps.cpp - Mesh, constraint and reshard -------------------------===//
+#include "AxisText.h"
+
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
 #include "mlir/IR/OpImplementation.h"
@@ -9,40 +11,19 @@ using namespace tessera::dist;
 
 /// `{"a", "b":(1)2}`: the axes of a collective.
 static ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
-  SmallVector<Attribute> list;
-  if (parser.parseLBrace())
+  SmallVector<AxisRefAttr> list;
+  if (parseAxisSet(parser, list))
     return failure();
-  if (failed(parser.parseOptionalRBrace())) {
-    do {
-      std::string name;
-      int64_t pre = 1, size = 0;
-      if (parser.parseString(&name))
-        return failure();
-      if (succeeded(parser.parseOptionalColon()) &&
-          (parser.parseLParen() || parser.parseInteger(pre) || parser.parseRParen() || parser.parseInteger(size)))
-        return failure();
-      list.push_back(AxisRefAttr::get(parser.getContext(), name, pre, size));
-    } while (succeeded(parser.parseOptionalComma()));
-    if (parser.parseRBrace())
-      return failure();
-  }
-  axes = ArrayAttr::get(parser.getContext(), list);
+  axes = ArrayAttr::get(parser.getContext(), SmallVector<Attribute>(list.begin(), list.end()));
   return success();
 }
 
 static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
-  printer << '{';
-  llvm::interleaveComma(axes, printer, [&](Attribute attr) {
-    auto axis = dyn_cast<AxisRefAttr>(attr);
-    if (!axis) {
-      printer << attr;
-      return;
-    }
-    printer.printString(axis.getName());
-    if (axis.getSize() != 0)
-      printer << ":(" << axis.getPre() << ')' << axis.getSize();
-  });
-  printer << '}';
+  SmallVector<AxisRefAttr> list;
+  for (Attribute attr : axes) // what is no axis reference does not verify
+    if (auto axis = dyn_cast<AxisRefAttr>(attr))
+      list.push_back(axis);
+  printAxisSet(printer, list);
 }
 
 #define GET_OP_CLASSES

@@ -27,6 +27,8 @@ struct RungRules {
   StringRef (*culprit)(Operation *op);
   /// Dialects whose ops may stand there at all, by name: the later ones belong to libraries that build on this one.
   ArrayRef<StringLiteral> dialects;
+  /// Kernels may cut tiles whose sizes are computed; programs may not.
+  bool staticShapes = true;
 };
 
 constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
@@ -94,9 +96,9 @@ RungRules rulesOf(Rung rung) {
   case Rung::spmd:
     return {Types::Local, onSpmd, kGraphDialects};
   case Rung::kernels:
-    return {Types::Plain, onKernels, kKernelDialects};
+    return {Types::Plain, onKernels, kKernelDialects, /*staticShapes=*/false};
   case Rung::exec:
-    return {Types::Plain, onExec, kKernelDialects};
+    return {Types::Plain, onExec, kKernelDialects, /*staticShapes=*/false};
   }
   llvm_unreachable("rung");
 }
@@ -153,7 +155,10 @@ private:
   LogicalResult checkType(Operation *op, Type type, const Twine &what) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
-      return success();
+      return rules.staticShapes && isa<TensorType>(type) ? op->emitOpError() << what << " has no rank, " << type << ": shapes are static on every rung"
+                                   : success();
+    if (rules.staticShapes && !tensor.hasStaticShape())
+      return op->emitOpError() << what << " has a size that is not known, " << tensor << ": shapes are static on every rung";
     ShardingAttr sharding = getShardingAttr(tensor);
     switch (rules.types) {
     case Types::Plain:
