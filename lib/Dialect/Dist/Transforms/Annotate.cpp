@@ -1,5 +1,6 @@
 //===- Annotate.cpp - Seed shardings from names of dimensions -------------===//
 #include "Explain.h"
+#include "HeadGroups.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -8,6 +9,9 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <deque>
 
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTANNOTATEPASS
@@ -20,6 +24,8 @@ using namespace tessera::dist;
 
 /// User priority of fsdp's sharding of a weight: what activations want comes first.
 static constexpr int kWeightPriority = 1;
+/// Query heads are kv_heads x group.
+static constexpr StringRef kKvHeads = "kv_heads", kGroup = "group";
 
 namespace {
 /// A value that may be seeded.
@@ -39,6 +45,7 @@ public:
 
   LogicalResult run() {
     collect();
+    collectHeads();
     spellHeads();
     if (failed(checkItems()))
       return failure();
@@ -94,13 +101,89 @@ private:
     return names.empty() ? "none" : llvm::join(names, ", ");
   }
 
+  /// Weights and caches in which heads stand, each once however many functions read it.
+  void collectHeads() {
+    auto isInput = [](func::FuncOp function, BlockArgument arg) {
+      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+      return kind && kind == "input";
+    };
+    std::map<StringRef, bool> seen;
+    for (auto function : module.getOps<func::FuncOp>())
+      for (BlockArgument arg : function.getArguments()) {
+        auto type = dyn_cast<RankedTensorType>(arg.getType());
+        if (!type || isInput(function, arg))
+          continue;
+        Subject subject = subjectOf(function, arg);
+        if (!llvm::is_contained(subject.dims, kKvHeads) || (!subject.name.empty() && !seen.insert({subject.name, true}).second))
+          continue;
+        HeadTensor tensor;
+        tensor.otherBytes = double((type.getElementTypeBitWidth() + 7) / 8);
+        for (auto [size, name] : llvm::zip(subject.shape, subject.dims)) {
+          if (name == kKvHeads)
+            tensor.kvHeads = size;
+          else if (name == kGroup)
+            tensor.group = size, tensor.hasGroup = true;
+          else
+            tensor.otherBytes *= double(size);
+        }
+        headTensors.push_back(tensor);
+      }
+  }
+
+  /// How `axes`, asked for on heads, are dealt between KV heads and groups; all on KV heads where the user deals them himself.
+  const HeadSplit &headSplit(const AxisList &axes) {
+    for (auto &[known, split] : headSplits)
+      if (known == axes)
+        return split;
+    HeadSplit split = splitHeads(axes, headTensors);
+    if (split.bytesPerRank > split.evenBytes) {
+      std::string text = "heads over " + axesText(axes) + ": ";
+      text += split.kvHeads.empty() ? "KV heads copied" : "KV heads over " + axesText(split.kvHeads);
+      if (!split.group.empty())
+        text += ", their groups over " + axesText(split.group) + ", which copies keys and values";
+      text += llvm::formatv("; {0:F0} bytes of weights and caches a rank, {1:F0} of them padding or copies", split.bytesPerRank,
+                            split.bytesPerRank - split.evenBytes);
+      explainMissed(module.getLoc(), "heads", text);
+    }
+    return headSplits.emplace_back(axes, std::move(split)).second;
+  }
+
+  std::string axesText(ArrayRef<AxisRef> axes) const {
+    return llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
+  }
+
+  bool hasItem(StringRef dim) const {
+    return llvm::any_of(items, [&](const ShardItem &item) { return item.dim == dim; });
+  }
+
   /// Where heads come in groups of one KV head (`kv_heads`, `group`) no dimension is called `heads`: sharding the heads is sharding
-  /// their groups.
+  /// both.
   void spellHeads() {
-    if (!llvm::is_contained(names.allNames(), "heads"))
-      for (ShardItem &item : items)
-        if (item.dim == "heads")
-          item.dim = "kv_heads";
+    if (llvm::is_contained(names.allNames(), "heads"))
+      return;
+    std::vector<ShardItem> groups;
+    for (ShardItem &item : items) {
+      if (item.dim != "heads")
+        continue;
+      item.dim = kKvHeads.str();
+      AxisList axes = item.axes;
+      llvm::erase_if(axes, [&](const AxisRef &axis) { return axis.size == 1; });
+      if (axes.empty() || hasItem(kGroup) || !hasGroup(item.value))
+        continue;
+      const HeadSplit &split = headSplit(axes);
+      item.axes = split.kvHeads;
+      if (!split.group.empty())
+        groups.push_back({item.value, kGroup.str(), split.group, item.text});
+    }
+    items.insert(items.end(), groups.begin(), groups.end());
+    dealtByHand = hasItem(kKvHeads) || hasItem(kGroup);
+  }
+
+  /// Some value called `value` (empty: any) has groups.
+  bool hasGroup(StringRef value) const {
+    return llvm::any_of(valueDims, [&](const auto &entry) {
+      return (value.empty() || entry.first == value) && llvm::is_contained(entry.second, kGroup);
+    });
   }
 
   LogicalResult checkItems() {
@@ -186,8 +269,20 @@ private:
         continue;
       for (int64_t d = 0; d < rank; ++d)
         if (!decided[d] && !overlapsAny(axis, taken) && !staysWhole(subject, d) &&
-            llvm::is_contained(subject.isWeight ? standard->weightDims : standard->activationDims, subject.dims[d]))
-          give(d, axis);
+            llvm::is_contained(subject.isWeight ? standard->weightDims : standard->activationDims, subject.dims[d])) {
+          if (subject.dims[d] != kKvHeads || dealtByHand || headTensors.empty()) {
+            give(d, axis);
+            continue;
+          }
+          const HeadSplit &split = headSplit({axis});
+          for (const AxisRef &part : split.kvHeads)
+            give(d, part);
+          if (auto *group = llvm::find(subject.dims, kGroup); group != subject.dims.end())
+            for (const AxisRef &part : split.group)
+              give(group - subject.dims.begin(), part);
+          else if (!split.kvHeads.empty() || !split.group.empty())
+            break; // what the groups are over must stay free for copies: no other dimension takes it
+        }
     }
     // fsdp takes what the others left free.
     for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
@@ -271,6 +366,9 @@ private:
   DimNames names;
   std::map<StringRef, SmallVector<StringRef>> valueDims;
   std::map<int, bool> used;
+  std::vector<HeadTensor> headTensors;
+  std::deque<std::pair<AxisList, HeadSplit>> headSplits; ///< known ones; a deque keeps references
+  bool dealtByHand = false;                              ///< an item says what shards kv_heads or group
 };
 
 struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotatePass> {
