@@ -6,10 +6,12 @@
 #include "Progress.h"
 
 #include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Explanation.h"
 #include "tessera/Pipelines/Frontend.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Target/CPU/TargetInfo.h"
 
@@ -38,6 +40,9 @@ static Status checkMesh(const CompileOptions &options) {
     return Failure{"cannot compile", "--shard=" + options.shard, error, ""};
   if (error = dist::checkAxesUsed(*mesh, *items); !error.empty())
     return Failure{"cannot compile", "--mesh=" + options.mesh, error, ""};
+  std::string text;
+  if (!options.machine.empty() && !dist::loadMachine(options.machine, *mesh, text, error))
+    return Failure{"cannot compile", "--machine=" + options.machine, error, ""};
   return {};
 }
 
@@ -90,6 +95,13 @@ Status compile(const CompileOptions &options, const Installation &installation) 
 
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
+    if (rung == Rung::Sharded && options.explain) {
+      Result<Explanation> explanation =
+          explainSharding(*module, {options.mesh, options.shard, options.machine});
+      if (!explanation)
+        return explanation.takeFailure();
+      print(*explanation, llvm::errs());
+    }
     if (rung != Rung::Graph)
       progress.begin(rungName(rung));
     DiagnosticCollector diagnostics(context, options.explain ? &llvm::errs() : nullptr);

@@ -114,6 +114,7 @@ private:
     return {};
   }
   Status cpu(StringRef flag, StringRef value) { return text(flag, value, options.cpu); }
+  Status machine(StringRef flag, StringRef value) { return text(flag, value, options.machine); }
   Status dumpRungs(StringRef flag, StringRef value) { return text(flag, value, options.dumpRungs); }
   Status text(StringRef flag, StringRef value, std::string &out) {
     if (value.empty())
@@ -164,6 +165,7 @@ const Parser::Flag Parser::kFlags[] = {
     {"--mesh", true, &Parser::mesh},
     {"--cluster", true, &Parser::cluster},
     {"--shard", true, &Parser::shard},
+    {"--machine", true, &Parser::machine},
     {"--template", true, &Parser::templateName},
     {"--plan", true, &Parser::plan},
     {"--batch", true, &Parser::batch},
@@ -239,7 +241,9 @@ Result<CompileOptions> Parser::parse() {
     if (!StringRef("," + options.mesh).contains(("," + chosen->axis + "=").str()))
       return badFlag("--template=" + chosen->name, "the mesh has no axis " + chosen->axis,
                      "give --mesh=" + chosen->axis + "=SIZE");
-    if (!chosen->shard.empty())
+    // What the user says of the same dimension replaces what the template says.
+    bool replaced = ("," + options.shard).find(("," + chosen->shard.split('=').first + "=").str()) != std::string::npos;
+    if (!chosen->shard.empty() && !replaced)
       options.shard += (options.shard.empty() ? "" : ",") + chosen->shard.str();
   }
   return options;
@@ -257,7 +261,8 @@ std::string compileUsage() {
 Compiles a transformer into one executable for a mesh of ranks. MODEL is a Hugging Face directory, a .gguf file or a .mlir file.
 
   --mesh=dp=2,tp=2       named axes and their sizes (default: one rank)
-  --shard=ITEMS          [VALUE:]DIM=AXIS[+AXIS...], separated by commas
+  --shard=ITEMS          [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=- (whole), separated by commas
+  --machine=FILE         speed of ranks and of links, in JSON
   --template=NAME        ddp, fsdp, megatron
   --batch=N              sequences a step over all ranks (default 1)
   --max-seq-len=N        longest context (default: the smaller of 2048 and the model's)

@@ -35,6 +35,7 @@ void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
     ShardingOptions sharding;
     sharding.mesh = options.mesh;
     sharding.shard = options.shard;
+    sharding.machine = options.machine;
     return buildShardedPipeline(pm, sharding);
   }
   case Rung::Spmd: //===--- One rank: local shapes, collectives -------------------------===//

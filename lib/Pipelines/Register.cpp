@@ -8,6 +8,7 @@
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Pipelines/Explanation.h"
 #include "tessera/Pipelines/Kernels.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Pipelines/Sharding.h"
@@ -27,4 +28,5 @@ void tessera::registerPasses() {
   registerCPUPasses();
   dist::registerDistPasses();
   registerShardingPipeline();
+  registerExplainPass();
 }

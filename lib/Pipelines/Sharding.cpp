@@ -22,6 +22,7 @@ void tessera::buildShardedPipeline(OpPassManager &pm, const ShardingOptions &opt
   dist::DistAnnotatePassOptions annotate;
   annotate.mesh = options.mesh;
   annotate.shard = options.shard;
+  annotate.machine = options.machine;
   pm.addPass(dist::createDistAnnotatePass(annotate));
   verifyRung(pm, "step");
   // Leaves attributes, which the next pass consumes: nothing may run between.

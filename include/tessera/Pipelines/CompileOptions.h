@@ -21,6 +21,7 @@ struct CompileOptions {
   std::string model;       ///< directory, .gguf or .mlir
   std::string output;      ///< empty: standard output, for rungs before binary
   std::string mesh, shard; ///< as given; the grammar is checked where meshes are known
+  std::string machine;     ///< file; empty: the default machine
   std::string cpu = "native";
   int64_t batch = 0;     ///< 0: not given
   int64_t maxSeqLen = 0; ///< 0: not given

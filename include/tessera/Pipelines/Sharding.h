@@ -10,7 +10,8 @@ namespace tessera {
 /// What --mesh and --shard say (tessera/Dialect/Dist/Transforms/MeshSpec.h has the grammar).
 struct ShardingOptions : public mlir::PassPipelineOptions<ShardingOptions> {
   Option<std::string> mesh{*this, "mesh", llvm::cl::desc("Axes and sizes, major to minor: dp=2,tp=4")};
-  Option<std::string> shard{*this, "shard", llvm::cl::desc("Items [VALUE:]DIM=AXIS[+AXIS...], separated by commas")};
+  Option<std::string> shard{*this, "shard", llvm::cl::desc("Items [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=-, separated by commas")};
+  Option<std::string> machine{*this, "machine", llvm::cl::desc("JSON file that describes the machine (tessera/AutoParallel/Machine.h)")};
 };
 
 /// Rung step to rung sharded: annotate, propagate, insert reshards. A module pass pipeline.

@@ -62,6 +62,8 @@ void DimNames::nameOp(Operation *op) {
         names.push_back(dim.size() == 1 ? factors[dim.front()] : StringRef());
       give(result, names);
     }
+  } else if (op->getNumOperands() == 1 && op->getNumResults() == 1 && op->getNumRegions() == 0) {
+    give(op->getResult(0), Names(this->names(op->getOperand(0)))); // a collective: dimensions stay what they are
   }
   auto flow = dyn_cast<DataFlowOpInterface>(op);
   auto followEdges = [&] {

@@ -4,6 +4,7 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -231,7 +232,7 @@ private:
     int64_t rank = int64_t(subject.dims.size());
     Sharding sharding(rank);
     AxisList taken;
-    SmallVector<bool> decided(rank, false);
+    SmallVector<bool> decided(rank, false), wantedWhole(rank, false);
     seeded = false;
     auto give = [&](int64_t dim, const AxisRef &axis) {
       sharding.dims[dim].axes.push_back(axis);
@@ -245,6 +246,7 @@ private:
       if (!item)
         continue;
       decided[d] = true;
+      wantedWhole[d] = item->axes.empty();
       seeded = true;
       for (const AxisRef &axis : item->axes)
         used[axis.axis] = true;
@@ -301,10 +303,10 @@ private:
       give(best, axis);
       sharding.dims[best].priority = kWeightPriority;
     }
-    for (auto [dim, name] : llvm::zip(sharding.dims, subject.dims)) {
+    for (auto [d, dim, name] : llvm::enumerate(sharding.dims, subject.dims)) {
       mergeAdjacent(dim.axes);
-      // A named argument is decided by its names; elsewhere what has no axis is left to propagation.
-      dim.open = dim.axes.empty() && (!subject.isArgument || name.empty());
+      // A named argument is decided by its names, an item decides; elsewhere what has no axis is left to propagation.
+      dim.open = dim.axes.empty() && !wantedWhole[d] && (!subject.isArgument || name.empty());
     }
     return sharding;
   }
@@ -397,6 +399,12 @@ struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotateP
     auto items = parseShardSpec(shard, whole, error);
     if (!items)
       return fail(error);
+    if (!machine.empty()) {
+      std::string text;
+      if (!loadMachine(machine, whole, text, error))
+        return fail(error);
+      module->setAttr(kMachineAttr, StringAttr::get(&getContext(), text));
+    }
     // Axes of a mesh that stood there have the meaning that annotations give them.
     if (error = checkAxesUsed(*spec, *items); !error.empty())
       return fail(error);

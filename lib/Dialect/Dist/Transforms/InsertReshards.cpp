@@ -12,6 +12,7 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,7 +30,7 @@ namespace {
 class Inserter {
 public:
   Inserter(ModuleOp module, MeshOp meshOp)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(mesh, Machine()), builder(module.getContext()) {}
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(mesh, machineOf(module)), builder(module.getContext()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())

@@ -113,7 +113,8 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
       return std::nullopt;
     }
     ShardItem parsed = {value.str(), dim.str(), {}, item.str()};
-    auto axes = parts(right, '+', "--shard", error);
+    // `-`: asked for to be whole.
+    auto axes = parts(right.trim() == "-" ? StringRef() : right, '+', "--shard", error);
     if (!axes)
       return std::nullopt;
     for (StringRef name : *axes) {

@@ -4,6 +4,7 @@
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/AutoParallel/Placement.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -25,7 +26,7 @@ class Partitioner {
 public:
   Partitioner(ModuleOp module, MeshOp meshOp)
       : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module),
-        builder(module.getContext()) {}
+        machine(machineOf(module)), builder(module.getContext()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())

@@ -13,11 +13,11 @@
 
 namespace tessera::dist {
 
-/// One item of --shard: `[VALUE:]DIM=AXIS[+AXIS...]`.
+/// One item of --shard: `[VALUE:]DIM=AXIS[+AXIS...]`, or `[VALUE:]DIM=-`: whole.
 struct ShardItem {
   std::string value; ///< empty: every value
   std::string dim;
-  AxisList axes;     ///< major to minor
+  AxisList axes;     ///< major to minor; none: whole, whatever standard axes mean
   std::string text;  ///< as written
 };
 

@@ -8,7 +8,7 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let description = [{
     An axis with a standard name shards its standard dimensions (dp: batch; fsdp: batch, and of every weight the largest dimension no other
     axis shards; tp: heads, kv_heads, ffn, vocab; cp: seq and context; sp: seq; ep: expert; pp: layer). `shard` items
-    `[VALUE:]DIM=AXIS[+AXIS...]` replace the default for that value and dimension. `heads` is `kv_heads` where a program groups its heads. A `seq` dimension of size 1 (decode) stays whole.
+    `[VALUE:]DIM=AXIS[+AXIS...]` replace the default for that value and dimension; `DIM=-` leaves it whole. `heads` is `kv_heads` where a program groups its heads. A `seq` dimension of size 1 (decode) stays whole.
     Arguments get the attribute `dist.sharding`, closed where all dimensions have names; values named by `graph.name` get a `dist.constraint`.
     fsdp's sharding of weights has user priority 1: activations decide first. Options are checked here; every error is one line.
 
@@ -24,7 +24,8 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "", "Axes and sizes, major to minor: dp=2,tp=4">,
-    Option<"shard", "shard", "std::string", "", "Items [VALUE:]DIM=AXIS[+AXIS...], separated by commas">,
+    Option<"shard", "shard", "std::string", "", "Items [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=- (whole), separated by commas">,
+    Option<"machine", "machine", "std::string", "", "JSON file that describes the machine; it becomes the module's dist.machine">,
   ];
   let dependentDialects = ["::tessera::dist::DistDialect"];
 }

@@ -1,0 +1,98 @@
+//===- Explanation.h - Why a sharded program is what it is ------*- C++ -*-===//
+//
+// Plain data: every collective with the two ops that it stands between, what it costs and the flag that would remove it; every large tensor
+// with the reason of its sharding; what a rank holds. `--explain` prints it, JSON carries it, the report draws it.
+//
+// What a flag would change is never estimated: the sharding pipeline runs again with it on a copy of the program, and both rungs spmd are
+// counted. Bytes are counted as `info --json` does (docs/Manifest.md): with rings a rank receives as much as it sends.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_PIPELINES_EXPLANATION_H
+#define TESSERA_PIPELINES_EXPLANATION_H
+
+#include "tessera/runtime/Result.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// What one rank does and holds in one run of a function. Loops count as often as they run.
+struct StepTotals {
+  std::string function;
+  int64_t collectives = 0;     ///< executions
+  int64_t collectiveBytes = 0; ///< sent by a rank
+  double flops = 0;
+  double seconds = 0; ///< predicted: collectives and work one after another
+  int64_t weightBytes = 0, stateBytes = 0;
+  int64_t activationBytes = 0; ///< most that is alive at once besides arguments, if nothing is fused
+};
+
+/// A change of --shard, and the whole program with it.
+struct Suggestion {
+  std::string items; ///< what changes: `ffn=-`
+  std::string shard; ///< value of --shard to give in place of the present one
+  std::vector<StepTotals> after; ///< same functions as Explanation::steps
+};
+
+/// One side of a collective.
+struct Endpoint {
+  std::string op;    ///< `linear (down)`, `argument up`, `the caller`
+  std::string where; ///< file and line, or what the op was made for; may be empty
+};
+
+struct CollectiveExplanation {
+  std::string function;
+  std::string kind;              ///< `all_reduce`, ...
+  std::vector<std::string> axes; ///< `tp`, `tp:(1)2`; empty: a permutation of all ranks
+  Endpoint producer, consumer;
+  std::string dimension; ///< the one they disagree on, by name
+  std::string from, to;  ///< shardings before and after, notation of docs/Sharding.md
+  std::string why;       ///< what placement said
+  int64_t bytes = 0;     ///< sent, and received, by a rank in one execution
+  int64_t executions = 1;
+  double seconds = 0; ///< of one execution
+  std::optional<Suggestion> remove;
+};
+
+struct TensorExplanation {
+  std::string function, name; ///< of an activation: the op that makes it
+  std::string kind;           ///< `parameter`, `state`, `input`, `activation`
+  std::vector<std::string> dims;
+  std::vector<int64_t> shape; ///< global
+  std::string sharding;
+  int64_t bytes = 0;                ///< of one rank
+  std::vector<std::string> reasons; ///< one per sharded dimension, one per mesh axis that does not shard it
+};
+
+struct Explanation {
+  std::string mesh, shard; ///< as given
+  std::vector<StepTotals> steps;
+  std::vector<CollectiveExplanation> collectives;
+  std::vector<TensorExplanation> tensors; ///< parameters, states, then the largest activations; largest first
+};
+
+struct ExplainOptions {
+  std::string mesh, shard, machine; ///< as the options of the sharding pipeline
+  bool suggest = true;              ///< look for flags that remove collectives: some runs of the pipeline for each
+  size_t activations = 8;           ///< at most so many, of each function
+};
+
+/// Explains what the sharding pipeline makes of `step` (rung step), which stays as it is. Works in a context of its own: reports no
+/// diagnostics and no remarks. Fails where the pipeline fails.
+Result<Explanation> explainSharding(mlir::ModuleOp step, const ExplainOptions &options);
+
+/// A paragraph for every collective, then one for every tensor and one for every function.
+void print(const Explanation &explanation, llvm::raw_ostream &os);
+llvm::json::Value toJson(const Explanation &explanation);
+
+/// `tessera-explain`: prints what the sharding pipeline would do with the module, which it leaves alone.
+void registerExplainPass();
+
+} // namespace tessera
+#endif

@@ -1,0 +1,338 @@
+//===- Explain.cpp - What a sharded program is, and what flags would make it ===//
+//
+// Reads the rung spmd; a flag's effect is read off another rung spmd, which the pipeline makes with the flag. Candidates come from the
+// collective alone: which dimensions of which arguments and named values lie over its axes.
+//
+//===----------------------------------------------------------------------===//
+#include "SpmdFacts.h"
+
+#include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Explanation.h"
+#include "tessera/Pipelines/Register.h"
+#include "tessera/Pipelines/Sharding.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+/// A dimension of an argument or named value, as --shard can address it.
+struct Subject {
+  std::string value, dim;
+  AxisList axes; ///< it lies over
+  bool operator<(const Subject &o) const { return std::tie(value, dim) < std::tie(o.value, o.dim); }
+};
+
+/// Items of --shard by what they address.
+using Items = std::map<std::pair<std::string, std::string>, std::string>;
+
+class Explainer {
+public:
+  Explainer(const ExplainOptions &options) : options(options), context(registry(), MLIRContext::Threading::DISABLED) {}
+
+  Result<Explanation> run(ModuleOp module) {
+    DiagnosticCollector diagnostics(context);
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    module->print(os, OpPrintingFlags().enableDebugInfo(true, false));
+    step = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    if (!step)
+      return diagnostics.failure("cannot explain", "the program");
+    OwningOpRef<ModuleOp> spmd = shard(options.shard);
+    if (!spmd)
+      return diagnostics.failure("cannot explain", "--shard=" + options.shard);
+    Explanation result;
+    result.mesh = options.mesh;
+    result.shard = options.shard;
+    SpmdFacts facts(*spmd);
+    result.steps = facts.totals();
+    result.collectives = facts.collectives();
+    result.tensors = facts.tensors(options.activations);
+    mesh = facts.mesh();
+    std::string error;
+    auto items = dist::parseShardSpec(options.shard, mesh, error);
+    for (const dist::ShardItem &item : items.value_or(std::vector<dist::ShardItem>())) {
+      given[{item.value, item.dim}] = axesText(item.axes);
+      givenText[{item.value, item.dim}] = item.text;
+    }
+    collectSubjects(*spmd);
+    for (TensorExplanation &tensor : result.tensors)
+      if (tensor.kind != "activation")
+        tensor.reasons = argumentReasons(tensor, facts);
+    if (options.suggest)
+      for (CollectiveExplanation &collective : result.collectives)
+        collective.remove = suggest(collective);
+    return result;
+  }
+
+private:
+  static const DialectRegistry &registry() {
+    static const DialectRegistry *all = [] {
+      auto *made = new DialectRegistry;
+      registerDialects(*made);
+      return made;
+    }();
+    return *all;
+  }
+
+  OwningOpRef<ModuleOp> shard(const std::string &items) {
+    OwningOpRef<ModuleOp> copy(cast<ModuleOp>(step.get()->clone()));
+    ShardingOptions sharding;
+    sharding.mesh = options.mesh;
+    sharding.shard = items;
+    sharding.machine = options.machine;
+    PassManager pm(&context);
+    buildShardingPipeline(pm, sharding);
+    return succeeded(pm.run(*copy)) ? std::move(copy) : OwningOpRef<ModuleOp>();
+  }
+
+  //===--- What --shard can address -----------------------------------------===//
+
+  std::string axesText(ArrayRef<AxisRef> axes) const {
+    std::string text;
+    for (const AxisRef &axis : axes)
+      text += (text.empty() ? "" : "+") + toString(axis, mesh);
+    return text.empty() ? "-" : text;
+  }
+
+  void collectSubjects(ModuleOp spmd) {
+    auto add = [&](StringRef value, ArrayRef<StringRef> dims, const std::optional<Sharding> &sharding) {
+      for (auto [d, dim] : llvm::enumerate(dims)) {
+        if (dim.empty())
+          continue;
+        Subject subject{value.str(), dim.str(), {}};
+        if (sharding)
+          subject.axes = sharding->dims[d].axes;
+        auto [at, isNew] = subjects.insert({{subject.value, subject.dim}, subject});
+        if (!isNew && at->second.axes.empty())
+          at->second.axes = subject.axes;
+      }
+    };
+    DimNames stepNames(*step);
+    for (auto function : step->getOps<func::FuncOp>()) {
+      auto sharded = spmd.lookupSymbol<func::FuncOp>(function.getSymName());
+      for (BlockArgument arg : function.getArguments()) {
+        auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+        auto attr = sharded ? dist::getShardingAttr(sharded.getArgument(arg.getArgNumber()).getType()) : dist::ShardingAttr();
+        if (isa<RankedTensorType>(arg.getType()))
+          add(name ? name.getValue() : "", stepNames.names(arg), attr ? std::optional(attr.toSharding(mesh)) : std::nullopt);
+      }
+    }
+    step->walk([&](graph::NameOp op) {
+      if (named.insert(op.getName().str()).second)
+        add(op.getName(), stepNames.names(op.getResult()), std::nullopt);
+    });
+    for (auto &[key, subject] : subjects) // what was asked of a named value
+      if (auto item = given.find(key); item != given.end() && subject.axes.empty() && item->second != "-") {
+        std::string error;
+        auto parsed = dist::parseShardSpec("x=" + item->second, mesh, error);
+        if (parsed && !parsed->empty())
+          subject.axes = parsed->front().axes;
+      }
+  }
+
+  //===--- Flags that remove a collective -----------------------------------===//
+
+  static bool uses(ArrayRef<AxisRef> axes, ArrayRef<AxisRef> wanted) {
+    return llvm::any_of(axes, [&](const AxisRef &axis) {
+      return llvm::any_of(wanted, [&](const AxisRef &other) { return axis.overlaps(other); });
+    });
+  }
+  AxisList without(ArrayRef<AxisRef> axes, ArrayRef<AxisRef> taken) const {
+    AxisList rest;
+    for (const AxisRef &axis : axes)
+      if (!uses(axis, taken))
+        rest.push_back(axis);
+    return rest;
+  }
+
+  /// First what disagrees, then its neighbours, last everything over these axes: each a set of items.
+  std::vector<Items> candidates(const CollectiveExplanation &collective) const {
+    std::vector<Items> list;
+    AxisList axes;
+    for (const std::string &text : collective.axes)
+      if (std::string error; auto parsed = dist::parseShardSpec("x=" + text, mesh, error))
+        axes.append(parsed->front().axes);
+    if (axes.empty())
+      for (int i = 0; i < int(mesh.axes.size()); ++i)
+        axes.push_back(wholeAxis(mesh, i));
+    auto endpointNames = [&](const Subject &subject) {
+      return !subject.value.empty() && (mentions(collective.producer.op, subject.value) || mentions(collective.consumer.op, subject.value));
+    };
+    // The value itself, if it is an argument: none of its dimensions over the axes (fsdp would take the next).
+    for (const auto &at : subjects)
+      if (collective.producer.op == "argument " + at.second.value && uses(at.second.axes, axes))
+        list.push_back(stripped(axes, [&](const Subject &s) { return s.value == at.second.value; }));
+    // The dimension of everything.
+    for (const auto &[key, subject] : subjects)
+      if (subject.dim == collective.dimension && uses(subject.axes, axes)) {
+        list.push_back({{{"", subject.dim}, axesText(without(subject.axes, axes))}});
+        break;
+      }
+    // The dimension, or all dimensions, of what the two ops read.
+    for (const auto &[key, subject] : subjects)
+      if (endpointNames(subject) && uses(subject.axes, axes))
+        list.push_back({{key, axesText(without(subject.axes, axes))}});
+    // A named value whole there.
+    for (const auto &[key, subject] : subjects)
+      if (named.count(subject.value) && uses(subject.axes, axes))
+        list.push_back({{key, axesText(without(subject.axes, axes))}});
+    // The partner over it.
+    for (const auto &[key, subject] : subjects)
+      if ((named.count(subject.value) || endpointNames(subject)) && subject.dim == collective.dimension && !uses(subject.axes, axes)) {
+        AxisList more = subject.axes;
+        more.append(axes);
+        list.push_back({{key, axesText(more)}});
+      }
+    // All dimensions over these axes, of everything or value by value: then nothing lies over them.
+    Items whole;
+    for (const auto &[key, subject] : subjects)
+      if (uses(subject.axes, axes))
+        whole[{"", subject.dim}] = axesText(without(subject.axes, axes));
+    list.push_back(whole);
+    list.push_back(stripped(axes, [](const Subject &) { return true; }));
+    return list;
+  }
+
+  /// Takes `axes` from all dimensions of the values that hold them, and lets nothing else have them there.
+  template <typename Pick>
+  Items stripped(ArrayRef<AxisRef> axes, Pick pick) const {
+    std::set<std::string> holders;
+    for (const auto &[key, subject] : subjects)
+      if (pick(subject) && uses(subject.axes, axes))
+        holders.insert(subject.value);
+    Items items;
+    for (const auto &[key, subject] : subjects)
+      if (holders.count(subject.value))
+        items[{subject.value, subject.dim}] = axesText(without(subject.axes, axes));
+    return items;
+  }
+
+  /// `name` as a word of `text`.
+  static bool mentions(StringRef text, StringRef name) {
+    SmallVector<StringRef> words;
+    text.split(words, ' ');
+    return llvm::any_of(words, [&](StringRef word) { return word.trim("(),") == name; });
+  }
+
+  static std::string itemText(const std::pair<std::string, std::string> &key, const std::string &axes) {
+    return (key.first.empty() ? "" : key.first + ":") + key.second + "=" + axes;
+  }
+
+  static bool same(const CollectiveExplanation &a, const CollectiveExplanation &b) {
+    return a.function == b.function && a.axes == b.axes && a.producer.op == b.producer.op && a.consumer.op == b.consumer.op &&
+           a.producer.where == b.producer.where && a.consumer.where == b.consumer.where;
+  }
+  static size_t alike(const std::vector<CollectiveExplanation> &list, const CollectiveExplanation &one) {
+    return size_t(llvm::count_if(list, [&](const CollectiveExplanation &c) {
+      return c.function == one.function && c.kind == one.kind && c.axes == one.axes;
+    }));
+  }
+
+  std::optional<Suggestion> suggest(const CollectiveExplanation &collective) {
+    std::set<Items> tried;
+    for (const Items &change : candidates(collective)) {
+      if (change.empty() || !tried.insert(change).second)
+        continue;
+      Items all = given;
+      std::string changed, whole;
+      for (const auto &[key, axes] : change) {
+        changed += (changed.empty() ? "" : ",") + itemText(key, axes);
+        all[key] = axes;
+      }
+      for (const auto &[key, axes] : all)
+        whole += (whole.empty() ? "" : ",") + itemText(key, axes);
+      const Outcome &outcome = whatIf(whole);
+      if (!outcome.works)
+        continue;
+      if (llvm::none_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) &&
+          alike(outcome.collectives, collective) < alike(base().collectives, collective))
+        return Suggestion{changed, whole, outcome.steps};
+    }
+    return std::nullopt;
+  }
+
+  struct Outcome {
+    bool works = false;
+    std::vector<CollectiveExplanation> collectives;
+    std::vector<StepTotals> steps;
+  };
+  const Outcome &base() { return whatIf(options.shard); }
+  const Outcome &whatIf(const std::string &items) {
+    auto [at, isNew] = outcomes.try_emplace(items);
+    if (isNew)
+      if (OwningOpRef<ModuleOp> spmd = shard(items)) {
+        SpmdFacts facts(*spmd);
+        at->second = {true, facts.collectives(), facts.totals()};
+      }
+    return at->second;
+  }
+
+  //===--- Why an argument lies as it does ----------------------------------===//
+
+  const std::string *itemFor(const std::string &value, const std::string &dim) const {
+    for (const std::string &who : {value, std::string()})
+      for (const std::string &name : {dim, std::string(dim == "kv_heads" ? "heads" : dim)})
+        if (auto item = givenText.find({who, name}); item != givenText.end())
+          return &item->second;
+    return nullptr;
+  }
+
+  std::vector<std::string> argumentReasons(const TensorExplanation &tensor, SpmdFacts &facts) const {
+    std::vector<std::string> reasons;
+    bool weight = tensor.kind == "parameter";
+    AxisList taken;
+    for (const std::string &dim : tensor.dims) {
+      auto found = subjects.find({tensor.name, dim});
+      if (found == subjects.end())
+        continue;
+      const std::string *item = itemFor(tensor.name, dim);
+      for (const AxisRef &axis : found->second.axes) {
+        taken.push_back(axis);
+        const dist::StandardAxis *standard = dist::findStandardAxis(mesh.axes[axis.axis].name);
+        bool meant = standard && llvm::is_contained(weight ? standard->weightDims : standard->activationDims, dim);
+        std::string text = dim + " over " + toString(axis, mesh) + ": ";
+        if (item)
+          text += "asked for by --shard item " + *item;
+        else if (meant)
+          text += "what axis " + mesh.axes[axis.axis].name + " means for " + dim;
+        else if (weight && standard && standard->largestFreeWeightDim)
+          text += "what axis " + mesh.axes[axis.axis].name + " means for the largest dimension of a weight that no other axis shards";
+        else
+          text += "annotated in the program, or propagated from its users";
+        reasons.push_back(text);
+      }
+      if (item && found->second.axes.empty())
+        reasons.push_back(dim + " whole: asked for by --shard item " + *item);
+    }
+    for (auto [i, axis] : llvm::enumerate(mesh.axes))
+      if (axis.size > 1 && !uses(wholeAxis(mesh, int(i)), taken))
+        reasons.push_back("every rank along " + axis.name + " holds the same: nobody asked for " + axis.name + " on any of " +
+                          llvm::join(tensor.dims, ", "));
+    return reasons;
+  }
+
+  const ExplainOptions options;
+  MLIRContext context;
+  OwningOpRef<ModuleOp> step;
+  Mesh mesh;
+  Items given, givenText;
+  std::map<std::pair<std::string, std::string>, Subject> subjects;
+  std::set<std::string> named;
+  std::map<std::string, Outcome> outcomes;
+};
+} // namespace
+
+Result<Explanation> explainSharding(ModuleOp step, const ExplainOptions &options) { return Explainer(options).run(step); }
+
+} // namespace tessera

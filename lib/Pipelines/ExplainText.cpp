@@ -1,0 +1,169 @@
+//===- ExplainText.cpp - An explanation in words, and as JSON -------------===//
+#include "tessera/Pipelines/Explanation.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+static std::string endpointText(const Endpoint &end) { return end.op + (end.where.empty() ? "" : " [" + end.where + "]"); }
+
+static std::string signedText(double value) { return llvm::formatv("{0}{1:F0}", value < 0 ? "" : "+", value).str(); }
+static std::string micro(double seconds) { return llvm::formatv("{0:F2} us", seconds * 1e6).str(); }
+
+static StepTotals sum(const std::vector<StepTotals> &steps) {
+  StepTotals total;
+  for (const StepTotals &step : steps) {
+    total.collectives += step.collectives;
+    total.collectiveBytes += step.collectiveBytes;
+    total.flops += step.flops;
+    total.seconds += step.seconds;
+    // The functions of one program share weights and states, and run one at a time.
+    total.weightBytes = std::max(total.weightBytes, step.weightBytes);
+    total.stateBytes = std::max(total.stateBytes, step.stateBytes);
+    total.activationBytes = std::max(total.activationBytes, step.activationBytes);
+  }
+  return total;
+}
+
+static void print(const CollectiveExplanation &c, size_t number, const Explanation &all, llvm::raw_ostream &os) {
+  os << "collective " << number << " of " << all.collectives.size() << " (" << c.function << "): " << c.kind << " over {"
+     << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
+     << "  between: " << endpointText(c.producer) << " and " << endpointText(c.consumer) << "\n"
+     << "  disagree on: " << c.dimension << (c.why.empty() ? "" : ": " + c.why) << "\n"
+     << "  costs: each rank sends " << c.bytes << " bytes and receives as many, " << c.executions << " times a step: "
+     << c.bytes * c.executions << " bytes, predicted " << micro(c.seconds * double(c.executions)) << "\n";
+  if (!c.remove) {
+    os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has no name\n";
+    return;
+  }
+  StepTotals before = sum(all.steps), after = sum(c.remove->after);
+  os << "  removed by: --shard=" << c.remove->shard << " (new: " << c.remove->items << ")\n"
+     << "  that changes, per rank: collective bytes " << signedText(double(after.collectiveBytes - before.collectiveBytes))
+     << ", collectives " << signedText(double(after.collectives - before.collectives)) << ", FLOPs "
+     << signedText(after.flops - before.flops) << ", weight bytes " << signedText(double(after.weightBytes - before.weightBytes))
+     << ", state bytes " << signedText(double(after.stateBytes - before.stateBytes)) << ", activation bytes "
+     << signedText(double(after.activationBytes - before.activationBytes)) << ", time "
+     << (after.seconds < before.seconds ? "" : "+") << micro(after.seconds - before.seconds) << "\n";
+}
+
+static void print(const TensorExplanation &t, llvm::raw_ostream &os) {
+  os << "tensor (" << t.function << "): " << t.kind << " " << t.name << " [" << llvm::join(t.dims, ", ") << "] of ";
+  for (auto [i, size] : llvm::enumerate(t.shape))
+    os << (i ? "x" : "") << size;
+  os << " lies " << t.sharding << ", " << t.bytes << " bytes per rank\n";
+  for (const std::string &reason : t.reasons)
+    os << "  " << reason << "\n";
+}
+
+void print(const Explanation &explanation, llvm::raw_ostream &os) {
+  for (auto [i, collective] : llvm::enumerate(explanation.collectives))
+    print(collective, i + 1, explanation, os);
+  for (const TensorExplanation &tensor : explanation.tensors)
+    print(tensor, os);
+  for (const StepTotals &step : explanation.steps)
+    os << "step (" << step.function << "): per rank " << step.collectiveBytes << " collective bytes in " << step.collectives
+       << " collectives, " << llvm::formatv("{0:F0}", step.flops) << " FLOPs, " << step.weightBytes << " weight bytes, " << step.stateBytes
+       << " state bytes, " << step.activationBytes << " activation bytes at most, predicted " << micro(step.seconds) << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+static llvm::json::Value json(const std::vector<StepTotals> &steps) {
+  llvm::json::Array list;
+  for (const StepTotals &step : steps)
+    list.push_back(llvm::json::Object{{"function", step.function},
+                                      {"collectives", step.collectives},
+                                      {"collective_bytes", step.collectiveBytes},
+                                      {"flops", step.flops},
+                                      {"seconds", step.seconds},
+                                      {"weight_bytes", step.weightBytes},
+                                      {"state_bytes", step.stateBytes},
+                                      {"activation_bytes", step.activationBytes}});
+  return list;
+}
+
+static llvm::json::Value json(const Endpoint &end) { return llvm::json::Object{{"op", end.op}, {"where", end.where}}; }
+
+llvm::json::Value toJson(const Explanation &explanation) {
+  llvm::json::Array collectives, tensors;
+  for (const CollectiveExplanation &c : explanation.collectives) {
+    llvm::json::Object object{{"function", c.function},
+                              {"kind", c.kind},
+                              {"axes", llvm::json::Array(c.axes)},
+                              {"producer", json(c.producer)},
+                              {"consumer", json(c.consumer)},
+                              {"dimension", c.dimension},
+                              {"from", c.from},
+                              {"to", c.to},
+                              {"why", c.why},
+                              {"bytes", c.bytes},
+                              {"executions", c.executions},
+                              {"seconds", c.seconds}};
+    if (c.remove)
+      object["remove"] = llvm::json::Object{
+          {"items", c.remove->items}, {"shard", c.remove->shard}, {"after", json(c.remove->after)}};
+    collectives.push_back(std::move(object));
+  }
+  for (const TensorExplanation &t : explanation.tensors)
+    tensors.push_back(llvm::json::Object{{"function", t.function},
+                                         {"name", t.name},
+                                         {"kind", t.kind},
+                                         {"dims", llvm::json::Array(t.dims)},
+                                         {"shape", llvm::json::Array(t.shape)},
+                                         {"sharding", t.sharding},
+                                         {"bytes", t.bytes},
+                                         {"reasons", llvm::json::Array(t.reasons)}});
+  return llvm::json::Object{{"mesh", explanation.mesh},
+                            {"shard", explanation.shard},
+                            {"steps", json(explanation.steps)},
+                            {"collectives", std::move(collectives)},
+                            {"tensors", std::move(tensors)}};
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ExplainPass : public PassWrapper<ExplainPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExplainPass)
+  ExplainPass() = default;
+  ExplainPass(const ExplainPass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "tessera-explain"; }
+  StringRef getDescription() const override {
+    return "Prints what the sharding pipeline would do and why, and which flags would remove its collectives; changes nothing";
+  }
+
+  void runOnOperation() override {
+    Result<Explanation> explanation = explainSharding(getOperation(), {mesh, shard, machine});
+    markAllAnalysesPreserved();
+    if (!explanation) {
+      getOperation().emitError() << explanation.failure().message();
+      return signalPassFailure();
+    }
+    if (json)
+      llvm::errs() << toJson(*explanation) << "\n";
+    else
+      print(*explanation, llvm::errs());
+  }
+
+  Option<std::string> mesh{*this, "mesh", llvm::cl::desc("as of tessera-shard")};
+  Option<std::string> shard{*this, "shard", llvm::cl::desc("as of tessera-shard")};
+  Option<std::string> machine{*this, "machine", llvm::cl::desc("as of tessera-shard")};
+  Option<bool> json{*this, "json", llvm::cl::desc("one line of JSON instead of paragraphs"), llvm::cl::init(false)};
+};
+} // namespace
+
+void registerExplainPass() { PassRegistration<ExplainPass>(); }
+
+} // namespace tessera

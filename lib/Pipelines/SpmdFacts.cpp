@@ -1,0 +1,386 @@
+//===- SpmdFacts.cpp - What stands on rung spmd, counted ------------------===//
+#include "SpmdFacts.h"
+
+#include "tessera/Pipelines/Diagnostics.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace tessera::dist;
+
+namespace tessera {
+
+SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module)), names(module) {
+  if (MeshOp mesh = dist::getMesh(module))
+    meshOfModule = mesh.getMesh().toMesh();
+}
+
+static bool isDist(Operation *op) { return op && isa<DistDialect>(op->getDialect()) && op->getNumOperands() == 1; }
+static bool communicates(Operation *op) { return isDist(op) && !isa<AllSliceOp>(op); }
+
+static ArrayAttr axesOf(Operation *op) { return op->getAttrOfType<ArrayAttr>("axes"); }
+
+static int64_t bytesOf(Type type) { return int64_t(tensorBytes(type)); }
+
+static int64_t executionsOf(Operation *op) {
+  int64_t times = 1;
+  for (Region *region = op->getParentRegion(); region; region = region->getParentRegion())
+    if (auto repeat = dyn_cast<graph::RepeatOp>(region->getParentOp()))
+      times *= repeat.getExecutions(region->getRegionNumber());
+  return times;
+}
+
+/// Docs/Manifest.md, byte accounting.
+static int64_t bytesSent(Operation *op, const Mesh &mesh) {
+  int64_t bytes = bytesOf(op->getOperand(0).getType());
+  if (isa<CollectivePermuteOp>(op))
+    return bytes;
+  int64_t size = axesSize(fromAxesAttr(axesOf(op), mesh));
+  if (isa<AllReduceOp>(op))
+    return 2 * (size - 1) * bytes / size;
+  if (isa<AllGatherOp>(op))
+    return (size - 1) * bytes;
+  return (size - 1) * bytes / size;
+}
+
+static StepKind stepKind(Operation *op) {
+  return isa<AllGatherOp>(op)       ? StepKind::AllGather
+         : isa<AllReduceOp>(op)     ? StepKind::AllReduce
+         : isa<ReduceScatterOp>(op) ? StepKind::ReduceScatter
+         : isa<AllToAllOp>(op)      ? StepKind::AllToAll
+                                    : StepKind::CollectivePermute;
+}
+
+static double secondsOf(Operation *op, const Mesh &mesh, const Machine &machine) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  double elementBytes = double((type.getElementTypeBitWidth() + 7) / 8);
+  ReshardStep step;
+  step.kind = stepKind(op);
+  step.result = getShardingAttr(type).toSharding(mesh);
+  step.received = double(bytesSent(op, mesh)) / elementBytes;
+  if (ArrayAttr axes = axesOf(op)) {
+    step.moves.emplace_back();
+    step.moves.front().axes = fromAxesAttr(axes, mesh);
+  }
+  return stepTime(machine, mesh, step, elementBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Totals
+//===----------------------------------------------------------------------===//
+
+/// Most bytes of results that are alive at once in `block`, those of nested blocks included.
+static int64_t peakOf(Block &block) {
+  DenseMap<Operation *, int64_t> place;
+  int64_t n = 0;
+  for (Operation &op : block)
+    place[&op] = n++;
+  std::vector<int64_t> change(size_t(n) + 1, 0), inside(size_t(n), 0);
+  for (Operation &op : block) {
+    for (Region &region : op.getRegions())
+      for (Block &nested : region)
+        inside[size_t(place[&op])] = std::max(inside[size_t(place[&op])], peakOf(nested));
+    for (Value result : op.getResults()) {
+      int64_t last = place[&op];
+      for (Operation *user : result.getUsers())
+        if (Operation *here = block.findAncestorOpInBlock(*user))
+          last = std::max(last, place[here]);
+      change[size_t(place[&op])] += bytesOf(result.getType());
+      change[size_t(last) + 1] -= bytesOf(result.getType());
+    }
+  }
+  int64_t alive = 0, peak = 0;
+  for (size_t i = 0; i < size_t(n); ++i) {
+    alive += change[i];
+    peak = std::max(peak, alive + inside[i]);
+  }
+  return peak;
+}
+
+std::vector<StepTotals> SpmdFacts::totals() {
+  std::vector<StepTotals> list;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    StepTotals total;
+    total.function = function.getSymName().str();
+    for (BlockArgument arg : function.getArguments()) {
+      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+      if (kind && kind == "parameter")
+        total.weightBytes += bytesOf(arg.getType());
+      else if (kind && kind == "state")
+        total.stateBytes += bytesOf(arg.getType());
+    }
+    function.walk([&](Operation *op) {
+      int64_t times = executionsOf(op);
+      if (communicates(op)) {
+        total.collectives += times;
+        total.collectiveBytes += times * bytesSent(op, meshOfModule);
+        total.seconds += double(times) * secondsOf(op, meshOfModule, machine);
+      } else if (auto cost = dyn_cast<CostOpInterface>(op); cost && op->getNumRegions() == 0) {
+        OpCost work = cost.getCost();
+        total.flops += double(times) * work.flops;
+        total.seconds += double(times) * workTime(machine, work.flops, work.bytesRead + work.bytesWritten, 1);
+      }
+    });
+    total.activationBytes = peakOf(function.getBody().front());
+    list.push_back(std::move(total));
+  }
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Who and where
+//===----------------------------------------------------------------------===//
+
+/// What a value is before collectives and masks touched it.
+static Value sourceOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isDist(op) && !isa<graph::MaskPaddingOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// The function's argument that a value is, or is a layer of; null if it is none.
+static BlockArgument argumentOf(Value value) {
+  auto arg = dyn_cast<BlockArgument>(sourceOf(value));
+  if (!arg || isa<func::FuncOp>(arg.getOwner()->getParentOp()))
+    return arg;
+  if (auto flow = dyn_cast<DataFlowOpInterface>(arg.getOwner()->getParentOp()))
+    for (const StackEdge &edge : flow.getStackEdges())
+      if (llvm::is_contained(edge.slices, Value(arg)))
+        return argumentOf(edge.stack);
+  return {};
+}
+
+static std::string argumentName(BlockArgument arg) {
+  auto function = cast<func::FuncOp>(arg.getOwner()->getParentOp());
+  auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+  return name ? name.getValue().str() : "number " + std::to_string(arg.getArgNumber());
+}
+
+std::string SpmdFacts::opText(Operation *op) {
+  std::string read;
+  for (Value operand : op->getOperands())
+    if (BlockArgument arg = argumentOf(operand))
+      read += (read.empty() ? "" : ", ") + argumentName(arg);
+  return op->getName().stripDialect().str() + (read.empty() ? "" : " (" + read + ")");
+}
+
+Endpoint SpmdFacts::producerOf(Value value) {
+  value = sourceOf(value);
+  if (Operation *op = value.getDefiningOp())
+    return {opText(op), describeLocation(op->getLoc())};
+  if (BlockArgument arg = argumentOf(value))
+    return {"argument " + argumentName(arg), describeLocation(arg.getLoc())};
+  Operation *loop = value.getParentBlock()->getParentOp();
+  return {loop->getName().stripDialect().str() + " (carried value)", describeLocation(loop->getLoc())};
+}
+
+Endpoint SpmdFacts::consumerOf(Value value) {
+  SmallVector<Operation *> users(value.getUsers());
+  if (users.empty())
+    return {"nobody", ""};
+  // Users come last first.
+  Operation *first = users.front();
+  for (Operation *user : users)
+    if (user->getBlock() == first->getBlock() && user->isBeforeInBlock(first))
+      first = user;
+  if (isDist(first) || isa<graph::MaskPaddingOp>(first))
+    return consumerOf(first->getResult(0));
+  if (isa<func::ReturnOp>(first))
+    return {"the caller", describeLocation(first->getLoc())};
+  if (first->hasTrait<OpTrait::IsTerminator>())
+    return {"the next iteration", describeLocation(first->getLoc())};
+  return {opText(first), describeLocation(first->getLoc())};
+}
+
+/// The dimension that the two sides see differently: the reduced one of the op where a sum became partial, else the one whose axes change.
+std::string SpmdFacts::disagreement(Operation *collective, Value source) {
+  if (isa<AllReduceOp, ReduceScatterOp>(collective)) {
+    AxisList axes = fromAxesAttr(axesOf(collective), meshOfModule);
+    auto isPartial = [&](Value value) {
+      auto attr = getShardingAttr(value.getType());
+      return attr && llvm::any_of(attr.toSharding(meshOfModule).partial, [&](const AxisRef &axis) {
+               return llvm::any_of(axes, [&](const AxisRef &other) { return axis.overlaps(other); });
+             });
+    };
+    for (Operation *op = source.getDefiningOp(); op;) {
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+      auto partial = llvm::find_if(op->getOperands(), isPartial);
+      if (partial == op->operand_end()) {
+        if (!ruled)
+          break;
+        ShardingRule rule = ruled.getShardingRule();
+        for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands)) {
+          Sharding sharding = getShardingAttr(operand.getType()).toSharding(meshOfModule);
+          for (auto [dim, factors] : llvm::zip(sharding.dims, tensor.dims))
+            for (int factor : factors)
+              if (rule.factors[factor].kind == FactorKind::Reduction &&
+                  llvm::any_of(dim.axes, [&](const AxisRef &axis) {
+                    return llvm::any_of(axes, [&](const AxisRef &other) { return axis.overlaps(other); });
+                  }))
+                return names.factorName(ruled, rule, factor);
+        }
+        break;
+      }
+      op = (*partial).getDefiningOp();
+    }
+    return "a reduced dimension";
+  }
+  if (auto gather = dyn_cast<AllGatherOp>(collective))
+    return names.name(gather.getInput(), int(gather.getDim()));
+  if (auto exchange = dyn_cast<AllToAllOp>(collective))
+    return names.name(exchange.getInput(), int(exchange.getFrom()));
+  Value input = collective->getOperand(0);
+  Sharding before = getShardingAttr(input.getType()).toSharding(meshOfModule);
+  Sharding after = getShardingAttr(collective->getResult(0).getType()).toSharding(meshOfModule);
+  for (auto [i, dims] : llvm::enumerate(llvm::zip(before.dims, after.dims)))
+    if (std::get<0>(dims).axes != std::get<1>(dims).axes)
+      return names.name(input, int(i));
+  return "no dimension";
+}
+
+CollectiveExplanation SpmdFacts::describe(Operation *op) {
+  CollectiveExplanation c;
+  c.function = op->getParentOfType<func::FuncOp>().getSymName().str();
+  c.kind = op->getName().stripDialect().str();
+  if (ArrayAttr axes = axesOf(op))
+    for (const AxisRef &axis : fromAxesAttr(axes, meshOfModule))
+      c.axes.push_back(toString(axis, meshOfModule));
+  c.producer = producerOf(op->getOperand(0));
+  c.consumer = consumerOf(op->getResult(0));
+  c.dimension = disagreement(op, op->getOperand(0));
+  c.from = toString(getShardingAttr(op->getOperand(0).getType()).toSharding(meshOfModule), meshOfModule);
+  c.to = toString(getShardingAttr(op->getResult(0).getType()).toSharding(meshOfModule), meshOfModule);
+  if (auto why = op->getAttrOfType<StringAttr>("why"))
+    c.why = why.getValue().str();
+  c.bytes = bytesSent(op, meshOfModule);
+  c.executions = executionsOf(op);
+  c.seconds = secondsOf(op, meshOfModule, machine);
+  return c;
+}
+
+std::vector<CollectiveExplanation> SpmdFacts::collectives() {
+  std::vector<CollectiveExplanation> list;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (communicates(op))
+      list.push_back(describe(op));
+  });
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
+  TensorExplanation t;
+  t.function = function.str();
+  auto type = cast<RankedTensorType>(value.getType());
+  for (int i = 0; i < type.getRank(); ++i)
+    t.dims.push_back(names.name(value, i));
+  llvm::SmallVector<int64_t> global = globalShape(type);
+  t.shape.assign(global.begin(), global.end());
+  if (auto attr = getShardingAttr(type))
+    t.sharding = toString(attr.toSharding(meshOfModule), meshOfModule);
+  t.bytes = bytesOf(type);
+  return t;
+}
+
+/// For each dimension of a result the operand that has its factor over the same axes; for each other axis, what became of it.
+std::vector<std::string> SpmdFacts::activationReasons(Value value) {
+  std::vector<std::string> reasons;
+  Operation *op = value.getDefiningOp();
+  auto ruled = dyn_cast_if_present<ShardingRuleOpInterface>(op);
+  auto attr = getShardingAttr(value.getType());
+  if (!ruled || !attr)
+    return reasons;
+  ShardingRule rule = ruled.getShardingRule();
+  Sharding sharding = attr.toSharding(meshOfModule);
+  const TensorFactors &result = rule.results[cast<OpResult>(value).getResultNumber()];
+  auto axesText = [&](ArrayRef<AxisRef> axes) {
+    std::string text;
+    for (const AxisRef &axis : axes)
+      text += (text.empty() ? "" : "+") + toString(axis, meshOfModule);
+    return text;
+  };
+  for (auto [d, dim] : llvm::enumerate(sharding.dims)) {
+    if (dim.axes.empty())
+      continue;
+    std::string text = names.name(value, int(d)) + " over " + axesText(dim.axes) + ": ", from;
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+      for (auto [i, factors] : llvm::enumerate(tensor.dims))
+        if (from.empty() && factors == result.dims[d] &&
+            getShardingAttr(operand.getType()).toSharding(meshOfModule).dims[i].axes == dim.axes)
+          from = "propagated from " + producerOf(operand).op + " through factor " +
+                 (factors.empty() ? "of size 1" : names.factorName(ruled, rule, factors.front())) + " of " + opText(op);
+    reasons.push_back(text + (from.empty() ? "placed there by cost" : from));
+  }
+  if (!sharding.partial.empty())
+    reasons.push_back("partial over " + axesText(sharding.partial) + ": its sum is taken where that costs least");
+  AxisList used = sharding.usedAxes();
+  for (auto [i, axis] : llvm::enumerate(meshOfModule.axes)) {
+    AxisRef whole = wholeAxis(meshOfModule, int(i));
+    if (axis.size == 1 || llvm::any_of(used, [&](const AxisRef &other) { return other.overlaps(whole); }))
+      continue;
+    std::string why = "nobody asked for " + axis.name + " on any dimension of what it is made from";
+    for (Value operand : op->getOperands())
+      for (Value before = operand; Operation *maker = before.getDefiningOp();) {
+        if (!isDist(maker))
+          break;
+        if (ArrayAttr axes = axesOf(maker); axes && llvm::any_of(fromAxesAttr(axes, meshOfModule), [&](const AxisRef &other) {
+                                              return other.overlaps(whole);
+                                            }))
+          why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name + " before " + opText(op);
+        before = maker->getOperand(0);
+      }
+    reasons.push_back("every rank along " + axis.name + " holds the same: " + why);
+  }
+  return reasons;
+}
+
+std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
+  std::vector<TensorExplanation> list;
+  auto largestFirst = [](const TensorExplanation &a, const TensorExplanation &b) { return a.bytes > b.bytes; };
+  for (auto function : module.getOps<func::FuncOp>()) {
+    std::vector<TensorExplanation> arguments, values;
+    for (BlockArgument arg : function.getArguments()) {
+      if (!isa<RankedTensorType>(arg.getType()))
+        continue;
+      TensorExplanation t = tensor(arg, function.getSymName());
+      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+      t.kind = kind ? kind.getValue().str() : "input";
+      t.name = argumentName(arg);
+      if (llvm::none_of(list, [&](const TensorExplanation &known) { return known.name == t.name && known.shape == t.shape; }))
+        arguments.push_back(std::move(t));
+    }
+    std::vector<std::pair<int64_t, Value>> largest;
+    function.walk([&](Operation *op) {
+      if (isa<ShardingRuleOpInterface>(op) && op->getNumRegions() == 0)
+        for (Value result : op->getResults())
+          largest.push_back({-bytesOf(result.getType()), result});
+    });
+    std::stable_sort(largest.begin(), largest.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    largest.resize(std::min(largest.size(), activations));
+    for (auto &[size, value] : largest) {
+      TensorExplanation t = tensor(value, function.getSymName());
+      t.kind = "activation";
+      t.name = opText(value.getDefiningOp());
+      t.reasons = activationReasons(value);
+      values.push_back(std::move(t));
+    }
+    llvm::stable_sort(arguments, largestFirst);
+    list.insert(list.end(), arguments.begin(), arguments.end());
+    list.insert(list.end(), values.begin(), values.end());
+  }
+  return list;
+}
+
+} // namespace tessera

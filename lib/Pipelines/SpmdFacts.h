@@ -1,0 +1,38 @@
+//===- SpmdFacts.h - What stands on rung spmd, counted ----------*- C++ -*-===//
+#ifndef TESSERA_LIB_PIPELINES_SPMDFACTS_H
+#define TESSERA_LIB_PIPELINES_SPMDFACTS_H
+
+#include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/AutoParallel/Machine.h"
+#include "tessera/Pipelines/Explanation.h"
+
+namespace tessera {
+
+/// Reads one program of rung spmd; suggestions stay empty. Times are the cost model's, for the machine that the module names.
+class SpmdFacts {
+public:
+  explicit SpmdFacts(mlir::ModuleOp module);
+
+  const Mesh &mesh() const { return meshOfModule; }
+  std::vector<StepTotals> totals();
+  std::vector<CollectiveExplanation> collectives();
+  /// All parameters, states and inputs, and the `activations` largest other values of each function.
+  std::vector<TensorExplanation> tensors(size_t activations);
+
+private:
+  CollectiveExplanation describe(mlir::Operation *collective);
+  Endpoint producerOf(mlir::Value value);
+  Endpoint consumerOf(mlir::Value value);
+  std::string opText(mlir::Operation *op);
+  std::string disagreement(mlir::Operation *collective, mlir::Value source);
+  std::vector<std::string> activationReasons(mlir::Value value);
+  TensorExplanation tensor(mlir::Value value, llvm::StringRef function);
+
+  mlir::ModuleOp module;
+  Mesh meshOfModule;
+  Machine machine;
+  DimNames names;
+};
+
+} // namespace tessera
+#endif
