@@ -168,7 +168,7 @@ static std::string argumentName(BlockArgument arg) {
 std::string SpmdFacts::opText(Operation *op) {
   std::string read;
   for (Value operand : op->getOperands())
-    if (BlockArgument arg = argumentOf(operand))
+    if (BlockArgument arg = op->getNumRegions() ? BlockArgument() : argumentOf(operand)) // a loop reads everything
       read += (read.empty() ? "" : ", ") + argumentName(arg);
   return op->getName().stripDialect().str() + (read.empty() ? "" : " (" + read + ")");
 }
