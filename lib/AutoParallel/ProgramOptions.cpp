@@ -84,8 +84,8 @@ private:
       visit(value, factors);
   }
 
-  /// Lists of axes that each factor of `op` might run with.
-  std::vector<AxisLists> factorLists(const ProgramOp &op) const {
+  /// Lists of axes that each factor of `op` might run with; `displaced`: those on dimensions that must be whole.
+  std::vector<AxisLists> factorLists(const ProgramOp &op, AxisLists *displaced = nullptr) const {
     std::vector<AxisLists> lists(op.rule.factors.size());
     forEachTensor(op, [&](int value, const TensorFactors &factors) {
       for (auto [d, dim] : llvm::enumerate(factors.dims))
@@ -98,8 +98,12 @@ private:
         }
     });
     for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation)
+      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation) {
+        for (const AxisList &axes : lists[f])
+          if (displaced)
+            add(*displaced, axes);
         lists[f].clear();
+      }
     return lists;
   }
 
@@ -132,12 +136,11 @@ private:
   }
 
   std::vector<PlacementDecision> optionsOf(const ProgramOp &op) {
-    options.clear();
-    chosen.assign(op.rule.factors.size(), AxisList());
-    used.clear();
-    tried = 0;
-    choose(op, factorLists(op), 0);
-    prune(op);
+    AxisLists displaced;
+    auto lists = factorLists(op, &displaced);
+    makeOptions(op, lists, maxOptions);
+    if (!displaced.empty())
+      addExchanges(op, lists, displaced);
     for (const PlacementDecision &option : options)
       for (auto [value, produced] : llvm::zip(op.results, option.results)) {
         PartialHint hint = {produced.partialKind, produced.partial};
@@ -146,6 +149,32 @@ private:
           known.push_back(hint);
       }
     return options;
+  }
+
+  void makeOptions(const ProgramOp &op, const std::vector<AxisLists> &lists, int most) {
+    options.clear();
+    chosen.assign(op.rule.factors.size(), AxisList());
+    used.clear();
+    tried = 0;
+    choose(op, lists, 0);
+    prune(op, most);
+  }
+
+  /// Axes that a whole dimension gives up may shard another one instead: exchanged, not gathered (attention: sequence for heads). These options
+  /// come beside the others, crowd none of them out, and hint nothing to neighbours.
+  void addExchanges(const ProgramOp &op, std::vector<AxisLists> lists, const AxisLists &displaced) {
+    std::vector<PlacementDecision> before = std::move(options);
+    for (const AxisList &axes : displaced)
+      for (auto [f, factor] : llvm::enumerate(op.rule.factors))
+        if (factor.kind == FactorKind::PassThrough && factor.size >= axesSize(axes))
+          add(lists[f], axes);
+    makeOptions(op, lists, std::max(1, maxOptions / 4));
+    for (PlacementDecision &option : options)
+      if (llvm::none_of(before, [&](const PlacementDecision &known) {
+            return known.factorAxes == option.factorAxes && known.results.front().partial == option.results.front().partial;
+          }))
+        before.push_back(std::move(option));
+    options = std::move(before);
   }
 
   void choose(const ProgramOp &op, const std::vector<AxisLists> &lists, size_t factor) {
@@ -233,8 +262,8 @@ private:
   }
 
   /// Keeps the options that look best from here: work, fixed operands resharded, results brought to where propagation wants them.
-  void prune(const ProgramOp &op) {
-    if (int(options.size()) <= maxOptions)
+  void prune(const ProgramOp &op, int most) {
+    if (int(options.size()) <= most)
       return;
     std::vector<std::pair<double, int>> order;
     for (auto [i, option] : llvm::enumerate(options)) {
@@ -258,7 +287,7 @@ private:
     }
     llvm::sort(order);
     std::vector<PlacementDecision> kept;
-    for (auto &[time, i] : llvm::ArrayRef(order).take_front(maxOptions))
+    for (auto &[time, i] : llvm::ArrayRef(order).take_front(most))
       kept.push_back(std::move(options[i]));
     options = std::move(kept);
   }

@@ -1,0 +1,64 @@
+// T13: attention over a sharded sequence. Where heads are many, sequence is exchanged for heads (Ulysses): one exchange each of q, k, v, and one
+// back, 3/32 of a tensor each; positions alone are gathered. Where keys and values have fewer heads, or everything is small, gathering them costs
+// less. Nobody asks for either: placement prices both.
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,sp=4" | FileCheck %s
+// RUN: llm-opt %s --tessera-shard="mesh=sp=5" | FileCheck %s --check-prefix=ODD
+
+// CHECK-LABEL: func.func @long
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK-COUNT-3: dist.all_to_all %arg{{[0-2]}} from = 1 to = 2 axes = {"sp"}
+// CHECK-NEXT: dist.all_gather %arg3 dim = 1 axes = {"sp"}
+// CHECK-NEXT: graph.attention {{.*}} -> tensor<2x512x2x1x8xf32, #dist.sharding<@mesh, [{"dp"}, {}, {"sp"}, {}, {}], global=[4, 512, 8, 1, 8]>>
+// CHECK-NEXT: dist.all_to_all %{{.*}} from = 2 to = 1 axes = {"sp"}
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK-LABEL: func.func @short
+// CHECK-NOT: all_to_all
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.all_gather %arg1 dim = 1 axes = {"sp"}
+// CHECK-NEXT: dist.all_gather %arg2 dim = 1 axes = {"sp"}
+// CHECK-NEXT: graph.attention
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK-LABEL: func.func @uneven
+
+// 17 positions over 5 ranks, exchanged for 10 heads.
+// ODD-LABEL: func.func @uneven
+// ODD-COUNT-3: dist.all_to_all %arg{{[0-2]}} from = 1 to = 2 axes = {"sp"}
+// ODD: graph.attention {{.*}} -> tensor<64x17x2x1x8xf32,
+// ODD-NEXT: dist.all_to_all %{{.*}} from = 2 to = 1 axes = {"sp"} {{.*}} -> tensor<64x4x10x1x8xf32,
+func.func @long(%q: tensor<4x512x8x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x512x8x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x512x8x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x512x8x1x8xf32> {graph.kind = "output", graph.name = "a"}) {
+  %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x8x1x8xf32>, tensor<4x512x8x8xf32>, tensor<4x512x8x8xf32>, tensor<4x512xi32>) -> tensor<4x512x8x1x8xf32>
+  %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x8x1x8xf32>
+  return %o : tensor<4x512x8x1x8xf32>
+}
+func.func @short(%q: tensor<4x16x8x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x16x8x1x8xf32> {graph.kind = "output", graph.name = "a"}) {
+  %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x16x8x1x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
+  %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x16x8x1x8xf32>
+  return %o : tensor<4x16x8x1x8xf32>
+}
+func.func @few(%q: tensor<4x512x2x4x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x512x2x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x512x2x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x512x2x4x8xf32> {graph.kind = "output", graph.name = "a"}) {
+  %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x2x4x8xf32>, tensor<4x512x2x8xf32>, tensor<4x512x2x8xf32>, tensor<4x512xi32>) -> tensor<4x512x2x4x8xf32>
+  %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x2x4x8xf32>
+  return %o : tensor<4x512x2x4x8xf32>
+}
+func.func @uneven(%q: tensor<64x17x10x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<64x17x10x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<64x17x10x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<64x17xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<64x17x10x1x8xf32> {graph.kind = "output", graph.name = "a"}) {
+  %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<64x17x10x1x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17xi32>) -> tensor<64x17x10x1x8xf32>
+  %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<64x17x10x1x8xf32>
+  return %o : tensor<64x17x10x1x8xf32>
+}
