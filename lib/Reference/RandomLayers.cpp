@@ -9,7 +9,7 @@ Value ProgramBuilder::drawLinear() {
   if (!x)
     return {};
   Shape in = shapeOf(x);
-  int64_t contract = dice.between(1, std::min<int64_t>(2, int64_t(in.size())));
+  int64_t contract = dice.between(1, std::min<int64_t>(3, int64_t(in.size())));
   Shape out(ArrayRef<int64_t>(in).drop_back(size_t(contract))), w;
   for (int64_t n = dice.between(contract == int64_t(in.size()) ? 1 : 0, 2); n > 0; --n) {
     w.push_back(size());
@@ -19,6 +19,21 @@ Value ProgramBuilder::drawLinear() {
   if (!fits(out) || !fits(w))
     return {};
   return graph::LinearOp::create(b, floats(out), x, weight(w), uint64_t(contract));
+}
+
+/// A layer of a stack: by a constant, or in a body by the iteration.
+Value ProgramBuilder::drawLayerSlice() {
+  Shape layer = shape(1, 3), stack = layer;
+  int64_t layers = scope->body ? scope->layers : dice.between(1, 4);
+  stack.insert(stack.begin(), layers);
+  if (!fits(stack))
+    return {};
+  Value index = scope->layer;
+  if (!index)
+    index = graph::ConstantOp::create(b, ints({}), DenseElementsAttr::get(ints({}), int32_t(dice.below(layers))));
+  StringRef kind = dice.chance(70) ? "parameter" : "input";
+  Value of = argument(floats(stack), kind, "layers" + std::to_string(names++));
+  return graph::LayerSliceOp::create(b, floats(layer), of, index);
 }
 
 Value ProgramBuilder::drawEmbedding() {

@@ -105,7 +105,8 @@ Value ProgramBuilder::draw() {
                                    {18, &ProgramBuilder::drawLinear},   {5, &ProgramBuilder::drawEmbedding},
                                    {8, &ProgramBuilder::drawNorm},      {7, &ProgramBuilder::drawAttention},
                                    {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},
-                                   {3, &ProgramBuilder::drawArgMax},    {7, &ProgramBuilder::drawConstraint}};
+                                   {3, &ProgramBuilder::drawArgMax},   {2, &ProgramBuilder::drawLayerSlice},
+                                      {7, &ProgramBuilder::drawConstraint}};
   int64_t total = 0;
   for (const Weighted &entry : table)
     total += entry.weight;
@@ -126,19 +127,39 @@ void ProgramBuilder::drawBody(int64_t ops) {
     }
 }
 
-/// One or two bodies that carry one value of a fixed shape and, sometimes, a cache.
+/// `value` with something of `last` added, so that `last` counts.
+Value ProgramBuilder::withSumOf(Value value, Value last) {
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shapeOf(last).size())));
+  if (!all.empty())
+    last = graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, last, all);
+  last = graph::TanhOp::create(b, last.getType(), last);
+  return graph::AddOp::create(b, value.getType(), value, last);
+}
+
+/// One or two bodies that carry one or two values of fixed shapes; the second one sums up what the body drew. A body
+/// may hold another repeat, and another one may follow directly.
 Value ProgramBuilder::drawRepeat() {
-  if (depth > 0)
+  if (depth > 1 || (depth == 1 && !dice.chance(30)))
     return {};
   Value init = operandOfRank(1, 4);
   if (!init)
     return {};
+  SmallVector<Value> inits = {init};
+  if (dice.chance(40))
+    inits.push_back(weight(dice.chance(50) ? shapeOf(init) : shape(1, 3)));
+  Value result = drawRepeatOver(inits);
+  if (dice.chance(20))
+    result = drawRepeatOver(result);
+  return result;
+}
+
+Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
   int64_t count = dice.between(1, 3), bodies = count > 1 && dice.chance(30) ? 2 : 1;
   Scope *outer = scope;
+  SmallVector<Value> outerStacks = std::move(stacks);
   stacks.clear();
   SmallVector<std::unique_ptr<Region>> regions;
-  std::vector<Scope> scopes;
-  depth = 1;
+  ++depth;
   for (int64_t body = 0; body < bodies; ++body) {
     auto region = std::make_unique<Region>();
     Block *block = &region->emplaceBlock();
@@ -146,64 +167,77 @@ Value ProgramBuilder::drawRepeat() {
     inner.layer = block->addArgument(ints({}), b.getLoc());
     inner.layers = count;
     inner.body = block;
-    inner.values.push_back(block->addArgument(init.getType(), b.getLoc()));
+    for (Value init : inits)
+      inner.values.push_back(block->addArgument(init.getType(), b.getLoc()));
     for (Value stack : stacks)
       block->addArgument(floats(ArrayRef<int64_t>(shapeOf(stack)).drop_front()), b.getLoc());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(block);
     scope = &inner;
-    drawBody(dice.between(1, 5));
-    // Back to the carried shape: the newest value of that shape, with something of the rest.
+    drawBody(dice.between(1, depth > 1 ? 3 : 5));
+    // Back to the carried shapes: the newest value of the first one's, with something of the rest.
     Value carried;
     for (Value value : inner.values)
-      if (value.getType() == init.getType())
+      if (value.getType() == inits[0].getType())
         carried = value;
-    if (Value last = inner.values.back(); last != carried) {
-      SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shapeOf(last).size())));
-      Value sum = all.empty()
-                      ? last
-                      : graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, last, all).getResult();
-      sum = graph::TanhOp::create(b, sum.getType(), sum);
-      carried = graph::AddOp::create(b, carried.getType(), carried, sum);
+    Value last = inner.values.back();
+    SmallVector<Value> yielded = {carried};
+    for (size_t i = 1; i < inits.size(); ++i) {
+      Value sum = block->getArgument(unsigned(1 + i)), addend;
+      for (Value value : inner.values)
+        if (value.getType() == sum.getType() && value != sum)
+          addend = value;
+      yielded.push_back(addend ? Value(graph::AddOp::create(b, sum.getType(), sum, addend)) : withSumOf(sum, last));
     }
-    graph::YieldOp::create(b, ValueRange{carried});
+    if (last != carried && (inits.size() == 1 || dice.chance(50)))
+      yielded[0] = withSumOf(carried, last);
+    graph::YieldOp::create(b, yielded);
     regions.push_back(std::move(region));
-    scopes.push_back(std::move(inner));
   }
-  depth = 0;
+  --depth;
   scope = outer;
   // Every body takes every slice.
   for (auto &region : regions)
-    for (size_t i = region->getNumArguments() - 2; i < stacks.size(); ++i)
+    for (size_t i = region->getNumArguments() - 1 - inits.size(); i < stacks.size(); ++i)
       region->addArgument(floats(ArrayRef<int64_t>(shapeOf(stacks[i])).drop_front()), b.getLoc());
-  auto op = graph::RepeatOp::create(b, TypeRange{init.getType()}, count, ValueRange{init}, stacks,
-                                    unsigned(regions.size()));
+  auto op = graph::RepeatOp::create(b, inits.getTypes(), count, inits, stacks, unsigned(regions.size()));
   for (auto [to, from] : llvm::zip(op.getBodies(), regions))
     to.takeBody(*from);
+  stacks = std::move(outerStacks);
+  for (Value result : op.getResults().drop_front())
+    scope->values.push_back(result);
   return op.getResults()[0];
 }
 
-OwningOpRef<ModuleOp> ProgramBuilder::run() {
-  module = ModuleOp::create(b.getLoc());
-  b.setInsertionPointToEnd(module->getBody());
-  if (options.shardings)
-    drawMesh();
-  func = func::FuncOp::create(b, "f", b.getFunctionType({}, {}));
+void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
+  OpBuilder::InsertionGuard guard(b);
+  func = func::FuncOp::create(b, name, b.getFunctionType({}, {}));
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToEnd(entry);
   Scope top;
   scope = &top;
+  states.clear();
+  stateNames.clear();
+  integerResults.clear();
   for (int64_t n = dice.between(1, 3); n > 0; --n) {
     StringRef kind = dice.chance(60) ? "input" : "parameter";
     top.values.push_back(argument(floats(shape(1, 4)), kind, "x" + std::to_string(names++)));
   }
-  drawBody(dice.between(options.minOps, options.maxOps));
+  if (!shared.empty()) // the weights of the function before, at least one of them
+    for (auto [i, weight] : llvm::enumerate(shared))
+      if (i == 0 || dice.chance(50))
+        top.values.push_back(argument(weight.first, "parameter", weight.second.getValue()));
+  drawBody(ops);
   // Results: the last value, what nobody reads, the caches and the integers.
   SmallVector<Value> results = {top.values.back()};
   for (Value value : top.values)
     if (value.use_empty() && value != results.front() && value.getDefiningOp())
       results.push_back(value);
   SmallVector<DictionaryAttr> attrs(results.size(), b.getDictionaryAttr({}));
+  if (options.shardings)
+    for (auto [value, attr] : llvm::zip(results, attrs))
+      if (dice.chance(20))
+        attr = b.getDictionaryAttr({{b.getStringAttr(kShardingAttr), drawSharding(shapeOf(value))}});
   for (auto [value, name] : llvm::zip(states, stateNames)) {
     results.push_back(value);
     attrs.push_back(b.getDictionaryAttr({{b.getStringAttr(graph::kKindAttr), b.getStringAttr("state")},
@@ -216,6 +250,22 @@ OwningOpRef<ModuleOp> ProgramBuilder::run() {
   func.setAllResultAttrs(attrs);
   if (options.shardings)
     annotateArguments();
+}
+
+OwningOpRef<ModuleOp> ProgramBuilder::run() {
+  module = ModuleOp::create(b.getLoc());
+  b.setInsertionPointToEnd(module->getBody());
+  if (options.shardings)
+    drawMesh();
+  drawFunction("f", dice.between(options.minOps, options.maxOps));
+  if (options.functions > 1 && dice.chance(20)) {
+    // One weight has one sharding in all functions: the first annotation stands.
+    for (BlockArgument arg : func.getArguments())
+      if (func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr) == "parameter")
+        shared.push_back({cast<RankedTensorType>(arg.getType()),
+                          func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr)});
+    drawFunction("g", dice.between(options.minOps, options.maxOps) / 2 + 1);
+  }
   if (failed(verify(*module)))
     return {};
   return std::move(module);
@@ -226,24 +276,28 @@ OwningOpRef<ModuleOp> ProgramBuilder::run() {
 //===----------------------------------------------------------------------===//
 
 void ProgramBuilder::drawMesh() {
-  static constexpr StringLiteral axisNames[] = {"x", "y", "z"};
+  static constexpr StringLiteral axisNames[] = {"x", "y", "z", "w"};
+  // Mostly few ranks, which is fast; at times more ranks than any dimension has rows. Few programs have none.
+  int64_t maxRanks = dice.chance(10) ? options.maxRanks : std::min<int64_t>(12, options.maxRanks);
+  int64_t minRanks = dice.chance(3) ? 1 : 2;
   do {
     mesh.axes.clear();
-    for (int64_t i = 0, n = dice.between(1, 3); i < n; ++i)
-      mesh.axes.push_back({axisNames[i].str(), dice.between(1, 4)});
-  } while (mesh.numDevices() > options.maxRanks || mesh.numDevices() < 2);
+    for (int64_t i = 0, n = dice.between(minRanks == 1 ? 0 : 1, 4); i < n; ++i)
+      mesh.axes.push_back({axisNames[i].str(), dice.chance(70) ? dice.between(1, 4) : dice.between(5, 7)});
+  } while (mesh.numDevices() > maxRanks || mesh.numDevices() < minRanks);
   dist::MeshOp::create(b, "mesh", dist::MeshAttr::get(b.getContext(), mesh));
 }
 
-/// Some of `free`, taken out of it; an axis of 4 is at times split in two.
+/// Some of `free`, taken out of it; an axis of 4 or 6 is at times split in two.
 AxisList ProgramBuilder::drawAxes(AxisList &free) {
   AxisList taken;
   while (!free.empty() && dice.chance(35)) {
     size_t i = size_t(dice.below(int64_t(free.size())));
     AxisRef axis = free[i];
     free.erase(free.begin() + i);
-    if (axis.isWhole(mesh) && axis.size == 4 && dice.chance(40)) {
-      AxisRef halves[] = {{axis.axis, 1, 2}, {axis.axis, 2, 2}};
+    if (axis.isWhole(mesh) && (axis.size == 4 || axis.size == 6) && dice.chance(40)) {
+      int64_t major = axis.size == 6 && dice.chance(50) ? 3 : 2;
+      AxisRef halves[] = {{axis.axis, 1, major}, {axis.axis, major, axis.size / major}};
       int64_t first = dice.below(2);
       free.push_back(halves[1 - first]);
       axis = halves[first];
@@ -281,7 +335,8 @@ Value ProgramBuilder::drawConstraint() {
 
 void ProgramBuilder::annotateArguments() {
   for (BlockArgument arg : func.getArguments())
-    if (dice.chance(50))
+    if (known.insert(func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr)).second &&
+        dice.chance(50))
       func.setArgAttr(arg.getArgNumber(), kShardingAttr, drawSharding(shapeOf(arg)));
 }
 

@@ -89,9 +89,13 @@ private:
   Value drawAttention();
   Value drawMlp();
   Value drawRepeat();
+  Value drawRepeatOver(mlir::ValueRange inits);
+  Value withSumOf(Value value, Value last);
+  Value drawLayerSlice();
   Value drawArgMax();
   Value drawConstraint();
   void drawBody(int64_t ops);
+  void drawFunction(llvm::StringRef name, int64_t ops);
 
   // Shardings.
   void drawMesh();
@@ -112,6 +116,9 @@ private:
   llvm::SmallVector<Value> states; ///< caches at the end of @f, results under their argument's name
   llvm::SmallVector<mlir::StringAttr> stateNames;
   llvm::SmallVector<Value> integerResults;
+  /// Weights of the function before, which the next one may read too.
+  llvm::SmallVector<std::pair<mlir::RankedTensorType, mlir::StringAttr>> shared;
+  llvm::DenseSet<mlir::StringAttr> known; ///< names of arguments so far: annotated once, or never
 };
 
 } // namespace tessera

@@ -145,7 +145,23 @@ Value ProgramBuilder::drawReshape() {
     return {};
   Shape shape = shapeOf(x);
   size_t d = size_t(dice.below(int64_t(shape.size())));
-  switch (dice.below(4)) {
+  switch (dice.below(5)) {
+  case 4: { // all together, cut at other places
+    int64_t rest = 1;
+    for (int64_t n : shape)
+      rest *= n;
+    shape.clear();
+    while (rest > 1 && shape.size() < 4) {
+      SmallVector<int64_t> factors;
+      for (int64_t f = 2; f <= rest; ++f)
+        if (rest % f == 0)
+          factors.push_back(f);
+      shape.push_back(dice.pick(factors));
+      rest /= shape.back();
+    }
+    shape.push_back(rest);
+    break;
+  }
   case 0: // join two
     if (d + 1 == shape.size())
       return {};

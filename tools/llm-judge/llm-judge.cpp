@@ -7,19 +7,18 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Model.h"
+#include "Program.h"
 
+#include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Register.h"
-#include "tessera/Reference/Judge.h"
 #include "tessera/Reference/RandomProgram.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -65,6 +64,23 @@ static llvm::cl::opt<unsigned>
     randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
                    llvm::cl::init(0), llvm::cl::cat(category));
 
+static llvm::cl::opt<std::string> coverageFile("coverage",
+                                               llvm::cl::desc("Of random programs: write what they covered, as JSON"),
+                                               llvm::cl::cat(category));
+static llvm::cl::opt<std::string> shrinkFile("shrink",
+                                             llvm::cl::desc("Shrink a failing program into this file (of random "
+                                                            "programs: FILE.SEED.mlir)"),
+                                             llvm::cl::cat(category));
+static llvm::cl::opt<unsigned> timeLimit("time-limit",
+                                         llvm::cl::desc("Seconds for one program with --random or --shrink"),
+                                         llvm::cl::init(60), llvm::cl::cat(category));
+static llvm::cl::opt<std::string> breakOp("break",
+                                          llvm::cl::desc("Test the judge: FAULT:OP puts a fault at every op OP after "
+                                                         "the pipeline; neg, crash or hang"),
+                                          llvm::cl::cat(category));
+/// Of one run: who breaks everything needs no thousand files.
+static constexpr unsigned maxShrunk = 5;
+
 /// The pipeline from rung step to rung spmd, for programs that say themselves how they are sharded.
 static constexpr llvm::StringLiteral kToSpmd =
     "dist-propagate,dist-insert-reshards,verify-rung{rung=sharded},dist-partition,dist-optimize-collectives,"
@@ -75,103 +91,116 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
-static func::FuncOp findEntry(ModuleOp module) {
-  if (!entry.empty())
-    return module.lookupSymbol<func::FuncOp>(entry);
-  for (auto func : module.getOps<func::FuncOp>())
-    if (func.isPublic() && !func.isExternal())
-      return func;
-  return {};
+static ProgramJudgement judgementOf(uint64_t inputSeed) {
+  ProgramJudgement judgement;
+  judgement.pipeline = randomPrograms && pipeline.empty() ? kToSpmd.str() : pipeline.getValue();
+  judgement.entry = randomPrograms && entry.empty() ? "*" : entry.getValue();
+  judgement.where = inputFile;
+  judgement.breakOp = breakOp;
+  judgement.seed = inputSeed;
+  judgement.runs = runs;
+  judgement.tolerance = tolerance;
+  judgement.print = print;
+  judgement.everyResult = !randomPrograms;
+  return judgement;
 }
 
-static std::string resultName(func::FuncOp func, unsigned i) {
-  auto name = func.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
-  return "#" + std::to_string(i) + (name ? " " + name.getValue().str() : "");
+/// Shrinks a failing program into --shrink=FILE (of random programs: FILE.SEED.mlir), with the command that shows it.
+static int shrinkTo(ModuleOp module, const ProgramJudgement &judgement, const Outcome &outcome, std::string path) {
+  OwningOpRef<ModuleOp> small = shrinkProgram(module, judgement, outcome, timeLimit);
+  unsigned ops = 0;
+  small->walk([&](Operation *op) {
+    ops += isa<graph::GraphDialect, dist::DistDialect>(op->getDialect()) && !isa<dist::MeshOp, graph::YieldOp>(op);
+  });
+  std::string name = llvm::sys::path::filename(path).str();
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (!error)
+    file << "// llm-judge " << name << " --entry='*' --seed=" << judgement.seed << " --pipeline='" << judgement.pipeline
+         << "'" << (judgement.breakOp.empty() ? "" : " --break=" + judgement.breakOp) << "\n"
+         << *small << "\n";
+  file.flush();
+  if (error || file.has_error()) {
+    file.clear_error();
+    return fail("shrink (" + path + "): cannot write; choose another file");
+  }
+  llvm::outs() << "shrunk to " << ops << " ops: " << path << "\n";
+  return 0;
 }
 
-/// Runs one seed; prints the worst error of every result. The number of results above the tolerance, or
-/// failure.
-static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint64_t seed) {
-  std::vector<ReferenceTensor> inputs = randomInputs(before, seed);
-  auto expected = interpretGlobally(before, inputs);
-  if (failed(expected))
-    return failure();
-  auto found = interpretGlobally(after, std::move(inputs));
-  if (failed(found))
-    return failure();
-  if (expected->size() != found->size()) {
-    fail("results (" + after.getName() + "): " + llvm::Twine(found->size()) + " after the pipeline, " +
-         llvm::Twine(expected->size()) + " before; only pipelines that keep the signature can be judged");
-    return failure();
-  }
-  unsigned bad = 0;
-  for (auto [i, pair] : llvm::enumerate(llvm::zip(*expected, *found))) {
-    double error = relativeError(std::get<0>(pair), std::get<1>(pair));
-    bool ok = error <= tolerance;
-    bad += !ok;
-    if (!ok || !randomPrograms)
-      llvm::outs() << "seed " << seed << " result " << resultName(before, unsigned(i)) << ": relative error "
-                   << llvm::format("%.3g", error) << (ok ? "" : "  TOO LARGE") << "\n";
-  }
-  return bad;
+static llvm::StringRef word(Outcome::Kind kind) {
+  static constexpr llvm::StringLiteral words[] = {"good", "other numbers", "refused", "crash", "timeout"};
+  return words[kind];
 }
 
-/// Runs `before` before and after the pipeline. The number of results above the tolerance, or failure.
-static FailureOr<unsigned> judge(ModuleOp before, llvm::StringRef passes) {
-  OwningOpRef<ModuleOp> after(before.clone());
-  PassManager manager(before.getContext());
-  std::string pipelineError;
-  llvm::raw_string_ostream pipelineErrors(pipelineError);
-  if (failed(parsePassPipeline(passes, manager, pipelineErrors))) {
-    fail("pipeline (" + passes + "): " + llvm::StringRef(pipelineError).rtrim());
-    return failure();
-  }
-  if (failed(manager.run(*after)))
-    return failure();
-  if (print)
-    after->print(llvm::outs());
-  func::FuncOp first = findEntry(before);
-  if (!first) {
-    fail("entry (" + inputFile +
-         "): " + (entry.empty() ? "no public function with a body" : "no function @" + entry));
-    return failure();
-  }
-  auto second = after->lookupSymbol<func::FuncOp>(first.getName());
-  if (!second) {
-    fail("entry (@" + first.getName() + "): the pipeline removed it; choose another with --entry");
-    return failure();
-  }
-  unsigned bad = 0;
-  for (unsigned run = 0; run < runs; ++run) {
-    auto worse = compare(first, second, seed + run);
-    if (failed(worse))
-      return failure();
-    bad += *worse;
-  }
-  return bad;
-}
-
-/// Programs with seeds from --seed on; every one that fails is printed.
+/// Programs with seeds from --seed on, in child processes; every one that fails is printed.
 static int judgeRandomPrograms(MLIRContext &context) {
   unsigned failures = 0;
+  Coverage covered;
+  // A process costs as much as ten programs: many share one, and have their own only where not all are good.
+  constexpr uint64_t batch = 100;
+  uint64_t goodUntil = seed;
   for (uint64_t program = seed, end = seed + randomPrograms; program < end; ++program) {
+    if (program < goodUntil)
+      continue;
+    if ((program - seed) % batch == 0) {
+      uint64_t until = std::min(end, program + batch);
+      Outcome all = isolated(unsigned(timeLimit), [&](Coverage &counted) -> llvm::FailureOr<unsigned> {
+        unsigned bad = 0;
+        for (uint64_t member = program; member < until && !bad; ++member) {
+          OwningOpRef<ModuleOp> module = randomProgram(context, member);
+          llvm::FailureOr<unsigned> worse = failure();
+          if (module)
+            worse = judgeProgram(*module, judgementOf(member), &counted);
+          if (failed(worse))
+            return failure();
+          bad += *worse;
+        }
+        return bad;
+      });
+      if (all.kind == Outcome::Good) {
+        covered.add(all.coverage);
+        goodUntil = until;
+        continue;
+      }
+    }
     OwningOpRef<ModuleOp> module = randomProgram(context, program);
     if (!module)
       return fail("random program (seed " + llvm::Twine(program) + "): the generator made an invalid one");
-    auto bad = judge(*module, pipeline.empty() ? llvm::StringRef(kToSpmd) : llvm::StringRef(pipeline));
-    if (succeeded(bad) && *bad == 0)
+    ProgramJudgement judgement = judgementOf(program);
+    Outcome outcome = isolated(timeLimit, [&](Coverage &counted) { return judgeProgram(*module, judgement, &counted); });
+    covered.add(outcome.coverage);
+    if (outcome.kind == Outcome::Good)
       continue;
     ++failures;
-    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
-                 << (failed(bad) ? "" : ": other numbers") << "\n";
-    module->print(llvm::outs());
-    llvm::outs() << "\n";
+    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program << ": " << word(outcome.kind) << "\n"
+                 << outcome.text << "\n";
+    if (shrinkFile.empty()) {
+      module->print(llvm::outs());
+      llvm::outs() << "\n";
+    } else if (failures <= maxShrunk &&
+               shrinkTo(*module, judgement, outcome, shrinkFile + "." + std::to_string(program) + ".mlir")) {
+      return 1;
+    }
+    llvm::outs().flush();
   }
   llvm::outs() << randomPrograms - failures << " of " << randomPrograms
                << " random programs kept their numbers\n";
+  if (!coverageFile.empty() && !covered.write(coverageFile, context))
+    return fail("coverage (" + coverageFile + "): cannot write; choose another file");
   return failures ? fail(llvm::Twine(failures) + " random programs (--seed=" + llvm::Twine(uint64_t(seed)) +
                          "): the pipeline failed or changed results; they are printed above")
                   : 0;
+}
+
+/// Shrinks the program of a file that fails.
+static int shrinkInput(ModuleOp module) {
+  ProgramJudgement judgement = judgementOf(seed);
+  Outcome outcome = judgeIsolated(module, judgement, timeLimit);
+  if (outcome.kind == Outcome::Good)
+    return fail("shrink (" + inputFile + "): the program keeps its numbers; give one that fails");
+  llvm::outs() << word(outcome.kind) << "\n" << outcome.text;
+  return shrinkTo(module, judgement, outcome, shrinkFile);
 }
 
 int main(int argc, char **argv) {
@@ -185,6 +214,10 @@ int main(int argc, char **argv) {
   registerDialects(registry);
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  if (randomPrograms || !shrinkFile.empty())
+    context.disableMultithreading(); // a child process has the calling thread only
+  if (!breakOp.empty() && !llvm::is_contained({"neg", "crash", "hang"}, llvm::StringRef(breakOp).split(':').first))
+    return fail("break (" + breakOp + "): there is no such fault; use neg:OP, crash:OP or hang:OP");
   if (!expectedFile.empty()) {
     if (!llvm::is_contained({"graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
       return fail("rung (" + rung +
@@ -203,7 +236,9 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> before = parseSourceFile<ModuleOp>(inputFile, &context);
   if (!before)
     return 1;
-  auto bad = judge(*before, pipeline);
+  if (!shrinkFile.empty())
+    return shrinkInput(*before);
+  auto bad = judgeProgram(*before, judgementOf(seed));
   if (failed(bad))
     return 1;
   if (*bad)

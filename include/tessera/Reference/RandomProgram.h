@@ -10,18 +10,21 @@
 namespace tessera {
 
 struct RandomProgramOptions {
-  int minOps = 3, maxOps = 14; ///< draws in @f; one draw may be several ops (an attention layer)
+  int minOps = 3, maxOps = 14; ///< draws in @f (@g has fewer); one draw may be several ops (an attention layer)
   int64_t maxElements = 1500;  ///< of one tensor
-  int64_t maxRanks = 12;
+  int64_t maxRanks = 36;       ///< mostly 12 at most
+  int functions = 2;           ///< 1: never a second one
   bool shardings = true; ///< a mesh, and shardings on arguments, results and in between
 };
 
-/// A module with one function @f on rung step, the same for the same seed and options: graph ops of all kinds
-/// on small tensors whose sizes mostly do not divide, with graph.repeat of one or two bodies. Every value
-/// stays far from overflow, and no result hangs on the last bit of another (no comparison of computed
-/// floats), so that float64 results may be compared closely. With shardings: `dist.mesh @mesh` of one to
-/// three axes, sub-axes among them; attribute `dist.sharding` on some arguments, `dist.constraint` on some
-/// values: valid, but in no way sensible. Dialects must be loaded. The module is verified.
+/// A module on rung step with function @f, at times with @g that shares weights with it by name; the same for
+/// the same seed and options. Graph ops of all kinds on small tensors whose sizes mostly do not divide, with
+/// graph.repeat of one or two bodies, nested and in a row, that carry values and sum up. Every value stays far
+/// from overflow, and no result hangs on the last bit of another (no comparison of computed floats), so that
+/// float64 results may be compared closely. With shardings: `dist.mesh @mesh` of up to four axes of 1 to 7,
+/// at times more ranks than a dimension has rows; attribute `dist.sharding` on some
+/// arguments and results, `dist.constraint` on some values, sub-axes among them: valid, but in no way sensible.
+/// Dialects must be loaded. The module is verified.
 mlir::OwningOpRef<mlir::ModuleOp> randomProgram(mlir::MLIRContext &context, uint64_t seed,
                                                 const RandomProgramOptions &options = {});
 

@@ -97,6 +97,7 @@ static void runRandom(uint64_t first, uint64_t count, bool shardings, int thread
   RandomProgramOptions options;
   options.shardings = shardings;
   options.maxRanks = 6;
+  options.functions = 1;
   int64_t ranks = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     mlir::OwningOpRef<mlir::ModuleOp> module = randomProgram(*context, seed, options);

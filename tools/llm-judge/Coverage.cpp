@@ -1,0 +1,152 @@
+//===- Coverage.cpp - What partitioned programs held ----------------------===//
+#include "Coverage.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "nlohmann/json.hpp"
+#include "llvm/Support/raw_ostream.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace tessera;
+
+static std::string kindName(const Factor &factor) {
+  switch (factor.kind) {
+  case FactorKind::PassThrough:
+    return "pass";
+  case FactorKind::Reduction:
+    return factor.combine == PartialKind::Max ? "max" : "sum";
+  case FactorKind::NeedReplication:
+    return "replicate";
+  case FactorKind::Permutation:
+    return "permute";
+  }
+  llvm_unreachable("factor kind");
+}
+
+/// Dimensions that a collective moves; combining counts apart.
+static SmallVector<int64_t> movedDims(Operation *op) {
+  SmallVector<int64_t> dims;
+  for (StringRef name : {"dim", "from", "to"})
+    if (auto attr = op->getAttrOfType<IntegerAttr>(name))
+      dims.push_back(attr.getInt());
+  if (isa<dist::CollectivePermuteOp>(op)) {
+    auto before = dist::getShardingAttr(op->getOperand(0).getType()),
+         after = dist::getShardingAttr(op->getResult(0).getType());
+    for (auto [d, pair] : llvm::enumerate(llvm::zip(before.getDims(), after.getDims())))
+      if (std::get<0>(pair) != std::get<1>(pair))
+        dims.push_back(int64_t(d));
+  }
+  return dims;
+}
+
+static bool isCollective(Operation *op) {
+  return op && isa<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
+                   dist::CollectivePermuteOp>(op);
+}
+
+void Coverage::countOps(ModuleOp step) {
+  step.walk([&](Operation *op) {
+    if (isa<graph::GraphDialect, dist::DistDialect>(op->getDialect()))
+      ++ops[op->getName().getStringRef().str()];
+  });
+}
+
+void Coverage::countCollectives(ModuleOp module) {
+  dist::MeshOp meshOp = dist::getMesh(module);
+  if (!meshOp)
+    return;
+  Mesh mesh = meshOp.getMesh().toMesh();
+  module.walk([&](ShardingRuleOpInterface op) {
+    if (!isa<graph::GraphDialect>(op->getDialect()))
+      return;
+    if (isa<graph::MaskPaddingOp>(op)) // made by the partition, not counted with the ops of rung step
+      ++ops[op->getName().getStringRef().str()];
+    ShardingRule rule = op.getShardingRule();
+    std::set<std::string> here; // one op counts once per cell
+    auto mark = [&](const TensorFactors &tensor, int64_t dim, StringRef what) {
+      if (dim < int64_t(tensor.dims.size()))
+        for (int f : tensor.dims[size_t(dim)])
+          here.insert(kindName(rule.factors[size_t(f)]) + "|" + what.str());
+    };
+    auto markSplit = [&](const TensorFactors &tensor, Value value) {
+      auto type = cast<RankedTensorType>(value.getType());
+      auto attr = dist::getShardingAttr(type);
+      if (!attr)
+        return;
+      Sharding sharding = attr.toSharding(mesh);
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        if (int64_t shards = sharding.shards(int(d)); shards > 1) {
+          mark(tensor, d, "local");
+          if (dist::globalShape(type)[size_t(d)] % shards)
+            mark(tensor, d, "uneven");
+        }
+    };
+    for (auto [i, tensor] : llvm::enumerate(rule.operands)) {
+      Value value = op->getOperand(unsigned(i));
+      markSplit(tensor, value);
+      while (Operation *before = value.getDefiningOp()) {
+        if (auto mask = dyn_cast<graph::MaskPaddingOp>(before)) {
+          for (int64_t d : mask.getDims())
+            mark(tensor, d, "masked");
+        } else if (isCollective(before)) {
+          for (int64_t d : movedDims(before))
+            mark(tensor, d, before->getName().stripDialect());
+        } else {
+          break;
+        }
+        value = before->getOperand(0);
+      }
+    }
+    for (auto [i, tensor] : llvm::enumerate(rule.results)) {
+      markSplit(tensor, op->getResult(unsigned(i)));
+      SmallVector<Value> values = {op->getResult(unsigned(i))};
+      while (!values.empty()) {
+        Value value = values.pop_back_val();
+        for (Operation *user : value.getUsers()) {
+          if (!isCollective(user))
+            continue;
+          StringRef name = user->getName().stripDialect();
+          for (int64_t d : movedDims(user))
+            mark(tensor, d, name);
+          if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(user))
+            for (const Factor &factor : rule.factors)
+              if (factor.kind == FactorKind::Reduction)
+                here.insert(kindName(factor) + "|" + name.str());
+          values.push_back(user->getResult(0));
+        }
+      }
+    }
+    for (const Factor &factor : rule.factors)
+      here.insert(kindName(factor) + "|seen");
+    for (const std::string &cell : here)
+      ++cells[op->getName().stripDialect().str() + "|" + cell];
+  });
+}
+
+std::string Coverage::toJson() const { return nlohmann::json{{"ops", ops}, {"cells", cells}}.dump(); }
+
+void Coverage::add(StringRef text) {
+  auto json = nlohmann::json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return;
+  for (auto &[name, count] : json["ops"].items())
+    ops[name] += count.get<int64_t>();
+  for (auto &[name, count] : json["cells"].items())
+    cells[name] += count.get<int64_t>();
+}
+
+bool Coverage::write(StringRef path, MLIRContext &context) const {
+  nlohmann::json json{{"ops", ops}, {"cells", cells}};
+  for (RegisteredOperationName op : context.getRegisteredOperations())
+    if (op.getDialectNamespace() == graph::GraphDialect::getDialectNamespace() && !op.hasTrait<OpTrait::HasParent<ModuleOp>::Impl>())
+      json["dialect"].push_back(op.getStringRef().str());
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  file << json.dump(1) << "\n";
+  file.flush();
+  return !error && !file.has_error();
+}
