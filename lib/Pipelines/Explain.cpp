@@ -68,7 +68,7 @@ public:
     collectSubjects(*spmd);
     for (TensorExplanation &tensor : result.tensors)
       if (tensor.kind != "activation")
-        tensor.reasons = argumentReasons(tensor, facts);
+        tensor.reasons = argumentReasons(tensor);
     if (options.suggest)
       for (CollectiveExplanation &collective : result.collectives)
         collective.remove = suggest(collective);
@@ -169,10 +169,12 @@ private:
     auto endpointNames = [&](const Subject &subject) {
       return !subject.value.empty() && (mentions(collective.producer.op, subject.value) || mentions(collective.consumer.op, subject.value));
     };
-    // The value itself, if it is an argument: none of its dimensions over the axes (fsdp would take the next).
+    // The value itself, if it is an argument: that dimension, or none over the axes (fsdp would take the next).
     for (const auto &at : subjects)
-      if (collective.producer.op == "argument " + at.second.value && uses(at.second.axes, axes))
+      if (collective.producer.op == "argument " + at.second.value && uses(at.second.axes, axes)) {
+        list.push_back({{at.first, axesText(without(at.second.axes, axes))}});
         list.push_back(stripped(axes, [&](const Subject &s) { return s.value == at.second.value; }));
+      }
     // The dimension of everything.
     for (const auto &[key, subject] : subjects)
       if (subject.dim == collective.dimension && uses(subject.axes, axes)) {
@@ -288,7 +290,19 @@ private:
     return nullptr;
   }
 
-  std::vector<std::string> argumentReasons(const TensorExplanation &tensor, SpmdFacts &facts) const {
+  std::string whyWhole(const TensorExplanation &tensor, const std::string &axis) const {
+    const dist::StandardAxis *standard = dist::findStandardAxis(axis);
+    for (auto [dim, size] : llvm::zip(tensor.dims, tensor.shape))
+      if (standard && llvm::is_contained(tensor.kind == "parameter" ? standard->weightDims : standard->activationDims, dim)) {
+        if (const std::string *item = itemFor(tensor.name, dim))
+          return "--shard item " + *item + " replaces what " + axis + " means for " + dim;
+        if (size == 1)
+          return dim + " has one position, which cannot be spread";
+      }
+    return "nobody asked for " + axis + " on any of " + llvm::join(tensor.dims, ", ");
+  }
+
+  std::vector<std::string> argumentReasons(const TensorExplanation &tensor) const {
     std::vector<std::string> reasons;
     bool weight = tensor.kind == "parameter";
     AxisList taken;
@@ -317,8 +331,7 @@ private:
     }
     for (auto [i, axis] : llvm::enumerate(mesh.axes))
       if (axis.size > 1 && !uses(wholeAxis(mesh, int(i)), taken))
-        reasons.push_back("every rank along " + axis.name + " holds the same: nobody asked for " + axis.name + " on any of " +
-                          llvm::join(tensor.dims, ", "));
+        reasons.push_back("every rank along " + axis.name + " holds the same: " + whyWhole(tensor, axis.name));
     return reasons;
   }
 

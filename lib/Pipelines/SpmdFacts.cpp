@@ -332,6 +332,11 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
       continue;
     std::string why = "nobody asked for " + axis.name + " on any dimension of what it is made from";
     for (Value operand : op->getOperands())
+      if (llvm::any_of(getShardingAttr(operand.getType()).toSharding(meshOfModule).usedAxes(),
+                       [&](const AxisRef &other) { return other.overlaps(whole); }))
+        why = "conflict lost to cost: " + producerOf(operand).op + " lies over " + axis.name + ", in a dimension that " + opText(op) +
+              " does not hand on";
+    for (Value operand : op->getOperands())
       for (Value before = operand; Operation *maker = before.getDefiningOp();) {
         if (!isDist(maker))
           break;

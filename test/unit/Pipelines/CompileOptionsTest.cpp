@@ -27,15 +27,27 @@ TEST(CompileOptions, Defaults) {
 TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
   auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77",
                         "model", "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir",
-                        "--task=generate", "--target=cpu", "--dtype=f32", "--micro-batches=1"});
+                        "--machine=m.json", "--task=generate", "--target=cpu", "--dtype=f32", "--micro-batches=1"});
   ASSERT_TRUE(bool(options)) << options.failure().message();
   EXPECT_EQ(options->mesh, "dp=2,tp=2");
   EXPECT_EQ(options->shard, "heads=tp");
+  EXPECT_EQ(options->machine, "m.json");
   EXPECT_EQ(options->batch, 4);
   EXPECT_EQ(options->maxSeqLen, 77);
   EXPECT_EQ(options->cpu, "x86-64-v3");
   EXPECT_TRUE(options->embedWeights && options->explain);
   EXPECT_EQ(options->dumpRungs, "dir");
+}
+
+TEST(CompileOptions, ItemsOfTheUserReplaceThoseOfATemplate) {
+  auto shard = [](std::initializer_list<const char *> more) {
+    std::vector<const char *> arguments = {"model", "-o", "out", "--mesh=tp=2", "--template=megatron"};
+    arguments.insert(arguments.end(), more);
+    return parseCompileOptions(arguments)->shard;
+  };
+  EXPECT_EQ(shard({}), "residual:seq=tp");
+  EXPECT_EQ(shard({"--shard=ffn=-"}), "ffn=-,residual:seq=tp");
+  EXPECT_EQ(shard({"--shard=residual:seq=-"}), "residual:seq=-");
 }
 
 TEST(CompileOptions, TemplatesNeedTheirAxis) {

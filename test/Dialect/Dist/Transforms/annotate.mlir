@@ -4,10 +4,15 @@
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,tp=2 shard=residual:seq=tp" | FileCheck %s --check-prefix=MEGATRON
 // RUN: llm-opt %s --dist-annotate="mesh=sp=2,cp=3" | FileCheck %s --check-prefix=SEQ
 // RUN: llm-opt %s --dist-annotate="mesh=a=2,b=2 shard=batch=a+b" | FileCheck %s --check-prefix=OWN
+// RUN: llm-opt %s --dist-annotate="mesh=tp=2 shard=w:ffn=-,residual:seq=-" | FileCheck %s --check-prefix=WHOLE
 // RUN: llm-opt %s --dist-annotate="mesh=tp=1" | FileCheck %s --check-prefix=ONE
 
 // ALL: dist.mesh @mesh = <["dp"=2, "fsdp"=3, "tp"=2]>
 // ONE: dist.mesh @mesh = <["tp"=1]>
+
+// Asked to be whole: the weight lacks what tp means, and propagation may not shard the named value there.
+// WHOLE: [{}, {}]>, graph.dims = ["ffn", "hidden"], graph.kind = "parameter", graph.name = "w"
+// WHOLE: dist.constraint {{.*}} <@mesh, [{?}, {}, {?}]>
 
 // Activations: dp and fsdp share the batch. Weights: tp its dimension, fsdp the largest that is left, never the layer, after activations.
 // ALL-LABEL: func.func @f
