@@ -78,6 +78,9 @@ static llvm::cl::opt<std::string> breakOp("break",
                                           llvm::cl::desc("Test the judge: FAULT:OP puts a fault at every op OP after "
                                                          "the pipeline; neg, crash or hang"),
                                           llvm::cl::cat(category));
+static llvm::cl::opt<unsigned> maxFailures("max-failures",
+                                           llvm::cl::desc("With --random: stop after this many (0: never)"),
+                                           llvm::cl::init(0), llvm::cl::cat(category));
 /// Of one run: who breaks everything needs no thousand files.
 static constexpr unsigned maxShrunk = 5;
 
@@ -183,6 +186,9 @@ static int judgeRandomPrograms(MLIRContext &context) {
       return 1;
     }
     llvm::outs().flush();
+    if (failures == maxFailures)
+      return fail(llvm::Twine(failures) + " random programs (--max-failures=" + llvm::Twine(failures) +
+                  "): the pipeline failed or changed results; they are printed above");
   }
   llvm::outs() << randomPrograms - failures << " of " << randomPrograms
                << " random programs kept their numbers\n";
