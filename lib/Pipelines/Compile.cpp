@@ -4,6 +4,7 @@
 #include "Executable.h"
 #include "OutputFiles.h"
 #include "Progress.h"
+#include "Report/Markup.h"
 
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Explanation.h"
@@ -54,6 +55,9 @@ static Status checkEnvironment(const CompileOptions &options) {
   if (!options.output.empty())
     if (Status s = checkOutput(options.output); !s)
       return s;
+  if (!options.report.empty())
+    if (Status s = checkOutput(options.report); !s)
+      return s;
   if (!options.dumpRungs.empty()) {
     std::error_code error = llvm::sys::fs::create_directories(options.dumpRungs);
     if (!error && !llvm::sys::fs::is_directory(options.dumpRungs))
@@ -76,6 +80,14 @@ static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options
   SmallString<128> path(options.dumpRungs);
   llvm::sys::path::append(path, rungName(rung) + ".mlir");
   return writeText(path, [&](llvm::raw_ostream &os) { os << module << "\n"; });
+}
+
+/// Writes --report. `module` is on rung spmd.
+static Status writeReport(ModuleOp module, const CompileOptions &options) {
+  if (options.report.empty())
+    return {};
+  report::Program program = report::describeProgram(module, Machine());
+  return writeText(options.report, [&](llvm::raw_ostream &os) { report::writePage(os, program); });
 }
 
 Status compile(const CompileOptions &options, const Installation &installation) {
@@ -111,6 +123,9 @@ Status compile(const CompileOptions &options, const Installation &installation) 
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
+    if (rung == Rung::Spmd)
+      if (Status s = writeReport(*module, options); !s)
+        return s;
   }
   if (options.compileTo != Rung::Binary)
     return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });

@@ -143,7 +143,7 @@ private:
   }
   Status cluster(StringRef flag, StringRef) { return missingFeature(flag, "choosing a mesh for a cluster"); }
   Status plan(StringRef flag, StringRef) { return missingFeature(flag, "reading a plan"); }
-  Status report(StringRef flag, StringRef) { return missingFeature(flag, "the report"); }
+  Status report(StringRef flag, StringRef value) { return text(flag, value, options.report); }
   Status embedWeights(StringRef, StringRef) { return set(options.embedWeights); }
   Status explain(StringRef, StringRef) { return set(options.explain); }
   Status help(StringRef, StringRef) { return set(options.help); }
@@ -234,6 +234,12 @@ Result<CompileOptions> Parser::parse() {
     return badFlag("--embed-weights",
                    "there is no executable to embed them in with --compile-to=" + rungName(options.compileTo),
                    "leave one of the flags out");
+  if (!options.report.empty() && options.compileTo < Rung::Spmd)
+    return badFlag("--report=" + options.report,
+                   "there are no collectives yet with --compile-to=" + rungName(options.compileTo),
+                   "choose --compile-to=spmd or leave it out");
+  if (!options.report.empty() && options.report == options.output)
+    return badFlag("--report=" + options.report, "is the output, too", "name another file");
   if (!options.shard.empty() && options.mesh.empty())
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");
@@ -271,6 +277,7 @@ Compiles a transformer into one executable for a mesh of ranks. MODEL is a Huggi
   --embed-weights        put the model's files into OUT
   --compile-to=RUNG      stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output
   --dump-rungs=DIR       write every rung to DIR/RUNG.mlir
+  --report=FILE.html     write one page: graph, shardings, collectives, memory
   --explain              print the reason of every decision
 )";
 }

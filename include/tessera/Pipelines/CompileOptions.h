@@ -27,6 +27,7 @@ struct CompileOptions {
   int64_t maxSeqLen = 0; ///< 0: not given
   bool embedWeights = false, explain = false, help = false;
   Rung compileTo = Rung::Binary;
+  std::string report;    ///< HTML file; empty: none
   std::string dumpRungs; ///< directory; empty: none
 };
 

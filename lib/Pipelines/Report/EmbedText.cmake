@@ -1,0 +1,10 @@
+# cmake -DOUTPUT=FILE -DINPUTS="a.css|b.js" -P EmbedText.cmake: files as C++ raw strings `kPage_a_css`.
+string(REPLACE "|" ";" INPUTS "${INPUTS}")
+set(text "")
+foreach(input ${INPUTS})
+  get_filename_component(name ${input} NAME)
+  string(MAKE_C_IDENTIFIER ${name} name)
+  file(READ ${input} content)
+  string(APPEND text "static constexpr char kPage_${name}[] = R\"~~~(${content})~~~\";\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}")

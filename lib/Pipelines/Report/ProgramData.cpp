@@ -1,0 +1,323 @@
+//===- ProgramData.cpp - A program of rung spmd as plain data -------------===//
+#include "ProgramData.h"
+
+#include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Pipelines/Diagnostics.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace tessera::report {
+
+const char *toString(TensorKind kind) {
+  switch (kind) {
+  case TensorKind::Weight:
+    return "weight";
+  case TensorKind::Cache:
+    return "cache";
+  case TensorKind::Input:
+    return "input";
+  case TensorKind::Activation:
+    return "activation";
+  }
+  llvm_unreachable("a kind of tensor");
+}
+
+std::vector<int> Value::axes() const {
+  std::vector<int> result;
+  for (const Dim &dim : dims)
+    for (const AxisUse &use : dim.axes)
+      if (!llvm::is_contained(result, use.axis))
+        result.push_back(use.axis);
+  return result;
+}
+
+namespace {
+
+/// Where a value comes from: an argument of a function (through the edges of repeats) or an op.
+struct Origin {
+  std::string name;
+  std::string kind; ///< `parameter`, `state`, `input`; empty: not an argument
+};
+
+class Describer {
+public:
+  Describer(ModuleOp module, const Machine &machine) : module(module), machine(machine), names(module) {}
+
+  Program describe() {
+    auto text = [&](StringRef attribute) {
+      auto attr = module->getAttrOfType<StringAttr>(attribute);
+      return attr ? attr.getValue().str() : std::string();
+    };
+    program.model = text("tessera.model");
+    program.architecture = text("graph.architecture");
+    if (dist::MeshOp mesh = dist::getMesh(module))
+      program.mesh = mesh.getMesh().toMesh();
+    for (auto function : module.getOps<FunctionOpInterface>()) {
+      if (function.isExternal())
+        continue;
+      functionName = function.getName().str();
+      addArguments(function);
+      program.functions.push_back({functionName, Graph()});
+      Graph graph;
+      addBlock(function.getFunctionBody().front(), graph, 1, /*isBody=*/false);
+      program.functions.back().graph = std::move(graph);
+    }
+    std::stable_sort(program.tensors.begin(), program.tensors.end(),
+                     [](const Tensor &a, const Tensor &b) { return a.value.bytes > b.value.bytes; });
+    return std::move(program);
+  }
+
+private:
+  Value describeValue(mlir::Value value) {
+    Value result;
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return result;
+    llvm::raw_string_ostream(result.element) << type.getElementType();
+    result.bytes = tensorBytes(type);
+    SmallVector<int64_t> global = dist::globalShape(type);
+    ArrayRef<StringRef> dimNames = names.names(value);
+    Sharding sharding(type.getRank());
+    if (dist::ShardingAttr attr = dist::getShardingAttr(type))
+      sharding = attr.toSharding(program.mesh);
+    for (int64_t i = 0; i < type.getRank(); ++i) {
+      Dim dim;
+      if (i < int64_t(dimNames.size()))
+        dim.name = dimNames[i].str();
+      dim.global = global[i];
+      dim.local = type.getDimSize(i);
+      dim.axes = uses(sharding.dims[i].axes);
+      result.dims.push_back(std::move(dim));
+    }
+    if (sharding.partialKind != PartialKind::None)
+      result.partialKind = sharding.partialKind == PartialKind::Sum ? "sum" : "max";
+    result.partial = uses(sharding.partial);
+    return result;
+  }
+
+  std::vector<AxisUse> uses(ArrayRef<AxisRef> axes) {
+    std::vector<AxisUse> result;
+    for (const AxisRef &axis : axes)
+      result.push_back({axis.axis, tessera::toString(axis, program.mesh)});
+    return result;
+  }
+
+  Origin origin(mlir::Value value) {
+    while (auto argument = dyn_cast<BlockArgument>(value)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      unsigned i = argument.getArgNumber();
+      if (auto function = dyn_cast<FunctionOpInterface>(parent)) {
+        auto text = [&](StringRef attribute) {
+          auto attr = function.getArgAttrOfType<StringAttr>(i, attribute);
+          return attr ? attr.getValue().str() : std::string();
+        };
+        Origin result{text("graph.name"), text("graph.kind")};
+        if (result.name.empty())
+          result.name = "argument " + std::to_string(i);
+        if (result.kind.empty())
+          result.kind = "input";
+        return result;
+      }
+      // (layer index, carried values..., slices of stacks...) stand for the operands in their order.
+      if (!isa<graph::RepeatOp>(parent))
+        return {"argument " + std::to_string(i), ""};
+      if (i == 0)
+        return {"layer", ""};
+      value = parent->getOperand(i - 1);
+    }
+    return {subject(value.getDefiningOp()), ""};
+  }
+
+  /// The name of the values that `op` makes: their own, or the weight or block it was made for.
+  std::string subject(Operation *op) {
+    if (isa<graph::GraphDialect>(op->getDialect()))
+      if (auto name = op->getAttrOfType<StringAttr>("name"))
+        return name.getValue().str();
+    std::string where = describeLocation(op->getLoc());
+    // A file is the same for the whole program: the line says enough.
+    if (auto file = dyn_cast<FileLineColLoc>(op->getLoc()))
+      where = "line " + std::to_string(file.getLine());
+    return where;
+  }
+
+  void addArguments(FunctionOpInterface function) {
+    for (BlockArgument argument : function.getArguments()) {
+      Origin from = origin(argument);
+      TensorKind kind = from.kind == "parameter" ? TensorKind::Weight
+                        : from.kind == "state"   ? TensorKind::Cache
+                                                 : TensorKind::Input;
+      // Weights and caches are the same in all functions.
+      std::string key = std::string(toString(kind)) + ":" + from.name;
+      if (kind == TensorKind::Input)
+        key += ":" + functionName;
+      if (seen.insert(key).second)
+        program.tensors.push_back(
+            {kind, from.name, kind == TensorKind::Input ? functionName : "", "", describeValue(argument)});
+    }
+  }
+
+  /// Adds the ops of `block` to `graph`. `executions`: of the block in one call of the function.
+  void addBlock(Block &block, Graph &graph, int64_t executions, bool isBody) {
+    DenseMap<mlir::Value, int> nodeOf;
+    auto addInput = [&](BlockArgument argument) {
+      Origin from = origin(argument);
+      bool carried = isBody && argument.getArgNumber() > 0 && from.kind.empty();
+      if (argument.use_empty() || !(carried || (!isBody && from.kind == "input")))
+        return;
+      Node node;
+      node.kind = Node::Kind::Input;
+      node.title = from.name;
+      node.results.push_back(describeValue(argument));
+      nodeOf[argument] = int(graph.nodes.size());
+      graph.nodes.push_back(std::move(node));
+    };
+    for (BlockArgument argument : block.getArguments())
+      if (!isa<graph::RepeatOp>(block.getParentOp()) || argument.getArgNumber() <= carriedCount(block))
+        addInput(argument);
+
+    for (Operation &op : block) {
+      if (op.hasTrait<OpTrait::IsTerminator>()) {
+        addOutputs(op, graph, nodeOf);
+        continue;
+      }
+      int index = int(graph.nodes.size());
+      Node node = describeOp(op, executions);
+      for (mlir::Value operand : op.getOperands()) {
+        auto from = nodeOf.find(operand);
+        if (from != nodeOf.end())
+          graph.edges.push_back({from->second, index, describeValue(operand)});
+        else if (node.kind != Node::Kind::Region)
+          node.operands.push_back({origin(operand).name, describeValue(operand)});
+      }
+      for (OpResult result : op.getResults())
+        nodeOf[result] = index;
+      graph.nodes.push_back(std::move(node));
+    }
+  }
+
+  static unsigned carriedCount(Block &body) {
+    return unsigned(cast<graph::RepeatOp>(body.getParentOp()).getInits().size());
+  }
+
+  void addOutputs(Operation &terminator, Graph &graph, const DenseMap<mlir::Value, int> &nodeOf) {
+    Operation *parent = terminator.getParentOp();
+    for (OpOperand &operand : terminator.getOpOperands()) {
+      auto from = nodeOf.find(operand.get());
+      if (from == nodeOf.end())
+        continue;
+      Node node;
+      node.kind = Node::Kind::Output;
+      std::string kind;
+      if (auto function = dyn_cast<FunctionOpInterface>(parent)) {
+        auto text = [&](StringRef attribute) {
+          auto attr = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), attribute);
+          return attr ? attr.getValue().str() : std::string();
+        };
+        node.title = text("graph.name");
+        kind = text("graph.kind");
+      } else if (operand.getOperandNumber() < parent->getNumOperands()) {
+        Origin to = origin(parent->getOperand(operand.getOperandNumber()));
+        node.title = to.name;
+        kind = to.kind;
+      }
+      if (kind == "state") // updated in place: the op that does it shows the cache
+        continue;
+      if (node.title.empty())
+        node.title = "result " + std::to_string(operand.getOperandNumber());
+      node.results.push_back(describeValue(operand.get()));
+      graph.edges.push_back({from->second, int(graph.nodes.size()), describeValue(operand.get())});
+      graph.nodes.push_back(std::move(node));
+    }
+  }
+
+  Node describeOp(Operation &op, int64_t executions) {
+    Node node;
+    node.title = op.getName().stripDialect().str();
+    node.subject = subject(&op);
+    for (mlir::Value result : op.getResults())
+      node.results.push_back(describeValue(result));
+    if (op.getNumRegions()) {
+      node.kind = Node::Kind::Region;
+      auto repeat = dyn_cast<graph::RepeatOp>(op);
+      node.repeats = repeat ? int64_t(repeat.getCount()) : 1;
+      for (auto [i, region] : llvm::enumerate(op.getRegions())) {
+        if (region.empty())
+          continue;
+        Graph body;
+        body.runs = repeat ? repeat.getExecutions(unsigned(i)) : 1;
+        addBlock(region.front(), body, executions * body.runs, /*isBody=*/true);
+        node.bodies.push_back(std::move(body));
+      }
+      return node;
+    }
+    if (isa<dist::DistDialect>(op.getDialect()) && op.getNumOperands() && op.getNumResults()) {
+      node.kind = Node::Kind::Collective;
+      node.collective = int(program.collectives.size());
+      program.collectives.push_back(describeCollective(op, node.subject, executions));
+    }
+    for (const Value &value : node.results)
+      program.tensors.push_back({TensorKind::Activation, node.subject, functionName, node.title, value});
+    return node;
+  }
+
+  Collective describeCollective(Operation &op, const std::string &subject, int64_t executions) {
+    Collective result;
+    result.function = functionName;
+    result.kind = op.getName().stripDialect().str();
+    result.tensor = subject;
+    result.executions = executions;
+    result.before = describeValue(op.getOperand(0));
+    result.after = describeValue(op.getResult(0));
+    if (auto why = op.getAttrOfType<StringAttr>("why"))
+      result.why = why.getValue().str();
+    ReshardStep step;
+    AxisMove move;
+    if (auto axes = op.getAttrOfType<ArrayAttr>("axes"))
+      move.axes = dist::fromAxesAttr(axes, program.mesh);
+    result.axes = uses(move.axes);
+    double group = double(axesSize(move.axes)), before = result.before.bytes, after = result.after.bytes;
+    // Of a ring: what one rank receives, which is what it sends (docs/Manifest.md).
+    result.received = llvm::StringSwitch<double>(result.kind)
+                          .Case("all_slice", 0)
+                          .Case("all_gather", after - before)
+                          .Case("all_reduce", 2 * (group - 1) / group * before)
+                          .Cases({"reduce_scatter", "all_to_all"}, (group - 1) / group * before)
+                          .Default(after);
+    step.kind = llvm::StringSwitch<StepKind>(result.kind)
+                    .Case("all_slice", StepKind::AllSlice)
+                    .Case("all_gather", StepKind::AllGather)
+                    .Case("all_reduce", StepKind::AllReduce)
+                    .Case("reduce_scatter", StepKind::ReduceScatter)
+                    .Case("all_to_all", StepKind::AllToAll)
+                    .Default(StepKind::CollectivePermute);
+    step.received = result.received;
+    if (!move.axes.empty())
+      step.moves.push_back(move);
+    if (dist::ShardingAttr attr = dist::getShardingAttr(op.getResult(0).getType()))
+      step.result = attr.toSharding(program.mesh);
+    result.seconds = stepTime(machine, program.mesh, step, 1);
+    return result;
+  }
+
+  ModuleOp module;
+  const Machine &machine;
+  DimNames names;
+  Program program;
+  std::string functionName;
+  llvm::StringSet<> seen;
+};
+
+} // namespace
+
+Program describeProgram(ModuleOp module, const Machine &machine) { return Describer(module, machine).describe(); }
+
+} // namespace tessera::report
