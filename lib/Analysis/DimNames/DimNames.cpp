@@ -65,6 +65,14 @@ void DimNames::nameOp(Operation *op) {
   } else if (op->getNumOperands() == 1 && op->getNumResults() == 1 && op->getNumRegions() == 0) {
     give(op->getResult(0), Names(this->names(op->getOperand(0)))); // a collective: dimensions stay what they are
   }
+  // Ops of rung spmd (collectives, masks) have no rule; they keep the dimensions of the one tensor they change.
+  if (!isa<ShardingRuleOpInterface>(op) && op->getNumRegions() == 0 && op->getNumResults() == 1 && op->getNumOperands() > 0) {
+    auto before = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+    auto after = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (before && after && before.getRank() == after.getRank())
+      if (Names names(this->names(op->getOperand(0))); !names.empty())
+        give(op->getResult(0), names);
+  }
   auto flow = dyn_cast<DataFlowOpInterface>(op);
   auto followEdges = [&] {
     for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {

@@ -196,7 +196,7 @@ private:
     size_t room = size_t((kCard - 2 * kPad) / 7.6);
     std::string title = shorten(node.title, room);
     os << "<text class=\"t\" x=\"" << n(x + kPad) << "\" y=\"" << n(y + 18) << "\">" << escape(title) << "</text>";
-    if (!op) {
+    if (!op && node.subject.empty()) {
       if (length(title) + 8 < room)
         os << "<text class=\"u r\" x=\"" << n(x + box.width - kPad) << "\" y=\"" << n(y + 18) << "\">"
            << (node.kind == Node::Kind::Input ? "in" : "out") << "</text>";

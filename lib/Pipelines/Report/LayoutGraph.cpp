@@ -167,8 +167,8 @@ private:
       }
       placeRank(rank, wanted);
     };
-    for (int round = 0; round < 12; ++round) {
-      bool both = round >= 6;
+    for (int round = 0; round < 40; ++round) {
+      bool both = round >= 8;
       for (size_t r = 0; r < ranks.size(); ++r)
         pull(ranks[r], true, both);
       for (size_t r = ranks.size(); r-- > 0;)

@@ -6,6 +6,8 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Diagnostics.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -171,11 +173,15 @@ private:
     auto addInput = [&](BlockArgument argument) {
       Origin from = origin(argument);
       bool carried = isBody && argument.getArgNumber() > 0 && from.kind.empty();
-      if (argument.use_empty() || !(carried || (!isBody && from.kind == "input")))
+      // Integers (tokens, positions) go to many places and are not split further: ops name them as operands.
+      bool given = !isBody && from.kind == "input" && isa<FloatType>(getElementTypeOrSelf(argument.getType()));
+      if (argument.use_empty() || !(carried || given))
         return;
       Node node;
       node.kind = Node::Kind::Input;
-      node.title = from.name;
+      node.title = isBody ? "carried in" : from.name;
+      if (isBody)
+        node.subject = from.name;
       node.results.push_back(describeValue(argument));
       nodeOf[argument] = int(graph.nodes.size());
       graph.nodes.push_back(std::move(node));
@@ -226,7 +232,8 @@ private:
         kind = text("graph.kind");
       } else if (operand.getOperandNumber() < parent->getNumOperands()) {
         Origin to = origin(parent->getOperand(operand.getOperandNumber()));
-        node.title = to.name;
+        node.title = "carried out";
+        node.subject = to.name;
         kind = to.kind;
       }
       if (kind == "state") // updated in place: the op that does it shows the cache
@@ -285,12 +292,22 @@ private:
       move.axes = dist::fromAxesAttr(axes, program.mesh);
     result.axes = uses(move.axes);
     double group = double(axesSize(move.axes)), before = result.before.bytes, after = result.after.bytes;
-    // Of a ring: what one rank receives, which is what it sends (docs/Manifest.md).
+    // Of a ring: what one rank receives, padding of the pieces included. Who holds nothing but padding needs all
+    // of a gathered dimension, even where the local sizes are equal.
+    double owned = before;
+    if (auto dim = op.getAttrOfType<IntegerAttr>("dim"); dim && dim.getInt() < int64_t(result.before.dims.size()))
+      if (const Dim &d = result.before.dims[dim.getInt()]; d.local > 0) {
+        auto type = cast<RankedTensorType>(op.getOperand(0).getType());
+        dist::ShardingAttr attr = dist::getShardingAttr(type);
+        int64_t shards = attr ? attr.toSharding(program.mesh).shards(int(dim.getInt())) : 1;
+        owned *= double(std::max<int64_t>(d.global - (shards - 1) * d.local, 0)) / double(d.local);
+      }
     result.received = llvm::StringSwitch<double>(result.kind)
                           .Case("all_slice", 0)
-                          .Case("all_gather", after - before)
+                          .Case("all_gather", after - owned)
                           .Case("all_reduce", 2 * (group - 1) / group * before)
-                          .Cases({"reduce_scatter", "all_to_all"}, (group - 1) / group * before)
+                          .Case("reduce_scatter", (group - 1) * after)
+                          .Case("all_to_all", (group - 1) / group * after)
                           .Default(after);
     step.kind = llvm::StringSwitch<StepKind>(result.kind)
                     .Case("all_slice", StepKind::AllSlice)

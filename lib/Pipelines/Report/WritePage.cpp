@@ -7,9 +7,8 @@
 
 #include "ReportPageText.inc" // kPage_page_css, kPage_page_js
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-
-#include <map>
 
 namespace tessera::report {
 namespace {
@@ -208,8 +207,7 @@ private:
   }
   void tableEnd() { os << "</tbody></table></div></div>\n"; }
   void numeric(double value, const std::string &text) {
-    os << "<td class=\"v\" data-v=\"" << llvm::formatv("{0}", value) << "\" title=\"" << llvm::formatv("{0}", value) << "\">" << text
-       << "</td>";
+    os << "<td class=\"v\" data-v=\"" << llvm::format("%.9g", value) << "\">" << text << "</td>";
   }
   void exact(double bytes) {
     os << "<td class=\"v\" data-v=\"" << number(bytes) << "\" title=\"" << number(bytes) << " bytes\">" << bytesText(bytes) << "</td>";
