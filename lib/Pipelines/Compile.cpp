@@ -82,11 +82,24 @@ static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options
   return writeText(path, [&](llvm::raw_ostream &os) { os << module << "\n"; });
 }
 
-/// Writes --report. `module` is on rung spmd.
-static Status writeReport(ModuleOp module, const CompileOptions &options) {
+/// Writes --report. `module` is on rung spmd. Flags that remove collectives are of `explanation`, if there is one.
+static Status writeReport(ModuleOp module, const CompileOptions &options, const Explanation *explanation) {
   if (options.report.empty())
     return {};
   report::Program program = report::describeProgram(module, Machine());
+  // Both list the communicating collectives in the order of the program.
+  auto next = program.collectives.begin();
+  if (explanation)
+    for (const CollectiveExplanation &explained : explanation->collectives) {
+      auto found = std::find_if(next, program.collectives.end(), [&](const report::Collective &c) {
+        return c.function == explained.function && c.kind == explained.kind && c.why == explained.why;
+      });
+      if (found == program.collectives.end())
+        continue;
+      if (explained.remove)
+        found->flag = "--shard=" + explained.remove->shard;
+      next = std::next(found);
+    }
   return writeText(options.report, [&](llvm::raw_ostream &os) { report::writePage(os, program); });
 }
 
@@ -105,13 +118,15 @@ Status compile(const CompileOptions &options, const Installation &installation) 
     return loaded.takeFailure();
   OwningOpRef<ModuleOp> module = loaded.take();
 
+  std::optional<Explanation> explanation;
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
     if (rung == Rung::Sharded && options.explain) {
-      Result<Explanation> explanation =
+      Result<Explanation> explained =
           explainSharding(*module, {options.mesh, options.shard, options.machine});
-      if (!explanation)
-        return explanation.takeFailure();
+      if (!explained)
+        return explained.takeFailure();
+      explanation = explained.take();
       print(*explanation, llvm::errs());
     }
     if (rung != Rung::Graph)
@@ -124,7 +139,7 @@ Status compile(const CompileOptions &options, const Installation &installation) 
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
     if (rung == Rung::Spmd)
-      if (Status s = writeReport(*module, options); !s)
+      if (Status s = writeReport(*module, options, explanation ? &*explanation : nullptr); !s)
         return s;
   }
   if (options.compileTo != Rung::Binary)
