@@ -5,6 +5,10 @@ using namespace mlir;
 
 namespace tessera::importer {
 
+/// Dimensions of a stream between blocks.
+static constexpr StringRef kResidualName = "residual";
+static constexpr StringRef kStreamDims[] = {"batch", "seq", "hidden"};
+
 static SmallVector<int64_t> shapeOf(Value value) {
   return SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape());
 }
@@ -49,6 +53,7 @@ Attention Attention::from(std::string name, const ModelConfig &c) {
 }
 
 Value Attention::operator()(ModelBuilder &model, Value x) const {
+  x = nameValue(model, x, "attention_input", kStreamDims);
   Dims hiddenDim{{"hidden", hidden}};
   Dims queryDims{{"kv_heads", kvHeads}, {"group", group}, {"head_dim", headDim}};
   Dims keyDims{{"kv_heads", kvHeads}, {"head_dim", headDim}};
@@ -61,12 +66,19 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
     model.setPlace(name + ".k");
     k = RotaryEmbedding{*rotary}(model, k);
   }
+  model.setPlace(name + ".q");
+  q = nameValue(model, q, "q", {"batch", "seq", "kv_heads", "group", "head_dim"});
+  model.setPlace(name + ".k");
+  k = nameValue(model, k, "k", {"batch", "seq", "kv_heads", "head_dim"});
+  model.setPlace(name + ".v");
+  v = nameValue(model, v, "v", {"batch", "seq", "kv_heads", "head_dim"});
   Builder &b = model.builder();
   model.setPlace(name + ".attention");
   Value mixed =
       model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
                                      window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
-  return Linear{name + ".o", hiddenDim, queryDims, outputBias}(model, mixed);
+  mixed = nameValue(model, mixed, "attention", {"batch", "seq", "kv_heads", "group", "head_dim"});
+  return nameValue(model, Linear{name + ".o", hiddenDim, queryDims, outputBias}(model, mixed), "attention_output", kStreamDims);
 }
 
 Value activate(ModelBuilder &model, Activation activation, Value x) {
@@ -85,17 +97,23 @@ Value activate(ModelBuilder &model, Activation activation, Value x) {
 }
 
 Value GatedMlp::operator()(ModelBuilder &model, Value x) const {
+  x = nameValue(model, x, "mlp_input", kStreamDims);
   Dims hiddenDim{{"hidden", hidden}}, ffnDim{{"ffn", ffn}};
   Value gate = Linear{name + ".gate", ffnDim, hiddenDim, bias}(model, x);
   Value up = Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x);
+  gate = nameValue(model, gate, "gate", {"batch", "seq", "ffn"});
+  up = nameValue(model, up, "up", {"batch", "seq", "ffn"});
   Value inner = model.make<graph::MulOp>(shapeOf(up), activate(model, activation, gate), up);
-  return Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner);
+  inner = nameValue(model, inner, "mlp", {"batch", "seq", "ffn"});
+  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output", kStreamDims);
 }
 
 Value Mlp::operator()(ModelBuilder &model, Value x) const {
+  x = nameValue(model, x, "mlp_input", kStreamDims);
   Dims hiddenDim{{"hidden", hidden}}, ffnDim{{"ffn", ffn}};
-  Value inner = activate(model, activation, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x));
-  return Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner);
+  Value up = nameValue(model, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x), "up", {"batch", "seq", "ffn"});
+  Value inner = nameValue(model, activate(model, activation, up), "mlp", {"batch", "seq", "ffn"});
+  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output", kStreamDims);
 }
 
 Value Embedding::operator()(ModelBuilder &model, Value ids) const {
@@ -106,14 +124,17 @@ Value Embedding::operator()(ModelBuilder &model, Value ids) const {
 }
 
 Value Head::operator()(ModelBuilder &model, Value x) const {
-  return Linear{name, {{"vocab", vocab}}, {{"hidden", hidden}}}(model, x);
+  x = nameValue(model, x, "head_input", kStreamDims);
+  return nameValue(model, Linear{name, {{"vocab", vocab}}, {{"hidden", hidden}}}(model, x), "logits", {"batch", "seq", "vocab"});
 }
 
-Value nameResidual(ModelBuilder &model, Value x) {
+Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims) {
   Builder &b = model.builder();
-  return model.make<graph::NameOp>(shapeOf(x), x, b.getStringAttr("residual"),
-                                   b.getStrArrayAttr({"batch", "seq", "hidden"}));
+  return model.make<graph::NameOp>(shapeOf(x), x, b.getStringAttr(name), b.getStrArrayAttr(dims),
+                                   /*inner=*/name != kResidualName);
 }
+
+Value nameResidual(ModelBuilder &model, Value x) { return nameValue(model, x, kResidualName, kStreamDims); }
 
 Value addResidual(ModelBuilder &model, Value x, Value y) {
   return nameResidual(model, model.make<graph::AddOp>(shapeOf(x), x, y));

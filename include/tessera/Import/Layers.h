@@ -91,6 +91,8 @@ struct Head {
 
 /// activation(x), element by element.
 mlir::Value activate(ModelBuilder &model, Activation activation, mlir::Value x);
+/// Calls x `name` with dimensions `dims`, so that `--shard=NAME:DIM=AXIS` can pin it. Names of the blocks here: docs/llm-compile.md.
+mlir::Value nameValue(ModelBuilder &model, mlir::Value x, llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> dims);
 /// x + y, called "residual": the stream between blocks.
 mlir::Value addResidual(ModelBuilder &model, mlir::Value x, mlir::Value y);
 /// Calls x "residual" (what `--shard=residual:seq=tp` means).

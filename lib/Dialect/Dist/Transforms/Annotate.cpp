@@ -37,6 +37,7 @@ struct Subject {
   SmallVector<int64_t> shape;
   bool isWeight = false;
   bool isArgument = false;
+  StringRef maker = {};      ///< name of the op that makes it, for messages
 };
 
 class Annotator {
@@ -255,11 +256,9 @@ private:
       for (const AxisRef &axis : item->axes) {
         if (mesh.axes[axis.axis].size == 1)
           continue;
-        if (overlapsAny(axis, taken))
-          return emitError(subject.loc) << "axis '" << mesh.axes[axis.axis].name << "' twice in one tensor (--shard item '"
-                                        << item->text << "'): another dimension of "
-                                        << (subject.name.empty() ? StringRef("an argument") : subject.name)
-                                        << " has it already; shard one of them over another axis";
+        for (int64_t other = 0; other < d; ++other)
+          if (overlapsAny(axis, sharding.dims[other].axes))
+            return contradiction(subject, *findItem(subject.name, subject.dims[other]), *item, axis);
         give(d, axis);
       }
     }
@@ -311,6 +310,52 @@ private:
     return sharding;
   }
 
+  /// Two items want one axis for two dimensions of a tensor.
+  LogicalResult contradiction(const Subject &subject, const ShardItem &first, const ShardItem &second, const AxisRef &axis) const {
+    return emitError(subject.loc) << "axis '" << mesh.axes[axis.axis].name << "' twice in one tensor (--shard items '" << first.text
+                                  << "' and '" << second.text << "'): both dimension " << first.dim << " and dimension " << second.dim
+                                  << " of " << (subject.name.empty() ? StringRef("an argument") : subject.name)
+                                  << (subject.maker.empty() ? "" : ", made by ") << subject.maker
+                                  << ", would lie over it; shard one of them over another axis";
+  }
+
+  /// Items that pin this value itself.
+  bool isPinned(StringRef name) const {
+    return !name.empty() && llvm::any_of(items, [&](const ShardItem &item) { return item.value == name; });
+  }
+
+  /// Names of one value that lie directly upon each other: their pins must be the same.
+  LogicalResult checkSameValue(graph::NameOp op) const {
+    for (Operation *at = op.getInput().getDefiningOp(); at && isa<graph::NameOp, ConstraintOp>(at);
+         at = at->getOperand(0).getDefiningOp()) {
+      auto other = dyn_cast<graph::NameOp>(at);
+      if (!other || other.getName() == op.getName())
+        continue;
+      ArrayRef<StringRef> dims = names.names(op.getResult()), otherDims = names.names(other.getResult());
+      for (auto [i, dim] : llvm::enumerate(dims))
+        for (auto [j, otherDim] : llvm::enumerate(otherDims)) {
+          const ShardItem *mine = pinOf(op.getName(), dim), *theirs = pinOf(other.getName(), otherDim);
+          if (!mine || !theirs)
+            continue;
+          bool clashes = i == j ? mine->axes != theirs->axes
+                                : llvm::any_of(mine->axes, [&](const AxisRef &axis) { return overlapsAny(axis, theirs->axes); });
+          if (clashes)
+            return op.emitOpError() << "contradictory pins (--shard items '" << theirs->text << "' and '" << mine->text << "'): "
+                                    << other.getName() << " and " << op.getName()
+                                    << " are one value, nothing but graph.name stands between them, and its dimension " << dim
+                                    << (i == j ? StringRef() : StringRef(", like its name in the other item,"))
+                                    << " cannot lie over axis '" << mesh.axes[mine->axes.front().axis].name
+                                    << "' both ways; keep one of the items";
+        }
+    }
+    return success();
+  }
+
+  const ShardItem *pinOf(StringRef value, StringRef dim) const {
+    const ShardItem *item = dim.empty() ? nullptr : findItem(value, dim);
+    return item && !item->value.empty() ? item : nullptr;
+  }
+
   /// One position (a decode step) cannot be spread over ranks.
   static bool staysWhole(const Subject &subject, int64_t dim) {
     return subject.shape[dim] == 1 && subject.dims[dim] == "seq";
@@ -342,7 +387,13 @@ private:
   }
 
   LogicalResult annotateNamed(graph::NameOp op) {
+    if (op.getInner() && !isPinned(op.getName()))
+      return success();
+    if (failed(checkSameValue(op)))
+      return failure();
     Subject subject{op.getLoc(), op.getName(), {}, {}};
+    if (Operation *maker = op.getInput().getDefiningOp())
+      subject.maker = maker->getName().getStringRef();
     subject.dims = llvm::to_vector(names.names(op.getResult()));
     subject.shape = llvm::to_vector(op.getType().getShape());
     subject.dims.resize(subject.shape.size());

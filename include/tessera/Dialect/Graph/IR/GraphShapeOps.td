@@ -123,14 +123,15 @@ def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [AllTypesMatch<["input", "res
 def Graph_NameOp : Graph_Op<"name", [AllTypesMatch<["input", "result"]>]> {
   let summary = "Names a value and, if given, its dimensions";
   let description = [{
-    What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned.
+    What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned. An
+    `inner` value is sharded as propagation finds best unless an item names it; the others take the meaning of standard axes, too.
     ```mlir
     %1 = graph.name %0 "residual" ["batch", "seq", "hidden"] : tensor<1x16x64xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims);
+  let arguments = (ins AnyRankedTensor:$input, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims, UnitAttr:$inner);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input $name ($dims^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$input (`inner` $inner^)? $name ($dims^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
