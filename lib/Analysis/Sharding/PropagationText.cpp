@@ -155,7 +155,7 @@ private:
       return fail("tensor '" + name + "' stands twice");
     std::optional<Sharding> sharding;
     if (bracket != StringRef::npos && !(sharding = shardingOf(rest.drop_front(bracket), shape->size())))
-      return false;
+      return fail("tensor '" + name + "': " + std::string(error));
     current().graph.addTensor(*shape, sharding);
     current().tensorNames.push_back(name.str());
     return true;

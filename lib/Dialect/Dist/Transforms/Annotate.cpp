@@ -316,7 +316,8 @@ private:
                                   << "' and '" << second.text << "'): both dimension " << first.dim << " and dimension " << second.dim
                                   << " of " << (subject.name.empty() ? StringRef("an argument") : subject.name)
                                   << (subject.maker.empty() ? "" : ", made by ") << subject.maker
-                                  << ", would lie over it; shard one of them over another axis";
+                                  << (subject.maker.empty() ? " would" : ", would")
+                                  << " lie over it; shard one of them over another axis";
   }
 
   /// Items that pin this value itself.
@@ -387,8 +388,11 @@ private:
   }
 
   LogicalResult annotateNamed(graph::NameOp op) {
-    if (op.getInner() && !isPinned(op.getName()))
+    if (op.getInner() && !isPinned(op.getName())) { // of no use any more: sums pass unhindered
+      op.getResult().replaceAllUsesWith(op.getInput());
+      op.erase();
       return success();
+    }
     if (failed(checkSameValue(op)))
       return failure();
     Subject subject{op.getLoc(), op.getName(), {}, {}};

@@ -12,6 +12,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTPROPAGATEPASS
 #include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
@@ -39,10 +42,15 @@ public:
       if (members.size() > 1)
         graph.groups.push_back(SmallVector<int, 4>(members.begin(), members.end()));
     }
+    for (const auto &tensor : graph.tensors)
+      initial.push_back(tensor.sharding);
     std::vector<PropagationStep> trace;
     PropagationResult result = propagate(graph, PropagationStrategy::Full, &trace);
-    if (!result.warnings.empty())
-      return module.emitError() << "arguments or results of one name are annotated differently: " << result.warnings.front();
+    if (!result.warnings.empty()) {
+      std::string clash = clashText();
+      return module.emitError() << "arguments or results of one name are annotated differently: "
+                                << (clash.empty() ? result.warnings.front() : clash);
+    }
     explain(trace);
     write();
     return success();
@@ -56,13 +64,17 @@ private:
     return it->second;
   }
 
-  /// An annotation written as attribute; sound, and of the value's rank.
-  LogicalResult annotate(Operation *at, int tensor, ShardingAttr attr, Type type) {
+  /// An annotation written as attribute; sound, and of the value's rank. `who`: whose it is.
+  LogicalResult annotate(Operation *at, int tensor, Attribute written, Type type, const std::string &who) {
     auto ranked = cast<RankedTensorType>(type);
+    auto attr = dyn_cast<ShardingAttr>(written);
+    if (!attr)
+      return at->emitOpError() << who << ": " << kShardingAttr << " = " << written << " is no sharding; write #dist.sharding<@mesh, [...]>";
+    annotated[tensor] = who;
     if (!lookupMesh(at, attr.getMesh()))
       return failure();
     if (std::string error = checkSharding(attr, mesh, ranked.getRank()); !error.empty())
-      return at->emitOpError() << "annotation " << attr << ": " << error;
+      return at->emitOpError() << who << ": annotation " << attr << ": " << error;
     graph.tensors[tensor].sharding = attr.toSharding(mesh);
     return success();
   }
@@ -113,8 +125,8 @@ private:
         continue;
       int tensor = tensorOf(arg);
       unsigned i = arg.getArgNumber();
-      if (auto attr = function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr))
-        if (failed(annotate(function, tensor, attr, arg.getType())))
+      if (Attribute attr = function.getArgAttr(i, kShardingAttr))
+        if (failed(annotate(function, tensor, attr, arg.getType(), placeText(function, "argument", i))))
           return failure();
       join(function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr), arg.getType(), tensor);
       if (!function.getArgAttr(i, kShardingAttr))
@@ -130,8 +142,8 @@ private:
       }
       int tensor = graph.addTensor(type.getShape());
       results.push_back(tensor);
-      if (auto attr = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
-        if (failed(annotate(function, tensor, attr, type)))
+      if (Attribute attr = function.getResultAttr(i, kShardingAttr))
+        if (failed(annotate(function, tensor, attr, type, placeText(function, "result", i))))
           return failure();
       join(function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr), type, tensor);
       pendingSources.push_back({operand, tensor});
@@ -152,6 +164,31 @@ private:
       opOf.push_back(function);
     }
     return success();
+  }
+
+  static std::string placeText(func::FuncOp function, StringRef kind, unsigned i) {
+    return llvm::formatv("{0} {1} of @{2}", kind, i, function.getSymName());
+  }
+
+  /// Which annotations of one name differ, and in which dimension; empty if none do.
+  std::string clashText() const {
+    for (const auto &[key, members] : named)
+      for (int first : members)
+        for (int second : members) {
+          auto a = annotated.find(first), b = annotated.find(second);
+          if (first >= second || a == annotated.end() || b == annotated.end())
+            continue;
+          const Sharding &one = initial[first], &other = initial[second];
+          for (auto [d, dims] : llvm::enumerate(llvm::zip(one.dims, other.dims)))
+            if (std::get<0>(dims).axes != std::get<1>(dims).axes)
+              return llvm::formatv("dimension {0} of '{1}' lies over {2} as {3} and over {4} as {5}; they are one value: annotate them alike", d,
+                                   key.first, axesText(std::get<0>(dims)), a->second, axesText(std::get<1>(dims)), b->second);
+        }
+    return "";
+  }
+
+  std::string axesText(const DimSharding &dim) const {
+    return dim.axes.empty() ? "no axis" : llvm::join(llvm::map_range(dim.axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
   }
 
   void openTensor(int tensor) {
@@ -185,7 +222,7 @@ private:
     for (Value result : op->getResults())
       results.push_back(tensorOf(result));
     if (auto constraint = dyn_cast<ConstraintOp>(op))
-      if (failed(annotate(op, results.front(), constraint.getSharding(), constraint.getType())))
+      if (failed(annotate(op, results.front(), constraint.getSharding(), constraint.getType(), "its result")))
         return failure();
     graph.ops.push_back(PropagationOp(ruled.getShardingRule(), operands, results));
     opOf.push_back(op);
@@ -294,6 +331,8 @@ private:
   std::vector<std::pair<Value, int>> pendingSources;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<int>> named;
   std::vector<Operation *> opOf; ///< of graph.ops
+  std::map<int, std::string> annotated; ///< tensors with an annotation: whose it is
+  std::vector<Sharding> initial;        ///< of tensors, before propagation
 };
 
 struct PropagatePass : public tessera::dist::impl::DistPropagatePassBase<PropagatePass> {

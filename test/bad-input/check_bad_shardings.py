@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Malformed and contradictory shardings: every case is one clear error line that says the words beside it (value or op, dimension, axis),
+with exit status 1, within a time and memory limit, without a crash.
+
+    check_bad_shardings.py --bin DIR --models DIR --out PREFIX"""
+import argparse
+import os
+import resource
+import subprocess
+import sys
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--bin", required=True)
+parser.add_argument("--models", required=True)
+parser.add_argument("--out", required=True)
+parser.add_argument("--show", action="store_true", help="print every message")
+args = parser.parse_args()
+
+# --mesh, --shard of a compilation of tiny-llama; the words its error says.
+FLAGS = [
+    ("tp", "", ["tp", "NAME=SIZE"]),
+    ("tp=0", "", ["tp=0", "less than 1"]),
+    ("tp=-3", "", ["tp=-3", "less than 1"]),
+    ("tp=2.5", "", ["tp=2.5"]),
+    ("tp=two", "", ["tp=two"]),
+    ("=2", "", ["=2"]),
+    ("tp=2,,dp=2", "", ["tp=2,,dp=2"]),
+    ("tp=2,tp=4", "", ["tp=4", "repeated"]),
+    ("rows=2", "", ["rows", "meaning"]),
+    ("dp=1048576,tp=2", "", ["1048576"]),
+    ("tp=340282366920938463463374607431768211456", "", ["1048576"]),
+    ("tp=2", "ffn=dp", ["dp", "ffn=dp"]),
+    ("tp=2", "ffn", ["ffn"]),
+    ("tp=2", "ffn=", ["ffn="]),
+    ("tp=2", "=tp", ["=tp"]),
+    ("tp=2", ":ffn=tp", [":ffn=tp"]),
+    ("tp=2", "ffn=tp,,vocab=tp", ["--shard"]),
+    ("tp=2", "nowhere=tp", ["nowhere", "ffn", "vocab"]),
+    ("tp=2", "nothing:ffn=tp", ["nothing", "attention", "residual"]),
+    ("tp=2", "logits:ffn=tp", ["logits", "ffn", "vocab"]),
+    ("tp=2", "mlp:vocab=tp", ["mlp", "vocab", "ffn"]),
+    ("tp=4", "ffn=tp+tp", ["tp", "twice"]),
+    ("tp=4", "ffn=tp:2", ["tp:2", "(PRE)SIZE"]),
+    ("tp=4", "ffn=tp:(1)3", ["tp:(1)3", "4"]),
+    ("tp=4", "ffn=tp:(3)2", ["tp:(3)2", "4"]),
+    ("tp=4", "ffn=tp:(0)2", ["tp:(0)2"]),
+    ("tp=4", "ffn=tp:(-1)2", ["tp:(-1)2"]),
+    ("tp=4", "ffn=tp:(1)99999999999999999999", ["tp:(1)99999999999999999999"]),
+    ("tp=4", "ffn=tp:(1)2+tp", ["tp", "ffn"]),
+    ("tp=8", "ffn=tp:(1)4+tp:(2)2", ["tp", "ffn"]),
+    ("dp=2,tp=2", "ffn=tp,ffn=dp", ["ffn=tp", "ffn=dp", "repeated"]),
+    ("dp=2,tp=2", "mlp:ffn=tp,mlp:ffn=dp", ["mlp:ffn=tp", "mlp:ffn=dp"]),
+    ("tp=2", "residual:seq=tp,residual:hidden=tp", ["residual:seq=tp", "residual:hidden=tp", "tp", "graph."]),
+    ("tp=2", "q:seq=tp,q:group=tp", ["q:seq=tp", "q:group=tp", "graph.rope"]),
+    ("tp=4", "k:seq=tp:(1)2,k:kv_heads=tp", ["k:seq=tp:(1)2", "k:kv_heads=tp", "tp"]),
+    ("tp=8", "mlp:seq=tp:(1)4,mlp:ffn=tp:(2)4", ["mlp:seq=tp:(1)4", "mlp:ffn=tp:(2)4"]),
+    ("dp=2", "batch=dp,seq=dp", ["batch=dp", "seq=dp", "dp"]),
+    ("tp=2", "layers.gate:ffn=tp,layers.gate:hidden=tp", ["layers.gate", "ffn", "hidden", "tp"]),
+    ("tp=2", "embedding:vocab=tp,embedding:hidden=tp", ["embedding", "vocab", "hidden", "tp"]),
+    ("tp=2", "layers.k_cache:context=tp,layers.k_cache:kv_heads=tp", ["layers.k_cache", "context", "kv_heads", "tp"]),
+    ("x=2,tp=2", "mlp:ffn=x+tp,mlp:seq=x", ["mlp:ffn=x+tp", "mlp:seq=x", "'x'"]),
+]
+
+MESH = 'dist.mesh @mesh = <["x"=2, "y"=4]>\n'
+
+
+def add(x="", y="", result="", before="", mesh=MESH, dims='graph.dims = ["rows", "cols"]'):
+    """A function with two arguments and annotations; `before` stands before the add."""
+    return f"""{mesh}func.func @f(%x: tensor<8x8xf32> {{{dims}{', dist.sharding = ' + x if x else ''}}},
+                   %y: tensor<8x8xf32> {{{dims}{', dist.sharding = ' + y if y else ''}}}) -> (tensor<8x8xf32>{' {dist.sharding = ' + result + '}' if result else ''}) {{
+{before}  %0 = graph.add %x, %y : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}}
+"""
+
+
+def of(text):
+    return f"#dist.sharding<@mesh, {text}>"
+
+
+def constrain(text):
+    return f"  %c = dist.constraint %x <@mesh, {text}> : tensor<8x8xf32>\n"
+
+
+SHARD = ["--tessera-shard="]
+# Title, program, flags of llm-opt, words.
+PROGRAMS = [
+    ("an axis twice", add(of('[{"x"}, {"x"}]')), SHARD, ["x", "twice"]),
+    ("an axis twice in a dimension", add(of('[{"x", "x"}, {}]')), SHARD, ["x", "twice"]),
+    ("an axis that the mesh lacks", add(of('[{"q"}, {}]')), SHARD, ["q"]),
+    ("overlapping sub-axes", add(of('[{"y":(1)4}, {"y":(2)2}]')), SHARD, ["y"]),
+    ("sub-axes that are not maximal", add(of('[{"y":(1)2, "y":(2)2}, {}]')), SHARD, ["y"]),
+    ("a sub-axis that does not divide", add(of('[{"y":(1)3}, {}]')), SHARD, ["y"]),
+    ("a sub-axis of pre-size 0", add(of('[{"y":(0)2}, {}]')), SHARD, ["y"]),
+    ("too few dimensions", add(of('[{"x"}]')), SHARD, ["1", "2"]),
+    ("too many dimensions", add(of('[{"x"}, {}, {}]')), SHARD, ["3", "2"]),
+    ("another mesh", add("#dist.sharding<@other, [{}, {}]>"), SHARD, ["other"]),
+    ("replicated and split", add(of('[{"x"}, {}], replicated={"x"}')), SHARD, ["x", "twice"]),
+    ("partial and split", add(of('[{"x"}, {}], partial=sum{"x"}')), SHARD, ["x"]),
+    ("an argument that is a partial sum", add(of('[{}, {}], partial=sum{"x"}')), SHARD, ["x"]),
+    ("a sharding that is none", add('"x"'), SHARD, ["dist.sharding"]),
+    ("a result with an axis twice", add(result=of('[{"x"}, {"x"}]')), SHARD, ["x", "twice"]),
+    ("a result of another rank", add(result=of('[{"x"}]')), SHARD, ["1", "2"]),
+    ("a constraint of another rank", add(before=constrain('[{"x"}]')), SHARD, ["dist.constraint", "1", "2"]),
+    ("a constraint with an axis twice", add(before=constrain('[{"x"}, {"x"}]')), SHARD, ["x", "twice"]),
+    ("a constraint over no axis", add(before=constrain('[{"z"}, {}]')), SHARD, ["z"]),
+    ("an axis of size 0", add(mesh='dist.mesh @mesh = <["x"=0]>\n'), SHARD, ["x"]),
+    ("an axis named twice", add(mesh='dist.mesh @mesh = <["x"=2, "x"=2]>\n'), SHARD, ["x"]),
+    ("too many ranks", add(mesh='dist.mesh @mesh = <["x"=1048576, "y"=2]>\n'), SHARD, ["1048576"]),
+    ("another --mesh than the program's", add(), ["--tessera-shard=mesh=tp=2"], ["tp=2"]),
+    ("one weight, two layouts", """dist.mesh @mesh = <["x"=2, "y"=4]>
+func.func @f(%w: tensor<8x8xf32> {graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x8xf32> { return %w : tensor<8x8xf32> }
+func.func @g(%w: tensor<8x8xf32> {graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) -> tensor<8x8xf32> { return %w : tensor<8x8xf32> }
+""", SHARD, ["'w'", "@f", "@g", "x"]),
+    ("two names of one value", """func.func @f(%x: tensor<8x8xf32> {graph.dims = ["rows", "cols"]}) -> tensor<8x8xf32> {
+  %0 = graph.neg %x : tensor<8x8xf32>
+  %a = graph.name %0 "a" ["rows", "cols"] : tensor<8x8xf32>
+  %b = graph.name %a "b" ["rows", "cols"] : tensor<8x8xf32>
+  return %b : tensor<8x8xf32>
+}
+""", ["--tessera-shard=mesh=dp=2,tp=2 shard=a:rows=dp,b:rows=tp"], ["a:rows=dp", "b:rows=tp", "one value", "rows"]),
+    ("two names of one value, one axis", """func.func @f(%x: tensor<8x8xf32> {graph.dims = ["rows", "cols"]}) -> tensor<8x8xf32> {
+  %a = graph.name %x "a" ["rows", "cols"] : tensor<8x8xf32>
+  %b = graph.name %a "b" ["rows", "cols"] : tensor<8x8xf32>
+  return %b : tensor<8x8xf32>
+}
+""", ["--tessera-shard=mesh=dp=2,tp=2 shard=a:rows=tp,b:cols=tp"], ["a:rows=tp", "b:cols=tp", "rows", "cols", "tp"]),
+]
+
+# Cases of sharding-facts.
+FACTS = [
+    ("mesh a2 b2\ntensor A 8x8 [a/a]\n", ["a", "A"]),
+    ("mesh a2 b2\ntensor A 8x8 [c/-]\n", ["c", "A"]),
+    ("mesh a2 b2\ntensor A 8x8 [a]\n", ["A"]),
+    ("mesh a2 a2\n", ["a"]),
+    ("mesh a0\n", ["a0"]),
+    ("mesh a4\ntensor A 8 [a:(1)3]\n", ["a:(1)3"]),
+    ("mesh a4\ntensor A 8x8 [a:(1)2/a]\n", ["a"]),
+    ("mesh a2\ntensor A 8x8\nop add A B -> C\n", ["B"]),
+    ("mesh a2\ntensor A 8x8 [a/-\n", ["A"]),
+    ("mesh a2\nexpect A [a/-]\n", ["A"]),
+    ("tensor A 8x8 [a/-]\n", ["a"]),
+    ("mesh a2\ntensor A 8x8\nop dot A -> B : ([i, j]) -> ([i, j, k])\n", []),
+]
+
+# Rows of reshard-facts: mesh, shape, from, to.
+ROWS = [
+    ("x2 y2\t8x8\t[x/x]\t[-/-]", ["x"]),
+    ("x2 y2\t8x8\t[x/-]\t[z/-]", ["z"]),
+    ("x2 y2\t8x8\t[x]\t[-/-]", []),
+    ("x2 x2\t8x8\t[x/-]\t[-/-]", ["x"]),
+    ("x4\t8\t[x:(1)3]\t[-]", ["x:(1)3"]),
+    ("x2\t8\t[-]\t[-] U{x}", []),
+    ("x2\t8", []),
+]
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
+
+
+failures, count = [], 0
+
+
+def expect(title, command, words, mlir=False):
+    global count
+    count += 1
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              preexec_fn=limits)
+    except subprocess.TimeoutExpired:
+        failures.append(f"{title}: hangs")
+        return
+    text = done.stderr.decode(errors="replace")
+    errors = [line for line in text.splitlines() if "error: " in line]
+    if args.show:
+        print(f"{title}: {errors}")
+    if done.returncode != 1:
+        failures.append(f"{title}: exit status {done.returncode}; {text[-300:]!r}")
+    elif len(errors) != 1 or (not mlir and text.splitlines() != errors):
+        failures.append(f"{title}: not one error line: {text[:600]!r}")
+    elif missing := [word for word in words if word not in errors[0]]:
+        failures.append(f"{title}: {errors[0]!r} does not say {missing}")
+
+
+tool = lambda name: os.path.join(args.bin, name)
+out = args.out + ".never"
+for mesh, shard, words in FLAGS:
+    expect(f"--mesh={mesh} --shard={shard}", [tool("llm-compile"), os.path.join(args.models, "tiny-llama"), "--mesh=" + mesh]
+           + (["--shard=" + shard] if shard else []) + ["--compile-to=spmd", "-o", out], words)
+    if os.path.exists(out):
+        failures.append(f"--mesh={mesh} --shard={shard}: an output was left behind")
+        os.unlink(out)
+
+
+def written(text, suffix):
+    path = args.out + suffix
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+for title, program, flags, words in PROGRAMS:
+    expect(title, [tool("llm-opt"), written(program, ".mlir")] + flags, words, mlir=True)
+for text, words in FACTS:
+    expect(f"sharding-facts {text!r}", [tool("sharding-facts"), written(text, ".facts")], words)
+for text, words in ROWS:
+    expect(f"reshard-facts {text!r}", [tool("reshard-facts"), written(text + "\n", ".tsv")], words)
+for failure in failures:
+    print(failure)
+print(f"{count - len(failures)} of {count} as they should be")
+sys.exit(1 if failures else 0)
