@@ -203,6 +203,16 @@ private:
         whole[{"", subject.dim}] = axesText(without(subject.axes, axes));
     list.push_back(whole);
     list.push_back(stripped(axes, [](const Subject &) { return true; }));
+    // Another dimension over them instead: an axis that no standard names must shard something.
+    std::set<std::string> others;
+    for (const auto &[key, subject] : subjects)
+      if (!whole.count({"", subject.dim}) && others.insert(subject.dim).second) {
+        Items moved = whole;
+        AxisList more = subject.axes;
+        more.append(axes);
+        moved[{"", subject.dim}] = axesText(more);
+        list.push_back(moved);
+      }
     return list;
   }
 
@@ -237,7 +247,7 @@ private:
   }
   static size_t alike(const std::vector<CollectiveExplanation> &list, const CollectiveExplanation &one) {
     return size_t(llvm::count_if(list, [&](const CollectiveExplanation &c) {
-      return c.function == one.function && c.kind == one.kind && c.axes == one.axes;
+      return c.kind == one.kind && c.axes == one.axes; // in all functions: it must not move to another
     }));
   }
 

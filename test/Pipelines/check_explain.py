@@ -2,7 +2,7 @@
 
 check_explain.py FILE.mlir MESH [SHARD] -- LLM_OPT    explains FILE, applies each suggested flag by running the sharding pipeline itself, and
     counts the collectives of both rungs spmd from their text, not by the compiler's own sums.
-check_explain.py DIR -- LLM_OPT    the same for each shard-*.mlir of DIR and each mesh and shard of its RUN lines.
+check_explain.py DIR -- LLM_OPT    the same for each shard-*.mlir and T*.mlir of DIR and each mesh and shard of its RUN lines.
 """
 import math
 import os
@@ -76,7 +76,7 @@ def runs(directory):
     """Programs, meshes and shards of the tests beside this one. What a program annotates itself, no flag overrides."""
     for name in sorted(os.listdir(directory)):
         path = os.path.join(directory, name)
-        if not re.fullmatch(r"shard-.*\.mlir", name) or re.search(r"^[^/]*dist\.(sharding|constraint)\b", open(path).read(), re.M):
+        if not re.fullmatch(r"(shard-|T\d).*\.mlir", name) or re.search(r"^[^/]*dist\.(sharding|constraint)\b", open(path).read(), re.M):
             continue
         seen = set()
         for mesh, shard in re.findall(r'RUN: llm-opt %s --tessera-shard="mesh=(\S+?)(?: shard=(\S+?))?"', open(path).read()):
