@@ -370,6 +370,10 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
   if (from.samePlacement(to))
     return plan;
   Sharding source = essential(from), target = essential(to);
+  // Placement asks about what propagation might do; no tensor is split and partial over the same digits.
+  for (const Sharding *sharding : {&source, &target})
+    if (!verifySharding(*sharding, mesh, int64_t(shape.size())).empty())
+      return std::nullopt;
   if (!target.partial.empty()) {
     if (target.partialKind != source.partialKind)
       return std::nullopt;

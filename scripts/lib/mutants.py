@@ -116,6 +116,9 @@ def main(argv):
     if unknown:
         die(f"unknown mutants ({', '.join(sorted(unknown))}): test/mutants has none of these names; list it")
     prepare(tree)
+    how = caught_by(tree)
+    if how is not None:
+        die(f"the tree itself fails ({how.lstrip('!')}): mutants prove nothing then; fix that first")
     caught = missed = 0
     for mutant in mutants:
         if names and mutant.name not in names:
