@@ -86,7 +86,7 @@ static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options
 static Status writeReport(ModuleOp module, const CompileOptions &options, const Explanation *explanation) {
   if (options.report.empty())
     return {};
-  report::Program program = report::describeProgram(module, Machine());
+  report::Program program = report::describeProgram(module, dist::machineOf(module));
   // Both list the communicating collectives in the order of the program.
   auto next = program.collectives.begin();
   if (explanation)

@@ -81,9 +81,16 @@ def expected_collectives(path):
             axes = re.search(r"axes = \{([^}]*)\}", rest)
             group = math.prod(int(piece or sizes[name])
                               for name, piece in re.findall(r'"([^"]+)"(?::\(\d+\)(\d+))?', axes[1])) if axes else 0
-            before, after = (tensor_bytes(t) for t in re.findall(r"tensor<(?:\d+x)*\w+", rest)[-2:])
-            got = {"all_slice": lambda: 0, "all_gather": lambda: after - before, "all_reduce": lambda: 2 * (group - 1) / group * before,
-                   "collective_permute": lambda: after}.get(kind, lambda: (group - 1) / group * before)()
+            types = re.findall(r"tensor<(?:\d+x)*\w+", rest)[-2:]
+            before, after = (tensor_bytes(t) for t in types)
+            piece = before
+            if kind == "all_to_all":
+                to = int(re.search(r" to = (\d+)", rest)[1])
+                old, new = (int(t[len("tensor<"):].split("x")[to]) for t in types)
+                piece = before // old * new
+            got = {"all_slice": lambda: 0, "all_gather": lambda: (group - 1) * before, "all_to_all": lambda: (group - 1) * piece,
+                   "all_reduce": lambda: 2 * (group - 1) / group * before, "reduce_scatter": lambda: (group - 1) * after,
+                   "collective_permute": lambda: after}[kind]()
             result.append((function, kind, got))
     return result
 

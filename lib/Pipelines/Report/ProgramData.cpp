@@ -292,22 +292,17 @@ private:
       move.axes = dist::fromAxesAttr(axes, program.mesh);
     result.axes = uses(move.axes);
     double group = double(axesSize(move.axes)), before = result.before.bytes, after = result.after.bytes;
-    // Of a ring: what one rank receives, padding of the pieces included. Who holds nothing but padding needs all
-    // of a gathered dimension, even where the local sizes are equal.
-    double owned = before;
-    if (auto dim = op.getAttrOfType<IntegerAttr>("dim"); dim && dim.getInt() < int64_t(result.before.dims.size()))
-      if (const Dim &d = result.before.dims[dim.getInt()]; d.local > 0) {
-        auto type = cast<RankedTensorType>(op.getOperand(0).getType());
-        dist::ShardingAttr attr = dist::getShardingAttr(type);
-        int64_t shards = attr ? attr.toSharding(program.mesh).shards(int(dim.getInt())) : 1;
-        owned *= double(std::max<int64_t>(d.global - (shards - 1) * d.local, 0)) / double(d.local);
-      }
+    // What the runtime moves in a ring, as `info --json` counts it (docs/Manifest.md): pieces of equal size, padding included, one to
+    // or from each other rank.
+    double piece = before;
+    if (auto to = op.getAttrOfType<IntegerAttr>("to"); to && size_t(to.getInt()) < result.before.dims.size())
+      piece *= double(result.after.dims[to.getInt()].local) / double(std::max<int64_t>(result.before.dims[to.getInt()].local, 1));
     result.received = llvm::StringSwitch<double>(result.kind)
                           .Case("all_slice", 0)
-                          .Case("all_gather", after - owned)
+                          .Case("all_gather", (group - 1) * before)
                           .Case("all_reduce", 2 * (group - 1) / group * before)
                           .Case("reduce_scatter", (group - 1) * after)
-                          .Case("all_to_all", (group - 1) / group * after)
+                          .Case("all_to_all", (group - 1) * piece)
                           .Default(after);
     step.kind = llvm::StringSwitch<StepKind>(result.kind)
                     .Case("all_slice", StepKind::AllSlice)
