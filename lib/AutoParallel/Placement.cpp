@@ -1,5 +1,7 @@
 //===- Placement.cpp - Which sharding one op runs with --------------------===//
 #include "tessera/AutoParallel/Placement.h"
+
+#include "tessera/AutoParallel/ReshardCollectives.h"
 #include "tessera/Analysis/Sharding/Projection.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -14,7 +16,17 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
                                                    const Sharding &from, const Sharding &to) {
   ReshardOptions options;
   options.latency = machine.link.latency * machine.link.bandwidth / elementBytes;
-  return planReshard(mesh, shape, from, to, options);
+  auto plain = planReshard(mesh, shape, from, to, options);
+  auto communicates = [](const ReshardStep &step) { return step.received > 0; };
+  if (!plain || (llvm::count_if(plain->steps, communicates) <= 1 && plain->received <= reshardBound(mesh, shape, from, to) + 1e-6))
+    return plain;
+  // One step at the bound cannot be beaten; others may be, in states that only views say.
+  options.strided = options.jointAllToAll = true;
+  auto strided = planReshard(mesh, shape, from, to, options);
+  if (!strided || planTime(machine, mesh, *strided, elementBytes) >= planTime(machine, mesh, *plain, elementBytes) * (1 - 1e-9) ||
+      !asCollectives(shape, from, *strided))
+    return plain;
+  return strided;
 }
 
 const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, double elementBytes,

@@ -155,17 +155,120 @@ struct CollectiveLowering {
   }
 
   FailureOr<Value> allToAll(dist::AllToAllOp op) {
-    int64_t from = op.getFrom(), to = op.getTo(), parts = groupSize(op.getAxes());
-    RankedTensorType in = tensorOf(input()), out = resultType();
-    FailureOr<int64_t> split = nested(to, in.getDimSize(to), out.getDimSize(to), parts, in);
-    FailureOr<int64_t> joined = nested(from, out.getDimSize(from), in.getDimSize(from), parts, out);
-    if (failed(split) || failed(joined))
-      return failure();
-    Value padded = resize(input(), to, *split, nullptr);
-    RankedTensorType exchanged = resized(resized(tensorOf(padded), to, out.getDimSize(to)), from, *joined);
-    Value result = collective(exec::CollectiveKind::all_to_all, exec::ReduceOpKind::none, op.getAxes(), padded,
-                              exchanged, to, from);
-    return resize(result, from, out.getDimSize(from), nullptr);
+    RankedTensorType in = tensorOf(op.getInput()), out = resultType();
+    AxisList axes = dist::fromAxesAttr(op.getAxes(), mesh);
+    // By dimension: axes that come, and that leave, as they stand there.
+    SmallVector<SmallVector<size_t>> come(in.getRank()), leave(in.getRank());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      come[op.getTo()[i]].push_back(i);
+      leave[op.getFrom()[i]].push_back(i);
+    }
+    Sharding before = dist::getShardingAttr(input().getType()).toSharding(mesh);
+    auto parts = [&](ArrayRef<size_t> list) {
+      int64_t count = 1;
+      for (size_t i : list)
+        count *= axes[i].size;
+      return count;
+    };
+    SmallVector<int64_t> sources, targets;
+    bool inOrder = true;
+    Value padded = input();
+    for (int64_t d = 0; d < in.getRank(); ++d) {
+      auto place = [&](size_t i) {
+        auto *holder = llvm::find_if(before.dims[d].axes, [&](const AxisRef &axis) { return axis.overlaps(axes[i]); });
+        return std::make_pair(holder - before.dims[d].axes.begin(), axes[i].pre);
+      };
+      llvm::sort(leave[d], [&](size_t a, size_t b) { return place(a) < place(b); });
+      inOrder &= llvm::is_sorted(leave[d]);
+      if (!leave[d].empty())
+        sources.push_back(d);
+      if (come[d].empty())
+        continue;
+      targets.push_back(d);
+      FailureOr<int64_t> split = nested(d, in.getDimSize(d), out.getDimSize(d), parts(come[d]), in);
+      if (failed(split))
+        return failure();
+      padded = resize(padded, d, *split, nullptr);
+    }
+    SmallVector<int64_t> joined(in.getRank());
+    for (int64_t d : sources) {
+      FailureOr<int64_t> length = nested(d, out.getDimSize(d), in.getDimSize(d), parts(leave[d]), out);
+      if (failed(length))
+        return failure();
+      joined[d] = *length;
+    }
+    Value result;
+    if (sources.size() == 1 && targets.size() == 1 && inOrder) {
+      int64_t from = sources[0], to = targets[0];
+      RankedTensorType exchanged = resized(resized(tensorOf(padded), to, out.getDimSize(to)), from, joined[from]);
+      result = collective(exec::CollectiveKind::all_to_all, exec::ReduceOpKind::none, op.getAxes(), padded, exchanged, to, from);
+    } else {
+      result = exchangeBlocks(padded, axes, come, leave);
+    }
+    for (int64_t d : sources)
+      result = resize(result, d, out.getDimSize(d), nullptr);
+    return result;
+  }
+
+  Value reshaped(Value value, ArrayRef<int64_t> shape) {
+    RankedTensorType from = tensorOf(value), to = RankedTensorType::get(shape, from.getElementType());
+    return from == to ? value : exec::ReshapeOp::create(builder, op->getLoc(), to, value).getResult();
+  }
+
+  /// `value` with its dimensions reordered; nothing to do where only dimensions of size 1 change places.
+  Value transposed(Value value, ArrayRef<int64_t> order) {
+    RankedTensorType from = tensorOf(value);
+    SmallVector<int64_t> shape, large;
+    for (int64_t d : order) {
+      shape.push_back(from.getDimSize(d));
+      if (from.getDimSize(d) > 1)
+        large.push_back(d);
+    }
+    if (llvm::is_sorted(large))
+      return reshaped(value, shape);
+    auto to = RankedTensorType::get(shape, from.getElementType());
+    return graph::TransposeOp::create(builder, op->getLoc(), to, value, builder.getDenseI64ArrayAttr(order));
+  }
+
+  /// Several pairs of dimensions at once: what goes to one rank is brought together first, in group order, and put in its places after.
+  Value exchangeBlocks(Value value, const AxisList &axes, ArrayRef<SmallVector<size_t>> come, ArrayRef<SmallVector<size_t>> leave) {
+    RankedTensorType type = tensorOf(value);
+    int64_t group = axesSize(axes), rank = type.getRank();
+    // [pieces by axis that comes.., rest] a dimension; then all pieces first.
+    SmallVector<int64_t> split, order(axes.size()), rests, restShape;
+    for (int64_t d = 0; d < rank; ++d) {
+      int64_t rest = type.getDimSize(d);
+      for (size_t i : come[d]) {
+        order[i] = int64_t(split.size());
+        split.push_back(axes[i].size);
+        rest /= axes[i].size;
+      }
+      rests.push_back(int64_t(split.size()));
+      split.push_back(rest);
+      restShape.push_back(rest);
+    }
+    order.append(rests);
+    value = transposed(reshaped(value, split), order);
+    SmallVector<int64_t> apart = {group, 1}, together = {1, group}, digits;
+    apart.append(restShape);
+    together.append(restShape);
+    value = collective(exec::CollectiveKind::all_to_all, exec::ReduceOpKind::none,
+                       dist::axesAttr(op->getContext(), axes, mesh), reshaped(value, apart),
+                       RankedTensorType::get(together, type.getElementType()), 0, 1);
+    for (const AxisRef &axis : axes)
+      digits.push_back(axis.size);
+    digits.append(restShape);
+    SmallVector<int64_t> back, shape;
+    for (int64_t d = 0; d < rank; ++d) {
+      int64_t length = restShape[d];
+      for (size_t i : leave[d]) {
+        back.push_back(int64_t(i));
+        length *= axes[i].size;
+      }
+      back.push_back(int64_t(axes.size()) + d);
+      shape.push_back(length);
+    }
+    return reshaped(transposed(reshaped(value, digits), back), shape);
   }
 
   /// Which piece (shard numbers per dimension) a device holds.

@@ -159,16 +159,40 @@ LogicalResult ReduceScatterOp::verify() {
 
 LogicalResult AllToAllOp::verify() {
   auto ends = verifyEnds(*this);
-  if (failed(ends) || failed(verifyDim(*this, getFrom(), "dimension 'from'", *ends)) ||
-      failed(verifyDim(*this, getTo(), "dimension 'to'", *ends)))
+  if (failed(ends))
     return failure();
-  if (getFrom() == getTo())
-    return emitOpError() << "moves axes from dimension " << getFrom() << " to itself";
+  if (getFrom().size() != getAxes().size() || getTo().size() != getAxes().size())
+    return emitOpError() << "has " << getAxes().size() << " axes, but " << getFrom().size() << " entries of 'from' and "
+                         << getTo().size() << " of 'to'";
   auto axes = verifyAxes(*this, getAxes(), ends->mesh);
-  Sharding expected = ends->before;
-  if (failed(axes) || failed(takeMinor(*this, *ends, expected, getFrom(), *axes)) ||
-      failed(addMinor(*this, *ends, expected, getTo(), *axes)))
+  if (failed(axes))
     return failure();
+  // By dimension: what leaves, what comes.
+  SmallVector<AxisList> leave(ends->input.getRank()), come(ends->input.getRank());
+  for (auto [axis, from, to] : llvm::zip(*axes, getFrom(), getTo())) {
+    if (failed(verifyDim(*this, from, "dimension 'from'", *ends)) || failed(verifyDim(*this, to, "dimension 'to'", *ends)))
+      return failure();
+    if (from == to)
+      return emitOpError() << "moves axes from dimension " << from << " to itself";
+    leave[from].push_back(axis);
+    come[to].push_back(axis);
+  }
+  Sharding expected = ends->before;
+  for (size_t d = 0; d < leave.size(); ++d) {
+    if (!leave[d].empty() && !come[d].empty())
+      return emitOpError() << "takes axes from dimension " << d << " and brings others there: two exchanges";
+    // In any order: the group's order is that of the dimensions they come to.
+    AxisList &left = expected.dims[d].axes, rest = leave[d];
+    while (!rest.empty()) {
+      auto *minor = llvm::find_if(rest, [&](const AxisRef &axis) { return dropMinorAxes(left, axis); });
+      if (minor == rest.end())
+        return takeMinor(*this, *ends, expected, int64_t(d), rest);
+      rest.erase(minor);
+    }
+  }
+  for (auto [d, axes] : llvm::enumerate(come))
+    if (!axes.empty() && failed(addMinor(*this, *ends, expected, int64_t(d), axes)))
+      return failure();
   return verifyImplied(*this, *ends, expected);
 }
 

@@ -26,6 +26,42 @@ static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
   printAxisSet(printer, list);
 }
 
+/// `from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"}`: neighbours that go the same way together.
+static ParseResult parseAxisMoves(OpAsmParser &parser, DenseI64ArrayAttr &from, DenseI64ArrayAttr &to, ArrayAttr &axes) {
+  SmallVector<int64_t> sources, targets;
+  SmallVector<Attribute> all;
+  do {
+    int64_t source, target;
+    SmallVector<AxisRefAttr> list;
+    if (parser.parseKeyword("from") || parser.parseEqual() || parser.parseInteger(source) || parser.parseKeyword("to") ||
+        parser.parseEqual() || parser.parseInteger(target) || parser.parseKeyword("axes") || parser.parseEqual() ||
+        parseAxisSet(parser, list))
+      return failure();
+    all.append(list.begin(), list.end());
+    sources.append(list.size(), source);
+    targets.append(list.size(), target);
+  } while (succeeded(parser.parseOptionalComma()));
+  from = parser.getBuilder().getDenseI64ArrayAttr(sources);
+  to = parser.getBuilder().getDenseI64ArrayAttr(targets);
+  axes = ArrayAttr::get(parser.getContext(), all);
+  return success();
+}
+
+static void printAxisMoves(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr from, DenseI64ArrayAttr to, ArrayAttr axes) {
+  // What does not verify is printed as far as it goes.
+  size_t count = std::min<size_t>({axes.size(), size_t(from.size()), size_t(to.size())});
+  for (size_t i = 0; i < count;) {
+    size_t end = i;
+    SmallVector<AxisRefAttr> list;
+    for (; end < count && from[end] == from[i] && to[end] == to[i]; ++end)
+      if (auto axis = dyn_cast<AxisRefAttr>(axes[end]))
+        list.push_back(axis);
+    printer << (i ? ", " : "") << "from = " << from[i] << " to = " << to[i] << " axes = ";
+    printAxisSet(printer, list);
+    i = end;
+  }
+}
+
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Dist/IR/DistOps.cpp.inc"
 

@@ -3,6 +3,7 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/AutoParallel/Placement.h"
+#include "tessera/AutoParallel/ReshardCollectives.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
@@ -82,10 +83,13 @@ private:
     auto plan = planForMachine(machine, mesh, shape, elementBytes, before, after);
     if (!plan)
       return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to " << toString(after, mesh);
+    auto steps = asCollectives(shape, before, *plan);
+    if (!steps)
+      return op.emitOpError() << "has a plan that no collectives do: " << toString(*plan, mesh, shape);
     Value value = op.getInput();
     builder.setInsertionPoint(op);
-    for (const ReshardStep &step : plan->steps)
-      value = emit(op, value, step, to, elementBytes);
+    for (const CollectiveStep &step : *steps)
+      value = emit(op, value, step, to.getElementType(), elementBytes);
     op.getResult().replaceAllUsesWith(value);
     // What follows expects exactly this type.
     assert(value.getType() == local(to) && "plan ends elsewhere");
@@ -93,29 +97,31 @@ private:
     return success();
   }
 
-  Value emit(ReshardOp op, Value value, const ReshardStep &step, RankedTensorType global, double elementBytes) {
+  Value emit(ReshardOp op, Value value, const CollectiveStep &step, Type elementType, double elementBytes) {
     auto sharding = ShardingAttr::get(module.getContext(), meshName, step.result, mesh);
-    Type type = local(withSharding(global, sharding));
+    Type type = local(RankedTensorType::get(step.shape, elementType, sharding));
     Location loc = op.getLoc();
     StringAttr why = op.getWhyAttr();
+    if (step.isView)
+      return graph::ReshapeOp::create(builder, loc, type, value);
     explain(loc, "collective",
             llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind), toString(step.result, mesh),
                           step.received * elementBytes, why ? why.getValue() : "no reason given"));
-    auto axes = [&] { return axesAttr(module.getContext(), step.moves.front().axes, mesh); };
+    ArrayAttr axes = axesAttr(module.getContext(), step.axes, mesh);
     switch (step.kind) {
     case StepKind::AllGather:
-      return AllGatherOp::create(builder, loc, type, value, step.moves.front().from, axes(), why);
+      return AllGatherOp::create(builder, loc, type, value, step.from.front(), axes, why);
     case StepKind::AllSlice:
-      return AllSliceOp::create(builder, loc, type, value, step.moves.front().to, axes(), why);
+      return AllSliceOp::create(builder, loc, type, value, step.to.front(), axes, why);
     case StepKind::AllReduce:
-      return AllReduceOp::create(builder, loc, type, value, axes(), why);
+      return AllReduceOp::create(builder, loc, type, value, axes, why);
     case StepKind::ReduceScatter:
-      return ReduceScatterOp::create(builder, loc, type, value, step.moves.front().to, axes(), why);
+      return ReduceScatterOp::create(builder, loc, type, value, step.to.front(), axes, why);
     case StepKind::AllToAll:
-      return AllToAllOp::create(builder, loc, type, value, step.moves.front().from, step.moves.front().to, axes(), why);
+      return AllToAllOp::create(builder, loc, type, value, step.from, step.to, axes, why);
     case StepKind::CollectivePermute:
       return CollectivePermuteOp::create(builder, loc, type, value, why);
-    case StepKind::PointToPoint: // plans have it on request only
+    case StepKind::PointToPoint: // asCollectives has none
       break;
     }
     llvm_unreachable("step kind");

@@ -74,3 +74,15 @@ func.func @loop(%x: !x0, %s: tensor<3x16xf32, #dist.sharding<@mesh, [{}, {"y"}]>
   }
   return %r : !x0
 }
+
+!r8a = tensor<16x8x8xf32, #dist.sharding<@mesh, [{"x"}, {}, {"y"}]>>
+!r8b = tensor<16x8x8xf32, #dist.sharding<@mesh, [{}, {"y", "x"}, {}]>>
+
+// R8: both axes move in one exchange among all eight ranks, not one after the other.
+// CHECK-LABEL: func.func @r8
+func.func @r8(%x: !r8a) -> !r8b {
+  // CHECK-NEXT: dist.all_to_all %arg0 from = 2 to = 1 axes = {"y"}, from = 0 to = 1 axes = {"x"} : tensor<8x8x2xf32{{.*}} -> tensor<16x1x8xf32
+  // CHECK-NEXT: return
+  %0 = dist.reshard %x : !r8a -> !r8b
+  return %0 : !r8b
+}

@@ -96,13 +96,17 @@ def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
 }
 
 def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
-  let summary = "Moves axes from one dimension to another";
+  let summary = "Moves axes between dimensions, all in one exchange";
   let description = [{
-    `axes` (major to minor) are the minor-most axes of dimension `from`; in the result they are the minor-most of dimension `to`:
-    `from` grows, `to` is split. Rung `spmd`.
+    `axes` are, taken together, the minor-most axes of the dimensions that they leave (`from`); in the result they are the minor-most of those
+    that they come to (`to`), in the order given: `from` grows, `to` is split. One entry of `from` and `to` for each axis; the group is all of
+    them, first one major. Rung `spmd`.
+    ```mlir
+    %1 = dist.all_to_all %0 from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"} : ...
+    ```
   }];
-  let arguments = (ins AnyRankedTensor:$input, I64Attr:$from, I64Attr:$to, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input `from` `=` $from `to` `=` $to `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$from, DenseI64ArrayAttr:$to, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input custom<AxisMoves>($from, $to, $axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_CollectivePermuteOp : Dist_CollectiveOp<"collective_permute"> {
