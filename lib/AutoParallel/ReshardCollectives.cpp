@@ -375,13 +375,15 @@ private:
 
 std::optional<std::vector<CollectiveStep>> tessera::asCollectives(llvm::ArrayRef<int64_t> shape, const Sharding &from,
                                                                   const ReshardPlan &plan) {
+  if (plan.steps.empty())
+    return std::vector<CollectiveStep>();
   CollectiveBuilder builder(shape, from);
   for (const ReshardStep &step : plan.steps)
     if (!builder.step(step))
       return std::nullopt;
   if (!builder.finish())
     return std::nullopt;
-  if (!builder.steps.empty() && !plan.steps.empty())
+  if (!builder.steps.empty())
     builder.steps.back().result = plan.steps.back().result;
   return std::move(builder.steps);
 }

@@ -214,8 +214,8 @@ std::vector<Move> gatherThenSlice(const Problem &problem) {
     for (Place &place : after)
       if (place.dim == d)
         place = Place();
-    double size = localSize(problem, after);
-    step(StepKind::AllGather, after, size - localSize(problem, state));
+    // Pieces travel with their padding.
+    step(StepKind::AllGather, after, localSize(problem, state) * double(shardsOf(problem, state, d) - 1));
   }
   for (int d = 0; d < problem.rank(); ++d) {
     after = state;

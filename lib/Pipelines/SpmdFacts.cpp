@@ -237,7 +237,7 @@ std::string SpmdFacts::disagreement(Operation *collective, Value source) {
   if (auto gather = dyn_cast<AllGatherOp>(collective))
     return names.name(gather.getInput(), int(gather.getDim()));
   if (auto exchange = dyn_cast<AllToAllOp>(collective))
-    return names.name(exchange.getInput(), int(exchange.getFrom()));
+    return names.name(exchange.getInput(), int(exchange.getFrom().front()));
   Value input = collective->getOperand(0);
   Sharding before = getShardingAttr(input.getType()).toSharding(meshOfModule);
   Sharding after = getShardingAttr(collective->getResult(0).getType()).toSharding(meshOfModule);

@@ -252,8 +252,10 @@ struct CollectiveLowering {
     SmallVector<int64_t> apart = {group, 1}, together = {1, group}, digits;
     apart.append(restShape);
     together.append(restShape);
+    AxisList groupAxes = axes;
+    mergeAdjacent(groupAxes);
     value = collective(exec::CollectiveKind::all_to_all, exec::ReduceOpKind::none,
-                       dist::axesAttr(op->getContext(), axes, mesh), reshaped(value, apart),
+                       dist::axesAttr(op->getContext(), groupAxes, mesh), reshaped(value, apart),
                        RankedTensorType::get(together, type.getElementType()), 0, 1);
     for (const AxisRef &axis : axes)
       digits.push_back(axis.size);

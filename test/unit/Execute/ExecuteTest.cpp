@@ -114,3 +114,16 @@ static void runRandom(uint64_t first, uint64_t count, bool shardings, int thread
 
 TEST(Execute, RandomProgramsOnOneRank) { runRandom(1, 12, /*shardings=*/false, 2); }
 TEST(Execute, RandomProgramsOnRandomMeshes) { runRandom(1000, 16, /*shardings=*/true, 1); }
+
+// R8 on the machine: what goes to one rank is brought together, exchanged once, and put in its places; sizes that do not divide too.
+TEST(Execute, SeveralAxesMoveInOneExchange) {
+  for (std::string type : {"tensor<16x16x1024xf32>", "tensor<15x13x1023xf32>"})
+    expectSame(R"(dist.mesh @mesh = <["x"=4, "y"=2]>
+    func.func @f(%x: )" + type + R"() -> )" + type + R"( {
+      %0 = dist.constraint %x <@mesh, [{"y"}, {}, {"x"}]> : )" + type + R"(
+      %1 = graph.silu %0 : )" + type + R"(
+      %2 = dist.constraint %1 <@mesh, [{}, {"x", "y"}, {}]> : )" + type + R"(
+      %3 = graph.mul %2, %2 : ()" + type + ", " + type + ") -> " + type + R"(
+      return %3 : )" + type + R"(
+    })");
+}

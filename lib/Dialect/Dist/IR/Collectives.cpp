@@ -164,12 +164,20 @@ LogicalResult AllToAllOp::verify() {
   if (getFrom().size() != getAxes().size() || getTo().size() != getAxes().size())
     return emitOpError() << "has " << getAxes().size() << " axes, but " << getFrom().size() << " entries of 'from' and "
                          << getTo().size() << " of 'to'";
-  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
-  if (failed(axes))
-    return failure();
+  if (getAxes().empty())
+    return emitOpError() << "names no axes";
+  // Neighbours that go different ways may be parts of one axis.
+  for (size_t first = 0, end; first < getAxes().size(); first = end) {
+    for (end = first + 1; end < getAxes().size() && getFrom()[end] == getFrom()[first] && getTo()[end] == getTo()[first];)
+      ++end;
+    auto run = ArrayAttr::get(getContext(), getAxes().getValue().slice(first, end - first));
+    if (failed(verifyAxes(*this, run, ends->mesh)))
+      return failure();
+  }
+  AxisList axes = fromAxesAttr(getAxes(), ends->mesh);
   // By dimension: what leaves, what comes.
   SmallVector<AxisList> leave(ends->input.getRank()), come(ends->input.getRank());
-  for (auto [axis, from, to] : llvm::zip(*axes, getFrom(), getTo())) {
+  for (auto [axis, from, to] : llvm::zip(axes, getFrom(), getTo())) {
     if (failed(verifyDim(*this, from, "dimension 'from'", *ends)) || failed(verifyDim(*this, to, "dimension 'to'", *ends)))
       return failure();
     if (from == to)
