@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace tessera;
 
@@ -84,6 +85,10 @@ private:
       visit(value, factors);
   }
 
+  static bool decomposable(const ProgramOp &op, int factor) {
+    return op.decomposition && llvm::is_contained(op.decomposition->factors, factor);
+  }
+
   /// Lists of axes that each factor of `op` might run with; `displaced`: those on dimensions that must be whole.
   std::vector<AxisLists> factorLists(const ProgramOp &op, AxisLists *displaced = nullptr) const {
     std::vector<AxisLists> lists(op.rule.factors.size());
@@ -98,7 +103,7 @@ private:
         }
     });
     for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation) {
+      if ((factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation) && !decomposable(op, int(f))) {
         for (const AxisList &axes : lists[f])
           if (displaced)
             add(*displaced, axes);
@@ -221,6 +226,8 @@ private:
       reduced.append(axes.begin(), axes.end());
     }
     option.workTime = workTime(costs.machine, op.flops, op.bytes, fraction);
+    if (op.decomposition && llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
+      return addDecomposed(op, std::move(option));
     addWithPartial(option, reduced, kind);
     for (PartialKind keptKind : {PartialKind::Sum, PartialKind::Max})
       for (const auto &group : keptKind == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear) {
@@ -241,6 +248,24 @@ private:
           addWithPartial(std::move(kept), open, keptKind);
         }
       }
+  }
+
+  /// The op as its program: its own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
+  void addDecomposed(const ProgramOp &op, PlacementDecision option) {
+    PlacementProgram inner = op.decomposition->program;
+    for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
+      inner.values[value].sharding = sharding;
+    for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
+      inner.uses.push_back({value, sharding});
+    ProgramDecision decision = placeProgram(inner, costs);
+    if (!std::isfinite(decision.time))
+      return;
+    double work = 0;
+    for (const PlacementDecision &placed : decision.ops)
+      work += placed.workTime;
+    option.workTime += decision.time - work;
+    option.decomposed = true;
+    options.push_back(std::move(option));
   }
 
   void addWithPartial(PlacementDecision option, AxisList partial, PartialKind kind) {

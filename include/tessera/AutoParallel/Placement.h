@@ -37,6 +37,7 @@ struct PlacementDecision {
   double reshardTime = 0;                    ///< seconds, weights included
   double reshardBytes = 0;                   ///< received by the busiest device, weights not included
   double workTime = 0;
+  bool decomposed = false;                   ///< as its decomposition, whose reshards workTime includes (ProgramPlacement.h)
 };
 
 /// Plans and their times, remembered: the same reshards are asked for again and again.

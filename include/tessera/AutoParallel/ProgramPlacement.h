@@ -14,6 +14,8 @@
 
 #include "tessera/AutoParallel/Placement.h"
 
+#include <memory>
+
 namespace tessera {
 
 struct ProgramValue {
@@ -24,10 +26,13 @@ struct ProgramValue {
   bool fixed = false;
 };
 
+struct Decomposition;
+
 struct ProgramOp {
   ShardingRule rule;
   llvm::SmallVector<int, 4> operands, results; ///< values
   double flops = 0, bytes = 0;                 ///< of the whole, unsharded op
+  std::shared_ptr<const Decomposition> decomposition; ///< or none
 };
 
 /// Somebody outside needs a value so: the caller, the next iteration, a region, an annotation.
@@ -40,6 +45,13 @@ struct PlacementProgram {
   std::vector<ProgramValue> values;
   std::vector<ProgramOp> ops; ///< in program order: operands before results
   std::vector<ProgramUse> uses;
+};
+
+/// An op written out: with some factors sharded that it needs whole as one op. Costs what the op does at that size, and the reshards inside.
+struct Decomposition {
+  llvm::SmallVector<int, 2> factors;           ///< of the op's rule, of kind need-replication
+  PlacementProgram program;                    ///< its operands are fixed values, in any sharding
+  llvm::SmallVector<int, 4> operands, results; ///< values of the program
 };
 
 struct ProgramPlacementOptions {

@@ -36,6 +36,7 @@ OpCost streamingCost(mlir::Operation *op, double flops);
 } // namespace tessera
 
 #include "tessera/Interfaces/CostOpInterface.h.inc"
+#include "tessera/Interfaces/DecomposableOpInterface.h.inc"
 #include "tessera/Interfaces/ElementwiseOpInterface.h.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.h.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.h.inc"

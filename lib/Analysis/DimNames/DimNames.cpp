@@ -21,6 +21,12 @@ DimNames::DimNames(ModuleOp module) {
     nameFunction(function);
 }
 
+void DimNames::extend(Operation *op) {
+  for (Value result : op->getResults()) // one that is gone may have had its address
+    known.erase(result);
+  nameOp(op);
+}
+
 void DimNames::nameFunction(FunctionOpInterface function) {
   for (BlockArgument arg : function.getArguments())
     if (auto dims = function.getArgAttrOfType<ArrayAttr>(arg.getArgNumber(), "graph.dims"))

@@ -20,6 +20,9 @@ public:
   /// Names all values of all functions in `module`.
   explicit DimNames(mlir::ModuleOp module);
 
+  /// Names the results of `op`, which was made since.
+  void extend(mlir::Operation *op);
+
   /// One name per dimension, empty where unknown; no names at all for a value the analysis did not reach.
   llvm::ArrayRef<llvm::StringRef> names(mlir::Value value) const;
   /// Dimension `dim` of `value` by name, or `dimension 2`.

@@ -16,31 +16,35 @@ class ProgramBuilder {
 public:
   explicit ProgramBuilder(const BlockFacts &facts) : facts(facts) {}
 
-  void build(Block &block) {
-    for (Operation &op : block) {
-      if (auto needs = facts.needs(&op)) {
-        for (auto &[value, sharding] : *needs)
-          program.uses.push_back({idOf(value), sharding});
-        for (OpResult result : op.getResults())
-          if (isa<RankedTensorType>(result.getType()))
-            add(result, facts.wanted(result), /*fixed=*/true);
-        continue;
-      }
-      auto ruled = cast<ShardingRuleOpInterface>(op);
-      ProgramOp entry;
-      entry.rule = ruled.getShardingRule();
-      for (Value operand : op.getOperands())
-        entry.operands.push_back(idOf(operand));
+  void build(Operation &op) {
+    if (auto needs = facts.needs(&op)) {
+      addUses(*needs);
       for (OpResult result : op.getResults())
-        entry.results.push_back(add(result, facts.wanted(result), /*fixed=*/false));
-      if (auto cost = dyn_cast<CostOpInterface>(op)) {
-        OpCost work = cost.getCost();
-        entry.flops = work.flops;
-        entry.bytes = work.bytesRead + work.bytesWritten;
-      }
-      program.ops.push_back(std::move(entry));
-      ops.push_back(&op);
+        if (isa<RankedTensorType>(result.getType()))
+          add(result, facts.wanted(result), /*fixed=*/true);
+      return;
     }
+    auto ruled = cast<ShardingRuleOpInterface>(op);
+    ProgramOp entry;
+    entry.rule = ruled.getShardingRule();
+    for (Value operand : op.getOperands())
+      entry.operands.push_back(idOf(operand));
+    for (OpResult result : op.getResults())
+      entry.results.push_back(add(result, facts.wanted(result), /*fixed=*/false));
+    if (auto cost = dyn_cast<CostOpInterface>(op)) {
+      OpCost work = cost.getCost();
+      entry.flops = work.flops;
+      entry.bytes = work.bytesRead + work.bytesWritten;
+    }
+    if (auto whole = dyn_cast<DecomposableOpInterface>(op))
+      entry.decomposition = decompose(whole);
+    program.ops.push_back(std::move(entry));
+    ops.push_back(&op);
+  }
+
+  void addUses(const ValueNeeds &needs) {
+    for (auto &[value, sharding] : needs)
+      program.uses.push_back({idOf(value), sharding});
   }
 
   PlacementProgram program;
@@ -57,6 +61,31 @@ private:
     program.values.push_back(std::move(entry));
     return ids[value] = int(program.values.size()) - 1;
   }
+  /// The op's program, written into a block of its own that is gone afterwards.
+  static std::shared_ptr<const Decomposition> decompose(DecomposableOpInterface op) {
+    Block scratch;
+    for (Value operand : op->getOperands()) {
+      auto type = cast<RankedTensorType>(operand.getType());
+      scratch.addArgument(RankedTensorType::get(type.getShape(), type.getElementType()), op->getLoc());
+    }
+    OpBuilder builder(op->getContext()); // the block stands in no region
+    builder.setInsertionPointToEnd(&scratch);
+    SmallVector<Value> results = op.decompose(builder, scratch.getArguments());
+    auto whole = [](Value value) { return Sharding(cast<RankedTensorType>(value.getType()).getRank()); };
+    BlockFacts facts{whole, whole, [](Operation *) { return std::nullopt; }};
+    ProgramBuilder inner(facts);
+    auto made = std::make_shared<Decomposition>();
+    for (Value argument : scratch.getArguments())
+      made->operands.push_back(inner.idOf(argument));
+    for (Operation &primitive : scratch)
+      inner.build(primitive);
+    for (Value result : results)
+      made->results.push_back(inner.idOf(result));
+    made->factors = op.getDecomposableFactors();
+    made->program = std::move(inner.program);
+    return made;
+  }
+
   int idOf(Value value) {
     auto it = ids.find(value);
     return it != ids.end() ? it->second : add(value, facts.known(value), /*fixed=*/true);
@@ -65,17 +94,31 @@ private:
   const BlockFacts &facts;
   DenseMap<Value, int> ids;
 };
+
+FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs) {
+  ProgramDecision decision = placeProgram(builder.program, costs);
+  if (!std::isfinite(decision.time))
+    return parent->emitOpError() << "cannot be placed: a value is wanted as a partial sum that no op makes";
+  DenseMap<Operation *, PlacementDecision> result;
+  for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
+    result[op] = std::move(placed);
+  return result;
+}
 } // namespace
 
 FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
                                                                             ReshardCosts &costs) {
   ProgramBuilder builder(facts);
-  builder.build(block);
-  ProgramDecision decision = placeProgram(builder.program, costs);
-  if (!std::isfinite(decision.time))
-    return block.getParentOp()->emitOpError() << "cannot be placed: a value is wanted as a partial sum that no op makes";
-  DenseMap<Operation *, PlacementDecision> result;
-  for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
-    result[op] = std::move(placed);
-  return result;
+  for (Operation &op : block)
+    builder.build(op);
+  return solve(builder, block.getParentOp(), costs);
+}
+
+FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(ArrayRef<Operation *> ops, const ValueNeeds &uses,
+                                                                          const BlockFacts &facts, ReshardCosts &costs) {
+  ProgramBuilder builder(facts);
+  for (Operation *op : ops)
+    builder.build(*op);
+  builder.addUses(uses);
+  return solve(builder, ops.front()->getParentOp(), costs);
 }

@@ -181,7 +181,7 @@ private:
       else if (auto flow = dyn_cast<DataFlowOpInterface>(op))
         done = placeRegions(flow);
       else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
-        place(ruled, decisions->at(&op));
+        done = place(ruled, decisions->at(&op));
       if (failed(done))
         return failure();
     }
@@ -225,9 +225,11 @@ private:
     });
   }
 
-  void place(ShardingRuleOpInterface op, const PlacementDecision &decision) {
+  LogicalResult place(ShardingRuleOpInterface op, const PlacementDecision &decision) {
     for (auto [operand, sharding] : llvm::zip(op->getOpOperands(), decision.operands))
       reshardOperand(operand, sharding, shortName(op));
+    if (decision.decomposed)
+      return writeOut(cast<DecomposableOpInterface>(op.getOperation()), decision);
     op->removeAttr(kShardingsAttr);
     std::string reason = reductionReason(op, op.getShardingRule(), decision);
     for (auto [result, sharding] : llvm::zip(op->getResults(), decision.results)) {
@@ -235,6 +237,34 @@ private:
       if (!sharding.partial.empty() && !reason.empty())
         reasons[result] = reason;
     }
+    return success();
+  }
+
+  /// The op's program in its place, placed as it was priced: the operands lie as decided, the results must.
+  LogicalResult writeOut(DecomposableOpInterface op, const PlacementDecision &decision) {
+    Operation *last = op->getPrevNode();
+    builder.setInsertionPoint(op);
+    SmallVector<Value> results = op.decompose(builder, op->getOperands());
+    SmallVector<Operation *> ops;
+    for (Operation *made = last ? last->getNextNode() : &op->getBlock()->front(); made != op; made = made->getNextNode()) {
+      names.extend(made);
+      ops.push_back(made);
+    }
+    ValueNeeds uses;
+    for (auto [value, sharding] : llvm::zip(results, decision.results))
+      uses.push_back({value, sharding});
+    BlockFacts facts{[&](Value value) { return shardingOf(value); }, [&](OpResult result) { return wanted(result); },
+                     [](Operation *) { return std::nullopt; }};
+    auto decisions = placeOps(ops, uses, facts, costs);
+    if (failed(decisions))
+      return failure();
+    for (Operation *made : ops)
+      if (failed(place(cast<ShardingRuleOpInterface>(made), decisions->at(made))))
+        return failure();
+    for (auto [old, value, sharding] : llvm::zip(op->getResults(), results, decision.results))
+      old.replaceAllUsesWith(reshard(value, sharding, shortName(op), op));
+    op->erase();
+    return success();
   }
 
   /// Why a result is partial.

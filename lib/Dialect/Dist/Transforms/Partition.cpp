@@ -62,6 +62,12 @@ private:
         name->erase();
         return WalkResult::skip();
       }
+      if (auto mask = dyn_cast<graph::MaskPaddingOp>(op);
+          mask && llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(mask.getInput(), dim); })) {
+        mask.getResult().replaceAllUsesWith(mask.getInput());
+        mask->erase();
+        return WalkResult::skip();
+      }
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
         done = maskPadding(ruled);
       for (OpResult result : op->getResults())

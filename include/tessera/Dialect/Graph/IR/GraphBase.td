@@ -4,6 +4,7 @@
 include "tessera/Dialect/Graph/IR/GraphDialect.td"
 include "tessera/Interfaces/ShardingRuleOpInterface.td"
 include "tessera/Interfaces/CostOpInterface.td"
+include "tessera/Interfaces/DecomposableOpInterface.td"
 include "tessera/Interfaces/ReferenceOpInterface.td"
 include "tessera/Interfaces/ElementwiseOpInterface.td"
 include "mlir/IR/AttrTypeBase.td"

@@ -23,7 +23,7 @@ def Graph_LinearOp : Graph_Op<"linear"> {
   let hasVerifier = 1;
 }
 
-def Graph_RmsNormOp : Graph_Op<"rms_norm"> {
+def Graph_RmsNormOp : Graph_Op<"rms_norm", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension (arXiv 1910.07467)";
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
@@ -31,7 +31,7 @@ def Graph_RmsNormOp : Graph_Op<"rms_norm"> {
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Op<"layer_norm"> {
+def Graph_LayerNormOp : Graph_Op<"layer_norm", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension (arXiv 1607.06450)";
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
@@ -39,7 +39,7 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm"> {
   let hasVerifier = 1;
 }
 
-def Graph_SoftmaxOp : Graph_Op<"softmax", [AllTypesMatch<["input", "result"]>]> {
+def Graph_SoftmaxOp : Graph_Op<"softmax", [AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "exp(x - max) / sum over the last dimension";
   let arguments = (ins Graph_FloatTensor:$input);
   let results = (outs Graph_FloatTensor:$result);
