@@ -103,11 +103,12 @@ private:
         }
     });
     for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-      if ((factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation) && !decomposable(op, int(f))) {
+      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation) {
         for (const AxisList &axes : lists[f])
           if (displaced)
             add(*displaced, axes);
-        lists[f].clear();
+        if (!decomposable(op, int(f)))
+          lists[f].clear();
       }
     return lists;
   }
