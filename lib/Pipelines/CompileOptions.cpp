@@ -87,9 +87,8 @@ private:
     Result<int> dtype = readChoice(flag, value, {{"f32", "bf16", "f16"}});
     if (!dtype)
       return dtype.takeFailure();
-    return *dtype != 0 ? Status(missingFeature((flag + "=" + value).str(),
-                                               "computing in 16 bits (weights of any type are read)"))
-                       : Status();
+    options.dtype = value.str();
+    return {};
   }
   Status templateName(StringRef flag, StringRef value) {
     auto known = llvm::map_to_vector(kTemplates, [](const Template &t) { return t.name; });
@@ -230,6 +229,9 @@ Result<CompileOptions> Parser::parse() {
     return badFlag("MODEL", "no model is named", "write llm-compile MODEL -o OUT; see --help");
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
+  // Shardings and collectives do not ask what a number is; kernels do.
+  if (options.dtype != "f32" && options.compileTo > Rung::Spmd)
+    return missingFeature("--dtype=" + options.dtype, "computing in 16 bits (weights of any type are read)");
   if (options.embedWeights && options.compileTo != Rung::Binary)
     return badFlag("--embed-weights",
                    "there is no executable to embed them in with --compile-to=" + rungName(options.compileTo),
@@ -273,6 +275,7 @@ Compiles a transformer into one executable for a mesh of ranks. MODEL is a Huggi
   --batch=N              sequences a step over all ranks (default 1)
   --max-seq-len=N        longest context (default: the smaller of 2048 and the model's)
   --task=generate  --target=cpu  --dtype=f32  --micro-batches=1
+                         (--dtype=bf16|f16: up to --compile-to=spmd)
   --cpu=NAME             native (default), x86-64-v3, x86-64-v4 or a name LLVM knows
   --embed-weights        put the model's files into OUT
   --compile-to=RUNG      stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output

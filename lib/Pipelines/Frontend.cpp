@@ -5,6 +5,7 @@
 #include "tessera/Pipelines/Diagnostics.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -69,6 +70,10 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   importer::ImportOptions importing;
   importing.batch = options.batch ? options.batch : 1;
   importing.maxSeqLen = options.maxSeqLen;
+  importing.dtype = llvm::StringSwitch<importer::NumberFormat>(options.dtype)
+                        .Case("bf16", importer::NumberFormat::BF16)
+                        .Case("f16", importer::NumberFormat::F16)
+                        .Default(importer::NumberFormat::F32);
   Result<OwningOpRef<ModuleOp>> module = isProgramText(options)
                                              ? parseProgram(context, options.model)
                                              : importer::importModel(context, options.model, importing);

@@ -28,6 +28,7 @@ struct CompileOptions {
   bool embedWeights = false, explain = false, help = false;
   Rung compileTo = Rung::Binary;
   std::string report;    ///< HTML file; empty: none
+  std::string dtype = "f32"; ///< f32, bf16 or f16: of weights, activations and caches; ignored for program text
   std::string dumpRungs; ///< directory; empty: none
 };
 

@@ -1,0 +1,39 @@
+"""Sharding a very large model over 16,384 ranks costs little (CPU seconds to rung spmd, least of N runs).
+
+    check_large.py --compiler LLM_COMPILE --config DIR --out PREFIX [--runs 10]
+
+Llama-3.1-405B, bf16, --batch=2048 --max-seq-len=8192 on dp=64,fsdp=16,tp=16: at most 3 s and 1 GiB. The time
+over that on fsdp=8 is printed."""
+import argparse
+import os
+import subprocess
+import sys
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--compiler", required=True)
+parser.add_argument("--config", required=True, help="folder with a config.json")
+parser.add_argument("--out", required=True)
+parser.add_argument("--runs", type=int, default=10)
+args = parser.parse_args()
+
+command = [args.compiler, args.config, "--dtype=bf16", "--batch=2048", "--max-seq-len=8192", "--compile-to=spmd", "-o", args.out + ".mlir"]
+MESHES = {"dp=64,fsdp=16,tp=16": ["--mesh=dp=64,fsdp=16,tp=16", "--shard=residual:seq=tp"], "fsdp=8": ["--mesh=fsdp=8"]}
+seconds = {mesh: float("inf") for mesh in MESHES}
+peak = 0  # bytes
+for _ in range(args.runs):  # interleaved, so that a noisy minute hits both
+    for mesh, flags in MESHES.items():
+        child = subprocess.Popen(command + flags)
+        _, status, usage = os.wait4(child.pid, 0)
+        if status != 0:
+            sys.exit(f"{mesh}: the compiler failed")
+        seconds[mesh] = min(seconds[mesh], usage.ru_utime + usage.ru_stime)
+        peak = max(peak, usage.ru_maxrss * 1024)
+
+large, small = seconds.values()
+failed = False
+print(f"against fsdp=8: {large / small:.2f} x")
+for what, value, bound in (("CPU s on dp=64,fsdp=16,tp=16", large, 3), ("peak GiB", peak / 2**30, 1)):
+    verdict = "ok" if value <= bound else "TOO MUCH"
+    failed |= value > bound
+    print(f"{what}: {value:.3f}, bound {bound}: {verdict}")
+sys.exit(1 if failed else 0)
