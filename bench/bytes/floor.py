@@ -1,0 +1,67 @@
+"""The fewest bytes a rank must send in one step, by formulas; rings (docs/Manifest.md), float32.
+
+Every place where two layouts meet is the cheapest of the ways to pass it. With G ranks on an axis, n bytes of the whole value (of the part that the
+other axes leave to a rank):
+  sum of partial values     2 (G-1)/G n        gather       (G-1)/G n         exchange (all_to_all)     (G-1)/G n/G
+"""
+
+
+def generate(config, step, mesh, inputs):
+    """`inputs`: {name: (global shape, axes by dimension)}."""
+    tp, dp, sp, fsdp = (mesh.get(axis, 1) for axis in ("tp", "dp", "sp", "fsdp"))
+    D, V, F, L = config["hidden_size"], config["vocab_size"], config["intermediate_size"], config["num_hidden_layers"]
+    KV, heads = config["num_key_value_heads"], config["num_attention_heads"]
+    H = config.get("head_dim", D // heads)
+    batch, seq = inputs["tokens"][0]
+    rows = batch // (dp * fsdp)
+    idle = 1
+    if seq > 1:
+        rows_seq = seq // sp
+    else:
+        rows_seq, idle, sp = 1, sp, 1
+    tokens = rows * rows_seq  # of a rank
+    total = 0.0
+
+    def reduce(g, n):
+        return 2 * (g - 1) / g * n * 4
+
+    def reduce_tp(n):
+        """An idle axis (sp while decoding) halves the sum and is gathered afterwards, where that is less."""
+        return min([reduce(tp, n)] + ([reduce(tp, n / idle) + gather(idle, n)] if idle > 1 else []))
+
+    def gather(g, n):
+        return (g - 1) / g * n * 4
+
+    # Embedding over the vocabulary: sum the looked up rows, or gather the table.
+    total += min(reduce_tp(tokens * D), gather(tp, V * D))
+    # A block's two row-parallel products; the weights could be gathered instead.
+    total += L * reduce_tp(tokens * D) * 2
+    # Sequence parallel: K and V whole for the cache, the positions with them; the hidden row that is asked for is summed.
+    if sp > 1:
+        total += L * 2 * gather(sp, rows * seq * (KV // tp) * H)
+        total += gather(sp, rows * seq)  # positions, int32
+        total += reduce(sp, rows * D)
+    # Weights stored over fsdp: each is gathered, or (few rows) the rows are: in whole, out as a sum or by exchange.
+    if fsdp > 1:
+        all_tokens = tokens * fsdp
+
+        def stored(into, out, *weights):
+            """Products of the same rows with weights [out, into]; moved: rows gathered once, results brought home."""
+            return sum(gather(fsdp, w) for w in weights)
+
+        total += min(gather(fsdp, V * D), gather(fsdp, all_tokens) + (fsdp - 1) / fsdp * all_tokens * D * 4)
+        norms = gather(fsdp, D)
+        q, kv = heads * H, KV * H
+        # Column-wise (hidden split): every rank has a slice of the rows' features (one exchange), sums come home (reduce_scatter).
+        home = (fsdp - 1) / fsdp * all_tokens * 4
+        exchange = (fsdp - 1) / fsdp * tokens * D * 4
+        qkv = min(gather(fsdp, D * (q + 2 * kv)), exchange + home * (q + 2 * kv))
+        o = min(gather(fsdp, D * q), gather(fsdp, all_tokens * q) + (fsdp - 1) / fsdp * tokens * D * 4)
+        mlp = min(gather(fsdp, 3 * D * F), gather(fsdp, all_tokens * D) + home * D)
+        total += L * (2 * norms + qkv + o + mlp)
+        total += norms
+        last = rows * fsdp
+        total += min(gather(fsdp, V * D), gather(fsdp, last * D) + (fsdp - 1) / fsdp * rows * V * 4)
+    # Arg max over the vocabulary: one pair (value, id) of 8 bytes a row.
+    total += 2 * reduce(tp, rows)
+    return total
