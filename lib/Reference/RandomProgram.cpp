@@ -65,7 +65,18 @@ Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
     return argument(floats(shape), "parameter", "w" + std::to_string(names++));
   Shape stacked = {scope->layers};
   stacked.append(shape.begin(), shape.end());
-  stacks.push_back(argument(floats(stacked), "parameter", "stack" + std::to_string(names++)));
+  std::string name = "stack" + std::to_string(names++);
+  Shape summed = stacked;
+  summed.push_back(dice.between(2, 7));
+  if (dice.chance(15) && fits(summed)) { // computed before the loop, perhaps a partial sum
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(scope->outer);
+    Value terms = argument(floats(summed), "input", name);
+    SmallVector<int64_t> last = {int64_t(stacked.size())};
+    stacks.push_back(graph::ReduceOp::create(b, floats(stacked), graph::ReduceKind::sum, terms, last));
+  } else {
+    stacks.push_back(argument(floats(stacked), "parameter", name));
+  }
   return scope->body->addArgument(floats(shape), b.getLoc());
 }
 
@@ -167,6 +178,7 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     inner.layer = block->addArgument(ints({}), b.getLoc());
     inner.layers = count;
     inner.body = block;
+    inner.outer = outer->body ? outer->body : &func.front();
     for (Value init : inits)
       inner.values.push_back(block->addArgument(init.getType(), b.getLoc()));
     for (Value stack : stacks)

@@ -33,6 +33,7 @@ struct Scope {
   mlir::Value layer;                     ///< index of the repeat's iteration
   int64_t layers = 0;                    ///< its count
   mlir::Block *body = nullptr;           ///< null: the function
+  mlir::Block *outer = nullptr;          ///< of a body: where the repeat will stand
 };
 
 /// Draws the ops of one function.
