@@ -78,16 +78,16 @@ def expected_collectives(path):
             function = found[1]
         if found := re.search(r"= dist\.(\w+) %\S+ (.*)", line):
             kind, rest = found.groups()
-            axes = re.search(r"axes = \{([^}]*)\}", rest)
+            axes = ",".join(re.findall(r"axes = \{([^}]*)\}", rest))
             group = math.prod(int(piece or sizes[name])
-                              for name, piece in re.findall(r'"([^"]+)"(?::\(\d+\)(\d+))?', axes[1])) if axes else 0
+                              for name, piece in re.findall(r'"([^"]+)"(?::\(\d+\)(\d+))?', axes)) if axes else 0
             types = re.findall(r"tensor<(?:\d+x)*\w+", rest)[-2:]
             before, after = (tensor_bytes(t) for t in types)
             piece = before
             if kind == "all_to_all":
-                to = int(re.search(r" to = (\d+)", rest)[1])
-                old, new = (int(t[len("tensor<"):].split("x")[to]) for t in types)
-                piece = before // old * new
+                for to in {int(dim) for dim in re.findall(r" to = (\d+)", rest)}:
+                    old, new = (int(t[len("tensor<"):].split("x")[to]) for t in types)
+                    piece = piece // old * new
             got = {"all_slice": lambda: 0, "all_gather": lambda: (group - 1) * before, "all_to_all": lambda: (group - 1) * piece,
                    "all_reduce": lambda: 2 * (group - 1) / group * before, "reduce_scatter": lambda: (group - 1) * after,
                    "collective_permute": lambda: after}[kind]()

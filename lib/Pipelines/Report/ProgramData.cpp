@@ -8,6 +8,7 @@
 
 #include "mlir/IR/TypeUtilities.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -295,8 +296,10 @@ private:
     // What the runtime moves in a ring, as `info --json` counts it (docs/Manifest.md): pieces of equal size, padding included, one to
     // or from each other rank.
     double piece = before;
-    if (auto to = op.getAttrOfType<IntegerAttr>("to"); to && size_t(to.getInt()) < result.before.dims.size())
-      piece *= double(result.after.dims[to.getInt()].local) / double(std::max<int64_t>(result.before.dims[to.getInt()].local, 1));
+    if (auto to = op.getAttrOfType<DenseI64ArrayAttr>("to"))
+      for (int64_t dim : llvm::SmallSetVector<int64_t, 4>(to.asArrayRef().begin(), to.asArrayRef().end()))
+        if (size_t(dim) < result.before.dims.size())
+          piece *= double(result.after.dims[dim].local) / double(std::max<int64_t>(result.before.dims[dim].local, 1));
     result.received = llvm::StringSwitch<double>(result.kind)
                           .Case("all_slice", 0)
                           .Case("all_gather", (group - 1) * before)
