@@ -349,9 +349,14 @@ private:
     }
     if (left != axes.size())
       return false;
-    // What continues along the same way is one axis again.
+    // What continues along the same way is one axis again, if it stood so where it leaves too.
+    auto stoodTogether = [&](size_t i) {
+      return llvm::any_of(changes[from[i]].leave, [&](const AxisRef &axis) {
+        return axis.axis == axes[i].axis && axis.pre <= axes[i - 1].pre && axis.pre * axis.size >= axes[i].pre * axes[i].size;
+      });
+    };
     for (size_t i = 1; i < axes.size();) {
-      if (from[i] == from[i - 1] && to[i] == to[i - 1] && axes[i - 1].isFollowedBy(axes[i])) {
+      if (from[i] == from[i - 1] && to[i] == to[i - 1] && axes[i - 1].isFollowedBy(axes[i]) && stoodTogether(i)) {
         axes[i - 1].size *= axes[i].size;
         axes.erase(axes.begin() + i);
         from.erase(from.begin() + i);

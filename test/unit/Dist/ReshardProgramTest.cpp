@@ -169,3 +169,11 @@ TEST_F(ReshardProgram, R8_OneEightWayExchange) {
   EXPECT_EQ(outcome.joint, 1);
   EXPECT_EQ(outcome.bytes, 112);
 }
+
+// The parts of an axis leave in one order and come in the other: they stay two axes in the exchange.
+TEST_F(ReshardProgram, PartsOfAnAxisChangeTheirOrderOnTheWay) {
+  Mesh m = tessera::mesh("x6");
+  Outcome outcome = run(m, {12, 12}, sharding("[x:(2)3,x:(1)2/-]", m), sharding("[-/x]", m));
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.bytes, outcome.planned);
+}

@@ -166,14 +166,10 @@ LogicalResult AllToAllOp::verify() {
                          << getTo().size() << " of 'to'";
   if (getAxes().empty())
     return emitOpError() << "names no axes";
-  // Neighbours that go different ways may be parts of one axis.
-  for (size_t first = 0, end; first < getAxes().size(); first = end) {
-    for (end = first + 1; end < getAxes().size() && getFrom()[end] == getFrom()[first] && getTo()[end] == getTo()[first];)
-      ++end;
-    auto run = ArrayAttr::get(getContext(), getAxes().getValue().slice(first, end - first));
-    if (failed(verifyAxes(*this, run, ends->mesh)))
+  // One by one: neighbours may be parts of one axis that go different ways, or left in another order. None can leave twice.
+  for (Attribute axis : getAxes())
+    if (failed(verifyAxes(*this, ArrayAttr::get(getContext(), axis), ends->mesh)))
       return failure();
-  }
   AxisList axes = fromAxesAttr(getAxes(), ends->mesh);
   // By dimension: what leaves, what comes.
   SmallVector<AxisList> leave(ends->input.getRank()), come(ends->input.getRank());
