@@ -68,7 +68,7 @@ struct ReshardPlan {
 };
 
 struct ReshardOptions {
-  /// States may be strided. The compiler's collectives cannot produce them.
+  /// States may be strided: plain ones of a view (see ReshardCollectives.h).
   bool strided = false;
   /// One all_to_all may move axes between several pairs of dimensions.
   bool jointAllToAll = false;
