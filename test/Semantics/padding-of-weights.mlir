@@ -14,15 +14,16 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 // CHECK-NOT: graph.mask_padding
 // CHECK: graph.linear
 func.func @layers(%x: tensor<2x5xf32> {graph.kind = "input", graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>},
-                  %w: tensor<4x5x5xf32> {graph.kind = "parameter", graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}, {"y"}]>})
-    -> (tensor<2x5xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}) {
-  %0 = graph.repeat 4 carry(%x : tensor<2x5xf32>) stack(%w : tensor<4x5x5xf32>) -> (tensor<2x5xf32>) {
-  ^bb0(%i: tensor<i32>, %h: tensor<2x5xf32>, %wi: tensor<5x5xf32>):
-    %1 = graph.linear %h, %wi contract = 1 : (tensor<2x5xf32>, tensor<5x5xf32>) -> tensor<2x5xf32>
-    %2 = graph.tanh %1 : tensor<2x5xf32>
-    graph.yield %2 : tensor<2x5xf32>
+                  %w: tensor<4x5xf32> {graph.kind = "parameter", graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+                  %s: tensor<2xf32> {graph.kind = "input", graph.name = "s"})
+    -> (tensor<2xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>}) {
+  %0 = graph.repeat 4 carry(%s : tensor<2xf32>) stack(%w : tensor<4x5xf32>) -> (tensor<2xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<2xf32>, %wi: tensor<5xf32>):
+    %1 = graph.linear %x, %wi contract = 1 : (tensor<2x5xf32>, tensor<5xf32>) -> tensor<2xf32>
+    %2 = graph.add %h, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    graph.yield %2 : tensor<2xf32>
   }
-  return %0 : tensor<2x5xf32>
+  return %0 : tensor<2xf32>
 }
 
 // Gathered over y along the contracted dimension, still padded over x: a mask.
