@@ -13,7 +13,7 @@ import sys
 
 LIT = "/usr/lib/llvm-22/bin/lit"
 FOLDERS = ["Dialect", "Pipelines", "Semantics"]
-UNIT = re.compile(r"sharding|auto_?parallel|dist|graph", re.I)
+UNIT = re.compile(r"sharding|auto[-_]?parallel|dist|graph", re.I)
 
 
 def die(message):
@@ -55,7 +55,7 @@ def build(tree, *targets):
 
 def unit_tests(tree):
     listed = run(tree, "ninja", "-C", "build", "-t", "targets", "all").stdout
-    names = sorted(set(re.findall(r"^unittests/(\w+): ", listed, re.M)))
+    names = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
     return [name for name in names if UNIT.search(name)]
 
 
