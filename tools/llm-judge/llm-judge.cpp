@@ -73,7 +73,7 @@ static llvm::cl::opt<std::string> shrinkFile("shrink",
                                              llvm::cl::cat(category));
 static llvm::cl::opt<unsigned> timeLimit("time-limit",
                                          llvm::cl::desc("Seconds for one program with --random or --shrink"),
-                                         llvm::cl::init(60), llvm::cl::cat(category));
+                                         llvm::cl::init(300), llvm::cl::cat(category));
 static llvm::cl::opt<std::string> breakOp("break",
                                           llvm::cl::desc("Test the judge: FAULT:OP puts a fault at every op OP after "
                                                          "the pipeline; neg, crash or hang"),
