@@ -141,6 +141,15 @@ FACTS = [
     ("mesh a2\nexpect A [a/-]\n", ["A"]),
     ("tensor A 8x8 [a/-]\n", ["a"]),
     ("mesh a2\ntensor A 8x8\nop dot A -> B : ([i, j]) -> ([i, j, k])\n", []),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace where\n", ["line 5", "where"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace expect dot [a] -> [a]\n", ["line 5", "dot"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace expect exp [a/-] -> [a]\n", ["line 5", "[a/-]", "A"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace expect exp [b] -> [a]\n", ["line 5", "b"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace expect exp [a] [a] -> [a]\n", ["line 5", "exp"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace expect bytes many\n", ["line 5", "bytes"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace machine {\"flops\": -1}\n", ["line 5", "flops"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nop exp A -> B\nplace flops exp lots\n", ["line 5", "flops"]),
+    ("mesh a2\ntensor A 8\ntensor B 8\nmanual {a} A -> B\nplace\n", ["line 5", "manual"]),
 ]
 
 # Rows of reshard-facts: mesh, shape, from, to.

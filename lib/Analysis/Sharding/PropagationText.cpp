@@ -93,7 +93,7 @@ private:
     if (word == "tensor")
       return parseTensor(rest);
     if (word == "op")
-      return parseOp(rest.split(' ').second);
+      return parseOp(rest.split(' ').first, rest.split(' ').second);
     if (word == "barrier")
       return parseBarrier(rest);
     if (word == "manual")
@@ -109,6 +109,7 @@ private:
       if (!sameShapes(all))
         return false;
       current().graph.addDataFlowEdge(sources, target[0]);
+      current().opNames.push_back("edge");
       return true;
     }
     if (word == "group") {
@@ -120,6 +121,10 @@ private:
     }
     if (word == "expect")
       return parseExpect(rest);
+    if (word == "place") {
+      current().placement.push_back({line, rest.str()});
+      return true;
+    }
     return fail("unknown word '" + word + "'");
   }
 
@@ -158,10 +163,11 @@ private:
       return fail("tensor '" + name + "': " + std::string(error));
     current().graph.addTensor(*shape, sharding);
     current().tensorNames.push_back(name.str());
+    current().annotated.push_back(sharding.has_value());
     return true;
   }
 
-  bool parseOp(StringRef content) {
+  bool parseOp(StringRef name, StringRef content) {
     auto [tensors, ruleText] = content.split(" : ");
     llvm::SmallVector<int> operands, results;
     if (!arrow(tensors, operands, results))
@@ -178,6 +184,7 @@ private:
       return false;
     }
     current().graph.ops.push_back({*rule, operands, results});
+    current().opNames.push_back(name.str());
     return true;
   }
 
@@ -200,6 +207,7 @@ private:
     if (op.allowed == Direction::Both && word != "both")
       return fail("unknown direction '" + word + "'");
     current().graph.ops.push_back(std::move(op));
+    current().opNames.push_back("barrier");
     return true;
   }
 
@@ -217,6 +225,7 @@ private:
     PropagationOp op(elementwiseRule(current().graph.tensors[inside[0]].shape, 1), outside, inside);
     op.manual = *manual;
     current().graph.ops.push_back(std::move(op));
+    current().opNames.push_back("manual");
     return true;
   }
 

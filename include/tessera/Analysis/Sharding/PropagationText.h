@@ -11,6 +11,7 @@
 //   manual {b} outside -> inside
 //   group A B
 //   expect A [a/b?]
+//   place ...                         (tessera/AutoParallel/PlacementText.h)
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SHARDING_PROPAGATIONTEXT_H
@@ -25,6 +26,13 @@ struct PropagationCase {
   PropagationGraph graph;
   PropagationStrategy strategy = PropagationStrategy::Full;
   std::vector<std::string> tensorNames;
+  std::vector<bool> annotated;      ///< of each tensor: its line says a sharding
+  std::vector<std::string> opNames; ///< of each op of the graph: NAME, `barrier`, `edge` or `manual`
+  struct Line {
+    int number;
+    std::string text;
+  };
+  std::vector<Line> placement; ///< what stands after `place`
   struct Expectation {
     int line, tensor;
     Sharding sharding;
