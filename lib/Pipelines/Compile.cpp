@@ -87,6 +87,7 @@ static Status writeReport(ModuleOp module, const CompileOptions &options, const 
   if (options.report.empty())
     return {};
   report::Program program = report::describeProgram(module, dist::machineOf(module));
+  program.nominal = options.machine.empty();
   // Both list the communicating collectives in the order of the program.
   auto next = program.collectives.begin();
   if (explanation)

@@ -54,6 +54,7 @@ public:
     Explanation result;
     result.mesh = options.mesh;
     result.shard = options.shard;
+    result.nominal = options.machine.empty();
     SpmdFacts facts(*spmd);
     result.steps = facts.totals();
     result.collectives = facts.collectives();

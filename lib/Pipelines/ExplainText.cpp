@@ -71,6 +71,9 @@ void print(const Explanation &explanation, llvm::raw_ostream &os) {
     os << "step (" << step.function << "): per rank " << step.collectiveBytes << " collective bytes in " << step.collectives
        << " collectives, " << llvm::formatv("{0:F0}", step.flops) << " FLOPs, " << step.weightBytes << " weight bytes, " << step.stateBytes
        << " state bytes, " << step.activationBytes << " activation bytes at most, predicted " << micro(step.seconds) << "\n";
+  if (explanation.nominal)
+    os << "predicted times: of a nominal machine (no --machine), on which bytes decide and a message's latency counts as little as 100 bytes; "
+          "they rank plans, they are no forecast\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,6 +127,7 @@ llvm::json::Value toJson(const Explanation &explanation) {
                                          {"reasons", llvm::json::Array(t.reasons)}});
   return llvm::json::Object{{"mesh", explanation.mesh},
                             {"shard", explanation.shard},
+                            {"nominal", explanation.nominal},
                             {"steps", json(explanation.steps)},
                             {"collectives", std::move(collectives)},
                             {"tensors", std::move(tensors)}};

@@ -1,7 +1,9 @@
 // T13: attention over a sharded sequence. Where heads are many, sequence is exchanged for heads (Ulysses): one exchange each of q, k, v, and one
-// back, 3/32 of a tensor each; positions alone are gathered. Where keys and values have fewer heads, or everything is small, gathering them costs
-// less. Nobody asks for either: placement prices both.
+// back, 3/32 of a tensor each; positions alone are gathered. Where keys and values have fewer heads gathering them costs less, as it does where
+// tensors are small and each message is slow. Nobody asks for either: placement prices both.
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,sp=4" | FileCheck %s
+// RUN: echo '{"link": {"latency": 1e-5}}' > %t.json
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,sp=4 machine=%t.json" | FileCheck %s --check-prefix=SLOW
 // RUN: llm-opt %s --tessera-shard="mesh=sp=5" | FileCheck %s --check-prefix=ODD
 
 // CHECK-LABEL: func.func @long
@@ -12,7 +14,12 @@
 // CHECK-NEXT: dist.all_to_all %{{.*}} from = 2 to = 1 axes = {"sp"}
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK-LABEL: func.func @short
-// CHECK-NOT: all_to_all
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK-COUNT-3: dist.all_to_all %arg{{[0-2]}} from = 1 to = 2 axes = {"sp"}
+// CHECK-NEXT: dist.all_gather %arg3 dim = 1 axes = {"sp"}
+// CHECK-NEXT: graph.attention
+// CHECK-NEXT: dist.all_to_all %{{.*}} from = 2 to = 1 axes = {"sp"}
+// CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK-LABEL: func.func @few
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %arg1 dim = 1 axes = {"sp"}
@@ -20,6 +27,12 @@
 // CHECK-NEXT: graph.attention
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK-LABEL: func.func @uneven
+
+// SLOW-LABEL: func.func @long
+// SLOW-COUNT-4: dist.all_to_all
+// SLOW-LABEL: func.func @short
+// SLOW-NOT: all_to_all
+// SLOW-LABEL: func.func @few
 
 // 17 positions over 5 ranks, exchanged for 10 heads.
 // ODD-LABEL: func.func @uneven

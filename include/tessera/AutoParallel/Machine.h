@@ -4,8 +4,12 @@
 // choose shardings, to plan reshards and to predict times in reports. Seconds, bytes, FLOP/s (a fused multiply-add counts two).
 //
 // JSON form, every field optional:
-//   {"flops": 5e10, "memory_bandwidth": 1e10, "link": {"latency": 5e-6, "bandwidth": 5e9},
+//   {"flops": 5e10, "memory_bandwidth": 1e10, "link": {"latency": 1e-7, "bandwidth": 1e9},
 //    "axes": {"tp": {"latency": 2e-6, "bandwidth": 1e10}}}
+//
+// The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 100 bytes, so that of plans of equal
+// bytes the one with fewer messages wins; a byte on a link costs as much as 10 of memory or 50 FLOPs, so that no plan sends more to save
+// streaming through memory, and none repeats a product of matrices to send less. What it predicts ranks plans; it is no forecast.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MACHINE_H
@@ -18,8 +22,8 @@
 namespace tessera {
 
 struct Link {
-  double latency = 5e-6;  ///< seconds from one rank to another
-  double bandwidth = 5e9; ///< bytes per second into one rank
+  double latency = 1e-7;  ///< seconds from one rank to another
+  double bandwidth = 1e9; ///< bytes per second into one rank
 };
 
 struct Machine {

@@ -72,6 +72,7 @@ struct TensorExplanation {
 
 struct Explanation {
   std::string mesh, shard; ///< as given
+  bool nominal = false;    ///< nobody described the machine: seconds rank plans, they forecast nothing (AutoParallel/Machine.h)
   std::vector<StepTotals> steps;
   std::vector<CollectiveExplanation> collectives;
   std::vector<TensorExplanation> tensors; ///< parameters, states, then the largest activations; largest first

@@ -91,6 +91,7 @@ struct Function {
 
 struct Program {
   std::string model, architecture, command;
+  bool nominal = false; ///< nobody described the machine: times rank plans, they forecast nothing
   Mesh mesh;
   std::vector<Function> functions;
   std::vector<Tensor> tensors;         ///< every argument once, every activation of every function; largest first

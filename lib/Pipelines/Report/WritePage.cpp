@@ -102,7 +102,7 @@ private:
     for (const Function &function : program.functions) {
       auto [bytes, seconds, count] = communication(function.name);
       card(bytesText(bytes), "received by a rank in one " + function.name + ": " + number(count) + " collectives, " + timeText(seconds) +
-                                 " predicted");
+                                 (program.nominal ? " on a nominal machine" : " predicted"));
     }
     os << "</div>\n</header>\n";
   }
