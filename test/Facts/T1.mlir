@@ -1,0 +1,42 @@
+// T1: an MLP over dp2 tp4: one all_reduce of the result, nothing between its linears.
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 machine=%S/bytes.json" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
+// RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
+// RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
+// RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
+
+// BYTES: step (T1): per rank 12288 collective bytes in 1 collectives,
+// BYTES: step (T1_many_tokens): per rank 393216 collective bytes in 1 collectives,
+
+// CHECK-LABEL: func.func @T1
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK-LABEL: func.func @T1_many_tokens
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<8x128x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK-NOT: dist.{{all|reduce|coll}}
+
+func.func @T1(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+  %h = graph.linear %x, %w1 contract = 1 : (tensor<4x16x64xf32>, tensor<256x64xf32>) -> tensor<4x16x256xf32>
+  %a = graph.silu %h : tensor<4x16x256xf32>
+  %o = graph.linear %a, %w2 contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
+  %y = graph.name %o "out" ["batch", "seq", "hidden"] : tensor<4x16x64xf32>
+  return %y : tensor<4x16x64xf32>
+}
+
+// B·S = 2,048 > 4F: tokens are split over tp too, both weights gathered, and the result's tokens.
+func.func @T1_many_tokens(%x: tensor<16x128x64xf32> {graph.kind = "input", graph.name = "many_x", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<16x128x64xf32> {graph.kind = "output", graph.name = "many_y"}) {
+  %h = graph.linear %x, %w1 contract = 1 : (tensor<16x128x64xf32>, tensor<256x64xf32>) -> tensor<16x128x256xf32>
+  %a = graph.silu %h : tensor<16x128x256xf32>
+  %o = graph.linear %a, %w2 contract = 1 : (tensor<16x128x256xf32>, tensor<64x256xf32>) -> tensor<16x128x64xf32>
+  %y = graph.name %o "out" ["batch", "seq", "hidden"] : tensor<16x128x64xf32>
+  return %y : tensor<16x128x64xf32>
+}

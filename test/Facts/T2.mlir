@@ -1,0 +1,32 @@
+// T2: as T1 with the residual stream split over tp (Megatron): one gather before, one scatter after, no all_reduce (XLA's CPU back end
+// emits one).
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 shard=residual:seq=tp machine=%S/bytes.json}"
+
+// BYTES: step (T2): per rank 12288 collective bytes in 2 collectives,
+
+// CHECK-LABEL: func.func @T2
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.reduce_scatter %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
+// CHECK-NOT: dist.{{all|reduce|coll}}
+
+func.func @T2(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %g: tensor<64xf32> {graph.kind = "parameter", graph.name = "norm", graph.dims = ["hidden"]},
+    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+  %r = graph.name %x "residual" ["batch", "seq", "hidden"] : tensor<4x16x64xf32>
+  %n = graph.rms_norm %r, %g eps = 1.000000e-05 : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>
+  %h = graph.linear %n, %w1 contract = 1 : (tensor<4x16x64xf32>, tensor<256x64xf32>) -> tensor<4x16x256xf32>
+  %a = graph.silu %h : tensor<4x16x256xf32>
+  %o = graph.linear %a, %w2 contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
+  %s = graph.add %r, %o : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  %y = graph.name %s "residual" ["batch", "seq", "hidden"] : tensor<4x16x64xf32>
+  return %y : tensor<4x16x64xf32>
+}
