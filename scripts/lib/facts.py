@@ -28,8 +28,8 @@ Every row of the facts that the sharding core is held to. Written by `scripts/fa
 `test/Docs/facts.test` says whether it is fresh and complete. The tests named hold the exact collectives and, through `llm-judge`, the numbers.
 
 Bytes are what a device sends (as many as it receives) in one run, elements of 4 bytes. Where a machine decides it is `test/Facts/bytes.json`, whose
-links have next to no latency: the pages count bytes. Where a message costs latency, as on the default machine, small tensors take fewer
-steps and more bytes; the last column has those where they differ. **over**: more than the best known.
+links have next to no latency: the pages count bytes. On the default machine a message costs as much as 100 bytes, and work counts for
+more: the last column has its bytes where they differ. **over**: more than the best known.
 """
 
 
