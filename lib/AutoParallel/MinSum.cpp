@@ -4,11 +4,18 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <set>
 
 using namespace tessera;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Inserts what is not there; both sorted.
+static void unite(std::vector<int> &set, std::vector<int> other) {
+  std::sort(other.begin(), other.end());
+  std::vector<int> both;
+  std::set_union(set.begin(), set.end(), other.begin(), other.end(), std::back_inserter(both));
+  set = std::move(both);
+}
 
 int MinSum::addVariable(int size) {
   assert(size > 0);
@@ -16,13 +23,25 @@ int MinSum::addVariable(int size) {
   return int(sizes.size()) - 1;
 }
 
-void MinSum::addTable(std::vector<int> variables, std::vector<double> costs) {
-  size_t expected = 1;
+int MinSum::addTable(std::vector<int> variables, std::vector<double> costs) {
+  assert(double(costs.size()) == entries(variables) && "one cost for each combination");
+  tables.resize(given); // minima of another plan
+  planned = 0;
+  tables.push_back({std::move(variables), std::move(costs), {}, -1, false});
+  return int(given++);
+}
+
+void MinSum::changeTable(int table, std::vector<double> costs) {
+  assert(size_t(table) < given && costs.size() == tables[table].costs.size());
+  tables[table].costs = std::move(costs);
+  tables[table].outdated = true; // for those made of it; cleared when they are
+}
+
+double MinSum::entries(const std::vector<int> &variables) const {
+  double size = 1;
   for (int variable : variables)
-    expected *= size_t(sizes[variable]);
-  assert(costs.size() == expected && "one cost for each combination");
-  (void)expected;
-  tables.push_back({std::move(variables), std::move(costs)});
+    size *= sizes[variable];
+  return size;
 }
 
 double MinSum::at(const Table &table, const std::vector<int> &values) const {
@@ -34,130 +53,157 @@ double MinSum::at(const Table &table, const std::vector<int> &values) const {
 
 double MinSum::costOf(const std::vector<int> &values) const {
   double cost = 0;
-  for (const Table &table : tables)
-    cost += at(table, values);
+  for (size_t table = 0; table < given; ++table)
+    cost += at(tables[table], values);
   return cost;
 }
 
-MinSum::Solution MinSum::solve(int64_t largestTable) const {
+/// Decides in which order variables go and which tables meet, by sizes alone.
+void MinSum::plan(int64_t largestTable) {
   int n = int(sizes.size());
-  Solution solution;
-  solution.values.assign(n, 0);
-  std::vector<Table> work = tables;
-  // By variable, in order of elimination: the tables it was in.
-  std::vector<std::pair<int, std::vector<Table>>> buckets;
+  tables.resize(given);
+  buckets.clear();
+  constants.clear();
+  exact = true;
+  planned = largestTable;
+  std::vector<int> work;
   std::vector<bool> eliminated(n, false);
-  bool exact = true;
-  double constant = 0;
-
-  auto neighbours = [&](int variable) {
-    std::set<int> result;
-    for (const Table &table : work)
-      if (std::find(table.variables.begin(), table.variables.end(), variable) != table.variables.end())
-        result.insert(table.variables.begin(), table.variables.end());
-    result.erase(variable);
-    return result;
+  for (size_t table = 0; table < given; ++table)
+    work.push_back(int(table));
+  auto has = [&](int table, int variable) {
+    const auto &variables = tables[table].variables;
+    return std::find(variables.begin(), variables.end(), variable) != variables.end();
   };
-  auto tableSize = [&](const std::set<int> &variables) {
-    double size = 1;
-    for (int variable : variables)
-      size *= sizes[variable];
-    return size;
+  // Size of the table that eliminating a variable would make; negative: to be counted.
+  std::vector<double> made(n, -1);
+  auto count = [&](int variable) {
+    std::vector<int> scope = {variable};
+    for (int table : work)
+      if (has(table, variable))
+        unite(scope, tables[table].variables);
+    return entries(scope) / sizes[variable];
   };
-  /// The minimum over `variable` of the sum of `parts`, as a table over the others.
-  auto minimize = [&](int variable, const std::vector<const Table *> &parts) {
-    std::set<int> scope;
-    for (const Table *part : parts)
-      scope.insert(part->variables.begin(), part->variables.end());
-    scope.erase(variable);
-    Table result;
-    result.variables.assign(scope.begin(), scope.end());
-    std::vector<int> values(n, 0);
-    result.costs.assign(size_t(tableSize(scope)), kInfinity);
-    for (double &entry : result.costs) {
-      for (values[variable] = 0; values[variable] < sizes[variable]; ++values[variable]) {
-        double cost = 0;
-        for (const Table *part : parts)
-          cost += at(*part, values);
-        entry = std::min(entry, cost);
-      }
-      // Next combination, last variable fastest.
-      for (size_t i = result.variables.size(); i-- > 0;) {
-        if (++values[result.variables[i]] < sizes[result.variables[i]])
-          break;
-        values[result.variables[i]] = 0;
-      }
-    }
-    return result;
+  auto dropConstants = [&] {
+    for (int table : work)
+      if (tables[table].variables.empty())
+        constants.push_back(table);
+    work.erase(std::remove_if(work.begin(), work.end(), [&](int table) { return tables[table].variables.empty(); }), work.end());
   };
-
+  dropConstants();
   for (int step = 0; step < n; ++step) {
     int next = -1;
-    double nextSize = 0;
     for (int variable = 0; variable < n; ++variable) {
       if (eliminated[variable])
         continue;
-      double size = tableSize(neighbours(variable));
-      if (next < 0 || size < nextSize) {
+      if (made[variable] < 0)
+        made[variable] = count(variable);
+      if (next < 0 || made[variable] < made[next])
         next = variable;
-        nextSize = size;
-      }
     }
     eliminated[next] = true;
-    std::vector<Table> bucket, rest;
-    for (Table &table : work) {
-      bool has = std::find(table.variables.begin(), table.variables.end(), next) != table.variables.end();
-      (has ? bucket : rest).push_back(std::move(table));
-    }
-    work = std::move(rest);
+    Bucket bucket = {next, {}};
+    std::copy_if(work.begin(), work.end(), std::back_inserter(bucket.tables), [&](int table) { return has(table, next); });
+    work.erase(std::remove_if(work.begin(), work.end(), [&](int table) { return has(table, next); }), work.end());
     // Groups of tables small enough to be minimized together; one if all are.
-    std::vector<const Table *> group;
-    std::set<int> scope;
+    std::vector<int> group, scope;
     auto flush = [&] {
-      if (!group.empty())
-        work.push_back(minimize(next, group));
+      if (group.empty())
+        return;
+      for (int variable : scope)
+        made[variable] = -1;
+      scope.erase(std::find(scope.begin(), scope.end(), next));
+      work.push_back(int(tables.size()));
+      tables.push_back({std::move(scope), {}, std::move(group), next, true});
       group.clear();
       scope.clear();
     };
-    for (const Table &table : bucket) {
-      std::set<int> wider = scope;
-      wider.insert(table.variables.begin(), table.variables.end());
-      if (!group.empty() && tableSize(wider) > double(largestTable)) {
+    for (int table : bucket.tables) {
+      std::vector<int> wider = scope;
+      unite(wider, tables[table].variables);
+      if (!group.empty() && entries(wider) > double(largestTable)) {
         exact = false;
         flush();
         wider.clear();
-        wider.insert(table.variables.begin(), table.variables.end());
+        unite(wider, tables[table].variables);
       }
-      group.push_back(&table);
+      group.push_back(table);
       scope = std::move(wider);
     }
     flush();
-    for (auto it = work.begin(); it != work.end();) {
-      if (it->variables.empty()) {
-        constant += it->costs[0];
-        it = work.erase(it);
-      } else {
-        ++it;
-      }
-    }
-    buckets.push_back({next, std::move(bucket)});
+    dropConstants();
+    buckets.push_back(std::move(bucket));
   }
-  solution.lowerBound = constant;
+}
 
-  for (auto it = buckets.rbegin(); it != buckets.rend(); ++it) {
+/// The minimum over the eliminated variable of the sum of the parts, for each combination of the others (last variable fastest).
+void MinSum::minimize(Table &table) {
+  size_t count = table.parts.size(), rank = table.variables.size();
+  // By part: how far an entry is from the next of each variable, and of the eliminated one.
+  std::vector<size_t> strides(count * rank), own(count), index(count, 0);
+  std::vector<const double *> costs;
+  for (size_t p = 0; p < count; ++p) {
+    const Table &part = tables[table.parts[p]];
+    costs.push_back(part.costs.data());
+    size_t stride = 1;
+    for (size_t i = part.variables.size(); i-- > 0; stride *= size_t(sizes[part.variables[i]])) {
+      int variable = part.variables[i];
+      if (variable == table.eliminated)
+        own[p] = stride;
+      else
+        strides[p * rank + size_t(std::find(table.variables.begin(), table.variables.end(), variable) - table.variables.begin())] = stride;
+    }
+  }
+  std::vector<int> values(rank, 0);
+  table.costs.assign(size_t(entries(table.variables)), kInfinity);
+  for (double &entry : table.costs) {
+    for (size_t value = 0; value < size_t(sizes[table.eliminated]); ++value) {
+      double cost = 0;
+      for (size_t p = 0; p < count; ++p)
+        cost += costs[p][index[p] + value * own[p]];
+      entry = std::min(entry, cost);
+    }
+    for (size_t i = rank; i-- > 0;) {
+      bool wraps = ++values[i] == sizes[table.variables[i]];
+      for (size_t p = 0; p < count; ++p)
+        index[p] += wraps ? -strides[p * rank + i] * size_t(values[i] - 1) : strides[p * rank + i];
+      if (!wraps)
+        break;
+      values[i] = 0;
+    }
+  }
+}
+
+MinSum::Solution MinSum::solve(int64_t largestTable) {
+  if (planned != largestTable)
+    plan(largestTable);
+  for (size_t table = given; table < tables.size(); ++table) {
+    Table &made = tables[table];
+    made.outdated |= std::any_of(made.parts.begin(), made.parts.end(), [&](int part) { return tables[part].outdated; });
+    if (made.outdated)
+      minimize(made);
+  }
+  for (Table &table : tables)
+    table.outdated = false;
+  int n = int(sizes.size());
+  Solution solution;
+  solution.values.assign(n, 0);
+  for (int table : constants)
+    solution.lowerBound += tables[table].costs[0];
+
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket) {
     double best = kInfinity;
     int bestValue = 0;
-    for (int value = 0; value < sizes[it->first]; ++value) {
-      solution.values[it->first] = value;
+    for (int value = 0; value < sizes[bucket->variable]; ++value) {
+      solution.values[bucket->variable] = value;
       double cost = 0;
-      for (const Table &table : it->second)
-        cost += at(table, solution.values);
+      for (int table : bucket->tables)
+        cost += at(tables[table], solution.values);
       if (cost < best) {
         best = cost;
         bestValue = value;
       }
     }
-    solution.values[it->first] = bestValue;
+    solution.values[bucket->variable] = bestValue;
   }
   solution.cost = costOf(solution.values);
   for (bool improved = !exact; improved;) {

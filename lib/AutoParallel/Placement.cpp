@@ -5,8 +5,10 @@
 #include "tessera/Analysis/Sharding/Projection.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 using namespace tessera;
@@ -29,30 +31,75 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   return strided;
 }
 
+ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine) : mesh(std::move(theMesh)), machine(std::move(theMachine)) {
+  leastLatency = machine.link.latency;
+  mostBandwidth = machine.link.bandwidth;
+  for (const MeshAxis &axis : mesh.axes) {
+    leastLatency = std::min(leastLatency, machine.linkOf(axis.name).latency);
+    mostBandwidth = std::max(mostBandwidth, machine.linkOf(axis.name).bandwidth);
+  }
+}
+
+ReshardCosts::Entry &ReshardCosts::entryOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                                           const Sharding &to) {
+  key.clear();
+  key.append({llvm::bit_cast<int64_t>(elementBytes), int64_t(shape.size())});
+  key.append(shape.begin(), shape.end());
+  auto add = [&](llvm::ArrayRef<AxisRef> axes) {
+    for (const AxisRef &axis : axes)
+      key.append({axis.axis, axis.pre, axis.size});
+    key.push_back(-1); // no axis has that index
+  };
+  for (const Sharding *sharding : {&from, &to}) {
+    for (const DimSharding &dim : sharding->dims)
+      add(dim.axes);
+    add(sharding->partial);
+    key.push_back(int64_t(sharding->partialKind));
+  }
+  return entries[key];
+}
+
 const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, double elementBytes,
                                                 const Sharding &from, const Sharding &to) {
-  std::string key = std::to_string(elementBytes);
-  for (int64_t n : shape)
-    key += "x" + std::to_string(n);
-  auto place = [&](const Sharding &sharding) {
-    auto axes = [&](llvm::ArrayRef<AxisRef> list) {
-      for (const AxisRef &axis : list)
-        key += std::to_string(axis.axis) + ":" + std::to_string(axis.pre) + ":" + std::to_string(axis.size) + ",";
-      key += "/";
-    };
-    for (const DimSharding &dim : sharding.dims)
-      axes(dim.axes);
-    axes(sharding.partial);
-    key += std::to_string(int(sharding.partialKind)) + ">";
-  };
-  place(from);
-  place(to);
-  auto [it, isNew] = known.try_emplace(key);
-  if (!isNew)
-    return it->second;
-  if (auto plan = planForMachine(machine, mesh, shape, elementBytes, from, to))
-    it->second = {true, plan->received, planTime(machine, mesh, *plan, elementBytes)};
-  return it->second;
+  static const Cost nothing = {true, 0, 0};
+  if (from.samePlacement(to))
+    return nothing;
+  Entry &entry = entryOf(shape, elementBytes, from, to);
+  if (!entry.cost) {
+    entry.cost.emplace();
+    if (auto plan = planForMachine(machine, mesh, shape, elementBytes, from, to))
+      entry.cost = {true, plan->received, planTime(machine, mesh, *plan, elementBytes)};
+  }
+  return *entry.cost;
+}
+
+double ReshardCosts::floorOf(Entry &entry, llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                             const Sharding &to) {
+  if (entry.floor < 0) {
+    ReshardNeeds needs = reshardNeeds(mesh, shape, from, to);
+    entry.floor = needs.possible ? leastLatency * needs.rounds + needs.received * elementBytes / mostBandwidth
+                                 : std::numeric_limits<double>::infinity();
+    if (!needs.possible)
+      entry.cost.emplace();
+  }
+  return entry.floor;
+}
+
+double ReshardCosts::floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to) {
+  if (from.samePlacement(to))
+    return 0;
+  return floorOf(entryOf(shape, elementBytes, from, to), shape, elementBytes, from, to);
+}
+
+ReshardCosts::Known ReshardCosts::known(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                                        const Sharding &to) {
+  if (from.samePlacement(to))
+    return {0, true};
+  Entry &entry = entryOf(shape, elementBytes, from, to);
+  if (entry.cost && entry.cost->possible)
+    return {entry.cost->time, true};
+  double floor = floorOf(entry, shape, elementBytes, from, to);
+  return {floor, entry.cost.has_value()};
 }
 
 std::optional<Sharding> tessera::shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,

@@ -287,7 +287,7 @@ private:
     return true;
   }
 
-  /// Keeps the options that look best from here: work, fixed operands resharded, results brought to where propagation wants them.
+  /// Keeps the options that look best from here: work, operands resharded from and results brought to where propagation wants them, at least.
   void prune(const ProgramOp &op, int most) {
     if (int(options.size()) <= most)
       return;
@@ -296,8 +296,8 @@ private:
       double time = option.workTime;
       auto reshard = [&](int value, const Sharding &from, const Sharding &to) {
         const ProgramValue &info = program.values[value];
-        auto &cost = costs.reshard(info.shape, info.elementBytes, from, to);
-        time += cost.possible ? cost.time : 0;
+        double floor = costs.floor(info.shape, info.elementBytes, from, to);
+        time += std::isfinite(floor) ? floor : 0;
       };
       for (auto [value, needed] : llvm::zip(op.operands, option.operands)) {
         Sharding from = program.values[value].sharding;

@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <deque>
+#include <functional>
 #include <limits>
 
 using namespace tessera;
@@ -41,19 +43,17 @@ int indexOf(std::vector<Sharding> &list, const Sharding &sharding) {
   return int(list.size()) - 1;
 }
 
-/// Builds the tables of one value: reshards from what is produced to what is needed.
+/// The tables of one value: reshards from what is produced to what is needed. A reshard costs its floor until somebody wants to know better.
 class ValueTables {
 public:
   ValueTables(const ProgramValue &value, const ValueEnds &ends,
               const std::vector<std::vector<PlacementDecision>> &options, ReshardCosts &costs, MinSum &problem)
-      : value(value), ends(ends), options(options), costs(costs), problem(problem) {}
-
-  void add() {
+      : value(value), ends(ends), costs(costs), problem(problem) {
     if (ends.readers.empty() && ends.outside.empty())
       return;
     // Distinct shardings on either side; which one an option makes or needs.
     if (ends.producer < 0) {
-      indexOf(made, value.sharding);
+      madeBy.push_back(indexOf(made, value.sharding));
     } else {
       for (const PlacementDecision &option : options[ends.producer])
         madeBy.push_back(indexOf(made, option.results[ends.result]));
@@ -65,40 +65,62 @@ public:
     }
     for (const Sharding *sharding : ends.outside)
       always.push_back(indexOf(needed, *sharding));
-    times.resize(made.size() * needed.size());
-    for (size_t m = 0; m < made.size(); ++m)
-      for (size_t n = 0; n < needed.size(); ++n) {
-        auto &cost = costs.reshard(value.shape, value.elementBytes, made[m], needed[n]);
-        times[m * needed.size() + n] = cost.possible ? cost.time : kInfinity;
-      }
+    for (const Sharding &from : made)
+      for (const Sharding &to : needed)
+        times.push_back(costs.known(value.shape, value.elementBytes, from, to));
     if (ends.readers.size() + ends.outside.size() == 1)
       addDirect();
     else
       addCopies();
   }
 
+  /// Looks up what the reshards take that happen if every op runs with the option that `chosen` says. Whether a table changed.
+  bool lookUp(llvm::ArrayRef<int> chosen) {
+    if (needed.empty())
+      return false;
+    size_t m = size_t(ends.producer >= 0 ? madeBy[chosen[ends.producer]] : madeBy.front());
+    bool changed = false;
+    auto look = [&](int n) {
+      ReshardCosts::Known &known = times[m * needed.size() + size_t(n)];
+      if (known.exact)
+        return;
+      double before = known.time;
+      auto &cost = costs.reshard(value.shape, value.elementBytes, made[m], needed[n]);
+      known = {cost.possible ? cost.time : kInfinity, true};
+      changed |= known.time != before;
+    };
+    for (auto [reader, indices] : llvm::zip(ends.readers, neededBy))
+      look(indices[chosen[reader.first]]);
+    for (int n : always)
+      look(n);
+    if (changed)
+      for (auto &[table, content] : timed)
+        problem.changeTable(table, content());
+    return changed;
+  }
+
 private:
-  double time(int m, int n) const { return times[size_t(m) * needed.size() + size_t(n)]; }
+  double time(int m, int n) const { return times[size_t(m) * needed.size() + size_t(n)].time; }
+
+  /// A table whose content changes with times.
+  void addTimed(std::vector<int> variables, std::function<std::vector<double>()> content) {
+    int table = problem.addTable(std::move(variables), content());
+    timed.push_back({table, std::move(content)});
+  }
 
   void addDirect() {
-    auto consumerCost = [&](int m) {
-      std::vector<double> row;
-      if (ends.readers.empty())
-        return std::vector<double>{time(m, always.front())};
-      for (int n : neededBy.front())
-        row.push_back(time(m, n));
-      return row;
-    };
     std::vector<int> variables;
-    std::vector<double> table;
     if (ends.producer >= 0)
       variables.push_back(ends.producer);
     if (!ends.readers.empty())
       variables.push_back(ends.readers.front().first);
-    for (int m : ends.producer >= 0 ? madeBy : std::vector<int>{0})
-      for (double cost : consumerCost(m))
-        table.push_back(cost);
-    problem.addTable(std::move(variables), std::move(table));
+    addTimed(std::move(variables), [this] {
+      std::vector<double> table;
+      for (int m : madeBy)
+        for (int n : ends.readers.empty() ? always : neededBy.front())
+          table.push_back(time(m, n));
+      return table;
+    });
   }
 
   using CopySet = llvm::SmallVector<int, 4>;
@@ -129,34 +151,38 @@ private:
     return sets;
   }
 
+  /// `index` is not in the set of a variable that is about all shardings, or just about `only`.
+  static bool lacks(int only, llvm::ArrayRef<int> set, int index) {
+    return (only < 0 || only == index) && !llvm::is_contained(set, index);
+  }
+
   /// A variable that says which of `sets` is made. `only`: the variable is about that sharding alone.
   void addSets(const std::vector<CopySet> &sets, int only = -1) {
     int variable = problem.addVariable(int(sets.size()));
-    auto lacks = [&](llvm::ArrayRef<int> set, int index) {
-      return (only < 0 || only == index) && !llvm::is_contained(set, index);
-    };
-    auto costOf = [&](int m, llvm::ArrayRef<int> set) {
+    auto costOf = [this, only](int m, llvm::ArrayRef<int> set) {
       double cost = 0;
       for (int index : set)
         cost += time(m, index);
       for (int index : always)
-        if (lacks(set, index))
+        if (lacks(only, set, index))
           cost = kInfinity;
       return cost;
     };
-    std::vector<double> table;
-    for (int m : ends.producer >= 0 ? madeBy : std::vector<int>{0})
-      for (const CopySet &set : sets)
-        table.push_back(costOf(m, set));
+    std::vector<int> variables = {variable};
     if (ends.producer >= 0)
-      problem.addTable({ends.producer, variable}, std::move(table));
-    else
-      problem.addTable({variable}, std::move(table));
+      variables.insert(variables.begin(), ends.producer);
+    addTimed(std::move(variables), [this, sets, costOf] {
+      std::vector<double> table;
+      for (int m : madeBy)
+        for (const CopySet &set : sets)
+          table.push_back(costOf(m, set));
+      return table;
+    });
     for (auto [reader, indices] : llvm::zip(ends.readers, neededBy)) {
       std::vector<double> readable;
       for (int index : indices)
         for (const CopySet &set : sets)
-          readable.push_back(lacks(set, index) ? kInfinity : 0);
+          readable.push_back(lacks(only, set, index) ? kInfinity : 0);
       problem.addTable({reader.first, variable}, std::move(readable));
     }
   }
@@ -164,13 +190,13 @@ private:
   static constexpr size_t kMaxSets = 400;
   const ProgramValue &value;
   const ValueEnds &ends;
-  const std::vector<std::vector<PlacementDecision>> &options;
   ReshardCosts &costs;
   MinSum &problem;
   std::vector<Sharding> made, needed;
   std::vector<int> madeBy, always;
   std::vector<std::vector<int>> neededBy;
-  std::vector<double> times;
+  std::vector<ReshardCosts::Known> times;
+  std::vector<std::pair<int, std::function<std::vector<double>()>>> timed; ///< tables with times in them, and how they are made
 };
 
 } // namespace
@@ -207,14 +233,28 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
     problem.addTable({variable}, std::move(work));
   }
   auto ends = endsOf(program);
+  std::deque<ValueTables> tables; // they stay where they are
   for (auto [value, valueEnds] : llvm::zip(program.values, ends))
-    ValueTables(value, valueEnds, options, costs, problem).add();
-  MinSum::Solution solution = problem.solve(settings.largestTable);
+    tables.emplace_back(value, valueEnds, options, costs, problem);
+  // Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for them. Where the best choice
+  // takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds.
+  MinSum::Solution solution, best;
+  for (bool changed = true; changed;) {
+    solution = problem.solve(settings.largestTable);
+    changed = false;
+    for (ValueTables &value : tables)
+      changed |= value.lookUp(solution.values);
+    solution.cost = problem.costOf(solution.values);
+    // Without exact search a choice on the way may be better than the last.
+    if (best.values.empty() || solution.cost < best.cost * (1 - 1e-12))
+      best = solution;
+  }
+  best = solution.cost <= best.cost * (1 + 1e-12) ? solution : best;
   ProgramDecision decision;
   llvm::SmallVector<const PlacementDecision *, 32> chosen;
   for (auto [i, list] : llvm::enumerate(options)) {
-    chosen.push_back(&list[solution.values[i]]);
-    decision.ops.push_back(list[solution.values[i]]);
+    chosen.push_back(&list[best.values[i]]);
+    decision.ops.push_back(list[best.values[i]]);
   }
   decision.time = programTime(program, chosen, costs);
   decision.lowerBound = std::min(solution.lowerBound, decision.time);

@@ -67,6 +67,25 @@ Sharding essential(const Sharding &sharding) {
   return result;
 }
 
+/// No reshard makes a value partial.
+bool isPossible(const Mesh &mesh, int64_t rank, const Sharding &source, const Sharding &target) {
+  // Placement asks about what propagation might do; no tensor is split and partial over the same digits.
+  for (const Sharding *sharding : {&source, &target})
+    if (!verifySharding(*sharding, mesh, rank).empty())
+      return false;
+  if (!target.partial.empty()) {
+    if (target.partialKind != source.partialKind)
+      return false;
+    // Digit by digit: what is partial at the end was so at the start.
+    for (const AxisRef &axis : target.partial)
+      if (llvm::none_of(source.partial, [&](const AxisRef &s) {
+            return s.axis == axis.axis && s.pre <= axis.pre && s.pre * s.size >= axis.pre * axis.size;
+          }))
+        return false;
+  }
+  return true;
+}
+
 StridedSharding toStridedSharding(const Sharding &sharding) {
   StridedSharding result;
   for (const DimSharding &dim : sharding.dims)
@@ -370,20 +389,8 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
   if (from.samePlacement(to))
     return plan;
   Sharding source = essential(from), target = essential(to);
-  // Placement asks about what propagation might do; no tensor is split and partial over the same digits.
-  for (const Sharding *sharding : {&source, &target})
-    if (!verifySharding(*sharding, mesh, int64_t(shape.size())).empty())
-      return std::nullopt;
-  if (!target.partial.empty()) {
-    if (target.partialKind != source.partialKind)
-      return std::nullopt;
-    // Digit by digit: what is partial at the end was so at the start.
-    for (const AxisRef &axis : target.partial)
-      if (llvm::none_of(source.partial, [&](const AxisRef &s) {
-            return s.axis == axis.axis && s.pre <= axis.pre && s.pre * s.size >= axis.pre * axis.size;
-          }))
-        return std::nullopt;
-  }
+  if (!isPossible(mesh, int64_t(shape.size()), source, target))
+    return std::nullopt;
   planEssential(mesh, shape, source, target, options, plan);
   // Axes of size 1 are where the annotation says.
   if (plan.steps.empty() || !plan.steps.back().result.samePlacement(to)) {
@@ -401,6 +408,21 @@ double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, co
                              const Sharding &to) {
   auto problem = makeProblem(mesh, shape, essential(from), essential(to), {}, Refine::None);
   return problem ? lacking(*problem, problem->start) : 0;
+}
+
+ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  ReshardNeeds needs;
+  if (from.samePlacement(to))
+    return needs;
+  Sharding source = essential(from), target = essential(to);
+  needs.possible = isPossible(mesh, int64_t(shape.size()), source, target);
+  if (!needs.possible)
+    return needs;
+  if (auto problem = makeProblem(mesh, shape, source, target, {}, Refine::None)) {
+    needs.received = lacking(*problem, problem->start);
+    needs.rounds = roundsLeft(*problem, problem->start);
+  }
+  return needs;
 }
 
 std::string tessera::toString(const ReshardPlan &plan, const Mesh &mesh, llvm::ArrayRef<int64_t> shape) {

@@ -51,11 +51,14 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   std::unordered_map<State, int, StateHash> best;
   std::priority_queue<Entry> open;
   double bestGoal = -1;
+  auto atLeast = [&](const State &state) {
+    return lacking(problem, state) + problem.options.latency * double(stepsLeft(problem, state));
+  };
   auto reach = [&](State state, double cost, int parent, StepKind kind, double received) {
     auto it = best.find(state);
     if (it != best.end() && nodes[it->second].cost <= cost)
       return;
-    double bound = it == best.end() ? lacking(problem, state) : nodes[it->second].bound;
+    double bound = it == best.end() ? atLeast(state) : nodes[it->second].bound;
     if (bestGoal >= 0 && cost + bound >= bestGoal)
       return;
     if (state == problem.goal)

@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -193,13 +194,34 @@ bool reshard::linesUp(const Problem &problem, int dim, int64_t coarseShards, int
   return ceilDiv(n, coarseShards) == fineShards / coarseShards * ceilDiv(n, fineShards);
 }
 
+/// Values that a device receives at least, averaged over all, until what the goal says is summed up and where it belongs. An element's `terms`
+/// lie on as many devices: until the first device has their sum, all but one of them must have sent; each other device that wants the sum
+/// receives at least once after that.
+static double summing(const Problem &problem, const State &state) {
+  double elements = 1, devices = 1, terms = 1, kept = 1, shards = 1;
+  for (int64_t n : problem.shape)
+    elements *= double(n);
+  for (auto [i, place] : llvm::enumerate(state)) {
+    double size = double(problem.size(int(i)));
+    devices *= size;
+    if (problem.goal[i].dim == Place::kPartial)
+      kept *= size;
+    else if (place.dim == Place::kPartial)
+      terms *= size;
+    if (problem.goal[i].split())
+      shards *= size;
+  }
+  double copies = devices / (shards * kept);
+  return elements * kept * (terms + copies - 2) / devices;
+}
+
 double reshard::lacking(const Problem &problem, const State &state) {
   double target = localSize(problem, problem.goal);
   bool summed = true;
   for (auto [place, goal] : llvm::zip(state, problem.goal))
     summed &= place.dim != Place::kPartial || goal.dim == Place::kPartial;
   if (!summed)
-    return target; // every element of the goal needs at least one value from elsewhere
+    return std::max(target, summing(problem, state)); // every element of the goal needs at least one value from elsewhere
   double common = 1;
   for (int d = 0; d < problem.rank(); ++d) {
     auto have = splitsOf(problem, state, d), want = splitsOf(problem, problem.goal, d);
@@ -230,6 +252,44 @@ double reshard::lacking(const Problem &problem, const State &state) {
     common *= shared;
   }
   return std::max(0.0, target - common);
+}
+
+int reshard::stepsLeft(const Problem &problem, const State &state) {
+  bool sums = false, moves = false;
+  for (auto [place, goal] : llvm::zip(state, problem.goal)) {
+    sums |= place.dim == Place::kPartial && goal.dim != Place::kPartial;
+    moves |= place.split() && place != goal;
+  }
+  return int(sums) + int(moves);
+}
+
+int reshard::roundsLeft(const Problem &problem, const State &state) {
+  double terms = 1, common = 1; // what is wanted and what one device has have so many elements in common at most
+  for (auto [i, place] : llvm::enumerate(state))
+    if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial)
+      terms *= double(problem.size(int(i)));
+  for (int d = 0; d < problem.rank(); ++d) {
+    auto have = splitsOf(problem, state, d), want = splitsOf(problem, problem.goal, d);
+    int64_t n = problem.shape[d];
+    double shared = double(n);
+    for (const Split &w : want)
+      shared /= double(w.size);
+    bool aligned = true;
+    for (const Split &h : have) {
+      bool same = llvm::any_of(want, [&](const Split &w) { return h.pre == w.pre && h.size == w.size; });
+      if (same)
+        continue;
+      shared /= double(h.size);
+      aligned &= llvm::all_of(want, [&](const Split &w) { return h.pre % w.end() == 0 || w.pre % h.end() == 0; });
+    }
+    if (!aligned || n % shardsOf(problem, problem.goal, d) != 0 || n % shardsOf(problem, state, d) != 0)
+      shared = double(std::min(extentOf(problem, state, d), extentOf(problem, problem.goal, d)));
+    common *= shared;
+  }
+  auto rounds = [](double devices) { return int(std::ceil(std::log2(devices) - 1e-9)); };
+  double sources = std::max(1.0, std::ceil(localSize(problem, problem.goal) / common - 1e-9));
+  int steps = stepsLeft(problem, state), apart = rounds(terms) + steps - int(terms > 1);
+  return std::max({rounds(terms * sources), apart, int(lacking(problem, state) > 0)});
 }
 
 StridedSharding reshard::toStrided(const Problem &problem, const State &state) {

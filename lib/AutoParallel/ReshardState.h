@@ -57,8 +57,12 @@ int64_t shardsOf(const Problem &problem, const State &state, int dim);
 int64_t extentOf(const Problem &problem, const State &state, int dim);
 /// Elements that a device holds.
 double localSize(const Problem &problem, const State &state);
-/// Elements that some device lacks for the goal.
+/// Elements that the busiest device receives at least on the way to the goal.
 double lacking(const Problem &problem, const State &state);
+/// Steps that communicate, at least, on the way to the goal: what is partial is combined in one, axes leave or change places in another.
+int stepsLeft(const Problem &problem, const State &state);
+/// Rounds of messages, at least (ReshardNeeds).
+int roundsLeft(const Problem &problem, const State &state);
 
 /// The splits follow each other without gap from the start of the dimension.
 bool isContiguous(llvm::ArrayRef<Split> splits);

@@ -5,10 +5,13 @@
 // Where a table would grow beyond the limit, its tables are minimized apart (mini-buckets): that gives a lower bound, and the combination
 // found, improved by changing one variable at a time, comes with the gap to it.
 //
+// Costs of tables may be changed between searches: what does not depend on the changed ones is kept.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MINSUM_H
 #define TESSERA_AUTOPARALLEL_MINSUM_H
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,28 +21,49 @@ class MinSum {
 public:
   /// A variable that takes 0 .. size-1.
   int addVariable(int size);
-  /// Adds cost[row-major index over `variables`]; a variable stands once. Costs may be infinite.
-  void addTable(std::vector<int> variables, std::vector<double> costs);
+  /// Adds cost[row-major index over `variables`]; a variable stands once. Costs may be infinite. The table's number.
+  int addTable(std::vector<int> variables, std::vector<double> costs);
+  /// Other costs for table number `table`, in the same order.
+  void changeTable(int table, std::vector<double> costs);
 
   struct Solution {
     std::vector<int> values;
     double cost = 0;
     double lowerBound = 0; ///< equal to cost (but for rounding) if the search was exact
   };
-  /// Deterministic; of equal solutions the one with smaller values in the variables eliminated last.
-  Solution solve(int64_t largestTable = 1 << 22) const;
+  /// Deterministic; of equal solutions the one with smaller values in the variables eliminated last. The same whatever was solved before.
+  Solution solve(int64_t largestTable = 1 << 22);
 
   /// Sum of all tables.
   double costOf(const std::vector<int> &values) const;
 
 private:
+  /// A table as given, or (behind those) the minimum over `eliminated` of the sum of `parts`.
   struct Table {
     std::vector<int> variables;
     std::vector<double> costs;
+    std::vector<int> parts; ///< numbers of tables
+    int eliminated = -1;
+    bool outdated = false;
   };
+  /// What became of a variable: the tables that it was in when its turn came.
+  struct Bucket {
+    int variable;
+    std::vector<int> tables;
+  };
+
   double at(const Table &table, const std::vector<int> &values) const;
+  double entries(const std::vector<int> &variables) const;
+  void plan(int64_t largestTable);
+  void minimize(Table &table);
+
   std::vector<int> sizes;
   std::vector<Table> tables;
+  size_t given = 0;            ///< tables that are not minima
+  std::vector<Bucket> buckets; ///< in order of elimination
+  std::vector<int> constants;  ///< tables without variables, in the order in which they are added up
+  int64_t planned = 0;         ///< the limit that buckets were made for; 0: none are
+  bool exact = true;
 };
 
 } // namespace tessera

@@ -13,6 +13,9 @@
 #include "tessera/Analysis/Sharding/ShardingRule.h"
 #include "tessera/AutoParallel/Machine.h"
 
+#include "llvm/ADT/Hashing.h"
+
+#include <optional>
 #include <unordered_map>
 
 namespace tessera {
@@ -43,7 +46,7 @@ struct PlacementDecision {
 /// Plans and their times, remembered: the same reshards are asked for again and again.
 class ReshardCosts {
 public:
-  ReshardCosts(Mesh mesh, Machine machine) : mesh(std::move(mesh)), machine(std::move(machine)) {}
+  ReshardCosts(Mesh mesh, Machine machine);
 
   struct Cost {
     bool possible = false;
@@ -52,11 +55,34 @@ public:
   };
   const Cost &reshard(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
 
+  /// Seconds: at most what `reshard` says, without searching for a plan; infinite if there is none. The same whatever was asked before.
+  double floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+
+  struct Known {
+    double time; ///< seconds; infinite if there is no plan
+    bool exact;  ///< that is what `reshard` says; else the floor
+  };
+  /// What is known without searching now.
+  Known known(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+
   const Mesh mesh;
   const Machine machine;
 
 private:
-  std::unordered_map<std::string, Cost> known;
+  using Key = llvm::SmallVector<int64_t, 40>;
+  struct KeyHash {
+    size_t operator()(const Key &key) const { return llvm::hash_combine_range(key.begin(), key.end()); }
+  };
+  struct Entry {
+    std::optional<Cost> cost;
+    double floor = -1; ///< below 0: not known
+  };
+  Entry &entryOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+  double floorOf(Entry &entry, llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+
+  double leastLatency, mostBandwidth; ///< of any link
+  Key key; ///< of the last query
+  std::unordered_map<Key, Entry, KeyHash> entries;
 };
 
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.

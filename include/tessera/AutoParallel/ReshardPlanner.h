@@ -89,6 +89,16 @@ std::optional<ReshardPlan> planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t>
 std::vector<int64_t> permuteSources(const Mesh &mesh, const StridedSharding &from, const StridedSharding &to);
 std::vector<int64_t> permuteSources(const Mesh &mesh, const Sharding &from, const Sharding &to);
 
+/// What no plan of collectives (without grouped sends) does without; nothing is searched.
+struct ReshardNeeds {
+  bool possible = true; ///< else there is no plan
+  double received = 0;  ///< elements, by the busiest device
+  /// Rounds of messages: what a device has at the end stems from so many devices, and each round at most doubles them; what is combined and
+  /// what changes places are steps apart.
+  int rounds = 0;
+};
+ReshardNeeds reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
+
 /// Elements that some device must receive at least, whatever the steps.
 double reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
 

@@ -62,6 +62,42 @@ TEST(MinSum, EqualsBruteForce) {
   }
 }
 
+// After tables change the search says what one that has never seen others says.
+TEST(MinSum, ChangedTablesAreSolvedAnew) {
+  for (unsigned seed = 0; seed < 100; ++seed)
+    for (int64_t largest : {int64_t(1) << 20, int64_t(8)}) {
+      std::mt19937 random(seed);
+      MinSum problem, fresh;
+      for (MinSum *p : {&problem, &fresh})
+        for (int i = 0; i < 5; ++i)
+          p->addVariable(3);
+      std::vector<std::vector<double>> costs;
+      auto draw = [&] {
+        std::vector<double> table;
+        for (int i = 0; i < 9; ++i)
+          table.push_back(double(random() % 50));
+        return table;
+      };
+      for (int i = 0; i < 7; ++i) {
+        costs.push_back(draw());
+        problem.addTable({i % 5, (i + 1 + i / 5) % 5}, costs.back());
+      }
+      problem.solve(largest);
+      for (int change = 0; change < 3; ++change) {
+        int table = int(random() % 7);
+        costs[table] = draw();
+        problem.changeTable(table, costs[table]);
+        problem.solve(largest);
+      }
+      for (int i = 0; i < 7; ++i)
+        fresh.addTable({i % 5, (i + 1 + i / 5) % 5}, costs[i]);
+      auto again = problem.solve(largest), first = fresh.solve(largest);
+      EXPECT_EQ(again.values, first.values) << seed;
+      EXPECT_EQ(again.cost, first.cost) << seed;
+      EXPECT_EQ(again.lowerBound, first.lowerBound) << seed;
+    }
+}
+
 //===--- Programs -----------------------------------------------------------===//
 
 namespace {
@@ -236,6 +272,43 @@ TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
   p.need(y, "[-/-/-]");
   ReshardCosts costs(p.mesh, fastLinks());
   EXPECT_EQ(reshards(p, placeProgram(p.program, costs)), std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+}
+
+// Most reshards that could be are never planned: what they take at least already rules them out.
+TEST(ProgramPlacement, PlansOnlyWhatMayBeBest) {
+  Builder p = layer("dp8 fsdp4 tp4", "[dp,fsdp/tp/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]", "[tp/fsdp]", "[fsdp/tp]", "64", "16");
+  ReshardCosts costs(p.mesh, fastLinks()), other(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, costs);
+  EXPECT_LE(decision.lowerBound, decision.time);
+  EXPECT_GE(decision.lowerBound, decision.time * (1 - 1e-9));
+  auto options = placementOptions(p.program, other, ProgramPlacementOptions().maxOptions);
+  size_t pairs = 0, planned = 0;
+  for (auto [v, value] : llvm::enumerate(p.program.values)) {
+    std::vector<Sharding> made, needed;
+    auto add = [](std::vector<Sharding> &list, const Sharding &sharding) {
+      if (llvm::none_of(list, [&](const Sharding &known) { return known.samePlacement(sharding); }))
+        list.push_back(sharding);
+    };
+    if (value.fixed)
+      add(made, value.sharding);
+    for (auto [op, list] : llvm::zip(p.program.ops, options))
+      for (const PlacementDecision &option : list) {
+        for (auto [result, sharding] : llvm::zip(op.results, option.results))
+          if (result == int(v))
+            add(made, sharding);
+        for (auto [operand, sharding] : llvm::zip(op.operands, option.operands))
+          if (operand == int(v))
+            add(needed, sharding);
+      }
+    for (const Sharding &from : made)
+      for (const Sharding &to : needed)
+        if (!from.samePlacement(to) && std::isfinite(costs.floor(value.shape, value.elementBytes, from, to))) {
+          ++pairs;
+          planned += costs.known(value.shape, value.elementBytes, from, to).exact;
+        }
+  }
+  EXPECT_GT(pairs, 500u);
+  EXPECT_LT(planned, pairs / 5);
 }
 
 TEST(ProgramPlacement, T16_PartialResultsAddUpFirst) {

@@ -1,4 +1,5 @@
 #include "tessera/Analysis/Sharding/Notation.h"
+#include "tessera/AutoParallel/Machine.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -365,4 +366,55 @@ TEST(ReshardPlanner, RandomLargeReshardsAreFast) {
     EXPECT_LT(list.back(), 100);
   }
   std::printf("mean gap to the bound where pieces divide: %.1f %%\n", 100 * gap / gaps);
+}
+
+namespace {
+/// Rounds of messages that a plan takes.
+double roundsOf(const Case &c, const ReshardPlan &plan) {
+  Machine machine;
+  machine.link = {/*latency=*/1, /*bandwidth=*/1e30};
+  return planTime(machine, c.mesh, plan, 4);
+}
+} // namespace
+
+// No plan of collectives does with less than what is said without searching.
+TEST(ReshardPlanner, NeedsAreNeeded) {
+  RandomCases cases(3);
+  int sums = 0, met = 0;
+  for (int i = 0; i < 600; ++i) {
+    Case c = cases.next(4, 16, 4096, i % 4 != 0, i % 2 == 0);
+    ReshardNeeds needs = reshardNeeds(c.mesh, c.shape, c.from, c.to);
+    ASSERT_TRUE(needs.possible) << c.text();
+    for (bool wide : {false, true}) {
+      auto plan = planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
+      ASSERT_TRUE(plan) << c.text();
+      if (llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::PointToPoint; }))
+        continue;
+      EXPECT_LE(needs.received, plan->received * (1 + 1e-9)) << c.text() << toString(*plan, c.mesh, c.shape);
+      EXPECT_LE(needs.rounds, roundsOf(c, *plan) + 1e-6) << c.text() << toString(*plan, c.mesh, c.shape);
+      bool isMet = plan->received <= needs.received * (1 + 1e-9);
+      met += wide && isMet;
+      sums += wide && isMet && !c.from.partial.empty();
+    }
+  }
+  EXPECT_GT(met, 240); // the floor is not far below
+  EXPECT_GT(sums, 20);
+}
+
+// Where one step does it, what is needed is what it takes.
+TEST(ReshardPlanner, OneStepTakesWhatIsNeeded) {
+  Case list[] = {
+      {"x4 y2", "8x8", "[x/-]", "[-/-]"},           {"x4 y2", "8x8", "[x,y/-]", "[x/-]"},        {"x4 y2", "8x8", "[x/-]", "[-/x]"},
+      {"x4 y2", "8x8", "[x/y]", "[x/y]"},           {"x4", "8x8", "[-/-] U{x}", "[x/-]"},        {"x4", "8x8", "[-/-] U{x}", "[-/-]"},
+      {"x4 y4", "8x8", "[x/-]", "[y/-]"},           {"x4 y2", "8x8", "[-/y] U{x}", "[x/y]"},     {"x4 y2", "8x8", "[x/-]", "[x/y]"},
+      {"x2 y4 z2", "8x16", "[-/-] U{x,y,z}", "[-/x,y,z]"},
+  };
+  for (const Case &c : list) {
+    ReshardNeeds needs = reshardNeeds(c.mesh, c.shape, c.from, c.to);
+    ReshardPlan plan = c.plan();
+    EXPECT_EQ(needs.received, plan.received) << c.text();
+    EXPECT_EQ(needs.rounds, roundsOf(c, plan)) << c.text();
+  }
+  Case none("x2", "8", "[-]", "[-] U{x}");
+  EXPECT_FALSE(reshardNeeds(none.mesh, none.shape, none.from, none.to).possible);
 }
