@@ -1,10 +1,10 @@
 // T1: an MLP over dp2 tp4: one all_reduce of the result, nothing between its linears.
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 machine=%S/bytes.json" | FileCheck %s
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
-// RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
-// RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
-// RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
-// RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=3}"
+// RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=3}"
 
 // BYTES: step (T1): per rank 12288 collective bytes in 1 collectives,
 // BYTES: step (T1_many_tokens): per rank 393216 collective bytes in 1 collectives,

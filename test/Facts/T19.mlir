@@ -1,8 +1,8 @@
 // T19: the largest of a sharded, padded vocabulary: pairs of value and id travel, 8 bytes a row, never the logits; padding never wins.
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 machine=%S/bytes.json" | FileCheck %s
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3}"
 
 // BYTES: step (T19): per rank 24 collective bytes in 1 collectives,
 

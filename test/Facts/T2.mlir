@@ -1,9 +1,9 @@
 // T2: as T1 with the residual stream split over tp (Megatron): one gather before, one scatter after, no all_reduce (XLA's CPU back end
 // emits one).
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json" | FileCheck %s
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json}"
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 shard=residual:seq=tp machine=%S/bytes.json}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 shard=residual:seq=tp" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 shard=residual:seq=tp}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 shard=residual:seq=tp}"
 
 // BYTES: step (T2): per rank 12288 collective bytes in 2 collectives,
 

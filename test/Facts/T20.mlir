@@ -1,8 +1,8 @@
 // T20: one table for lookup and head: one sum after the lookup, logits stay where they are; the table is never moved.
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 machine=%S/bytes.json" | FileCheck %s
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3}"
 
 // BYTES: step (T20): per rank 12288 collective bytes in 1 collectives,
 

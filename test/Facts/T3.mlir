@@ -1,9 +1,9 @@
 // T3: attention by heads: the packed weight is a dimension of three, not glued to the heads, so that scores and softmax are local; one
 // all_reduce after the output projection.
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 machine=%S/bytes.json" | FileCheck %s
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3}"
 
 // BYTES: step (T3): per rank 12288 collective bytes in 1 collectives,
 

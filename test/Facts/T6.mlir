@@ -1,12 +1,12 @@
 // T6: a lookup in a table split by rows: each rank what it has, then one sum; scattered where the stream is split over tp.
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 machine=%S/bytes.json" | FileCheck %s
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 machine=%S/bytes.json}"
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 machine=%S/bytes.json}"
-// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json" | FileCheck %s --check-prefix=SP
-// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SPBYTES
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 shard=residual:seq=tp machine=%S/bytes.json}"
-// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 shard=residual:seq=tp machine=%S/bytes.json}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3}"
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp" | FileCheck %s --check-prefix=SP
+// RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 shard=residual:seq=tp" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SPBYTES
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 shard=residual:seq=tp}"
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 shard=residual:seq=tp}"
 
 // BYTES: step (T6): per rank 12288 collective bytes in 1 collectives,
 
