@@ -44,6 +44,8 @@ class Tools:
     def run(self, tool, *arguments, fails=False):
         """Output and messages of a tool, run in the test folder; each command once. `fails`: it may."""
         key = (tool, *arguments)
+        if not os.path.exists(os.path.join(self.folder, tool)):
+            fail(f"no such tool ({self.folder}): {tool}; run scripts/build, or name the folder with --bin=DIR")
         if key not in self.known:
             done = subprocess.run([os.path.join(self.folder, tool), *arguments], capture_output=True, text=True, cwd=TEST, timeout=120)
             if done.returncode and not fails:
