@@ -30,6 +30,8 @@ public:
     else
       plainExchanges();
     permutes();
+    if (problem.sends)
+      sends();
     return std::move(moves);
   }
 
@@ -297,6 +299,14 @@ private:
           return;
     }
     exchange(digits);
+  }
+
+  /// Every device gets what it lacks from one that has it: at most all that it wants.
+  void sends() {
+    if (sums || !toStrided(problem, state).isPlain())
+      return;
+    bool fromStart = state == problem.start && problem.sentFromStart > 0;
+    add(StepKind::PointToPoint, problem.goal, fromStart ? problem.sentFromStart : localSize(problem, problem.goal));
   }
 
   /// A stretch of a dimension that is split without gaps: whoever splits it, the pieces are the same.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 using namespace tessera;
 using namespace tessera::reshard;
@@ -31,6 +32,14 @@ const char *tessera::toString(StepKind kind) {
 
 bool StridedSharding::isPlain() const {
   return llvm::all_of(dims, [](const auto &dim) { return llvm::all_of(dim, [](const AxisRef &a) { return a.axis >= 0; }); });
+}
+
+StridedSharding tessera::toStridedSharding(const Sharding &sharding) {
+  StridedSharding result;
+  for (const DimSharding &dim : sharding.dims)
+    result.dims.emplace_back(dim.axes.begin(), dim.axes.end());
+  result.partial = sharding.partial;
+  return result;
 }
 
 std::string tessera::toString(const StridedSharding &sharding, const Mesh &mesh) {
@@ -86,13 +95,60 @@ bool isPossible(const Mesh &mesh, int64_t rank, const Sharding &source, const Sh
   return true;
 }
 
-StridedSharding toStridedSharding(const Sharding &sharding) {
-  StridedSharding result;
-  for (const DimSharding &dim : sharding.dims)
-    result.dims.emplace_back(dim.axes.begin(), dim.axes.end());
-  result.partial = sharding.partial;
-  return result;
-}
+/// What devices lack of the target, each on its own: all that a device must receive, and all that it gets with grouped sends.
+class Receipts {
+public:
+  Receipts(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
+      : mesh(mesh), shape(shape), from(from), to(to), haveExtent(from.localShape(shape)), wantExtent(to.localShape(shape)) {}
+
+  /// The most of any device: exact for up to kMaxSearched devices (about 50 ns each), else what no device can exceed.
+  double most() const {
+    int64_t devices = mesh.numDevices(), most = 0, whole = 1;
+    for (int64_t extent : wantExtent)
+      whole *= extent;
+    if (devices > kMaxSearched)
+      return double(whole);
+    for (int64_t device = 0; device < devices && most < whole; ++device)
+      most = std::max(most, lacks(device));
+    return double(most);
+  }
+
+  /// The most of `samples` devices spread over the mesh: some device must receive as much.
+  double atLeast(int samples) const {
+    int64_t devices = mesh.numDevices(), most = 0;
+    for (int64_t i = 0; i < std::min<int64_t>(samples, devices); ++i)
+      // Multiples of the golden ratio fill an interval evenly.
+      most = std::max(most, lacks(devices <= samples ? i : int64_t((0x9E3779B97F4A7C15ull * uint64_t(i) >> 24) % uint64_t(devices))));
+    return double(most);
+  }
+
+private:
+  static constexpr int64_t kMaxSearched = int64_t(1) << 17;
+
+  int64_t shard(const DimSharding &dim, llvm::ArrayRef<int64_t> coordinates) const {
+    int64_t number = 0;
+    for (const AxisRef &axis : dim.axes)
+      number = number * axis.size + axis.digit(coordinates[axis.axis], mesh);
+    return number;
+  }
+
+  int64_t lacks(int64_t device) const {
+    auto coordinates = mesh.coordinates(device);
+    int64_t wanted = 1, shared = 1;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t have = shard(from.dims[d], coordinates) * haveExtent[d], want = shard(to.dims[d], coordinates) * wantExtent[d];
+      int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
+      wanted *= std::max<int64_t>(0, wantEnd - want);
+      shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
+    }
+    return wanted - shared;
+  }
+
+  const Mesh &mesh;
+  llvm::ArrayRef<int64_t> shape;
+  const Sharding from, to;
+  llvm::SmallVector<int64_t> haveExtent, wantExtent;
+};
 
 /// Turns moves of digits into steps with axes.
 class StepBuilder {
@@ -102,7 +158,11 @@ public:
   void build(std::vector<Move> moves) {
     State before = problem.start;
     simplify(before, moves);
-    for (const Move &move : moves) {
+    for (Move &move : moves) {
+      if (move.kind == StepKind::PointToPoint) // the search took what no device can exceed
+        move.received = Receipts(*problem.mesh, problem.shape, plainSharding(toStrided(problem, before)),
+                                 plainSharding(toStrided(problem, move.after)))
+                            .most();
       ReshardStep step;
       step.kind = move.kind;
       step.received = move.received;
@@ -246,76 +306,10 @@ std::vector<Move> gatherThenSlice(const Problem &problem) {
   return moves;
 }
 
-/// Elements that the busiest device receives if every device gets what it lacks from one that has it. Looks at every device, axis by
-/// axis: about 10 ns each.
-class LargestReceipt {
-public:
-  LargestReceipt(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
-      : mesh(mesh), shape(shape), haveExtent(from.localShape(shape)), wantExtent(to.localShape(shape)) {
-    terms.resize(mesh.axes.size());
-    for (int d = 0; d < int(shape.size()); ++d) {
-      addTerms(from.dims[d].axes, d, /*want=*/false);
-      addTerms(to.dims[d].axes, d, /*want=*/true);
-    }
-    shards.assign(2 * shape.size(), 0);
-  }
-
-  double compute() {
-    visit(0);
-    return double(most);
-  }
-
-private:
-  /// A digit of a device's coordinate on an axis, times `stride`, adds to its shard number along a dimension.
-  struct Term {
-    int slot; ///< dimension, and behind all dimensions those of the target
-    int64_t divisor, size, stride;
-  };
-
-  void addTerms(llvm::ArrayRef<AxisRef> axes, int dim, bool want) {
-    int64_t stride = axesSize(axes);
-    for (const AxisRef &axis : axes) {
-      stride /= axis.size;
-      terms[axis.axis].push_back({dim + (want ? int(shape.size()) : 0),
-                                  mesh.axes[axis.axis].size / (axis.pre * axis.size), axis.size, stride});
-    }
-  }
-
-  void visit(size_t axis) {
-    if (axis == terms.size()) {
-      int64_t wanted = 1, shared = 1;
-      for (size_t d = 0; d < shape.size(); ++d) {
-        int64_t have = shards[d] * haveExtent[d], want = shards[shape.size() + d] * wantExtent[d];
-        int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
-        wanted *= std::max<int64_t>(0, wantEnd - want);
-        shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
-      }
-      most = std::max(most, wanted - shared);
-      return;
-    }
-    if (terms[axis].empty())
-      return visit(axis + 1);
-    for (int64_t coordinate = 0; coordinate < mesh.axes[axis].size; ++coordinate) {
-      for (const Term &term : terms[axis])
-        shards[term.slot] += coordinate / term.divisor % term.size * term.stride;
-      visit(axis + 1);
-      for (const Term &term : terms[axis])
-        shards[term.slot] -= coordinate / term.divisor % term.size * term.stride;
-    }
-  }
-
-  const Mesh &mesh;
-  llvm::ArrayRef<int64_t> shape;
-  llvm::SmallVector<int64_t> haveExtent, wantExtent;
-  llvm::SmallVector<llvm::SmallVector<Term, 4>, 4> terms; ///< by axis
-  llvm::SmallVector<int64_t, 8> shards;
-  int64_t most = 0;
-};
-
 double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
   double cost = 0;
   for (const Move &move : moves)
-    cost += move.received + (move.received > 0 ? options.latency : 0);
+    cost += priceOf(move, options);
   return cost;
 }
 
@@ -323,6 +317,15 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
                    const ReshardOptions &options, ReshardPlan &plan) {
   if (from.samePlacement(to))
     return;
+  auto divides = [&](const Sharding &sharding) {
+    for (auto [d, n] : llvm::enumerate(shape))
+      if (n % sharding.shards(int(d)) != 0)
+        return false;
+    return true;
+  };
+  // Where pieces do not line up, detours may move a multiple of what grouped sends do.
+  bool sends = options.pointToPoint && !(divides(from) && divides(to));
+  double sent = sends && from.partial == to.partial ? Receipts(mesh, shape, from, to).most() : 0;
   std::optional<Problem> bestProblem;
   std::vector<Move> best;
   size_t digits = 0;
@@ -333,7 +336,11 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     if (problem->digits.size() == digits)
       continue;
     digits = problem->digits.size();
+    problem->sends = sends;
+    problem->sentFromStart = sent;
     auto moves = search(*problem, /*limitMemory=*/true);
+    if (!moves && refine == Refine::None)
+      moves = search(*problem, /*limitMemory=*/true, /*greedy=*/true);
     if (!moves)
       continue;
     if (!bestProblem || costOf(*moves, options) < costOf(best, options) - 1e-9) {
@@ -345,13 +352,9 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
   }
   if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
     // Nothing within the memory of source and target.
-    if (options.pointToPoint && from.partial == to.partial) {
-      best = {{StepKind::PointToPoint, problem->goal, LargestReceipt(mesh, shape, from, to).compute()}};
-    } else if (auto moves = search(*problem, /*limitMemory=*/false)) {
-      best = std::move(*moves);
-    } else {
-      best = gatherThenSlice(*problem);
-    }
+    problem->sends = options.pointToPoint;
+    auto moves = search(*problem, /*limitMemory=*/options.pointToPoint);
+    best = moves ? std::move(*moves) : gatherThenSlice(*problem);
     bestProblem = std::move(problem);
   }
   if (bestProblem) {
@@ -404,10 +407,25 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
   return plan;
 }
 
-double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                             const Sharding &to) {
-  auto problem = makeProblem(mesh, shape, essential(from), essential(to), {}, Refine::None);
-  return problem ? lacking(*problem, problem->start) : 0;
+double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                             int samples) {
+  Sharding source = essential(from), target = essential(to);
+  auto problem = makeProblem(mesh, shape, source, target, {}, Refine::None);
+  double bound = problem ? lacking(*problem, problem->start) : 0;
+  // By digits alone padded pieces look more alike than they are; while sums are open, every device needs all of its target.
+  if (source.partial != target.partial) {
+    // The first device that knows the sum of an element has had g - 1 terms sent to it or on the way; every other that is to know it
+    // receives it after that. Shared by all devices alike:
+    double local = 1, shards = double(axesSize(target.partial));
+    for (auto [d, n] : llvm::enumerate(target.localShape(shape))) {
+      local *= double(shape[d]) / double(target.shards(int(d)));
+      shards *= double(target.shards(int(d)));
+    }
+    double group = double(axesSize(source.partial)) / double(axesSize(target.partial)), copies = double(mesh.numDevices()) / shards;
+    bound = std::max(bound, local * (group + copies - 2) / copies);
+  } else
+    bound = std::max(bound, Receipts(mesh, shape, source, target).atLeast(samples));
+  return bound;
 }
 
 ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {

@@ -10,14 +10,6 @@ using namespace tessera;
 
 namespace {
 
-StridedSharding toStrided(const Sharding &sharding) {
-  StridedSharding result;
-  for (const DimSharding &dim : sharding.dims)
-    result.dims.emplace_back(dim.axes.begin(), dim.axes.end());
-  result.partial = sharding.partial;
-  return result;
-}
-
 /// Indices of one dimension that a device at `coordinates` holds.
 std::vector<int64_t> indicesOf(llvm::ArrayRef<AxisRef> dim, int64_t n, llvm::ArrayRef<int64_t> coordinates,
                                const Mesh &mesh) {
@@ -226,7 +218,7 @@ private:
 
 std::string tessera::replayPlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
                                 const Sharding &to, const ReshardPlan &plan) {
-  Replay replay(mesh, shape, toStrided(from));
+  Replay replay(mesh, shape, toStridedSharding(from));
   for (auto [i, step] : llvm::enumerate(plan.steps))
     if (std::string error = replay.step(step); !error.empty())
       return "step " + std::to_string(i + 1) + " (" + toString(step.kind) + " " + toString(step.layout, mesh) +
@@ -237,7 +229,7 @@ std::string tessera::replayPlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
 }
 
 std::vector<int64_t> tessera::permuteSources(const Mesh &mesh, const Sharding &from, const Sharding &to) {
-  return permuteSources(mesh, toStrided(from), toStrided(to));
+  return permuteSources(mesh, toStridedSharding(from), toStridedSharding(to));
 }
 
 std::vector<int64_t> tessera::permuteSources(const Mesh &mesh, const StridedSharding &from, const StridedSharding &to) {

@@ -1,7 +1,6 @@
 //===- ReshardSearch.cpp - A* over placements of axis digits --------------===//
 #include "ReshardState.h"
 
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -14,15 +13,17 @@ using namespace tessera::reshard;
 namespace {
 struct StateHash {
   size_t operator()(const State &state) const {
-    size_t hash = 0;
-    for (const Place &place : state)
-      hash = llvm::hash_combine(hash, place.dim, place.split() ? place.pre : 0);
+    uint64_t hash = 0;
+    for (const Place &place : state) {
+      hash = (hash ^ (uint64_t(place.dim + 2) << 48 ^ uint64_t(place.split() ? place.pre : 0))) * 0x9E3779B97F4A7C15ull;
+      hash ^= hash >> 29;
+    }
     return hash;
   }
 };
 
 struct Node {
-  State state;
+  const State *state; ///< the map's
   double cost;  ///< from the start
   double bound; ///< at least, to the goal
   int parent;   ///< -1: the start
@@ -44,7 +45,15 @@ struct Entry {
 };
 } // namespace
 
-std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool limitMemory) {
+/// What the rest of the way may cost, no bound: an exchange of the device's piece for every second digit that is elsewhere.
+static double estimate(const Problem &problem, const State &state) {
+  int elsewhere = 0;
+  for (auto [place, goal] : llvm::zip(state, problem.goal))
+    elsewhere += place != goal && place.dim != Place::kUnused;
+  return 0.5 * elsewhere * localSize(problem, state);
+}
+
+std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool limitMemory, bool greedy) {
   // Among plans of equal cost the shorter one: a step costs a little even where nothing is said of latency.
   const double tie = 1e-7 * std::max(1.0, problem.maxLocal);
   std::vector<Node> nodes;
@@ -55,35 +64,41 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
     return lacking(problem, state) + problem.options.latency * double(stepsLeft(problem, state));
   };
   auto reach = [&](State state, double cost, int parent, StepKind kind, double received) {
-    auto it = best.find(state);
-    if (it != best.end() && nodes[it->second].cost <= cost)
+    if (bestGoal >= 0 && cost >= bestGoal)
       return;
-    double bound = it == best.end() ? atLeast(state) : nodes[it->second].bound;
-    if (bestGoal >= 0 && cost + bound >= bestGoal)
-      return;
-    if (state == problem.goal)
-      bestGoal = cost;
     int index = int(nodes.size());
-    best[state] = index;
-    nodes.push_back({std::move(state), cost, bound, parent, kind, received});
-    open.push({cost + bound, cost, index});
+    auto [it, isNew] = best.try_emplace(std::move(state), index);
+    if (!isNew && nodes[it->second].cost <= cost)
+      return;
+    double bound = isNew ? atLeast(it->first) : nodes[it->second].bound;
+    if (it->first == problem.goal)
+      bestGoal = cost;
+    it->second = index;
+    nodes.push_back({&it->first, cost, bound, parent, kind, received});
+    if (bestGoal >= 0 && cost + bound > bestGoal)
+      return;
+    double remaining = greedy ? bound + estimate(problem, it->first) : bound;
+    open.push({cost + remaining, cost, index});
   };
   reach(problem.start, 0, -1, StepKind::AllSlice, 0);
-  int expanded = 0, goal = -1;
+  int expanded = 0, steps = 0, goal = -1;
   while (!open.empty()) {
     Entry entry = open.top();
     open.pop();
-    if (best[nodes[entry.node].state] != entry.node)
+    const State &state = *nodes[entry.node].state;
+    if (best.find(state)->second != entry.node)
       continue;
-    if (nodes[entry.node].state == problem.goal) {
+    if (state == problem.goal) {
       goal = entry.node;
       break;
     }
-    if (++expanded > problem.options.maxExpansions)
+    // What takes time is looking at steps, some hundreds from states of many digits.
+    constexpr int kSteps = 60;
+    if (++expanded > problem.options.maxExpansions || steps > kSteps * problem.options.maxExpansions)
       break;
-    State state = nodes[entry.node].state;
     for (Move &move : movesFrom(problem, state, limitMemory)) {
-      double cost = entry.cost + move.received + tie + (move.received > 0 ? problem.options.latency : 0);
+      ++steps;
+      double cost = entry.cost + priceOf(move, problem.options) + tie;
       reach(std::move(move.after), cost, entry.node, move.kind, move.received);
     }
   }
@@ -95,7 +110,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   }
   std::vector<Move> moves;
   for (int i = goal; nodes[i].parent >= 0; i = nodes[i].parent)
-    moves.push_back({nodes[i].kind, nodes[i].state, nodes[i].received});
+    moves.push_back({nodes[i].kind, *nodes[i].state, nodes[i].received});
   std::reverse(moves.begin(), moves.end());
   return moves;
 }

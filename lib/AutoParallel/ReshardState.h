@@ -37,6 +37,8 @@ struct Problem {
   State start, goal;
   ReshardOptions options;
   double maxLocal = 0; ///< largest local size of source and target
+  bool sends = false;  ///< grouped sends are a step to the goal from any state that is plain and summed up
+  double sentFromStart = 0; ///< what they receive from the start; 0: unknown
 
   int64_t size(int digit) const { return digits[digit].size; }
   int rank() const { return int(shape.size()); }
@@ -81,11 +83,19 @@ struct Move {
   double received;
 };
 
+/// Grouped sends reach any layout, but as many small messages: their elements count this many times.
+inline constexpr double kSendPenalty = 2;
+
+/// What the search minimizes.
+inline double priceOf(const Move &move, const ReshardOptions &options) {
+  return move.received * (move.kind == StepKind::PointToPoint ? kSendPenalty : 1) + (move.received > 0 ? options.latency : 0);
+}
+
 /// All steps worth trying from `state`.
 std::vector<Move> movesFrom(const Problem &problem, const State &state, bool limitMemory);
 
-/// Searches; none if the goal was not reached.
-std::optional<std::vector<Move>> search(const Problem &problem, bool limitMemory);
+/// Searches; none if the goal was not reached. Greedy: states with more digits at home first, for a plan where the cheapest is too far away.
+std::optional<std::vector<Move>> search(const Problem &problem, bool limitMemory, bool greedy = false);
 
 } // namespace tessera::reshard
 #endif

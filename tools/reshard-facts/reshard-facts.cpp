@@ -4,12 +4,23 @@
 // header line are skipped) and prints one plan a row: cost<TAB>MOVE [state]; MOVE [state]; ...
 // --check: replays every plan element by element, and compares with column `best` where the row has one; exit 1 if one fails.
 //
+// --random=N [--seed=S] [--limits] [--list]: N reshards drawn at random (RandomReshards.h); prints how many have a plan, the time of one plan in
+// milliseconds of the processor, the bytes over the bound, and how many needed grouped sends. Plans are replayed on all devices where
+// these hold at most 100,000 elements together, on a sample otherwise. Exit 1 if one is missing or wrong; with --limits also above a median of
+// 10 ms or a worst of 100 ms. --list prints the rows themselves, in the form that FILE.tsv has.
+//
 //===----------------------------------------------------------------------===//
+#include "RandomReshards.h"
+
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <ctime>
+#include <numeric>
 
 using namespace tessera;
 using llvm::StringRef;
@@ -19,10 +30,127 @@ static int fail(StringRef what, StringRef where, StringRef why, StringRef hint) 
   return 1;
 }
 
+static ReshardOptions factsOptions() {
+  ReshardOptions options;
+  options.maxExpansions = 600; // the compiler, with many reshards to plan, looks half as long
+  options.strided = options.jointAllToAll = options.pointToPoint = true;
+  return options;
+}
+
+static double elementsOf(llvm::ArrayRef<int64_t> shape) {
+  double elements = 1;
+  for (int64_t n : shape)
+    elements *= double(std::max<int64_t>(1, n));
+  return elements;
+}
+
+/// Most ranks of a mesh here: five axes of 64.
+static constexpr int64_t kMaxDevices = int64_t(1) << 30;
+/// Elements on all devices up to which a plan is replayed in full.
+static constexpr double kReplayed = 1e5;
+
+static std::string judge(const RandomReshard &c, const ReshardPlan &plan, bool &replayed) {
+  double held = 1;
+  for (const Sharding *sharding : {&c.from, &c.to})
+    held = std::max(held, elementsOf(sharding->localShape(c.shape)));
+  for (const ReshardStep &step : plan.steps)
+    held = std::max(held, step.received);
+  replayed = held * double(c.mesh.numDevices()) <= kReplayed;
+  return replayed ? replayPlan(c.mesh, c.shape, c.from, c.to, plan)
+                  : samplePlan(c.mesh, c.shape, c.from, c.to, plan, /*samples=*/256, /*seed=*/1);
+}
+
+static int drawn(int count, uint64_t seed, bool limits, bool list) {
+  RandomReshards random(seed);
+  std::vector<double> times;
+  int replays = 0, sends = 0, wrong = 0, missing = 0;
+  std::vector<double> gaps[2]; // of sizes that do not divide, of those that do; sends among the latter
+  int sendsWhereDivided = 0;
+  for (int i = 0; i < count; ++i) {
+    RandomReshard c = random.next();
+    std::string meshText;
+    for (const MeshAxis &axis : c.mesh.axes)
+      meshText += (meshText.empty() ? "" : " ") + axis.name + std::to_string(axis.size);
+    std::string row = meshText + "\t" + toString(c.shape) + "\t" + toString(c.from, c.mesh) + "\t" + toString(c.to, c.mesh);
+    std::optional<ReshardPlan> plan;
+    double least = 1e9;
+    // The least of up to three runs: on a busy machine even a process's own time is disturbed.
+    for (int run = 0; run < 3 && least > 20; ++run) {
+      std::clock_t start = std::clock();
+      plan = planReshard(c.mesh, c.shape, c.from, c.to, factsOptions());
+      least = std::min(least, 1e3 * double(std::clock() - start) / CLOCKS_PER_SEC);
+    }
+    times.push_back(least);
+    if (!plan) {
+      llvm::errs() << row << ": no plan\n";
+      ++missing;
+      continue;
+    }
+    bool replayed = false;
+    if (std::string failure = judge(c, *plan, replayed); !failure.empty()) {
+      llvm::errs() << row << ": " << failure << ": " << toString(*plan, c.mesh, c.shape) << "\n";
+      ++wrong;
+    }
+    replays += replayed;
+    bool sent = llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::PointToPoint; });
+    sends += sent;
+    sendsWhereDivided += sent && c.divides;
+    double bound = reshardBound(c.mesh, c.shape, c.from, c.to, /*samples=*/4096), gap = bound > 0 ? plan->received / bound - 1 : 0;
+    if (list)
+      llvm::outs() << row << "\t" << llvm::format("%.1f ms\tgap %.3f\t", least, gap) << toString(*plan, c.mesh, c.shape) << "\n";
+    if (bound > 0)
+      gaps[c.divides].push_back(gap);
+  }
+  if (times.empty())
+    return 0;
+  llvm::sort(times);
+  double median = times[times.size() / 2], worst = times.back();
+  llvm::outs() << count << " reshards, " << count - missing << " plans, " << wrong << " wrong (" << replays
+               << " replayed on every device, the others on samples), " << sends << " with grouped sends ("
+               << sendsWhereDivided << " of them of sizes that divide)\n"
+               << llvm::format("time: median %.2f ms, 99 of 100 within %.2f ms, worst %.2f ms\n", median,
+                               times[size_t(double(times.size() - 1) * 0.99)], worst);
+  auto print = [](StringRef what, std::vector<double> list) {
+    if (list.empty())
+      return;
+    llvm::sort(list);
+    llvm::outs() << what << list.size()
+                 << llvm::format(" that need communication, %d meet the bound, gap: mean %.1f %%, median %.1f %%, 9 of 10 within %.0f %%, worst %.0f %%\n",
+                                 int(llvm::count_if(list, [](double gap) { return gap < 1e-9; })),
+                                 100 * std::accumulate(list.begin(), list.end(), 0.0) / double(list.size()),
+                                 100 * list[list.size() / 2], 100 * list[list.size() * 9 / 10], 100 * list.back());
+  };
+  print("sizes that divide: ", gaps[true]);
+  print("sizes that do not: ", gaps[false]);
+  std::vector<double> all = gaps[true];
+  all.insert(all.end(), gaps[false].begin(), gaps[false].end());
+  print("all: ", all);
+  bool slow = limits && (median > 10 || worst > 100);
+  return missing || wrong || slow ? 1 : 0;
+}
+
 int main(int argc, char **argv) {
+  int count = 0;
+  uint64_t seed = 1;
+  bool random = false, limits = false, list = false;
+  for (StringRef arg : llvm::ArrayRef(argv, argc).drop_front()) {
+    if (arg.consume_front("--random=")) {
+      random = true;
+      if (arg.getAsInteger(10, count) || count < 1)
+        return fail("wrong count", "--random=" + arg.str(), "it is no number of at least 1", "--random=1000");
+    } else if (arg.consume_front("--seed=")) {
+      if (arg.getAsInteger(10, seed))
+        return fail("wrong seed", "--seed=" + arg.str(), "it is no number", "--seed=1");
+    } else {
+      limits |= arg == "--limits";
+      list |= arg == "--list";
+    }
+  }
+  if (random)
+    return drawn(count, seed, limits, list);
   bool check = argc == 3 && StringRef(argv[1]) == "--check";
   if (argc != 2 + check)
-    return fail("wrong arguments", "reshard-facts", "one file is needed", "reshard-facts [--check] FILE.tsv");
+    return fail("wrong arguments", "reshard-facts", "one file is needed", "reshard-facts [--check] FILE.tsv, or reshard-facts --random=1000 [--seed=1]");
   StringRef path = argv[1 + check];
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!file)
@@ -41,7 +169,7 @@ int main(int argc, char **argv) {
     std::string error, where = (path + ":" + llvm::Twine(number)).str();
     if (columns.size() < 4)
       return fail("wrong row", where, "it has fewer than four columns", "mesh, shape, from and to, separated by tabs");
-    auto mesh = parseMesh(columns[0], error);
+    auto mesh = parseMesh(columns[0], error, kMaxDevices);
     auto shape = mesh ? parseShape(columns[1], error) : std::nullopt;
     auto from = shape ? parseSharding(columns[2], *mesh, error) : std::nullopt;
     auto to = from ? parseSharding(columns[3], *mesh, error) : std::nullopt;
@@ -49,18 +177,15 @@ int main(int argc, char **argv) {
       error = "shape and shardings have different ranks";
     if (!error.empty())
       return fail("wrong row", where, error, "the notation of docs/Sharding.md");
-    ReshardOptions options;
-    options.strided = options.jointAllToAll = options.pointToPoint = true;
-    auto plan = planReshard(*mesh, *shape, *from, *to, options);
+    auto plan = planReshard(*mesh, *shape, *from, *to, factsOptions());
     if (!plan)
       return fail("no plan", where, "the target is partial where the source is not", "a target that is not partial");
     llvm::outs() << toString(*plan, *mesh, *shape) << "\n";
     if (!check)
       continue;
-    std::string failure = replayPlan(*mesh, *shape, *from, *to, *plan);
-    double elements = 1, best = 0;
-    for (int64_t n : *shape)
-      elements *= double(n);
+    bool replayed;
+    std::string failure = judge({*mesh, *shape, *from, *to}, *plan, replayed);
+    double elements = elementsOf(*shape), best = 0;
     if (columns.size() > 5 && !columns[5].getAsDouble(best)) {
       total += plan->received / elements;
       bestTotal += best;

@@ -48,6 +48,8 @@ struct StridedSharding {
   bool isPlain() const;
 };
 
+StridedSharding toStridedSharding(const Sharding &sharding);
+
 /// `[x/_2,y] U{z}`
 std::string toString(const StridedSharding &sharding, const Mesh &mesh);
 
@@ -99,14 +101,20 @@ struct ReshardNeeds {
 };
 ReshardNeeds reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
 
-/// Elements that some device must receive at least, whatever the steps.
-double reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
+/// Elements that some device must receive at least, whatever the steps. Where sizes do not divide the bound gets closer with `samples`: so
+/// many devices are looked at one by one (about 50 ns each).
+double reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to, int samples = 0);
 
 /// The plan executed element by element on all devices, from what each device holds. Error text of the first step that does not
 /// produce what it says, receives more than it says, or (all_to_all) does not send equal pieces; empty if all is right. Exponential in
 /// nothing, but linear in elements x devices: for tests.
 std::string replayPlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
                        const ReshardPlan &plan);
+
+/// The same judged on `samples` devices a step, one element each, whatever the size of mesh and tensor: that somebody in the step's group
+/// holds the element, that pieces and partial axes are what the kind of step can make of them. For meshes too large for replayPlan.
+std::string samplePlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                       const ReshardPlan &plan, int samples, unsigned seed);
 
 /// `cost<TAB>MOVE [state]; MOVE [state]`, cost as a fraction of the whole tensor.
 std::string toString(const ReshardPlan &plan, const Mesh &mesh, llvm::ArrayRef<int64_t> shape);

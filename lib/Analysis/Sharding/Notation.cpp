@@ -17,7 +17,7 @@ static bool isName(StringRef text) {
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-std::optional<Mesh> tessera::parseMesh(StringRef text, std::string &error) {
+std::optional<Mesh> tessera::parseMesh(StringRef text, std::string &error, int64_t maxRanks) {
   Mesh mesh;
   text = text.trim();
   text.consume_front("mesh ");
@@ -39,8 +39,8 @@ std::optional<Mesh> tessera::parseMesh(StringRef text, std::string &error) {
       error = "mesh axis " + quoted(name) + " stands twice";
       return std::nullopt;
     }
-    if (size > kMaxRanks / devices) {
-      error = "mesh has more than " + std::to_string(kMaxRanks) + " ranks";
+    if (size > maxRanks / devices) {
+      error = "mesh has more than " + std::to_string(maxRanks) + " ranks";
       return std::nullopt;
     }
     devices *= size;

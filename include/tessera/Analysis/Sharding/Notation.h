@@ -18,7 +18,7 @@ namespace tessera {
 
 using Shape = llvm::SmallVector<int64_t>;
 
-std::optional<Mesh> parseMesh(llvm::StringRef text, std::string &error);
+std::optional<Mesh> parseMesh(llvm::StringRef text, std::string &error, int64_t maxRanks = kMaxRanks);
 /// Sizes from 0 to 2^40.
 std::optional<Shape> parseShape(llvm::StringRef text, std::string &error);
 std::string toString(llvm::ArrayRef<int64_t> shape);
