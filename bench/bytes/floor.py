@@ -1,6 +1,7 @@
 """The fewest bytes a rank must send in one step, by formulas; rings (docs/Manifest.md), float32.
 
-Every place where two layouts meet is the cheapest of the ways to pass it. With G ranks on an axis, n bytes of the whole value (of the part that the
+Every place where two layouts meet is the cheapest of the ways to pass it, among plans that divide every product of matrices over all ranks that
+have a part of it (repeating work, a rank can do without any sum). With G ranks on an axis, n bytes of the whole value (of the part that the
 other axes leave to a rank):
   sum of partial values     2 (G-1)/G n        gather       (G-1)/G n         exchange (all_to_all)     (G-1)/G n/G
 """
@@ -42,26 +43,34 @@ def generate(config, step, mesh, inputs):
         total += gather(sp, rows * seq)  # positions, int32
         total += reduce(sp, rows * D)
     # Weights stored over fsdp: each is gathered, or (few rows) the rows are: in whole, out as a sum or by exchange.
+    # tp leaves a rank 1/tp of each; fsdp shards the larger of the dimensions that tp does not.
     if fsdp > 1:
         all_tokens = tokens * fsdp
-
-        def stored(into, out, *weights):
-            """Products of the same rows with weights [out, into]; moved: rows gathered once, results brought home."""
-            return sum(gather(fsdp, w) for w in weights)
-
-        total += min(gather(fsdp, V * D), gather(fsdp, all_tokens) + (fsdp - 1) / fsdp * all_tokens * D * 4)
-        norms = gather(fsdp, D)
-        q, kv = heads * H, KV * H
-        # Column-wise (hidden split): every rank has a slice of the rows' features (one exchange), sums come home (reduce_scatter).
-        home = (fsdp - 1) / fsdp * all_tokens * 4
+        home = (fsdp - 1) / fsdp * all_tokens * 4  # a sum of one feature of every token
         exchange = (fsdp - 1) / fsdp * tokens * D * 4
-        qkv = min(gather(fsdp, D * (q + 2 * kv)), exchange + home * (q + 2 * kv))
-        o = min(gather(fsdp, D * q), gather(fsdp, all_tokens * q) + (fsdp - 1) / fsdp * tokens * D * 4)
-        mlp = min(gather(fsdp, 3 * D * F), gather(fsdp, all_tokens * D) + home * D)
-        total += L * (2 * norms + qkv + o + mlp)
-        total += norms
+        norm = gather(fsdp, D)
+
+        def column(out):
+            """Normed rows times [out, hidden], hidden split: weights and norm gathered, or every rank gets a slice of the features (one exchange), the
+            norm stays (one value per token is summed) or comes, and sums come home."""
+            return min(gather(fsdp, D * out / tp) + norm, exchange + min(norm, reduce(fsdp, all_tokens)) + home * out / tp)
+
+        def row(into):
+            """Rows times [hidden, into], hidden split: the weight gathered, or all rows are, and results are exchanged."""
+            return min(gather(fsdp, D * into / tp), gather(fsdp, all_tokens * into / tp) + exchange)
+
+        total += min(gather(fsdp, V * D / tp), gather(fsdp, all_tokens) + (home * D if tp == 1 else exchange))
+        q, kv = heads * H, KV * H
+        mlp = column(2 * F) + row(F)
+        if tp == 1 and F >= D:  # ffn split: rows gathered, sums brought home
+            mlp = min(gather(fsdp, 3 * D * F), gather(fsdp, all_tokens * D) + home * D) + norm
+        total += L * (column(q + 2 * kv) + row(q) + mlp)
         last = rows * fsdp
-        total += min(gather(fsdp, V * D), gather(fsdp, last * D) + (fsdp - 1) / fsdp * rows * V * 4)
+        logits = min(gather(fsdp, V * D), gather(fsdp, last * D) + (fsdp - 1) / fsdp * rows * V * 4) + norm
+        if tp > 1:  # hidden split
+            move = (fsdp - 1) / fsdp * rows * D * 4 + min(norm, reduce(fsdp, last)) + (fsdp - 1) / fsdp * last * V / tp * 4
+            logits = min(gather(fsdp, V * D / tp) + norm, move)
+        total += logits
     # Arg max over the vocabulary: one pair (value, id) of 8 bytes a row.
     total += 2 * reduce(tp, rows)
     return total

@@ -102,6 +102,16 @@ ReshardCosts::Known ReshardCosts::known(llvm::ArrayRef<int64_t> shape, double el
   return {floor, entry.cost.has_value()};
 }
 
+double tessera::workFraction(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes) {
+  double fraction = 1;
+  for (auto [f, factor, axes] : llvm::enumerate(rule.factors, factorAxes)) {
+    int64_t k = axesSize(axes);
+    if (factor.size > 0 && !llvm::is_contained(rule.lookedUp, int(f)))
+      fraction *= double((factor.size + k - 1) / k) / double(factor.size);
+  }
+  return fraction;
+}
+
 std::optional<Sharding> tessera::shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,
                                                    llvm::ArrayRef<Factor> factors) {
   // Where factors share a dimension, padding of one would stand inside the other.
@@ -205,13 +215,7 @@ private:
       result.partial = resultPartial;
       result.partialKind = resultPartial.empty() ? PartialKind::None : kind;
     }
-    double fraction = 1;
-    for (auto [factor, axes] : llvm::zip(rule.factors, factorAxes)) {
-      int64_t k = axesSize(axes);
-      if (factor.size > 0)
-        fraction *= double((factor.size + k - 1) / k) / double(factor.size);
-    }
-    decision.workTime = workTime(costs.machine, op.flops, op.bytes, fraction);
+    decision.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(rule, factorAxes));
     for (auto [tensor, needed] : llvm::zip(op.operands, decision.operands))
       if (!addReshard(tensor, tensor.sharding, needed, decision))
         return std::nullopt;

@@ -214,11 +214,7 @@ private:
         return;
     AxisList reduced;
     PartialKind kind = PartialKind::None;
-    double fraction = 1;
     for (auto [factor, axes] : llvm::zip(op.rule.factors, chosen)) {
-      int64_t k = axesSize(axes);
-      if (factor.size > 0)
-        fraction *= double((factor.size + k - 1) / k) / double(factor.size);
       if (factor.kind != FactorKind::Reduction || axes.empty())
         continue;
       if (kind != PartialKind::None && kind != factor.combine)
@@ -226,7 +222,7 @@ private:
       kind = factor.combine;
       reduced.append(axes.begin(), axes.end());
     }
-    option.workTime = workTime(costs.machine, op.flops, op.bytes, fraction);
+    option.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen));
     if (op.decomposition && llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
       return addDecomposed(op, std::move(option));
     addWithPartial(option, reduced, kind);

@@ -4,11 +4,11 @@
 // choose shardings, to plan reshards and to predict times in reports. Seconds, bytes, FLOP/s (a fused multiply-add counts two).
 //
 // JSON form, every field optional:
-//   {"flops": 5e10, "memory_bandwidth": 1e10, "link": {"latency": 1e-7, "bandwidth": 1e9},
+//   {"flops": 2e10, "memory_bandwidth": 1e10, "link": {"latency": 1e-7, "bandwidth": 1e9},
 //    "axes": {"tp": {"latency": 2e-6, "bandwidth": 1e10}}}
 //
 // The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 100 bytes, so that of plans of equal
-// bytes the one with fewer messages wins; a byte on a link costs as much as 10 of memory or 50 FLOPs, so that no plan sends more to save
+// bytes the one with fewer messages wins; a byte on a link costs as much as 10 of memory or 20 FLOPs, so that no plan sends more to save
 // streaming through memory, and none repeats a product of matrices to send less. What it predicts ranks plans; it is no forecast.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ struct Link {
 };
 
 struct Machine {
-  double flops = 5e10;           ///< of one rank
+  double flops = 2e10;           ///< of one rank
   double memoryBandwidth = 1e10; ///< bytes per second of one rank
   Link link;                     ///< of axes without their own
   std::map<std::string, Link> axes;

@@ -93,6 +93,9 @@ std::optional<ReshardPlan> planForMachine(const Machine &machine, const Mesh &me
 /// order of trying depends on the rule and the shardings only, so the choice is the same everywhere.
 PlacementDecision chooseFactorShardings(const PlacementOp &op, ReshardCosts &costs);
 
+/// The part of an op's work that one rank does if its factors have these axes: the largest piece of each factor.
+double workFraction(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes);
+
 /// The sharding of a tensor whose factors have these axes; none if no sharding says it: a strided view, or padding of one factor inside
 /// another of the same dimension.
 std::optional<Sharding> shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,

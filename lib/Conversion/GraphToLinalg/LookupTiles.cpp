@@ -34,20 +34,31 @@ SmallVector<Value> delinearize(TileBuilder &t, Value i, ArrayRef<int64_t> shape)
   return index;
 }
 
-/// `source` at `position` along `dim` (indices in front given, the rest whole), or zeros where position is outside [0, size). Without a branch: the
+/// How indices along a dimension that may be sharded become positions in the shard.
+struct Shard {
+  Value begin; ///< index of its first position
+  Value valid; ///< positions from here on are padding
+};
+
+Shard shardOf(TileBuilder &t, TileContext &context, Value value, int64_t dim) {
+  Value begin = context.offset(t.b, value, dim);
+  return {begin, arith::SubIOp::create(t.b, t.index(context.globalSize(value, dim)), begin)};
+}
+
+/// `source` at `index` along `dim` (indices in front given, the rest whole), or zeros where the shard has no such index. Without a branch: the
 /// lookup is clamped and what it found is masked.
-Value lookUp(TileBuilder &t, Value source, ArrayRef<Value> front, Value position, ArrayRef<int64_t> resultShape) {
+Value lookUp(TileBuilder &t, Value source, ArrayRef<Value> front, Value index, Shard shard, ArrayRef<int64_t> resultShape) {
   RankedTensorType type = typeOf(source);
   int64_t dim = front.size(), size = type.getDimSize(dim), rank = type.getRank();
-  Value zero = t.index(0);
+  Value zero = t.index(0), position = arith::SubIOp::create(t.b, index, shard.begin);
   Value inside = arith::AndIOp::create(
       t.b, arith::CmpIOp::create(t.b, arith::CmpIPredicate::sge, position, zero),
-      arith::CmpIOp::create(t.b, arith::CmpIPredicate::slt, position, t.index(size)));
+      arith::CmpIOp::create(t.b, arith::CmpIPredicate::slt, position, arith::MinSIOp::create(t.b, t.index(size), shard.valid)));
   Value clamped = arith::MinSIOp::create(t.b, arith::MaxSIOp::create(t.b, position, zero), t.index(size - 1));
   SmallVector<OpFoldResult> offsets;
   SmallVector<int64_t> sizes;
-  for (Value index : front)
-    offsets.push_back(index), sizes.push_back(1);
+  for (Value at : front)
+    offsets.push_back(at), sizes.push_back(1);
   offsets.push_back(clamped), sizes.push_back(1);
   for (int64_t d = dim + 1; d < rank; ++d)
     offsets.push_back(t.b.getIndexAttr(0)), sizes.push_back(type.getDimSize(d));
@@ -74,13 +85,12 @@ struct EmbeddingTile : TileLoweringOpInterface::ExternalModel<EmbeddingTile, gra
     TileBuilder t(builder, op->getLoc());
     auto type = cast<RankedTensorType>(types[0]);
     RankedTensorType ids = typeOf(tiles[1]);
-    Value base = context.offset(t.b, cast<graph::EmbeddingOp>(op).getTable(), 0);
+    Shard shard = shardOf(t, context, cast<graph::EmbeddingOp>(op).getTable(), 0);
     SmallVector<int64_t> rowShape(type.getShape());
     std::fill_n(rowShape.begin(), ids.getRank(), 1);
     auto step = [&](TileBuilder &t, Value i, Value acc) {
       SmallVector<Value> at = delinearize(t, i, ids.getShape());
-      Value position = arith::SubIOp::create(t.b, indexOf(t, tiles[1], at), base);
-      Value row = lookUp(t, tiles[0], {}, position, rowShape);
+      Value row = lookUp(t, tiles[0], {}, indexOf(t, tiles[1], at), shard, rowShape);
       SmallVector<OpFoldResult> offsets(type.getRank(), t.b.getIndexAttr(0));
       llvm::copy(at, offsets.begin());
       return t.insert(row, acc, offsets);
@@ -91,14 +101,15 @@ struct EmbeddingTile : TileLoweringOpInterface::ExternalModel<EmbeddingTile, gra
 };
 
 struct TakeTile : TileLoweringOpInterface::ExternalModel<TakeTile, graph::TakeOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
                           SmallVectorImpl<Value> &results) const {
     TileBuilder t(builder, op->getLoc());
     auto type = cast<RankedTensorType>(types[0]);
+    Shard shard = shardOf(t, context, cast<graph::TakeOp>(op).getInput(), 1);
     SmallVector<int64_t> rowShape(type.getShape());
     rowShape[0] = 1;
     auto step = [&](TileBuilder &t, Value i, Value acc) {
-      Value row = lookUp(t, tiles[0], {i}, indexOf(t, tiles[1], {i}), rowShape);
+      Value row = lookUp(t, tiles[0], {i}, indexOf(t, tiles[1], {i}), shard, rowShape);
       SmallVector<OpFoldResult> offsets(type.getRank(), t.b.getIndexAttr(0));
       offsets[0] = i;
       return t.insert(row, acc, offsets);

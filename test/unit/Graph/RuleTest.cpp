@@ -178,7 +178,7 @@ TEST(GraphRule, CutDimensionsNeedReplication) {
             "([i, k], [i, l]) -> ([i, j]) need_replication={j, k, l}");
   EXPECT_EQ(textOf("%a: tensor<2x8x3xf32>, %b: tensor<2xi32>",
                    "graph.take %a, %b : (tensor<2x8x3xf32>, tensor<2xi32>) -> tensor<2x1x3xf32>"),
-            "([i, j, l], [i]) -> ([i, k, l]) need_replication={j, k}");
+            "([i, j, l], [i]) -> ([i, k, l]) reduction={j} need_replication={k}");
   EXPECT_EQ(textOf("%a: tensor<4x2x3xf32>, %i: tensor<i32>",
                    "graph.layer_slice %a[%i] : (tensor<4x2x3xf32>, tensor<i32>) -> tensor<2x3xf32>"),
             "([i, j, k], []) -> ([j, k]) need_replication={i}");

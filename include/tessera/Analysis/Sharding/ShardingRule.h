@@ -43,6 +43,9 @@ struct ShardingRule {
   /// The op knows where its shard begins (ids, positions, masks) on these factors: sharding them is local although the values
   /// depend on the place. Informational: the local op computes its offset from the rank.
   llvm::SmallVector<int, 2> offsetAware;
+  /// Reduction factors along which the op looks up by index: every rank goes over all indices and gives zeros for what others hold and
+  /// for padding. Sharding them divides no work, and their padding needs no mask.
+  llvm::SmallVector<int, 1> lookedUp;
 
   int addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum) {
     factors.push_back({size, kind, combine});

@@ -139,7 +139,7 @@ private:
   LogicalResult maskPadding(ShardingRuleOpInterface op) {
     ShardingRule rule = op.getShardingRule();
     for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-      if (factor.kind != FactorKind::Reduction)
+      if (factor.kind != FactorKind::Reduction || llvm::is_contained(rule.lookedUp, int(f)))
         continue;
       // Operands that have the factor, and in which dimension.
       SmallVector<std::pair<unsigned, int64_t>> holders;

@@ -12,7 +12,9 @@ ShardingRule EmbeddingOp::getShardingRule() {
   RuleBuilder builder(*this);
   int n = int(rankOf(getIds())), d = int(rankOf(getTable())) - 1;
   // A rank knows which rows it holds and gives zeros for the rest.
-  builder.rule.offsetAware.push_back(builder.add(operandDim(0, 0), FactorKind::Reduction));
+  int rows = builder.add(operandDim(0, 0), FactorKind::Reduction);
+  builder.rule.offsetAware.push_back(rows);
+  builder.rule.lookedUp.push_back(rows);
   builder.pair(operandDim(1, 0), resultDim(0, 0), n);
   builder.pair(operandDim(0, 1), resultDim(0, n), d);
   builder.rule.linear = {{0}};

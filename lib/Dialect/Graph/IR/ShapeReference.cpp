@@ -198,10 +198,12 @@ static void copyElements(const ReferenceTensor &from, int64_t at, ReferenceTenso
 
 LogicalResult TakeOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &input = operands[0];
-  ReferenceTensor result(getResult().getType()); // zeros for an index outside
-  int64_t n = input.shape[1], row = product(input.shape, 2);
+  ReferenceTensor result(getResult().getType()); // zeros for an index outside, or in another rank's shard
+  int64_t n = input.shape[1], row = product(input.shape, 2), offset = context.offset(getInput(), 1);
+  // Padding at the end of a shard is no position.
+  int64_t valid = std::min(n, context.globalSize(getInput(), 1) - offset);
   for (int64_t b = 0; b < input.shape[0]; ++b)
-    if (int64_t index = operands[1].i[b]; index >= 0 && index < n)
+    if (int64_t index = operands[1].i[b] - offset; index >= 0 && index < valid)
       copyElements(input, (b * n + index) * row, result, b * row, row);
   results.push_back(std::move(result));
   return success();

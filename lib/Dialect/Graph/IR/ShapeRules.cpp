@@ -179,7 +179,10 @@ OpCost ReduceOp::getCost() { return streamingCost(*this, numElements(getInput())
 ShardingRule TakeOp::getShardingRule() {
   RuleBuilder builder(*this);
   builder.add({operandDim(0, 0), operandDim(1, 0), resultDim(0, 0)});
-  builder.add(operandDim(0, 1), FactorKind::NeedReplication);
+  // A rank knows which positions it holds and gives zeros for the others.
+  int positions = builder.add(operandDim(0, 1), FactorKind::Reduction);
+  builder.rule.offsetAware.push_back(positions);
+  builder.rule.lookedUp.push_back(positions);
   builder.add(resultDim(0, 1), FactorKind::NeedReplication);
   builder.pair(operandDim(0, 2), resultDim(0, 2), int(rankOf(getInput())) - 2);
   builder.rule.linear = {{0}};

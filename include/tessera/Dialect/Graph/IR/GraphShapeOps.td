@@ -92,7 +92,7 @@ def Graph_ReduceOp : Graph_Op<"reduce"> {
 
 def Graph_TakeOp : Graph_Op<"take"> {
   let summary = "One position per row: input [b, n, d...], index [b] i32 -> [b, 1, d...]";
-  let description = "An index outside [0, n) gives zeros. Dimension n needs replication.";
+  let description = "An index outside [0, n) gives zeros. Sharded along n, ranks give zeros for positions of others: a partial sum.";
   let arguments = (ins AnyRankedTensor:$input, Graph_I32Tensor:$index);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `,` $index attr-dict `:` functional-type(operands, results)";
