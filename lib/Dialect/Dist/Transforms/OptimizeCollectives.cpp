@@ -60,6 +60,143 @@ struct CancelOut : public OpRewritePattern<Second> {
   }
 };
 
+/// Both reasons, or the one there is.
+static StringAttr joinWhy(StringAttr first, StringAttr second) {
+  if (!first || !second || first == second)
+    return first ? first : second;
+  return StringAttr::get(first.getContext(), first.getValue() + "; " + second.getValue());
+}
+
+static ArrayAttr joinAxes(Operation *op, ArrayAttr major, ArrayAttr minor, bool sorted = false) {
+  Mesh mesh = lookupMesh(op, getShardingAttr(op->getResult(0).getType()).getMesh()).getMesh().toMesh();
+  AxisList axes = fromAxesAttr(major, mesh);
+  for (const AxisRef &axis : fromAxesAttr(minor, mesh))
+    axes.push_back(axis);
+  if (sorted)
+    llvm::sort(axes);
+  mergeAdjacent(axes);
+  return axesAttr(op->getContext(), axes, mesh);
+}
+
+/// The same collective right before `second`, read by nobody else.
+template <typename Op>
+static Op onlyOneBefore(Op second) {
+  auto first = second.getInput().template getDefiningOp<Op>();
+  return first && first->hasOneUse() ? first : Op();
+}
+
+/// Sums over {x}, then over {y}: over {x, y} at once.
+struct MergeReduces : public OpRewritePattern<AllReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllReduceOp second, PatternRewriter &rewriter) const override {
+    AllReduceOp first = onlyOneBefore(second);
+    if (!first)
+      return rewriter.notifyMatchFailure(second, "no all_reduce before it that nobody else reads");
+    rewriter.replaceOpWithNewOp<AllReduceOp>(second, second.getType(), first.getInput(),
+                                             joinAxes(second, first.getAxes(), second.getAxes(), /*sorted=*/true),
+                                             joinWhy(first.getWhyAttr(), second.getWhyAttr()));
+    return success();
+  }
+};
+
+/// Gathers of one dimension: what leaves later is more major. Slices: what comes later is more minor.
+template <typename Op>
+struct MergeAlongDimension : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op second, PatternRewriter &rewriter) const override {
+    Op first = onlyOneBefore(second);
+    if (!first || first.getDim() != second.getDim())
+      return rewriter.notifyMatchFailure(second, "none of the same dimension before it that nobody else reads");
+    constexpr bool gathers = std::is_same_v<Op, AllGatherOp>;
+    ArrayAttr axes = gathers ? joinAxes(second, second.getAxes(), first.getAxes()) : joinAxes(second, first.getAxes(), second.getAxes());
+    rewriter.replaceOpWithNewOp<Op>(second, second.getType(), first.getInput(), second.getDim(), axes,
+                                    joinWhy(first.getWhyAttr(), second.getWhyAttr()));
+    return success();
+  }
+};
+
+/// Exchanges between different dimensions: one among all their ranks moves less than one after the other.
+struct MergeExchanges : public OpRewritePattern<AllToAllOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllToAllOp second, PatternRewriter &rewriter) const override {
+    AllToAllOp first = onlyOneBefore(second);
+    if (!first)
+      return rewriter.notifyMatchFailure(second, "no all_to_all before it that nobody else reads");
+    SmallVector<int64_t> from(first.getFrom()), to(first.getTo());
+    SmallVector<Attribute> axes(first.getAxes().begin(), first.getAxes().end());
+    for (int64_t dim : llvm::concat<const int64_t>(second.getFrom(), second.getTo()))
+      if (llvm::is_contained(from, dim) || llvm::is_contained(to, dim))
+        return rewriter.notifyMatchFailure(second, "a dimension takes part in both");
+    llvm::append_range(from, second.getFrom());
+    llvm::append_range(to, second.getTo());
+    llvm::append_range(axes, second.getAxes());
+    rewriter.replaceOpWithNewOp<AllToAllOp>(second, second.getType(), first.getInput(), from, to, rewriter.getArrayAttr(axes),
+                                            joinWhy(first.getWhyAttr(), second.getWhyAttr()));
+    return success();
+  }
+};
+
+/// Sums over the same axes that an op adds up (that it is linear in together): added up first, reduced once.
+struct AddBeforeReducing : public OpInterfaceRewritePattern<ShardingRuleOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(ShardingRuleOpInterface op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+      return failure();
+    for (ArrayRef<int> group : op.getShardingRule().linear)
+      if (group.size() > 1 && succeeded(rewrite(op, group, rewriter)))
+        return success();
+    return rewriter.notifyMatchFailure(op, "adds up no sums over the same axes");
+  }
+
+private:
+  static double bytesOf(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return double(tensor.getNumElements()) * tensor.getElementTypeBitWidth();
+  }
+
+  LogicalResult rewrite(Operation *op, ArrayRef<int> group, PatternRewriter &rewriter) const {
+    SmallVector<AllReduceOp> reduces;
+    double bytes = 0;
+    for (int operand : group) {
+      auto reduce = op->getOperand(operand).getDefiningOp<AllReduceOp>();
+      if (!reduce || !reduce->hasOneUse() || reduce.getAxes() != op->getOperand(group.front()).getDefiningOp<AllReduceOp>().getAxes() ||
+          getShardingAttr(reduce.getInput().getType()).getPartialKind() != PartialKindEnum::sum)
+        return failure();
+      reduces.push_back(reduce);
+      bytes += bytesOf(reduce.getType());
+    }
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    ShardingAttr encoding = getShardingAttr(type);
+    if (!encoding || bytesOf(type) > bytes)
+      return failure();
+    Mesh mesh = lookupMesh(op, encoding.getMesh()).getMesh().toMesh();
+    AxisList axes = fromAxesAttr(reduces.front().getAxes(), mesh);
+    // Nobody else may use the axes, or be partial at all: a product of two sums is none.
+    auto isFree = [&](Type other) {
+      Sharding sharding = getShardingAttr(other).toSharding(mesh);
+      return sharding.partial.empty() && llvm::none_of(sharding.usedAxes(), [&](const AxisRef &used) {
+               return llvm::any_of(axes, [&](const AxisRef &axis) { return axis.overlaps(used); });
+             });
+    };
+    if (!isFree(type) || !llvm::all_of(op->getOperandTypes(), isFree))
+      return failure();
+    Sharding partial = encoding.toSharding(mesh);
+    partial.partial = axes;
+    partial.partialKind = PartialKind::Sum;
+    StringAttr why;
+    for (AllReduceOp reduce : reduces)
+      why = joinWhy(why, reduce.getWhyAttr());
+    rewriter.setInsertionPoint(op);
+    Operation *sum = rewriter.clone(*op);
+    for (auto [operand, reduce] : llvm::zip(group, reduces))
+      sum->setOperand(operand, reduce.getInput());
+    ArrayRef<int64_t> global = encoding.isLocal() ? encoding.getGlobal().asArrayRef() : ArrayRef<int64_t>();
+    sum->getResult(0).setType(withSharding(type, ShardingAttr::get(op->getContext(), encoding.getMesh().getValue(), partial, mesh, global)));
+    rewriter.replaceOpWithNewOp<AllReduceOp>(op, type, sum->getResult(0), reduces.front().getAxes(), why);
+    return success();
+  }
+};
+
 /// A weight, whole or a layer of a stack, or what collectives made of it.
 static bool isWeight(Value value) {
   while (Operation *op = value.getDefiningOp()) {
@@ -96,7 +233,8 @@ static void hoistInvariant(Operation *root) {
 struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBase<OptimizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseReduceScatter, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>>(&getContext());
+    patterns.add<FuseReduceScatter, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>, MergeReduces,
+                 MergeAlongDimension<AllGatherOp>, MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     hoistInvariant(getOperation());

@@ -90,7 +90,9 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
   let summary = "Fuses neighbouring collectives and merges equal ones";
   let description = [{
     all_reduce then all_slice over the same axes: reduce_scatter, if nobody else reads the whole value. all_gather then all_slice of the same axes and
-    dimension, or the other way round: nothing. Equal collectives of one value: one. A collective in a loop whose operand comes from
+    dimension, or the other way round: nothing. Equal collectives of one value: one. Where nobody reads the value between: two all_reduces, two gathers
+    or slices of one dimension, two all_to_alls between different dimensions: one. Sums over the same axes that an op only adds up (its rule is linear in
+    them together): added first, reduced once. A collective in a loop whose operand comes from
     outside runs once, before the loop, unless the operand is a weight: gathered weights would then be held for the whole loop, which is what
     sharding them was to avoid.
     ```mlir
