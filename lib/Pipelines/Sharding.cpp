@@ -36,6 +36,8 @@ void tessera::buildSpmdPipeline(OpPassManager &pm) {
   pm.addPass(dist::createDistPartitionPass());
   // Needs local types, and partition's steps one by one.
   pm.addPass(dist::createDistOptimizeCollectivesPass());
+  // What is left stands where it will run: loops have given up what they can.
+  pm.addPass(dist::createDistBundleCollectivesPass());
   //===--- Rung spmd ------------------------------------------------------===//
   verifyRung(pm, "spmd");
 }

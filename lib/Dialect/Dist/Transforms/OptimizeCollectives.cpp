@@ -197,10 +197,10 @@ private:
   }
 };
 
-/// A weight, whole or a layer of a stack, or what collectives made of it.
+/// A weight, whole or a layer of a stack, or what collectives (and the views between them) made of it.
 static bool isWeight(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<DistDialect>(op->getDialect()))
+    if (op->getNumOperands() != 1) // a view between two steps of one reshard has one
       return false;
     value = op->getOperand(0);
   }
@@ -210,7 +210,35 @@ static bool isWeight(Value value) {
   return kind && kind == "parameter";
 }
 
-/// Collectives in the body of a loop whose operand comes from outside do the same in every iteration.
+/// Ops of `region` that `op` needs, itself included, in order; none if one of them has effects, needs what the region is given anew each time
+/// (a block argument), or there are many: what they compute would stay in memory for the whole loop.
+static SmallVector<Operation *> invariantSlice(Operation *op, Region &region) {
+  constexpr size_t kMost = 16;
+  SetVector<Operation *> slice;
+  SmallVector<Operation *> work = {op};
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    if (!slice.insert(next))
+      continue;
+    // A weight gathered for others too would be held for the whole loop.
+    if (next != op && isa<DistDialect>(next->getDialect()) && isWeight(next->getOperand(0)) && !next->hasOneUse())
+      return {};
+    if (slice.size() > kMost || next->getBlock() != op->getBlock() || next->getNumRegions() != 0 || !isPure(next))
+      return {};
+    for (Value operand : next->getOperands()) {
+      if (!region.isAncestor(operand.getParentRegion()))
+        continue;
+      if (!operand.getDefiningOp())
+        return {};
+      work.push_back(operand.getDefiningOp());
+    }
+  }
+  SmallVector<Operation *> ordered = slice.takeVector();
+  llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return ordered;
+}
+
+/// Collectives in the body of a loop that start from outside do the same in every iteration, and so does what their operand is computed by.
 static void hoistInvariant(Operation *root) {
   SmallVector<Operation *> loops;
   root->walk([&](Operation *op) { // inner loops first: what leaves them may leave the outer one too
@@ -219,15 +247,19 @@ static void hoistInvariant(Operation *root) {
   });
   for (Operation *loop : loops)
     for (Region &region : loop->getRegions())
-      for (Block &block : region)
-        for (Operation &op : llvm::make_early_inc_range(block)) {
-          if (!isa<DistDialect>(op.getDialect()) || region.isAncestor(op.getOperand(0).getParentRegion()) ||
-              isWeight(op.getOperand(0)))
-            continue;
-          op.moveBefore(loop);
-          explain(op.getLoc(), "hoist",
-                  op.getName().getStringRef().str() + " does the same in every iteration and runs once before the loop");
-        }
+      for (Block &block : region) {
+        SmallVector<Operation *> collectives;
+        for (Operation &op : block)
+          if (isa<DistDialect>(op.getDialect()) && !isWeight(op.getOperand(0)))
+            collectives.push_back(&op);
+        for (Operation *collective : collectives)
+          for (Operation *op : invariantSlice(collective, region)) {
+            op->moveBefore(loop);
+            if (isa<DistDialect>(op->getDialect()))
+              explain(op->getLoc(), "hoist",
+                      op->getName().getStringRef().str() + " does the same in every iteration and runs once before the loop");
+          }
+      }
 }
 
 struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBase<OptimizePass> {

@@ -61,3 +61,44 @@ func.func @loop(%a: !x, %w: !x {graph.kind = "parameter"}, %h: !w) -> !w {
   }
   return %r : !w
 }
+
+!k = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[8, 16]>>
+!ps = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[8, 8]>>
+!s = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 8]>>
+!sx = tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[8, 8]>>
+!view = tensor<4x2x4xf32, #dist.sharding<@mesh, [{"x"}, {}, {}], global=[8, 2, 4]>>
+!viewed = tensor<8x1x4xf32, #dist.sharding<@mesh, [{}, {"x"}, {}], global=[8, 2, 4]>>
+!sk = tensor<8x4xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[8, 8]>>
+
+// A sum of what comes from outside leaves the loop with its product; a reshard of a value from outside with the views between its steps. What is
+// made of a carried value stays, whatever else it reads.
+// CHECK-LABEL: func.func @loop_invariant
+func.func @loop_invariant(%a: !k, %b: !k, %c: !sx, %h: !s) -> !s {
+  // CHECK: graph.linear %arg0, %arg1
+  // CHECK-NEXT: dist.all_reduce
+  // CHECK: graph.reshape %arg2
+  // CHECK-NEXT: dist.all_to_all
+  // CHECK-NEXT: graph.reshape
+  // CHECK-NEXT: dist.all_gather
+  // CHECK: graph.repeat
+  // CHECK: dist.all_slice %arg{{[0-9]+}}
+  // CHECK: dist.all_gather
+  // CHECK-NOT: = dist.
+  // CHECK: graph.yield
+  %r = graph.repeat 3 carry(%h : !s) -> (!s) {
+  ^bb0(%i: tensor<i32, #dist.sharding<@mesh, []>>, %carried: !s):
+    %0 = graph.linear %a, %b contract = 1 : (!k, !k) -> !ps
+    %1 = dist.all_reduce %0 axes = {"x"} : !ps -> !s
+    %2 = graph.reshape %c : (!sx) -> !view
+    %3 = dist.all_to_all %2 from = 0 to = 1 axes = {"x"} : !view -> !viewed
+    %4 = graph.reshape %3 : (!viewed) -> !sk
+    %5 = dist.all_gather %4 dim = 1 axes = {"x"} : !sk -> !s
+    %6 = dist.all_slice %carried dim = 0 axes = {"x"} : !s -> !sx
+    %7 = graph.mul %6, %c : (!sx, !sx) -> !sx
+    %8 = dist.all_gather %7 dim = 0 axes = {"x"} : !sx -> !s
+    %9 = graph.add %8, %1 : (!s, !s) -> !s
+    %10 = graph.add %9, %5 : (!s, !s) -> !s
+    graph.yield %10 : !s
+  }
+  return %r : !s
+}

@@ -107,6 +107,27 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
   let dependentDialects = ["::tessera::dist::DistDialect"];
 }
 
+def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleOp"> {
+  let summary = "Makes one collective of several small ones that do not wait for each other";
+  let description = [{
+    Collectives of one kind, over the same axes and in the same block, none of which needs another's result: their operands go side by side into one buffer
+    (sums of unsplit tensors flat, others of equal type stacked), one collective runs over it, and each gets its piece back. Small means: copying in and
+    out takes less time on the module's machine than the latency saved. What used the earlier ones waits for the last, if that is little too. `why` lists
+    all reasons.
+    ```mlir
+    %2 = dist.all_reduce %0 axes = {"tp"} {why = "a"} : ...
+    %3 = dist.all_reduce %1 axes = {"tp"} {why = "b"} : ...
+    ```
+    becomes
+    ```mlir
+    %2 = graph.concat %0r, %1r dim = 0 : ...        // reshaped to one dimension
+    %3 = dist.all_reduce %2 axes = {"tp"} {why = "a; b"} : ...
+    %4 = graph.slice %3 at [0] : ...                // and reshaped back, as the other
+    ```
+  }];
+  let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];
+}
+
 def VerifyRungPass : Pass<"verify-rung", "::mlir::ModuleOp"> {
   let summary = "Checks that only the ops and types of one rung of the ladder stand in the module";
   let description = [{
