@@ -113,6 +113,24 @@ private:
     return lists;
   }
 
+  /// Where two factors want one axis, the one whose list has others before it can give it up: [y,x] and [x] leave [y] beside [x].
+  static void addPrefixes(std::vector<AxisLists> &lists) {
+    auto before = lists;
+    for (auto [f, list] : llvm::enumerate(before))
+      for (const AxisList &axes : list)
+        for (auto [g, others] : llvm::enumerate(before))
+          for (const AxisList &other : others) {
+            if (f == g || axes.size() < 2 || !overlap(axes, other))
+              continue;
+            size_t length = 0;
+            while (!overlap(axes[length], other))
+              ++length;
+            AxisList prefix(axes.begin(), axes.begin() + length);
+            if (!prefix.empty() && !llvm::is_contained(lists[f], prefix))
+              lists[f].push_back(std::move(prefix));
+          }
+  }
+
   bool spread(const ProgramOp &op) {
     auto lists = factorLists(op);
     bool grew = false;
@@ -144,6 +162,7 @@ private:
   std::vector<PlacementDecision> optionsOf(const ProgramOp &op) {
     AxisLists displaced;
     auto lists = factorLists(op, &displaced);
+    addPrefixes(lists);
     makeOptions(op, lists, maxOptions);
     if (!displaced.empty())
       addExchanges(op, lists, displaced);
