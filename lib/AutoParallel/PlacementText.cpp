@@ -106,6 +106,10 @@ bool PlacementCase::parseExpect(StringRef content, int line, std::string &error)
     auto op = opCalled(word, error);
     if (!op)
       return false;
+    if (word == "return" || word == "edge") {
+      error = "'" + word.str() + "' hands a value over and runs with nothing";
+      return false;
+    }
     // Read and printed again, so that spaces do not matter.
     const PropagationOp &graphOp = text->graph.ops[size_t(*op)];
     auto [left, right] = rest.split("->");

@@ -83,6 +83,8 @@ private:
       return true;
     }
     if (word == "mesh") {
+      if (!current().graph.tensors.empty())
+        return fail("the mesh stands before the tensors");
       auto result = parseMesh(rest, error);
       if (result)
         current().graph.mesh = *result;
@@ -174,6 +176,8 @@ private:
       return false;
     std::optional<ShardingRule> rule;
     if (ruleText.empty()) {
+      if (results.empty())
+        return fail("an op without a result needs a rule");
       auto all = operands;
       all.append(results);
       if (!sameShapes(all))
