@@ -2,9 +2,10 @@
 """Bytes that a rank sends in one step: ours, XLA's (Shardy on) for the same program in jax with the same shardings of arguments and results,
 and the analytic floor. Exit status 1 if ours is more than XLA's, or more than 1.01 x the floor.
 
-    compare_with_xla.py [--compiler=build/bin/llm-compile] [--only=TEXT] [--show]
+    compare_with_xla.py [--compiler=build/bin/llm-compile] [--opt=build/bin/llm-opt] [--only=TEXT] [--show]
 
-jax comes from PyPI, in an environment outside the tree; it is an oracle, not a dependency. Floors are those of floor.py.
+Generate steps of llama models, then the forward and backward passes of backward.mlir. jax comes from PyPI, in an environment outside the tree; it is an oracle, not a dependency. Floors are those of floor.py and
+backward.py.
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import tempfile
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--compiler", default="build/bin/llm-compile")
+parser.add_argument("--opt", default="build/bin/llm-opt")
 parser.add_argument("--only", default="", help="programs whose name holds this text")
 parser.add_argument("--mesh", action="append", help="meshes to take in place of all")
 parser.add_argument("--show", action="store_true", help="list the kinds of collectives too")
@@ -28,6 +30,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import backward
 import count
 import floor
 import llama
@@ -45,6 +48,7 @@ MODELS = {
 }
 MESHES = ["tp=4", "dp=2,tp=4", "sp=2,tp=4", "fsdp=4", "tp=2", "tp=8", "dp=4", "sp=2", "sp=4", "dp=2,sp=2", "dp=2,sp=2,tp=2", "fsdp=8",
           "dp=2,fsdp=2", "dp=2,fsdp=4", "fsdp=2,tp=2", "fsdp=4,tp=2", "dp=2,fsdp=2,tp=2"]
+BACKWARD_MESHES = ["fsdp=4", "fsdp=2,tp=4", "dp=2,fsdp=2,tp=2"]
 ELEMENT = {"f32": np.float32, "i32": np.int32}
 BATCH, CONTEXT = 8, 256
 
@@ -55,6 +59,12 @@ def compile_ours(model, mesh):
         subprocess.run([args.compiler, folder, f"--batch={BATCH}", f"--max-seq-len={CONTEXT}", f"--mesh={mesh}", "--compile-to=spmd",
                         "-o", folder + "/out.mlir"], check=True)
         return open(folder + "/out.mlir").read()
+
+
+def compile_backward(sizes, mesh):
+    source = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "backward.mlir")).read()
+    return subprocess.run([args.opt, "-", f"--tessera-shard=mesh={mesh}"], input=backward.text(source, sizes), check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
 
 
 def signature(text, function):
@@ -106,6 +116,30 @@ def compile_xla(function, inputs, outputs, mesh):
 
 
 failed = False
+
+
+def sizes_of(mesh):
+    return {axis: int(size) for axis, size in (item.split("=") for item in mesh.split(","))}
+
+
+def row(program, mesh, text, name, function, floor_of):
+    """`floor_of`: of the arguments' shapes and axes."""
+    global failed
+    inputs, outputs = signature(text, name)
+    ours = count.ours(text, name)
+    compiled = compile_xla(function, inputs, outputs, mesh)
+    xla = count.hlo(compiled) if compiled else None
+    least = floor_of({n: (shape, dims) for n, shape, _, dims in inputs})
+    a, b = sum(ours.values()), sum(xla.values()) if xla is not None else None
+    bad = (b is not None and a > b) or a > 1.01 * least
+    failed |= bad
+    ratio = lambda a, b: "" if b is None else f"{a / b:.3f}" if b else "1.000" if a == b else "inf"
+    print(f"| {program} | {mesh} | {'cannot be asked' if b is None else f'{b:,.0f}'} | {a:,.0f} | {least:,.0f} | {ratio(a, b)} | {ratio(a, least)}"
+          f"{' **over**' if bad else ''} |", flush=True)
+    if args.show:
+        print("  ours", dict(ours), "\n  xla ", dict(xla or {}))
+
+
 print("| program | mesh | XLA bytes | ours | floor | ours / XLA | ours / floor |\n|---|---|---|---|---|---|---|")
 for model in MODELS:
     for mesh in args.mesh or MESHES:
@@ -114,18 +148,12 @@ for model in MODELS:
             if args.only not in f"{model} {name} {mesh}":
                 continue
             text = text or compile_ours(model, mesh)
-            inputs, outputs = signature(text, name)
-            ours = count.ours(text, name)
-            compiled = compile_xla(function, inputs, outputs, mesh)
-            xla = count.hlo(compiled) if compiled else None
-            least = floor.generate(MODELS[model], name, dict((k, int(v)) for k, v in (item.split("=") for item in mesh.split(","))),
-                                   {n: (shape, dims) for n, shape, _, dims in inputs})
-            a, b = sum(ours.values()), sum(xla.values()) if xla is not None else None
-            bad = (b is not None and a > b) or a > 1.01 * least
-            failed |= bad
-            ratio = lambda a, b: "" if b is None else f"{a / b:.3f}" if b else "1.000" if a == b else "inf"
-            print(f"| {model} {name} | {mesh} | {'cannot be asked' if b is None else f'{b:,.0f}'} | {a:,.0f} | {least:,.0f} | {ratio(a, b)} | {ratio(a, least)}"
-                  f"{' **over**' if bad else ''} |", flush=True)
-            if args.show:
-                print("  ours", dict(ours), "\n  xla ", dict(xla or {}))
+            row(f"{model} {name}", mesh, text, name, function,
+                lambda inputs: floor.generate(MODELS[model], name, sizes_of(mesh), inputs))
+for size, sizes in backward.SIZES.items():
+    for mesh in args.mesh or BACKWARD_MESHES:
+        for name, function, facts in (("linear", backward.linear, "T8"), ("layers", backward.layers, "T14")):
+            program = f"{facts} {size} forward and backward"
+            if args.only in f"{program} {mesh}":
+                row(program, mesh, compile_backward(sizes, mesh), name, function, lambda _: backward.floor(name, sizes, sizes_of(mesh)))
 sys.exit(1 if failed else 0)

@@ -243,7 +243,7 @@ private:
     }
     option.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen));
     if (op.decomposition && llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
-      return addDecomposed(op, std::move(option));
+      return addDecomposed(op, option);
     addWithPartial(option, reduced, kind);
     for (PartialKind keptKind : {PartialKind::Sum, PartialKind::Max})
       for (const auto &group : keptKind == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear) {
@@ -266,8 +266,47 @@ private:
       }
   }
 
-  /// The op as its program: its own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
-  void addDecomposed(const ProgramOp &op, PlacementDecision option) {
+  /// Results of the program that could stay partial: sums, and what linear ops make of them.
+  static llvm::SmallVector<int, 2> openResults(const Decomposition &decomposition) {
+    std::vector<bool> open(decomposition.program.values.size(), false);
+    for (const ProgramOp &op : decomposition.program.ops) {
+      bool sums = llvm::any_of(op.rule.factors, [](const Factor &factor) {
+        return factor.kind == FactorKind::Reduction && factor.combine == PartialKind::Sum;
+      });
+      bool keeps = llvm::any_of(op.rule.linear, [&](const auto &group) {
+        return !group.empty() && llvm::all_of(group, [&](int operand) { return open[op.operands[operand]]; });
+      });
+      for (int result : op.results)
+        open[result] = sums || keeps;
+    }
+    llvm::SmallVector<int, 2> results;
+    for (auto [r, value] : llvm::enumerate(decomposition.results))
+      if (open[value])
+        results.push_back(int(r));
+    return results;
+  }
+
+  /// The op as its program, with its results whole and with some of them left partial.
+  void addDecomposed(const ProgramOp &op, const PlacementDecision &option) {
+    AxisList axes;
+    for (int f : op.decomposition->factors)
+      axes.append(chosen[f].begin(), chosen[f].end());
+    llvm::sort(axes);
+    mergeAdjacent(axes);
+    llvm::SmallVector<int, 2> open = openResults(*op.decomposition);
+    for (unsigned set = 0; set < (1u << open.size()); ++set) {
+      PlacementDecision variant = option;
+      for (auto [i, result] : llvm::enumerate(open))
+        if (set & (1u << i)) {
+          variant.results[result].partial = axes;
+          variant.results[result].partialKind = PartialKind::Sum;
+        }
+      addProgram(op, std::move(variant));
+    }
+  }
+
+  /// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
+  void addProgram(const ProgramOp &op, PlacementDecision option) {
     PlacementProgram inner = op.decomposition->program;
     for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
       inner.values[value].sharding = sharding;

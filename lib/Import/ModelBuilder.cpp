@@ -84,7 +84,7 @@ Value ModelBuilder::repeat(int64_t count, Value init, llvm::function_ref<Value(V
     graph::YieldOp::create(builder_, location_, next);
   }
   auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()},
-                                        builder_.getI64IntegerAttr(count), ValueRange{init}, scope_->stacks,
+                                        count, ValueRange{init}, scope_->stacks,
                                         /*bodiesCount=*/1);
   repeat.getBodies().front().takeBody(region);
   scope_.reset();

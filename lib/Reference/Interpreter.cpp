@@ -165,7 +165,11 @@ private:
     std::vector<RankValues> carried;
     for (Value init : op.getInits())
       carried.push_back(values.lookup(init));
-    for (int64_t i = 0; i < int64_t(op.getCount()); ++i) {
+    std::vector<RankValues> collected;
+    for (Value stack : op.getCollected())
+      collected.push_back(RankValues(size_t(ranks), ReferenceTensor(cast<RankedTensorType>(stack.getType()))));
+    for (int64_t iteration = 0; iteration < int64_t(op.getCount()); ++iteration) {
+      int64_t i = op.getLayer(iteration);
       std::vector<RankValues> arguments;
       ReferenceTensor index(IntegerType::get(op.getContext(), 32), {});
       index.i[0] = i;
@@ -177,11 +181,25 @@ private:
       auto next = runBlock(op.getBody(unsigned(i % int64_t(op.getBodies().size()))), std::move(arguments));
       if (failed(next))
         return failure();
+      for (auto [stack, slice] : llvm::zip_equal(collected, ArrayRef(*next).drop_front(op.getInits().size())))
+        setLayer(stack, slice, i);
+      next->resize(op.getInits().size());
       carried = std::move(*next);
     }
+    for (RankValues &stack : collected)
+      carried.push_back(std::move(stack));
     for (auto [result, value] : llvm::zip_equal(op.getResults(), carried))
       values[result] = std::move(value);
     return success();
+  }
+
+  static void setLayer(RankValues &stack, const RankValues &slices, int64_t i) {
+    for (auto [whole, slice] : llvm::zip_equal(stack, slices)) {
+      if (slice.isFloat())
+        std::copy(slice.f.begin(), slice.f.end(), whole.f.begin() + i * slice.size());
+      else
+        std::copy(slice.i.begin(), slice.i.end(), whole.i.begin() + i * slice.size());
+    }
   }
 
   static RankValues layer(const RankValues &stack, int64_t i) {

@@ -48,6 +48,36 @@ Value ProgramBuilder::drawEmbedding() {
       b, floats(out), argument(floats(table), "parameter", "table" + std::to_string(names++)), ids);
 }
 
+/// Rows of the operand by ids; some of them lie outside.
+Value ProgramBuilder::drawScatterAdd() {
+  Value x = operandOfRank(2, 5);
+  if (!x)
+    return {};
+  Shape in = shapeOf(x), out = {dice.between(2, 11)};
+  size_t n = size_t(dice.between(1, std::min<int64_t>(2, int64_t(in.size()) - 1)));
+  out.append(in.begin() + n, in.end());
+  if (!fits(out))
+    return {};
+  Value ids = sharedInput(ints(ArrayRef<int64_t>(in).take_front(n)), "tokens");
+  return graph::ScatterAddOp::create(b, floats(out), x, ids);
+}
+
+/// Loss or log-sum-exp per row, or the sum of the loss.
+Value ProgramBuilder::drawCrossEntropy() {
+  Value x = operandOfRank(1, 5);
+  if (!x)
+    return {};
+  Shape rows(ArrayRef<int64_t>(shapeOf(x)).drop_back());
+  Value labels = sharedInput(ints(rows), "labels");
+  auto op = graph::CrossEntropyOp::create(b, TypeRange{floats(rows), floats(rows)}, x, labels);
+  if (dice.chance(50))
+    scope->values.push_back(op.getLogSumExp());
+  if (rows.empty() || dice.chance(50))
+    return op.getLoss();
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(rows.size())));
+  return graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, op.getLoss(), all);
+}
+
 Value ProgramBuilder::drawNorm() {
   Value x = operandOfRank(1, 6);
   if (!x)

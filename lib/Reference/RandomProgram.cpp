@@ -116,7 +116,8 @@ Value ProgramBuilder::draw() {
                                    {18, &ProgramBuilder::drawLinear},   {5, &ProgramBuilder::drawEmbedding},
                                    {8, &ProgramBuilder::drawNorm},      {7, &ProgramBuilder::drawAttention},
                                    {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},
-                                   {3, &ProgramBuilder::drawArgMax},   {2, &ProgramBuilder::drawLayerSlice},
+                                   {4, &ProgramBuilder::drawScatterAdd}, {4, &ProgramBuilder::drawCrossEntropy},
+                                   {3, &ProgramBuilder::drawArgMax},    {2, &ProgramBuilder::drawLayerSlice},
                                       {7, &ProgramBuilder::drawConstraint}};
   int64_t total = 0;
   for (const Weighted &entry : table)
@@ -147,6 +148,13 @@ Value ProgramBuilder::withSumOf(Value value, Value last) {
   return graph::AddOp::create(b, value.getType(), value, last);
 }
 
+/// The shape of `count` values like `slice`.
+ProgramBuilder::Shape ProgramBuilder::stackOf(int64_t count, Value slice) {
+  Shape shape = shapeOf(slice);
+  shape.insert(shape.begin(), count);
+  return shape;
+}
+
 /// One or two bodies that carry one or two values of fixed shapes; the second one sums up what the body drew. A body
 /// may hold another repeat, and another one may follow directly.
 Value ProgramBuilder::drawRepeat() {
@@ -170,6 +178,7 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
   SmallVector<Value> outerStacks = std::move(stacks);
   stacks.clear();
   SmallVector<std::unique_ptr<Region>> regions;
+  SmallVector<Type> collected; // slices that every body yields behind the carried values
   ++depth;
   for (int64_t body = 0; body < bodies; ++body) {
     auto region = std::make_unique<Region>();
@@ -203,6 +212,13 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     }
     if (last != carried && (inits.size() == 1 || dice.chance(50)))
       yielded[0] = withSumOf(carried, last);
+    // Stacks of what the body drew; the second body yields its newest value of that type, or the carried one.
+    if (body == 0)
+      for (int64_t n = dice.chance(40) ? dice.between(1, 2) : 0; n > 0; --n)
+        if (Value slice = bodies == 1 ? dice.pick(inner.values) : Value(block->getArgument(1)); fits(stackOf(count, slice)))
+          collected.push_back(slice.getType()), yielded.push_back(slice);
+    for (Type type : body == 0 ? ArrayRef<Type>() : ArrayRef<Type>(collected))
+      yielded.push_back(*llvm::find_if(llvm::reverse(inner.values), [&](Value value) { return value.getType() == type; }));
     graph::YieldOp::create(b, yielded);
     regions.push_back(std::move(region));
   }
@@ -212,7 +228,13 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
   for (auto &region : regions)
     for (size_t i = region->getNumArguments() - 1 - inits.size(); i < stacks.size(); ++i)
       region->addArgument(floats(ArrayRef<int64_t>(shapeOf(stacks[i])).drop_front()), b.getLoc());
-  auto op = graph::RepeatOp::create(b, inits.getTypes(), count, inits, stacks, unsigned(regions.size()));
+  SmallVector<Type> types(inits.getTypes());
+  for (Type type : collected) {
+    Shape shape(cast<RankedTensorType>(type).getShape());
+    shape.insert(shape.begin(), count);
+    types.push_back(floats(shape));
+  }
+  auto op = graph::RepeatOp::create(b, types, count, inits, stacks, unsigned(regions.size()), dice.chance(30));
   for (auto [to, from] : llvm::zip(op.getBodies(), regions))
     to.takeBody(*from);
   stacks = std::move(outerStacks);

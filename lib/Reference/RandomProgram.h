@@ -91,9 +91,12 @@ private:
   Value drawMlp();
   Value drawRepeat();
   Value drawRepeatOver(mlir::ValueRange inits);
+  static Shape stackOf(int64_t count, Value slice);
   Value withSumOf(Value value, Value last);
   Value drawLayerSlice();
   Value drawArgMax();
+  Value drawScatterAdd();
+  Value drawCrossEntropy();
   Value drawConstraint();
   void drawBody(int64_t ops);
   void drawFunction(llvm::StringRef name, int64_t ops);

@@ -17,8 +17,9 @@ struct DataFlowEdge {
 
 /// `stack` is [n, d...]; each of `slices` is [d...] and shares the sharding of d.
 struct StackEdge {
-  mlir::Value stack;
-  llvm::SmallVector<mlir::Value> slices;
+  mlir::Value stack; ///< operand, or (collected) result
+  llvm::SmallVector<mlir::Value> slices; ///< block arguments, or (collected) operands of terminators
+  bool collected = false;
 };
 
 /// Work of one execution of an op.

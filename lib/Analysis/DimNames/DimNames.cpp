@@ -87,10 +87,17 @@ void DimNames::nameOp(Operation *op) {
           for (Value to : edge.values)
             give(to, names);
     }
-    for (const StackEdge &edge : flow.getStackEdges())
+    for (const StackEdge &edge : flow.getStackEdges()) {
       if (Names names(this->names(edge.stack)); !names.empty())
         for (Value slice : edge.slices)
           give(slice, ArrayRef(names).drop_front());
+      // A stack of values that only the body names.
+      for (Value slice : edge.slices)
+        if (Names names(this->names(slice)); edge.collected && !names.empty()) {
+          names.insert(names.begin(), "layer");
+          give(edge.stack, names);
+        }
+    }
   };
   if (flow)
     followEdges();

@@ -96,7 +96,8 @@ private:
     } else if (auto group = dyn_cast<GroupIndexOp>(op)) {
       values[group] = call("ts_group_index", i64, {rank, constant32(manifest.group(group.getAxes()))});
     } else if (auto offset = dyn_cast<IndexOffsetOp>(op)) {
-      values[offset] = LLVM::AddOp::create(b, at(offset.getIndex()), constant(offset.getOffset()));
+      Value index = at(offset.getIndex()), base = constant(offset.getOffset());
+      values[offset] = offset.getReverse() ? LLVM::SubOp::create(b, base, index).getResult() : LLVM::AddOp::create(b, base, index).getResult();
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       values[reshape] = at(reshape.getInput());
     } else if (auto layer = dyn_cast<LayerOp>(op)) {

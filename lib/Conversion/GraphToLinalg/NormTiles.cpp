@@ -34,6 +34,12 @@ struct Rows {
       return arith::AddFOp::create(b, x.back(), body(b, x.drop_back()));
     });
   }
+  /// The largest element of each row.
+  Value most() {
+    return fold({input()}, -std::numeric_limits<double>::infinity(), [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      return arith::MaximumFOp::create(b, x[1], TileBuilder(b, b.getLoc()).widen(x[0]));
+    });
+  }
   Value result(ArrayRef<Read> reads, Body body) {
     return t.map(type.getShape(), element, reads, [&](ImplicitLocOpBuilder &b, ValueRange x) {
       return TileBuilder(b, b.getLoc()).narrow(body(b, x), element);
@@ -100,10 +106,7 @@ struct SoftmaxTile : TileLoweringOpInterface::ExternalModel<SoftmaxTile, graph::
                           SmallVectorImpl<Value> &results) const {
     TileBuilder t(builder, op->getLoc());
     Rows rows(t, tiles[0]);
-    Value most = rows.fold({rows.input()}, -std::numeric_limits<double>::infinity(),
-                           [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                             return arith::MaximumFOp::create(b, x[1], widen(b, x[0]));
-                           });
+    Value most = rows.most();
     auto exponential = [](ImplicitLocOpBuilder &b, Value x, Value most) -> Value {
       return math::ExpOp::create(b, arith::SubFOp::create(b, widen(b, x), most));
     };
@@ -114,6 +117,32 @@ struct SoftmaxTile : TileLoweringOpInterface::ExternalModel<SoftmaxTile, graph::
     results.push_back(rows.result({read, rows.perRow(total)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
       return arith::DivFOp::create(b, x[0], x[1]);
     }));
+    return success();
+  }
+};
+
+struct CrossEntropyTile : TileLoweringOpInterface::ExternalModel<CrossEntropyTile, graph::CrossEntropyOp> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    Rows rows(t, tiles[0]);
+    Value most = rows.most();
+    Value total = rows.sum({rows.input(), rows.perRow(most)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      return math::ExpOp::create(b, arith::SubFOp::create(b, widen(b, x[0]), x[1]));
+    });
+    Read whole{most, t.identity(rows.rank - 1)}, sums{total, t.identity(rows.rank - 1)};
+    Value logSumExp = t.map(rows.kept, rows.wide, {whole, sums}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+      return arith::AddFOp::create(b, x[0], math::LogOp::create(b, x[1]));
+    });
+    // No label, no term: an ignored one gives 0.
+    results.push_back(rows.sum({rows.input(), rows.perRow(logSumExp), rows.perRow(tiles[1])},
+                               [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                                 Value index = arith::IndexCastOp::create(b, x[2].getType(), linalg::IndexOp::create(b, rows.rank - 1));
+                                 Value isLabel = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, x[2]);
+                                 Value term = arith::SubFOp::create(b, x[1], widen(b, x[0]));
+                                 return arith::SelectOp::create(b, isLabel, term, TileBuilder(b, b.getLoc()).scalar(rows.wide, 0));
+                               }));
+    results.push_back(logSumExp);
     return success();
   }
 };
@@ -186,6 +215,7 @@ void attachNorms(MLIRContext *context) {
   graph::RmsNormOp::attachInterface<RmsNormTile>(*context);
   graph::LayerNormOp::attachInterface<LayerNormTile>(*context);
   graph::SoftmaxOp::attachInterface<SoftmaxTile>(*context);
+  graph::CrossEntropyOp::attachInterface<CrossEntropyTile>(*context);
   graph::RopeOp::attachInterface<RopeTile>(*context);
 }
 

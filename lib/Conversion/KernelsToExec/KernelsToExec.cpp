@@ -243,7 +243,8 @@ private:
     SmallVector<std::pair<Value, Value>> copies;
     for (auto [init, arg, result] : llvm::zip_equal(loop.getInits(), loop.getCarried(), loop.getResults())) {
       memory[arg] = memory[result] = bufferFor(arg);
-      copies.push_back({memory.lookup(init), memory[arg]});
+      if (!init.getDefiningOp<tensor::EmptyOp>()) // a stack that the loop writes
+        copies.push_back({memory.lookup(init), memory[arg]});
     }
     copyAll(loc, copies);
     Block &body = loop.getBody().front();

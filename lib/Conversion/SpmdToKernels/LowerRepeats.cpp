@@ -1,38 +1,89 @@
 //===- LowerRepeats.cpp - graph.repeat to exec.for --------------------------===//
 //
-// The loop sees whole stacks and takes one layer by a view. A period of several bodies becomes one body that runs
-// them in turn; what is left of the last period follows after the loop (host code only: kernels are shared).
+// The loop sees whole stacks and takes one layer by a view. Stacks that it returns are carried and written layer by layer, in place. A period of
+// several bodies becomes one body that runs them in turn; what is left of the last period follows after the loop, or in reverse stands
+// before it (host code only: kernels are shared).
 //
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace tessera::kernels {
 
-/// Clones body `number` for layer `index`; returns the next carried values.
-static SmallVector<Value> cloneBody(OpBuilder &builder, graph::RepeatOp repeat, unsigned number, Value index,
+/// `stack` with `slice` as layer `index`: one copy, row by row.
+static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Value stack, Value slice, Value index) {
+  RankedTensorType type = tensorOf(slice);
+  int64_t rank = type.getRank(), count = rank ? type.getDimSize(0) : 1;
+  KernelShell shell(loc, llvm::formatv("write_layer_{0:$[x]}", llvm::make_range(type.getShape().begin(), type.getShape().end())).str(),
+                    {type}, {tensorOf(stack)}, 1);
+  shell.loop(count, [&](OpBuilder &b, Value row, ValueRange outs) -> SmallVector<Value> {
+    if (!rank)
+      return {tensor::InsertOp::create(b, loc, tensor::ExtractOp::create(b, loc, shell.inputs[0], ValueRange()), outs[0],
+                                       ValueRange{shell.scalars[0]})};
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+    SmallVector<OpFoldResult> at(rank, zero), sizes = {one}, ones(rank, one);
+    at[0] = row;
+    for (int64_t size : type.getShape().drop_front())
+      sizes.push_back(b.getIndexAttr(size));
+    auto rowType = RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
+    Value source = tensor::ExtractSliceOp::create(b, loc, rowType, shell.inputs[0], at, sizes, ones);
+    at.insert(at.begin(), OpFoldResult(shell.scalars[0]));
+    sizes.insert(sizes.begin(), one);
+    ones.push_back(one);
+    Value target = tensor::ExtractSliceOp::create(b, loc, rowType, outs[0], at, sizes, ones);
+    Value copied = linalg::CopyOp::create(b, loc, source, target).getResult(0);
+    return {tensor::InsertSliceOp::create(b, loc, copied, outs[0], at, sizes, ones)};
+  });
+  FlatSymbolRefAttr symbol = lowering.kernels.add(shell.func);
+  auto launch = exec::LaunchOp::create(builder, loc, TypeRange(stack.getType()), symbol, ValueRange{slice}, stack, index,
+                                       builder.getI64IntegerAttr(count),
+                                       builder.getI64IntegerAttr(lowering.grain(type.getNumElements() / count, count)));
+  return launch.getResults()[0];
+}
+
+/// Clones body `number` for layer `index`; returns the next carried values and stacks.
+static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, graph::RepeatOp repeat, unsigned number, Value index,
                                     ValueRange carried) {
   IRMapping map;
   Location loc = repeat.getLoc();
   BlockArgument indexArg = repeat.getIndex(number);
   map.map(indexArg, UnrealizedConversionCastOp::create(builder, loc, indexArg.getType(), index).getResult(0));
-  map.map(ValueRange(repeat.getCarried(number)), carried);
+  size_t inits = repeat.getInits().size();
+  map.map(ValueRange(repeat.getCarried(number)), carried.take_front(inits));
   for (auto [arg, stack] : llvm::zip_equal(repeat.getSlices(number), repeat.getStacks()))
     map.map(arg, exec::LayerOp::create(builder, loc, arg.getType(), stack, index));
   Block &body = repeat.getBody(number);
   for (Operation &op : body.without_terminator())
     builder.clone(op, map);
-  return llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value v) { return map.lookupOrDefault(v); });
+  auto next = llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value v) { return map.lookupOrDefault(v); });
+  for (auto [value, stack] : llvm::zip_equal(MutableArrayRef(next).drop_front(inits), carried.drop_front(inits)))
+    value = writeLayer(lowering, builder, loc, stack, value, index);
+  return next;
 }
 
-static void lowerRepeat(graph::RepeatOp repeat) {
+static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   OpBuilder builder(repeat);
   Location loc = repeat.getLoc();
   int64_t count = repeat.getCount(), period = repeat.getBodies().size(), whole = count / period * period;
+  bool reverse = repeat.getReverse();
   SmallVector<Value> carried(repeat.getInits());
+  for (Value stack : repeat.getCollected()) {
+    RankedTensorType type = tensorOf(stack);
+    carried.push_back(tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType(), type.getEncoding()));
+  }
+  auto runRest = [&] {
+    for (int64_t i = whole; i < count; ++i) {
+      int64_t layer = reverse ? whole + count - 1 - i : i;
+      carried = cloneBody(lowering, builder, repeat, layer % period, arith::ConstantIndexOp::create(builder, loc, layer), carried);
+    }
+  };
+  if (reverse)
+    runRest();
   if (whole > 0) {
     auto loop = exec::ForOp::create(builder, loc, repeat.getResultTypes(), builder.getI64IntegerAttr(whole),
                                     builder.getI64IntegerAttr(period), carried);
@@ -41,18 +92,21 @@ static void lowerRepeat(graph::RepeatOp repeat) {
     for (Value value : carried)
       block->addArgument(value.getType(), loc);
     SmallVector<Value> values(block->getArguments().drop_front());
-    for (int64_t body = 0; body < period; ++body) {
+    for (int64_t turn = 0; turn < period; ++turn) {
+      int64_t body = reverse ? period - 1 - turn : turn;
       Value layer = index;
-      if (body > 0)
-        layer = exec::IndexOffsetOp::create(builder, loc, builder.getIndexType(), index, builder.getI64IntegerAttr(body));
-      values = cloneBody(builder, repeat, body, layer, values);
+      if (reverse || turn > 0)
+        layer = exec::IndexOffsetOp::create(builder, loc, builder.getIndexType(), index,
+                                            builder.getI64IntegerAttr(reverse ? whole - 1 - turn : turn),
+                                            reverse ? builder.getUnitAttr() : UnitAttr());
+      values = cloneBody(lowering, builder, repeat, body, layer, values);
     }
     exec::YieldOp::create(builder, loc, values);
     builder.setInsertionPointAfter(loop);
     carried.assign(loop.getResults().begin(), loop.getResults().end());
   }
-  for (int64_t i = whole; i < count; ++i)
-    carried = cloneBody(builder, repeat, i - whole, arith::ConstantIndexOp::create(builder, loc, i), carried);
+  if (!reverse)
+    runRest();
   repeat.replaceAllUsesWith(carried);
   repeat.erase();
 }
@@ -67,7 +121,7 @@ LogicalResult lowerRepeats(Lowering &lowering) {
     });
     if (!repeat)
       break;
-    lowerRepeat(repeat);
+    lowerRepeat(lowering, repeat);
   }
   SmallVector<graph::LayerSliceOp> slices;
   lowering.module.walk([&](graph::LayerSliceOp op) { slices.push_back(op); });

@@ -169,7 +169,8 @@ private:
     for (Operation &op : block)
       if (!isa<ConstraintOp, DataFlowOpInterface, ShardingRuleOpInterface>(op) && !op.hasTrait<OpTrait::IsTerminator>())
         return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
-    BlockFacts facts{[&](Value value) { return shardingOf(value); }, [&](OpResult result) { return wanted(result); },
+    BlockFacts facts{[&](Value value) { return shardingOf(value); },
+                     [&](OpResult result) { return isCollected(result) ? stackSharding(result) : wanted(result); },
                      [&](Operation *op) { return outsideNeeds(op); }};
     auto decisions = placeBlock(block, facts, costs);
     if (failed(decisions))
@@ -203,8 +204,9 @@ private:
       needs.push_back({constraint.getInput(), wanted(cast<OpResult>(constraint.getResult()))});
     } else if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
       for (const StackEdge &edge : flow.getStackEdges())
-        needs.push_back({edge.stack, stackSharding(edge.stack)});
-      addSources(flow, op->getOpOperands(), needs);
+        if (!edge.collected)
+          needs.push_back({edge.stack, stackSharding(edge.stack)});
+      addSources(flow.getDataFlowEdges(), edgeShardings(flow), op->getOpOperands(), needs);
     } else if (isa<func::ReturnOp>(op)) {
       auto function = cast<func::FuncOp>(op->getParentOp());
       for (OpOperand &operand : op->getOpOperands())
@@ -212,17 +214,20 @@ private:
           needs.push_back({operand.get(), written(function.getResultAttr(operand.getOperandNumber(), kShardingAttr),
                                                   operand.get().getType())});
     } else if (op->hasTrait<OpTrait::IsTerminator>()) {
-      addSources(cast<DataFlowOpInterface>(op->getParentOp()), op->getOpOperands(), needs);
+      auto flow = cast<DataFlowOpInterface>(op->getParentOp());
+      SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
+      std::vector<Sharding> shardings = edgeShardings(flow);
+      addCollected(flow, edges, shardings);
+      addSources(edges, shardings, op->getOpOperands(), needs);
     } else {
       return std::nullopt;
     }
     return needs;
   }
-  void addSources(DataFlowOpInterface flow, MutableArrayRef<OpOperand> operands,
-                  ValueNeeds &needs) const {
-    forEachSource(flow.getDataFlowEdges(), edgeShardings(flow), operands, [&](OpOperand &operand, const Sharding &sharding) {
-      needs.push_back({operand.get(), sharding});
-    });
+  static void addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings, MutableArrayRef<OpOperand> operands,
+                         ValueNeeds &needs) {
+    forEachSource(edges, shardings, operands,
+                  [&](OpOperand &operand, const Sharding &sharding) { needs.push_back({operand.get(), sharding}); });
   }
 
   LogicalResult place(ShardingRuleOpInterface op, const PlacementDecision &decision) {
@@ -324,6 +329,24 @@ private:
     return sharding;
   }
 
+  static bool isCollected(OpResult result) {
+    auto flow = dyn_cast<DataFlowOpInterface>(result.getOwner());
+    return flow && llvm::any_of(flow.getStackEdges(), [&](const StackEdge &edge) { return edge.stack == result; });
+  }
+  Sharding sliceSharding(Value stack) const {
+    Sharding sharding = stackSharding(stack);
+    sharding.dims.erase(sharding.dims.begin());
+    return sharding;
+  }
+  /// Slices of stacks that `flow` returns, as edges behind those of carried values.
+  void addCollected(DataFlowOpInterface flow, SmallVector<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const {
+    for (const StackEdge &edge : flow.getStackEdges())
+      if (edge.collected) {
+        edges.push_back({edge.slices});
+        shardings.push_back(sliceSharding(edge.stack));
+      }
+  }
+
   /// Operands, block arguments, yields and results of one edge have one type; slices have that of their stack.
   LogicalResult placeRegions(DataFlowOpInterface flow) {
     Operation *op = flow;
@@ -337,21 +360,24 @@ private:
     // Stacks first: what a value is as a stack must not be confused with what it becomes as a carried value.
     for (const StackEdge &edge : stacks) {
       Sharding stack = stackSharding(edge.stack);
+      if (edge.collected) {
+        setSharding(edge.stack, stack);
+        continue;
+      }
       Value whole = reshard(edge.stack, stack, shortName(op), op);
       if (whole != edge.stack)
         for (OpOperand &operand : op->getOpOperands())
           if (operand.get() == edge.stack)
             operand.set(whole);
-      Sharding slice = stack;
-      slice.dims.erase(slice.dims.begin());
       for (Value value : edge.slices)
-        setSharding(value, slice);
+        setSharding(value, sliceSharding(whole));
     }
     reshardSources(op->getOpOperands(), shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, shardings))
       for (Value value : edge.values)
         if (isPlaceOf(op, value))
           setSharding(value, sharding);
+    addCollected(flow, edges, shardings);
     for (Region &region : op->getRegions()) {
       for (BlockArgument arg : region.getArguments())
         if (auto type = dyn_cast<RankedTensorType>(arg.getType()); type && !getShardingAttr(type))
@@ -361,8 +387,9 @@ private:
           return failure();
         // The edges name the values that the terminator had; runOn may have replaced them.
         Operation *yield = block.getTerminator();
-        for (auto [i, edge] : llvm::enumerate(flow.getDataFlowEdges()))
-          edges[i] = edge;
+        edges = flow.getDataFlowEdges();
+        std::vector<Sharding> unused;
+        addCollected(flow, edges, unused);
         reshardSources(yield->getOpOperands(), "the next iteration");
       }
     }

@@ -163,16 +163,16 @@ private:
 
   LogicalResult maskFactor(ShardingRuleOpInterface op, const ShardingRule &rule, PartialKind combine,
                            ArrayRef<std::pair<unsigned, int64_t>> holders) {
-    // A product over the factor needs a zero on one side only.
-    bool product = combine == PartialKind::Sum && llvm::all_of(holders, [&](auto holder) {
-      return llvm::is_contained(rule.linear, SmallVector<int, 2>{int(holder.first)});
-    });
-    SmallVector<std::pair<unsigned, int64_t>> masked(holders);
-    if (product) {
-      for (auto [operand, dim] : holders)
+    // Where every term of the sum is linear in one operand, a zero there is enough: a product needs it on one side only.
+    SmallVector<std::pair<unsigned, int64_t>> masked(holders), alone;
+    for (auto holder : holders)
+      if (combine == PartialKind::Sum && llvm::is_contained(rule.linear, SmallVector<int, 2>{int(holder.first)}))
+        alone.push_back(holder);
+    if (!alone.empty()) {
+      for (auto [operand, dim] : alone)
         if (isZeroPadded(op->getOperand(operand), dim))
           return success();
-      masked = {*llvm::min_element(holders, [&](auto a, auto b) {
+      masked = {*llvm::min_element(alone, [&](auto a, auto b) {
         return cast<RankedTensorType>(op->getOperand(a.first).getType()).getNumElements() <
                cast<RankedTensorType>(op->getOperand(b.first).getType()).getNumElements();
       })};

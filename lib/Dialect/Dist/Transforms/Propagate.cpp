@@ -205,7 +205,7 @@ private:
   LogicalResult add(Operation *op) {
     if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
       for (const StackEdge &edge : flow.getStackEdges())
-        addStack(edge);
+        addStack(op, edge);
       return success();
     }
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
@@ -230,7 +230,7 @@ private:
   }
 
   /// A stack [n, d...] and its slices [d...]; n stays.
-  void addStack(const StackEdge &edge) {
+  void addStack(Operation *op, const StackEdge &edge) {
     auto type = cast<RankedTensorType>(edge.stack.getType());
     ShardingRule rule;
     TensorFactors stack, slice;
@@ -240,15 +240,15 @@ private:
       stack.dims.push_back({factor});
       slice.dims.push_back({factor});
     }
+    SmallVector<int> stacks = {tensorOf(edge.stack)}, slices;
+    for (Value value : edge.slices)
+      slices.push_back(tensorOf(value));
     rule.operands = {stack};
-    SmallVector<int> results;
-    for (Value value : edge.slices) {
-      rule.results.push_back(slice);
-      results.push_back(tensorOf(value));
-    }
-    graph.ops.push_back(PropagationOp(rule, {tensorOf(edge.stack)}, results));
-    Value first = edge.slices.front();
-    opOf.push_back(first.getParentBlock()->getParentOp());
+    rule.results.assign(slices.size(), slice);
+    if (edge.collected)
+      std::swap(rule.operands, rule.results);
+    graph.ops.push_back(PropagationOp(rule, edge.collected ? slices : stacks, edge.collected ? stacks : slices));
+    opOf.push_back(op);
   }
 
   /// One remark per op: the last word on each tensor, with the op it came through.

@@ -37,21 +37,31 @@ public:
   Value unary(Value value) {
     return Op::create(builder, loc, plain(value), value);
   }
-  /// `rhs` broadcasts to `lhs`.
+  /// Both broadcast to `like`, or `rhs` to `lhs`.
   template <typename Op>
-  Value binary(Value lhs, Value rhs) {
-    return Op::create(builder, loc, plain(lhs), lhs, rhs);
+  Value binary(Value lhs, Value rhs, Value like = {}) {
+    return Op::create(builder, loc, plain(like ? like : lhs), lhs, rhs);
   }
 
-  /// [n..., d] -> [n..., 1]
-  Value reduce(ReduceKind kind, Value value) {
+  /// [n..., d] -> [n...]
+  Value fold(ReduceKind kind, Value value) {
+    ArrayRef<int64_t> shape = typeOf(value).getShape();
+    return ReduceOp::create(builder, loc, RankedTensorType::get(shape.drop_back(), element),
+                            ReduceKindAttr::get(builder.getContext(), kind), value,
+                            builder.getDenseI64ArrayAttr({int64_t(shape.size()) - 1}));
+  }
+  /// [n...] -> [n..., 1]
+  Value column(Value value) {
     SmallVector<int64_t> shape(typeOf(value).getShape());
-    int64_t last = int64_t(shape.size()) - 1;
-    shape.pop_back();
-    Value reduced = ReduceOp::create(builder, loc, RankedTensorType::get(shape, element),
-                                     ReduceKindAttr::get(builder.getContext(), kind), value, builder.getDenseI64ArrayAttr({last}));
     shape.push_back(1);
-    return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, element), reduced);
+    return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, typeOf(value).getElementType()), value);
+  }
+  /// [n..., d] -> [n..., 1]
+  Value reduce(ReduceKind kind, Value value) { return column(fold(kind, value)); }
+  /// Padding along the rows must not overflow: exp(-infinity) is 0.
+  Value masked(Value value) {
+    return MaskPaddingOp::create(builder, loc, plain(value), value, builder.getDenseI64ArrayAttr({rankOf(value) - 1}),
+                                 builder.getF64FloatAttr(-std::numeric_limits<double>::infinity()));
   }
   Value mean(Value value) {
     double n = double(typeOf(value).getShape().back());
@@ -95,11 +105,24 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, ValueRange operand
 SmallVector<int, 2> SoftmaxOp::getDecomposableFactors() { return lastFactor(*this); }
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder, ValueRange operands) {
   RowProgram p(builder, getLoc(), operands[0]);
-  Value x = p.wide(operands[0]);
-  // Padding must not overflow: exp(-infinity) is 0.
-  x = MaskPaddingOp::create(builder, getLoc(), RankedTensorType::get(typeOf(x).getShape(), typeOf(x).getElementType()), x,
-                            builder.getDenseI64ArrayAttr({rankOf(x) - 1}),
-                            builder.getF64FloatAttr(-std::numeric_limits<double>::infinity()));
+  Value x = p.masked(p.wide(operands[0]));
   Value exponentials = p.unary<ExpOp>(p.binary<SubOp>(x, p.reduce(ReduceKind::max, x)));
   return {p.narrow(p.binary<DivOp>(exponentials, p.reduce(ReduceKind::sum, exponentials)))};
+}
+
+SmallVector<int, 2> CrossEntropyOp::getDecomposableFactors() { return lastFactor(*this); }
+SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RowProgram p(builder, getLoc(), operands[0]);
+  Value x = p.masked(p.wide(operands[0]));
+  Value most = p.fold(ReduceKind::max, x);
+  Value exponentials = p.unary<ExpOp>(p.binary<SubOp>(x, p.column(most)));
+  Value logSumExp = p.binary<AddOp>(most, p.unary<LogOp>(p.fold(ReduceKind::sum, exponentials)));
+  // The loss is a sum over the vocabulary with one term that is not 0, so it can stay partial, log-sum-exp and logit together.
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  Value ids = IotaOp::create(builder, getLoc(), RankedTensorType::get(shape.take_back(), builder.getI32Type()), 0);
+  Value isLabel = CompareOp::create(builder, getLoc(), RankedTensorType::get(shape, builder.getI1Type()), CompareKind::eq,
+                                    p.column(operands[1]), ids);
+  Value terms = p.binary<SubOp>(p.column(logSumExp), x, x);
+  Value chosen = SelectOp::create(builder, getLoc(), typeOf(terms), isLabel, terms, p.number(0));
+  return {p.fold(ReduceKind::sum, chosen), logSumExp};
 }

@@ -39,6 +39,28 @@ LogicalResult EmbeddingOp::verify() {
   return expectSameSizes(*this, table, 1, result, n, rank - 1);
 }
 
+/// `result` holds sums of elements of `terms`: float32 at least.
+static LogicalResult expectWideElements(Operation *op, Named result, Named terms) {
+  Type element = typeOf(terms.value).getElementType(), have = typeOf(result.value).getElementType();
+  Type wide = element.getIntOrFloatBitWidth() < 32 ? Type(Float32Type::get(op->getContext())) : element;
+  if (have == wide)
+    return success();
+  return op->emitOpError() << result.name << " has element type " << have << ", expected " << wide << " for " << terms.name << " of "
+                           << element;
+}
+
+LogicalResult ScatterAddOp::verify() {
+  Named rows{"rows", getRows()}, ids{"ids", getIds()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(expectWideElements(*this, result, rows)))
+    return failure();
+  int64_t n = rankOf(getIds()), rank = rankOf(getResult());
+  if (rank < 2)
+    return emitOpError() << "result has " << rank << " dimensions, expected 2 or more";
+  if (failed(expectRank(*this, rows, n + rank - 1)) || failed(expectSameSizes(*this, ids, 0, rows, 0, n)))
+    return failure();
+  return expectSameSizes(*this, result, 1, rows, n, rank - 1);
+}
+
 LogicalResult LinearOp::verify() {
   Named input{"input", getInput()}, weight{"weight", getWeight()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
@@ -87,6 +109,23 @@ LogicalResult SoftmaxOp::verify() {
     return failure();
   if (rankOf(getInput()) < 1)
     return emitOpError() << "input has no dimension to normalise over";
+  return success();
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  Named logits{"logits", getLogits()}, labels{"labels", getLabels()};
+  int64_t rank = rankOf(getLogits());
+  if (failed(verifyTensors(*this)))
+    return failure();
+  if (rank < 1)
+    return emitOpError() << "logits have no dimension to choose from";
+  if (failed(expectRank(*this, labels, rank - 1)) || failed(expectSameSizes(*this, labels, 0, logits, 0, rank - 1)))
+    return failure();
+  for (Named result : {Named{"loss", getLoss()}, Named{"log_sum_exp", getLogSumExp()}}) {
+    if (failed(expectRank(*this, result, rank - 1)) || failed(expectSameSizes(*this, result, 0, logits, 0, rank - 1)) ||
+        failed(expectWideElements(*this, result, logits)))
+      return failure();
+  }
   return success();
 }
 

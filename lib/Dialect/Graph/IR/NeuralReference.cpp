@@ -1,6 +1,7 @@
 //===- NeuralReference.cpp - Reference meaning of neural ops --------------===//
 #include "Detail.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,6 +36,19 @@ LogicalResult EmbeddingOp::evaluate(Tensors operands, const ReferenceContext &co
   for (int64_t n = 0; n < ids.size(); ++n)
     if (int64_t id = ids.i[n] - offset; id >= 0 && id < rows)
       std::copy_n(table.f.begin() + id * row, row, result.f.begin() + n * row);
+  results.push_back(std::move(result));
+  return success();
+}
+
+LogicalResult ScatterAddOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
+  const ReferenceTensor &rows = operands[0], &ids = operands[1];
+  ReferenceTensor result(getResult().getType());
+  int64_t row = product(result.shape, 1), offset = context.offset(getResult(), 0);
+  int64_t kept = std::min(result.shape[0], context.globalSize(getResult(), 0) - offset);
+  for (int64_t n = 0; n < ids.size(); ++n)
+    if (int64_t id = ids.i[n] - offset; id >= 0 && id < kept)
+      for (int64_t j = 0; j < row; ++j)
+        result.f[id * row + j] += rows.f[n * row + j];
   results.push_back(std::move(result));
   return success();
 }
@@ -104,6 +118,24 @@ LogicalResult SoftmaxOp::evaluate(Tensors operands, const ReferenceContext &cont
   for (int64_t row = 0; row < result.size(); row += n)
     softmaxRow(&result.f[row], n);
   results.push_back(std::move(result));
+  return success();
+}
+
+LogicalResult CrossEntropyOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
+  const ReferenceTensor &logits = operands[0], &labels = operands[1];
+  ReferenceTensor loss(getLoss().getType()), logSumExp(getLogSumExp().getType());
+  int64_t n = logits.shape.back();
+  for (int64_t row = 0; row < loss.size(); ++row) {
+    const double *x = &logits.f[row * n];
+    double largest = *std::max_element(x, x + n), sum = 0;
+    for (int64_t i = 0; i < n; ++i)
+      sum += std::exp(x[i] - largest);
+    logSumExp.f[row] = largest + std::log(sum);
+    if (int64_t label = labels.i[row]; label >= 0 && label < n)
+      loss.f[row] = logSumExp.f[row] - x[label];
+  }
+  results.push_back(std::move(loss));
+  results.push_back(std::move(logSumExp));
   return success();
 }
 

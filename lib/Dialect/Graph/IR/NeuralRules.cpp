@@ -25,6 +25,18 @@ OpCost EmbeddingOp::getCost() {
   return {0, bytes + tensorBytes(getIds().getType()), bytes};
 }
 
+ShardingRule ScatterAddOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int n = int(rankOf(getIds())), d = int(rankOf(getResult())) - 1;
+  for (int i = 0; i < n; ++i)
+    builder.add({operandDim(0, i), operandDim(1, i)}, FactorKind::Reduction);
+  builder.rule.offsetAware.push_back(builder.add(resultDim(0, 0)));
+  builder.pair(operandDim(0, n), resultDim(0, 1), d);
+  builder.rule.linear = {{0}};
+  return builder.rule;
+}
+OpCost ScatterAddOp::getCost() { return streamingCost(*this, elements(getRows())); }
+
 ShardingRule LinearOp::getShardingRule() {
   RuleBuilder builder(*this);
   int contract = int(getContract()), n = int(rankOf(getInput())) - contract,
@@ -71,6 +83,16 @@ OpCost LayerNormOp::getCost() { return streamingCost(*this, 7 * elements(getResu
 
 ShardingRule SoftmaxOp::getShardingRule() { return rowRule(*this, {}).rule; }
 OpCost SoftmaxOp::getCost() { return streamingCost(*this, 5 * elements(getResult())); }
+
+ShardingRule CrossEntropyOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int last = int(rankOf(getLogits())) - 1;
+  for (int d = 0; d < last; ++d)
+    builder.add({operandDim(0, d), operandDim(1, d), resultDim(0, d), resultDim(1, d)});
+  builder.add(operandDim(0, last), FactorKind::NeedReplication);
+  return builder.rule;
+}
+OpCost CrossEntropyOp::getCost() { return streamingCost(*this, 4 * elements(getLogits())); }
 
 ShardingRule RopeOp::getShardingRule() {
   RuleBuilder builder(*this);

@@ -136,11 +136,16 @@ LogicalResult RepeatOp::verifyRegions() {
     return emitOpError() << "runs " << count << " iterations, expected 1 or more";
   if (bodies < 1 || bodies > count)
     return emitOpError() << "has " << bodies << " bodies for " << count << " iterations";
-  if (getInits().getTypes() != getResultTypes())
+  size_t carried = getInits().size();
+  if (getNumResults() < carried || getInits().getTypes() != getResults().take_front(carried).getTypes())
     return emitOpError() << "results have other types than the carried values";
   for (auto [s, stack] : llvm::enumerate(getStacks()))
     if (rankOf(stack) < 1 || dist::globalShape(typeOf(stack)).front() != count)
       return emitOpError() << "stack #" << s << " has type " << stack.getType() << ", expected " << count
+                           << " layers in front";
+  for (auto [s, stack] : llvm::enumerate(getCollected()))
+    if (rankOf(stack) < 1 || dist::globalShape(typeOf(stack)).front() != count)
+      return emitOpError() << "returns stack #" << s << " as " << stack.getType() << ", expected " << count
                            << " layers in front";
   for (int64_t body = 0; body < bodies; ++body) {
     Block &block = getBody(unsigned(body));
@@ -163,8 +168,15 @@ LogicalResult RepeatOp::verifyRegions() {
                              << ", which is no layer of " << getStacks()[i].getType();
     }
     Operation *yield = block.getTerminator();
-    if (yield->getOperandTypes() != getInits().getTypes())
+    if (yield->getNumOperands() < carried || yield->getOperands().take_front(carried).getTypes() != getInits().getTypes())
       return yield->emitOpError() << "of body #" << body << " gives other types than the carried values";
+    if (yield->getNumOperands() != getNumResults())
+      return yield->emitOpError() << "of body #" << body << " gives " << yield->getNumOperands() - carried
+                                  << " slices, the loop returns " << getNumResults() - carried << " stacks";
+    for (auto [i, slice, stack] : llvm::enumerate(getCollectedSlices(unsigned(body)), getCollected()))
+      if (!isSliceOf(typeOf(slice), typeOf(stack)))
+        return yield->emitOpError() << "of body #" << body << " gives slice #" << i << " as " << slice.getType()
+                                    << ", which is no layer of " << stack.getType();
   }
   return success();
 }
@@ -187,9 +199,15 @@ SmallVector<DataFlowEdge> RepeatOp::getDataFlowEdges() {
 SmallVector<StackEdge> RepeatOp::getStackEdges() {
   SmallVector<StackEdge> edges;
   for (auto [i, stack] : llvm::enumerate(getStacks())) {
-    StackEdge edge{stack, {}};
+    StackEdge edge{stack, {}, /*collected=*/false};
     for (unsigned body = 0; body < getBodies().size(); ++body)
       edge.slices.push_back(getSlices(body)[i]);
+    edges.push_back(std::move(edge));
+  }
+  for (auto [i, stack] : llvm::enumerate(getCollected())) {
+    StackEdge edge{stack, {}, /*collected=*/true};
+    for (unsigned body = 0; body < getBodies().size(); ++body)
+      edge.slices.push_back(getCollectedSlices(body)[i]);
     edges.push_back(std::move(edge));
   }
   return edges;

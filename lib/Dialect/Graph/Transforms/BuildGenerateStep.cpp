@@ -220,8 +220,10 @@ void StepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
   for (int cache : used)
     inits.push_back(states[unsigned(cache)]);
   builder.setInsertionPoint(copy);
-  auto wider = RepeatOp::create(builder, copy.getLoc(), ValueRange(inits).getTypes(), copy.getCount(), inits,
-                                copy.getStacks(), unsigned(copy.getBodies().size()));
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  llvm::append_range(types, copy.getCollected().getTypes());
+  auto wider = RepeatOp::create(builder, copy.getLoc(), types, copy.getCount(), inits, copy.getStacks(),
+                                unsigned(copy.getBodies().size()), copy.getReverse());
   for (unsigned body = 0; body < copy.getBodies().size(); ++body) {
     wider.getBodies()[body].takeBody(copy.getBodies()[body]);
     Block &block = wider.getBody(body);
@@ -232,12 +234,11 @@ void StepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
     for (const CachedAttention &cached : attentions)
       if (cached.op->getBlock() == &original.getBody(body))
         cacheOperands(cached, wider.getIndex(body), mapping, current);
-    for (int cache : used)
-      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(),
-                                            current[unsigned(cache)]);
+    for (auto [i, cache] : llvm::enumerate(used))
+      block.getTerminator()->insertOperands(unsigned(carried + i), current[unsigned(cache)]);
   }
-  for (unsigned i = 0; i < carried; ++i)
-    mapping.map(original.getResult(i), wider.getResult(i));
+  for (unsigned i = 0; i < original.getNumResults(); ++i)
+    mapping.map(original.getResult(i), wider.getResult(i < carried ? i : unsigned(i + used.size())));
   for (auto [i, cache] : llvm::enumerate(used))
     states[unsigned(cache)] = wider.getResult(unsigned(carried + i));
   copy.erase();

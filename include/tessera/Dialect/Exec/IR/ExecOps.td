@@ -245,15 +245,16 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Fo
 }
 
 def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
-  let summary = "index + offset, for bodies of a period after the first";
+  let summary = "offset + index, for bodies of a period after the first; `reverse`: offset - index, for loops from the last layer to the first";
   let description = [{
     ```mlir
     %j = exec.index_offset %i, 1
+    %k = exec.index_offset %i, 29 reverse
     ```
   }];
-  let arguments = (ins Index:$index, I64Attr:$offset);
+  let arguments = (ins Index:$index, I64Attr:$offset, UnitAttr:$reverse);
   let results = (outs Index:$result);
-  let assemblyFormat = "$index `,` $offset attr-dict";
+  let assemblyFormat = "$index `,` $offset (`reverse` $reverse^)? attr-dict";
   let hasFolder = 0;
 }
 

@@ -15,6 +15,21 @@ def Graph_EmbeddingOp : Graph_Op<"embedding"> {
   let hasVerifier = 1;
 }
 
+def Graph_ScatterAddOp : Graph_Op<"scatter_add"> {
+  let summary = "Adds up rows by id, the transpose of `embedding`: rows [n..., d...], ids [n...] -> [v, d...]";
+  let description = [{
+    Result row i is the sum, float32 at least, of the rows whose id is i; an id outside [0, v) adds nothing. Sharding n makes the result a partial sum; where v is sharded a rank
+    keeps the rows that it holds. The gradient of an embedding's table.
+    ```mlir
+    %dt = graph.scatter_add %dx, %ids : (tensor<4x16x64xf32>, tensor<4x16xi32>) -> tensor<512x64xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_I32Tensor:$ids);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$rows `,` $ids attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Graph_LinearOp : Graph_Op<"linear"> {
   let summary = "x [n..., in...] . w [out..., in...] -> [n..., out...]; the last `contract` dimensions of both are summed over";
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, I64Attr:$contract);
@@ -44,6 +59,24 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [AllTypesMatch<["input", "result"]>, D
   let arguments = (ins Graph_FloatTensor:$input);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "log(sum(exp(logits))) - logits[label] of each row: logits [n..., v], labels [n...] -> loss [n...], log-sum-exp [n...]";
+  let description = [{
+    A label outside [0, v) is ignored: its loss is 0. Results are float32 at least. The scalar loss is a `reduce` of the first result, to be divided by the number of
+    labels that count; the second is what backward needs: d logits = exp(logits - log-sum-exp) - one-hot.
+    With a sharded vocabulary one maximum and one sum of exponentials per row travel; the loss stays a partial sum (every rank has the terms
+    of the labels in its piece), so that it is reduced with the scalar.
+    ```mlir
+    %loss, %lse = graph.cross_entropy %logits, %labels : (tensor<4x16x512xf32>, tensor<4x16xi32>) -> (tensor<4x16xf32>, tensor<4x16xf32>)
+    %sum = graph.reduce sum %loss dims = [0, 1] : (tensor<4x16xf32>) -> tensor<f32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_I32Tensor:$labels);
+  let results = (outs Graph_FloatTensor:$loss, Graph_FloatTensor:$log_sum_exp);
+  let assemblyFormat = "$logits `,` $labels attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -28,9 +28,11 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
     DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "Equal layers, run one after another";
   let description = [{
-    Runs `count` iterations over a period of one or more bodies: iteration i runs body i mod (number of bodies). Every body takes
-    (layer index i as tensor<i32>, carried values..., slice i of every stack...) and yields the next carried values. Carried values
-    have the types of `inits` and of the results; a stack [count, d...] is seen as [d...].
+    Runs `count` iterations over a period of one or more bodies: layer i runs body i mod (number of bodies). Every body takes
+    (layer index i as tensor<i32>, carried values..., slice i of every stack...) and yields the next carried values, then slices of the stacks that the
+    loop returns. Carried values have the types of `inits` and of the first results; a stack [count, d...] is seen as [d...]; a result after the carried ones is a
+    stack whose slice i iteration i yields (what forward keeps for backward, gradients of stacked weights). `reverse`: layers from the last
+    to the first (backward).
     One body stands for all equal layers on every rung, into the binary.
     ```mlir
     %r = graph.repeat 4 carry(%x : tensor<1x16x48xf32>) stack(%w : tensor<4x48xf32>) -> (tensor<1x16x48xf32>) {
@@ -40,11 +42,15 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
     }
     ```
   }];
-  let arguments = (ins I64Attr:$count, Variadic<AnyRankedTensor>:$inits, Variadic<AnyRankedTensor>:$stacks);
+  let arguments = (ins I64Attr:$count, UnitAttr:$reverse, Variadic<AnyRankedTensor>:$inits, Variadic<AnyRankedTensor>:$stacks);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$resultTypes, "int64_t":$count, "::mlir::ValueRange":$inits, "::mlir::ValueRange":$stacks,
+      "unsigned":$bodies, CArg<"bool", "false">:$reverse), [{
+    build($_builder, $_state, resultTypes, uint64_t(count), reverse, inits, stacks, bodies);
+  }]>];
   let assemblyFormat = [{
-    $count `carry` `(` ($inits^ `:` type($inits))? `)` (`stack` `(` $stacks^ `:` type($stacks) `)`)? `->` `(` type($results) `)` attr-dict-with-keyword $bodies
+    $count (`reverse` $reverse^)? `carry` `(` ($inits^ `:` type($inits))? `)` (`stack` `(` $stacks^ `:` type($stacks) `)`)? `->` `(` type($results) `)` attr-dict-with-keyword $bodies
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -56,6 +62,13 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
     ::llvm::MutableArrayRef<::mlir::BlockArgument> getSlices(unsigned body) {
       return getBody(body).getArguments().drop_front(1 + getInits().size());
     }
+    /// Results that are stacks, and the slices of them that a body yields.
+    ::mlir::ResultRange getCollected() { return getResults().drop_front(getInits().size()); }
+    ::mlir::OperandRange getCollectedSlices(unsigned body) {
+      return getBody(body).getTerminator()->getOperands().drop_front(getInits().size());
+    }
+    /// The layer that iteration `i` is about.
+    int64_t getLayer(int64_t i) { return getReverse() ? int64_t(getCount()) - 1 - i : i; }
     /// How often body `body` runs.
     int64_t getExecutions(unsigned body) {
       int64_t n = int64_t(getBodies().size());
@@ -65,7 +78,7 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
 }
 
 def Graph_YieldOp : Op<Graph_Dialect, "yield", [Pure, Terminator, HasParent<"RepeatOp">]> {
-  let summary = "Ends a body: the next carried values";
+  let summary = "Ends a body: the next carried values, then slices of returned stacks";
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>]; // of a body that carries nothing
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
