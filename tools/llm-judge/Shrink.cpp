@@ -187,6 +187,11 @@ static Place unroll(OwningOpRef<ModuleOp> &module, size_t i) {
     }
     Operation *end = body.getTerminator();
     SmallVector<Value> results(end->getOperands());
+    b.setInsertionPoint(end);
+    for (auto [value, stack] : llvm::zip(MutableArrayRef(results).drop_front(repeat.getInits().size()), repeat.getCollected())) {
+      auto dims = llvm::to_vector(llvm::seq<int64_t>(1, cast<RankedTensorType>(stack.getType()).getRank()));
+      value = graph::BroadcastOp::create(b, repeat.getLoc(), stack.getType(), value, dims);
+    }
     end->erase();
     repeat->getBlock()->getOperations().splice(repeat->getIterator(), body.getOperations());
     repeat.replaceAllUsesWith(results);

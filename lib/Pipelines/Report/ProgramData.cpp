@@ -231,11 +231,13 @@ private:
         };
         node.title = text("graph.name");
         kind = text("graph.kind");
-      } else if (operand.getOperandNumber() < parent->getNumOperands()) {
+      } else if (operand.getOperandNumber() < carriedCount(*terminator.getBlock())) {
         Origin to = origin(parent->getOperand(operand.getOperandNumber()));
         node.title = "carried out";
         node.subject = to.name;
         kind = to.kind;
+      } else {
+        node.title = "layer of stack " + std::to_string(operand.getOperandNumber() - carriedCount(*terminator.getBlock()));
       }
       if (kind == "state") // updated in place: the op that does it shows the cache
         continue;

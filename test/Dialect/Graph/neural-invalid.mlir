@@ -109,3 +109,35 @@ func.func @arg_max_index_rows(%k: tensor<2xi64>) {
   %0 = graph.arg_max_index %k : (tensor<2xi64>) -> tensor<2x1xi32>
   return
 }
+
+// -----
+
+func.func @cross_entropy_labels(%x: tensor<2x4x8xf32>, %l: tensor<2x3xi32>) {
+  // expected-error @+1 {{dimension 1 of labels has size 3, dimension 1 of logits has size 4}}
+  %0, %1 = graph.cross_entropy %x, %l : (tensor<2x4x8xf32>, tensor<2x3xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @cross_entropy_precision(%x: tensor<2x8xbf16>, %l: tensor<2xi32>) {
+  // expected-error @+1 {{loss has element type 'bf16', expected 'f32' for logits of 'bf16'}}
+  %0, %1 = graph.cross_entropy %x, %l : (tensor<2x8xbf16>, tensor<2xi32>) -> (tensor<2xbf16>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @scatter_add_rows(%x: tensor<2x4x8xf32>, %i: tensor<2x4xi32>) {
+  // expected-error @+1 {{dimension 1 of result has size 9, dimension 2 of rows has size 8}}
+  %0 = graph.scatter_add %x, %i : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<5x9xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_precision(%x: tensor<2x8xf16>, %i: tensor<2xi32>) {
+  // expected-error @+1 {{result has element type 'f16', expected 'f32' for rows of 'f16'}}
+  %0 = graph.scatter_add %x, %i : (tensor<2x8xf16>, tensor<2xi32>) -> tensor<5x8xf16>
+  return
+}

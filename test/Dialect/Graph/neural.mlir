@@ -39,3 +39,12 @@ func.func @choose(%logits: tensor<2x32xf32>) -> tensor<2xi32> {
   %1 = graph.arg_max_index %0 : (tensor<2xi64>) -> tensor<2xi32>
   return %1 : tensor<2xi32>
 }
+
+// CHECK-LABEL: func.func @train
+func.func @train(%logits: tensor<2x5x32xbf16>, %labels: tensor<2x5xi32>, %rows: tensor<2x5x8xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>, tensor<32x8xf32>) {
+  // CHECK: graph.cross_entropy %{{.*}}, %{{.*}} : (tensor<2x5x32xbf16>, tensor<2x5xi32>) -> (tensor<2x5xf32>, tensor<2x5xf32>)
+  %0, %1 = graph.cross_entropy %logits, %labels : (tensor<2x5x32xbf16>, tensor<2x5xi32>) -> (tensor<2x5xf32>, tensor<2x5xf32>)
+  // CHECK: graph.scatter_add %{{.*}}, %{{.*}} : (tensor<2x5x8xf32>, tensor<2x5xi32>) -> tensor<32x8xf32>
+  %2 = graph.scatter_add %rows, %labels : (tensor<2x5x8xf32>, tensor<2x5xi32>) -> tensor<32x8xf32>
+  return %0, %1, %2 : tensor<2x5xf32>, tensor<2x5xf32>, tensor<32x8xf32>
+}

@@ -110,3 +110,52 @@ func.func @slice_sharding(%x: !h, %w: !w) {
   }
   return
 }
+
+// -----
+
+func.func @returned_depth(%x: tensor<8xf32>) {
+  // expected-error @+1 {{returns stack #0 as 'tensor<3x8xf32>', expected 4 layers in front}}
+  %r, %all = graph.repeat 4 carry(%x : tensor<8xf32>) -> (tensor<8xf32>, tensor<3x8xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<8xf32>):
+    graph.yield %h, %h : tensor<8xf32>, tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @returned_slices(%x: tensor<8xf32>) {
+  %r, %all = graph.repeat 4 carry(%x : tensor<8xf32>) -> (tensor<8xf32>, tensor<4x8xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<8xf32>):
+    // expected-error @+1 {{of body #0 gives 0 slices, the loop returns 1 stacks}}
+    graph.yield %h : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @returned_slice(%x: tensor<8xf32>) {
+  %r, %all = graph.repeat 4 carry(%x : tensor<8xf32>) -> (tensor<8xf32>, tensor<4x8xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<8xf32>):
+    // expected-error @+1 {{of body #0 gives slice #0 as 'tensor<i32>', which is no layer of 'tensor<4x8xf32>'}}
+    graph.yield %h, %i : tensor<8xf32>, tensor<i32>
+  }
+  return
+}
+
+// -----
+
+// A gradient that is still a partial sum may not be kept as if it were reduced.
+dist.mesh @mesh = <["x"=2]>
+!h = tensor<8xf32, #dist.sharding<@mesh, [{}]>>
+!p = tensor<8xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}>>
+!w = tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}]>>
+func.func @returned_sum(%x: !h, %g: !p) {
+  %r, %all = graph.repeat 4 carry(%x : !h) -> (!h, !w) {
+  ^bb0(%i: tensor<i32>, %h: !h):
+    // expected-error @+1 {{which is no layer of}}
+    graph.yield %h, %g : !h, !p
+  }
+  return
+}

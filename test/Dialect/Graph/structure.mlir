@@ -44,3 +44,16 @@ func.func @period(%x: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// From the last layer to the first; what every iteration carries comes back as a stack.
+// CHECK-LABEL: func.func @stacks
+func.func @stacks(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<4x8xf32>) {
+  // CHECK: graph.repeat 4 reverse carry(%{{.*}} : tensor<8xf32>) -> (tensor<8xf32>, tensor<4x8xf32>) {
+  %r, %all = graph.repeat 4 reverse carry(%x : tensor<8xf32>) -> (tensor<8xf32>, tensor<4x8xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<8xf32>):
+    %y = graph.silu %h : tensor<8xf32>
+    // CHECK: graph.yield %{{.*}}, %{{.*}} : tensor<8xf32>, tensor<8xf32>
+    graph.yield %y, %h : tensor<8xf32>, tensor<8xf32>
+  }
+  return %r, %all : tensor<8xf32>, tensor<4x8xf32>
+}

@@ -91,6 +91,35 @@ TEST(Execute, APeriodOfTwoBodiesWithARemainder) {
   })");
 }
 
+TEST(Execute, LoopsReturnStacksAndRunInReverse) {
+  for (std::string reverse : {"", "reverse "})
+    expectSame(R"(func.func @f(%x: tensor<3x16xf32>, %w: tensor<5x3x16xf32>) -> (tensor<3x16xf32>, tensor<5x3x16xf32>, tensor<5xf32>, tensor<5x3x16xf32>) {
+      %0, %1, %2, %3 = graph.repeat 5 )" + reverse + R"(carry(%x : tensor<3x16xf32>) stack(%w : tensor<5x3x16xf32>) -> (tensor<3x16xf32>, tensor<5x3x16xf32>, tensor<5xf32>, tensor<5x3x16xf32>) {
+      ^bb0(%i: tensor<i32>, %h: tensor<3x16xf32>, %wi: tensor<3x16xf32>):
+        %4 = graph.mul %wi, %h : (tensor<3x16xf32>, tensor<3x16xf32>) -> tensor<3x16xf32>
+        %5 = graph.cast %i : (tensor<i32>) -> tensor<f32>
+        graph.yield %4, %h, %5, %wi : tensor<3x16xf32>, tensor<3x16xf32>, tensor<f32>, tensor<3x16xf32>
+      }, {
+      ^bb0(%i: tensor<i32>, %h: tensor<3x16xf32>, %wi: tensor<3x16xf32>):
+        %6 = graph.add %wi, %h : (tensor<3x16xf32>, tensor<3x16xf32>) -> tensor<3x16xf32>
+        %7 = graph.reduce sum %6 dims = [0, 1] : (tensor<3x16xf32>) -> tensor<f32>
+        graph.yield %6, %6, %7, %h : tensor<3x16xf32>, tensor<3x16xf32>, tensor<f32>, tensor<3x16xf32>
+      }
+      return %0, %1, %2, %3 : tensor<3x16xf32>, tensor<5x3x16xf32>, tensor<5xf32>, tensor<5x3x16xf32>
+    })", 2);
+}
+
+// T7: labels outside are ignored; rows that are added up meet in the order of ids.
+TEST(Execute, CrossEntropyAndScatterAdd) {
+  expectSame(R"(func.func @f(%x: tensor<3x37x45xf32>, %ids: tensor<3x37xi32>) -> (tensor<3x37xf32>, tensor<3x37xf32>, tensor<6x45xf32>) {
+    %s = graph.constant dense<1> : tensor<i32> : tensor<i32>
+    %0 = graph.sub %ids, %s : (tensor<3x37xi32>, tensor<i32>) -> tensor<3x37xi32>
+    %1, %2 = graph.cross_entropy %x, %0 : (tensor<3x37x45xf32>, tensor<3x37xi32>) -> (tensor<3x37xf32>, tensor<3x37xf32>)
+    %3 = graph.scatter_add %x, %0 : (tensor<3x37x45xf32>, tensor<3x37xi32>) -> tensor<6x45xf32>
+    return %1, %2, %3 : tensor<3x37xf32>, tensor<3x37xf32>, tensor<6x45xf32>
+  })", 2);
+}
+
 /// Random programs on random meshes. `least` of them must be runnable: outputs of types that no entry may have are left out.
 static void runRandom(uint64_t first, uint64_t count, bool shardings, int threads) {
   auto context = createContext();

@@ -203,10 +203,10 @@ TEST(GraphRule, MaskWithZeroIsLinear) {
 
 TEST(GraphRule, RepeatTiesCarriedValuesAndSlices) {
   Program program(R"(func.func @f(%x: tensor<2xf32>, %w: tensor<4x2xf32>) -> tensor<2xf32> {
-    %r = graph.repeat 4 carry(%x : tensor<2xf32>) stack(%w : tensor<4x2xf32>) -> (tensor<2xf32>) {
+    %r, %all = graph.repeat 4 reverse carry(%x : tensor<2xf32>) stack(%w : tensor<4x2xf32>) -> (tensor<2xf32>, tensor<4x2xf32>) {
     ^bb0(%i: tensor<i32>, %h: tensor<2xf32>, %wi: tensor<2xf32>):
       %y = graph.mul %h, %wi : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-      graph.yield %y : tensor<2xf32>
+      graph.yield %y, %h : tensor<2xf32>, tensor<2xf32>
     }
     return %r : tensor<2xf32>
   })");
@@ -218,8 +218,13 @@ TEST(GraphRule, RepeatTiesCarriedValuesAndSlices) {
             (SmallVector<Value>{repeat.getInits()[0], repeat.getCarried(0)[0],
                                 repeat.getBody(0).getTerminator()->getOperand(0), repeat.getResults()[0]}));
   auto stacks = repeat.getStackEdges();
-  ASSERT_EQ(stacks.size(), 1u);
+  ASSERT_EQ(stacks.size(), 2u);
   EXPECT_EQ(stacks[0].stack, repeat.getStacks()[0]);
   EXPECT_EQ(stacks[0].slices, (SmallVector<Value>{repeat.getSlices(0)[0]}));
+  EXPECT_FALSE(stacks[0].collected);
+  EXPECT_EQ(stacks[1].stack, repeat.getResults()[1]);
+  EXPECT_EQ(stacks[1].slices, (SmallVector<Value>{repeat.getCarried(0)[0]}));
+  EXPECT_TRUE(stacks[1].collected);
+  EXPECT_EQ(repeat.getLayer(0), 3);
   EXPECT_EQ(repeat.getCost().flops, 8);
 }
