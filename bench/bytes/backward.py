@@ -1,4 +1,7 @@
 """The programs of backward.mlir in jax, argument by argument, and the fewest bytes a rank must send for them (float32, rings as in floor.py)."""
+import itertools
+import math
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -42,18 +45,66 @@ def layers(args):
     return {"x": y, "dy": dx, "up": up, "down": down}
 
 
+def passed(made, needed, g, elements):
+    """Bytes a rank sends to bring a value over g ranks from one layout ('r', 'f', 'd': the dimension that is split; '': whole; '+': partial) to all that are
+    needed. What is whole anyway gives the others."""
+    share, total = (g - 1) / g * elements * 4, 0
+    if "" in needed:
+        return {"": 0, "+": 2 * share}.get(made, share)
+    for layout in needed - {made}:
+        total += {"": 0, "+": share}.get(made, share / g)
+    return total
+
+
+def least(g, size, dims, given, products, maps, wanted):
+    """The least over all ways to run each product and each group of elementwise ops with one of its dimensions split. `products`: {result: operands};
+    `maps`: [(results, operands)]; `given`, `wanted`: {value: layout}."""
+    best = float("inf")
+    choices = ["rfd"] * len(products) + [dims[results[0]] for results, _ in maps]
+    for chosen in itertools.product(*choices):
+        made, needed = dict(given), {value: {layout} for value, layout in wanted.items()}
+
+        def need(value, split):
+            needed.setdefault(value, set()).add(split if split in dims[value] else "")
+
+        for split, (result, operands) in zip(chosen, products.items()):
+            made[result] = split if split in dims[result] else "+"
+            for operand in operands:
+                need(operand, split)
+        for split, (results, operands) in zip(chosen[len(products):], maps):
+            for result in results:
+                made[result] = split
+            for operand in operands:
+                need(operand, split)
+        best = min(best, sum(passed(made[v], layouts, g, math.prod(size[d] for d in dims[v])) for v, layouts in needed.items()))
+    return best
+
+
 def floor(program, sizes, mesh):
-    """Weights over fsdp are gathered for each pass that uses them (once where both passes stand side by side), their gradients reduced and scattered,
-    over dp reduced as they lie; what tp leaves partial is reduced. Or rows travel in place of weights, where they are fewer."""
-    tp, dp, fsdp = (mesh.get(axis, 1) for axis in ("tp", "dp", "fsdp"))
-    rows = sizes["B"] * sizes["S"] // (dp * fsdp)
-    D, F = sizes["D"], sizes["F"] // tp
-    share = (fsdp - 1) / fsdp * 4
-    weight = share * D * F
-    activation = 2 * (tp - 1) / tp * rows * D * 4
-    # Moved rows: one side exchanged, the other gathered, or summed up on arrival.
-    moved = share * (rows * D + rows * fsdp * F)
-    gradient = min(weight, moved) + 2 * (dp - 1) / dp * D * F / fsdp * 4
+    """Over fsdp all ways to split the products are tried (`least`), for loops with all layouts of what they carry and keep; what tp leaves partial is reduced,
+    and over dp the gradients as they lie."""
+    tp, dp, g = (mesh.get(axis, 1) for axis in ("tp", "dp", "fsdp"))
+    size = {"r": sizes["B"] * sizes["S"] // dp, "f": sizes["F"] // tp, "d": sizes["D"]}
+    stored = "d" if tp > 1 else "f"  # fsdp takes the largest dimension that tp leaves free
+    activation = 2 * (tp - 1) / tp * size["r"] * size["d"] / g * 4
+    gradient = 2 * (dp - 1) / dp * size["d"] * size["f"] / g * 4
+    dims = dict.fromkeys(["x", "dx", "h", "kept", "o", "d", "dh"], "rd")
+    dims.update(dict.fromkeys(["y", "dy", "u", "a", "da", "du"], "rf"))
+    dims.update(dict.fromkeys(["up", "down", "dup", "ddown"], "fd"))
     if program == "linear":
-        return min(weight, 2 * moved) + gradient + activation
-    return sizes["L"] * 2 * (2 * min(weight, moved) + gradient + activation)
+        return activation + gradient + least(g, size, dims, {"x": "r", "dy": "r", "up": stored},
+                                             {"y": ("x", "up"), "dx": ("dy", "up"), "dup": ("dy", "x")}, [],
+                                             {"y": "r", "dx": "r", "dup": stored})
+    best = float("inf")
+    weights = {"up": stored, "down": stored}
+    for carried, kept in itertools.product("rd", repeat=2):
+        forward = least(g, size, dims, {"h": carried, **weights}, {"u": ("h", "up"), "o": ("a", "down")}, [(["a"], ["u"])],
+                        {"o": carried, "h": kept})
+        edge = passed("r", {carried}, g, size["r"] * size["d"]) * 2
+        for back in "rd":
+            backward = least(g, size, dims, {"h": kept, "d": back, **weights},
+                             {"u": ("h", "up"), "da": ("d", "down"), "ddown": ("d", "a"), "dup": ("du", "h"), "dh": ("du", "up")},
+                             [(["a", "du"], ["u", "da"])], {"dh": back, "dup": stored, "ddown": stored})
+            ends = edge + passed("r", {back}, g, size["r"] * size["d"]) * 2
+            best = min(best, ends + sizes["L"] * (forward + backward + 2 * activation + 2 * gradient))
+    return best
