@@ -5,6 +5,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -247,6 +248,40 @@ std::string SpmdFacts::disagreement(Operation *collective, Value source) {
   return "no dimension";
 }
 
+static bool isBundled(Operation *op) { return op && op->hasAttr(dist::kBundledAttr); }
+
+/// Behind what lays a bundle's operands side by side (or cuts its result): the values that were bundled.
+static void unbundle(Value value, bool back, SmallVectorImpl<Value> &values) {
+  if (back && isBundled(value.getDefiningOp()) && !isDist(value.getDefiningOp())) {
+    for (Value operand : value.getDefiningOp()->getOperands())
+      unbundle(operand, back, values);
+    return;
+  }
+  auto users = llvm::to_vector(llvm::make_filter_range(value.getUsers(), isBundled));
+  if (back || users.empty()) {
+    values.push_back(value);
+    return;
+  }
+  for (Operation *user : llvm::reverse(users)) // users come last first
+    unbundle(user->getResult(0), back, values);
+}
+
+/// The ends of all values, each said once.
+static Endpoint joinEnds(ArrayRef<Value> values, llvm::function_ref<Endpoint(Value)> endOf) {
+  Endpoint joined;
+  SmallVector<std::string> seen;
+  for (Value value : values) {
+    Endpoint end = endOf(value);
+    if (llvm::is_contained(seen, end.op))
+      continue;
+    joined.op += (seen.empty() ? "" : " and ") + end.op;
+    if (seen.empty())
+      joined.where = end.where;
+    seen.push_back(end.op);
+  }
+  return joined;
+}
+
 CollectiveExplanation SpmdFacts::describe(Operation *op) {
   CollectiveExplanation c;
   c.function = op->getParentOfType<func::FuncOp>().getSymName().str();
@@ -254,8 +289,15 @@ CollectiveExplanation SpmdFacts::describe(Operation *op) {
   if (ArrayAttr axes = axesOf(op))
     for (const AxisRef &axis : fromAxesAttr(axes, meshOfModule))
       c.axes.push_back(toString(axis, meshOfModule));
-  c.producer = producerOf(op->getOperand(0));
-  c.consumer = consumerOf(op->getResult(0));
+  SmallVector<Value> sources = {op->getOperand(0)}, results = {op->getResult(0)};
+  if (isBundled(op)) {
+    sources.clear();
+    results.clear();
+    unbundle(op->getOperand(0), /*back=*/true, sources);
+    unbundle(op->getResult(0), /*back=*/false, results);
+  }
+  c.producer = joinEnds(sources, [&](Value value) { return producerOf(value); });
+  c.consumer = joinEnds(results, [&](Value value) { return consumerOf(value); });
   c.dimension = disagreement(op, op->getOperand(0));
   c.from = toString(getShardingAttr(op->getOperand(0).getType()).toSharding(meshOfModule), meshOfModule);
   c.to = toString(getShardingAttr(op->getResult(0).getType()).toSharding(meshOfModule), meshOfModule);

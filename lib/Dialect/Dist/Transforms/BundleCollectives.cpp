@@ -186,8 +186,9 @@ private:
     for (int64_t size : sizes)
       total += size;
     auto inputType = cast<RankedTensorType>(last->getOperand(0).getType()), resultType = cast<RankedTensorType>(last->getResult(0).getType());
-    Value all = graph::ConcatOp::create(builder, loc, typeOf(inputType, total, flat, meshName), parts, 0);
+    Value all = mark(graph::ConcatOp::create(builder, loc, typeOf(inputType, total, flat, meshName), parts, 0));
     Operation *collective = builder.clone(*last);
+    mark(collective);
     collective->setLoc(loc);
     collective->setOperand(0, all);
     collective->getResult(0).setType(typeOf(resultType, total, flat, meshName));
@@ -202,7 +203,7 @@ private:
       SmallVector<int64_t> offsets(pieceType.getRank(), 0);
       offsets.front() = offset;
       offset += size;
-      Value piece = graph::SliceOp::create(builder, op->getLoc(), pieceType, collective->getResult(0), offsets);
+      Value piece = mark(graph::SliceOp::create(builder, op->getLoc(), pieceType, collective->getResult(0), offsets));
       op->getResult(0).replaceAllUsesWith(reshape(builder, op->getLoc(), type, piece));
     }
     explain(loc, "bundle",
@@ -218,7 +219,13 @@ private:
   }
 
   static Value reshape(OpBuilder &builder, Location loc, Type type, Value value) {
-    return value.getType() == type ? value : Value(graph::ReshapeOp::create(builder, loc, type, value));
+    return value.getType() == type ? value : mark(graph::ReshapeOp::create(builder, loc, type, value));
+  }
+
+  /// For explanations, which are about what was bundled.
+  static Value mark(Operation *op) {
+    op->setAttr(kBundledAttr, UnitAttr::get(op->getContext()));
+    return op->getResult(0);
   }
 
   /// Dimensions of the collective's attributes, behind the new leading one.

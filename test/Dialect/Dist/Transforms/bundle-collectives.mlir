@@ -24,7 +24,7 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 // CHECK-LABEL: func.func @sums
 func.func @sums(%a: !vx, %b: !wk) -> (!s, !v) {
   // CHECK: %[[C:.*]] = graph.concat %{{.*}}, %{{.*}} dim = 0 {{.*}} -> tensor<9xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}, global=[9]>>
-  // CHECK-NEXT: %[[R:.*]] = dist.all_reduce %[[C]] axes = {"x"} {why = "total; rows"} {{.*}} -> tensor<9xf32
+  // CHECK-NEXT: %[[R:.*]] = dist.all_reduce %[[C]] axes = {"x"} {dist.bundled, why = "total; rows"} {{.*}} -> tensor<9xf32
   // CHECK: graph.slice %[[R]] at [0] {{.*}} -> tensor<1xf32
   // CHECK: graph.slice %[[R]] at [1] {{.*}} -> tensor<8xf32
   // CHECK-NOT: = dist.
