@@ -1,10 +1,9 @@
-//===- Placement.h - Which sharding one op runs with ------------*- C++ -*-===//
+//===- Placement.h - How an op lies, and what reshards cost -----*- C++ -*-===//
 //
 // The operands and results of an op have shardings that need not agree. An op can run with any assignment of mesh axes to its factors
-// (one axis, one factor); the operands then must be resharded to what the assignment says, and the results are resharded from it. This
-// chooses the assignment with the least time: reshards (weight x planned time) plus the op's own work, which grows where fewer axes share
-// it. Partial sums: axes of a reduction factor leave the results partial; axes over which operands are partial stay so where the op is
-// linear in just those operands. Plain data, no IR.
+// (one axis, one factor); the operands then must be resharded to what the assignment says, and the results are resharded from it. Partial
+// sums: axes of a reduction factor leave the results partial; axes over which operands are partial stay so where the op is linear in just
+// those operands. ProgramPlacement.h chooses among assignments. Plain data, no IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_PLACEMENT_H
@@ -20,25 +19,11 @@
 
 namespace tessera {
 
-struct PlacementTensor {
-  llvm::SmallVector<int64_t> shape;
-  Sharding sharding;       ///< operand: what it has; result: what its users want
-  double elementBytes = 4;
-  double weight = 1;       ///< how often the reshard runs, against the op itself (below 1: shared with other users)
-};
-
-struct PlacementOp {
-  ShardingRule rule;
-  std::vector<PlacementTensor> operands, results;
-  double flops = 0, bytes = 0; ///< of the whole, unsharded op
-};
-
+/// How an op runs.
 struct PlacementDecision {
   llvm::SmallVector<AxisList, 8> factorAxes; ///< axes of each factor, major to minor
   std::vector<Sharding> operands;            ///< required; closed
   std::vector<Sharding> results;             ///< produced, partial axes included; closed
-  double reshardTime = 0;                    ///< seconds, weights included
-  double reshardBytes = 0;                   ///< received by the busiest device, weights not included
   double workTime = 0;
   bool decomposed = false;                   ///< as its decomposition, whose reshards workTime includes (ProgramPlacement.h)
 };
@@ -89,10 +74,6 @@ private:
 std::optional<ReshardPlan> planForMachine(const Machine &machine, const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
                                           double elementBytes, const Sharding &from, const Sharding &to);
 
-/// Always finds one: at worst no factor is sharded. Ties go to less work, then to fewer bytes, then to the assignment found first; the
-/// order of trying depends on the rule and the shardings only, so the choice is the same everywhere.
-PlacementDecision chooseFactorShardings(const PlacementOp &op, ReshardCosts &costs);
-
 /// The part of an op's work that one rank does if its factors have these axes: the largest piece of each factor.
 double workFraction(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes);
 
@@ -100,11 +81,6 @@ double workFraction(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxe
 /// another of the same dimension.
 std::optional<Sharding> shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,
                                           llvm::ArrayRef<Factor> factors);
-
-/// The same for a given assignment: what operands and results must be. None if a tensor cannot be sharded so (a strided view), or an
-/// operand is partial in a way the op does not keep and no reshard can end.
-std::optional<PlacementDecision> placeWith(const PlacementOp &op, llvm::ArrayRef<AxisList> factorAxes,
-                                           ReshardCosts &costs);
 
 } // namespace tessera
 #endif

@@ -1,8 +1,8 @@
 //===- ProgramPlacement.h - Shardings of a whole block at once --*- C++ -*-===//
 //
-// Like Placement.h, but for all ops of a block together: where disagreements fall is chosen by the total time of work and reshards, so that
-// a chain of ops can run in a sharding that no single one of them would choose. A value that several users need in the same sharding is
-// resharded once for all.
+// For all ops of a block together, where disagreements fall is chosen by the total time of work and reshards, so that a chain of ops can
+// run in a sharding that no single one of them would choose. A value that several users need in the same sharding is resharded once for
+// all.
 //
 // Every op has options (assignments of axes to factors, and which partial sums it keeps open), made from what propagation, the fixed values
 // and the outside users say about dimensions, carried along factors through the program. The choice among them is exact (MinSum.h)
@@ -60,7 +60,7 @@ struct ProgramPlacementOptions {
 };
 
 struct ProgramDecision {
-  std::vector<PlacementDecision> ops; ///< reshard times are not split among ops: 0
+  std::vector<PlacementDecision> ops;
   double time = 0;                    ///< work and reshards
   double lowerBound = 0;              ///< no choice among the options takes less
 };

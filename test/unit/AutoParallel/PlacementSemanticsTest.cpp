@@ -1,7 +1,7 @@
 // Random ops run on all ranks with the sharding that placement chose: every rank computes from what it holds; combined over the
 // result's partial axes that must be the op's result. A dropped, doubled or misplaced sum fails.
 #include "tessera/Analysis/Sharding/Notation.h"
-#include "tessera/AutoParallel/Placement.h"
+#include "tessera/AutoParallel/ProgramPlacement.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,6 +16,17 @@ namespace {
 
 /// result[r] = sum over reduction factors of f(operands): product (linear in each), sum (linear in all together), square of the product.
 enum class Kind { Product, Sum, Square };
+
+struct PlacementTensor {
+  llvm::SmallVector<int64_t> shape;
+  Sharding sharding; ///< operand: what it has; result: what its users want
+};
+
+struct PlacementOp {
+  ShardingRule rule;
+  std::vector<PlacementTensor> operands, results;
+  double flops = 0;
+};
 
 using Index = llvm::SmallVector<int64_t, 4>; ///< one entry a factor
 
@@ -75,7 +86,19 @@ public:
 
   std::string check() {
     ReshardCosts costs(mesh, Machine());
-    PlacementDecision decision = chooseFactorShardings(op, costs);
+    PlacementProgram program;
+    ProgramOp placed;
+    for (const PlacementTensor &operand : op.operands) {
+      placed.operands.push_back(int(program.values.size()));
+      program.values.push_back({operand.shape, 4, operand.sharding, /*fixed=*/true});
+    }
+    placed.rule = op.rule;
+    placed.flops = op.flops;
+    placed.results = {int(program.values.size())};
+    program.uses.push_back({placed.results.front(), op.results[0].sharding});
+    program.values.push_back({op.results[0].shape, 4, op.results[0].sharding, /*fixed=*/false});
+    program.ops.push_back(placed);
+    PlacementDecision decision = placeProgram(program, costs).ops.front();
     for (auto [operand, needed] : llvm::zip(op.operands, decision.operands))
       if (!planReshard(mesh, operand.shape, operand.sharding, needed))
         return "no reshard to " + toString(needed, mesh);

@@ -18,37 +18,51 @@ struct Decided : PlacementDecision {
   Mesh mesh;
   std::string operand(int i) const { return toString(operands[i], mesh); }
   std::string result(int i = 0) const { return toString(results[i], mesh); }
-  double elements() const { return reshardBytes / 4; }
+  double moved = 0; ///< elements that the busiest device receives
+  double elements() const { return moved; }
 };
 
+/// One op as a program: its operands given, its results wanted.
 Decided decide(const char *meshText, const char *ruleText, std::vector<T> operands, std::vector<T> results,
                double flops = 0) {
-  Mesh m = mesh(meshText);
-  PlacementOp op;
+  Decided result;
+  result.mesh = mesh(meshText);
+  PlacementProgram program;
+  ProgramOp op;
   std::vector<Shape> operandShapes, resultShapes;
   std::string error;
-  auto add = [&](const T &t, std::vector<PlacementTensor> &into, std::vector<Shape> &shapes) {
-    shapes.push_back(*parseShape(t.shape, error));
-    PlacementTensor tensor;
-    tensor.shape = shapes.back();
-    tensor.sharding = sharding(t.sharding, m);
-    into.push_back(std::move(tensor));
+  auto add = [&](const T &t, bool fixed) {
+    ProgramValue value;
+    value.shape = *parseShape(t.shape, error);
+    value.sharding = sharding(t.sharding, result.mesh);
+    value.fixed = fixed;
+    (fixed ? operandShapes : resultShapes).push_back(value.shape);
+    (fixed ? op.operands : op.results).push_back(int(program.values.size()));
+    if (!fixed)
+      program.uses.push_back({int(program.values.size()), value.sharding});
+    program.values.push_back(std::move(value));
   };
   for (const T &t : operands)
-    add(t, op.operands, operandShapes);
+    add(t, true);
   for (const T &t : results)
-    add(t, op.results, resultShapes);
+    add(t, false);
   auto rule = parseShardingRule(ruleText, operandShapes, resultShapes, error);
   EXPECT_TRUE(rule) << error;
   op.rule = *rule;
   op.flops = flops ? flops : 1;
+  program.ops.push_back(op);
   Machine machine;
   machine.link = {1e-9, 1e9}; // bytes decide
   machine.flops = 1e12;
-  ReshardCosts costs(m, machine);
-  Decided result;
-  static_cast<PlacementDecision &>(result) = chooseFactorShardings(op, costs);
-  result.mesh = m;
+  ReshardCosts costs(result.mesh, machine);
+  static_cast<PlacementDecision &>(result) = placeProgram(program, costs).ops.front();
+  auto move = [&](int value, const Sharding &from, const Sharding &to) {
+    result.moved += costs.reshard(program.values[value].shape, 4, from, to).received;
+  };
+  for (auto [value, needed] : llvm::zip(op.operands, result.operands))
+    move(value, program.values[value].sharding, needed);
+  for (auto [value, made] : llvm::zip(op.results, result.results))
+    move(value, made, program.values[value].sharding);
   return result;
 }
 
