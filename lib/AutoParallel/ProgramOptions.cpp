@@ -113,8 +113,9 @@ private:
     return lists;
   }
 
-  /// Where two factors want one axis, the one whose list has others before it can give it up: [y,x] and [x] leave [y] beside [x].
-  static void addPrefixes(std::vector<AxisLists> &lists) {
+  /// Where two factors want one axis, the one whose list has others before it can give it up: [y,x] and [x] leave [y] beside [x]. Not where that
+  /// gathers more than a weight that stays for it.
+  void addPrefixes(const ProgramOp &op, std::vector<AxisLists> &lists) const {
     auto before = lists;
     for (auto [f, list] : llvm::enumerate(before))
       for (const AxisList &axes : list)
@@ -126,9 +127,31 @@ private:
             while (!overlap(axes[length], other))
               ++length;
             AxisList prefix(axes.begin(), axes.begin() + length);
-            if (!prefix.empty() && !llvm::is_contained(lists[f], prefix))
+            if (!prefix.empty() && !llvm::is_contained(lists[f], prefix) && !movesMore(op, int(f), prefix, int(g), axes[length]))
               lists[f].push_back(std::move(prefix));
           }
+  }
+
+  /// Tensors with factor `f`, gathered down to `prefix`, are more elements than all given tensors with `g` and without `f` are gathered over `axis`.
+  bool movesMore(const ProgramOp &op, int f, const AxisList &prefix, int g, const AxisRef &axis) const {
+    auto has = [](const TensorFactors &factors, int factor) {
+      return llvm::any_of(factors.dims, [&](const auto &dim) { return llvm::is_contained(dim, factor); });
+    };
+    double moved = 0, stays = 0;
+    forEachTensor(op, [&](int value, const TensorFactors &factors) {
+      const ProgramValue &info = program.values[value];
+      double elements = 1, shards = 1;
+      for (int64_t n : info.shape)
+        elements *= double(n);
+      for (const DimSharding &dim : info.sharding.dims)
+        shards *= double(axesSize(dim.axes));
+      if (has(factors, f))
+        moved = std::max(moved, elements / double(axesSize(prefix)));
+      else if (has(factors, g) && info.fixed)
+        stays += elements / std::max(1.0, shards / double(axis.size));
+    });
+    // A norm over a split dimension only sends a value a row, but is compiled written out: for few rows alone.
+    return stays > 0 && moved > stays * (decomposable(op, g) ? 8 : 1);
   }
 
   bool spread(const ProgramOp &op) {
@@ -162,7 +185,7 @@ private:
   std::vector<PlacementDecision> optionsOf(const ProgramOp &op) {
     AxisLists displaced;
     auto lists = factorLists(op, &displaced);
-    addPrefixes(lists);
+    addPrefixes(op, lists);
     makeOptions(op, lists, maxOptions);
     if (!displaced.empty())
       addExchanges(op, lists, displaced);
