@@ -14,18 +14,24 @@ const Link &Machine::linkOf(llvm::StringRef axis) const {
 }
 
 namespace {
+/// Deepest nesting of a description that is parsed.
+constexpr int kMachineDepth = 16;
+
 class MachineParser {
 public:
   explicit MachineParser(std::string &error) : error(error) {}
 
   bool parse(const llvm::json::Object &object, Machine &machine) {
+    // Before the axes, which take from it what they do not say.
+    if (const llvm::json::Value *common = object.get("link"); common && !link("link", *common, machine.link))
+      return false;
     for (const auto &entry : object) {
       llvm::StringRef key = entry.first;
-      bool ok = key == "flops"              ? number(key, entry.second, machine.flops)
-                : key == "memory_bandwidth" ? number(key, entry.second, machine.memoryBandwidth)
-                : key == "link"             ? link(key, entry.second, machine.link)
+      bool ok = key == "flops"              ? number("flops", entry.second, machine.flops)
+                : key == "memory_bandwidth" ? number("memory_bandwidth", entry.second, machine.memoryBandwidth)
+                : key == "link"             ? true
                 : key == "axes"             ? axes(entry.second, machine)
-                                            : fail("unknown field '" + key.str() + "'");
+                                            : fail("unknown field '" + key.str() + "' (flops, memory_bandwidth, link and axes are known)");
       if (!ok)
         return false;
     }
@@ -37,22 +43,25 @@ private:
     error = std::move(what);
     return false;
   }
-  bool number(llvm::StringRef key, const llvm::json::Value &value, double &out) {
+  /// `path` says which number: `axes.tp.latency`.
+  bool number(const std::string &path, const llvm::json::Value &value, double &out) {
     auto parsed = value.getAsNumber();
-    if (!parsed || !(*parsed > 0) || !std::isfinite(*parsed))
-      return fail("'" + key.str() + "' is not a number above 0");
+    // Beyond, sums of costs would not be finite.
+    if (!parsed || !(*parsed >= kLeast && *parsed <= kMost))
+      return fail(path + " is not a number above 0 (between 1e-30 and 1e30)");
     out = *parsed;
     return true;
   }
-  bool link(llvm::StringRef name, const llvm::json::Value &value, Link &out) {
+  bool link(const std::string &path, const llvm::json::Value &value, Link &out) {
     const auto *object = value.getAsObject();
     if (!object)
-      return fail("'" + name.str() + "' is not an object with latency and bandwidth");
+      return fail(path + " is not an object with latency and bandwidth");
     for (const auto &entry : *object) {
       llvm::StringRef key = entry.first;
-      bool ok = key == "latency"     ? number(key, entry.second, out.latency)
-                : key == "bandwidth" ? number(key, entry.second, out.bandwidth)
-                                     : fail("unknown field '" + key.str() + "' in '" + name.str() + "'");
+      std::string at = path + "." + key.str();
+      bool ok = key == "latency"     ? number(at, entry.second, out.latency)
+                : key == "bandwidth" ? number(at, entry.second, out.bandwidth)
+                                     : fail("unknown field '" + key.str() + "' in " + path + " (latency and bandwidth are known)");
       if (!ok)
         return false;
     }
@@ -61,20 +70,35 @@ private:
   bool axes(const llvm::json::Value &value, Machine &machine) {
     const auto *object = value.getAsObject();
     if (!object)
-      return fail("'axes' is not an object of links by axis name");
+      return fail("axes is not an object of links by axis name");
     for (const auto &entry : *object) {
       Link own = machine.link;
-      if (!link(entry.first, entry.second, own))
+      if (!link("axes." + entry.first.str(), entry.second, own))
         return false;
       machine.axes[entry.first.str()] = own;
     }
     return true;
   }
+  static constexpr double kLeast = 1e-30, kMost = 1e30;
   std::string &error;
 };
+
+/// Brackets that are open at once, at most; the parser goes as deep.
+int nesting(llvm::StringRef json) {
+  int depth = 0, most = 0;
+  for (char c : json) {
+    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    most = std::max(most, depth);
+  }
+  return most;
+}
 } // namespace
 
 std::optional<Machine> tessera::parseMachine(llvm::StringRef json, std::string &error) {
+  if (nesting(json) > kMachineDepth) {
+    error = "its values are nested more than " + std::to_string(kMachineDepth) + " deep";
+    return std::nullopt;
+  }
   auto value = llvm::json::parse(json);
   if (!value) {
     error = llvm::toString(value.takeError());

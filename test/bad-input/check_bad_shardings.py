@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Malformed and contradictory shardings: every case is one clear error line that says the words beside it (value or op, dimension, axis),
+"""Malformed and contradictory shardings, and machine descriptions: every case is one clear error line that says the words beside it (value or op, dimension, axis),
 with exit status 1, within a time and memory limit, without a crash.
 
     check_bad_shardings.py --bin DIR --models DIR --out PREFIX"""
@@ -166,6 +166,48 @@ ROWS = [
     ("x2\t8", []),
 ]
 
+# Machine descriptions for --mesh=tp=2.
+MACHINES = [
+    ("", ["machine"]),
+    ("{", ["machine"]),
+    ('{"flops": 5e10, "memory_band', ["machine"]),
+    ('{"flops": NaN}', ["machine"]),
+    ('{"flops": Infinity}', ["machine"]),
+    ('{"flops": 1e999}', ["flops", "number"]),
+    ('{"flops": 1' + "0" * 400 + "}", ["flops", "number"]),
+    ('{"flops": 1e300}', ["flops", "1e30"]),
+    ('{"flops": 1e-300}', ["flops", "1e-30"]),
+    ('{"flops": 0}', ["flops", "above 0"]),
+    ('{"memory_bandwidth": -1e10}', ["memory_bandwidth", "above 0"]),
+    ('{"memory_bandwidth": "1e10"}', ["memory_bandwidth", "number"]),
+    ('{"memory_bandwidth": [1e10]}', ["memory_bandwidth", "number"]),
+    ('{"flops": null}', ["flops", "number"]),
+    ('{"flops": true}', ["flops", "number"]),
+    ('{"FLOPS": 5e10}', ["FLOPS", "memory_bandwidth"]),
+    ("[]", ["object"]),
+    ("5", ["object"]),
+    ('"machine"', ["object"]),
+    ('{"flops": 5e10} {"flops": 5e10}', ["machine"]),
+    ('{"link": 5e-6}', ["link", "latency"]),
+    ('{"link": {"latency": -5e-6}}', ["link.latency", "above 0"]),
+    ('{"link": {"bandwidth": 1e31}}', ["link.bandwidth", "1e30"]),
+    ('{"link": {"width": 1e9}}', ["link", "width", "bandwidth"]),
+    ('{"axes": []}', ["axes", "object"]),
+    ('{"axes": {"tp": 5e9}}', ["axes.tp", "latency"]),
+    ('{"axes": {"tp": {"latency": "5 us"}}}', ["axes.tp.latency", "number"]),
+    ('{"axes": {"tp": {"latncy": 5e-6}}}', ["axes.tp", "latncy"]),
+    ('{"axes": {"pp": {"latency": 5e-6}}}', ["pp", "mesh"]),
+    ('{"axes": {"": {"latency": 5e-6}}}', ["mesh"]),
+    ("[" * 100000, ["nested"]),
+    ('{"axes": ' * 50 + "{}" + "}" * 50, ["nested"]),
+    (" " * 200000, ["bytes"]),
+    ("\x7fELF\x02\x01\x01", ["machine"]),
+    ('{"flops": "\udcff\udcfe"}', ["machine"]),
+]
+# Paths that are no description, and what the error says beside them.
+PLACES = [("/nowhere/machine.json", ["No such file"]), ("/", ["folder"]), ("/dev/zero", ["regular"]), ("/dev/null", ["regular"]),
+          ("{pipe}", ["regular"])]
+
 
 def limits():
     resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
@@ -207,7 +249,7 @@ for mesh, shard, words in FLAGS:
 
 def written(text, suffix):
     path = args.out + suffix
-    with open(path, "w") as file:
+    with open(path, "w", errors="surrogateescape") as file:
         file.write(text)
     return path
 
@@ -218,6 +260,19 @@ for text, words in FACTS:
     expect(f"sharding-facts {text!r}", [tool("sharding-facts"), written(text, ".facts")], words)
 for text, words in ROWS:
     expect(f"reshard-facts {text!r}", [tool("reshard-facts"), written(text + "\n", ".tsv")], words)
+compiler = lambda path: [tool("llm-compile"), os.path.join(args.models, "tiny-llama"), "--mesh=tp=2", "--machine=" + path, "--compile-to=spmd",
+                         "-o", out]
+for text, words in MACHINES:
+    path = written(text, ".machine.json")
+    expect(f"--machine with {text[:60]!r}", compiler(path), words + [path])
+pipe = args.out + ".pipe"
+if not os.path.exists(pipe):
+    os.mkfifo(pipe)
+for place, words in PLACES:
+    place = place.format(pipe=pipe)
+    expect(f"--machine={place}", compiler(place), words + [place])
+if os.path.exists(out):
+    failures.append("--machine: an output was left behind")
 for failure in failures:
     print(failure)
 print(f"{count - len(failures)} of {count} as they should be")

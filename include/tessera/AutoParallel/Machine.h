@@ -35,7 +35,7 @@ struct Machine {
   const Link &linkOf(llvm::StringRef axis) const;
 };
 
-/// None and `error` set if the text is no such JSON, or a number is not above 0.
+/// None and `error` set if the text is no such JSON, or a number is not above 0 (1e-30 to 1e30 are taken).
 std::optional<Machine> parseMachine(llvm::StringRef json, std::string &error);
 
 /// Seconds for one step on elements of `elementBytes`: the bytes that the busiest rank receives over the slowest link of its axes, plus
