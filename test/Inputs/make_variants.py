@@ -3,10 +3,12 @@
 
     make_variants.py SOURCE OUT       SOURCE: a folder of test/Inputs/models (llama or gpt2)
     make_variants.py --quantized OUT  a random llama whose rows are whole blocks of 32, with llama3 rotary scaling
+    make_variants.py --uneven OUT     random llamas with sizes that little divides, as Hugging Face directories
 
 Folders made in OUT: `f16`, `bf16` (Hugging Face directories), `gguf-f32`, `gguf-f16`, `gguf-bf16`, `gguf-q8_0`, `gguf-q4_1`
 (model.gguf; a quantized one only where a row is whole blocks; one-dimensional tensors stay F32), and for --quantized also
-`f32`. Of gpt2 also `hub`: named as on the hub, without the prefix `transformer.`, with the mask buffers. Of llama also `older`: config.json as
+`f32`; for --uneven only `nine` (9 query heads on 3 KV heads, hidden 42, ffn 53, vocabulary 389) and `few` (one head, 2 layers, ffn 5,
+vocabulary 7). Of gpt2 also `hub`: named as on the hub, without the prefix `transformer.`, with the mask buffers. Of llama also `older`: config.json as
 before transformers 5. Beside each model stand config.json, tokenizer.json, expected.safetensors (tokens, logits) and expected.json
 (generate): computed in float64 from the weights *as the variant holds them*.
 """
@@ -223,16 +225,16 @@ def check_reference(source, expected):
         sys.exit(f"error: bad reference ({source.config['model_type']}): off by {error:.3g} of the largest logit; mend reference.py")
 
 
-def make_random_llama(tokenizer):
+def make_random_llama(tokenizer, hidden=64, ffn=96, heads=8, kv_heads=2, size=16, layers=3, vocabulary=389, end=0, length=16):
     rng = random.Random(10)
     config = {
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 96,
-        "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 3, "vocab_size": 389,
-        "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "hidden_act": "silu", "tie_word_embeddings": True,
-        "attention_bias": False, "mlp_bias": False, "bos_token_id": 0, "eos_token_id": 0,
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden, "intermediate_size": ffn,
+        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": size, "num_hidden_layers": layers,
+        "vocab_size": vocabulary, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "hidden_act": "silu", "tie_word_embeddings": True,
+        "attention_bias": False, "mlp_bias": False, "bos_token_id": 0, "eos_token_id": end,
         "rope_parameters": {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0,
                             "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}
-    hidden, ffn, q, kv = 64, 96, 8 * 16, 2 * 16
+    q, kv, ids = heads * size, kv_heads * size, min(vocabulary, 384)
 
     def matrix(*shape):
         count = shape[0] * shape[1]
@@ -241,27 +243,44 @@ def make_random_llama(tokenizer):
     def norm():
         return Tensor([hidden], modelio.to_f32(1 + 0.2 * rng.random() for _ in range(hidden)))
 
-    tensors = {"model.embed_tokens.weight": matrix(389, hidden), "model.norm.weight": norm()}
-    for i in range(3):
+    tensors = {"model.embed_tokens.weight": matrix(vocabulary, hidden), "model.norm.weight": norm()}
+    for i in range(layers):
         for name, tensor in [("input_layernorm", norm()), ("post_attention_layernorm", norm()),
                              ("self_attn.q_proj", matrix(q, hidden)), ("self_attn.k_proj", matrix(kv, hidden)),
                              ("self_attn.v_proj", matrix(kv, hidden)), ("self_attn.o_proj", matrix(hidden, q)),
                              ("mlp.gate_proj", matrix(ffn, hidden)), ("mlp.up_proj", matrix(ffn, hidden)),
                              ("mlp.down_proj", matrix(hidden, ffn))]:
             tensors[f"model.layers.{i}.{name}.weight"] = tensor
-    tokens = [[rng.randrange(384) for _ in range(16)] for _ in range(2)]
-    prompts = [[rng.randrange(384) for _ in range(8)] for _ in range(3)]
+    tokens = [[rng.randrange(ids) for _ in range(length)] for _ in range(2)]
+    prompts = [[rng.randrange(ids) for _ in range(8)] for _ in range(3)]
     return Source(config, tokenizer, tensors, tokens, prompts)
+
+
+def with_tokens(tokenizer, count):
+    """The first so many tokens of a tokenizer, none of them merged."""
+    few = json.loads(json.dumps(tokenizer))
+    few["model"]["vocab"] = {token: i for token, i in tokenizer["model"]["vocab"].items() if i < count}
+    few["model"]["merges"] = []
+    few["added_tokens"] = [token for token in tokenizer["added_tokens"] if token["id"] < count]
+    return few
 
 
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     out = sys.argv[2]
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "models", "tiny-llama", "tokenizer.json")) as file:
+        tokenizer = json.load(file)
+    if sys.argv[1] == "--uneven":
+        nine = make_random_llama(tokenizer, hidden=42, ffn=53, heads=9, kv_heads=3, size=6, layers=2, length=17)
+        nine.write_hugging_face(os.path.join(out, "nine"), "F32")
+        few = make_random_llama(with_tokens(tokenizer, 7), hidden=6, ffn=5, heads=1, kv_heads=1, size=4, layers=2, vocabulary=7,
+                                end=6, length=17)
+        few.write_hugging_face(os.path.join(out, "few"), "F32")
+        return
     if sys.argv[1] == "--quantized":
-        here = os.path.dirname(os.path.abspath(__file__))
-        with open(os.path.join(here, "models", "tiny-llama", "tokenizer.json")) as file:
-            source = make_random_llama(json.load(file))
+        source = make_random_llama(tokenizer)
         source.write_hugging_face(os.path.join(out, "f32"), "F32")
     else:
         source = read_source(sys.argv[1])

@@ -1,6 +1,7 @@
 """Compiles a model for a mesh, runs it and compares with the expected results of test/Inputs/models.
 
     check_generate.py --compiler LLM_COMPILE --model MODEL --expected DIR --out OUT [--mesh M] [--launcher "mpirun -np 3"] [--text]
+        [--prompts N] [--max-seq-len N]
 
 Token for token over all prompts (as one batch), and logits within 1e-4 of the largest (single prompts).
 Needs numpy."""
@@ -47,12 +48,15 @@ def main():
     parser.add_argument("--launcher", default="")
     parser.add_argument("--text", action="store_true", help="also send prompts as text and compare the text")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
+    parser.add_argument("--prompts", type=int, help="take the first N only: that is the batch")
+    parser.add_argument("--max-seq-len", type=int, default=128)
     args = parser.parse_args()
 
     expected = json.load(open(os.path.join(args.expected, "expected.json")))
     prompts = expected["generate"] if isinstance(expected, dict) else expected
+    prompts = [dict(p, generated=p["generated"][:args.max_seq_len - len(p["prompt_tokens"])]) for p in prompts[:args.prompts]]
     mesh = [f"--mesh={args.mesh}"] if args.mesh else []
-    run([args.compiler, args.model, f"--batch={len(prompts)}", "--max-seq-len=128", "-o", args.out] + mesh + args.flag)
+    run([args.compiler, args.model, f"--batch={len(prompts)}", f"--max-seq-len={args.max_seq_len}", "-o", args.out] + mesh + args.flag)
     start = shlex.split(args.launcher) + [args.out, "generate"]
     new = max(len(p["generated"]) for p in prompts)
 
@@ -79,6 +83,8 @@ def main():
         cases = [(p["prompt_tokens"], tensors[f"logits_{i}"]) for i, p in enumerate(prompts)]
     worst = 0.0
     for number, (tokens, logits) in enumerate(cases):
+        if len(tokens) >= args.max_seq_len:  # one more token must fit
+            tokens, logits = tokens[:args.max_seq_len - 1], logits[:args.max_seq_len - 1]
         path = args.out + ".logits.safetensors"
         run(start + ["--tokens=" + ",".join(map(str, tokens)), "--max-new-tokens=1", f"--logits={path}"])
         ours = read_safetensors(path)["logits"]
