@@ -10,26 +10,6 @@
 using namespace tessera;
 using namespace tessera::reshard;
 
-const char *tessera::toString(StepKind kind) {
-  switch (kind) {
-  case StepKind::AllSlice:
-    return "SL";
-  case StepKind::AllGather:
-    return "AG";
-  case StepKind::AllReduce:
-    return "AR";
-  case StepKind::ReduceScatter:
-    return "RS";
-  case StepKind::AllToAll:
-    return "A2A";
-  case StepKind::CollectivePermute:
-    return "CP";
-  case StepKind::PointToPoint:
-    return "P2P";
-  }
-  return "?";
-}
-
 bool StridedSharding::isPlain() const {
   return llvm::all_of(dims, [](const auto &dim) { return llvm::all_of(dim, [](const AxisRef &a) { return a.axis >= 0; }); });
 }

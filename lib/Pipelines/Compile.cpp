@@ -82,25 +82,13 @@ static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options
   return writeText(path, [&](llvm::raw_ostream &os) { os << module << "\n"; });
 }
 
-/// Writes --report. `module` is on rung spmd. Flags that remove collectives are of `explanation`, if there is one.
-static Status writeReport(ModuleOp module, const CompileOptions &options, const Explanation *explanation) {
+/// Writes --report. `module` is on rung spmd.
+static Status writeReport(ModuleOp module, const CompileOptions &options, const Explanation &explanation) {
   if (options.report.empty())
     return {};
   report::Program program = report::describeProgram(module, dist::machineOf(module));
   program.nominal = options.machine.empty();
-  // Both list the communicating collectives in the order of the program.
-  auto next = program.collectives.begin();
-  if (explanation)
-    for (const CollectiveExplanation &explained : explanation->collectives) {
-      auto found = std::find_if(next, program.collectives.end(), [&](const report::Collective &c) {
-        return c.function == explained.function && c.kind == explained.kind && c.why == explained.why;
-      });
-      if (found == program.collectives.end())
-        continue;
-      if (explained.remove)
-        found->flag = "--shard=" + explained.remove->shard;
-      next = std::next(found);
-    }
+  report::addExplanation(program, explanation);
   return writeText(options.report, [&](llvm::raw_ostream &os) { report::writePage(os, program); });
 }
 
@@ -119,16 +107,18 @@ Status compile(const CompileOptions &options, const Installation &installation) 
     return loaded.takeFailure();
   OwningOpRef<ModuleOp> module = loaded.take();
 
-  std::optional<Explanation> explanation;
+  Explanation explanation;
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
-    if (rung == Rung::Sharded && options.explain) {
+    if (rung == Rung::Sharded && (options.explain || !options.report.empty())) {
+      // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
       Result<Explanation> explained =
-          explainSharding(*module, {options.mesh, options.shard, options.machine});
+          explainSharding(*module, {options.mesh, options.shard, options.machine, /*suggest=*/options.explain});
       if (!explained)
         return explained.takeFailure();
       explanation = explained.take();
-      print(*explanation, llvm::errs());
+      if (options.explain)
+        print(explanation, llvm::errs());
     }
     if (rung != Rung::Graph)
       progress.begin(rungName(rung));
@@ -140,7 +130,7 @@ Status compile(const CompileOptions &options, const Installation &installation) 
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
     if (rung == Rung::Spmd)
-      if (Status s = writeReport(*module, options, explanation ? &*explanation : nullptr); !s)
+      if (Status s = writeReport(*module, options, explanation); !s)
         return s;
   }
   if (options.compileTo != Rung::Binary)

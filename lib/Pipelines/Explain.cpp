@@ -36,6 +36,9 @@ struct Subject {
 /// Items of --shard by what they address.
 using Items = std::map<std::pair<std::string, std::string>, std::string>;
 
+/// Changes that remove a collective, compared at most: each is a run of the pipeline.
+constexpr size_t kMostFound = 4;
+
 class Explainer {
 public:
   Explainer(const ExplainOptions &options) : options(options), context(registry(), MLIRContext::Threading::DISABLED) {}
@@ -58,6 +61,7 @@ public:
     SpmdFacts facts(*spmd);
     result.steps = facts.totals();
     result.collectives = facts.collectives();
+    result.padding = facts.padding();
     result.tensors = facts.tensors(options.activations);
     mesh = facts.mesh();
     std::string error;
@@ -252,10 +256,16 @@ private:
     }));
   }
 
+  /// Of the changes that remove the collective, of those with fewest items, the one after which a step takes least time; the first of
+  /// equal ones.
   std::optional<Suggestion> suggest(const CollectiveExplanation &collective) {
     std::set<Items> tried;
+    std::optional<Suggestion> best;
+    size_t found = 0, items = 0;
     for (const Items &change : candidates(collective)) {
-      if (change.empty() || !tried.insert(change).second)
+      if (found == kMostFound)
+        break;
+      if (change.empty() || (best && change.size() > items) || !tried.insert(change).second)
         continue;
       Items all = given;
       std::string changed, whole;
@@ -266,13 +276,22 @@ private:
       for (const auto &[key, axes] : all)
         whole += (whole.empty() ? "" : ",") + itemText(key, axes);
       const Outcome &outcome = whatIf(whole);
-      if (!outcome.works)
+      if (!outcome.works || llvm::any_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) ||
+          alike(outcome.collectives, collective) >= alike(base().collectives, collective))
         continue;
-      if (llvm::none_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) &&
-          alike(outcome.collectives, collective) < alike(base().collectives, collective))
-        return Suggestion{changed, whole, outcome.steps};
+      ++found;
+      if (!best || std::pair(change.size(), seconds(outcome.steps)) < std::pair(items, seconds(best->after))) {
+        best = Suggestion{changed, whole, outcome.steps};
+        items = change.size();
+      }
     }
-    return std::nullopt;
+    return best;
+  }
+  static double seconds(const std::vector<StepTotals> &steps) {
+    double sum = 0;
+    for (const StepTotals &step : steps)
+      sum += step.seconds;
+    return sum;
   }
 
   struct Outcome {
@@ -342,7 +361,7 @@ private:
     }
     for (auto [i, axis] : llvm::enumerate(mesh.axes))
       if (axis.size > 1 && !uses(wholeAxis(mesh, int(i)), taken))
-        reasons.push_back("every rank along " + axis.name + " holds the same: " + whyWhole(tensor, axis.name));
+        reasons.push_back(sameOnAllRanks(axis, whyWhole(tensor, axis.name), tensor.bytes));
     return reasons;
   }
 

@@ -32,6 +32,16 @@ static StepTotals sum(const std::vector<StepTotals> &steps) {
   return total;
 }
 
+std::string priceText(const Explanation &explanation, const Suggestion &suggestion) {
+  StepTotals before = sum(explanation.steps), after = sum(suggestion.after);
+  return "collective bytes " + signedText(double(after.collectiveBytes - before.collectiveBytes)) + ", collectives " +
+         signedText(double(after.collectives - before.collectives)) + ", FLOPs " + signedText(after.flops - before.flops) + ", weight bytes " +
+         signedText(double(after.weightBytes - before.weightBytes)) + ", state bytes " +
+         signedText(double(after.stateBytes - before.stateBytes)) + ", activation bytes " +
+         signedText(double(after.activationBytes - before.activationBytes)) + ", time " + (after.seconds < before.seconds ? "" : "+") +
+         micro(after.seconds - before.seconds);
+}
+
 static void print(const CollectiveExplanation &c, size_t number, const Explanation &all, llvm::raw_ostream &os) {
   os << "collective " << number << " of " << all.collectives.size() << " (" << c.function << "): " << c.kind << " over {"
      << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
@@ -43,14 +53,14 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
     os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has no name\n";
     return;
   }
-  StepTotals before = sum(all.steps), after = sum(c.remove->after);
   os << "  removed by: --shard=" << c.remove->shard << " (new: " << c.remove->items << ")\n"
-     << "  that changes, per rank: collective bytes " << signedText(double(after.collectiveBytes - before.collectiveBytes))
-     << ", collectives " << signedText(double(after.collectives - before.collectives)) << ", FLOPs "
-     << signedText(after.flops - before.flops) << ", weight bytes " << signedText(double(after.weightBytes - before.weightBytes))
-     << ", state bytes " << signedText(double(after.stateBytes - before.stateBytes)) << ", activation bytes "
-     << signedText(double(after.activationBytes - before.activationBytes)) << ", time "
-     << (after.seconds < before.seconds ? "" : "+") << micro(after.seconds - before.seconds) << "\n";
+     << "  that changes, per rank: " << priceText(all, *c.remove) << "\n";
+}
+
+static void print(const dist::PaddedDim &dim, const dist::PaddingShare &total, llvm::raw_ostream &os) {
+  os << "padding: " << dist::headline(dim) << "\n  in: " << llvm::join(dim.values, ", ") << "\n  of each rank: ";
+  llvm::interleaveComma(dist::shares(dim, total), os);
+  os << "\n";
 }
 
 static void print(const TensorExplanation &t, llvm::raw_ostream &os) {
@@ -65,6 +75,8 @@ static void print(const TensorExplanation &t, llvm::raw_ostream &os) {
 void print(const Explanation &explanation, llvm::raw_ostream &os) {
   for (auto [i, collective] : llvm::enumerate(explanation.collectives))
     print(collective, i + 1, explanation, os);
+  for (const dist::PaddedDim &dim : explanation.padding.dims)
+    print(dim, explanation.padding.total, os);
   for (const TensorExplanation &tensor : explanation.tensors)
     print(tensor, os);
   for (const StepTotals &step : explanation.steps)
@@ -92,6 +104,26 @@ static llvm::json::Value json(const std::vector<StepTotals> &steps) {
                                       {"state_bytes", step.stateBytes},
                                       {"activation_bytes", step.activationBytes}});
   return list;
+}
+
+static llvm::json::Value json(const dist::PaddingShare &share) {
+  return llvm::json::Object{{"weight_bytes", share.weightBytes},
+                            {"state_bytes", share.stateBytes},
+                            {"activation_bytes_written", share.activationBytes},
+                            {"collective_bytes", share.sentBytes},
+                            {"flops", share.flops}};
+}
+
+static llvm::json::Value json(const dist::PaddingCost &cost) {
+  llvm::json::Array dims;
+  for (const dist::PaddedDim &dim : cost.dims)
+    dims.push_back(llvm::json::Object{{"dim", dim.name},
+                                      {"axes", dim.axesText},
+                                      {"size", dim.size},
+                                      {"padded", dim.padded},
+                                      {"values", llvm::json::Array(dim.values)},
+                                      {"padding", json(dim.share)}});
+  return llvm::json::Object{{"dims", std::move(dims)}, {"total", json(cost.total)}};
 }
 
 static llvm::json::Value json(const Endpoint &end) { return llvm::json::Object{{"op", end.op}, {"where", end.where}}; }
@@ -130,6 +162,7 @@ llvm::json::Value toJson(const Explanation &explanation) {
                             {"nominal", explanation.nominal},
                             {"steps", json(explanation.steps)},
                             {"collectives", std::move(collectives)},
+                            {"padding", json(explanation.padding)},
                             {"tensors", std::move(tensors)}};
 }
 

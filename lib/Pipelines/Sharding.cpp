@@ -38,6 +38,8 @@ void tessera::buildSpmdPipeline(OpPassManager &pm) {
   pm.addPass(dist::createDistOptimizeCollectivesPass());
   // What is left stands where it will run: loops have given up what they can.
   pm.addPass(dist::createDistBundleCollectivesPass());
+  // Counts what is left.
+  pm.addPass(dist::createDistReportPaddingPass());
   //===--- Rung spmd ------------------------------------------------------===//
   verifyRung(pm, "spmd");
 }

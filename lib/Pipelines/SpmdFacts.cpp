@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,55 +21,7 @@ SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module
     meshOfModule = mesh.getMesh().toMesh();
 }
 
-static bool isDist(Operation *op) { return op && isa<DistDialect>(op->getDialect()) && op->getNumOperands() == 1; }
-static bool communicates(Operation *op) { return isDist(op) && !isa<AllSliceOp>(op); }
-
-static ArrayAttr axesOf(Operation *op) { return op->getAttrOfType<ArrayAttr>("axes"); }
-
 static int64_t bytesOf(Type type) { return int64_t(tensorBytes(type)); }
-
-static int64_t executionsOf(Operation *op) {
-  int64_t times = 1;
-  for (Region *region = op->getParentRegion(); region; region = region->getParentRegion())
-    if (auto repeat = dyn_cast<graph::RepeatOp>(region->getParentOp()))
-      times *= repeat.getExecutions(region->getRegionNumber());
-  return times;
-}
-
-/// Docs/Manifest.md, byte accounting.
-static int64_t bytesSent(Operation *op, const Mesh &mesh) {
-  int64_t bytes = bytesOf(op->getOperand(0).getType());
-  if (isa<CollectivePermuteOp>(op))
-    return bytes;
-  int64_t size = axesSize(fromAxesAttr(axesOf(op), mesh));
-  if (isa<AllReduceOp>(op))
-    return 2 * (size - 1) * bytes / size;
-  if (isa<AllGatherOp>(op))
-    return (size - 1) * bytes;
-  return (size - 1) * bytes / size;
-}
-
-static StepKind stepKind(Operation *op) {
-  return isa<AllGatherOp>(op)       ? StepKind::AllGather
-         : isa<AllReduceOp>(op)     ? StepKind::AllReduce
-         : isa<ReduceScatterOp>(op) ? StepKind::ReduceScatter
-         : isa<AllToAllOp>(op)      ? StepKind::AllToAll
-                                    : StepKind::CollectivePermute;
-}
-
-static double secondsOf(Operation *op, const Mesh &mesh, const Machine &machine) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  double elementBytes = double((type.getElementTypeBitWidth() + 7) / 8);
-  ReshardStep step;
-  step.kind = stepKind(op);
-  step.result = getShardingAttr(type).toSharding(mesh);
-  step.received = double(bytesSent(op, mesh)) / elementBytes;
-  if (ArrayAttr axes = axesOf(op)) {
-    step.moves.emplace_back();
-    step.moves.front().axes = fromAxesAttr(axes, mesh);
-  }
-  return stepTime(machine, mesh, step, elementBytes);
-}
 
 //===----------------------------------------------------------------------===//
 // Totals
@@ -117,11 +70,11 @@ std::vector<StepTotals> SpmdFacts::totals() {
         total.stateBytes += bytesOf(arg.getType());
     }
     function.walk([&](Operation *op) {
-      int64_t times = executionsOf(op);
-      if (communicates(op)) {
+      int64_t times = graph::executionsOf(op);
+      if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && collective.communicates()) {
         total.collectives += times;
-        total.collectiveBytes += times * bytesSent(op, meshOfModule);
-        total.seconds += double(times) * secondsOf(op, meshOfModule, machine);
+        total.collectiveBytes += times * collective.getBytesSent(meshOfModule);
+        total.seconds += double(times) * collectiveTime(machine, meshOfModule, collective);
       } else if (auto cost = dyn_cast<CostOpInterface>(op); cost && op->getNumRegions() == 0) {
         OpCost work = cost.getCost();
         total.flops += double(times) * work.flops;
@@ -141,7 +94,7 @@ std::vector<StepTotals> SpmdFacts::totals() {
 /// What a value is before collectives and masks touched it.
 static Value sourceOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isDist(op) && !isa<graph::MaskPaddingOp>(op))
+    if (!isa<CollectiveOpInterface, graph::MaskPaddingOp>(op))
       break;
     value = op->getOperand(0);
   }
@@ -193,7 +146,7 @@ Endpoint SpmdFacts::consumerOf(Value value) {
   for (Operation *user : users)
     if (user->getBlock() == first->getBlock() && user->isBeforeInBlock(first))
       first = user;
-  if (isDist(first) || isa<graph::MaskPaddingOp>(first))
+  if (isa<CollectiveOpInterface, graph::MaskPaddingOp>(first))
     return consumerOf(first->getResult(0));
   if (isa<func::ReturnOp>(first))
     return {"the caller", describeLocation(first->getLoc())};
@@ -203,16 +156,16 @@ Endpoint SpmdFacts::consumerOf(Value value) {
 }
 
 /// The dimension that the two sides see differently: the reduced one of the op where a sum became partial, else the one whose axes change.
-std::string SpmdFacts::disagreement(Operation *collective, Value source) {
-  if (isa<AllReduceOp, ReduceScatterOp>(collective)) {
-    AxisList axes = fromAxesAttr(axesOf(collective), meshOfModule);
+std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
+  if (collective.reduces()) {
+    AxisList axes = collective.getGroupAxes(meshOfModule);
     auto isPartial = [&](Value value) {
       auto attr = getShardingAttr(value.getType());
       return attr && llvm::any_of(attr.toSharding(meshOfModule).partial, [&](const AxisRef &axis) {
                return llvm::any_of(axes, [&](const AxisRef &other) { return axis.overlaps(other); });
              });
     };
-    for (Operation *op = source.getDefiningOp(); op;) {
+    for (Operation *op = collective.getMoved().getDefiningOp(); op;) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
       auto partial = llvm::find_if(op->getOperands(), isPartial);
       if (partial == op->operand_end()) {
@@ -235,13 +188,11 @@ std::string SpmdFacts::disagreement(Operation *collective, Value source) {
     }
     return "a reduced dimension";
   }
-  if (auto gather = dyn_cast<AllGatherOp>(collective))
-    return names.name(gather.getInput(), int(gather.getDim()));
-  if (auto exchange = dyn_cast<AllToAllOp>(collective))
-    return names.name(exchange.getInput(), int(exchange.getFrom().front()));
-  Value input = collective->getOperand(0);
+  Value input = collective.getMoved();
+  if (int64_t dim = collective.getLeftDim(); dim >= 0)
+    return names.name(input, int(dim));
   Sharding before = getShardingAttr(input.getType()).toSharding(meshOfModule);
-  Sharding after = getShardingAttr(collective->getResult(0).getType()).toSharding(meshOfModule);
+  Sharding after = getShardingAttr(collective.getArrived().getType()).toSharding(meshOfModule);
   for (auto [i, dims] : llvm::enumerate(llvm::zip(before.dims, after.dims)))
     if (std::get<0>(dims).axes != std::get<1>(dims).axes)
       return names.name(input, int(i));
@@ -252,7 +203,7 @@ static bool isBundled(Operation *op) { return op && op->hasAttr(dist::kBundledAt
 
 /// Behind what lays a bundle's operands side by side (or cuts its result): the values that were bundled.
 static void unbundle(Value value, bool back, SmallVectorImpl<Value> &values) {
-  if (back && isBundled(value.getDefiningOp()) && !isDist(value.getDefiningOp())) {
+  if (back && isBundled(value.getDefiningOp()) && !isa<CollectiveOpInterface>(value.getDefiningOp())) {
     for (Value operand : value.getDefiningOp()->getOperands())
       unbundle(operand, back, values);
     return;
@@ -282,37 +233,36 @@ static Endpoint joinEnds(ArrayRef<Value> values, llvm::function_ref<Endpoint(Val
   return joined;
 }
 
-CollectiveExplanation SpmdFacts::describe(Operation *op) {
+CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
   CollectiveExplanation c;
   c.function = op->getParentOfType<func::FuncOp>().getSymName().str();
   c.kind = op->getName().stripDialect().str();
-  if (ArrayAttr axes = axesOf(op))
-    for (const AxisRef &axis : fromAxesAttr(axes, meshOfModule))
-      c.axes.push_back(toString(axis, meshOfModule));
-  SmallVector<Value> sources = {op->getOperand(0)}, results = {op->getResult(0)};
+  for (const AxisRef &axis : op.getGroupAxes(meshOfModule))
+    c.axes.push_back(toString(axis, meshOfModule));
+  SmallVector<Value> sources = {op.getMoved()}, results = {op.getArrived()};
   if (isBundled(op)) {
     sources.clear();
     results.clear();
-    unbundle(op->getOperand(0), /*back=*/true, sources);
-    unbundle(op->getResult(0), /*back=*/false, results);
+    unbundle(op.getMoved(), /*back=*/true, sources);
+    unbundle(op.getArrived(), /*back=*/false, results);
   }
   c.producer = joinEnds(sources, [&](Value value) { return producerOf(value); });
   c.consumer = joinEnds(results, [&](Value value) { return consumerOf(value); });
-  c.dimension = disagreement(op, op->getOperand(0));
-  c.from = toString(getShardingAttr(op->getOperand(0).getType()).toSharding(meshOfModule), meshOfModule);
-  c.to = toString(getShardingAttr(op->getResult(0).getType()).toSharding(meshOfModule), meshOfModule);
+  c.dimension = disagreement(op);
+  c.from = toString(getShardingAttr(op.getMoved().getType()).toSharding(meshOfModule), meshOfModule);
+  c.to = toString(getShardingAttr(op.getArrived().getType()).toSharding(meshOfModule), meshOfModule);
   if (auto why = op->getAttrOfType<StringAttr>("why"))
     c.why = why.getValue().str();
-  c.bytes = bytesSent(op, meshOfModule);
-  c.executions = executionsOf(op);
-  c.seconds = secondsOf(op, meshOfModule, machine);
+  c.bytes = op.getBytesSent(meshOfModule);
+  c.executions = graph::executionsOf(op);
+  c.seconds = collectiveTime(machine, meshOfModule, op);
   return c;
 }
 
 std::vector<CollectiveExplanation> SpmdFacts::collectives() {
   std::vector<CollectiveExplanation> list;
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (communicates(op))
+  module.walk<WalkOrder::PreOrder>([&](CollectiveOpInterface op) {
+    if (op.communicates())
       list.push_back(describe(op));
   });
   return list;
@@ -334,6 +284,11 @@ TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
     t.sharding = toString(attr.toSharding(meshOfModule), meshOfModule);
   t.bytes = bytesOf(type);
   return t;
+}
+
+std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes) {
+  return "every rank along " + axis.name + " holds the same: " + why + "; spread over it, " + std::to_string(bytes) + " bytes would be " +
+         std::to_string((bytes + axis.size - 1) / axis.size);
 }
 
 /// For each dimension of a result the operand that has its factor over the same axes; for each other axis, what became of it.
@@ -379,16 +334,11 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
         why = "conflict lost to cost: " + producerOf(operand).op + " lies over " + axis.name + ", in a dimension that " + opText(op) +
               " does not hand on";
     for (Value operand : op->getOperands())
-      for (Value before = operand; Operation *maker = before.getDefiningOp();) {
-        if (!isDist(maker))
-          break;
-        if (ArrayAttr axes = axesOf(maker); axes && llvm::any_of(fromAxesAttr(axes, meshOfModule), [&](const AxisRef &other) {
-                                              return other.overlaps(whole);
-                                            }))
+      for (auto maker = operand.getDefiningOp<CollectiveOpInterface>(); maker;
+           maker = maker.getMoved().getDefiningOp<CollectiveOpInterface>())
+        if (llvm::any_of(maker.getGroupAxes(meshOfModule), [&](const AxisRef &other) { return other.overlaps(whole); }))
           why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name + " before " + opText(op);
-        before = maker->getOperand(0);
-      }
-    reasons.push_back("every rank along " + axis.name + " holds the same: " + why);
+    reasons.push_back(sameOnAllRanks(axis, why, bytesOf(value.getType())));
   }
   return reasons;
 }

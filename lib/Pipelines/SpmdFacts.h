@@ -4,6 +4,7 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/AutoParallel/Machine.h"
+#include "tessera/Interfaces/Collective.h"
 #include "tessera/Pipelines/Explanation.h"
 
 namespace tessera {
@@ -16,15 +17,16 @@ public:
   const Mesh &mesh() const { return meshOfModule; }
   std::vector<StepTotals> totals();
   std::vector<CollectiveExplanation> collectives();
+  dist::PaddingCost padding() { return dist::paddingCost(module, meshOfModule, names); }
   /// All parameters, states and inputs, and the `activations` largest other values of each function.
   std::vector<TensorExplanation> tensors(size_t activations);
 
 private:
-  CollectiveExplanation describe(mlir::Operation *collective);
+  CollectiveExplanation describe(CollectiveOpInterface collective);
   Endpoint producerOf(mlir::Value value);
   Endpoint consumerOf(mlir::Value value);
   std::string opText(mlir::Operation *op);
-  std::string disagreement(mlir::Operation *collective, mlir::Value source);
+  std::string disagreement(CollectiveOpInterface collective);
   std::vector<std::string> activationReasons(mlir::Value value);
   TensorExplanation tensor(mlir::Value value, llvm::StringRef function);
 
@@ -33,6 +35,9 @@ private:
   Machine machine;
   DimNames names;
 };
+
+/// `every rank along dp holds the same: WHY; spread over it, 4096 bytes would be 2048`
+std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes);
 
 } // namespace tessera
 #endif

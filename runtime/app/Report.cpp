@@ -27,18 +27,18 @@ int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
   return 0;
 }
 
+static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
+  auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(), [&](const MeshAxis &a) { return a.name == sub.axis; });
+  return sub.size == axis->size ? sub.axis : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size);
+}
+
 static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
   Json collectives = Json::array();
   for (auto [id, executions] : entry.collectives) {
     const CollectiveSpec &c = manifest.collectives[id];
     Json axes = Json::array();
-    for (const SubAxis &sub : manifest.groups[c.group]) {
-      auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(),
-                               [&](const MeshAxis &a) { return a.name == sub.axis; });
-      axes.push_back(sub.size == axis->size
-                         ? sub.axis
-                         : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size));
-    }
+    for (const SubAxis &sub : manifest.groups[c.group])
+      axes.push_back(axisText(manifest, sub));
     collectives.push_back({{"kind", kindName(c.kind)},
                            {"axes", axes},
                            {"executions", executions},
@@ -46,6 +46,43 @@ static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
                            {"why", c.why}});
   }
   return {{"collectives", collectives}};
+}
+
+namespace {
+// Weights and states with a dimension that its axes do not divide: of one size, over the same axes. Bytes of one rank, the mean over ranks.
+struct Padded {
+  std::string axes;
+  int64_t size, padded;
+  double weightBytes = 0, stateBytes = 0;
+  std::vector<std::string> values;
+};
+} // namespace
+
+static std::vector<Padded> paddedDims(const Manifest &m) {
+  std::vector<Padded> list;
+  auto add = [&](const std::string &name, const Shape &shape, const Shape &local, const Sharding &sharding, int64_t bytes,
+                 double Padded::*held) {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t padded = local[d] * shardCount(sharding[d]);
+      if (padded == shape[d])
+        continue;
+      std::string axes;
+      for (const SubAxis &sub : sharding[d])
+        axes += (axes.empty() ? "" : "+") + axisText(m, sub);
+      auto at = std::find_if(list.begin(), list.end(), [&](const Padded &p) { return p.axes == axes && p.size == shape[d]; });
+      if (at == list.end())
+        at = list.insert(at, {axes, shape[d], padded, 0, 0, {}});
+      (*at).*held += double(bytes) * double(padded - shape[d]) / double(padded);
+      if (std::find(at->values.begin(), at->values.end(), name) == at->values.end())
+        at->values.push_back(name);
+    }
+  };
+  for (const ParamSpec &p : m.params)
+    add(p.name, p.shape, p.local, p.sharding, std::max<int64_t>(p.layers, 1) * elementCount(p.local) * int64_t(sizeof(float)),
+        &Padded::weightBytes);
+  for (const BufferSpec &state : m.states)
+    add(state.name, state.shape, state.local, state.sharding, state.bytes, &Padded::stateBytes);
+  return list;
 }
 
 std::string describeProgram(const Manifest &m, bool json) {
@@ -58,6 +95,15 @@ std::string describeProgram(const Manifest &m, bool json) {
   for (const EntrySpec &entry : m.entries)
     if (entry.name == "prefill" || entry.name == "decode" || entry.name == "train")
       steps[entry.name] = stepJson(m, entry);
+  std::vector<Padded> padding = paddedDims(m);
+  Json paddingJson = Json::array();
+  for (const Padded &p : padding)
+    paddingJson.push_back({{"axes", p.axes},
+                           {"size", p.size},
+                           {"padded", p.padded},
+                           {"weight_bytes", p.weightBytes},
+                           {"state_bytes", p.stateBytes},
+                           {"values", p.values}});
   Json info = {{"task", m.task},
                {"target", m.target},
                {"dtype", m.dtype},
@@ -71,13 +117,14 @@ std::string describeProgram(const Manifest &m, bool json) {
                {"vocab", m.vocab},
                {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
                {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)},
+               {"padding", paddingJson},
                {"steps", steps}};
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 
-  auto mega = [](int64_t bytes) {
+  auto mega = [](double bytes) {
     char text[32];
-    snprintf(text, sizeof(text), "%.1f MB", double(bytes) / 1e6);
+    snprintf(text, sizeof(text), bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
     return std::string(text);
   };
   std::string page = m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target +
@@ -87,6 +134,14 @@ std::string describeProgram(const Manifest &m, bool json) {
   page += "batch        " + std::to_string(m.batch) + ", context up to " + std::to_string(m.maxSeqLen) +
           ", vocabulary " + std::to_string(m.vocab) + "\n";
   page += "per rank     weights " + mega(plan.bytes()) + ", arena " + mega(m.arenaBytes) + "\n";
+  for (const Padded &p : padding) {
+    page += "padding      " + std::to_string(p.size) + " over " + p.axes + " is " + std::to_string(p.padded) + ": ";
+    if (p.weightBytes > 0)
+      page += mega(p.weightBytes) + " of the weights" + (p.stateBytes > 0 ? ", " : "");
+    if (p.stateBytes > 0)
+      page += mega(p.stateBytes) + " of the states";
+    page += " (" + p.values.front() + (p.values.size() > 1 ? " and " + std::to_string(p.values.size() - 1) + " more" : "") + ")\n";
+  }
   for (auto &[name, step] : steps.items()) {
     page += name + (step["collectives"].empty() ? ": no collectives\n" : ":\n");
     for (auto &c : step["collectives"]) {

@@ -2,8 +2,10 @@
 
 check_explain.py FILE.mlir MESH [SHARD] -- LLM_OPT    explains FILE, applies each suggested flag by running the sharding pipeline itself, and
     counts the collectives of both rungs spmd from their text, not by the compiler's own sums.
+check_explain.py --info FILE    the bytes of each function in what --explain wrote to FILE are those of `OUT info --json` on standard input.
 check_explain.py DIR -- LLM_OPT    the same for each shard-*.mlir and T*.mlir of DIR and each mesh and shard of its RUN lines.
 """
+import json
 import math
 import os
 import re
@@ -11,7 +13,7 @@ import subprocess
 import sys
 
 WIDTH = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
-COLLECTIVE = re.compile(r"dist\.(all_gather|all_reduce|reduce_scatter|all_to_all|collective_permute) [^\n]*? : tensor<((?:\d+x)*)(\w+)")
+COLLECTIVE = re.compile(r"dist\.(all_gather|all_reduce|reduce_scatter|all_to_all|collective_permute) .*? : tensor<((?:\d+x)*)(\w+).* -> tensor<((?:\d+x)*)")
 AXES = re.compile(r"axes = \{([^}]*)\}")
 
 
@@ -35,15 +37,17 @@ def collectives(program):
             loops.append((indent, int(match[1])))
         if not (match := COLLECTIVE.search(line)):
             continue
-        kind, shape, element = match.groups()
-        size = math.prod(int(n) for n in shape.split("x") if n) * WIDTH[element]
+        kind, shape, element, after = match.groups()
+        shape, after = ([int(n) for n in text.split("x") if n] for text in (shape, after))
+        size, result = (math.prod(dims) * WIDTH[element] for dims in (shape, after))
+        piece = math.prod(map(min, shape, after)) * WIDTH[element]  # of an exchange: split where axes come, not yet joined where they leave
         axes, ranks = [], 1
-        if at := AXES.search(line):
-            for name, sub, part in re.findall(r'"([^"]+)"(:\(\d+\)(\d+))?', at[1]):
+        for moved in AXES.findall(line):
+            for name, sub, part in re.findall(r'"([^"]+)"(:\(\d+\)(\d+))?', moved):
                 axes.append(name + sub)
                 ranks *= int(part) if part else mesh[name]
-        sent = {"all_gather": (ranks - 1) * size, "all_reduce": 2 * (ranks - 1) * size // ranks,
-                "collective_permute": size}.get(kind, (ranks - 1) * size // ranks)
+        sent = {"all_gather": (ranks - 1) * size, "all_reduce": 2 * (ranks - 1) * size // ranks, "collective_permute": size,
+                "reduce_scatter": (ranks - 1) * result, "all_to_all": (ranks - 1) * piece}[kind]
         found.append((kind, ", ".join(axes), sent * math.prod(n for _, n in loops)))
     return found
 
@@ -85,7 +89,18 @@ def runs(directory):
                 yield path, mesh, shard
 
 
+def compare_with_info(path):
+    text, info = open(path).read(), json.load(sys.stdin)
+    for name, step in info["steps"].items():
+        explained = int(re.search(rf"^step \({name}\): per rank (\d+) collective bytes", text, re.M)[1])
+        counted = sum(c["bytes_per_rank"] for c in step["collectives"])
+        assert explained == counted > 0, f"{name}: {explained} bytes explained, info counts {counted}"
+        print(f"{name}: {counted} bytes")
+
+
 def main():
+    if sys.argv[1] == "--info":
+        return compare_with_info(sys.argv[2])
     end = sys.argv.index("--")
     opt = sys.argv[end + 1:]
     file, mesh, shard = (sys.argv[1:end] + ["", ""])[:3]

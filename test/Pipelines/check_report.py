@@ -89,7 +89,7 @@ def expected_collectives(path):
                     old, new = (int(t[len("tensor<"):].split("x")[to]) for t in types)
                     piece = piece // old * new
             got = {"all_slice": lambda: 0, "all_gather": lambda: (group - 1) * before, "all_to_all": lambda: (group - 1) * piece,
-                   "all_reduce": lambda: 2 * (group - 1) / group * before, "reduce_scatter": lambda: (group - 1) * after,
+                   "all_reduce": lambda: 2 * (group - 1) * before // group, "reduce_scatter": lambda: (group - 1) * after,
                    "collective_permute": lambda: after}[kind]()
             result.append((function, kind, got))
     return result
@@ -129,6 +129,32 @@ def main():
         shape = [1] + [dim["local"] for dim in entry["dims"]]
         assert entry["bytes"] == math.prod(shape) * WIDTH[entry["element"]], entry
         assert int(cells[8][0]) == entry["bytes"]
+        for reason in entry.get("reasons", []):
+            assert reason in cells[9][1], "%s: its table lacks %r" % (entry["name"], reason)
+    # Weights and caches of more than one rank say why they lie so, and the largest activations of each function.
+    if data["collectives"]:
+        for entry in data["tensors"]:
+            assert entry["kind"] not in ("weight", "cache") or entry.get("reasons"), "no reason: %s" % entry["name"]
+        for function in data["functions"]:
+            largest = [t for t in data["tensors"] if t["kind"] == "activation" and t["function"] == function["name"]]
+            assert any(t.get("reasons") for t in largest[:12]), "no reasons in %s" % function["name"]
+
+    # Every dimension that does not divide is in the table of padding, with what it holds of weights.
+    padded, held, sizes = set(), {}, dict(data["mesh"])
+    for entry in data["tensors"]:
+        for dim in entry["dims"]:
+            shards = math.prod(int(axis.rsplit(")", 1)[1]) if ")" in axis else sizes[axis] for axis in dim.get("axes", []))
+            if dim["local"] * shards != dim["global"]:
+                key = (dim["name"], dim["global"], dim["local"] * shards, "+".join(dim["axes"]))
+                padded.add(key)
+                if entry["kind"] == "weight":
+                    held[key] = held.get(key, 0) + entry["bytes"] * (1 - dim["global"] / (dim["local"] * shards))
+    rows_of_padding = page.rows.get("padding-table", [[None, []]])[1:]
+    named = {key for key in padded if key[0]}
+    told = {(p["dim"], p["size"], p["padded"], p["axes"]): p for p in data["padding"]}
+    assert named <= set(told) and len(told) == len(rows_of_padding), "%s is padded, told are %s" % (named, set(told))
+    for key in named:
+        assert abs(told[key]["weight_bytes"] - held.get(key, 0)) < 1, "%s: %s" % (key, held.get(key, 0))
 
     # Every collective is drawn once, and every node and line of the graphs is of this graph.
     drawn = []

@@ -15,23 +15,11 @@
 #define TESSERA_AUTOPARALLEL_RESHARDPLANNER_H
 
 #include "tessera/Analysis/Sharding/Sharding.h"
+#include "tessera/Analysis/Sharding/StepKind.h"
 
 #include <vector>
 
 namespace tessera {
-
-enum class StepKind {
-  AllSlice,          ///< keeps this device's piece; no communication
-  AllGather,         ///< axes leave a dimension
-  AllReduce,         ///< partial axes are combined
-  ReduceScatter,     ///< partial axes are combined and then shard a dimension
-  AllToAll,          ///< axes move between dimensions
-  CollectivePermute, ///< devices exchange whole pieces; received == 0: same pieces, only axes of size 1 come or go
-  PointToPoint,      ///< every device gets what it lacks from one that has it; only if asked for (options)
-};
-
-/// `AG`, `SL`, ...
-const char *toString(StepKind kind);
 
 /// Axes (major to minor) that leave dimension `from` and come to dimension `to`; -1: none.
 struct AxisMove {

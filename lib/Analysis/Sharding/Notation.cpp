@@ -1,6 +1,8 @@
 //===- Notation.cpp - Meshes, shardings and rules as text -----------------===//
 #include "tessera/Analysis/Sharding/Notation.h"
 
+#include "tessera/Analysis/Sharding/StepKind.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -360,4 +362,24 @@ Sharding tessera::sharding(StringRef text, const Mesh &mesh) {
   if (!result)
     llvm::report_fatal_error(llvm::Twine(error), /*gen_crash_diag=*/false);
   return *result;
+}
+
+const char *tessera::toString(StepKind kind) {
+  switch (kind) {
+  case StepKind::AllSlice:
+    return "SL";
+  case StepKind::AllGather:
+    return "AG";
+  case StepKind::AllReduce:
+    return "AR";
+  case StepKind::ReduceScatter:
+    return "RS";
+  case StepKind::AllToAll:
+    return "A2A";
+  case StepKind::CollectivePermute:
+    return "CP";
+  case StepKind::PointToPoint:
+    return "P2P";
+  }
+  return "?";
 }

@@ -107,6 +107,11 @@ public:
             if (!tensor.madeBy.empty())
               text("made_by", tensor.madeBy);
             value(tensor.value);
+            if (!tensor.reasons.empty())
+              json.attributeArray("reasons", [&] {
+                for (const std::string &reason : tensor.reasons)
+                  json.value(clean(reason));
+              });
           });
       });
       json.attributeArray("collectives", [&] {
@@ -122,8 +127,24 @@ public:
             json.attribute("seconds", collective.seconds);
             json.attribute("executions", collective.executions);
             text("why", collective.why);
-            if (!collective.flag.empty())
+            if (!collective.flag.empty()) {
               text("flag", collective.flag);
+              text("price", collective.price);
+            }
+          });
+      });
+      json.attributeArray("padding", [&] {
+        for (const dist::PaddedDim &dim : program.padding.dims)
+          json.object([&] {
+            text("dim", dim.name);
+            text("axes", dim.axesText);
+            json.attribute("size", dim.size);
+            json.attribute("padded", dim.padded);
+            json.attribute("weight_bytes", dim.share.weightBytes);
+            json.attribute("state_bytes", dim.share.stateBytes);
+            json.attribute("activation_bytes_written", dim.share.activationBytes);
+            json.attribute("collective_bytes", dim.share.sentBytes);
+            json.attribute("flops", dim.share.flops);
           });
       });
     });

@@ -4,6 +4,8 @@
 
 #include "ProgramData.h"
 
+#include "tessera/Pipelines/Explanation.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 namespace tessera::report {
@@ -25,6 +27,10 @@ std::string axesText(llvm::ArrayRef<AxisUse> axes, llvm::StringRef empty = "-");
 std::string dimText(const Dim &dim, size_t index);
 /// Number of the colour of an axis.
 int colour(int axis);
+
+/// Gives collectives the flags that would remove them, with their price, and large tensors the reasons of their shardings. `explanation` is of
+/// the same program.
+void addExplanation(Program &program, const Explanation &explanation);
 
 /// The graph of a function as one SVG element. `id`: unique in the page, a legal identifier.
 void drawGraph(llvm::raw_ostream &os, const Program &program, const Function &function, llvm::StringRef id);

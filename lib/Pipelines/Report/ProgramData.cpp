@@ -3,16 +3,14 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Diagnostics.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
 
@@ -74,6 +72,7 @@ public:
       addBlock(function.getFunctionBody().front(), graph, 1, /*isBody=*/false);
       program.functions.back().graph = std::move(graph);
     }
+    program.padding = dist::paddingCost(module, program.mesh, names);
     std::stable_sort(program.tensors.begin(), program.tensors.end(),
                      [](const Tensor &a, const Tensor &b) { return a.value.bytes > b.value.bytes; });
     return std::move(program);
@@ -269,59 +268,29 @@ private:
       }
       return node;
     }
-    if (isa<dist::DistDialect>(op.getDialect()) && op.getNumOperands() && op.getNumResults()) {
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
       node.kind = Node::Kind::Collective;
       node.collective = int(program.collectives.size());
-      program.collectives.push_back(describeCollective(op, node.subject, executions));
+      program.collectives.push_back(describeCollective(collective, node.subject, executions));
     }
     for (const Value &value : node.results)
       program.tensors.push_back({TensorKind::Activation, node.subject, functionName, node.title, value});
     return node;
   }
 
-  Collective describeCollective(Operation &op, const std::string &subject, int64_t executions) {
+  Collective describeCollective(CollectiveOpInterface op, const std::string &subject, int64_t executions) {
     Collective result;
     result.function = functionName;
-    result.kind = op.getName().stripDialect().str();
+    result.kind = op->getName().stripDialect().str();
     result.tensor = subject;
     result.executions = executions;
-    result.before = describeValue(op.getOperand(0));
-    result.after = describeValue(op.getResult(0));
-    if (auto why = op.getAttrOfType<StringAttr>("why"))
+    result.before = describeValue(op.getMoved());
+    result.after = describeValue(op.getArrived());
+    if (auto why = op->getAttrOfType<StringAttr>("why"))
       result.why = why.getValue().str();
-    ReshardStep step;
-    AxisMove move;
-    if (auto axes = op.getAttrOfType<ArrayAttr>("axes"))
-      move.axes = dist::fromAxesAttr(axes, program.mesh);
-    result.axes = uses(move.axes);
-    double group = double(axesSize(move.axes)), before = result.before.bytes, after = result.after.bytes;
-    // What the runtime moves in a ring, as `info --json` counts it (docs/Manifest.md): pieces of equal size, padding included, one to
-    // or from each other rank.
-    double piece = before;
-    if (auto to = op.getAttrOfType<DenseI64ArrayAttr>("to"))
-      for (int64_t dim : llvm::SmallSetVector<int64_t, 4>(to.asArrayRef().begin(), to.asArrayRef().end()))
-        if (size_t(dim) < result.before.dims.size())
-          piece *= double(result.after.dims[dim].local) / double(std::max<int64_t>(result.before.dims[dim].local, 1));
-    result.received = llvm::StringSwitch<double>(result.kind)
-                          .Case("all_slice", 0)
-                          .Case("all_gather", (group - 1) * before)
-                          .Case("all_reduce", 2 * (group - 1) / group * before)
-                          .Case("reduce_scatter", (group - 1) * after)
-                          .Case("all_to_all", (group - 1) * piece)
-                          .Default(after);
-    step.kind = llvm::StringSwitch<StepKind>(result.kind)
-                    .Case("all_slice", StepKind::AllSlice)
-                    .Case("all_gather", StepKind::AllGather)
-                    .Case("all_reduce", StepKind::AllReduce)
-                    .Case("reduce_scatter", StepKind::ReduceScatter)
-                    .Case("all_to_all", StepKind::AllToAll)
-                    .Default(StepKind::CollectivePermute);
-    step.received = result.received;
-    if (!move.axes.empty())
-      step.moves.push_back(move);
-    if (dist::ShardingAttr attr = dist::getShardingAttr(op.getResult(0).getType()))
-      step.result = attr.toSharding(program.mesh);
-    result.seconds = stepTime(machine, program.mesh, step, 1);
+    result.axes = uses(op.getGroupAxes(program.mesh));
+    result.received = double(op.getBytesSent(program.mesh));
+    result.seconds = dist::collectiveTime(machine, program.mesh, op);
     return result;
   }
 

@@ -8,6 +8,7 @@
 #define TESSERA_LIB_PIPELINES_REPORT_PROGRAMDATA_H
 
 #include "tessera/AutoParallel/Machine.h"
+#include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -48,6 +49,7 @@ struct Tensor {
   std::string function; ///< of an activation; others belong to all functions
   std::string madeBy;   ///< op name of an activation
   Value value;
+  std::vector<std::string> reasons; ///< with --explain, of large ones: why it lies so
 };
 
 struct Collective {
@@ -58,7 +60,8 @@ struct Collective {
   double received = 0;    ///< bytes that the busiest rank receives, each execution
   double seconds = 0;     ///< predicted, each execution
   int64_t executions = 1; ///< each call of the function
-  std::string why, flag;
+  std::string why;
+  std::string flag, price; ///< with --explain: what would remove it, and what that changes
 };
 
 struct Graph;
@@ -96,6 +99,7 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Tensor> tensors;         ///< every argument once, every activation of every function; largest first
   std::vector<Collective> collectives; ///< in program order
+  dist::PaddingCost padding;
 };
 
 /// `module` is on rung spmd. Linear in the program.

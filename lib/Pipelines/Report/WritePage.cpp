@@ -7,6 +7,7 @@
 
 #include "ReportPageText.inc" // kPage_page_css, kPage_page_js
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -34,6 +35,7 @@ public:
     os << "<main>\n";
     graphs();
     memory();
+    padding();
     collectives();
     tensors();
     os << "</main>\n<footer>Written by llm-compile --report. Bytes are of one rank. Times are predictions of the cost model, not "
@@ -94,6 +96,7 @@ private:
   void header(const std::string &title) {
     os << "<header>\n<h1>" << escape(title) << "</h1>\n<div class=\"mute mono\">" << escape(program.model) << "</div>\n<nav>"
        << "<a href=\"#graph\">Graph</a><a href=\"#memory\">Memory</a><a href=\"#collectives\">Collectives</a>"
+       << (program.padding.dims.empty() ? "" : "<a href=\"#padding\">Padding</a>")
        << "<a href=\"#tensors\">Tensors</a></nav>\n<div class=\"cards\">\n";
     int64_t ranks = program.mesh.numDevices();
     card(std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"), "mesh " + meshText());
@@ -213,6 +216,36 @@ private:
     os << "<td class=\"v\" data-v=\"" << number(bytes) << "\" title=\"" << number(bytes) << " bytes\">" << bytesText(bytes) << "</td>";
   }
 
+  /// Dimensions that their axes do not divide.
+  void padding() {
+    if (program.padding.dims.empty())
+      return;
+    os << "<h2 id=\"padding\">Padding</h2>\n<p>Sizes that do not divide are filled up: every rank holds, computes on and sends as much as the "
+          "fullest. Of one rank, in one run of every function; percentages are of all that a rank holds, writes, sends and computes.</p>\n";
+    tableHead("padding-table", "Padding", program.padding.dims.size(),
+              {{"dimension", false}, {"axes", false}, {"size", true}, {"padded to", true}, {"weights", true}, {"caches", true},
+               {"activations written", true}, {"collectives", true}, {"FLOPs", true}, {"in", false}});
+    const dist::PaddingShare &total = program.padding.total;
+    for (const dist::PaddedDim &dim : program.padding.dims) {
+      os << "<tr><td class=\"l\">" << escape(dim.name) << "</td><td>";
+      for (const AxisRef &axis : dim.axes)
+        chip(tessera::toString(axis, program.mesh), AxisUse{axis.axis, ""});
+      os << "</td>";
+      numeric(double(dim.size), std::to_string(dim.size));
+      numeric(double(dim.padded), std::to_string(dim.padded));
+      auto part = [&](double padding, double all, const std::string &text) {
+        numeric(padding, padding > 0 ? text + llvm::formatv(" ({0:F1} %)", 100 * padding / all).str() : "0");
+      };
+      part(dim.share.weightBytes, total.weightBytes, bytesText(dim.share.weightBytes));
+      part(dim.share.stateBytes, total.stateBytes, bytesText(dim.share.stateBytes));
+      part(dim.share.activationBytes, total.activationBytes, bytesText(dim.share.activationBytes));
+      part(dim.share.sentBytes, total.sentBytes, bytesText(dim.share.sentBytes));
+      part(dim.share.flops, total.flops, number(dim.share.flops));
+      os << "<td class=\"l\">" << escape(llvm::join(dim.values, ", ")) << "</td></tr>\n";
+    }
+    tableEnd();
+  }
+
   void collectives() {
     os << "<h2 id=\"collectives\">Collectives</h2>\n";
     if (program.collectives.empty()) {
@@ -225,7 +258,7 @@ private:
         {"for", false},        {"tensor", false},    {"bytes", true},   {"times", true},
         {"total bytes", true}, {"total time", true}, {"why", false}};
     if (flags)
-      columns.push_back({"flag to try", false});
+      columns.insert(columns.end(), {{"flag to try", false}, {"what it changes", false}});
     tableHead("collective-table", "Collectives", program.collectives.size(), columns);
     for (auto [i, c] : llvm::enumerate(program.collectives)) {
       os << "<tr id=\"c" << i << "\"><td class=\"v\" data-v=\"" << i << "\">" << i << "</td><td>" << escape(c.function)
@@ -241,7 +274,7 @@ private:
       numeric(c.seconds * double(c.executions), timeText(c.seconds * double(c.executions)));
       os << "<td class=\"why\">" << escape(c.why.empty() ? "no reason given" : c.why) << "</td>";
       if (flags)
-        os << "<td class=\"l\">" << escape(c.flag) << "</td>";
+        os << "<td class=\"l\">" << escape(c.flag) << "</td><td class=\"why\">" << escape(c.price) << "</td>";
       os << "</tr>\n";
     }
     tableEnd();
@@ -251,7 +284,7 @@ private:
     os << "<h2 id=\"tensors\">Tensors</h2>\n";
     tableHead("tensor-table", "Tensors", program.tensors.size(),
               {{"kind", false}, {"name", false}, {"function", false}, {"made by", false}, {"type", false}, {"dimensions", false},
-               {"global shape", false}, {"local shape", false}, {"bytes", true}});
+               {"global shape", false}, {"local shape", false}, {"bytes", true}, {"why it lies so", false}});
     for (const Tensor &t : program.tensors) {
       os << "<tr><td>" << toString(t.kind) << "</td><td class=\"l\">" << escape(t.name) << "</td><td>"
          << escape(t.function.empty() ? "all" : t.function) << "</td><td class=\"l\">" << escape(t.madeBy) << "</td><td class=\"l\">"
@@ -259,7 +292,10 @@ private:
       chips(t.value);
       os << "</td><td class=\"l\">" << shape(t.value, false) << "</td><td class=\"l\">" << shape(t.value, true) << "</td>";
       exact(t.value.bytes);
-      os << "</tr>\n";
+      os << "<td class=\"why\">";
+      for (auto [i, reason] : llvm::enumerate(t.reasons))
+        os << (i ? "<br>" : "") << escape(reason);
+      os << "</td></tr>\n";
     }
     tableEnd();
   }

@@ -216,6 +216,51 @@ LogicalResult CollectivePermuteOp::verify() {
   return verifyImplied(*this, *ends, expected);
 }
 
+//===----------------------------------------------------------------------===//
+// What they move
+//===----------------------------------------------------------------------===//
+
+static int64_t bytesOf(Value value) { return int64_t(tensorBytes(value.getType())); }
+
+StepKind AllGatherOp::getStepKind() { return StepKind::AllGather; }
+StepKind AllSliceOp::getStepKind() { return StepKind::AllSlice; }
+StepKind AllReduceOp::getStepKind() { return StepKind::AllReduce; }
+StepKind ReduceScatterOp::getStepKind() { return StepKind::ReduceScatter; }
+StepKind AllToAllOp::getStepKind() { return StepKind::AllToAll; }
+StepKind CollectivePermuteOp::getStepKind() { return StepKind::CollectivePermute; }
+
+AxisList AllGatherOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
+AxisList AllSliceOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
+AxisList AllReduceOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
+AxisList ReduceScatterOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
+AxisList AllToAllOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
+AxisList CollectivePermuteOp::getGroupAxes(const Mesh &) { return {}; }
+
+int64_t AllGatherOp::getLeftDim() { return getDim(); }
+int64_t AllSliceOp::getLeftDim() { return -1; }
+int64_t AllReduceOp::getLeftDim() { return -1; }
+int64_t ReduceScatterOp::getLeftDim() { return -1; }
+int64_t AllToAllOp::getLeftDim() { return getFrom().front(); }
+int64_t CollectivePermuteOp::getLeftDim() { return -1; }
+
+int64_t AllGatherOp::getBytesSent(const Mesh &mesh) { return (axesSize(getGroupAxes(mesh)) - 1) * bytesOf(getInput()); }
+int64_t AllSliceOp::getBytesSent(const Mesh &) { return 0; }
+int64_t AllReduceOp::getBytesSent(const Mesh &mesh) {
+  int64_t group = axesSize(getGroupAxes(mesh));
+  return 2 * (group - 1) * bytesOf(getInput()) / group;
+}
+// The result is one of as many equal pieces, padding included.
+int64_t ReduceScatterOp::getBytesSent(const Mesh &mesh) { return (axesSize(getGroupAxes(mesh)) - 1) * bytesOf(getResult()); }
+// Each rank gets a piece: the operand, split along the dimensions that the axes come to as the result is.
+int64_t AllToAllOp::getBytesSent(const Mesh &mesh) {
+  auto before = cast<RankedTensorType>(getInput().getType()), after = cast<RankedTensorType>(getResult().getType());
+  SmallVector<int64_t> piece(before.getShape());
+  for (int64_t dim : getTo())
+    piece[dim] = after.getDimSize(dim);
+  return (axesSize(getGroupAxes(mesh)) - 1) * int64_t(tensorBytes(before.clone(piece)));
+}
+int64_t CollectivePermuteOp::getBytesSent(const Mesh &) { return bytesOf(getInput()); }
+
 // Work besides communication, which the cost model adds from the kind: every element is read and written once.
 OpCost AllGatherOp::getCost() { return streamingCost(*this, 0); }
 OpCost AllSliceOp::getCost() { return streamingCost(*this, 0); }

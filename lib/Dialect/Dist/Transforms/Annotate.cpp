@@ -13,6 +13,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <deque>
+#include <set>
 
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTANNOTATEPASS
@@ -25,6 +26,8 @@ using namespace tessera::dist;
 
 /// User priority of fsdp's sharding of a weight: what activations want comes first.
 static constexpr int kWeightPriority = 1;
+/// Smaller parts of the largest weight or state are not worth a remark.
+static constexpr double kLargePart = 1.0 / 16;
 /// Query heads are kv_heads x group.
 static constexpr StringRef kKvHeads = "kv_heads", kGroup = "group";
 
@@ -38,6 +41,8 @@ struct Subject {
   bool isWeight = false;
   bool isArgument = false;
   StringRef maker = {};      ///< name of the op that makes it, for messages
+  double bytes = 0;          ///< unsharded
+  bool isHeld = false;       ///< from step to step: a weight or a state
 };
 
 class Annotator {
@@ -77,6 +82,8 @@ private:
     subject.dims.resize(subject.shape.size());
     auto kind = function.getArgAttrOfType<StringAttr>(i, graph::kKindAttr);
     subject.isWeight = kind && kind == "parameter";
+    subject.isHeld = subject.isWeight || (kind && kind == "state");
+    subject.bytes = tensorBytes(arg.getType());
     subject.isArgument = true;
     return subject;
   }
@@ -88,6 +95,8 @@ private:
         if (isa<RankedTensorType>(arg.getType())) {
           Subject subject = subjectOf(function, arg);
           valueDims[subject.name].append(subject.dims.begin(), subject.dims.end());
+          if (subject.isHeld)
+            largest = std::max(largest, subject.bytes);
         }
     module.walk([&](graph::NameOp op) {
       ArrayRef<StringRef> dims = names.names(op.getResult());
@@ -234,6 +243,7 @@ private:
     Sharding sharding(rank);
     AxisList taken;
     SmallVector<bool> decided(rank, false), wantedWhole(rank, false);
+    std::vector<LeftWhole> left;
     seeded = false;
     auto give = [&](int64_t dim, const AxisRef &axis) {
       sharding.dims[dim].axes.push_back(axis);
@@ -251,8 +261,11 @@ private:
       seeded = true;
       for (const AxisRef &axis : item->axes)
         used[axis.axis] = true;
-      if (staysWhole(subject, d))
+      if (staysWhole(subject, d)) {
+        if (!wantedWhole[d])
+          left.push_back({d, item->axes, "--shard item '" + item->text + "' asks for it, but one position cannot be spread"});
         continue;
+      }
       for (const AxisRef &axis : item->axes) {
         if (mesh.axes[axis.axis].size == 1)
           continue;
@@ -269,8 +282,15 @@ private:
       if (!standard || axis.size == 1)
         continue;
       for (int64_t d = 0; d < rank; ++d)
-        if (!decided[d] && !overlapsAny(axis, taken) && !staysWhole(subject, d) &&
-            llvm::is_contained(subject.isWeight ? standard->weightDims : standard->activationDims, subject.dims[d])) {
+        if (!decided[d] && llvm::is_contained(subject.isWeight ? standard->weightDims : standard->activationDims, subject.dims[d])) {
+          if (staysWhole(subject, d)) {
+            left.push_back({d, {axis}, meshAxis.name + " means it, but one position cannot be spread"});
+            continue;
+          }
+          if (overlapsAny(axis, taken)) {
+            left.push_back({d, {axis}, meshAxis.name + " means it, but lies over another dimension of the same tensor"});
+            continue;
+          }
           if (subject.dims[d] != kKvHeads || dealtByHand || headTensors.empty()) {
             give(d, axis);
             continue;
@@ -307,7 +327,58 @@ private:
       // A named argument is decided by its names, an item decides; elsewhere what has no axis is left to propagation.
       dim.open = dim.axes.empty() && !wantedWhole[d] && (!subject.isArgument || name.empty());
     }
+    for (const LeftWhole &one : left)
+      tellLeftWhole(subject, sharding, one);
     return sharding;
+  }
+
+  /// A dimension that is not sharded over axes though somebody wants it.
+  struct LeftWhole {
+    int64_t dim;
+    AxisList axes;
+    std::string why;
+  };
+  /// What that costs, once for every value.
+  void tellLeftWhole(const Subject &subject, const Sharding &sharding, const LeftWhole &one) {
+    const auto &[d, axes, why] = one;
+    int64_t ranks = axesSize(axes);
+    std::string value = subject.name.empty() ? "a tensor" : subject.name.str();
+    if (ranks == 1 || !told.insert(value + " " + subject.dims[d].str() + " " + axesText(axes) + why).second)
+      return;
+    bool elsewhere = llvm::any_of(axes, [&](const AxisRef &axis) { return overlapsAny(axis, sharding.usedAxes()); });
+    explainMissed(subject.loc, "left-whole",
+                  llvm::formatv("{0}: {1} of size {2} does not lie over {3}: {4}{5}", value, subject.dims[d], subject.shape[d], axesText(axes), why,
+                                elsewhere ? "" : costText(subject.bytes / double(shards(sharding)), ranks)));
+  }
+
+  /// A weight or state that is no small one lies whole along an axis: what that costs, once for every value.
+  void tellReplicated(const Subject &subject, const Sharding &sharding) {
+    if (!subject.isHeld || subject.bytes < kLargePart * largest)
+      return;
+    for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
+      AxisRef axis = wholeAxis(mesh, int(i));
+      if (axis.size == 1 || overlapsAny(axis, sharding.usedAxes()) || !told.insert(subject.name.str() + " along " + meshAxis.name).second)
+        continue;
+      const StandardAxis *standard = findStandardAxis(meshAxis.name);
+      ArrayRef<StringRef> means = standard ? (subject.isWeight ? standard->weightDims : standard->activationDims) : ArrayRef<StringRef>();
+      std::string why = "no item gives it to " + llvm::join(subject.dims, ", ");
+      if (standard)
+        why = meshAxis.name + " means " + (means.empty() ? "no dimension" : llvm::join(means, ", ")) + " of " +
+              (subject.isWeight ? "weights" : "states and activations") + ", and " + why;
+      explainMissed(subject.loc, "replicated",
+                    llvm::formatv("{0} [{1}] is the same on all ranks along {2}: {3}{4}", subject.name, llvm::join(subject.dims, ", "),
+                                  meshAxis.name, why, costText(subject.bytes / double(shards(sharding)), axis.size)));
+    }
+  }
+  static int64_t shards(const Sharding &sharding) {
+    int64_t n = 1;
+    for (const DimSharding &dim : sharding.dims)
+      n *= axesSize(dim.axes);
+    return n;
+  }
+  static std::string costText(double bytes, int64_t ranks) {
+    return bytes > 0 ? llvm::formatv("; a rank holds {0:F0} bytes, spread over it they would be {1:F0}", bytes, bytes / double(ranks)).str()
+                     : std::string();
   }
 
   /// Two items want one axis for two dimensions of a tensor.
@@ -382,6 +453,7 @@ private:
       if (failed(sharding))
         return failure();
       function.setArgAttr(i, kShardingAttr, ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
+      tellReplicated(subject, *sharding);
       explain(subject, *sharding);
     }
     return success();
@@ -400,6 +472,7 @@ private:
       subject.maker = maker->getName().getStringRef();
     subject.dims = llvm::to_vector(names.names(op.getResult()));
     subject.shape = llvm::to_vector(op.getType().getShape());
+    subject.bytes = tensorBytes(op.getType());
     subject.dims.resize(subject.shape.size());
     bool seeded;
     auto sharding = seed(subject, seeded);
@@ -423,6 +496,8 @@ private:
   DimNames names;
   std::map<StringRef, SmallVector<StringRef>> valueDims;
   std::map<int, bool> used;
+  double largest = 0;          ///< bytes of the largest weight or state
+  std::set<std::string> told;  ///< remarks about what lies whole
   std::vector<HeadTensor> headTensors;
   std::deque<std::pair<AxisList, HeadSplit>> headSplits; ///< known ones; a deque keeps references
   bool dealtByHand = false;                              ///< an item says what shards kv_heads or group

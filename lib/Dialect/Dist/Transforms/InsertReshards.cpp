@@ -9,11 +9,13 @@
 //===----------------------------------------------------------------------===//
 #include "BlockPlacement.h"
 #include "Explain.h"
+#include "PinConflicts.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -30,7 +32,8 @@ namespace {
 class Inserter {
 public:
   Inserter(ModuleOp module, MeshOp meshOp)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(mesh, machineOf(module)), builder(module.getContext()) {}
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(mesh, machineOf(module)), builder(module.getContext()),
+        pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -115,15 +118,18 @@ private:
     return known = op.getResult();
   }
 
-  void explain(ReshardOp op, const Sharding &from, const Sharding &to, StringRef why) {
+  double bytesReceived(ReshardOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     double bytes = double((type.getElementTypeBitWidth() + 7) / 8);
-    double received = costs.reshard(type.getShape(), bytes, from, to).received * bytes;
+    return costs.reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult())).received * bytes;
+  }
+
+  void explain(ReshardOp op, const Sharding &from, const Sharding &to, StringRef why) {
     bool gathers = llvm::any_of(llvm::zip(from.dims, to.dims), [](auto dims) {
       return !std::get<0>(dims).axes.empty() && std::get<1>(dims).axes.empty();
     });
     std::string message = llvm::formatv("{0} -> {1}, {2:F0} bytes received per rank: {3}", toString(from, mesh), toString(to, mesh),
-                                        received, why);
+                                        bytesReceived(op), why);
     if (gathers)
       explainMissed(op.getLoc(), "gather", message);
     else
@@ -193,6 +199,8 @@ private:
   void replaceConstraint(ConstraintOp op) {
     Sharding to = wanted(cast<OpResult>(op.getResult()));
     Value value = reshard(op.getInput(), to, "the annotation", op);
+    if (auto name = op.getInput().getDefiningOp<graph::NameOp>())
+      pins.add(value, name.getName());
     op.getResult().replaceAllUsesWith(value);
     op->erase();
   }
@@ -404,6 +412,7 @@ private:
   DimNames names;
   ReshardCosts costs;
   OpBuilder builder;
+  PinConflicts pins;
   DenseMap<Value, std::string> reasons; ///< why a value is partial
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;
 };

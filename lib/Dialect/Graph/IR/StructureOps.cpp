@@ -1,6 +1,8 @@
 //===- StructureOps.cpp - Parameters and repeated layers ------------------===//
 #include "Detail.h"
 
+#include "tessera/Dialect/Graph/IR/Executions.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::graph;
@@ -226,4 +228,12 @@ OpCost RepeatOp::getCost() {
       }
   }
   return total;
+}
+
+int64_t tessera::graph::executionsOf(Operation *op) {
+  int64_t times = 1;
+  for (Region *region = op->getParentRegion(); region; region = region->getParentRegion())
+    if (auto repeat = dyn_cast<RepeatOp>(region->getParentOp()))
+      times *= repeat.getExecutions(region->getRegionNumber());
+  return times;
 }

@@ -3,6 +3,7 @@
 #define TESSERA_DIALECT_DIST_IR_DIST_H
 
 #include "tessera/Analysis/Sharding/Sharding.h"
+#include "tessera/Interfaces/Collective.h"
 #include "tessera/Interfaces/Interfaces.h"
 
 #include "mlir/IR/BuiltinAttributeInterfaces.h"

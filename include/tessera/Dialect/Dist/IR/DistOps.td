@@ -3,6 +3,7 @@
 
 include "tessera/Dialect/Dist/IR/DistAttrs.td"
 include "tessera/Interfaces/ShardingRuleOpInterface.td"
+include "tessera/Interfaces/CollectiveOpInterface.td"
 include "tessera/Interfaces/CostOpInterface.td"
 include "tessera/Interfaces/ReferenceOpInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -58,7 +59,7 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, DeclareOpInterfaceMethods<Shardin
 }
 
 class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, !listconcat([Pure,
-    DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
+    DeclareOpInterfaceMethods<CollectiveOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
   let results = (outs AnyRankedTensor:$result);
   let hasVerifier = 1;
 }

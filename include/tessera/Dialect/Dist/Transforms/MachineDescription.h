@@ -3,6 +3,7 @@
 #define TESSERA_DIALECT_DIST_TRANSFORMS_MACHINEDESCRIPTION_H
 
 #include "tessera/AutoParallel/Machine.h"
+#include "tessera/Interfaces/Collective.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -16,6 +17,8 @@ inline constexpr llvm::StringLiteral kMachineAttr = "dist.machine";
 std::optional<Machine> loadMachine(llvm::StringRef path, const Mesh &mesh, std::string &text, std::string &error);
 /// What the module is for; the default machine if it says nothing, or nothing that can be read.
 Machine machineOf(mlir::ModuleOp module);
+/// Predicted seconds of one execution of a collective of rung spmd.
+double collectiveTime(const Machine &machine, const Mesh &mesh, CollectiveOpInterface collective);
 
 } // namespace tessera::dist
 #endif

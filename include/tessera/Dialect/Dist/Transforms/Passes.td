@@ -128,6 +128,17 @@ def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleO
   let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];
 }
 
+def DistReportPaddingPass : Pass<"dist-report-padding", "::mlir::ModuleOp"> {
+  let summary = "Says what sizes that do not divide cost, dimension by dimension; changes nothing";
+  let description = [{
+    Rung `spmd`. One missed remark `padding` for each dimension that is padded: from which size to which, and what of a rank's weights, states,
+    results, collectives and FLOPs is padding. Without somebody who listens to remarks it does nothing.
+    ```
+    kv_heads over tp: from 3 to 4, 2 a rank (25.0 % padding); of each rank's 1024 of 8192 weight bytes (12.5 %), ... are padding
+    ```
+  }];
+}
+
 def VerifyRungPass : Pass<"verify-rung", "::mlir::ModuleOp"> {
   let summary = "Checks that only the ops and types of one rung of the ladder stand in the module";
   let description = [{

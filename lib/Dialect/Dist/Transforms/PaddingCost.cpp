@@ -1,0 +1,176 @@
+//===- PaddingCost.cpp - What sizes that do not divide cost ---------------===//
+#include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
+
+#include "Explain.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Executions.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+#include <set>
+
+namespace tessera::dist {
+#define GEN_PASS_DEF_DISTREPORTPADDINGPASS
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+} // namespace tessera::dist
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+namespace {
+class Counter {
+public:
+  Counter(ModuleOp module, const Mesh &mesh, const DimNames &names) : module(module), mesh(mesh), names(names) {}
+
+  PaddingCost run() {
+    std::set<StringRef> counted; // weights and states are the same in all functions
+    for (auto function : module.getOps<func::FuncOp>()) {
+      for (BlockArgument arg : function.getArguments())
+        addArgument(function, arg, counted);
+      function.walk([&](Operation *op) { addOp(op); });
+    }
+    for (PaddedDim &dim : cost.dims)
+      if (dim.values.empty())
+        dim.values = makers[&dim - cost.dims.data()];
+    llvm::sort(cost.dims, [](const PaddedDim &a, const PaddedDim &b) {
+      return std::tuple(-a.share.flops, -a.share.weightBytes - a.share.stateBytes, a.name, a.size, a.axesText) <
+             std::tuple(-b.share.flops, -b.share.weightBytes - b.share.stateBytes, b.name, b.size, b.axesText);
+    });
+    return std::move(cost);
+  }
+
+private:
+  /// Which entries of the list `value` pads, and which part of it is padding of each.
+  SmallVector<std::pair<size_t, double>> paddingOf(Value value) {
+    SmallVector<std::pair<size_t, double>> found;
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    ShardingAttr attr = type ? getShardingAttr(type) : ShardingAttr();
+    if (!attr)
+      return found;
+    Sharding sharding = attr.toSharding(mesh);
+    SmallVector<int64_t> global = globalShape(type);
+    for (int d = 0; d < type.getRank(); ++d) {
+      int64_t padded = type.getDimSize(d) * sharding.shards(d);
+      if (padded != global[d])
+        found.push_back({entry(names.name(value, d), sharding.dims[d].axes, global[d], padded),
+                         double(padded - global[d]) / double(padded)});
+    }
+    return found;
+  }
+
+  size_t entry(const std::string &name, const AxisList &axes, int64_t size, int64_t padded) {
+    std::string axesText = llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
+    auto [at, isNew] = index.insert({{name, axesText, size}, cost.dims.size()});
+    if (isNew)
+      cost.dims.push_back({name, axes, axesText, size, padded, {}, {}});
+    return at->second;
+  }
+
+  void addArgument(func::FuncOp function, BlockArgument arg, std::set<StringRef> &counted) {
+    auto text = [&](StringRef attribute) {
+      auto attr = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), attribute);
+      return attr ? attr.getValue() : StringRef();
+    };
+    StringRef name = text(graph::kNameAttr), kind = text(graph::kKindAttr);
+    if (!isa<RankedTensorType>(arg.getType()) || (!name.empty() && !counted.insert(name).second))
+      return;
+    double PaddingShare::*held = kind == "parameter" ? &PaddingShare::weightBytes : kind == "state" ? &PaddingShare::stateBytes : nullptr;
+    double bytes = tensorBytes(arg.getType());
+    if (held)
+      cost.total.*held += bytes;
+    for (auto [i, part] : paddingOf(arg)) {
+      if (held)
+        cost.dims[i].share.*held += part * bytes;
+      cost.dims[i].values.push_back(name.empty() ? "argument " + std::to_string(arg.getArgNumber()) : name.str());
+    }
+  }
+
+  void addOp(Operation *op) {
+    if (op->getNumRegions() || !isa<CostOpInterface>(op))
+      return;
+    double times = double(graph::executionsOf(op));
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    double sent = collective ? times * double(collective.getBytesSent(mesh)) : 0;
+    double flops = times * cast<CostOpInterface>(op).getCost().flops;
+    cost.total.sentBytes += sent;
+    cost.total.flops += flops;
+    for (Value result : op->getResults()) {
+      double written = times * tensorBytes(result.getType());
+      cost.total.activationBytes += written;
+      for (auto [i, part] : paddingOf(result)) {
+        cost.dims[i].share.activationBytes += part * written;
+        addMaker(i, op);
+      }
+    }
+    // What any side pads is computed on, and sent, whatever other values the op has.
+    std::map<size_t, double> parts;
+    for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+      for (Value value : values)
+        for (auto [i, part] : paddingOf(value))
+          parts[i] = part;
+    for (auto [i, part] : parts) {
+      cost.dims[i].share.sentBytes += part * sent;
+      cost.dims[i].share.flops += part * flops;
+    }
+  }
+
+  void addMaker(size_t i, Operation *op) {
+    std::string name = op->getName().stripDialect().str();
+    if (!llvm::is_contained(makers[i], name))
+      makers[i].push_back(name);
+  }
+
+  ModuleOp module;
+  const Mesh &mesh;
+  const DimNames &names;
+  PaddingCost cost;
+  std::map<std::tuple<std::string, std::string, int64_t>, size_t> index;
+  std::map<size_t, std::vector<std::string>> makers;
+};
+} // namespace
+
+PaddingCost tessera::dist::paddingCost(ModuleOp module, const Mesh &mesh, const DimNames &names) {
+  return Counter(module, mesh, names).run();
+}
+
+std::string tessera::dist::headline(const PaddedDim &dim) {
+  return llvm::formatv("{0} over {1}: from {2} to {3}, {4} a rank ({5:F1} % padding)", dim.name, dim.axesText, dim.size, dim.padded,
+                       dim.padded / axesSize(dim.axes), 100 * double(dim.padded - dim.size) / double(dim.padded));
+}
+
+std::vector<std::string> tessera::dist::shares(const PaddedDim &dim, const PaddingShare &total) {
+  std::vector<std::string> texts;
+  auto add = [&](double padding, double all, StringRef what) {
+    if (padding > 0)
+      texts.push_back(llvm::formatv("{0:F0} of {1:F0} {2} ({3:F1} %)", padding, all, what, 100 * padding / all));
+  };
+  add(dim.share.weightBytes, total.weightBytes, "weight bytes");
+  add(dim.share.stateBytes, total.stateBytes, "state bytes");
+  add(dim.share.activationBytes, total.activationBytes, "activation bytes written");
+  add(dim.share.sentBytes, total.sentBytes, "collective bytes");
+  add(dim.share.flops, total.flops, "FLOPs");
+  return texts;
+}
+
+namespace {
+struct ReportPaddingPass : public tessera::dist::impl::DistReportPaddingPassBase<ReportPaddingPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    MeshOp meshOp = dist::getMesh(getOperation());
+    if (!meshOp || !getContext().getRemarkEngine())
+      return;
+    Mesh mesh = meshOp.getMesh().toMesh();
+    DimNames names(getOperation());
+    PaddingCost cost = paddingCost(getOperation(), mesh, names);
+    for (const PaddedDim &dim : cost.dims)
+      explainMissed(getOperation().getLoc(), "padding",
+                    headline(dim) + "; of each rank's " + llvm::join(shares(dim, cost.total), ", ") + " are padding");
+  }
+};
+} // namespace

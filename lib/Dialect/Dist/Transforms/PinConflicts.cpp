@@ -1,0 +1,81 @@
+//===- PinConflicts.cpp - Pins that do not agree with each other ----------===//
+#include "PinConflicts.h"
+
+#include "Explain.h"
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <deque>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+static constexpr size_t kMostOps = 256;
+
+/// From a value back towards what it is made from.
+struct PinConflicts::Way {
+  Value at;
+  std::vector<Operation *> ops; ///< nearest to the start first
+};
+
+void PinConflicts::add(Value value, StringRef name) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  std::deque<Way> open{{value, {}}}; // breadth first: where a value can be reached past a reshard, the reshard is of another's making
+  while (!open.empty() && seen.size() < kMostOps) {
+    Way way = std::move(open.front());
+    open.pop_front();
+    if (way.at != value)
+      if (auto pin = pins.find(way.at); pin != pins.end()) {
+        tell(way, way.at, value, name);
+        continue;
+      }
+    Operation *op = way.at.getDefiningOp();
+    if (!op || op->getNumRegions() || !seen.insert(op).second)
+      continue;
+    way.ops.push_back(op);
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        open.push_back({operand, way.ops});
+  }
+  pins.try_emplace(value, name.str());
+}
+
+void PinConflicts::tell(const Way &way, Value from, Value to, StringRef name) const {
+  auto shardingOf = [&](Value value) { return getShardingAttr(value.getType()).toSharding(mesh); };
+  Sharding before = shardingOf(from), after = shardingOf(to);
+  AxisList pinned = before.usedAxes();
+  pinned.append(after.usedAxes());
+  double bytes = 0;
+  std::vector<std::string> between;
+  for (Operation *op : llvm::reverse(way.ops)) {
+    auto reshard = dyn_cast<ReshardOp>(op);
+    if (!reshard) {
+      if (!isa<graph::NameOp, ConstraintOp>(op))
+        between.push_back(op->getName().stripDialect().str());
+      continue;
+    }
+    Sharding source = shardingOf(reshard.getInput()), target = shardingOf(reshard.getResult());
+    for (auto [old, now] : llvm::zip(source.dims, target.dims)) {
+      AxisList moved = old.axes;
+      moved.append(now.axes);
+      if (old.axes != now.axes && llvm::any_of(moved, [&](const AxisRef &axis) {
+            return llvm::any_of(pinned, [&](const AxisRef &other) { return axis.overlaps(other); });
+          })) {
+        bytes += price(reshard);
+        break;
+      }
+    }
+  }
+  if (bytes <= 0)
+    return;
+  explainMissed(to.getLoc(), "pins",
+                llvm::formatv("{0} pinned to {1} and {2} pinned to {3} do not agree: {4} between them, a rank receives {5:F0} bytes",
+                              pins.lookup(from), toString(before, mesh), name, toString(after, mesh),
+                              between.empty() ? std::string("no op is") : llvm::join(between, ", ") + (between.size() == 1 ? " is" : " are"),
+                              bytes));
+}

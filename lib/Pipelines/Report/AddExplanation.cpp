@@ -1,0 +1,55 @@
+//===- AddExplanation.cpp - What --explain knows, in the report -----------===//
+#include "Markup.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
+namespace tessera::report {
+
+static std::string kindName(TensorKind kind) {
+  switch (kind) {
+  case TensorKind::Weight:
+    return "parameter";
+  case TensorKind::Cache:
+    return "state";
+  case TensorKind::Input:
+    return "input";
+  case TensorKind::Activation:
+    return "activation";
+  }
+  llvm_unreachable("a kind of tensor");
+}
+
+void addExplanation(Program &program, const Explanation &explanation) {
+  // Both list the communicating collectives in the order of the program.
+  auto next = program.collectives.begin();
+  for (const CollectiveExplanation &explained : explanation.collectives) {
+    auto found = std::find_if(next, program.collectives.end(), [&](const Collective &c) {
+      return c.function == explained.function && c.kind == explained.kind && c.why == explained.why;
+    });
+    if (found == program.collectives.end())
+      continue;
+    if (explained.remove) {
+      found->flag = "--shard=" + explained.remove->shard;
+      found->price = priceText(explanation, *explained.remove);
+    }
+    next = std::next(found);
+  }
+  // Activations of one function, kind and size stand in the same order in both.
+  std::set<const Tensor *> taken;
+  for (const TensorExplanation &explained : explanation.tensors)
+    for (Tensor &tensor : program.tensors) {
+      bool activation = tensor.kind == TensorKind::Activation;
+      if (kindName(tensor.kind) != explained.kind || tensor.value.bytes != double(explained.bytes) ||
+          !llvm::equal(explained.shape, tensor.value.dims, [](int64_t size, const Dim &dim) { return size == dim.global; }) ||
+          (activation ? tensor.function != explained.function || llvm::StringRef(explained.name).split(' ').first != tensor.madeBy
+                      : tensor.name != explained.name) ||
+          !taken.insert(&tensor).second)
+        continue;
+      tensor.reasons = explained.reasons;
+      break;
+    }
+}
+
+} // namespace tessera::report

@@ -1,0 +1,136 @@
+// Renaming values and permuting arguments changes no collective of random programs.
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Executions.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Pipelines/Sharding.h"
+#include "tessera/Reference/RandomProgram.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <random>
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+using Collectives = std::map<std::string, int64_t>;
+
+/// What communicates in the program of one rank: kind, axes, dimensions, local types; executions of each.
+Collectives collectives(ModuleOp module) {
+  Collectives found;
+  module.walk([&](CollectiveOpInterface op) {
+    if (!op.communicates())
+      return;
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << op->getName();
+    for (NamedAttribute attr : op->getAttrs())
+      if (attr.getName() != "why")
+        os << " " << attr.getName() << "=" << attr.getValue();
+    os << " " << op.getMoved().getType() << " -> " << op.getArrived().getType();
+    found[text] += graph::executionsOf(op);
+  });
+  return found;
+}
+
+void permuteArguments(func::FuncOp function, std::mt19937_64 &rng) {
+  unsigned n = function.getNumArguments();
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq(n));
+  std::shuffle(order.begin(), order.end(), rng);
+  SmallVector<DictionaryAttr> attrs;
+  SmallVector<Type> types;
+  for (unsigned i : order) {
+    types.push_back(function.getArgument(i).getType());
+    attrs.push_back(function.getArgAttrDict(i) ? function.getArgAttrDict(i) : DictionaryAttr::get(function.getContext()));
+  }
+  SmallVector<unsigned> end(n, n);
+  SmallVector<Location> locs(n, function.getLoc());
+  ASSERT_TRUE(succeeded(function.insertArguments(end, types, attrs, locs)));
+  for (auto [to, from] : llvm::enumerate(order))
+    function.getArgument(from).replaceAllUsesWith(function.getArgument(n + unsigned(to)));
+  llvm::BitVector old(2 * n);
+  old.set(0, n);
+  ASSERT_TRUE(succeeded(function.eraseArguments(old)));
+}
+
+/// Every graph.name, of arguments, results and values, by another one.
+void rename(ModuleOp module, std::mt19937_64 &rng) {
+  std::map<StringAttr, StringAttr, bool (*)(StringAttr, StringAttr)> names([](StringAttr a, StringAttr b) { return a.getValue() < b.getValue(); });
+  auto renamed = [&](StringAttr name) {
+    StringAttr &other = names[name];
+    if (!other)
+      other = StringAttr::get(module.getContext(), "n" + std::to_string(rng() % 1000000) + "x" + std::to_string(names.size()));
+    return other;
+  };
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto name = function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr))
+        function.setArgAttr(i, graph::kNameAttr, renamed(name));
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr))
+        function.setResultAttr(i, graph::kNameAttr, renamed(name));
+  }
+  module.walk([&](graph::NameOp op) { op.setNameAttr(renamed(op.getNameAttr())); });
+}
+
+/// Empty if the pipeline refuses the program.
+std::optional<Collectives> partitioned(ModuleOp module) {
+  PassManager pm(module.getContext());
+  buildShardingPipeline(pm, {});
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  if (failed(pm.run(module)))
+    return std::nullopt;
+  return collectives(module);
+}
+
+/// Changes 200 random programs by `change` and compares.
+void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> change) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
+  int programs = 0, changed = 0;
+  int64_t seen = 0;
+  for (uint64_t seed = 1; programs < 200; ++seed) {
+    OwningOpRef<ModuleOp> module = randomProgram(context, seed);
+    std::mt19937_64 rng(seed);
+    OwningOpRef<ModuleOp> other(cast<ModuleOp>(module.get()->clone()));
+    change(*other, rng);
+    auto want = partitioned(*module), have = partitioned(*other);
+    ASSERT_EQ(want.has_value(), have.has_value()) << "seed " << seed;
+    if (!want || want->empty())
+      continue;
+    ++programs;
+    for (const auto &[text, times] : *want)
+      seen += times;
+    if (*want == *have)
+      continue;
+    ++changed;
+    std::string gone, come;
+    for (const auto &[text, times] : *want)
+      if (auto at = have->find(text); at == have->end() || at->second != times)
+        gone += "\n  " + std::to_string(times) + " x " + text;
+    for (const auto &[text, times] : *have)
+      if (auto at = want->find(text); at == want->end() || at->second != times)
+        come += "\n  " + std::to_string(times) + " x " + text;
+    ADD_FAILURE() << "seed " << seed << ": gone:" << gone << "\nnew:" << come;
+  }
+  std::cout << programs << " programs with " << seen << " collectives, " << changed << " changed\n";
+}
+
+TEST(Stability, ArgumentsInAnotherOrderKeepTheCollectives) {
+  keepCollectives([](ModuleOp module, std::mt19937_64 &rng) {
+    for (auto function : module.getOps<func::FuncOp>())
+      permuteArguments(function, rng);
+  });
+}
+
+TEST(Stability, OtherNamesKeepTheCollectives) {
+  keepCollectives([](ModuleOp module, std::mt19937_64 &rng) { rename(module, rng); });
+}
+} // namespace
