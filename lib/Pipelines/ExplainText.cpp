@@ -58,9 +58,9 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
 }
 
 static void print(const dist::PaddedDim &dim, const dist::PaddingShare &total, llvm::raw_ostream &os) {
-  os << "padding: " << dist::headline(dim) << "\n  in: " << llvm::join(dim.values, ", ") << "\n  of each rank: ";
-  llvm::interleaveComma(dist::shares(dim, total), os);
-  os << "\n";
+  std::vector<std::string> costs = dist::shares(dim, total);
+  os << "padding: " << dist::headline(dim) << "\n  in: " << llvm::join(dim.values, ", ")
+     << "\n  of each rank: " << (costs.empty() ? "inputs only" : llvm::join(costs, ", ")) << "\n";
 }
 
 static void print(const TensorExplanation &t, llvm::raw_ostream &os) {

@@ -168,9 +168,13 @@ struct ReportPaddingPass : public tessera::dist::impl::DistReportPaddingPassBase
     Mesh mesh = meshOp.getMesh().toMesh();
     DimNames names(getOperation());
     PaddingCost cost = paddingCost(getOperation(), mesh, names);
-    for (const PaddedDim &dim : cost.dims)
-      explainMissed(getOperation().getLoc(), "padding",
-                    headline(dim) + "; of each rank's " + llvm::join(shares(dim, cost.total), ", ") + " are padding");
+    for (const PaddedDim &dim : cost.dims) {
+      std::vector<std::string> costs = shares(dim, cost.total);
+      if (costs.empty())
+        explain(getOperation().getLoc(), "padding", headline(dim) + "; of inputs only, which costs nothing more");
+      else
+        explainMissed(getOperation().getLoc(), "padding", headline(dim) + "; of each rank's " + llvm::join(costs, ", ") + " are padding");
+    }
   }
 };
 } // namespace
