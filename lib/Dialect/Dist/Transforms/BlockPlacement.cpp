@@ -1,5 +1,6 @@
 //===- BlockPlacement.cpp - A block as a placement program ----------------===//
 #include "BlockPlacement.h"
+#include "CanonicalOrder.h"
 #include "Explain.h"
 
 #include "tessera/Interfaces/Interfaces.h"
@@ -121,8 +122,8 @@ FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builde
 FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
                                                                             ReshardCosts &costs) {
   ProgramBuilder builder(facts);
-  for (Operation &op : block)
-    builder.build(op);
+  for (Operation *op : canonicalOrder(block)) // ties are decided by order
+    builder.build(*op);
   return solve(builder, block.getParentOp(), costs);
 }
 

@@ -3,6 +3,7 @@
 // A thin layer: IR to a propagation graph, the engine, and back to attributes.
 //
 //===----------------------------------------------------------------------===//
+#include "CanonicalOrder.h"
 #include "Explain.h"
 
 #include "tessera/Analysis/Sharding/Propagation.h"
@@ -107,6 +108,16 @@ private:
     }
   }
 
+  /// All ops, each before those in its regions, in an order that does not hang on how the program is written: ties are decided by it.
+  static void collect(Region &region, std::vector<Operation *> &ops) {
+    for (Block &block : region)
+      for (Operation *op : canonicalOrder(block)) {
+        ops.push_back(op);
+        for (Region &nested : op->getRegions())
+          collect(nested, ops);
+      }
+  }
+
   void rename(int from, int to) {
     for (auto &[value, tensor] : tensors)
       if (tensor == from)
@@ -119,7 +130,10 @@ private:
   LogicalResult build(func::FuncOp function) {
     if (function.isExternal())
       return success();
-    function.walk<WalkOrder::PreOrder>([&](Operation *op) { unifyPlaces(op); });
+    std::vector<Operation *> ops;
+    collect(function.getBody(), ops);
+    for (Operation *op : ops)
+      unifyPlaces(op);
     for (BlockArgument arg : function.getArguments()) {
       if (!isa<RankedTensorType>(arg.getType()))
         continue;
@@ -148,11 +162,9 @@ private:
       join(function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr), type, tensor);
       pendingSources.push_back({operand, tensor});
     }
-    WalkResult walked = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      return failed(add(op)) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (walked.wasInterrupted())
-      return failure();
+    for (Operation *op : ops)
+      if (failed(add(op)))
+        return failure();
     // A place takes from all its sources at once.
     std::map<int, SmallVector<int>> bySources;
     for (auto [value, target] : pendingSources)
