@@ -28,6 +28,7 @@ void tessera::buildShardedPipeline(OpPassManager &pm, const ShardingOptions &opt
   // Leaves attributes, which the next pass consumes: nothing may run between.
   pm.addPass(dist::createDistPropagatePass());
   pm.addPass(dist::createDistInsertReshardsPass());
+  pm.addPass(dist::createDistWidenInputsPass());
   //===--- Rung sharded ---------------------------------------------------===//
   verifyRung(pm, "sharded");
 }

@@ -439,6 +439,12 @@ private:
                       llvm::join(subject.dims, ", ") + "] is seeded with " + toString(sharding, mesh));
   }
 
+  /// Ids and positions: the host has them whole, every rank can be given what it needs of them.
+  static bool isHandedToAll(func::FuncOp function, BlockArgument arg) {
+    auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+    return kind && kind == "input" && cast<RankedTensorType>(arg.getType()).getElementType().isInteger();
+  }
+
   LogicalResult annotateArguments(func::FuncOp function) {
     for (BlockArgument arg : function.getArguments()) {
       unsigned i = arg.getArgNumber();
@@ -453,6 +459,8 @@ private:
       if (failed(sharding))
         return failure();
       function.setArgAttr(i, kShardingAttr, ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
+      if (isHandedToAll(function, arg) && !isPinned(subject.name))
+        function.setArgAttr(i, kMayWidenAttr, UnitAttr::get(module.getContext()));
       tellReplicated(subject, *sharding);
       explain(subject, *sharding);
     }
