@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace tessera;
 
@@ -103,7 +104,9 @@ private:
         }
     });
     for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation) {
+      if (factor.kind == FactorKind::Permutation)
+        llvm::erase_if(lists[f], [size = factor.size](const AxisList &axes) { return size % axesSize(axes) != 0; });
+      else if (factor.kind == FactorKind::NeedReplication) {
         for (const AxisList &axes : lists[f])
           if (displaced)
             add(*displaced, axes);
@@ -208,14 +211,45 @@ private:
     prune(op, most);
   }
 
+  /// `axes` for every factor that is long enough.
+  static void offer(const ProgramOp &op, std::vector<AxisLists> &lists, llvm::ArrayRef<AxisRef> axes) {
+    for (auto [f, factor] : llvm::enumerate(op.rule.factors))
+      if (factor.kind == FactorKind::PassThrough && factor.size >= axesSize(axes))
+        add(lists[f], axes);
+  }
+  /// The longest major part of `axes` with at most `size` shards that divide it, and the rest; none if that is none or all of them.
+  static std::optional<std::pair<AxisList, AxisList>> cutToFit(llvm::ArrayRef<AxisRef> axes, int64_t size) {
+    if (axesSize(axes) <= size)
+      return std::nullopt;
+    AxisList major, minor;
+    int64_t left = size;
+    for (const AxisRef &axis : axes) {
+      int64_t part = minor.empty() ? std::gcd(left, axis.size) : 1;
+      if (part > 1)
+        major.push_back({axis.axis, axis.pre, part});
+      if (part < axis.size)
+        minor.push_back({axis.axis, axis.pre * part, axis.size / part});
+      left /= part;
+    }
+    if (major.empty())
+      return std::nullopt;
+    return std::make_pair(std::move(major), std::move(minor));
+  }
+
   /// Axes that a whole dimension gives up may shard another one instead: exchanged, not gathered (attention: sequence for heads). These options
   /// come beside the others, crowd none of them out, and hint nothing to neighbours.
   void addExchanges(const ProgramOp &op, std::vector<AxisLists> lists, const AxisLists &displaced) {
     std::vector<PlacementDecision> before = std::move(options);
-    for (const AxisList &axes : displaced)
-      for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-        if (factor.kind == FactorKind::PassThrough && factor.size >= axesSize(axes))
-          add(lists[f], axes);
+    for (const AxisList &axes : displaced) {
+      offer(op, lists, axes);
+      // A factor that is shorter than all of them takes a major part, another one the rest: what lacks that other one is copied there (keys and
+      // values of fewer heads than ranks).
+      for (const Factor &factor : op.rule.factors)
+        if (auto parts = factor.kind == FactorKind::PassThrough ? cutToFit(axes, factor.size) : std::nullopt) {
+          offer(op, lists, parts->first);
+          offer(op, lists, parts->second);
+        }
+    }
     makeOptions(op, lists, std::max(1, maxOptions / 4));
     for (PlacementDecision &option : options)
       if (llvm::none_of(before, [&](const PlacementDecision &known) {
@@ -264,7 +298,7 @@ private:
       kind = factor.combine;
       reduced.append(axes.begin(), axes.end());
     }
-    option.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen));
+    option.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen)) + permuteTime(op, option);
     if (op.decomposition && llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
       return addDecomposed(op, option);
     addWithPartial(option, reduced, kind);
@@ -287,6 +321,26 @@ private:
           addWithPartial(std::move(kept), open, keptKind);
         }
       }
+  }
+
+  /// Pieces of operands that change places because a permutation factor is sharded.
+  double permuteTime(const ProgramOp &op, const PlacementDecision &option) const {
+    double time = 0;
+    for (auto [value, factors, sharding] : llvm::zip(op.operands, op.rule.operands, option.operands))
+      for (const auto &dim : factors.dims)
+        for (int f : dim)
+          if (op.rule.factors[f].kind == FactorKind::Permutation && !chosen[f].empty()) {
+            const ProgramValue &info = program.values[value];
+            ReshardStep step;
+            step.kind = StepKind::CollectivePermute;
+            step.moves.push_back({});
+            step.moves.front().axes = chosen[f];
+            step.received = 1;
+            for (auto [d, size] : llvm::enumerate(info.shape))
+              step.received *= double((size + sharding.shards(int(d)) - 1) / sharding.shards(int(d)));
+            time += stepTime(costs.machine, costs.mesh, step, info.elementBytes);
+          }
+    return time;
   }
 
   /// Results of the program that could stay partial: sums, and what linear ops make of them.

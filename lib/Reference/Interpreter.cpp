@@ -150,6 +150,16 @@ private:
       return op.emitOpError() << "cannot be run: its types are not local";
     if (from->mesh.numDevices() != ranks)
       return op.emitOpError() << "cannot be run: nothing else in the function is local";
+    if constexpr (std::is_same_v<Op, dist::CollectivePermuteOp>)
+      if (op.getMirrored()) {
+        AxisList axes = dist::fromAxesAttr(*op.getMirrored(), from->mesh);
+        const RankValues &pieces = values.find(op.getInput())->second;
+        RankValues moved;
+        for (int64_t rank = 0; rank < ranks; ++rank)
+          moved.push_back(pieces[size_t(mirrorOf(from->mesh, axes, rank))]);
+        values[op.getResult()] = std::move(moved);
+        return success();
+      }
     std::string error;
     auto moved = exchange(values.find(op.getInput())->second, *from, *to, reach(op, from->mesh), error);
     if (failed(moved))

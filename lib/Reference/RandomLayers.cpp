@@ -21,6 +21,40 @@ Value ProgramBuilder::drawLinear() {
   return graph::LinearOp::create(b, floats(out), x, weight(w), uint64_t(contract));
 }
 
+/// Each dimension of an operand is summed over, shared or its own; the other operand has up to two of its own, too.
+Value ProgramBuilder::drawEinsum() {
+  Value x = operandOfRank(1, 4);
+  if (!x)
+    return {};
+  std::string lhs, rhs, result;
+  Shape other, out;
+  for (int64_t n : shapeOf(x)) {
+    char letter = char('a' + lhs.size());
+    lhs += letter;
+    int64_t kind = dice.below(3);
+    if (kind != 0) {
+      result += letter;
+      out.push_back(n);
+    }
+    if (kind != 1) {
+      rhs += letter;
+      other.push_back(n);
+    }
+  }
+  for (int64_t own = dice.below(3); own > 0; --own) {
+    char letter = char('a' + lhs.size() + size_t(own));
+    size_t at = size_t(dice.below(int64_t(rhs.size()) + 1)), to = size_t(dice.below(int64_t(result.size()) + 1));
+    int64_t n = size();
+    rhs.insert(at, 1, letter);
+    other.insert(other.begin() + ptrdiff_t(at), n);
+    result.insert(to, 1, letter);
+    out.insert(out.begin() + ptrdiff_t(to), n);
+  }
+  if (!fits(out) || !fits(other))
+    return {};
+  return graph::EinsumOp::create(b, floats(out), x, weight(other), lhs + "," + rhs + "->" + result);
+}
+
 /// A layer of a stack: by a constant, or in a body by the iteration.
 Value ProgramBuilder::drawLayerSlice() {
   Shape layer = shape(1, 3), stack = layer;

@@ -117,6 +117,7 @@ Value ProgramBuilder::draw() {
                                    {8, &ProgramBuilder::drawNorm},      {7, &ProgramBuilder::drawAttention},
                                    {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},
                                    {4, &ProgramBuilder::drawScatterAdd}, {4, &ProgramBuilder::drawCrossEntropy},
+                                   {4, &ProgramBuilder::drawEinsum},    {3, &ProgramBuilder::drawReverse},
                                    {3, &ProgramBuilder::drawArgMax},    {2, &ProgramBuilder::drawLayerSlice},
                                       {7, &ProgramBuilder::drawConstraint}};
   int64_t total = 0;

@@ -81,10 +81,12 @@ private:
   Value drawTranspose();
   Value drawBroadcast();
   Value drawSlice();
+  Value drawReverse();
   Value drawConcat();
   Value drawReduce();
   Value drawTake();
   Value drawLinear();
+  Value drawEinsum();
   Value drawEmbedding();
   Value drawNorm();
   Value drawAttention();

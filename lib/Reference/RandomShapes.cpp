@@ -235,6 +235,13 @@ Value ProgramBuilder::drawSlice() {
   return graph::SliceOp::create(b, floats(shape), x, offsets);
 }
 
+Value ProgramBuilder::drawReverse() {
+  Value x = operandOfRank(1, 6);
+  if (!x)
+    return {};
+  return graph::ReverseOp::create(b, x.getType(), x, uint64_t(dice.below(int64_t(shapeOf(x).size()))));
+}
+
 Value ProgramBuilder::drawConcat() {
   Value x = operandOfRank(1, 6);
   if (!x)

@@ -73,6 +73,24 @@ struct SliceTile : Tile<SliceTile, graph::SliceOp> {
   }
 };
 
+struct ReverseTile : Tile<ReverseTile, graph::ReverseOp> {
+  static Value emit(graph::ReverseOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+    int64_t dim = int64_t(op.getDim()), size = type.getDimSize(dim);
+    if (size == 1)
+      return tiles[0];
+    Value out = t.empty(type.getShape(), type.getElementType());
+    SmallVector<OpFoldResult> from = zeros(t, type.getRank()), to = from;
+    SmallVector<int64_t> slice(type.getShape());
+    slice[dim] = 1;
+    for (int64_t i = 0; i < size; ++i) {
+      from[dim] = t.b.getIndexAttr(size - 1 - i);
+      to[dim] = t.b.getIndexAttr(i);
+      out = t.insert(t.slice(tiles[0], from, slice), out, to);
+    }
+    return out;
+  }
+};
+
 struct ConcatTile : Tile<ConcatTile, graph::ConcatOp> {
   static Value emit(graph::ConcatOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
     Value out = t.empty(type.getShape(), type.getElementType());
@@ -119,6 +137,38 @@ struct ReduceTile : Tile<ReduceTile, graph::ReduceOp> {
   }
 };
 
+struct EinsumTile : Tile<EinsumTile, graph::EinsumOp> {
+  static Value emit(graph::EinsumOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+    std::string summed = op.getSummedLetters(), letters = (op.getResultLetters() + summed).str();
+    int64_t rank = int64_t(letters.size()), kept = type.getRank();
+    auto read = [&](Value tile, StringRef own) {
+      SmallVector<AffineExpr> exprs;
+      for (char letter : own)
+        exprs.push_back(t.b.getAffineDimExpr(unsigned(letters.find(letter))));
+      return Read{tile, AffineMap::get(unsigned(rank), 0, exprs, t.b.getContext())};
+    };
+    SmallVector<int64_t> shape(type.getShape()), dims;
+    for (char letter : summed) {
+      dims.push_back(int64_t(shape.size()));
+      shape.push_back(typeOf(tiles[0]).getDimSize(int64_t(op.getLhsLetters().find(letter))));
+    }
+    Type element = type.getElementType(), wide = t.widen(t.scalar(element, 0)).getType();
+    auto same = [&](ImplicitLocOpBuilder &b, Value x) -> Value {
+      x = TileBuilder(b, b.getLoc()).widen(x);
+      return x.getType() == wide ? x : arith::ExtFOp::create(b, wide, x).getResult();
+    };
+    Value sum = t.fold(shape, dims, {read(tiles[0], op.getLhsLetters()), read(tiles[1], op.getRhsLetters())},
+                       t.filled(type.getShape(), t.scalar(wide, 0)), [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                         return arith::AddFOp::create(b, x[2], arith::MulFOp::create(b, same(b, x[0]), same(b, x[1])));
+                       });
+    if (wide == element)
+      return sum;
+    return t.map(type.getShape(), element, {{sum, t.identity(kept)}}, [&](ImplicitLocOpBuilder &b, ValueRange x) {
+      return TileBuilder(b, b.getLoc()).narrow(x[0], element);
+    });
+  }
+};
+
 struct MaskPaddingTile : Tile<MaskPaddingTile, graph::MaskPaddingOp> {
   static Value emit(graph::MaskPaddingOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
                     TileContext &context) {
@@ -150,7 +200,9 @@ void attachShape(MLIRContext *context) {
   graph::TransposeOp::attachInterface<TransposeTile>(*context);
   graph::BroadcastOp::attachInterface<BroadcastTile>(*context);
   graph::SliceOp::attachInterface<SliceTile>(*context);
+  graph::ReverseOp::attachInterface<ReverseTile>(*context);
   graph::ConcatOp::attachInterface<ConcatTile>(*context);
+  graph::EinsumOp::attachInterface<EinsumTile>(*context);
   graph::ReduceOp::attachInterface<ReduceTile>(*context);
   graph::MaskPaddingOp::attachInterface<MaskPaddingTile>(*context);
 }

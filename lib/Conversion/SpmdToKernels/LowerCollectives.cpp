@@ -284,7 +284,12 @@ struct CollectiveLowering {
     // Holders and needers of every piece in device order; who has what it needs keeps it.
     std::map<SmallVector<int64_t>, SmallVector<int64_t>> holders, needers;
     SmallVector<int64_t> pairs;
+    AxisList mirrored = op.getMirrored() ? dist::fromAxesAttr(*op.getMirrored(), mesh) : AxisList();
     for (int64_t device = 0, n = mesh.numDevices(); device < n; ++device) {
+      if (!mirrored.empty()) {
+        pairs.append({mirrorOf(mesh, mirrored, device), device});
+        continue;
+      }
       SmallVector<int64_t> has = pieceOf(from, device), needs = pieceOf(to, device);
       if (has == needs) {
         pairs.append({device, device});

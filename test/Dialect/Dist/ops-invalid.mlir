@@ -220,6 +220,26 @@ func.func @f(%x: tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8
 
 // -----
 
+// permute mirrors what no dimension lies over
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>>) {
+  // expected-error @+1 {{mirrors {y}, over which no dimension lies}}
+  %0 = dist.collective_permute %x mirrored = {"y"} : tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>> -> tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>>
+  return
+}
+
+// -----
+
+// permute mirrors and moves at once
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<1x8xf32, #dist.sharding<@mesh, [{"y"}, {}], global=[4, 8]>>) {
+  // expected-error @+1 {{result dimension 0 must be sharded over {y}, not}}
+  %0 = dist.collective_permute %x mirrored = {"y":(1)2} : tensor<1x8xf32, #dist.sharding<@mesh, [{"y"}, {}], global=[4, 8]>> -> tensor<1x8xf32, #dist.sharding<@mesh, [{"y":(2)2, "y":(1)2}, {}], global=[4, 8]>>
+  return
+}
+
+// -----
+
 // permute does not sum
 dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
 func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[4, 8]>>) {

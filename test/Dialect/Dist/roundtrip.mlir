@@ -50,6 +50,8 @@ func.func @collectives(%w: !whole, %r: !rows, %p: !partial) {
   %5 = dist.all_to_all %r from = 0 to = 1 axes = {"dp"} : !rows -> !columns
   // CHECK: dist.collective_permute %{{.*}} : tensor<4x16xf32
   %6 = dist.collective_permute %r : !rows -> !minor
+  // CHECK: dist.collective_permute %{{.*}} mirrored = {"dp"} {why = "halves"} : tensor<4x16xf32
+  %7 = dist.collective_permute %r mirrored = {"dp"} {why = "halves"} : !rows -> !rows
   return
 }
 

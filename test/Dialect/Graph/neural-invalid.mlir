@@ -24,6 +24,46 @@ func.func @linear_contract(%x: tensor<4x8xf32>, %w: tensor<3x8xf32>) {
 
 // -----
 
+func.func @einsum_form(%x: tensor<4x8xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{subscripts "aB,B->a" are not of the form "ab,bc->ac", small letters only}}
+  %0 = graph.einsum "aB,B->a" %x, %y : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @einsum_rank(%x: tensor<4x8xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{rhs has 1 dimensions, expected 2}}
+  %0 = graph.einsum "ab,bc->ac" %x, %y : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @einsum_size(%x: tensor<4x8xf32>, %y: tensor<7xf32>) {
+  // expected-error @+1 {{dimension 0 of rhs has size 7, dimension 1 of lhs has size 8}}
+  %0 = graph.einsum "ab,b->a" %x, %y : (tensor<4x8xf32>, tensor<7xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @einsum_twice(%x: tensor<8x8xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{has 'a' twice in lhs}}
+  %0 = graph.einsum "aa,a->a" %x, %y : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @einsum_alone(%x: tensor<4x8xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{has 'a' in lhs alone; a letter stands in two tensors or three}}
+  %0 = graph.einsum "ab,b->" %x, %y : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @norm_weight(%x: tensor<4x8xf32>, %w: tensor<7xf32>) {
   // expected-error @+1 {{dimension 0 of weight has size 7, dimension 1 of input has size 8}}
   %0 = graph.rms_norm %x, %w eps = 1.0e-5 : (tensor<4x8xf32>, tensor<7xf32>) -> tensor<4x8xf32>

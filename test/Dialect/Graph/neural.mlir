@@ -31,6 +31,15 @@ func.func @attend(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x4x2x8xf32>, %v: tensor
   return %3, %2 : tensor<1x4x2x3x8xf32>, tensor<3x1x16x2x8xf32>
 }
 
+// CHECK-LABEL: func.func @products
+func.func @products(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x5x2x8xbf16>, %a: tensor<3x4xf32>, %b: tensor<5xf32>) -> (tensor<1x4x2x3x5xf32>, tensor<3x5x4xf32>) {
+  // CHECK: graph.einsum "bshgd,bchd->bshgc" %{{.*}}, %{{.*}} : (tensor<1x4x2x3x8xf32>, tensor<1x5x2x8xbf16>) -> tensor<1x4x2x3x5xf32>
+  %0 = graph.einsum "bshgd,bchd->bshgc" %q, %k : (tensor<1x4x2x3x8xf32>, tensor<1x5x2x8xbf16>) -> tensor<1x4x2x3x5xf32>
+  // CHECK: graph.einsum "ab,c->acb" %{{.*}}, %{{.*}} : (tensor<3x4xf32>, tensor<5xf32>) -> tensor<3x5x4xf32>
+  %1 = graph.einsum "ab,c->acb" %a, %b : (tensor<3x4xf32>, tensor<5xf32>) -> tensor<3x5x4xf32>
+  return %0, %1 : tensor<1x4x2x3x5xf32>, tensor<3x5x4xf32>
+}
+
 // CHECK-LABEL: func.func @choose
 func.func @choose(%logits: tensor<2x32xf32>) -> tensor<2xi32> {
   // CHECK: graph.arg_max_key %{{.*}} : (tensor<2x32xf32>) -> tensor<2xi64>

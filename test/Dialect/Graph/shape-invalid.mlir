@@ -64,6 +64,14 @@ func.func @slice_outside(%x: tensor<2x8xf32>) {
 
 // -----
 
+func.func @reverse_dim(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{reverses dimension 2 of a tensor with 2 dimensions}}
+  %0 = graph.reverse %x dim = 2 : tensor<2x8xf32>
+  return
+}
+
+// -----
+
 func.func @concat_total(%x: tensor<2x8xf32>) {
   // expected-error @+1 {{inputs have 16 in dimension 1 together, the result 15}}
   %0 = graph.concat %x, %x dim = 1 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x15xf32>

@@ -29,6 +29,8 @@ func.func @move(%x: tensor<2x3x4xf32>, %row: tensor<4xf32>) -> tensor<4x2x3xf32>
 func.func @pieces(%x: tensor<2x8x3xf32>, %i: tensor<2xi32>, %layer: tensor<i32>) -> (tensor<2x1x3xf32>, tensor<8x3xf32>) {
   // CHECK: graph.slice %{{.*}} at [0, 2, 0] : (tensor<2x8x3xf32>) -> tensor<2x4x3xf32>
   %0 = graph.slice %x at [0, 2, 0] : (tensor<2x8x3xf32>) -> tensor<2x4x3xf32>
+  // CHECK: graph.reverse %{{.*}} dim = 1 : tensor<2x4x3xf32>
+  %r = graph.reverse %0 dim = 1 : tensor<2x4x3xf32>
   // CHECK: graph.concat %{{.*}}, %{{.*}} dim = 1 : (tensor<2x4x3xf32>, tensor<2x8x3xf32>) -> tensor<2x12x3xf32>
   %1 = graph.concat %0, %x dim = 1 : (tensor<2x4x3xf32>, tensor<2x8x3xf32>) -> tensor<2x12x3xf32>
   // CHECK: graph.take %{{.*}}, %{{.*}} : (tensor<2x12x3xf32>, tensor<2xi32>) -> tensor<2x1x3xf32>

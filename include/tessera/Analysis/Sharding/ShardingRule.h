@@ -16,7 +16,7 @@ enum class FactorKind {
   PassThrough,     ///< each value of the factor is independent of the others
   Reduction,       ///< appears in operands only: sharding it makes the results partial
   NeedReplication, ///< may not be sharded
-  Permutation,     ///< may be sharded, but pieces must be exchanged
+  Permutation,     ///< may be sharded if it divides: piece i of n works on what piece n - 1 - i of the operand holds (order reversed)
 };
 
 struct Factor {

@@ -204,6 +204,21 @@ LogicalResult CollectivePermuteOp::verify() {
   auto ends = verifyEnds(*this);
   if (failed(ends))
     return failure();
+  if (getMirrored()) {
+    auto axes = verifyAxes(*this, *getMirrored(), ends->mesh);
+    if (failed(axes))
+      return failure();
+    for (const DimSharding &dim : ends->before.dims) {
+      llvm::erase_if(*axes, [&](const AxisRef &axis) {
+        return llvm::any_of(dim.axes, [&](const AxisRef &own) {
+          return own == axis || (own.axis == axis.axis && own.pre <= axis.pre && own.pre * own.size >= axis.pre * axis.size);
+        });
+      });
+    }
+    if (!axes->empty())
+      return emitOpError() << "mirrors " << axesText(*axes, ends->mesh) << ", over which no dimension lies";
+    return verifyImplied(*this, *ends, ends->before);
+  }
   for (auto [i, dims] : llvm::enumerate(llvm::zip(ends->before.dims, ends->after.dims))) {
     auto &[before, after] = dims;
     if (axesSize(before.axes) != axesSize(after.axes))

@@ -114,7 +114,9 @@ private:
       if (!here.present)
         continue;
       FactorKind kind = rule.factors[f].kind;
-      if (!here.axes.empty() && (kind == FactorKind::NeedReplication || kind == FactorKind::Permutation))
+      bool whole = kind == FactorKind::NeedReplication ||
+                   (kind == FactorKind::Permutation && rule.factors[f].size % axesSize(here.axes) != 0);
+      if (!here.axes.empty() && whole)
         return op->emitOpError() << tensor.name << " dimension " << dimOf(tensor, f) << " is sharded over "
                                  << text(here.axes) << ", but the op needs it whole";
       if (!first) {

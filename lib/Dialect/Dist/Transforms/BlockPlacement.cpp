@@ -19,7 +19,8 @@ using namespace tessera::dist;
 namespace {
 class ProgramBuilder {
 public:
-  explicit ProgramBuilder(const BlockFacts &facts) : facts(facts) {}
+  /// `primitive`: ops that another one was written out with; they are not written out again (a rope's tables are a rope's).
+  explicit ProgramBuilder(const BlockFacts &facts, bool primitive = false) : facts(facts), primitive(primitive) {}
 
   void build(Operation &op) {
     if (auto needs = facts.needs(&op)) {
@@ -41,7 +42,7 @@ public:
       entry.flops = work.flops;
       entry.bytes = work.bytesRead + work.bytesWritten;
     }
-    if (auto whole = dyn_cast<DecomposableOpInterface>(op))
+    if (auto whole = dyn_cast<DecomposableOpInterface>(op); whole && !primitive && !whole.getDecomposableFactors().empty())
       entry.decomposition = decompose(whole);
     program.ops.push_back(std::move(entry));
     ops.push_back(&op);
@@ -78,7 +79,7 @@ private:
     SmallVector<Value> results = op.decompose(builder, scratch.getArguments());
     auto whole = [](Value value) { return Sharding(cast<RankedTensorType>(value.getType()).getRank()); };
     BlockFacts facts{whole, whole, [](Operation *) { return std::nullopt; }};
-    ProgramBuilder inner(facts);
+    ProgramBuilder inner(facts, /*primitive=*/true);
     auto made = std::make_shared<Decomposition>();
     for (Value argument : scratch.getArguments())
       made->operands.push_back(inner.idOf(argument));
@@ -97,6 +98,7 @@ private:
   }
 
   const BlockFacts &facts;
+  bool primitive;
   DenseMap<Value, int> ids;
 };
 
@@ -129,7 +131,7 @@ FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeBlock(Bl
 
 FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(ArrayRef<Operation *> ops, const ValueNeeds &uses,
                                                                           const BlockFacts &facts, ReshardCosts &costs) {
-  ProgramBuilder builder(facts);
+  ProgramBuilder builder(facts, /*primitive=*/true);
   for (Operation *op : ops)
     builder.build(*op);
   builder.addUses(uses);

@@ -31,7 +31,8 @@ struct BlockFacts {
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeBlock(mlir::Block &block, const BlockFacts &facts,
                                                                                ReshardCosts &costs);
 
-/// The same for `ops` alone (neighbours in one block, with rules all), some of whose values are needed so outside.
+/// The same for `ops` alone, what an op was written out with (neighbours in one block, with rules all; none is written out again), some of whose values are
+/// needed so outside.
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeOps(llvm::ArrayRef<mlir::Operation *> ops,
                                                                              const ValueNeeds &uses, const BlockFacts &facts,
                                                                              ReshardCosts &costs);

@@ -2,6 +2,7 @@
 #include "Explain.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Analysis/Sharding/Projection.h"
 #include "tessera/AutoParallel/Placement.h"
 #include "tessera/AutoParallel/ReshardCollectives.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -68,8 +69,10 @@ private:
         mask->erase();
         return WalkResult::skip();
       }
-      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
+      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
         done = maskPadding(ruled);
+        mirrorPieces(ruled);
+      }
       for (OpResult result : op->getResults())
         result.setType(local(result.getType()));
       return failed(done) ? WalkResult::interrupt() : WalkResult::advance();
@@ -126,11 +129,35 @@ private:
     case StepKind::AllToAll:
       return AllToAllOp::create(builder, loc, type, value, step.from, step.to, axes, why);
     case StepKind::CollectivePermute:
-      return CollectivePermuteOp::create(builder, loc, type, value, why);
+      return CollectivePermuteOp::create(builder, loc, type, value, ArrayAttr(), why);
     case StepKind::PointToPoint: // asCollectives has none
       break;
     }
     llvm_unreachable("step kind");
+  }
+
+  //===--- Permutations -----------------------------------------------------===//
+
+  /// An op with a sharded permutation factor works on the pieces in reverse order.
+  void mirrorPieces(ShardingRuleOpInterface op) {
+    ShardingRule rule = op.getShardingRule();
+    for (auto [operand, tensor] : llvm::zip(op->getOpOperands(), rule.operands)) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      Sharding sharding = getShardingAttr(type).toSharding(mesh);
+      TensorProjection projection = project(tensor, sharding, rule.factors);
+      for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+        const AxisList &axes = projection.factors[f].axes;
+        if (factor.kind != FactorKind::Permutation || axes.empty())
+          continue;
+        std::string why = (op->getName().stripDialect() + " changes the order of " + names.factorName(op, rule, int(f)) + ", which is sharded").str();
+        builder.setInsertionPoint(op);
+        operand.set(CollectivePermuteOp::create(builder, op->getLoc(), type, operand.get(), axesAttr(module.getContext(), axes, mesh),
+                                                builder.getStringAttr(why)));
+        explain(op->getLoc(), "collective",
+                llvm::formatv("collective_permute of {0}, {1} bytes received per rank: {2}", toString(sharding, mesh),
+                              type.getNumElements() * int64_t((type.getElementTypeBitWidth() + 7) / 8), why));
+      }
+    }
   }
 
   //===--- Padding ----------------------------------------------------------===//

@@ -2,6 +2,7 @@
 #include "Detail.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace tessera;
@@ -74,6 +75,42 @@ LogicalResult LinearOp::verify() {
       failed(expectSameSizes(*this, input, 0, result, 0, ni - contract)))
     return failure();
   return expectSameSizes(*this, weight, 0, result, ni - contract, nw - contract);
+}
+
+std::string EinsumOp::getSummedLetters() {
+  std::string summed;
+  for (char letter : getLhsLetters())
+    if (!getResultLetters().contains(letter))
+      summed += letter;
+  return summed;
+}
+
+LogicalResult EinsumOp::verify() {
+  if (failed(verifyTensors(*this)))
+    return failure();
+  StringRef letters[] = {getLhsLetters(), getRhsLetters(), getResultLetters()};
+  Named tensors[] = {{"lhs", getLhs()}, {"rhs", getRhs()}, {"result", getResult()}};
+  std::map<char, std::pair<int, int64_t>> seen; // tensor and dimension in which a letter stands first
+  std::map<char, int> count;
+  for (auto [i, text] : llvm::enumerate(letters)) {
+    if (failed(expectRank(*this, tensors[i], int64_t(text.size()))))
+      return failure();
+    for (auto [d, letter] : llvm::enumerate(text)) {
+      if (letter < 'a' || letter > 'z')
+        return emitOpError() << "subscripts \"" << getSubscripts() << "\" are not of the form \"ab,bc->ac\", small letters only";
+      if (text.find(letter, d + 1) != StringRef::npos)
+        return emitOpError() << "has '" << letter << "' twice in " << tensors[i].name;
+      auto [it, isNew] = seen.try_emplace(letter, int(i), int64_t(d));
+      if (!isNew && failed(expectSameSize(*this, tensors[i], int64_t(d), tensors[it->second.first], it->second.second)))
+        return failure();
+      ++count[letter];
+    }
+  }
+  for (auto [letter, times] : count)
+    if (times < 2)
+      return emitOpError() << "has '" << letter << "' in " << tensors[seen[letter].first].name
+                           << " alone; a letter stands in two tensors or three";
+  return success();
 }
 
 /// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.

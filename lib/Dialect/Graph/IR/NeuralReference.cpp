@@ -68,6 +68,34 @@ LogicalResult LinearOp::evaluate(Tensors operands, const ReferenceContext &conte
   return success();
 }
 
+LogicalResult EinsumOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
+  ReferenceTensor result(getResult().getType());
+  // Loops over the result's dimensions, then over those summed; a letter moves a tensor that has it by its stride.
+  std::string letters = (getResultLetters() + getSummedLetters()).str();
+  auto strides = [&](const ReferenceTensor &tensor, StringRef own) {
+    SmallVector<int64_t> all = tensor.strides(), mine;
+    for (char letter : letters)
+      mine.push_back(own.contains(letter) ? all[own.find(letter)] : 0);
+    return mine;
+  };
+  SmallVector<int64_t> shape = llvm::map_to_vector(letters, [&](char letter) {
+    StringRef own = getLhsLetters();
+    size_t at = own.find(letter);
+    return at != StringRef::npos ? operands[0].shape[at] : operands[1].shape[getRhsLetters().find(letter)];
+  });
+  SmallVector<int64_t> lhs = strides(operands[0], getLhsLetters()), rhs = strides(operands[1], getRhsLetters()),
+                       out = strides(result, getResultLetters());
+  Odometer at(shape);
+  do {
+    int64_t x = 0, y = 0, z = 0;
+    for (auto [d, i] : llvm::enumerate(at.index))
+      x += i * lhs[d], y += i * rhs[d], z += i * out[d];
+    result.f[z] += operands[0].f[x] * operands[1].f[y];
+  } while (at.next());
+  results.push_back(std::move(result));
+  return success();
+}
+
 LogicalResult RmsNormOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &x = operands[0], &weight = operands[1];
   ReferenceTensor result(getResult().getType());

@@ -55,6 +55,33 @@ OpCost LinearOp::getCost() {
   return streamingCost(*this, 2 * inner * elements(getResult()));
 }
 
+ShardingRule EinsumOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  auto places = [&](char letter) {
+    SmallVector<Place> places;
+    if (size_t d = getLhsLetters().find(letter); d != StringRef::npos)
+      places.push_back(operandDim(0, int(d)));
+    if (size_t d = getRhsLetters().find(letter); d != StringRef::npos)
+      places.push_back(operandDim(1, int(d)));
+    if (size_t d = getResultLetters().find(letter); d != StringRef::npos)
+      places.push_back(resultDim(0, int(d)));
+    return places;
+  };
+  for (char letter : getResultLetters())
+    builder.add(places(letter));
+  for (char letter : getSummedLetters())
+    builder.add(places(letter), FactorKind::Reduction);
+  builder.rule.linear = {{0}, {1}};
+  return builder.rule;
+}
+OpCost EinsumOp::getCost() {
+  double inner = 1;
+  for (auto [d, letter] : llvm::enumerate(getLhsLetters()))
+    if (!getResultLetters().contains(letter))
+      inner *= double(sizeOf(getLhs(), int64_t(d)));
+  return streamingCost(*this, 2 * inner * elements(getResult()));
+}
+
 /// All dimensions but the last pass through; the last needs replication and is shared by `vectors`.
 static RuleBuilder rowRule(Operation *op, ArrayRef<int> vectors) {
   RuleBuilder builder(op);

@@ -170,6 +170,14 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
+LogicalResult ReverseOp::verify() {
+  if (failed(verifyTensors(*this)))
+    return failure();
+  if (int64_t(getDim()) < 0 || int64_t(getDim()) >= rankOf(getInput()))
+    return emitOpError() << "reverses dimension " << int64_t(getDim()) << " of a tensor with " << rankOf(getInput()) << " dimensions";
+  return success();
+}
+
 LogicalResult ConcatOp::verify() {
   if (getInputs().empty())
     return emitOpError() << "has no operands";

@@ -131,6 +131,16 @@ LogicalResult SliceOp::evaluate(Tensors operands, const ReferenceContext &contex
   return success();
 }
 
+LogicalResult ReverseOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
+  ReferenceTensor result(getResult().getType());
+  SmallVector<int64_t> strides = operands[0].strides();
+  int64_t &stride = strides[getDim()], last = (operands[0].shape[getDim()] - 1) * stride;
+  stride = -stride;
+  gatherStrided(operands[0], result, result.shape, strides, last);
+  results.push_back(std::move(result));
+  return success();
+}
+
 LogicalResult ConcatOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   ReferenceTensor result(getResult().getType());
   size_t dim = getDim();

@@ -140,6 +140,14 @@ OpCost SliceOp::getCost() {
   return {0, bytes, bytes};
 }
 
+ShardingRule ReverseOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  for (int d = 0; d < rankOf(getResult()); ++d)
+    builder.add({operandDim(0, d), resultDim(0, d)}, d == int(getDim()) ? FactorKind::Permutation : FactorKind::PassThrough);
+  return moving(std::move(builder));
+}
+OpCost ReverseOp::getCost() { return streamingCost(*this, 0); }
+
 ShardingRule ConcatOp::getShardingRule() {
   RuleBuilder builder(*this);
   int operands = int(getInputs().size());

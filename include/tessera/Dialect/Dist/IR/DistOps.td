@@ -112,9 +112,12 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
 
 def Dist_CollectivePermuteOp : Dist_CollectiveOp<"collective_permute"> {
   let summary = "Exchanges whole local pieces so that the value has another sharding with equal local shape";
-  let description = "Which device sends to which follows from the two shardings. Rung `spmd`.";
-  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let description = [{
+    Which device sends to which follows from the two shardings. With `mirrored` axes the sharding stays and the value changes: along them piece i of
+    n takes the place of piece n - 1 - i (what an op with a sharded permutation factor works on). Rung `spmd`.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<ArrayAttr>:$mirrored, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input (`mirrored` `=` custom<Axes>($mirrored)^)? attr-dict `:` type($input) `->` type($result)";
 }
 
 #endif

@@ -38,6 +38,27 @@ def Graph_LinearOp : Graph_Op<"linear"> {
   let hasVerifier = 1;
 }
 
+def Graph_EinsumOp : Graph_Op<"einsum"> {
+  let summary = "Products of two tensors, summed over the dimensions that the result lacks";
+  let description = [{
+    `subscripts` gives each dimension of lhs, rhs and result a letter: "bshgd,bchd->bshgc". A letter stands at most once in a tensor and in at least
+    two of the three; dimensions with one letter are equally long. Letters that the result lacks are summed over, in float32 at least.
+    Sharded over such a letter the result is a partial sum. What attention is written out with where its `context` is sharded.
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs, StrAttr:$subscripts);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$subscripts $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The letters of lhs, rhs and result.
+    ::llvm::StringRef getLhsLetters() { return getSubscripts().split("->").first.split(',').first; }
+    ::llvm::StringRef getRhsLetters() { return getSubscripts().split("->").first.split(',').second; }
+    ::llvm::StringRef getResultLetters() { return getSubscripts().split("->").second; }
+    /// Those that are summed over, in the order of lhs.
+    ::std::string getSummedLetters();
+  }];
+}
+
 def Graph_RmsNormOp : Graph_Op<"rms_norm", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension (arXiv 1910.07467)";
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, F64Attr:$eps);
@@ -80,7 +101,7 @@ def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [DeclareOpInterfaceMethods<
   let hasVerifier = 1;
 }
 
-def Graph_RopeOp : Graph_Op<"rope"> {
+def Graph_RopeOp : Graph_Op<"rope", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "Rotary position embedding (arXiv 2104.09864): x [b, s, ..., d], positions [b, s]";
   let description = [{
     Pair p of the last dimension turns by positions * frequencies[p]. Style `half`: pairs (p, p + r/2), `adjacent`: (2p, 2p + 1), with
@@ -94,7 +115,7 @@ def Graph_RopeOp : Graph_Op<"rope"> {
   let hasVerifier = 1;
 }
 
-def Graph_AttentionOp : Graph_Op<"attention"> {
+def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "softmax(scale * q k^T + causal mask) v, by heads";
   let description = [{
     q [batch, seq, kv_heads, group, head_dim], k [batch, context, kv_heads, head_dim], v [batch, context, kv_heads, value_dim], positions

@@ -73,6 +73,18 @@ def Graph_SliceOp : Graph_Op<"slice"> {
   let hasVerifier = 1;
 }
 
+def Graph_ReverseOp : Graph_Op<"reverse", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Elements along `dim` in reverse order";
+  let description = [{
+    Sharded over `dim` (a permutation factor: where it divides) ranks exchange whole pieces in pairs before. On rung `spmd` it reverses what a rank holds; the
+    operand's pieces lie in reverse order by then.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` `=` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_ConcatOp : Graph_Op<"concat"> {
   let summary = "Operands one after another along `dim`";
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$dim);
