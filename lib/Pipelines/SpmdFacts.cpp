@@ -193,6 +193,13 @@ std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
     return names.name(input, int(dim));
   Sharding before = getShardingAttr(input.getType()).toSharding(meshOfModule);
   Sharding after = getShardingAttr(collective.getArrived().getType()).toSharding(meshOfModule);
+  if (auto permute = dyn_cast<CollectivePermuteOp>(collective.getOperation()); permute && permute.getMirrored()) {
+    AxisList mirrored = fromAxesAttr(*permute.getMirrored(), meshOfModule);
+    for (auto [i, dim] : llvm::enumerate(before.dims))
+      for (const AxisRef &axis : dim.axes)
+        if (axis.overlaps(mirrored.front()))
+          return names.name(input, int(i));
+  }
   for (auto [i, dims] : llvm::enumerate(llvm::zip(before.dims, after.dims)))
     if (std::get<0>(dims).axes != std::get<1>(dims).axes)
       return names.name(input, int(i));

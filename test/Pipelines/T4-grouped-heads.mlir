@@ -8,6 +8,16 @@
 
 // REMARK: heads over tp: KV heads over tp:(1)2, their groups over tp:(2)2, which copies keys and values; 12288 bytes of weights and caches a rank, 2048 of them padding or copies
 
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s --check-prefix=MESH
+
+// MESH-LABEL: func.func @attention
+// MESH-NOT: dist.{{all|reduce|coll}}
+// MESH: graph.attention {{.*}} -> tensor<2x16x1x2x8xf32, #dist.sharding<@mesh, [{"dp"}, {}, {"tp":(1)2}, {"tp":(2)2}, {}]
+// MESH-NOT: dist.{{all|reduce|coll}}
+// MESH: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over kv_heads, group
+// MESH-NOT: dist.{{all|reduce|coll}}
+// MESH-LABEL: func.func @backward
+
 // CHECK-LABEL: func.func @attention
 // CHECK-SAME: tensor<1x2x8x64xf32, #dist.sharding<@mesh, [{"tp":(1)2}, {"tp":(2)2}, {}, {}], global=[2, 4, 8, 64]>> {{{[^}]*}}graph.name = "q"
 // CHECK-SAME: tensor<1x8x64xf32, #dist.sharding<@mesh, [{"tp":(1)2}, {}, {}], global=[2, 8, 64]>> {{{[^}]*}}graph.name = "k"

@@ -8,6 +8,13 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=fsdp=2,tp=4}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=cp=2,tp=4}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=2,b=2 shard=heads=a+b}"
+// RUN: llm-judge %s --entry=five --pipeline="tessera-shard{mesh=tp=2}"
+// RUN: llm-judge %s --entry=five --pipeline="tessera-shard{mesh=tp=3}"
+// RUN: llm-judge %s --entry=five --pipeline="tessera-shard{mesh=tp=4}"
+// RUN: llm-judge %s --entry=five --pipeline="tessera-shard{mesh=tp=8}"
+// RUN: llm-judge %s --entry=five --pipeline="tessera-shard{mesh=dp=2,tp=4}"
+// RUN: llm-judge %s --entry=backward --pipeline="tessera-shard{mesh=tp=4}"
+// RUN: llm-judge %s --entry=backward --pipeline="tessera-shard{mesh=dp=2,tp=4}"
 func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
     %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
     %wq: tensor<2x4x8x64xf32> {graph.kind = "parameter", graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
@@ -40,4 +47,18 @@ func.func @backward(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = 
   %dwv = graph.linear %dv2, %xt contract = 2 : (tensor<2x8x4x16xf32>, tensor<64x4x16xf32>) -> tensor<2x8x64xf32>
   %dwq = graph.linear %dq2, %xt contract = 2 : (tensor<2x4x8x4x16xf32>, tensor<64x4x16xf32>) -> tensor<2x4x8x64xf32>
   return %dwk, %dwv, %dwq : tensor<2x8x64xf32>, tensor<2x8x64xf32>, tensor<2x4x8x64xf32>
+}
+func.func @five(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %wq: tensor<5x2x8x64xf32> {graph.kind = "parameter", graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
+    %wk: tensor<5x8x64xf32> {graph.kind = "parameter", graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wv: tensor<5x8x64xf32> {graph.kind = "parameter", graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wo: tensor<64x5x2x8xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]})
+    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+  %q = graph.linear %x, %wq contract = 1 : (tensor<4x16x64xf32>, tensor<5x2x8x64xf32>) -> tensor<4x16x5x2x8xf32>
+  %k = graph.linear %x, %wk contract = 1 : (tensor<4x16x64xf32>, tensor<5x8x64xf32>) -> tensor<4x16x5x8xf32>
+  %v = graph.linear %x, %wv contract = 1 : (tensor<4x16x64xf32>, tensor<5x8x64xf32>) -> tensor<4x16x5x8xf32>
+  %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x16x5x2x8xf32>, tensor<4x16x5x8xf32>, tensor<4x16x5x8xf32>, tensor<4x16xi32>) -> tensor<4x16x5x2x8xf32>
+  %o = graph.linear %a, %wo contract = 3 : (tensor<4x16x5x2x8xf32>, tensor<64x5x2x8xf32>) -> tensor<4x16x64xf32>
+  return %o : tensor<4x16x64xf32>
 }
