@@ -137,38 +137,45 @@ void MinSum::plan(int64_t largestTable) {
 
 /// The minimum over the eliminated variable of the sum of the parts, for each combination of the others (last variable fastest).
 void MinSum::minimize(Table &table) {
-  size_t count = table.parts.size(), rank = table.variables.size();
-  // By part: how far an entry is from the next of each variable, and of the eliminated one.
-  std::vector<size_t> strides(count * rank), own(count), index(count, 0);
-  std::vector<const double *> costs;
+  size_t count = table.parts.size(), rank = table.variables.size(), values = size_t(sizes[table.eliminated]);
+  // Parts with the eliminated variable last, so that sums run over neighbours; and how far an entry is from the next of each other variable.
+  std::vector<std::vector<double>> costs(count);
+  std::vector<size_t> strides(count * rank), index(count, 0);
   for (size_t p = 0; p < count; ++p) {
     const Table &part = tables[table.parts[p]];
-    costs.push_back(part.costs.data());
-    size_t stride = 1;
-    for (size_t i = part.variables.size(); i-- > 0; stride *= size_t(sizes[part.variables[i]])) {
-      int variable = part.variables[i];
-      if (variable == table.eliminated)
-        own[p] = stride;
-      else
-        strides[p * rank + size_t(std::find(table.variables.begin(), table.variables.end(), variable) - table.variables.begin())] = stride;
+    size_t place = size_t(std::find(part.variables.begin(), part.variables.end(), table.eliminated) - part.variables.begin());
+    size_t stride = values, minor = 1;
+    for (size_t i = part.variables.size(); i-- > 0;) {
+      if (i == place)
+        continue;
+      strides[p * rank + size_t(std::find(table.variables.begin(), table.variables.end(), part.variables[i]) - table.variables.begin())] = stride;
+      stride *= size_t(sizes[part.variables[i]]);
+      minor *= i > place ? size_t(sizes[part.variables[i]]) : 1;
     }
+    costs[p].resize(part.costs.size());
+    for (size_t from = 0, major = 0; from < part.costs.size(); ++major)
+      for (size_t value = 0; value < values; ++value)
+        for (size_t m = 0; m < minor; ++m)
+          costs[p][(major * minor + m) * values + value] = part.costs[from++];
   }
-  std::vector<int> values(rank, 0);
-  table.costs.assign(size_t(entries(table.variables)), kInfinity);
+  std::vector<int> at(rank, 0);
+  std::vector<double> sums(values);
+  table.costs.resize(size_t(entries(table.variables)));
   for (double &entry : table.costs) {
-    for (size_t value = 0; value < size_t(sizes[table.eliminated]); ++value) {
-      double cost = 0;
-      for (size_t p = 0; p < count; ++p)
-        cost += costs[p][index[p] + value * own[p]];
-      entry = std::min(entry, cost);
+    std::fill(sums.begin(), sums.end(), 0);
+    for (size_t p = 0; p < count; ++p) {
+      const double *row = costs[p].data() + index[p];
+      for (size_t value = 0; value < values; ++value)
+        sums[value] += row[value];
     }
+    entry = *std::min_element(sums.begin(), sums.end());
     for (size_t i = rank; i-- > 0;) {
-      bool wraps = ++values[i] == sizes[table.variables[i]];
+      bool wraps = ++at[i] == sizes[table.variables[i]];
       for (size_t p = 0; p < count; ++p)
-        index[p] += wraps ? -strides[p * rank + i] * size_t(values[i] - 1) : strides[p * rank + i];
+        index[p] += wraps ? -strides[p * rank + i] * size_t(at[i] - 1) : strides[p * rank + i];
       if (!wraps)
         break;
-      values[i] = 0;
+      at[i] = 0;
     }
   }
 }

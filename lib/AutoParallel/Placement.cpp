@@ -19,10 +19,13 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   ReshardOptions options;
   options.latency = machine.link.latency * machine.link.bandwidth / elementBytes;
   auto plain = planReshard(mesh, shape, from, to, options);
-  auto communicates = [](const ReshardStep &step) { return step.received > 0; };
-  if (!plain || (llvm::count_if(plain->steps, communicates) <= 1 && plain->received <= reshardBound(mesh, shape, from, to) + 1e-6))
+  if (!plain)
     return plain;
-  // One step at the bound cannot be beaten; others may be, in states that only views say.
+  double cost = plain->received + options.latency * double(llvm::count_if(plain->steps, [](const ReshardStep &step) { return step.received > 0; }));
+  // At the bound it cannot be beaten; else another may be cheaper, in states that only views say.
+  if (cost <= reshardNeeds(mesh, shape, from, to, options).cost * (1 + 1e-9))
+    return plain;
+  options.below = cost;
   options.strided = options.jointAllToAll = true;
   auto strided = planReshard(mesh, shape, from, to, options);
   if (!strided || planTime(machine, mesh, *strided, elementBytes) >= planTime(machine, mesh, *plain, elementBytes) * (1 - 1e-9) ||
@@ -67,10 +70,23 @@ const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, d
   Entry &entry = entryOf(shape, elementBytes, from, to);
   if (!entry.cost) {
     entry.cost.emplace();
-    if (auto plan = planForMachine(machine, mesh, shape, elementBytes, from, to))
-      entry.cost = {true, plan->received, planTime(machine, mesh, *plan, elementBytes)};
+    entry.plan = planForMachine(machine, mesh, shape, elementBytes, from, to);
+    if (entry.plan)
+      entry.cost = {true, entry.plan->received, planTime(machine, mesh, *entry.plan, elementBytes)};
   }
   return *entry.cost;
+}
+
+std::optional<ReshardPlan> ReshardCosts::plan(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                                              const Sharding &to) {
+  if (from.samePlacement(to))
+    return ReshardPlan();
+  reshard(shape, elementBytes, from, to);
+  auto plan = entryOf(shape, elementBytes, from, to).plan;
+  // It may have been made for a sharding that is open or has priorities where this one has not.
+  if (plan && !plan->steps.empty())
+    plan->steps.back().result = to;
+  return plan;
 }
 
 double ReshardCosts::floorOf(Entry &entry, llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,

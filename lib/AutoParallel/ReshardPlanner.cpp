@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -327,9 +328,11 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
       best = std::move(*moves);
       bestProblem = std::move(problem);
     }
-    if (costOf(best, options) <= lacking(*bestProblem, bestProblem->start) + options.latency + 1e-9)
+    if (costOf(best, options) <= costLeft(*bestProblem, bestProblem->start) + 1e-9)
       break;
   }
+  if (!bestProblem && std::isfinite(options.below))
+    return;
   if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
     // Nothing within the memory of source and target.
     problem->sends = options.pointToPoint;
@@ -360,8 +363,10 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
   llvm::erase_if(middle.partial, [&](const AxisRef &axis) { return clashes(axis); });
   if (middle.partial.empty())
     middle.partialKind = PartialKind::None;
-  planEssential(mesh, shape, from, middle, options, plan);
-  planEssential(mesh, shape, middle, to, options, plan);
+  ReshardOptions each = options;
+  each.below = std::numeric_limits<double>::infinity();
+  planEssential(mesh, shape, from, middle, each, plan);
+  planEssential(mesh, shape, middle, to, each, plan);
 }
 
 } // namespace
@@ -375,6 +380,8 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
   if (!isPossible(mesh, int64_t(shape.size()), source, target))
     return std::nullopt;
   planEssential(mesh, shape, source, target, options, plan);
+  if (plan.steps.empty() && std::isfinite(options.below) && !source.samePlacement(target))
+    return std::nullopt;
   // Axes of size 1 are where the annotation says.
   if (plan.steps.empty() || !plan.steps.back().result.samePlacement(to)) {
     ReshardStep step;
@@ -408,7 +415,8 @@ double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, co
   return bound;
 }
 
-ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                                   const ReshardOptions &options) {
   ReshardNeeds needs;
   if (from.samePlacement(to))
     return needs;
@@ -416,8 +424,9 @@ ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> sha
   needs.possible = isPossible(mesh, int64_t(shape.size()), source, target);
   if (!needs.possible)
     return needs;
-  if (auto problem = makeProblem(mesh, shape, source, target, {}, Refine::None)) {
+  if (auto problem = makeProblem(mesh, shape, source, target, options, Refine::None)) {
     needs.received = lacking(*problem, problem->start);
+    needs.cost = costLeft(*problem, problem->start);
     needs.rounds = roundsLeft(*problem, problem->start);
   }
   return needs;

@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 #include <unordered_map>
 
@@ -59,10 +60,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   std::vector<Node> nodes;
   std::unordered_map<State, int, StateHash> best;
   std::priority_queue<Entry> open;
-  double bestGoal = -1;
-  auto atLeast = [&](const State &state) {
-    return lacking(problem, state) + problem.options.latency * double(stepsLeft(problem, state));
-  };
+  double bestGoal = std::isfinite(problem.options.below) ? problem.options.below : -1;
   auto reach = [&](State state, double cost, int parent, StepKind kind, double received) {
     if (bestGoal >= 0 && cost >= bestGoal)
       return;
@@ -70,7 +68,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
     auto [it, isNew] = best.try_emplace(std::move(state), index);
     if (!isNew && nodes[it->second].cost <= cost)
       return;
-    double bound = isNew ? atLeast(it->first) : nodes[it->second].bound;
+    double bound = isNew ? costLeft(problem, it->first) : nodes[it->second].bound;
     if (it->first == problem.goal)
       bestGoal = cost;
     it->second = index;

@@ -6,14 +6,25 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 
 using namespace tessera;
 using namespace tessera::reshard;
 
 namespace {
-/// Where each axis is cut: ends of its digits, as products from the major side.
-using Cuts = llvm::SmallVector<std::set<int64_t>, 4>;
+/// Ends of the digits of an axis, as products from the major side; ascending.
+class CutSet : public llvm::SmallVector<int64_t, 4> {
+public:
+  /// Whether it was not there yet.
+  bool insert(int64_t cut) {
+    auto *place = llvm::lower_bound(*this, cut);
+    if (place != end() && *place == cut)
+      return false;
+    llvm::SmallVector<int64_t, 4>::insert(place, cut);
+    return true;
+  }
+};
+/// Where each axis is cut.
+using Cuts = llvm::SmallVector<CutSet, 4>;
 
 void cutAt(Cuts &cuts, llvm::ArrayRef<AxisRef> axes) {
   for (const AxisRef &axis : axes) {
@@ -23,7 +34,7 @@ void cutAt(Cuts &cuts, llvm::ArrayRef<AxisRef> axes) {
 }
 
 /// Every cut divides the next.
-bool isChain(const std::set<int64_t> &cuts) {
+bool isChain(llvm::ArrayRef<int64_t> cuts) {
   int64_t last = 1;
   for (int64_t cut : cuts) {
     if (cut % last != 0)
@@ -36,7 +47,7 @@ bool isChain(const std::set<int64_t> &cuts) {
 /// Cuts axes of `mine` where axes of `other` end on the same dimension; `common`: also where they would end if they did not reach as far as
 /// to the end, at the common divisor. Returns whether anything changed.
 bool cutWhereOthersEnd(Cuts &cuts, const DimSharding &mine, const DimSharding &other, bool common) {
-  std::set<int64_t> ends;
+  CutSet ends;
   int64_t end = 1;
   for (const AxisRef &axis : other.axes) {
     int64_t pre = end;
@@ -54,8 +65,8 @@ bool cutWhereOthersEnd(Cuts &cuts, const DimSharding &mine, const DimSharding &o
         at = pre * std::gcd(at / pre, axis.size);
       if (at <= pre || at >= pre * axis.size || at % pre != 0 || (pre * axis.size) % at != 0)
         continue;
-      std::set<int64_t> refined = cuts[axis.axis];
-      if (refined.insert(axis.pre * (at / pre)).second && isChain(refined)) {
+      CutSet refined = cuts[axis.axis];
+      if (refined.insert(axis.pre * (at / pre)) && isChain(refined)) {
         cuts[axis.axis] = refined;
         changed = true;
       }
@@ -261,6 +272,25 @@ int reshard::stepsLeft(const Problem &problem, const State &state) {
     moves |= place.split() && place != goal;
   }
   return int(sums) + int(moves);
+}
+
+double reshard::costLeft(const Problem &problem, const State &state) {
+  double received = lacking(problem, state), latency = problem.options.latency;
+  int steps = stepsLeft(problem, state);
+  double cost = received + latency * steps;
+  // Where nothing else moves, one step alone combines everything: into the pieces of the goal if it goes by all those axes, else each device
+  // receives its share and all the others' after that. Otherwise it takes a step more.
+  double group = 1, pieces = 1;
+  for (auto [i, place] : llvm::enumerate(state))
+    if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial) {
+      group *= double(problem.size(int(i)));
+      pieces *= problem.goal[i].split() ? double(problem.size(int(i))) : 1;
+    }
+  if (group == 1 || steps > 1)
+    return cost;
+  double target = localSize(problem, problem.goal);
+  double alone = group == pieces ? target * (group - 1) : 2 * target * pieces * (group - 1) / group;
+  return std::max(cost, std::min(cost + latency, alone + latency * steps));
 }
 
 int reshard::roundsLeft(const Problem &problem, const State &state) {

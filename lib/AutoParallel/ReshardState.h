@@ -63,6 +63,8 @@ double localSize(const Problem &problem, const State &state);
 double lacking(const Problem &problem, const State &state);
 /// Steps that communicate, at least, on the way to the goal: what is partial is combined in one, axes leave or change places in another.
 int stepsLeft(const Problem &problem, const State &state);
+/// What the steps to the goal cost at least, latency included.
+double costLeft(const Problem &problem, const State &state);
 /// Rounds of messages, at least (ReshardNeeds).
 int roundsLeft(const Problem &problem, const State &state);
 

@@ -24,6 +24,7 @@ namespace tessera {
 struct Link {
   double latency = 1e-7;  ///< seconds from one rank to another
   double bandwidth = 1e9; ///< bytes per second into one rank
+  bool operator==(const Link &o) const { return latency == o.latency && bandwidth == o.bandwidth; }
 };
 
 struct Machine {
@@ -33,6 +34,9 @@ struct Machine {
   std::map<std::string, Link> axes;
 
   const Link &linkOf(llvm::StringRef axis) const;
+  bool operator==(const Machine &o) const {
+    return flops == o.flops && memoryBandwidth == o.memoryBandwidth && link == o.link && axes == o.axes;
+  }
 };
 
 /// None and `error` set if the text is no such JSON, or a number is not above 0 (1e-30 to 1e30 are taken).

@@ -40,6 +40,9 @@ public:
   };
   const Cost &reshard(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
 
+  /// The plan that `reshard` is about (planForMachine).
+  std::optional<ReshardPlan> plan(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+
   /// Seconds: at most what `reshard` says, without searching for a plan; infinite if there is none. The same whatever was asked before.
   double floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
 
@@ -60,6 +63,7 @@ private:
   };
   struct Entry {
     std::optional<Cost> cost;
+    std::optional<ReshardPlan> plan; ///< known with the cost, unless impossible
     double floor = -1; ///< below 0: not known
   };
   Entry &entryOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);

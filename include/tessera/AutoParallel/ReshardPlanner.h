@@ -17,6 +17,7 @@
 #include "tessera/Analysis/Sharding/Sharding.h"
 #include "tessera/Analysis/Sharding/StepKind.h"
 
+#include <limits>
 #include <vector>
 
 namespace tessera {
@@ -68,6 +69,8 @@ struct ReshardOptions {
   double latency = 0;
   /// States expanded at most, each search; then the best plan found so far is taken.
   int maxExpansions = 300;
+  /// Only a plan that costs less is wanted, and only within the memory of source and target; none is returned if none is found.
+  double below = std::numeric_limits<double>::infinity();
 };
 
 /// The plan, or none if no reshard can do it: the target is partial where the source is not, or partial in another way.
@@ -83,11 +86,13 @@ std::vector<int64_t> permuteSources(const Mesh &mesh, const Sharding &from, cons
 struct ReshardNeeds {
   bool possible = true; ///< else there is no plan
   double received = 0;  ///< elements, by the busiest device
+  double cost = 0;      ///< elements, and the latency of steps as `options` count it
   /// Rounds of messages: what a device has at the end stems from so many devices, and each round at most doubles them; what is combined and
   /// what changes places are steps apart.
   int rounds = 0;
 };
-ReshardNeeds reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
+ReshardNeeds reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                          const ReshardOptions &options = {});
 
 /// Elements that some device must receive at least, whatever the steps. Where sizes do not divide the bound gets closer with `samples`: so
 /// many devices are looked at one by one (about 50 ns each).

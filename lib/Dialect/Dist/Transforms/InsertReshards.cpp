@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "BlockPlacement.h"
 #include "Explain.h"
+#include "KnownPlans.h"
 #include "PinConflicts.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
@@ -31,8 +32,8 @@ using namespace tessera::dist;
 namespace {
 class Inserter {
 public:
-  Inserter(ModuleOp module, MeshOp meshOp)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(mesh, machineOf(module)), builder(module.getContext()),
+  Inserter(ModuleOp module, MeshOp meshOp, KnownPlans &plans)
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
         pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
@@ -410,7 +411,7 @@ private:
   StringRef meshName;
   Mesh mesh;
   DimNames names;
-  ReshardCosts costs;
+  ReshardCosts &costs;
   OpBuilder builder;
   PinConflicts pins;
   DenseMap<Value, std::string> reasons; ///< why a value is partial
@@ -481,7 +482,7 @@ struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBa
       return signalPassFailure();
     }
     if (failed(verifyRung(module, "step")) || failed(checkAttributes(module, mesh.getMesh().toMesh())) ||
-        failed(Inserter(module, mesh).run()))
+        failed(Inserter(module, mesh, getAnalysis<KnownPlans>()).run()))
       signalPassFailure();
   }
 };

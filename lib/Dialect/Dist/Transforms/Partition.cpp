@@ -1,5 +1,6 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
 #include "Explain.h"
+#include "KnownPlans.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Analysis/Sharding/Projection.h"
@@ -26,9 +27,9 @@ using namespace tessera::dist;
 namespace {
 class Partitioner {
 public:
-  Partitioner(ModuleOp module, MeshOp meshOp)
+  Partitioner(ModuleOp module, MeshOp meshOp, KnownPlans &plans)
       : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module),
-        machine(machineOf(module)), builder(module.getContext()) {}
+        plans(plans.on(mesh, machineOf(module))), builder(module.getContext()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -89,7 +90,7 @@ private:
     SmallVector<int64_t> shape = llvm::to_vector(to.getShape());
     Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh), after = getShardingAttr(to).toSharding(mesh);
     double elementBytes = double((to.getElementTypeBitWidth() + 7) / 8);
-    auto plan = planForMachine(machine, mesh, shape, elementBytes, before, after);
+    auto plan = plans.plan(shape, elementBytes, before, after);
     if (!plan)
       return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to " << toString(after, mesh);
     auto steps = asCollectives(shape, before, *plan);
@@ -246,7 +247,7 @@ private:
   StringRef meshName;
   Mesh mesh;
   DimNames names;
-  Machine machine;
+  ReshardCosts &plans;
   OpBuilder builder;
 };
 
@@ -258,7 +259,7 @@ struct PartitionPass : public tessera::dist::impl::DistPartitionPassBase<Partiti
       module.emitError("has no dist.mesh: run dist-annotate before");
       return signalPassFailure();
     }
-    if (failed(verifyRung(module, "sharded")) || failed(Partitioner(module, mesh).run()))
+    if (failed(verifyRung(module, "sharded")) || failed(Partitioner(module, mesh, getAnalysis<KnownPlans>()).run()))
       signalPassFailure();
   }
 };
