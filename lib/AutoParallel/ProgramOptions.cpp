@@ -378,26 +378,9 @@ private:
           variant.results[result].partial = axes;
           variant.results[result].partialKind = PartialKind::Sum;
         }
-      addProgram(op, std::move(variant));
+      variant.decomposed = variant.unpriced = true;
+      options.push_back(std::move(variant));
     }
-  }
-
-  /// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
-  void addProgram(const ProgramOp &op, PlacementDecision option) {
-    PlacementProgram inner = op.decomposition->program;
-    for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
-      inner.values[value].sharding = sharding;
-    for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
-      inner.uses.push_back({value, sharding});
-    ProgramDecision decision = placeProgram(inner, costs);
-    if (!std::isfinite(decision.time))
-      return;
-    double work = 0;
-    for (const PlacementDecision &placed : decision.ops)
-      work += placed.workTime;
-    option.workTime += decision.time - work;
-    option.decomposed = true;
-    options.push_back(std::move(option));
   }
 
   void addWithPartial(PlacementDecision option, AxisList partial, PartialKind kind) {
@@ -422,6 +405,10 @@ private:
   void prune(const ProgramOp &op, int most) {
     if (int(options.size()) <= most)
       return;
+    for (PlacementDecision &option : options)
+      priceDecomposed(op, option, costs);
+    llvm::erase_if(options, [](const PlacementDecision &option) { return !std::isfinite(option.workTime); });
+    most = std::min(most, int(options.size()));
     std::vector<std::pair<double, int>> order;
     for (auto [i, option] : llvm::enumerate(options)) {
       double time = option.workTime;
@@ -464,4 +451,20 @@ private:
 std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program,
                                                                       ReshardCosts &costs, int maxOptions) {
   return OptionMaker(program, costs, maxOptions).run();
+}
+
+/// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
+void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs) {
+  if (!option.unpriced)
+    return;
+  option.unpriced = false;
+  PlacementProgram inner = op.decomposition->program;
+  for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
+    inner.values[value].sharding = sharding;
+  for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
+    inner.uses.push_back({value, sharding});
+  ProgramDecision decision = placeProgram(inner, costs);
+  for (const PlacementDecision &placed : decision.ops)
+    decision.time -= placed.workTime;
+  option.workTime += decision.time;
 }

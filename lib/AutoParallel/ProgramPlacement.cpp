@@ -225,23 +225,31 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
                                       const ProgramPlacementOptions &settings) {
   auto options = placementOptions(program, costs, settings.maxOptions);
   MinSum problem;
-  for (auto [i, list] : llvm::enumerate(options)) {
-    int variable = problem.addVariable(int(list.size()));
+  auto workOf = [](llvm::ArrayRef<PlacementDecision> list) {
     std::vector<double> work;
     for (const PlacementDecision &option : list)
       work.push_back(option.workTime);
-    problem.addTable({variable}, std::move(work));
-  }
+    return work;
+  };
+  std::vector<int> works; // tables
+  for (const auto &list : options)
+    works.push_back(problem.addTable({problem.addVariable(int(list.size()))}, workOf(list)));
   auto ends = endsOf(program);
   std::deque<ValueTables> tables; // they stay where they are
   for (auto [value, valueEnds] : llvm::zip(program.values, ends))
     tables.emplace_back(value, valueEnds, options, costs, problem);
   // Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for them. Where the best choice
-  // takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds.
+  // takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds. So are those inside an op.
   MinSum::Solution solution, best;
   for (bool changed = true; changed;) {
     solution = problem.solve(settings.largestTable);
     changed = false;
+    for (auto [i, list] : llvm::enumerate(options))
+      if (PlacementDecision &option = list[solution.values[i]]; option.unpriced) {
+        priceDecomposed(program.ops[i], option, costs);
+        problem.changeTable(works[i], workOf(list));
+        changed = true;
+      }
     for (ValueTables &value : tables)
       changed |= value.lookUp(solution.values);
     solution.cost = problem.costOf(solution.values);

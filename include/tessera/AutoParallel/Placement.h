@@ -26,6 +26,7 @@ struct PlacementDecision {
   std::vector<Sharding> results;             ///< produced, partial axes included; closed
   double workTime = 0;
   bool decomposed = false;                   ///< as its decomposition, whose reshards workTime includes (ProgramPlacement.h)
+  bool unpriced = false;                     ///< workTime is still without those reshards (priceDecomposed)
 };
 
 /// Plans and their times, remembered: the same reshards are asked for again and again.

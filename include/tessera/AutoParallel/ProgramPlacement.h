@@ -65,7 +65,10 @@ struct ProgramDecision {
   double lowerBound = 0;              ///< no choice among the options takes less
 };
 
-/// What each op can run with; never empty for an op.
+/// Adds what the reshards inside a decomposed op take to an option's work; infinite if they are impossible. Nothing where it is done.
+void priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs);
+
+/// What each op can run with; never empty for an op. Decomposed options may be unpriced.
 std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProgram &program, ReshardCosts &costs,
                                                              int maxOptions);
 
