@@ -117,7 +117,7 @@ std::optional<Machine> tessera::parseMachine(llvm::StringRef json, std::string &
 
 double tessera::stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step, double elementBytes) {
   if (step.received <= 0)
-    return 0;
+    return step.written * elementBytes / machine.memoryBandwidth;
   double latency = 0, bandwidth = 0, group = 1;
   auto use = [&](const Link &link) {
     latency = std::max(latency, link.latency);

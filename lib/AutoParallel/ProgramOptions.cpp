@@ -306,10 +306,8 @@ private:
       for (const auto &group : keptKind == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear) {
         if (group.empty() || (kind != PartialKind::None && kind != keptKind))
           continue;
-        for (const PartialHint &hint : hints[op.operands[group.front()]].partial) {
-          if (hint.kind != keptKind || overlap(hint.axes, used) || !llvm::all_of(group, [&](int operand) {
-                return llvm::is_contained(hints[op.operands[operand]].partial, hint);
-              }))
+        for (const PartialHint &hint : hintsOf(op, group)) {
+          if (hint.kind != keptKind || overlap(hint.axes, used))
             continue;
           PlacementDecision kept = option;
           for (int operand : group) {
@@ -341,6 +339,16 @@ private:
             time += stepTime(costs.machine, costs.mesh, step, info.elementBytes);
           }
     return time;
+  }
+
+  /// Sums that some operand of a linear group may be; one that is whole joins by a contribution of one rank.
+  std::vector<PartialHint> hintsOf(const ProgramOp &op, llvm::ArrayRef<int> group) const {
+    std::vector<PartialHint> result;
+    for (int operand : group)
+      for (const PartialHint &hint : hints[op.operands[operand]].partial)
+        if (!llvm::is_contained(result, hint))
+          result.push_back(hint);
+    return result;
   }
 
   /// Results of the program that could stay partial: sums, and what linear ops make of them.

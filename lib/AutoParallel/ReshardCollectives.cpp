@@ -177,6 +177,8 @@ public:
     View wanted = viewFor(step);
     if (!changeView(wanted))
       return false;
+    if (step.kind == StepKind::Contribute)
+      kind = step.result.partialKind;
     auto after = onView(step.layout, kind, shape, view);
     if (!after)
       return false;
@@ -274,7 +276,7 @@ private:
       add(step.kind, {}, {}, {}, after, step.received);
       return true;
     }
-    if (step.kind == StepKind::AllReduce) {
+    if (step.kind == StepKind::AllReduce || step.kind == StepKind::Contribute) {
       add(step.kind, step.moves.front().axes, {}, {}, after, step.received);
       return true;
     }

@@ -57,23 +57,9 @@ Sharding essential(const Sharding &sharding) {
   return result;
 }
 
-/// No reshard makes a value partial.
+/// Placement asks about what propagation might do; no tensor is split and partial over the same digits.
 bool isPossible(const Mesh &mesh, int64_t rank, const Sharding &source, const Sharding &target) {
-  // Placement asks about what propagation might do; no tensor is split and partial over the same digits.
-  for (const Sharding *sharding : {&source, &target})
-    if (!verifySharding(*sharding, mesh, rank).empty())
-      return false;
-  if (!target.partial.empty()) {
-    if (target.partialKind != source.partialKind)
-      return false;
-    // Digit by digit: what is partial at the end was so at the start.
-    for (const AxisRef &axis : target.partial)
-      if (llvm::none_of(source.partial, [&](const AxisRef &s) {
-            return s.axis == axis.axis && s.pre <= axis.pre && s.pre * s.size >= axis.pre * axis.size;
-          }))
-        return false;
-  }
-  return true;
+  return verifySharding(source, mesh, rank).empty() && verifySharding(target, mesh, rank).empty();
 }
 
 /// What devices lack of the target, each on its own: all that a device must receive, and all that it gets with grouped sends.
@@ -287,6 +273,43 @@ std::vector<Move> gatherThenSlice(const Problem &problem) {
   return moves;
 }
 
+/// Axes over which `to` is partial, and `from` is not (in this way).
+AxisList newlyPartial(const Sharding &from, const Sharding &to) {
+  if (from.partialKind != to.partialKind)
+    return to.partial;
+  AxisList made;
+  for (const AxisRef &axis : to.partial) {
+    // Cut in ways that share no digits (6 as 2 x 3 and as 3 x 2): what is there is summed up first.
+    bool clash = llvm::any_of(from.partial, [&](const AxisRef &other) {
+      int64_t cuts[] = {axis.pre, axis.pre * axis.size, other.pre, other.pre * other.size};
+      llvm::sort(cuts);
+      return axis.axis == other.axis && (cuts[1] % cuts[0] || cuts[2] % cuts[1] || cuts[3] % cuts[2]);
+    });
+    made.append(clash ? AxisList{axis} : axesWithout(axis, from.partial));
+  }
+  return made;
+}
+
+Sharding withoutPartial(Sharding sharding, const AxisList &axes) {
+  sharding.partial = axesWithout(sharding.partial, axes);
+  mergeAdjacent(sharding.partial);
+  if (sharding.partial.empty())
+    sharding.partialKind = PartialKind::None;
+  return sharding;
+}
+
+ReshardStep contribution(llvm::ArrayRef<int64_t> shape, const Sharding &result, AxisList axes) {
+  ReshardStep step;
+  step.kind = StepKind::Contribute;
+  step.moves.push_back({std::move(axes)});
+  step.result = result;
+  step.layout = toStridedSharding(result);
+  step.written = result.partialKind == PartialKind::Sum ? 1 : 0; // a maximum stays where it is
+  for (int64_t n : result.localShape(shape))
+    step.written *= double(n);
+  return step;
+}
+
 double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
   double cost = 0;
   for (const Move &move : moves)
@@ -379,9 +402,14 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
   Sharding source = essential(from), target = essential(to);
   if (!isPossible(mesh, int64_t(shape.size()), source, target))
     return std::nullopt;
-  planEssential(mesh, shape, source, target, options, plan);
-  if (plan.steps.empty() && std::isfinite(options.below) && !source.samePlacement(target))
+  // What becomes partial was not; that is the last step, when nobody sums up any more.
+  AxisList made = newlyPartial(source, target);
+  Sharding whole = withoutPartial(target, made);
+  planEssential(mesh, shape, source, whole, options, plan);
+  if (plan.steps.empty() && std::isfinite(options.below) && !source.samePlacement(whole))
     return std::nullopt;
+  if (!made.empty())
+    plan.steps.push_back(contribution(shape, target, std::move(made)));
   // Axes of size 1 are where the annotation says.
   if (plan.steps.empty() || !plan.steps.back().result.samePlacement(to)) {
     ReshardStep step;
@@ -397,6 +425,7 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
 double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
                              int samples) {
   Sharding source = essential(from), target = essential(to);
+  target = withoutPartial(target, newlyPartial(source, target)); // contributed: nothing is received
   auto problem = makeProblem(mesh, shape, source, target, {}, Refine::None);
   double bound = problem ? lacking(*problem, problem->start) : 0;
   // By digits alone padded pieces look more alike than they are; while sums are open, every device needs all of its target.
@@ -424,6 +453,7 @@ ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> sha
   needs.possible = isPossible(mesh, int64_t(shape.size()), source, target);
   if (!needs.possible)
     return needs;
+  target = withoutPartial(target, newlyPartial(source, target)); // contributed: nothing is received
   if (auto problem = makeProblem(mesh, shape, source, target, options, Refine::None)) {
     needs.received = lacking(*problem, problem->start);
     needs.cost = costLeft(*problem, problem->start);

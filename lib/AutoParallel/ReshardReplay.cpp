@@ -126,7 +126,7 @@ public:
       auto members = groupOf(mesh, axes, device);
       for (int64_t element : wanted) {
         bool found = false;
-        if (step.kind == StepKind::AllSlice) {
+        if (step.kind == StepKind::AllSlice || step.kind == StepKind::Contribute) {
           found = take(held[device], element, next[device]);
         } else if (step.kind == StepKind::AllReduce || step.kind == StepKind::ReduceScatter) {
           int64_t sum = 0;
@@ -170,6 +170,8 @@ public:
       }
       most = std::max(most, received);
     }
+    if (step.kind == StepKind::Contribute)
+      contribute(axes, step.result.partialKind == PartialKind::Sum, next);
     if (most > step.received * (1 + 1e-9) + 1e-6)
       return "a device receives " + std::to_string(most) + " elements, the plan says " + std::to_string(step.received);
     held = std::move(next);
@@ -189,17 +191,29 @@ private:
     return true;
   }
 
+  /// One of each group over `axes` keeps a sum, the others hold nothing of it; a maximum may stay where it is.
+  void contribute(const AxisList &axes, bool isSum, std::vector<Values> &values) {
+    contributed.append(axes.begin(), axes.end());
+    contributedSum = isSum;
+    for (int64_t device = 0; isSum && device < devices; ++device)
+      if (groupIndex(mesh, axes, device) != 0)
+        for (auto &[element, value] : values[device])
+          value = 0;
+  }
+
   /// What `device` must hold in `sharding`: the contributions of all ranks over which the source was partial and this is not any more.
   Values valuesOf(const StridedSharding &sharding, int64_t device) const {
     Values values;
     auto elements = elementsOf(sharding, shape, device, mesh);
     // Ranks whose contributions are in: those that agree with the device on the digits still partial.
     auto ranks = groupOf(mesh, originalPartial, device);
-    int64_t mine = groupIndex(mesh, sharding.partial, device);
+    AxisList still = axesWithout(sharding.partial, contributed);
+    int64_t mine = groupIndex(mesh, still, device);
+    bool idle = contributedSum && groupIndex(mesh, contributed, device) != 0;
     for (int64_t element : elements) {
       int64_t sum = 0;
       for (int64_t rank : ranks)
-        if (groupIndex(mesh, sharding.partial, rank) == mine)
+        if (!idle && groupIndex(mesh, still, rank) == mine)
           sum += contribution(element, groupIndex(mesh, originalPartial, rank));
       values[element] = sum;
     }
@@ -210,7 +224,8 @@ private:
   llvm::ArrayRef<int64_t> shape;
   int64_t devices;
   StridedSharding current;
-  AxisList originalPartial;
+  AxisList originalPartial, contributed;
+  bool contributedSum = false;
   std::vector<Values> held;
 };
 

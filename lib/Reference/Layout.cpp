@@ -169,35 +169,17 @@ static int64_t withShard(const Mesh &mesh, int64_t rank, ArrayRef<AxisRef> axes,
   return rank;
 }
 
-/// The axes of `have` without the digits of `kept`: what a step combines over.
-static AxisList withoutAxes(const AxisList &have, const AxisList &kept) {
-  AxisList rest;
-  for (const AxisRef &axis : have) {
-    // Digit by digit at the boundaries of `kept`.
-    SmallVector<int64_t> cuts = {axis.pre, axis.pre * axis.size};
-    for (const AxisRef &keep : kept)
-      if (keep.axis == axis.axis)
-        for (int64_t cut : {keep.pre, keep.pre * keep.size})
-          if (cut > axis.pre && cut < axis.pre * axis.size)
-            cuts.push_back(cut);
-    llvm::sort(cuts);
-    cuts.erase(llvm::unique(cuts), cuts.end());
-    for (size_t i = 1; i < cuts.size(); ++i) {
-      AxisRef piece{axis.axis, cuts[i - 1], cuts[i] / cuts[i - 1]};
-      if (llvm::none_of(kept, [&](const AxisRef &keep) { return keep.overlaps(piece); }))
-        rest.push_back(piece);
-    }
-  }
-  return rest;
-}
-
 FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &from, const Layout &to,
                                         ArrayRef<AxisRef> axes, std::string &error) {
   const Mesh &mesh = from.mesh;
   SmallVector<int64_t> localFrom = from.localShape(), localTo = to.localShape();
   size_t rank = localTo.size();
   SmallVector<int64_t> strides = ReferenceTensor(from.elementType, localFrom).strides();
-  AxisList combined = withoutAxes(from.sharding.partial, to.sharding.partial);
+  bool sameKind = from.sharding.partialKind == to.sharding.partialKind;
+  AxisList combined = sameKind ? axesWithout(from.sharding.partial, to.sharding.partial) : from.sharding.partial;
+  // Who contributes to a sum: one of each group; to a maximum everybody can.
+  AxisList contributed = sameKind ? axesWithout(to.sharding.partial, from.sharding.partial) : to.sharding.partial;
+  bool isSum = to.sharding.partialKind == PartialKind::Sum;
   RankValues results;
   for (int64_t r = 0, ranks = mesh.numDevices(); r < ranks; ++r) {
     SmallVector<int64_t> reachable = groupOf(mesh, axes, r);
@@ -252,6 +234,9 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &
       for (int64_t other : ArrayRef<int64_t>(groups[source]).drop_front())
         combineElement(pieces[other], at, result, flat, from.sharding.partialKind);
     });
+    if (isSum && groupIndex(mesh, contributed, r) != 0)
+      for (int64_t i = 0; i < result.size(); ++i)
+        setNeutral(result, i, PartialKind::Sum);
     results.push_back(std::move(result));
   }
   return results;

@@ -15,7 +15,7 @@ JUDGE = "build/bin/llm-judge"
 OUT = pathlib.Path("build/fuzz")
 CHUNK = 500
 COLUMNS = ["seen", "local", "uneven", "masked", "all_gather", "all_slice", "all_to_all", "collective_permute",
-           "all_reduce", "reduce_scatter"]
+           "all_reduce", "reduce_scatter", "contribute"]
 # What can happen to a factor of a kind. A dimension may always be gathered or cut after the op that made it, so only what
 # the op itself asks for is listed: values are never partial over a dimension that passes through, and so on.
 REACHABLE = {

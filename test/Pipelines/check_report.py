@@ -88,7 +88,7 @@ def expected_collectives(path):
                 for to in {int(dim) for dim in re.findall(r" to = (\d+)", rest)}:
                     old, new = (int(t[len("tensor<"):].split("x")[to]) for t in types)
                     piece = piece // old * new
-            got = {"all_slice": lambda: 0, "all_gather": lambda: (group - 1) * before, "all_to_all": lambda: (group - 1) * piece,
+            got = {"all_slice": lambda: 0, "contribute": lambda: 0, "all_gather": lambda: (group - 1) * before, "all_to_all": lambda: (group - 1) * piece,
                    "all_reduce": lambda: 2 * (group - 1) * before // group, "reduce_scatter": lambda: (group - 1) * after,
                    "collective_permute": lambda: after}[kind]()
             result.append((function, kind, got))

@@ -27,9 +27,11 @@ static std::string kindName(const Factor &factor) {
   llvm_unreachable("factor kind");
 }
 
-/// Dimensions that a collective moves; combining counts apart.
+/// Dimensions that a collective moves, all for a contribution; combining counts apart.
 static SmallVector<int64_t> movedDims(Operation *op) {
   SmallVector<int64_t> dims;
+  if (isa<dist::ContributeOp>(op))
+    return llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
   for (StringRef name : {"dim", "from", "to"})
     if (auto attr = op->getAttrOfType<IntegerAttr>(name))
       dims.push_back(attr.getInt());
@@ -45,7 +47,7 @@ static SmallVector<int64_t> movedDims(Operation *op) {
 
 static bool isCollective(Operation *op) {
   return op && isa<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
-                   dist::CollectivePermuteOp>(op);
+                   dist::CollectivePermuteOp, dist::ContributeOp>(op);
 }
 
 void Coverage::countOps(ModuleOp step) {

@@ -19,7 +19,7 @@ struct CollectiveStep {
   StepKind kind = StepKind::AllSlice;
   llvm::SmallVector<int64_t> shape; ///< global, of the result
   Sharding result;                  ///< of `shape`; closed
-  /// AllGather, AllSlice, ReduceScatter, AllReduce, AllToAll; in group order, major to minor.
+  /// AllGather, AllSlice, ReduceScatter, AllReduce, AllToAll, Contribute; in group order, major to minor.
   AxisList axes;
   /// One per axis, where it leaves a dimension and where it comes to one; empty where none does.
   llvm::SmallVector<int64_t> from, to;

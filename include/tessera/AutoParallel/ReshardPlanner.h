@@ -44,13 +44,15 @@ std::string toString(const StridedSharding &sharding, const Mesh &mesh);
 
 struct ReshardStep {
   StepKind kind = StepKind::AllSlice;
-  /// AllGather: one, `from` set. AllSlice, ReduceScatter: one, `to` set. AllToAll: one or more, both set. AllReduce: one, neither set.
+  /// AllGather: one, `from` set. AllSlice, ReduceScatter: one, `to` set. AllToAll: one or more, both set. AllReduce, Contribute: one, neither
+  /// set.
   /// CollectivePermute and PointToPoint: none; the shardings before and after say it (see permuteSources).
   /// In plans without strided states, axes leave and come as the minor-most of their dimension, in the order given.
   llvm::SmallVector<AxisMove, 1> moves;
   Sharding result;           ///< state after the step (closed dimensions); only if `layout` is plain
   StridedSharding layout;    ///< the same, strided or not
   double received = 0;       ///< elements that the busiest device receives
+  double written = 0;        ///< Contribute: elements that a device writes without receiving any
 };
 
 struct ReshardPlan {
@@ -73,7 +75,8 @@ struct ReshardOptions {
   double below = std::numeric_limits<double>::infinity();
 };
 
-/// The plan, or none if no reshard can do it: the target is partial where the source is not, or partial in another way.
+/// The plan, or none if a sharding is none of a tensor of this shape on this mesh. Where the target is partial and the source is not, or is in
+/// another way, one device of each group contributes the value: the last step.
 std::optional<ReshardPlan> planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
                                        const Sharding &to, const ReshardOptions &options = {});
 

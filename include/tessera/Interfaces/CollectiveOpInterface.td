@@ -19,7 +19,9 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       "int64_t", "getLeftDim">,
   ];
   let extraSharedClassDeclaration = [{
-    bool communicates() { return $_op.getStepKind() != ::tessera::StepKind::AllSlice; }
+    bool communicates() {
+      return $_op.getStepKind() != ::tessera::StepKind::AllSlice && $_op.getStepKind() != ::tessera::StepKind::Contribute;
+    }
     /// Partial values are combined.
     bool reduces() {
       return $_op.getStepKind() == ::tessera::StepKind::AllReduce || $_op.getStepKind() == ::tessera::StepKind::ReduceScatter;

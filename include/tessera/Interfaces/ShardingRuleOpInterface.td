@@ -29,6 +29,7 @@ def DataFlowOpInterface : OpInterface<"DataFlowOpInterface"> {
                     "::llvm::SmallVector<::tessera::DataFlowEdge>", "getDataFlowEdges">,
     InterfaceMethod<"Stacked operands and the block arguments that hold one slice of their leading dimension; stacked results and the slices that bodies yield, in the order of the terminators' operands.",
                     "::llvm::SmallVector<::tessera::StackEdge>", "getStackEdges">,
+    InterfaceMethod<"How often a region runs in one execution of the op.", "int64_t", "getExecutions", (ins "unsigned":$region)>,
   ];
 }
 

@@ -74,6 +74,26 @@ void tessera::mergeAdjacent(llvm::SmallVectorImpl<AxisRef> &axes) {
   axes.truncate(out);
 }
 
+AxisList tessera::axesWithout(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> taken) {
+  AxisList rest;
+  for (const AxisRef &axis : axes) {
+    llvm::SmallVector<int64_t> cuts = {axis.pre, axis.pre * axis.size};
+    for (const AxisRef &other : taken)
+      if (other.axis == axis.axis)
+        for (int64_t cut : {other.pre, other.pre * other.size})
+          if (cut > axis.pre && cut < axis.pre * axis.size)
+            cuts.push_back(cut);
+    llvm::sort(cuts);
+    cuts.erase(llvm::unique(cuts), cuts.end());
+    for (size_t i = 1; i < cuts.size(); ++i) {
+      AxisRef piece{axis.axis, cuts[i - 1], cuts[i] / cuts[i - 1]};
+      if (llvm::none_of(taken, [&](const AxisRef &other) { return other.overlaps(piece); }))
+        rest.push_back(piece);
+    }
+  }
+  return rest;
+}
+
 int64_t tessera::groupIndex(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device) {
   auto coordinates = mesh.coordinates(device);
   int64_t index = 0;

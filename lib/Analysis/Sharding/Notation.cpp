@@ -378,6 +378,8 @@ const char *tessera::toString(StepKind kind) {
     return "A2A";
   case StepKind::CollectivePermute:
     return "CP";
+  case StepKind::Contribute:
+    return "CT";
   case StepKind::PointToPoint:
     return "P2P";
   }

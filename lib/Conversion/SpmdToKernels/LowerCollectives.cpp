@@ -143,6 +143,18 @@ struct CollectiveLowering {
     return resize(input(), dim, piece, lowering.shardIndex(op, op.getAxes()));
   }
 
+  /// A copy on the ranks that contribute; on the others the shard lies past the end, which is zeros.
+  Value contribute(dist::ContributeOp op) {
+    if (dist::getShardingAttr(op.getType()).getPartialKind() == dist::PartialKindEnum::max)
+      return reshaped(input(), tensorOf(input()).getShape());
+    SmallVector<int64_t> shape(tensorOf(input()).getShape()), rows = shape;
+    if (rows.empty())
+      rows.push_back(1);
+    int64_t dim = std::max<int64_t>(0, int64_t(rows.size()) - 2);
+    Value kept = resize(reshaped(input(), rows), dim, rows[dim], lowering.shardIndex(op, op.getAxes()));
+    return reshaped(kept, shape);
+  }
+
   FailureOr<Value> reduceScatter(dist::ReduceScatterOp op) {
     int64_t dim = op.getDim(), piece = resultType().getDimSize(dim);
     FailureOr<int64_t> length =
@@ -321,6 +333,8 @@ struct CollectiveLowering {
       return gather(gatherOp);
     if (auto sliceOp = dyn_cast<dist::AllSliceOp>(op))
       return slice(sliceOp);
+    if (auto contribution = dyn_cast<dist::ContributeOp>(op))
+      return contribute(contribution);
     if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op))
       return reduceScatter(scatter);
     if (auto exchange = dyn_cast<dist::AllToAllOp>(op))

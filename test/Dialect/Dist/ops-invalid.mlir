@@ -330,21 +330,71 @@ func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}]>>) {
 
 // -----
 
-// reshard into a partial value
+// reshard into a sum of booleans
 dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
-func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}]>>) {
-  // expected-error @+1 {{result is partial over axes over which the operand is not}}
-  %0 = dist.reshard %x : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
+func.func @f(%x: tensor<4x8xi1, #dist.sharding<@mesh, [{}, {}]>>) {
+  // expected-error @+1 {{makes a partial sum of 'i1', which cannot be added up}}
+  %0 = dist.reshard %x : tensor<4x8xi1, #dist.sharding<@mesh, [{}, {}]>> -> tensor<4x8xi1, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
   return
 }
 
 // -----
 
-// reshard from sum to maximum
+// contribute over an axis that splits the value
 dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
-func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>) {
-  // expected-error @+1 {{result is partial over axes over which the operand is not}}
-  %0 = dist.reshard %x : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=max{"x"}>>
+func.func @f(%x: tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>>) {
+  // expected-error @+1 {{contribute' op axis x is in use already: ranks along it hold no copies to contribute}}
+  %0 = dist.contribute %x axes = {"x"} : tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[4, 8]>>
+  return
+}
+
+// -----
+
+// contribute over an axis over which the value is partial already
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"y"}, global=[4, 8]>>) {
+  // expected-error @+1 {{axis y:(2)2 is in use already}}
+  %0 = dist.contribute %x axes = {"y":(2)2} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"y"}, global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"y"}, global=[4, 8]>>
+  return
+}
+
+// -----
+
+// contribute of nothing new
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>>) {
+  // expected-error @+1 {{result must be partial over {x}, not {}}}
+  %0 = dist.contribute %x axes = {"x"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>>
+  return
+}
+
+// -----
+
+// contribute over fewer axes than the result says
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>>) {
+  // expected-error @+1 {{result must be partial over {x}, not {x, z}}}
+  %0 = dist.contribute %x axes = {"x"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x", "z"}, global=[4, 8]>>
+  return
+}
+
+// -----
+
+// contribute to a maximum of sums
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"y"}, global=[4, 8]>>) {
+  // expected-error @+1 {{makes a partial sum and a partial maximum at once; reduce one before}}
+  %0 = dist.contribute %x axes = {"x"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"y"}, global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=max{"x", "y"}, global=[4, 8]>>
+  return
+}
+
+// -----
+
+// contribute to a sum of booleans
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<4xi1, #dist.sharding<@mesh, [{}], global=[4]>>) {
+  // expected-error @+1 {{makes a sum of 'i1', which cannot be added up}}
+  %0 = dist.contribute %x axes = {"x"} : tensor<4xi1, #dist.sharding<@mesh, [{}], global=[4]>> -> tensor<4xi1, #dist.sharding<@mesh, [{}], partial=sum{"x"}, global=[4]>>
   return
 }
 

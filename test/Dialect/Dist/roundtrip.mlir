@@ -38,6 +38,8 @@ func.func @reshard(%x: tensor<8x16xf32, #dist.sharding<@mesh, [{"dp"}, {}], part
 func.func @collectives(%w: !whole, %r: !rows, %p: !partial) {
   // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"dp"} {why = "because"} : tensor<4x16xf32
   %0 = dist.all_gather %r dim = 0 axes = {"dp"} {why = "because"} : !rows -> !whole
+  // CHECK: dist.contribute %{{.*}} axes = {"dp"} : tensor<8x16xf32
+  %c = dist.contribute %w axes = {"dp"} : !whole -> !partial
   // CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"dp"} : tensor<8x16xf32
   %1 = dist.all_slice %w dim = 1 axes = {"dp"} : !whole -> !columns
   // CHECK: dist.all_slice %{{.*}} dim = 0 axes = {"tp":(2)2} : tensor<8x16xf32

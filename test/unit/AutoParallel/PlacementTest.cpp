@@ -170,7 +170,7 @@ TEST(Placement, T16_PartialResultsAddUpFirst) {
 }
 
 TEST(Placement, UnsummableWishIsStillDecided) {
-  // Nobody can make a sum over y of this; the op runs, and the caller sees what comes out.
+  // No op makes a sum over y of this; it runs whole, and one rank contributes what comes out.
   auto d = decide("x4 y2", "([i, j]) -> ([i, j])", {{"8x8", "[x/-]"}}, {{"8x8", "[x/-] U{y}"}});
   EXPECT_EQ(d.operands.size(), 1u);
   EXPECT_EQ(d.result(), "[x/-]");

@@ -193,11 +193,25 @@ TEST(ReshardPlanner, PartialStaysWhereAsked) {
   EXPECT_EQ(kinds(plan), "A2A");
 }
 
-TEST(ReshardPlanner, BecomingPartialIsNoReshard) {
-  Mesh m = mesh("x2 y2");
-  EXPECT_FALSE(planReshard(m, {8}, sharding("[-]", m), sharding("[-] U{x}", m)));
-  EXPECT_FALSE(planReshard(m, {8}, sharding("[-] U{x}", m), sharding("[-] Umax{x}", m)));
-  EXPECT_TRUE(planReshard(m, {8}, sharding("[-] U{x,y}", m), sharding("[-] U{x}", m)));
+// T17: one rank contributes; nothing travels, and it is the last step, when all that closes has closed. Plans are replayed (Case::plan).
+TEST(ReshardPlanner, WholeValuesBecomePartialForNothing) {
+  ReshardPlan plan = Case("x2 y2", "8", "[-]", "[-] U{x}").plan();
+  EXPECT_EQ(kinds(plan), "CT");
+  EXPECT_EQ(plan.received, 0);
+  EXPECT_EQ(plan.steps[0].written, 8);
+  EXPECT_EQ(kinds(Case("x2 y2", "8x4", "[-/-] U{x}", "[y/-] U{x}").plan()), "SL");
+  EXPECT_EQ(kinds(Case("x2 y2", "8x4", "[-/-] U{x}", "[-/-] U{x,y}").plan()), "CT");
+  EXPECT_EQ(kinds(Case("x2 y2", "8x4", "[-/-] U{x}", "[-/-] U{y}").plan()), "AR CT");
+  EXPECT_EQ(kinds(Case("x2 y2", "8x4", "[x/-]", "[-/y] U{x}").plan()), "SL AG CT");
+  EXPECT_EQ(kinds(Case("x4 y2", "8x4", "[-/-] U{x:(1)2}", "[-/-] U{x}").plan()), "CT");
+  EXPECT_EQ(kinds(Case("x6", "7x4", "[-/-] U{x:(1)2}", "[-/-] U{x:(1)3}").plan()), "AR CT");
+}
+
+TEST(ReshardPlanner, MaximaAreContributedByAll) {
+  ReshardPlan plan = Case("x2 y2", "8", "[-]", "[-] Umax{x}").plan();
+  EXPECT_EQ(kinds(plan), "CT");
+  EXPECT_EQ(plan.steps[0].written, 0);
+  EXPECT_EQ(kinds(Case("x2 y2", "8", "[-] U{x}", "[-] Umax{x}").plan()), "AR CT");
 }
 
 TEST(ReshardPlanner, PaddedPiecesThatDoNotLineUpGoByWayOfTheWholeDimension) {

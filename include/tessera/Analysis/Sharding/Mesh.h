@@ -76,6 +76,8 @@ AxisRef wholeAxis(const Mesh &mesh, int index);
 int64_t axesSize(llvm::ArrayRef<AxisRef> axes);
 /// Joins neighbours that continue each other: a:(1)2, a:(2)2 -> a:(1)4.
 void mergeAdjacent(llvm::SmallVectorImpl<AxisRef> &axes);
+/// The digits of `axes` that are none of `taken`; cut where those begin and end.
+AxisList axesWithout(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> taken);
 /// Row-major index of `device` within a group over `axes` (major to minor): its shard number.
 int64_t groupIndex(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
 /// All devices that differ from `device` only in `axes`, in group order.

@@ -46,6 +46,8 @@ struct ShardingRule {
   /// Reduction factors along which the op looks up by index: every rank goes over all indices and gives zeros for what others hold and
   /// for padding. Sharding them divides no work, and their padding needs no mask.
   llvm::SmallVector<int, 1> lookedUp;
+  /// The results are this neutral element everywhere (zeros: of a sum), so they may be partial over any axes as they are.
+  PartialKind neutral = PartialKind::None;
 
   int addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum) {
     factors.push_back({size, kind, combine});

@@ -11,6 +11,7 @@ enum class StepKind {
   ReduceScatter,     ///< partial axes are combined and then shard a dimension
   AllToAll,          ///< axes move between dimensions
   CollectivePermute, ///< devices exchange whole pieces; received == 0: same pieces, only axes of size 1 come or go
+  Contribute,        ///< the value becomes partial: of each group one device keeps it (all do for a maximum); no communication
   PointToPoint,      ///< every device gets what it lacks from one that has it; only if asked for (ReshardOptions)
 };
 

@@ -145,6 +145,29 @@ LogicalResult AllReduceOp::verify() {
   return verifyImplied(*this, *ends, expected);
 }
 
+LogicalResult ContributeOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends))
+    return failure();
+  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  if (failed(axes))
+    return failure();
+  Sharding expected = ends->before;
+  for (const AxisRef &axis : *axes)
+    for (const AxisRef &used : expected.usedAxes())
+      if (axis.overlaps(used))
+        return emitOpError() << "axis " << toString(axis, ends->mesh) << " is in use already: ranks along it hold no copies to contribute";
+  expected.partialKind = ends->after.partialKind;
+  if (!ends->before.partial.empty() && expected.partialKind != ends->before.partialKind)
+    return emitOpError() << "makes a partial sum and a partial maximum at once; reduce one before";
+  if (expected.partialKind == PartialKind::Sum && ends->input.getElementType().isInteger(1))
+    return emitOpError() << "makes a sum of " << ends->input.getElementType() << ", which cannot be added up";
+  expected.partial.append(axes->begin(), axes->end());
+  llvm::sort(expected.partial);
+  mergeAdjacent(expected.partial);
+  return verifyImplied(*this, *ends, expected);
+}
+
 LogicalResult ReduceScatterOp::verify() {
   auto ends = verifyEnds(*this);
   if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
@@ -239,6 +262,7 @@ static int64_t bytesOf(Value value) { return int64_t(tensorBytes(value.getType()
 
 StepKind AllGatherOp::getStepKind() { return StepKind::AllGather; }
 StepKind AllSliceOp::getStepKind() { return StepKind::AllSlice; }
+StepKind ContributeOp::getStepKind() { return StepKind::Contribute; }
 StepKind AllReduceOp::getStepKind() { return StepKind::AllReduce; }
 StepKind ReduceScatterOp::getStepKind() { return StepKind::ReduceScatter; }
 StepKind AllToAllOp::getStepKind() { return StepKind::AllToAll; }
@@ -246,6 +270,7 @@ StepKind CollectivePermuteOp::getStepKind() { return StepKind::CollectivePermute
 
 AxisList AllGatherOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList AllSliceOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
+AxisList ContributeOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList AllReduceOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList ReduceScatterOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList AllToAllOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
@@ -253,6 +278,7 @@ AxisList CollectivePermuteOp::getGroupAxes(const Mesh &) { return {}; }
 
 int64_t AllGatherOp::getLeftDim() { return getDim(); }
 int64_t AllSliceOp::getLeftDim() { return -1; }
+int64_t ContributeOp::getLeftDim() { return -1; }
 int64_t AllReduceOp::getLeftDim() { return -1; }
 int64_t ReduceScatterOp::getLeftDim() { return -1; }
 int64_t AllToAllOp::getLeftDim() { return getFrom().front(); }
@@ -260,6 +286,7 @@ int64_t CollectivePermuteOp::getLeftDim() { return -1; }
 
 int64_t AllGatherOp::getBytesSent(const Mesh &mesh) { return (axesSize(getGroupAxes(mesh)) - 1) * bytesOf(getInput()); }
 int64_t AllSliceOp::getBytesSent(const Mesh &) { return 0; }
+int64_t ContributeOp::getBytesSent(const Mesh &) { return 0; }
 int64_t AllReduceOp::getBytesSent(const Mesh &mesh) {
   int64_t group = axesSize(getGroupAxes(mesh));
   return 2 * (group - 1) * bytesOf(getInput()) / group;
@@ -279,6 +306,7 @@ int64_t CollectivePermuteOp::getBytesSent(const Mesh &) { return bytesOf(getInpu
 // Work besides communication, which the cost model adds from the kind: every element is read and written once.
 OpCost AllGatherOp::getCost() { return streamingCost(*this, 0); }
 OpCost AllSliceOp::getCost() { return streamingCost(*this, 0); }
+OpCost ContributeOp::getCost() { return streamingCost(*this, 0); }
 OpCost AllReduceOp::getCost() { return streamingCost(*this, 0); }
 OpCost ReduceScatterOp::getCost() { return streamingCost(*this, 0); }
 OpCost AllToAllOp::getCost() { return streamingCost(*this, 0); }

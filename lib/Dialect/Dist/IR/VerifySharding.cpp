@@ -211,6 +211,9 @@ private:
     llvm::sort(expected);
     mergeAdjacent(expected);
     for (const Tensor &tensor : ArrayRef(tensors).drop_front(numOperands)) {
+      // Neutral elements are a sum (or maximum) of neutral elements.
+      if (rule.neutral != PartialKind::None && rule.neutral == tensor.sharding.partialKind)
+        continue;
       if (tensor.sharding.partial != expected)
         return op->emitOpError() << tensor.name << " must be partial over " << text(expected)
                                  << " (what the op reduces over and what its operands are partial over), its type says "

@@ -129,6 +129,32 @@ FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeBlock(Bl
   return solve(builder, block.getParentOp(), costs);
 }
 
+double tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+  ProgramBuilder builder(facts);
+  for (Operation &op : block)
+    builder.build(op);
+  return placeProgram(builder.program, costs).time;
+}
+
+std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+  ProgramBuilder builder(facts);
+  for (Operation &op : block)
+    builder.build(op);
+  std::vector<std::pair<Value, Sharding>> sums;
+  auto options = placementOptions(builder.program, costs, ProgramPlacementOptions().maxOptions);
+  for (auto [op, list] : llvm::zip(builder.ops, options))
+    for (const PlacementDecision &option : list)
+      for (auto [result, sharding] : llvm::zip(op->getResults(), option.results))
+        if (!sharding.partial.empty())
+          sums.push_back({result, sharding});
+  for (Operation &op : block) // what inner loops carry
+    if (isa<DataFlowOpInterface>(op))
+      for (OpResult result : op.getResults())
+        if (Sharding sharding = facts.wanted(result); !sharding.partial.empty())
+          sums.push_back({result, sharding});
+  return sums;
+}
+
 FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(ArrayRef<Operation *> ops, const ValueNeeds &uses,
                                                                           const BlockFacts &facts, ReshardCosts &costs) {
   ProgramBuilder builder(facts, /*primitive=*/true);

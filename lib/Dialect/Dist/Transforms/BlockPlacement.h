@@ -31,7 +31,13 @@ struct BlockFacts {
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeBlock(mlir::Block &block, const BlockFacts &facts,
                                                                                ReshardCosts &costs);
 
-/// The same for `ops` alone, what an op was written out with (neighbours in one block, with rules all; none is written out again), some of whose values are
+/// Seconds that one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
+double priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+
+/// Partial values that ops of the block can make, each with a sharding that says of what kind and over which axes.
+std::vector<std::pair<mlir::Value, Sharding>> possibleSums(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+
+/// placeBlock for `ops` alone, what an op was written out with (neighbours in one block, with rules all; none is written out again), some of whose values are
 /// needed so outside.
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeOps(llvm::ArrayRef<mlir::Operation *> ops,
                                                                              const ValueNeeds &uses, const BlockFacts &facts,

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "BlockPlacement.h"
+#include "CarriedSums.h"
 #include "Explain.h"
 #include "KnownPlans.h"
 #include "PinConflicts.h"
@@ -109,10 +110,13 @@ private:
     std::string why, moved = difference(value, from, to);
     if (auto it = reasons.find(value); it != reasons.end() && from.partial != to.partial)
       why = it->second;
+    AxisList contributed = axesWithout(to.partial, from.partial);
+    if (!contributed.empty())
+      why += (why.empty() ? "" : "; ") + ("one rank of " + text(contributed) + " contributes it to what " + who.str() + " leaves open");
     if (!moved.empty())
       why += (why.empty() ? "" : "; ") + who.str() + " needs " + moved;
-    else if (!who.empty())
-      why += "; " + who.str() + (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
+    else if (!who.empty() && contributed.empty())
+      why += (why.empty() ? "" : "; ") + who.str() + (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
     builder.setInsertionPoint(before);
     auto op = ReshardOp::create(builder, before->getLoc(), type, value, builder.getStringAttr(why));
     explain(op, from, to, why);
@@ -148,6 +152,7 @@ private:
   LogicalResult runOn(func::FuncOp function) {
     if (function.isExternal())
       return success();
+    keepCarriedSums(function, WrittenShardings(meshName, mesh), costs);
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
         Sharding sharding = written(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
@@ -384,8 +389,12 @@ private:
     reshardSources(op->getOpOperands(), shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, shardings))
       for (Value value : edge.values)
-        if (isPlaceOf(op, value))
+        if (isPlaceOf(op, value)) {
           setSharding(value, sharding);
+          if (!sharding.partial.empty())
+            reasons[value] = (shortName(op) + " carries a " + (sharding.partialKind == PartialKind::Max ? "maximum" : "sum") + " over " +
+                              text(sharding.partial)).str();
+        }
     addCollected(flow, edges, shardings);
     for (Region &region : op->getRegions()) {
       for (BlockArgument arg : region.getArguments())

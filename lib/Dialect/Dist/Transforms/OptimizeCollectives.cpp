@@ -60,6 +60,21 @@ struct CancelOut : public OpRewritePattern<Second> {
   }
 };
 
+/// What contributes neutral elements is made of them on all ranks: zeros are a sum of zeros.
+struct MakeNeutral : public OpRewritePattern<ContributeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ContributeOp contribute, PatternRewriter &rewriter) const override {
+    auto maker = contribute.getInput().getDefiningOp<ShardingRuleOpInterface>();
+    auto kind = getShardingAttr(contribute.getType()).getPartialKind() == PartialKindEnum::max ? PartialKind::Max : PartialKind::Sum;
+    if (!maker || maker->getNumResults() != 1 || maker.getShardingRule().neutral != kind)
+      return rewriter.notifyMatchFailure(contribute, "contributes something");
+    Operation *made = rewriter.clone(*maker);
+    made->getResult(0).setType(cast<RankedTensorType>(contribute.getType()));
+    rewriter.replaceOp(contribute, made->getResults());
+    return success();
+  }
+};
+
 /// Both reasons, or the one there is.
 static StringAttr joinWhy(StringAttr first, StringAttr second) {
   if (!first || !second || first == second)
@@ -265,7 +280,7 @@ static void hoistInvariant(Operation *root) {
 struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBase<OptimizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseReduceScatter, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>, MergeReduces,
+    patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>, MergeReduces,
                  MergeAlongDimension<AllGatherOp>, MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();

@@ -125,6 +125,8 @@ private:
       return AllSliceOp::create(builder, loc, type, value, step.to.front(), axes, why);
     case StepKind::AllReduce:
       return AllReduceOp::create(builder, loc, type, value, axes, why);
+    case StepKind::Contribute:
+      return ContributeOp::create(builder, loc, type, value, axes, why);
     case StepKind::ReduceScatter:
       return ReduceScatterOp::create(builder, loc, type, value, step.to.front(), axes, why);
     case StepKind::AllToAll:

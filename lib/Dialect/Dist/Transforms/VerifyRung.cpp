@@ -138,7 +138,7 @@ private:
         if (failed(checkType(op, type, "argument #" + Twine(i))))
           return failure();
       for (auto [i, type] : llvm::enumerate(function.getFunctionType().getResults()))
-        if (failed(checkType(op, type, "result #" + Twine(i))))
+        if (failed(checkType(op, type, "result #" + Twine(i))) || failed(checkWhole(function, type, i)))
           return failure();
       return success();
     }
@@ -150,6 +150,18 @@ private:
         if (failed(checkType(op, arg.getType(), "body argument #" + Twine(arg.getArgNumber()))))
           return failure();
     return success();
+  }
+
+  /// Who calls a function knows nothing of open sums.
+  static LogicalResult checkWhole(func::FuncOp function, Type type, size_t result) {
+    ShardingAttr sharding = getShardingAttr(type);
+    if (!sharding || sharding.getPartialKind() == PartialKindEnum::none)
+      return success();
+    std::string axes;
+    llvm::raw_string_ostream stream(axes);
+    llvm::interleaveComma(sharding.getPartial(), stream, [&](AxisRefAttr axis) { stream << axis.getName(); });
+    return function.emitOpError() << "returns result #" << result << " as a partial " << (sharding.getPartialKind() == PartialKindEnum::max ? "max" : "sum")
+                                  << " over {" << axes << "}: it must be reduced before it leaves the function";
   }
 
   LogicalResult checkType(Operation *op, Type type, const Twine &what) {

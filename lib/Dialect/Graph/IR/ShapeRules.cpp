@@ -26,6 +26,11 @@ ShardingRule ConstantOp::getShardingRule() {
   FactorKind kind = getValue().isSplat() ? FactorKind::PassThrough : FactorKind::NeedReplication;
   for (int d = 0; d < rankOf(getResult()); ++d)
     builder.add(resultDim(0, d), kind);
+  if (auto floats = dyn_cast<SplatElementsAttr>(getValue()); floats && isa<FloatType>(floats.getElementType())) {
+    APFloat value = floats.getSplatValue<APFloat>();
+    builder.rule.neutral = value.isZero() ? PartialKind::Sum
+                           : value.isInfinity() && value.isNegative() ? PartialKind::Max : PartialKind::None;
+  }
   return builder.rule;
 }
 OpCost ConstantOp::getCost() { return streamingCost(*this, 0); }

@@ -198,6 +198,11 @@ SmallVector<DataFlowEdge> RepeatOp::getDataFlowEdges() {
   return edges;
 }
 
+int64_t RepeatOp::getExecutions(unsigned body) {
+  int64_t n = int64_t(getBodies().size());
+  return (int64_t(getCount()) - int64_t(body) + n - 1) / n;
+}
+
 SmallVector<StackEdge> RepeatOp::getStackEdges() {
   SmallVector<StackEdge> edges;
   for (auto [i, stack] : llvm::enumerate(getStacks())) {

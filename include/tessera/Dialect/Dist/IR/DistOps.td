@@ -45,8 +45,8 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, DeclareOpInterfaceMethods<Shardin
     DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
   let summary = "The same value in another sharding";
   let description = [{
-    Rung `sharded` only. Made by `dist-insert-reshards` where an op needs another sharding than the value has; `dist-partition` replaces it
-    by collectives that the reshard planner chooses. `why` names the two ops and the dimension that disagree.
+    Rung `sharded` only. Made by `dist-insert-reshards` where an op needs another sharding than the value has, partial axes included (a value that becomes
+    partial is contributed by one rank); `dist-partition` replaces it by collectives that the reshard planner chooses. `why` names the two ops and the dimension that disagree.
     ```mlir
     %1 = dist.reshard %0 : tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {} ]>> -> tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
@@ -80,6 +80,21 @@ def Dist_AllSliceOp : Dist_CollectiveOp<"all_slice"> {
   let description = "`axes` (major to minor) become the minor-most axes of dimension `dim`. Rung `spmd`.";
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
   let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_ContributeOp : Dist_CollectiveOp<"contribute"> {
+  let summary = "Makes a value partial: one rank of each group contributes it: no communication";
+  let description = [{
+    The result is partial over `axes`, over which the operand's ranks hold copies. Of a sum the rank with index 0 in the group keeps the value and
+    the others hold zeros; of a maximum all keep it, which is the same maximum. So a bias or a residual joins sums that are open
+    already, and one reduction serves all of them. Rung `spmd`; made by `dist-partition`, lowered by `spmd-to-kernels` (a copy or zeros, by the
+    rank's coordinates).
+    ```mlir
+    %1 = dist.contribute %0 axes = {"tp"} : tensor<4xf32, #dist.sharding<@mesh, [{} ], global=[4]>> -> tensor<4xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[4]>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce"> {

@@ -69,11 +69,6 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
     }
     /// The layer that iteration `i` is about.
     int64_t getLayer(int64_t i) { return getReverse() ? int64_t(getCount()) - 1 - i : i; }
-    /// How often body `body` runs.
-    int64_t getExecutions(unsigned body) {
-      int64_t n = int64_t(getBodies().size());
-      return (int64_t(getCount()) - int64_t(body) + n - 1) / n;
-    }
   }];
 }
 

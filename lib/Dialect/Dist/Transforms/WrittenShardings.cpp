@@ -1,0 +1,140 @@
+//===- WrittenShardings.cpp - Shardings that stand in attributes ----------===//
+#include "WrittenShardings.h"
+
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+static int64_t rankOf(Type type) { return cast<RankedTensorType>(type).getRank(); }
+
+Sharding WrittenShardings::read(Attribute attr, Type type) const {
+  auto sharding = dyn_cast_if_present<ShardingAttr>(attr);
+  return sharding ? sharding.toSharding(mesh) : Sharding(rankOf(type));
+}
+
+Sharding WrittenShardings::of(OpResult result) const {
+  auto list = result.getOwner()->getAttrOfType<ArrayAttr>(kShardingsAttr);
+  Sharding sharding = read(list ? list[result.getResultNumber()] : Attribute(), result.getType());
+  auto flow = dyn_cast<DataFlowOpInterface>(result.getOwner());
+  if (flow && llvm::any_of(flow.getStackEdges(), [&](const StackEdge &edge) { return edge.stack == result; }))
+    sharding.dims.front().axes.clear(); // a stack that it returns
+  return sharding;
+}
+
+Sharding WrittenShardings::of(BlockArgument arg) const {
+  Region *region = arg.getOwner()->getParent();
+  if (auto function = dyn_cast<func::FuncOp>(region->getParentOp()))
+    return read(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
+  auto regions = region->getParentOp()->getAttrOfType<ArrayAttr>(kBlockShardingsAttr);
+  auto list = regions ? cast<ArrayAttr>(regions[region->getRegionNumber()]) : ArrayAttr();
+  return read(list ? list[arg.getArgNumber()] : Attribute(), arg.getType());
+}
+
+Sharding WrittenShardings::of(Value value) const {
+  if (ShardingAttr attr = getShardingAttr(value.getType()))
+    return attr.toSharding(mesh);
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return of(arg);
+  return of(cast<OpResult>(value));
+}
+
+Sharding WrittenShardings::ofStack(Value stack) const {
+  Sharding sharding = of(stack);
+  sharding.dims.front().axes.clear();
+  sharding.partial.clear();
+  sharding.partialKind = PartialKind::None;
+  return sharding;
+}
+
+bool WrittenShardings::isPlaceOf(Operation *op, Value value) {
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return arg.getOwner()->getParentOp() == op;
+  return value.getDefiningOp() == op;
+}
+
+std::vector<Sharding> WrittenShardings::ofEdges(DataFlowOpInterface flow) const {
+  std::vector<Sharding> shardings;
+  for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
+    const Value *place = llvm::find_if(edge.values, [&](Value value) { return isPlaceOf(flow, value); });
+    auto arg = dyn_cast<BlockArgument>(*place);
+    shardings.push_back(arg ? of(arg) : of(cast<OpResult>(*place)));
+  }
+  return shardings;
+}
+
+void WrittenShardings::write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const {
+  Operation *op = flow;
+  Attribute attr = ShardingAttr::get(op->getContext(), meshName, sharding, mesh);
+  auto with = [&](ArrayAttr list, unsigned i, Attribute entry) {
+    SmallVector<Attribute> entries(list.begin(), list.end());
+    entries[i] = entry;
+    return ArrayAttr::get(op->getContext(), entries);
+  };
+  for (Value value : edge.values) {
+    if (!isPlaceOf(op, value))
+      continue;
+    if (auto result = dyn_cast<OpResult>(value)) {
+      op->setAttr(kShardingsAttr, with(op->getAttrOfType<ArrayAttr>(kShardingsAttr), result.getResultNumber(), attr));
+      continue;
+    }
+    auto arg = cast<BlockArgument>(value);
+    auto regions = op->getAttrOfType<ArrayAttr>(kBlockShardingsAttr);
+    unsigned region = arg.getOwner()->getParent()->getRegionNumber();
+    op->setAttr(kBlockShardingsAttr, with(regions, region, with(cast<ArrayAttr>(regions[region]), arg.getArgNumber(), attr)));
+  }
+}
+
+void WrittenShardings::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
+                                     MutableArrayRef<OpOperand> operands,
+                                     llvm::function_ref<void(OpOperand &, const Sharding &)> visit) {
+  llvm::SmallPtrSet<OpOperand *, 8> taken;
+  for (auto [edge, sharding] : llvm::zip(edges, shardings))
+    for (OpOperand &operand : operands)
+      if (llvm::is_contained(edge.values, operand.get()) && taken.insert(&operand).second) {
+        visit(operand, sharding);
+        break;
+      }
+}
+
+void WrittenShardings::addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
+                                  MutableArrayRef<OpOperand> operands, ValueNeeds &needs) {
+  forEachSource(edges, shardings, operands,
+                [&](OpOperand &operand, const Sharding &sharding) { needs.push_back({operand.get(), sharding}); });
+}
+
+std::optional<ValueNeeds> WrittenShardings::outsideNeeds(Operation *op) const {
+  ValueNeeds needs;
+  if (auto constraint = dyn_cast<ConstraintOp>(op)) {
+    needs.push_back({constraint.getInput(), of(cast<OpResult>(constraint.getResult()))});
+  } else if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
+    for (const StackEdge &edge : flow.getStackEdges())
+      if (!edge.collected)
+        needs.push_back({edge.stack, ofStack(edge.stack)});
+    addSources(flow.getDataFlowEdges(), ofEdges(flow), op->getOpOperands(), needs);
+  } else if (isa<func::ReturnOp>(op)) {
+    auto function = cast<func::FuncOp>(op->getParentOp());
+    for (OpOperand &operand : op->getOpOperands())
+      if (isa<RankedTensorType>(operand.get().getType()))
+        needs.push_back({operand.get(), read(function.getResultAttr(operand.getOperandNumber(), kShardingAttr),
+                                             operand.get().getType())});
+  } else if (op->hasTrait<OpTrait::IsTerminator>()) {
+    auto flow = cast<DataFlowOpInterface>(op->getParentOp());
+    SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
+    std::vector<Sharding> shardings = ofEdges(flow);
+    for (const StackEdge &edge : flow.getStackEdges()) // slices of stacks that it returns
+      if (edge.collected) {
+        edges.push_back({edge.slices});
+        Sharding slice = ofStack(edge.stack);
+        slice.dims.erase(slice.dims.begin());
+        shardings.push_back(slice);
+      }
+    addSources(edges, shardings, op->getOpOperands(), needs);
+  } else {
+    return std::nullopt;
+  }
+  return needs;
+}

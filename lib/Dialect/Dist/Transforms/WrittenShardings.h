@@ -1,0 +1,52 @@
+//===- WrittenShardings.h - Shardings that stand in attributes --*- C++ -*-===//
+//
+// Between dist-propagate and the end of dist-insert-reshards types carry no shardings; attributes say what each value should be. This
+// reads them, and says what ops need whose shardings are given: annotations, region ops, terminators.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_WRITTENSHARDINGS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_WRITTENSHARDINGS_H
+
+#include "BlockPlacement.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+
+namespace tessera::dist {
+
+class WrittenShardings {
+public:
+  WrittenShardings(llvm::StringRef meshName, const Mesh &mesh) : meshName(meshName), mesh(mesh) {}
+
+  /// What propagation wrote for a tensor; nothing written: whole.
+  Sharding read(mlir::Attribute attr, mlir::Type type) const;
+  Sharding of(mlir::OpResult result) const;
+  Sharding of(mlir::BlockArgument arg) const;
+  /// The sharding of its type if that has one already, else what is written.
+  Sharding of(mlir::Value value) const;
+  /// A stack is whole along the dimension of its layers.
+  Sharding ofStack(mlir::Value stack) const;
+  /// What is wanted of each edge, written at its places.
+  std::vector<Sharding> ofEdges(DataFlowOpInterface flow) const;
+  /// Writes `sharding` at all places of an edge of `flow`.
+  void write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const;
+
+  /// What ops need whose shardings are given; none for ops that are placed.
+  std::optional<ValueNeeds> outsideNeeds(mlir::Operation *op) const;
+
+  /// A body argument or a result of `op`: what an edge gives a sharding to. The other values of an edge are sources.
+  static bool isPlaceOf(mlir::Operation *op, mlir::Value value);
+  /// Operands of the op or of a terminator belong to edges in order: the first that has not been taken.
+  static void forEachSource(llvm::ArrayRef<DataFlowEdge> edges, llvm::ArrayRef<Sharding> shardings,
+                            llvm::MutableArrayRef<mlir::OpOperand> operands,
+                            llvm::function_ref<void(mlir::OpOperand &, const Sharding &)> visit);
+
+private:
+  static void addSources(llvm::ArrayRef<DataFlowEdge> edges, llvm::ArrayRef<Sharding> shardings,
+                         llvm::MutableArrayRef<mlir::OpOperand> operands, ValueNeeds &needs);
+
+  std::string meshName;
+  const Mesh &mesh;
+};
+
+} // namespace tessera::dist
+#endif
