@@ -173,15 +173,19 @@ private:
     return tensor;
   }
 
-  /// What `device` holds of an element of operand `o` once it is as `needed` says: terms of the ranks no longer apart are added up.
+  /// What `device` holds of an element of operand `o` once it is as `needed` says: terms of the ranks no longer apart are added up, and over
+  /// axes that are partial only now one rank contributes it.
   int64_t held(int o, const Index &index, const Sharding &needed, int64_t device) {
     int64_t element = 0;
     for (auto [d, dim] : llvm::enumerate(op.rule.operands[o].dims))
       element = element * op.operands[o].shape[d] + index[dim[0]];
     const AxisList &partial = op.operands[o].sharding.partial;
+    AxisList contributed = axesWithout(needed.partial, partial), apart = axesWithout(needed.partial, contributed);
+    if (groupIndex(mesh, contributed, device) != 0)
+      return 0;
     int64_t sum = 0;
     for (int64_t member : groupOf(mesh, partial, device))
-      if (groupIndex(mesh, needed.partial, member) == groupIndex(mesh, needed.partial, device))
+      if (groupIndex(mesh, apart, member) == groupIndex(mesh, apart, device))
         sum += contributions[o][element][groupIndex(mesh, partial, member)];
     return sum;
   }

@@ -429,6 +429,12 @@ TEST(ReshardPlanner, OneStepTakesWhatIsNeeded) {
     EXPECT_EQ(needs.received, plan.received) << c.text();
     EXPECT_EQ(needs.rounds, roundsOf(c, plan)) << c.text();
   }
-  Case none("x2", "8", "[-]", "[-] U{x}");
+  Case free("x2", "8", "[-]", "[-] U{x}"); // one rank contributes it
+  EXPECT_TRUE(reshardNeeds(free.mesh, free.shape, free.from, free.to).possible);
+  EXPECT_EQ(reshardNeeds(free.mesh, free.shape, free.from, free.to).received, 0);
+  EXPECT_EQ(reshardNeeds(free.mesh, free.shape, free.from, free.to).rounds, 0);
+  Case none("x2", "8", "[x]", "[x]"); // no tensor is split and partial over one axis
+  none.to.partial = {wholeAxis(none.mesh, 0)};
+  none.to.partialKind = PartialKind::Sum;
   EXPECT_FALSE(reshardNeeds(none.mesh, none.shape, none.from, none.to).possible);
 }

@@ -176,3 +176,27 @@ TEST(Execute, SeveralAxesMoveInOneExchange) {
       return %3 : )" + type + R"(
     })");
 }
+
+// T17: x is contributed by one rank of each group, so that both products and x are summed up at once; T9: the loop carries an open sum.
+TEST(Execute, WholeValuesJoinOpenSums) {
+  for (std::string mesh : {"2", "3"})
+    expectSame(R"(dist.mesh @mesh = <["tp"=)" + mesh + R"(]>
+    func.func @f(%x: tensor<3x7xf32>, %a: tensor<3x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
+        %b: tensor<3x5xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
+        %v: tensor<7x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
+        %w: tensor<7x5xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<3x7xf32> {
+      %0 = graph.linear %a, %v contract = 1 : (tensor<3x6xf32>, tensor<7x6xf32>) -> tensor<3x7xf32>
+      %1 = graph.add %x, %0 : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
+      %2 = graph.linear %b, %w contract = 1 : (tensor<3x5xf32>, tensor<7x5xf32>) -> tensor<3x7xf32>
+      %3 = graph.add %1, %2 : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
+      %4 = graph.repeat 3 carry(%x : tensor<3x7xf32>) -> (tensor<3x7xf32>) {
+      ^bb0(%i: tensor<i32>, %sum: tensor<3x7xf32>):
+        %5 = graph.linear %a, %v contract = 1 : (tensor<3x6xf32>, tensor<7x6xf32>) -> tensor<3x7xf32>
+        %6 = graph.add %sum, %5 : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
+        graph.yield %6 : tensor<3x7xf32>
+      }
+      %7 = graph.silu %3 : tensor<3x7xf32>
+      %8 = graph.mul %7, %4 : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
+      return %8 : tensor<3x7xf32>
+    })");
+}

@@ -460,7 +460,7 @@ private:
         return failure();
       function.setArgAttr(i, kShardingAttr, ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
       if (isHandedToAll(function, arg) && !isPinned(subject.name))
-        function.setArgAttr(i, kMayWidenAttr, UnitAttr::get(module.getContext()));
+        function.setArgAttr(i, kWidenableAttr, UnitAttr::get(module.getContext()));
       tellReplicated(subject, *sharding);
       explain(subject, *sharding);
     }

@@ -65,9 +65,9 @@ struct WidenInputsPass : tessera::dist::impl::DistWidenInputsPassBase<WidenInput
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       for (BlockArgument arg : function.getArguments()) {
         unsigned i = arg.getArgNumber();
-        if (!function.getArgAttr(i, kMayWidenAttr))
+        if (!function.getArgAttr(i, kWidenableAttr))
           continue;
-        function.removeArgAttr(i, kMayWidenAttr);
+        function.removeArgAttr(i, kWidenableAttr);
         auto type = dyn_cast<RankedTensorType>(arg.getType());
         ShardingAttr own = type ? getShardingAttr(type) : ShardingAttr();
         MeshOp meshOp = own ? lookupMesh(function, own.getMesh()) : MeshOp();

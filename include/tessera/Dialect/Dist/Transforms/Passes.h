@@ -20,7 +20,7 @@ llvm::LogicalResult verifyRung(mlir::ModuleOp module, llvm::StringRef rung);
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";            ///< on an argument or result of a function
 inline constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";          ///< on an op: one per result
 inline constexpr llvm::StringLiteral kBlockShardingsAttr = "dist.block_shardings"; ///< on an op: per region, one per block argument
-inline constexpr llvm::StringLiteral kMayWidenAttr = "dist.may_widen";           ///< on an argument: nobody minds if it comes less sharded
+inline constexpr llvm::StringLiteral kWidenableAttr = "dist.widenable";           ///< on an argument: nobody minds if it comes less sharded
 inline constexpr llvm::StringLiteral kBundledAttr = "dist.bundled"; ///< on a bundle's collective and what copies into it and out of it
 /// The symbol of the mesh that dist-annotate makes.
 inline constexpr llvm::StringLiteral kMeshName = "mesh";

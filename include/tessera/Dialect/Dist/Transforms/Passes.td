@@ -72,10 +72,10 @@ def DistWidenInputsPass : Pass<"dist-widen-inputs", "::mlir::ModuleOp"> {
   let summary = "Hands inputs whole to every rank where ranks would gather them";
   let description = [{
     Rung `sharded`. Ids and positions come from the host, which has all of them: an integer input that a reshard gathers comes without the axes it loses there,
-    and who wants its part slices it, which moves nothing. Only arguments that dist-annotate marked `dist.may_widen`: integer inputs whose sharding
+    and who wants its part slices it, which moves nothing. Only arguments that dist-annotate marked `dist.widenable`: integer inputs whose sharding
     neither the program nor an item for this value asks for.
     ```mlir
-    func.func @f(%p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> {dist.may_widen})
+    func.func @f(%p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> {dist.widenable})
       %1 = dist.reshard %p : tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> -> tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
     becomes
