@@ -14,6 +14,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -129,6 +130,8 @@ private:
       for (BlockArgument arg : function.getArguments()) {
         auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
         auto attr = sharded ? dist::getShardingAttr(sharded.getArgument(arg.getArgNumber()).getType()) : dist::ShardingAttr();
+        if (auto seeded = sharded ? sharded.getArgAttrOfType<dist::ShardingAttr>(arg.getArgNumber(), dist::kSeededAttr) : dist::ShardingAttr())
+          attr = seeded; // a flag changes what was asked
         if (isa<RankedTensorType>(arg.getType()))
           add(name ? name.getValue() : "", stepNames.names(arg), attr ? std::optional(attr.toSharding(mesh)) : std::nullopt);
       }

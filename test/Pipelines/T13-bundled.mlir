@@ -6,7 +6,7 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=3 machine=%test_dir/Inputs/slow-links.json}"
 // RUN: llm-opt %s --tessera-explain="mesh=sp=4 machine=%test_dir/Inputs/slow-links.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=EXPLAIN
 
-// EXPLAIN: collective 2 of 4 (f): all_to_all over {sp}, [-/-/sp/-/-] -> [-/sp/-/-/-]
+// EXPLAIN: collective 2 of 3 (f): all_to_all over {sp}, [-/-/sp/-/-] -> [-/sp/-/-/-]
 // EXPLAIN-NEXT: between: argument k and argument v {{.*}} and attention
 
 // CHECK-LABEL: func.func @f

@@ -12,8 +12,8 @@
 
 // B4 S16 H8 Dh8: 3/32 of 16384 bytes four times.
 // RUN: llm-opt %s --tessera-explain="mesh=sp=8" -o /dev/null 2>&1 | FileCheck %s --check-prefix=EIGHT
-// A head each with its keys and values copied for two groups would send 59136, gathering keys and values 114688.
-// EIGHT: step (copies): per rank 54016 collective bytes
+// A head each with its keys and values copied for two groups would send 57344, gathering keys and values 114688.
+// EIGHT: step (copies): per rank 53248 collective bytes
 
 // BYTES: step (short): per rank 6144 collective bytes in 4 collectives
 

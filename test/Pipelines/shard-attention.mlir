@@ -12,11 +12,11 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over kv_heads, sharded over {tp}; the caller needs the sum"}
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-// Over sp, queries stay where they are, new keys and values are gathered before they go into the cache.
+// Over sp, queries stay where they are, new keys and values are gathered before they go into the cache;
+// positions every rank has.
 // SP-LABEL: func.func @attention
-// SP: %[[P:.*]] = dist.all_gather %arg1 dim = 1 axes = {"sp"}
 // SP: %[[K:.*]] = dist.all_gather %{{.*}} dim = 1 axes = {"sp"} {why = "cache_update needs seq whole, not over {sp}"}
-// SP: graph.cache_update %{{.*}}[%{{.*}}], %[[K]], %[[P]]
+// SP: graph.cache_update %{{.*}}[%{{.*}}], %[[K]], %arg1
 // SP: graph.attention {{.*}} -> tensor<4x8x4x1x8xf32, #dist.sharding<@mesh, [{}, {"sp"}, {"tp"}, {}, {}], global=[4, 16, 8, 1, 8]>>
 func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
     %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},

@@ -74,8 +74,10 @@ struct WidenInputsPass : tessera::dist::impl::DistWidenInputsPassBase<WidenInput
         if (!meshOp)
           continue;
         Mesh mesh = meshOp.getMesh().toMesh();
-        if (auto sharding = widened(arg, mesh))
+        if (auto sharding = widened(arg, mesh)) {
           widen(function, arg, *sharding, own, mesh);
+          function.setArgAttr(i, kSeededAttr, own);
+        }
       }
       function.setFunctionType(FunctionType::get(&getContext(), function.getBody().getArgumentTypes(), function.getResultTypes()));
     }

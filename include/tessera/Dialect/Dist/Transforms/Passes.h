@@ -21,6 +21,7 @@ inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";           
 inline constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";          ///< on an op: one per result
 inline constexpr llvm::StringLiteral kBlockShardingsAttr = "dist.block_shardings"; ///< on an op: per region, one per block argument
 inline constexpr llvm::StringLiteral kWidenableAttr = "dist.widenable";           ///< on an argument: nobody minds if it comes less sharded
+inline constexpr llvm::StringLiteral kSeededAttr = "dist.seeded"; ///< on a widened argument: the sharding that was asked of it
 inline constexpr llvm::StringLiteral kBundledAttr = "dist.bundled"; ///< on a bundle's collective and what copies into it and out of it
 /// The symbol of the mesh that dist-annotate makes.
 inline constexpr llvm::StringLiteral kMeshName = "mesh";

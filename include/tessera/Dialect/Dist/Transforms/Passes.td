@@ -73,7 +73,7 @@ def DistWidenInputsPass : Pass<"dist-widen-inputs", "::mlir::ModuleOp"> {
   let description = [{
     Rung `sharded`. Ids and positions come from the host, which has all of them: an integer input that a reshard gathers comes without the axes it loses there,
     and who wants its part slices it, which moves nothing. Only arguments that dist-annotate marked `dist.widenable`: integer inputs whose sharding
-    neither the program nor an item for this value asks for.
+    neither the program nor an item for this value asks for. `dist.seeded` keeps what was asked, for who explains the program.
     ```mlir
     func.func @f(%p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> {dist.widenable})
       %1 = dist.reshard %p : tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> -> tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>>
