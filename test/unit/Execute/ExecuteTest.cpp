@@ -47,12 +47,12 @@ TEST(Execute, ShapeOpsMoveWhatTheyShould) {
 }
 
 TEST(Execute, ProductsSumOverWhatTheResultLacks) {
-  expectSame(R"(func.func @f(%q: tensor<2x5x3x2x24xf32>, %k: tensor<2x67x3x24xf32>, %v: tensor<2x67x3x20xf32>, %n: tensor<67x3xbf16>)
+  expectSame(R"(func.func @f(%q: tensor<2x5x3x2x24xf32>, %k: tensor<2x67x3x24xf32>, %v: tensor<2x67x3x20xf32>, %n: tensor<67x3xf32>)
       -> (tensor<2x5x3x2x67xf32>, tensor<2x5x3x2x20xf32>, tensor<2x24xf32>) {
     %0 = graph.einsum "bshgd,bchd->bshgc" %q, %k : (tensor<2x5x3x2x24xf32>, tensor<2x67x3x24xf32>) -> tensor<2x5x3x2x67xf32>
     %1 = graph.exp %0 : tensor<2x5x3x2x67xf32>
     %2 = graph.einsum "bshgc,bchv->bshgv" %1, %v : (tensor<2x5x3x2x67xf32>, tensor<2x67x3x20xf32>) -> tensor<2x5x3x2x20xf32>
-    %3 = graph.einsum "bchd,ch->bd" %k, %n : (tensor<2x67x3x24xf32>, tensor<67x3xbf16>) -> tensor<2x24xf32>
+    %3 = graph.einsum "bchd,ch->bd" %k, %n : (tensor<2x67x3x24xf32>, tensor<67x3xf32>) -> tensor<2x24xf32>
     return %0, %2, %3 : tensor<2x5x3x2x67xf32>, tensor<2x5x3x2x20xf32>, tensor<2x24xf32>
   })", 2);
 }
