@@ -71,7 +71,7 @@ def signature(text, function):
     """[(name, shape, element, axes by dimension)] of arguments and of results; an axis is its name, position and size of the digit."""
     line = re.search(r"func\.func @%s\((.*)\) \{$" % function, text, re.M).group(1)
     inputs, outputs = line.split(") -> (")
-    tensor = re.compile(r"tensor<(?:\d+x)*(\w\d+), #dist\.sharding<@mesh, \[([^\]]*)\], global ?= ?\[([\d, ]*)\]>> \{[^{}]*?graph\.name = \"([\w.]+)\"\}")
+    tensor = re.compile(r"tensor<(?:\d+x)*(\w\d+), #dist\.sharding<@mesh, \[([^\]]*)\], global ?= ?\[([\d, ]*)\]>> \{(?:dist\.seeded = #dist\.sharding<[^>]*>, )?[^{}]*?graph\.name = \"([\w.]+)\"\}")
 
     def parse(part):
         axes = re.compile(r'"(\w+)"(?::\((\d+)\)(\d+))?')

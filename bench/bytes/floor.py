@@ -37,10 +37,9 @@ def generate(config, step, mesh, inputs):
     total += min(reduce_tp(tokens * D), gather(tp, V * D))
     # A block's two row-parallel products; the weights could be gathered instead.
     total += L * reduce_tp(tokens * D) * 2
-    # Sequence parallel: K and V whole for the cache, the positions with them; the hidden row that is asked for is summed.
+    # Sequence parallel: K and V whole for the cache (every rank has all positions); the hidden row that is asked for is summed.
     if sp > 1:
         total += L * 2 * gather(sp, rows * seq * (KV // tp) * H)
-        total += gather(sp, rows * seq)  # positions, int32
         total += reduce(sp, rows * D)
     # Weights stored over fsdp: each is gathered, or (few rows) the rows are: in whole, out as a sum or by exchange.
     # tp leaves a rank 1/tp of each; fsdp shards the larger of the dimensions that tp does not.

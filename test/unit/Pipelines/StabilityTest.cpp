@@ -114,12 +114,10 @@ void rename(ModuleOp module, std::mt19937_64 &rng) {
   module.walk([&](graph::NameOp op) { op.setNameAttr(renamed(op.getNameAttr())); });
 }
 
-/// Without bundles: which collectives do not wait for each other is a matter of where ops stand. Empty if the pipeline refuses the program.
+/// Empty if the pipeline refuses the program.
 std::optional<Collectives> partitioned(ModuleOp module) {
   PassManager pm(module.getContext());
-  buildShardedPipeline(pm, {});
-  pm.addPass(dist::createDistPartitionPass());
-  pm.addPass(dist::createDistOptimizeCollectivesPass());
+  buildShardingPipeline(pm, {});
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
   if (failed(pm.run(module)))
     return std::nullopt;

@@ -1,4 +1,5 @@
 //===- BundleCollectives.cpp - Small collectives as one -------------------===//
+#include "CanonicalOrder.h"
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -109,19 +110,31 @@ private:
   }
 
   bool bundleOne(Block &block) {
+    SmallVector<Operation *> small;
+    for (Operation &op : block)
+      if (isSmall(&op))
+        small.push_back(&op);
+    if (small.size() < 2)
+      return false;
+    // Who goes with whom must not hang on the order independent ops are written in.
+    std::vector<Operation *> order = canonicalOrder(block);
+    place.clear();
+    for (auto [i, op] : llvm::enumerate(order))
+      place[op] = i;
+    llvm::sort(small, [&](Operation *a, Operation *b) { return place[a] < place[b]; });
     SmallVector<Members> groups;
-    for (Operation &op : block) {
-      if (!isSmall(&op))
-        continue;
-      auto *group = llvm::find_if(groups, [&](const Members &members) { return mayJoin(members, &op); });
+    for (Operation *op : small) {
+      auto *group = llvm::find_if(groups, [&](const Members &members) { return mayJoin(members, op); });
       if (group == groups.end())
-        groups.push_back({&op});
+        groups.push_back({op});
       else
-        group->push_back(&op);
+        group->push_back(op);
     }
     auto *group = llvm::find_if(groups, [](const Members &members) { return members.size() > 1; });
     if (group == groups.end())
       return false;
+    // The bundle stands where the last of them stood.
+    llvm::sort(*group, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     bundle(*group);
     return true;
   }
@@ -135,7 +148,7 @@ private:
       return false;
     double limit = kWaiting * smallBytes(op);
     for (Operation *waits : waiting)
-      if (waits->isBeforeInBlock(op))
+      if (place.lookup(waits) < place.lookup(op))
         for (Type type : waits->getResultTypes()) {
           auto tensor = dyn_cast<RankedTensorType>(type);
           if (!tensor || (limit -= bytesOf(tensor)) < 0)
@@ -243,6 +256,7 @@ private:
 
   Mesh mesh;
   Machine machine;
+  DenseMap<Operation *, size_t> place; ///< in the canonical order of the block
 };
 
 struct BundlePass : public tessera::dist::impl::DistBundleCollectivesPassBase<BundlePass> {
