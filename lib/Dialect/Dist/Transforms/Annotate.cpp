@@ -39,7 +39,7 @@ struct Subject {
   SmallVector<StringRef> dims;
   SmallVector<int64_t> shape;
   bool isWeight = false;
-  bool isArgument = false;
+  bool isDecided = false;    ///< an argument: what names do not shard is whole
   StringRef maker = {};      ///< name of the op that makes it, for messages
   double bytes = 0;          ///< unsharded
   bool isHeld = false;       ///< from step to step: a weight or a state
@@ -84,12 +84,20 @@ private:
     subject.isWeight = kind && kind == "parameter";
     subject.isHeld = subject.isWeight || (kind && kind == "state");
     subject.bytes = tensorBytes(arg.getType());
-    subject.isArgument = true;
+    // What another function of the program gives lies as that one leaves it, and as names want.
+    subject.isDecided = !kind || kind != "input" || !outputs.count(subject.name);
     return subject;
   }
 
   /// Every name of a value and of its dimensions, for messages about wrong items.
   void collect() {
+    for (auto function : module.getOps<func::FuncOp>())
+      for (unsigned i = 0; i < function.getNumResults(); ++i) {
+        auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+        auto kind = function.getResultAttrOfType<StringAttr>(i, graph::kKindAttr);
+        if (name && kind && kind == "output")
+          outputs.insert(name);
+      }
     for (auto function : module.getOps<func::FuncOp>())
       for (BlockArgument arg : function.getArguments())
         if (isa<RankedTensorType>(arg.getType())) {
@@ -325,7 +333,7 @@ private:
     for (auto [d, dim, name] : llvm::enumerate(sharding.dims, subject.dims)) {
       mergeAdjacent(dim.axes);
       // A named argument is decided by its names, an item decides; elsewhere what has no axis is left to propagation.
-      dim.open = dim.axes.empty() && !wantedWhole[d] && (!subject.isArgument || name.empty());
+      dim.open = dim.axes.empty() && !wantedWhole[d] && (!subject.isDecided || name.empty());
     }
     for (const LeftWhole &one : left)
       tellLeftWhole(subject, sharding, one);
@@ -505,6 +513,7 @@ private:
   std::map<StringRef, SmallVector<StringRef>> valueDims;
   std::map<int, bool> used;
   double largest = 0;          ///< bytes of the largest weight or state
+  std::set<StringRef> outputs; ///< names of what functions return, states aside
   std::set<std::string> told;  ///< remarks about what lies whole
   std::vector<HeadTensor> headTensors;
   std::deque<std::pair<AxisList, HeadSplit>> headSplits; ///< known ones; a deque keeps references

@@ -9,7 +9,8 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     An axis with a standard name shards its standard dimensions (dp: batch; fsdp: batch, and of every weight the largest dimension no other
     axis shards; tp: heads, kv_heads, ffn, vocab; cp: seq and context; sp: seq; ep: expert; pp: layer). `shard` items
     `[VALUE:]DIM=AXIS[+AXIS...]` replace the default for that value and dimension; `DIM=-` leaves it whole. `heads` is `kv_heads` where a program groups its heads. A `seq` dimension of size 1 (decode) stays whole.
-    Arguments get the attribute `dist.sharding`, closed where all dimensions have names; values named by `graph.name` get a `dist.constraint`.
+    Arguments get the attribute `dist.sharding`, closed where all dimensions have names (open where no name shards them in inputs that another function of the
+    program gives); values named by `graph.name` get a `dist.constraint`.
     fsdp's sharding of weights has user priority 1: activations decide first. Options are checked here; every error is one line.
 
     With `mesh="tp=2"`,
