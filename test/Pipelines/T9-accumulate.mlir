@@ -8,6 +8,7 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=4 shard=gradient:hidden=dp,dw:hidden=dp}" --entry=accumulate
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=3,tp=5 shard=ffn=tp}" --entry=accumulate
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=3}" --entry=nested
+// RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=4}" --entry=ones
 
 // CHECK-LABEL: func.func @accumulate
 
@@ -77,4 +78,24 @@ func.func @nested(%x: tensor<8x16x64xf32> {graph.kind = "input", graph.name = "x
     graph.yield %q : tensor<128x64xf32>
   }
   return %r : tensor<128x64xf32>
+}
+
+// From ones: only zeros are a sum of any number of ranks at no cost, of other constants one rank has one.
+
+// CHECK-LABEL: func.func @ones
+// OPEN: dist.contribute
+// OPEN: graph.repeat 4 carry({{.*}}partial=sum{"dp"}
+func.func @ones(%x: tensor<4x8x64xf32> {graph.kind = "input", graph.name = "x3", graph.dims = ["micro", "batch", "hidden"]},
+    %g: tensor<4x8x32xf32> {graph.kind = "input", graph.name = "g3", graph.dims = ["micro", "batch", "ffn"]})
+    -> (tensor<32x64xf32> {graph.kind = "output", graph.name = "sum3"}) {
+  %one = graph.constant dense<1.0> : tensor<32x64xf32> : tensor<32x64xf32>
+  %r = graph.repeat 4 carry(%one : tensor<32x64xf32>) stack(%x, %g : tensor<4x8x64xf32>, tensor<4x8x32xf32>) -> (tensor<32x64xf32>) {
+  ^bb0(%i: tensor<i32>, %sum: tensor<32x64xf32>, %xi: tensor<8x64xf32>, %gi: tensor<8x32xf32>):
+    %xt = graph.transpose %xi [1, 0] : (tensor<8x64xf32>) -> tensor<64x8xf32>
+    %gt = graph.transpose %gi [1, 0] : (tensor<8x32xf32>) -> tensor<32x8xf32>
+    %p = graph.linear %gt, %xt contract = 1 : (tensor<32x8xf32>, tensor<64x8xf32>) -> tensor<32x64xf32>
+    %more = graph.add %sum, %p : (tensor<32x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>
+    graph.yield %more : tensor<32x64xf32>
+  }
+  return %r : tensor<32x64xf32>
 }
