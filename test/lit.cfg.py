@@ -17,10 +17,11 @@ for name in ("HOME", "TMPDIR", "TESSERA_MODELS", "TESSERA_PYTHON", "TESSERA_SKIP
 config.environment["PATH"] = os.path.pathsep.join([config.llvm_tools_dir, os.environ["PATH"]])
 config.environment["OMPI_ALLOW_RUN_AS_ROOT"] = config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 
-# Our tools, by path and under a time limit: a test that hangs fails.
+# Our tools, by path and under a time limit: a test that hangs fails. Built with sanitizers they take several times as long.
+slower = 5 if os.environ.get("TESSERA_SKIP_SLOW") == "1" else 1
 for tool, seconds in (("llm-opt", 60), ("llm-judge", 120), ("llm-compile", 300)):
     path = os.path.join(config.tessera_build, "bin", tool)
-    config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, "timeout %d %s" % (seconds, path)))
+    config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, "timeout %d %s" % (slower * seconds, path)))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))
 config.substitutions.append(("%test_dir", config.test_source_root))
 config.substitutions.append(("%build", config.tessera_build))
