@@ -1,4 +1,4 @@
-// R6: the same axes in another device order: one collective_permute. Another mesh is an error (test/Dialect/Dist/ops-invalid.mlir).
+// R6: the same axes in another device order: one collective_permute. Another mesh is an error (test/Dialect/Dist/attrs-invalid.mlir).
 // RUN: llm-opt %s --tessera-shard=machine=%S/bytes.json | FileCheck %s
 // RUN: llm-opt %s --tessera-explain=machine=%S/bytes.json -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
 // RUN: llm-judge %s --pipeline="tessera-shard{machine=%S/bytes.json}"

@@ -34,7 +34,8 @@ namespace {
 class Inserter {
 public:
   Inserter(ModuleOp module, MeshOp meshOp, KnownPlans &plans)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module), costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), written(meshName, mesh), names(module),
+        costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
         pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
@@ -55,22 +56,6 @@ private:
     return withSharding(cast<RankedTensorType>(type), ShardingAttr::get(module->getContext(), meshName, sharding, mesh));
   }
   void setSharding(Value value, const Sharding &sharding) { value.setType(typeWith(value.getType(), sharding)); }
-
-  /// What propagation wrote for a tensor; nothing written: whole.
-  Sharding written(Attribute attr, Type type) const {
-    auto sharding = dyn_cast_if_present<ShardingAttr>(attr);
-    return sharding ? sharding.toSharding(mesh) : Sharding(cast<RankedTensorType>(type).getRank());
-  }
-  Sharding wanted(OpResult result) const {
-    auto list = result.getOwner()->getAttrOfType<ArrayAttr>(kShardingsAttr);
-    return written(list ? list[result.getResultNumber()] : Attribute(), result.getType());
-  }
-  Sharding wanted(BlockArgument arg) const {
-    Region *region = arg.getOwner()->getParent();
-    auto regions = region->getParentOp()->getAttrOfType<ArrayAttr>(kBlockShardingsAttr);
-    auto list = regions ? cast<ArrayAttr>(regions[region->getRegionNumber()]) : ArrayAttr();
-    return written(list ? list[arg.getArgNumber()] : Attribute(), arg.getType());
-  }
 
   //===--- Reshards ---------------------------------------------------------===//
 
@@ -152,10 +137,10 @@ private:
   LogicalResult runOn(func::FuncOp function) {
     if (function.isExternal())
       return success();
-    keepCarriedSums(function, WrittenShardings(meshName, mesh), costs);
+    keepCarriedSums(function, written, costs);
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
-        Sharding sharding = written(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
+        Sharding sharding = written.read(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
         for (DimSharding &dim : sharding.dims)
           dim.priority.reset();
         setSharding(arg, sharding);
@@ -170,7 +155,7 @@ private:
       unsigned i = operand.getOperandNumber();
       if (!isa<RankedTensorType>(operand.get().getType()))
         continue;
-      reshardOperand(operand, written(function.getResultAttr(i, kShardingAttr), operand.get().getType()), "the caller");
+      reshardOperand(operand, written.read(function.getResultAttr(i, kShardingAttr), operand.get().getType()), "the caller");
       function.removeResultAttr(i, StringAttr::get(module.getContext(), kShardingAttr));
     }
     function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(), returns.getOperandTypes()));
@@ -182,8 +167,8 @@ private:
       if (!isa<ConstraintOp, DataFlowOpInterface, ShardingRuleOpInterface>(op) && !op.hasTrait<OpTrait::IsTerminator>())
         return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
-                     [&](OpResult result) { return isCollected(result) ? stackSharding(result) : wanted(result); },
-                     [&](Operation *op) { return outsideNeeds(op); }};
+                     [&](OpResult result) { return written.of(result); },
+                     [&](Operation *op) { return written.outsideNeeds(op); }};
     auto decisions = placeBlock(block, facts, costs);
     if (failed(decisions))
       return failure();
@@ -203,45 +188,12 @@ private:
 
   /// What was asked for becomes a reshard, or nothing where the value lies so already.
   void replaceConstraint(ConstraintOp op) {
-    Sharding to = wanted(cast<OpResult>(op.getResult()));
+    Sharding to = written.of(cast<OpResult>(op.getResult()));
     Value value = reshard(op.getInput(), to, "the annotation", op);
     if (auto name = op.getInput().getDefiningOp<graph::NameOp>())
       pins.add(value, name.getName());
     op.getResult().replaceAllUsesWith(value);
     op->erase();
-  }
-
-  /// What ops need whose shardings are given: annotations, region ops, terminators.
-  std::optional<ValueNeeds> outsideNeeds(Operation *op) const {
-    ValueNeeds needs;
-    if (auto constraint = dyn_cast<ConstraintOp>(op)) {
-      needs.push_back({constraint.getInput(), wanted(cast<OpResult>(constraint.getResult()))});
-    } else if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
-      for (const StackEdge &edge : flow.getStackEdges())
-        if (!edge.collected)
-          needs.push_back({edge.stack, stackSharding(edge.stack)});
-      addSources(flow.getDataFlowEdges(), edgeShardings(flow), op->getOpOperands(), needs);
-    } else if (isa<func::ReturnOp>(op)) {
-      auto function = cast<func::FuncOp>(op->getParentOp());
-      for (OpOperand &operand : op->getOpOperands())
-        if (isa<RankedTensorType>(operand.get().getType()))
-          needs.push_back({operand.get(), written(function.getResultAttr(operand.getOperandNumber(), kShardingAttr),
-                                                  operand.get().getType())});
-    } else if (op->hasTrait<OpTrait::IsTerminator>()) {
-      auto flow = cast<DataFlowOpInterface>(op->getParentOp());
-      SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
-      std::vector<Sharding> shardings = edgeShardings(flow);
-      addCollected(flow, edges, shardings);
-      addSources(edges, shardings, op->getOpOperands(), needs);
-    } else {
-      return std::nullopt;
-    }
-    return needs;
-  }
-  static void addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings, MutableArrayRef<OpOperand> operands,
-                         ValueNeeds &needs) {
-    forEachSource(edges, shardings, operands,
-                  [&](OpOperand &operand, const Sharding &sharding) { needs.push_back({operand.get(), sharding}); });
   }
 
   LogicalResult place(ShardingRuleOpInterface op, const PlacementDecision &decision) {
@@ -272,7 +224,7 @@ private:
     ValueNeeds uses;
     for (auto [value, sharding] : llvm::zip(results, decision.results))
       uses.push_back({value, sharding});
-    BlockFacts facts{[&](Value value) { return shardingOf(value); }, [&](OpResult result) { return wanted(result); },
+    BlockFacts facts{[&](Value value) { return shardingOf(value); }, [&](OpResult result) { return written.of(result); },
                      [](Operation *) { return std::nullopt; }};
     auto decisions = placeOps(ops, uses, facts, costs);
     if (failed(decisions))
@@ -303,77 +255,19 @@ private:
     return "";
   }
 
-  static bool isPlaceOf(Operation *op, Value value) {
-    if (auto arg = dyn_cast<BlockArgument>(value))
-      return arg.getOwner()->getParentOp() == op;
-    return value.getDefiningOp() == op;
-  }
-
-  /// What propagation wants of each edge, written at its places.
-  std::vector<Sharding> edgeShardings(DataFlowOpInterface flow) const {
-    std::vector<Sharding> shardings;
-    for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
-      const Value *place = llvm::find_if(edge.values, [&](Value value) { return isPlaceOf(flow, value); });
-      auto arg = dyn_cast<BlockArgument>(*place);
-      shardings.push_back(arg ? wanted(arg) : wanted(cast<OpResult>(*place)));
-    }
-    return shardings;
-  }
-
-  /// Operands of the op or of a terminator belong to edges in order: the first that has not been taken.
-  template <typename Visit>
-  static void forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings, MutableArrayRef<OpOperand> operands,
-                            Visit visit) {
-    llvm::SmallPtrSet<OpOperand *, 8> taken;
-    for (auto [edge, sharding] : llvm::zip(edges, shardings))
-      for (OpOperand &operand : operands)
-        if (llvm::is_contained(edge.values, operand.get()) && taken.insert(&operand).second) {
-          visit(operand, sharding);
-          break;
-        }
-  }
-
-  /// A stack is whole along the dimension of its layers.
-  Sharding stackSharding(Value stack) const {
-    auto result = dyn_cast<OpResult>(stack);
-    Sharding sharding = getShardingAttr(stack.getType()) || !result ? shardingOf(stack) : wanted(result);
-    sharding.dims.front().axes.clear();
-    sharding.partial.clear();
-    sharding.partialKind = PartialKind::None;
-    return sharding;
-  }
-
-  static bool isCollected(OpResult result) {
-    auto flow = dyn_cast<DataFlowOpInterface>(result.getOwner());
-    return flow && llvm::any_of(flow.getStackEdges(), [&](const StackEdge &edge) { return edge.stack == result; });
-  }
-  Sharding sliceSharding(Value stack) const {
-    Sharding sharding = stackSharding(stack);
-    sharding.dims.erase(sharding.dims.begin());
-    return sharding;
-  }
-  /// Slices of stacks that `flow` returns, as edges behind those of carried values.
-  void addCollected(DataFlowOpInterface flow, SmallVector<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const {
-    for (const StackEdge &edge : flow.getStackEdges())
-      if (edge.collected) {
-        edges.push_back({edge.slices});
-        shardings.push_back(sliceSharding(edge.stack));
-      }
-  }
-
   /// Operands, block arguments, yields and results of one edge have one type; slices have that of their stack.
   LogicalResult placeRegions(DataFlowOpInterface flow) {
     Operation *op = flow;
     SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
-    std::vector<Sharding> shardings = edgeShardings(flow);
+    std::vector<Sharding> shardings = written.ofEdges(flow);
     SmallVector<StackEdge> stacks = flow.getStackEdges();
     auto reshardSources = [&](MutableArrayRef<OpOperand> operands, StringRef who) {
-      forEachSource(edges, shardings, operands,
+      WrittenShardings::forEachSource(edges, shardings, operands,
                     [&](OpOperand &operand, const Sharding &sharding) { reshardOperand(operand, sharding, who); });
     };
     // Stacks first: what a value is as a stack must not be confused with what it becomes as a carried value.
     for (const StackEdge &edge : stacks) {
-      Sharding stack = stackSharding(edge.stack);
+      Sharding stack = written.ofStack(edge.stack);
       if (edge.collected) {
         setSharding(edge.stack, stack);
         continue;
@@ -384,18 +278,18 @@ private:
           if (operand.get() == edge.stack)
             operand.set(whole);
       for (Value value : edge.slices)
-        setSharding(value, sliceSharding(whole));
+        setSharding(value, written.ofSlice(whole));
     }
     reshardSources(op->getOpOperands(), shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, shardings))
       for (Value value : edge.values)
-        if (isPlaceOf(op, value)) {
+        if (WrittenShardings::isPlaceOf(op, value)) {
           setSharding(value, sharding);
           if (!sharding.partial.empty())
             reasons[value] = (shortName(op) + " carries a " + (sharding.partialKind == PartialKind::Max ? "maximum" : "sum") + " over " +
                               text(sharding.partial)).str();
         }
-    addCollected(flow, edges, shardings);
+    written.addCollected(flow, edges, shardings);
     for (Region &region : op->getRegions()) {
       for (BlockArgument arg : region.getArguments())
         if (auto type = dyn_cast<RankedTensorType>(arg.getType()); type && !getShardingAttr(type))
@@ -407,7 +301,7 @@ private:
         Operation *yield = block.getTerminator();
         edges = flow.getDataFlowEdges();
         std::vector<Sharding> unused;
-        addCollected(flow, edges, unused);
+        written.addCollected(flow, edges, unused);
         reshardSources(yield->getOpOperands(), "the next iteration");
       }
     }
@@ -419,6 +313,7 @@ private:
   ModuleOp module;
   StringRef meshName;
   Mesh mesh;
+  WrittenShardings written;
   DimNames names;
   ReshardCosts &costs;
   OpBuilder builder;

@@ -50,6 +50,20 @@ Sharding WrittenShardings::ofStack(Value stack) const {
   return sharding;
 }
 
+Sharding WrittenShardings::ofSlice(Value stack) const {
+  Sharding sharding = ofStack(stack);
+  sharding.dims.erase(sharding.dims.begin());
+  return sharding;
+}
+
+void WrittenShardings::addCollected(DataFlowOpInterface flow, SmallVectorImpl<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const {
+  for (const StackEdge &edge : flow.getStackEdges())
+    if (edge.collected) {
+      edges.push_back({edge.slices});
+      shardings.push_back(ofSlice(edge.stack));
+    }
+}
+
 bool WrittenShardings::isPlaceOf(Operation *op, Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getOwner()->getParentOp() == op;
@@ -125,13 +139,7 @@ std::optional<ValueNeeds> WrittenShardings::outsideNeeds(Operation *op) const {
     auto flow = cast<DataFlowOpInterface>(op->getParentOp());
     SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
     std::vector<Sharding> shardings = ofEdges(flow);
-    for (const StackEdge &edge : flow.getStackEdges()) // slices of stacks that it returns
-      if (edge.collected) {
-        edges.push_back({edge.slices});
-        Sharding slice = ofStack(edge.stack);
-        slice.dims.erase(slice.dims.begin());
-        shardings.push_back(slice);
-      }
+    addCollected(flow, edges, shardings);
     addSources(edges, shardings, op->getOpOperands(), needs);
   } else {
     return std::nullopt;

@@ -25,8 +25,12 @@ public:
   Sharding of(mlir::Value value) const;
   /// A stack is whole along the dimension of its layers.
   Sharding ofStack(mlir::Value stack) const;
+  /// One layer of a stack.
+  Sharding ofSlice(mlir::Value stack) const;
   /// What is wanted of each edge, written at its places.
   std::vector<Sharding> ofEdges(DataFlowOpInterface flow) const;
+  /// Appends the slices of stacks that `flow` returns, as edges, and their shardings.
+  void addCollected(DataFlowOpInterface flow, llvm::SmallVectorImpl<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const;
   /// Writes `sharding` at all places of an edge of `flow`.
   void write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const;
 
