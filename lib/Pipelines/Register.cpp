@@ -3,6 +3,7 @@
 
 #include "tessera/Conversion/GraphToLinalg/GraphToLinalg.h"
 #include "tessera/Conversion/Passes.h"
+#include "tessera/Conversion/SpmdToKernels/SpmdToKernels.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
@@ -17,6 +18,7 @@
 
 void tessera::registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<dist::DistDialect, exec::ExecDialect, graph::GraphDialect, mlir::func::FuncDialect>();
+  registerLibraryOps(registry);
   registerTileLowering(registry);
   registerCPUDialectExtensions(registry);
 }

@@ -6,9 +6,9 @@ include "mlir/Pass/PassBase.td"
 def SpmdToKernels : Pass<"spmd-to-kernels", "::mlir::ModuleOp"> {
   let summary = "From one rank's graph program to launches of fused kernels, library calls and communication";
   let description = [{
-    Neighbouring ops whose sharding rules share leading rows become one kernel function that loops over those rows; linear becomes a
-    library call on a packed or plain weight, attention the CPU's attention kernel on the cache in place, collectives
-    `exec.collective`, repeated layers one `exec.for`. Shardings leave the types (docs/Lowering.md).
+    Neighbouring ops whose sharding rules share leading rows become one kernel function that loops over those rows; ops with
+    LibraryOpInterface what they say themselves (linear a library call on a packed or plain weight, attention the CPU's kernel on the
+    cache in place), collectives `exec.collective`, repeated layers one `exec.for`. Shardings leave the types (docs/Lowering.md).
 
     ```mlir
     %h = graph.add %x, %y                                     // before

@@ -63,11 +63,11 @@ Value layerIndex(OpBuilder &builder, Value tensor);
 
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);
-/// Decides which parameters are packed for matmul and replaces the rest by exec.param. Arguments of packed parameters stay until
+/// Decides which parameters are packed (LibraryOpInterface::packedUse) and replaces the rest by exec.param. Arguments of packed parameters stay until
 /// `eraseParameterArguments`.
 LogicalResult planParameters(Lowering &lowering);
 LogicalResult eraseParameterArguments(Lowering &lowering);
-/// linear, embedding out of packed tables, attention, cache_update, reshape: ops with an implementation of their own.
+/// Ops with a form of their own (LibraryOpInterface), in program order.
 LogicalResult lowerLibraryOps(Lowering &lowering);
 /// Collectives of dialect dist, with the copies that padding needs.
 LogicalResult lowerCollectives(Lowering &lowering);

@@ -1,11 +1,13 @@
 //===- PlanParameters.cpp - which weights are packed for matmul -------------===//
 //
-// A parameter that every function of the module uses only as a matmul weight (or as a table of rows beside one: tied
-// embeddings) is held packed, once. Everything else is a plain array.
+// A parameter that every reader in the module can read packed (a product, or a table of rows beside one: tied embeddings) is held
+// packed, once. Everything else is a plain array.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
+
+#include "tessera/Interfaces/LibraryOp.h"
 
 namespace tessera::kernels {
 namespace {
@@ -29,26 +31,20 @@ void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
 /// Number of output dimensions if all uses agree to read the parameter as a packed [out..., in...] matrix.
 std::optional<int64_t> packedOutDims(const Parameter &parameter) {
   std::optional<int64_t> outDims;
-  bool multiplied = false;
+  bool profits = false;
   for (BlockArgument arg : parameter.args) {
     SmallVector<OpOperand *> uses;
     collectUses(arg, uses);
     for (OpOperand *use : uses) {
-      int64_t dims = 0;
-      if (auto linear = dyn_cast<graph::LinearOp>(use->getOwner());
-          linear && use == &linear.getWeightMutable() && linear.getInput() != linear.getWeight()) {
-        dims = tensorOf(linear.getWeight()).getRank() - int64_t(linear.getContract());
-        multiplied = true;
-      } else if (auto lookup = dyn_cast<graph::EmbeddingOp>(use->getOwner());
-                 lookup && tensorOf(lookup.getTable()).getRank() == 2) {
-        dims = 1;
-      }
-      if (dims == 0 || (outDims && *outDims != dims))
+      auto reader = dyn_cast<LibraryOpInterface>(use->getOwner());
+      std::optional<PackedUse> packed = reader ? reader.packedUse(*use) : std::nullopt;
+      if (!packed || (outDims && *outDims != packed->outDims))
         return std::nullopt;
-      outDims = dims;
+      outDims = packed->outDims;
+      profits |= packed->profits;
     }
   }
-  return multiplied ? outDims : std::nullopt;
+  return profits ? outDims : std::nullopt;
 }
 
 } // namespace

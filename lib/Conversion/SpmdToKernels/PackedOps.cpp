@@ -1,0 +1,99 @@
+//===- PackedOps.cpp - ops that read packed weights -----------------------===//
+//
+// linear -> exec.matmul, embedding out of a packed table -> exec.gather_packed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryOps.h"
+
+namespace tessera::kernels {
+namespace {
+
+/// A weight that is a packed parameter, or one layer of it.
+struct PackedWeight {
+  FlatSymbolRefAttr param;
+  Value layer;
+};
+
+std::optional<PackedWeight> packedWeight(Lowering &lowering, Value weight) {
+  Value layer;
+  if (auto view = weight.getDefiningOp<exec::LayerOp>()) {
+    layer = view.getIndex();
+    weight = view.getStack();
+  }
+  auto arg = dyn_cast<BlockArgument>(weight);
+  auto func = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : nullptr;
+  if (!func)
+    return std::nullopt;
+  auto kind = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+  if (!kind || kind.getValue() != "parameter")
+    return std::nullopt;
+  auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+  return PackedWeight{FlatSymbolRefAttr::get(name), layer};
+}
+
+struct LibraryLinear : LibraryOpInterface::ExternalModel<LibraryLinear, graph::LinearOp> {
+  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
+    auto op = cast<graph::LinearOp>(self);
+    OpBuilder builder(op);
+    ArrayRef<int64_t> in = tensorOf(op.getInput()).getShape(), weight = tensorOf(op.getWeight()).getShape();
+    int64_t contract = op.getContract();
+    int64_t m = product(in.drop_back(contract)), k = product(in.take_back(contract)),
+            n = product(weight.drop_back(contract));
+    Value out = fresh(builder, op.getResult());
+    Value plain;
+    FlatSymbolRefAttr param;
+    Value layer;
+    if (std::optional<PackedWeight> packed = packedWeight(lowering, op.getWeight())) {
+      param = packed->param;
+      layer = packed->layer;
+    } else {
+      plain = op.getWeight();
+    }
+    auto call = exec::MatmulOp::create(builder, op.getLoc(), TypeRange(op.getType()), builder.getI64IntegerAttr(m),
+                                       builder.getI64IntegerAttr(n), builder.getI64IntegerAttr(k), op.getInput(), plain,
+                                       param, layer, out);
+    op.replaceAllUsesWith(call.getResults()[0]);
+    op.erase();
+    return success();
+  }
+
+  std::optional<PackedUse> packedUse(Operation *self, OpOperand &operand) const {
+    auto op = cast<graph::LinearOp>(self);
+    if (&operand != &op.getWeightMutable() || op.getInput() == op.getWeight())
+      return std::nullopt;
+    return PackedUse{tensorOf(op.getWeight()).getRank() - int64_t(op.getContract()), true};
+  }
+};
+
+struct LibraryEmbedding : LibraryOpInterface::ExternalModel<LibraryEmbedding, graph::EmbeddingOp> {
+  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
+    auto op = cast<graph::EmbeddingOp>(self);
+    std::optional<PackedWeight> packed = packedWeight(lowering, op.getTable());
+    if (!packed)
+      return success(); // a plain table: a kernel like any other
+    OpBuilder builder(op);
+    Value shard = lowering.shardIndex(op, lowering.shardAxes(tensorOf(op.getTable()), 0));
+    auto call = exec::GatherPackedOp::create(builder, op.getLoc(), TypeRange(op.getType()), packed->param, op.getIds(),
+                                             packed->layer, shard, fresh(builder, op.getResult()));
+    op.replaceAllUsesWith(call.getResults()[0]);
+    op.erase();
+    return success();
+  }
+
+  std::optional<PackedUse> packedUse(Operation *self, OpOperand &operand) const {
+    auto op = cast<graph::EmbeddingOp>(self);
+    if (&operand != &op.getTableMutable() || tensorOf(op.getTable()).getRank() != 2)
+      return std::nullopt;
+    return PackedUse{1, false};
+  }
+};
+
+} // namespace
+
+void attachPackedOps(MLIRContext *context) {
+  graph::LinearOp::attachInterface<LibraryLinear>(*context);
+  graph::EmbeddingOp::attachInterface<LibraryEmbedding>(*context);
+}
+
+} // namespace tessera::kernels
