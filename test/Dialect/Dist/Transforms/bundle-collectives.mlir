@@ -102,4 +102,50 @@ func.func @one_row(%a: !row, %b: !row) -> (!rows, !rows) {
   %1 = dist.all_gather %b dim = 0 axes = {"x"} : !row -> !rows
   return %0, %1 : !rows, !rows
 }
+
+// The same ops in two orders: what would wait for the second sum is a lot only where it is written before it. Whether the sums are one must not hang
+// on that: the first is of the same type in both.
+// CHECK-LABEL: func.func @waits_for_a
+func.func @waits_for_a(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[A:tensor<.*>]]
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} : !ps -> !s
+  %4 = graph.mul %f, %1 : (!bigw, !s) -> !bigw
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  return %4, %1, %3 : !bigw, !s, !s
+}
+
+// CHECK-LABEL: func.func @waits_for_a_last
+func.func @waits_for_a_last(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[A]]
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} : !ps -> !s
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  %4 = graph.mul %f, %1 : (!bigw, !s) -> !bigw
+  return %4, %1, %3 : !bigw, !s, !s
+}
+
+// CHECK-LABEL: func.func @waits_for_b
+func.func @waits_for_b(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[B:tensor<.*>]]
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  %4 = graph.mul %f, %3 : (!bigw, !s) -> !bigw
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} : !ps -> !s
+  return %4, %1, %3 : !bigw, !s, !s
+}
+
+// CHECK-LABEL: func.func @waits_for_b_last
+func.func @waits_for_b_last(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[B]]
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} : !ps -> !s
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  %4 = graph.mul %f, %3 : (!bigw, !s) -> !bigw
+  return %4, %1, %3 : !bigw, !s, !s
+}
 }
