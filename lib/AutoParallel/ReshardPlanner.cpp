@@ -304,9 +304,10 @@ ReshardStep contribution(llvm::ArrayRef<int64_t> shape, const Sharding &result, 
   step.moves.push_back({std::move(axes)});
   step.result = result;
   step.layout = toStridedSharding(result);
-  step.written = result.partialKind == PartialKind::Sum ? 1 : 0; // a maximum stays where it is
-  for (int64_t n : result.localShape(shape))
-    step.written *= double(n);
+  step.written = 1;
+  if (result.partialKind == PartialKind::Sum) // a maximum stays where it is
+    for (int64_t n : result.localShape(shape))
+      step.written *= double(n);
   return step;
 }
 

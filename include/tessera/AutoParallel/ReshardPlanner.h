@@ -52,7 +52,7 @@ struct ReshardStep {
   Sharding result;           ///< state after the step (closed dimensions); only if `layout` is plain
   StridedSharding layout;    ///< the same, strided or not
   double received = 0;       ///< elements that the busiest device receives
-  double written = 0;        ///< Contribute: elements that a device writes without receiving any
+  double written = 0;        ///< Contribute: elements that a device writes without receiving any; to a maximum one, so that ties go to none
 };
 
 struct ReshardPlan {

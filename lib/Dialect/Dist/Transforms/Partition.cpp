@@ -213,6 +213,8 @@ private:
       if (combine == PartialKind::Max && !isa<FloatType>(getElementTypeOrSelf(value)))
         return op->emitOpError() << "takes the maximum of integers over " << names.name(value, int(dim))
                                  << ", which is padded: there is no neutral element to mask with";
+      if (isMasked(value, dim, neutral))
+        continue;
       builder.setInsertionPoint(op);
       auto mask = graph::MaskPaddingOp::create(builder, op->getLoc(), value.getType(), value, builder.getDenseI64ArrayAttr({dim}),
                                                builder.getF64FloatAttr(neutral));
@@ -225,9 +227,18 @@ private:
     return success();
   }
 
-  /// The padding of `value` along `dim` is zero: it is a parameter, padded with zeros at load, or a layer of a stack of them, or gathered
-  /// along other dimensions.
+  /// The padding of `value` along `dim` is `neutral` already: a mask wrote it, perhaps one that the op was written out with.
+  static bool isMasked(Value value, int64_t dim, double neutral) {
+    auto mask = value.getDefiningOp<graph::MaskPaddingOp>();
+    return mask && mask.getValue().convertToDouble() == neutral &&
+           (llvm::is_contained(mask.getDims(), dim) || isMasked(mask.getInput(), dim, neutral));
+  }
+
+  /// The padding of `value` along `dim` is zero: a mask wrote zeros, it is a parameter, padded with zeros at load, or a layer of a stack of them,
+  /// or gathered along other dimensions.
   static bool isZeroPadded(Value value, int64_t dim) {
+    if (isMasked(value, dim, 0.0))
+      return true;
     if (auto gather = value.getDefiningOp<AllGatherOp>())
       return int64_t(gather.getDim()) != dim && isZeroPadded(gather.getInput(), dim);
     auto arg = dyn_cast<BlockArgument>(value);

@@ -73,3 +73,24 @@ func.func @table(%t: tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>> {graph.
   %0 = graph.embedding %t, %i : (tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>>, tensor<4xi32, #dist.sharding<@mesh, [{}]>>) -> !o
   return
 }
+
+// T18: what is masked so already is not masked again, whether the mask came with the op or before another reader. Other values, other dimensions are.
+// CHECK-LABEL: func.func @masked
+func.func @masked(%h: !h, %q: tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>) {
+  // CHECK: %[[LOW:.*]] = graph.mask_padding %arg0 dims = [1] value = 0xFFF0000000000000
+  // CHECK-NEXT: graph.reduce max %[[LOW]]
+  // CHECK-NEXT: %[[ZERO:.*]] = graph.mask_padding %[[LOW]] dims = [1] value = 0.000000e+00
+  // CHECK-NEXT: graph.reduce sum %[[ZERO]]
+  // CHECK-NEXT: %[[Q:.*]] = graph.mask_padding %arg1 dims = [1] value = 0.000000e+00
+  // CHECK-NEXT: graph.reduce sum %[[Q]]
+  // CHECK-NOT: mask_padding
+  // CHECK: return
+  %0 = graph.mask_padding %h dims = [1] value = 0xFFF0000000000000 : !h
+  %1 = graph.reduce max %0 dims = [1] : (!h) -> !m
+  %2 = graph.reduce sum %0 dims = [1] : (!h) -> !v
+  %3 = graph.mask_padding %q dims = [1] value = 0.0 : tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
+  %4 = graph.reduce sum %3 dims = [1] : (tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<5xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}>>
+  // A product with what is masked with zeros.
+  %5 = graph.linear %h, %3 contract = 1 : (!h, tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
+  return
+}
