@@ -104,6 +104,7 @@ private:
       why += (why.empty() ? "" : "; ") + who.str() + (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
     builder.setInsertionPoint(before);
     auto op = ReshardOp::create(builder, before->getLoc(), type, value, builder.getStringAttr(why));
+    names.extend(op); // also where its result has the address of one that is gone
     explain(op, from, to, why);
     return known = op.getResult();
   }
