@@ -226,6 +226,29 @@ static double summing(const Problem &problem, const State &state) {
   return elements * kept * (terms + copies - 2) / devices;
 }
 
+static bool sameDigit(const Split &h, const Split &w) { return h.digit == w.digit && h.pre == w.pre; }
+/// One of the two cuts what the other leaves whole.
+static bool nest(const Split &h, const Split &w) { return h.pre % w.end() == 0 || w.pre % h.end() == 0; }
+
+/// Indices of dimension `d` that one device has and one wants, at most; `same` says which splits pick the same ones.
+template <typename Same>
+static double inCommon(const Problem &problem, const State &state, int d, llvm::ArrayRef<Split> have, llvm::ArrayRef<Split> want, Same same) {
+  int64_t n = problem.shape[d];
+  double shared = double(n);
+  for (const Split &w : want)
+    shared /= double(w.size);
+  bool aligned = true;
+  for (const Split &h : have) {
+    if (llvm::any_of(want, [&](const Split &w) { return same(h, w); }))
+      continue;
+    shared /= double(h.size);
+    aligned &= llvm::all_of(want, [&](const Split &w) { return nest(h, w); });
+  }
+  if (!aligned || n % shardsOf(problem, problem.goal, d) != 0 || n % shardsOf(problem, state, d) != 0)
+    return double(std::min(extentOf(problem, state, d), extentOf(problem, problem.goal, d)));
+  return shared;
+}
+
 double reshard::lacking(const Problem &problem, const State &state) {
   double target = localSize(problem, problem.goal);
   bool summed = true;
@@ -236,31 +259,11 @@ double reshard::lacking(const Problem &problem, const State &state) {
   double common = 1;
   for (int d = 0; d < problem.rank(); ++d) {
     auto have = splitsOf(problem, state, d), want = splitsOf(problem, problem.goal, d);
-    int64_t n = problem.shape[d];
-    double shared = double(n);
-    for (const Split &w : want)
-      shared /= double(w.size);
-    bool aligned = true;
-    for (const Split &h : have) {
-      bool same = false;
-      for (const Split &w : want) {
-        if (h.digit == w.digit && h.pre == w.pre) {
-          same = true;
-          continue;
-        }
-        if (h.pre % w.end() == 0 || w.pre % h.end() == 0)
-          continue;
-        // One digit of the dimension, two masters: on some device they disagree.
-        if (h.pre < w.end() && w.pre < h.end())
-          return target;
-        aligned = false;
-      }
-      if (!same)
-        shared /= double(h.size);
-    }
-    if (!aligned || n % shardsOf(problem, problem.goal, d) != 0 || n % shardsOf(problem, state, d) != 0)
-      shared = double(std::min(extentOf(problem, state, d), extentOf(problem, problem.goal, d)));
-    common *= shared;
+    for (const Split &h : have)
+      for (const Split &w : want)
+        if (!sameDigit(h, w) && !nest(h, w) && h.pre < w.end() && w.pre < h.end())
+          return target; // one digit of the dimension, two masters: on some device they disagree
+    common *= inCommon(problem, state, d, have, want, sameDigit);
   }
   return std::max(0.0, target - common);
 }
@@ -298,24 +301,9 @@ int reshard::roundsLeft(const Problem &problem, const State &state) {
   for (auto [i, place] : llvm::enumerate(state))
     if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial)
       terms *= double(problem.size(int(i)));
-  for (int d = 0; d < problem.rank(); ++d) {
-    auto have = splitsOf(problem, state, d), want = splitsOf(problem, problem.goal, d);
-    int64_t n = problem.shape[d];
-    double shared = double(n);
-    for (const Split &w : want)
-      shared /= double(w.size);
-    bool aligned = true;
-    for (const Split &h : have) {
-      bool same = llvm::any_of(want, [&](const Split &w) { return h.pre == w.pre && h.size == w.size; });
-      if (same)
-        continue;
-      shared /= double(h.size);
-      aligned &= llvm::all_of(want, [&](const Split &w) { return h.pre % w.end() == 0 || w.pre % h.end() == 0; });
-    }
-    if (!aligned || n % shardsOf(problem, problem.goal, d) != 0 || n % shardsOf(problem, state, d) != 0)
-      shared = double(std::min(extentOf(problem, state, d), extentOf(problem, problem.goal, d)));
-    common *= shared;
-  }
+  for (int d = 0; d < problem.rank(); ++d)
+    common *= inCommon(problem, state, d, splitsOf(problem, state, d), splitsOf(problem, problem.goal, d),
+                       [](const Split &h, const Split &w) { return h.pre == w.pre && h.size == w.size; });
   auto rounds = [](double devices) { return int(std::ceil(std::log2(devices) - 1e-9)); };
   double sources = std::max(1.0, std::ceil(localSize(problem, problem.goal) / common - 1e-9));
   int steps = stepsLeft(problem, state), apart = rounds(terms) + steps - int(terms > 1);

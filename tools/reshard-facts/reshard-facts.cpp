@@ -4,15 +4,14 @@
 // header line are skipped) and prints one plan a row: cost<TAB>MOVE [state]; MOVE [state]; ...
 // --check: replays every plan element by element, and compares with column `best` where the row has one; exit 1 if one fails.
 //
-// --random=N [--seed=S] [--limits] [--list]: N reshards drawn at random (RandomReshards.h); prints how many have a plan, the time of one plan in
+// --random=N [--seed=S] [--limits] [--list]: N reshards drawn at random (AutoParallel/RandomReshards.h); prints how many have a plan, the time of one plan in
 // milliseconds of the processor, the bytes over the bound, and how many needed grouped sends. Plans are replayed on all devices where
 // these hold at most 100,000 elements together, on a sample otherwise. Exit 1 if one is missing or wrong; with --limits also above a median of
 // 10 ms or a worst of 100 ms. --list prints the rows themselves, in the form that FILE.tsv has.
 //
 //===----------------------------------------------------------------------===//
-#include "RandomReshards.h"
-
 #include "tessera/Analysis/Sharding/Notation.h"
+#include "tessera/AutoParallel/RandomReshards.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
 #include "llvm/Support/Format.h"

@@ -1,5 +1,6 @@
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/Machine.h"
+#include "tessera/AutoParallel/RandomReshards.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <random>
 
 using namespace tessera;
 
@@ -34,7 +34,7 @@ struct Case {
     from = sharding(fromText, mesh);
     to = sharding(toText, mesh);
   }
-  Case() = default;
+  Case(const RandomReshard &drawn) : mesh(drawn.mesh), shape(drawn.shape), from(drawn.from), to(drawn.to) {}
 
   ReshardPlan plan(const ReshardOptions &options = {}) const {
     auto result = planReshard(mesh, shape, from, to, options);
@@ -264,77 +264,15 @@ TEST(ReshardPlanner, PermuteSourcesIsAPermutation) {
   EXPECT_EQ(sources[0b1110], 0b0111);
 }
 
-namespace {
-class RandomCases {
-public:
-  explicit RandomCases(unsigned seed) : random(seed) {}
-
-  Case next(int maxAxes, int maxAxisSize, int64_t maxDevices, bool divisible, bool partial) {
-    Case c;
-    static const int64_t sizes[] = {2, 2, 2, 4, 4, 8, 16, 32, 64, 3, 5, 7, 11, 6, 12};
-    int axes = pick(1, maxAxes);
-    int64_t devices = 1;
-    for (int i = 0; i < axes; ++i) {
-      int64_t size = sizes[pick(0, 14)];
-      if (size > maxAxisSize || devices * size > maxDevices)
-        size = 2;
-      if (devices * size > maxDevices)
-        break;
-      devices *= size;
-      c.mesh.axes.push_back({std::string(1, char('a' + i)), size});
-    }
-    int rank = pick(1, 4);
-    c.from = randomSharding(c.mesh, rank, partial);
-    c.to = randomSharding(c.mesh, rank, false);
-    for (int d = 0; d < rank; ++d) {
-      int64_t n = pick(1, 5);
-      if (divisible) {
-        int64_t a = c.from.shards(d), b = c.to.shards(d);
-        n = a / std::__gcd(a, b) * b * pick(1, 2);
-      }
-      c.shape.push_back(n);
-    }
-    return c;
-  }
-
-private:
-  int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); }
-  Sharding randomSharding(const Mesh &mesh, int rank, bool partial) {
-    Sharding result(rank);
-    llvm::SmallVector<AxisRef> pieces;
-    for (int i = 0; i < int(mesh.axes.size()); ++i) {
-      int64_t size = mesh.axes[i].size;
-      if (size % 2 == 0 && size > 2 && pick(0, 3) == 0) {
-        pieces.push_back({i, 1, 2});
-        pieces.push_back({i, 2, size / 2});
-      } else {
-        pieces.push_back(wholeAxis(mesh, i));
-      }
-    }
-    std::shuffle(pieces.begin(), pieces.end(), random);
-    for (const AxisRef &piece : pieces) {
-      int where = pick(0, rank + (partial ? 1 : 0));
-      if (where < rank)
-        result.dims[where].axes.push_back(piece);
-      else if (where == rank + 1)
-        result.partial.push_back(piece);
-    }
-    for (DimSharding &dim : result.dims)
-      mergeAdjacent(dim.axes);
-    llvm::sort(result.partial);
-    mergeAdjacent(result.partial);
-    if (!result.partial.empty())
-      result.partialKind = PartialKind::Sum;
-    return result;
-  }
-  std::mt19937 random;
-};
-} // namespace
-
 TEST(ReshardPlanner, RandomSmallPlansReplay) {
-  RandomCases cases(1);
+  RandomReshardLimits limits;
+  limits.axes = 4;
+  limits.axisSize = 6;
+  limits.devices = 24;
+  limits.dimSize = 5;
+  RandomReshards cases(1, limits);
   for (int i = 0; i < 400; ++i) {
-    Case c = cases.next(/*maxAxes=*/4, /*maxAxisSize=*/6, /*maxDevices=*/24, /*divisible=*/i % 2 == 0, i % 3 == 0);
+    Case c = cases.next(/*divides=*/i % 2 == 0, /*partial=*/i % 3 == 0);
     double elements = double(c.mesh.numDevices());
     for (int64_t n : c.shape)
       elements *= double(n);
@@ -347,12 +285,14 @@ TEST(ReshardPlanner, RandomSmallPlansReplay) {
 
 // Five axes of up to 64, prime sizes among them: a plan for each, fast.
 TEST(ReshardPlanner, RandomLargeReshardsAreFast) {
-  RandomCases cases(2);
+  RandomReshardLimits limits;
+  limits.devices = kMaxRanks;
+  RandomReshards cases(2, limits);
   std::vector<double> times[2];
   double gap = 0;
   int gaps = 0;
   for (int i = 0; i < 1000; ++i) {
-    Case c = cases.next(5, 64, kMaxRanks, i % 4 != 0, i % 5 == 0);
+    Case c = cases.next(/*divides=*/i % 4 != 0, /*partial=*/i % 5 == 0);
     for (bool wide : {false, true}) {
       std::optional<ReshardPlan> plan;
       double best = 1e9;
@@ -393,10 +333,15 @@ double roundsOf(const Case &c, const ReshardPlan &plan) {
 
 // No plan of collectives does with less than what is said without searching.
 TEST(ReshardPlanner, NeedsAreNeeded) {
-  RandomCases cases(3);
+  RandomReshardLimits limits;
+  limits.axes = 4;
+  limits.axisSize = 16;
+  limits.devices = 4096;
+  limits.dimSize = 5;
+  RandomReshards cases(3, limits);
   int sums = 0, met = 0;
   for (int i = 0; i < 600; ++i) {
-    Case c = cases.next(4, 16, 4096, i % 4 != 0, i % 2 == 0);
+    Case c = cases.next(/*divides=*/i % 4 != 0, /*partial=*/i % 2 == 0);
     ReshardNeeds needs = reshardNeeds(c.mesh, c.shape, c.from, c.to);
     ASSERT_TRUE(needs.possible) << c.text();
     for (bool wide : {false, true}) {

@@ -1,5 +1,5 @@
 //===- RandomReshards.cpp - Reshards drawn at random ----------------------===//
-#include "RandomReshards.h"
+#include "tessera/AutoParallel/RandomReshards.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -10,17 +10,23 @@ using namespace tessera;
 static constexpr int64_t kSmall[] = {2, 2, 2, 3, 4, 5, 7, 8, 16};
 static constexpr int64_t kPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61};
 
-RandomReshard RandomReshards::next() {
+RandomReshard RandomReshards::next(std::optional<bool> divides, std::optional<bool> partial) {
   RandomReshard result;
   // A third of the meshes are small enough to replay on every device.
   bool small = pick(0, 2) == 0;
-  int axes = int(std::min<int64_t>(5, pick(1, 8)));
+  int axes = int(std::min<int64_t>(limits.axes, pick(1, 8)));
+  int64_t devices = 1;
   llvm::SmallVector<AxisRef, 10> pieces;
   for (int i = 0; i < axes; ++i) {
     int64_t kind = pick(0, 2), size = small       ? kSmall[pick(0, std::size(kSmall) - 1)]
                                       : kind == 0 ? kPrimes[pick(0, std::size(kPrimes) - 1)]
                                       : kind == 1 ? int64_t(1) << pick(1, 6)
                                                   : pick(2, 64);
+    if (size > limits.axisSize || size > limits.devices / devices)
+      size = 2;
+    if (size > limits.devices / devices)
+      break;
+    devices *= size;
     result.mesh.axes.push_back({std::string(1, char('a' + i)), size});
     int64_t major = 2;
     while (size % major != 0)
@@ -33,11 +39,11 @@ RandomReshard RandomReshards::next() {
     }
   }
   int rank = int(pick(1, 4));
-  result.from = sharding(result.mesh, pieces, rank, pick(0, 4) == 0);
+  result.from = sharding(result.mesh, pieces, rank, partial.value_or(pick(0, 4) == 0));
   result.to = sharding(result.mesh, pieces, rank, false);
-  bool even = pick(0, 1) == 0;
+  bool even = divides.value_or(pick(0, 1) == 0);
   for (int d = 0; d < rank; ++d) {
-    int64_t n = pick(1, pick(0, 2) == 0 ? 64 : 5000), shards = std::lcm(result.from.shards(d), result.to.shards(d));
+    int64_t n = pick(1, std::min<int64_t>(limits.dimSize, pick(0, 2) == 0 ? 64 : 5000)), shards = std::lcm(result.from.shards(d), result.to.shards(d));
     if (even)
       n = shards * pick(1, 2);
     result.divides &= n % shards == 0;
