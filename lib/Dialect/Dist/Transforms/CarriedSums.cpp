@@ -25,6 +25,10 @@ public:
       for (PartialKind kind : {PartialKind::Sum, PartialKind::Max})
         if (staysOpen(edges[e], kind))
           choose(e, kind);
+    for (const StackEdge &stack : flow.getStackEdges())
+      if (stack.collected)
+        for (PartialKind kind : {PartialKind::Sum, PartialKind::Max})
+          chooseReturned(stack, kind);
   }
 
 private:
@@ -84,12 +88,12 @@ private:
     return false;
   }
 
-  /// Sums that the value of the next iteration could be.
-  std::vector<AxisList> sumsMade(const DataFlowEdge &edge, PartialKind kind) {
+  /// Sums that one of `values`, which the bodies hand out, could be.
+  std::vector<AxisList> sumsMade(ArrayRef<Value> values, PartialKind kind) {
     std::vector<AxisList> sums;
     allBlocks([&](Block &block) {
       for (auto &[value, sharding] : possibleSums(block, facts, costs))
-        if (llvm::is_contained(edge.values, value) && sharding.partialKind == kind && sums.size() < kMaxSums &&
+        if (llvm::is_contained(values, value) && sharding.partialKind == kind && sums.size() < kMaxSums &&
             !llvm::is_contained(sums, sharding.partial))
           sums.push_back(sharding.partial);
       return true;
@@ -101,7 +105,7 @@ private:
     Sharding before = written.ofEdges(flow)[e];
     if (!before.partial.empty())
       return;
-    std::vector<AxisList> sums = sumsMade(edges[e], kind);
+    std::vector<AxisList> sums = sumsMade(edges[e].values, kind);
     if (sums.empty())
       return;
     Sharding best = before;
@@ -129,22 +133,63 @@ private:
                           flow->getName().stripDialect(), e, toString(best, costs.mesh), least * 1e6, reduced * 1e6));
   }
 
-  /// Of one execution of the loop with edge `e` so, from the initial value to a result that lies as `wanted`.
-  double time(size_t e, const Sharding &sharding, const Sharding &wanted) {
-    written.write(flow, edges[e], sharding);
-    auto type = cast<RankedTensorType>(edges[e].values.front().getType());
-    double bytes = double((type.getElementTypeBitWidth() + 7) / 8);
-    auto reshard = [&](const Sharding &from, const Sharding &to) {
-      auto &cost = costs.reshard(type.getShape(), bytes, from, to);
-      return cost.possible ? cost.time : std::numeric_limits<double>::infinity();
-    };
-    double total = reshard(sharding, wanted);
-    for (Value value : edges[e].values) // the initial value
-      if (!WrittenShardings::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() && !isNeutral(value, sharding.partialKind))
-        total += reshard(written.of(value), sharding);
+  /// A stack that the loop returns: one reduction of all its layers in place of one in each iteration. Only over axes that do not split it, or what
+  /// the loop fills would be larger than what is wanted of it.
+  void chooseReturned(const StackEdge &stack, PartialKind kind) {
+    Sharding closed = written.of(stack.stack), best = closed;
+    if (!closed.partial.empty())
+      return;
+    DataFlowEdge place{{stack.stack}};
+    AxisList used = closed.usedAxes();
+    std::vector<AxisList> sums;
+    for (AxisList &sum : sumsMade(stack.slices, kind)) {
+      llvm::erase_if(sum, [&](const AxisRef &axis) { return llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); }); });
+      if (!sum.empty() && !llvm::is_contained(sums, sum))
+        sums.push_back(std::move(sum));
+    }
+    if (sums.empty())
+      return;
+    double reduced = bodiesTime(), least = reduced;
+    for (const AxisList &axes : sums) {
+      Sharding open = closed;
+      open.partial = axes;
+      open.partialKind = kind;
+      written.write(flow, place, open);
+      if (double needed = bodiesTime() + reshardTime(stack.stack, open, closed); needed < least * (1 - 1e-9)) {
+        least = needed;
+        best = open;
+      }
+    }
+    written.write(flow, place, best);
+    if (!best.partial.empty())
+      explain(flow->getLoc(), "carried",
+              llvm::formatv("{0} returns result #{1} as {2} ({3:F3} us with its reduction; reduced in each iteration {4:F3} us)",
+                            flow->getName().stripDialect(), cast<OpResult>(stack.stack).getResultNumber(), toString(best, costs.mesh),
+                            least * 1e6, reduced * 1e6));
+  }
+
+  double reshardTime(Value value, const Sharding &from, const Sharding &to) {
+    auto type = cast<RankedTensorType>(value.getType());
+    auto &cost = costs.reshard(type.getShape(), double((type.getElementTypeBitWidth() + 7) / 8), from, to);
+    return cost.possible ? cost.time : std::numeric_limits<double>::infinity();
+  }
+
+  /// Of all iterations, as it is written.
+  double bodiesTime() {
+    double total = 0;
     for (Region &region : flow->getRegions())
       for (Block &block : region)
         total += double(flow.getExecutions(region.getRegionNumber())) * priceBlock(block, facts, costs);
+    return total;
+  }
+
+  /// Of one execution of the loop with edge `e` so, from the initial value to a result that lies as `wanted`.
+  double time(size_t e, const Sharding &sharding, const Sharding &wanted) {
+    written.write(flow, edges[e], sharding);
+    double total = bodiesTime() + reshardTime(edges[e].values.front(), sharding, wanted);
+    for (Value value : edges[e].values) // the initial value
+      if (!WrittenShardings::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() && !isNeutral(value, sharding.partialKind))
+        total += reshardTime(value, written.of(value), sharding);
     return total;
   }
 

@@ -256,6 +256,13 @@ private:
     return "";
   }
 
+  /// Why `value`, which a region op carries or returns, is partial, if it is.
+  void explainOpen(Operation *op, StringRef how, Value value) {
+    if (Sharding sharding = shardingOf(value); !sharding.partial.empty())
+      reasons[value] = (shortName(op) + " " + how + " a " + (sharding.partialKind == PartialKind::Max ? "maximum" : "sum") + " over " +
+                        text(sharding.partial)).str();
+  }
+
   /// Operands, block arguments, yields and results of one edge have one type; slices have that of their stack.
   LogicalResult placeRegions(DataFlowOpInterface flow) {
     Operation *op = flow;
@@ -268,12 +275,12 @@ private:
     };
     // Stacks first: what a value is as a stack must not be confused with what it becomes as a carried value.
     for (const StackEdge &edge : stacks) {
-      Sharding stack = written.ofStack(edge.stack);
       if (edge.collected) {
-        setSharding(edge.stack, stack);
+        setSharding(edge.stack, written.of(edge.stack));
+        explainOpen(op, "returns", edge.stack);
         continue;
       }
-      Value whole = reshard(edge.stack, stack, shortName(op), op);
+      Value whole = reshard(edge.stack, written.ofStack(edge.stack), shortName(op), op);
       if (whole != edge.stack)
         for (OpOperand &operand : op->getOpOperands())
           if (operand.get() == edge.stack)
@@ -286,9 +293,7 @@ private:
       for (Value value : edge.values)
         if (WrittenShardings::isPlaceOf(op, value)) {
           setSharding(value, sharding);
-          if (!sharding.partial.empty())
-            reasons[value] = (shortName(op) + " carries a " + (sharding.partialKind == PartialKind::Max ? "maximum" : "sum") + " over " +
-                              text(sharding.partial)).str();
+          explainOpen(op, "carries", value);
         }
     written.addCollected(flow, edges, shardings);
     for (Region &region : op->getRegions()) {

@@ -60,7 +60,9 @@ void WrittenShardings::addCollected(DataFlowOpInterface flow, SmallVectorImpl<Da
   for (const StackEdge &edge : flow.getStackEdges())
     if (edge.collected) {
       edges.push_back({edge.slices});
-      shardings.push_back(ofSlice(edge.stack));
+      Sharding slice = of(edge.stack); // its sums may be open
+      slice.dims.erase(slice.dims.begin());
+      shardings.push_back(std::move(slice));
     }
 }
 

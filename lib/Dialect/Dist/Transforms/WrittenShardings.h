@@ -23,9 +23,9 @@ public:
   Sharding of(mlir::BlockArgument arg) const;
   /// The sharding of its type if that has one already, else what is written.
   Sharding of(mlir::Value value) const;
-  /// A stack is whole along the dimension of its layers.
+  /// A stack that a region op reads is whole along the dimension of its layers, and no sum.
   Sharding ofStack(mlir::Value stack) const;
-  /// One layer of a stack.
+  /// One layer of it.
   Sharding ofSlice(mlir::Value stack) const;
   /// What is wanted of each edge, written at its places.
   std::vector<Sharding> ofEdges(DataFlowOpInterface flow) const;
