@@ -19,12 +19,14 @@ static void unite(std::vector<int> &set, std::vector<int> other) {
 
 int MinSum::addVariable(int size) {
   assert(size > 0);
+  assert(kept.empty() && "all variables come before values go");
   sizes.push_back(size);
+  wholeSizes.push_back(size);
   return int(sizes.size()) - 1;
 }
 
 int MinSum::addTable(std::vector<int> variables, std::vector<double> costs) {
-  assert(double(costs.size()) == entries(variables) && "one cost for each combination");
+  assert(kept.empty() && double(costs.size()) == entries(variables) && "one cost for each combination");
   tables.resize(given); // minima of another plan
   planned = 0;
   tables.push_back({std::move(variables), std::move(costs), {}, -1, false});
@@ -32,8 +34,13 @@ int MinSum::addTable(std::vector<int> variables, std::vector<double> costs) {
 }
 
 void MinSum::changeTable(int table, std::vector<double> costs) {
-  assert(size_t(table) < given && costs.size() == tables[table].costs.size());
-  tables[table].costs = std::move(costs);
+  assert(size_t(table) < given && costs.size() == (kept.empty() ? tables[table].costs : whole[table]).size());
+  if (kept.empty()) {
+    tables[table].costs = std::move(costs);
+  } else {
+    tables[table].costs = restrict(tables[table].variables, costs);
+    whole[table] = std::move(costs);
+  }
   tables[table].outdated = true; // for those made of it; cleared when they are
 }
 
@@ -54,8 +61,15 @@ double MinSum::at(const Table &table, const std::vector<int> &values) const {
 double MinSum::costOf(const std::vector<int> &values) const {
   double cost = 0;
   for (size_t table = 0; table < given; ++table)
-    cost += at(tables[table], values);
+    cost += costOf(int(table), values);
   return cost;
+}
+
+double MinSum::costOf(int table, const std::vector<int> &values) const {
+  size_t index = 0;
+  for (int variable : tables[table].variables)
+    index = index * size_t(wholeSizes[variable]) + size_t(values[variable]);
+  return (kept.empty() ? tables[table].costs : whole[table])[index];
 }
 
 /// Decides in which order variables go and which tables meet, by sizes alone.
@@ -212,22 +226,36 @@ MinSum::Solution MinSum::solve(int64_t largestTable) {
     }
     solution.values[bucket->variable] = bestValue;
   }
+  for (int variable = 0; variable < n && !kept.empty(); ++variable)
+    solution.values[variable] = kept[variable][solution.values[variable]];
+  if (!exact)
+    improve(solution.values);
   solution.cost = costOf(solution.values);
-  for (bool improved = !exact; improved;) {
+  return solution;
+}
+
+void MinSum::improve(std::vector<int> &values) const {
+  std::vector<std::vector<int>> tablesOf(sizes.size());
+  for (size_t table = 0; table < given; ++table)
+    for (int variable : tables[table].variables)
+      tablesOf[variable].push_back(int(table));
+  for (bool improved = true; improved;) {
     improved = false;
-    for (int variable = 0; variable < n; ++variable) {
-      int before = solution.values[variable], best = before;
-      for (int value = 0; value < sizes[variable]; ++value) {
-        solution.values[variable] = value;
-        double cost = costOf(solution.values);
-        if (cost < solution.cost * (1 - 1e-12)) {
-          solution.cost = cost;
+    for (size_t variable = 0; variable < sizes.size(); ++variable) {
+      double least = kInfinity;
+      int before = values[variable], best = before;
+      for (int i = -1; i < sizes[variable]; ++i) { // as it is first
+        int value = values[variable] = i < 0 ? before : kept.empty() ? i : kept[variable][i];
+        double cost = 0;
+        for (int table : tablesOf[variable])
+          cost += costOf(table, values);
+        if (i < 0 || cost < least * (1 - 1e-12)) {
+          least = cost;
           best = value;
-          improved = true;
         }
       }
-      solution.values[variable] = best;
+      values[variable] = best;
+      improved |= best != before;
     }
   }
-  return solution;
 }

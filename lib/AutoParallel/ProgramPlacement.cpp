@@ -5,12 +5,15 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <deque>
+#include <cmath>
 #include <functional>
 #include <limits>
 
 using namespace tessera;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Entries of tables in the first search.
+static constexpr int64_t kSmallTable = 1 << 14;
 
 namespace {
 
@@ -241,23 +244,33 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
   // Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for them. Where the best choice
   // takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds. So are those inside an op.
   MinSum::Solution solution, best;
-  for (bool changed = true; changed;) {
-    solution = problem.solve(settings.largestTable);
-    changed = false;
-    for (auto [i, list] : llvm::enumerate(options))
-      if (PlacementDecision &option = list[solution.values[i]]; option.unpriced) {
-        priceDecomposed(program.ops[i], option, costs);
-        problem.changeTable(works[i], workOf(list));
-        changed = true;
-      }
-    for (ValueTables &value : tables)
-      changed |= value.lookUp(solution.values);
-    solution.cost = problem.costOf(solution.values);
-    // Without exact search a choice on the way may be better than the last.
-    if (best.values.empty() || solution.cost < best.cost * (1 - 1e-12))
+  double bound = 0;
+  // At first with small tables; where that proves nothing, what is no better than the choice found goes, and larger ones do.
+  for (int64_t largest : {std::min<int64_t>(settings.largestTable, kSmallTable), settings.largestTable}) {
+    for (bool changed = true; changed;) {
+      solution = problem.solve(largest);
+      changed = false;
+      for (auto [i, list] : llvm::enumerate(options))
+        if (PlacementDecision &option = list[solution.values[i]]; option.unpriced) {
+          priceDecomposed(program.ops[i], option, costs);
+          problem.changeTable(works[i], workOf(list));
+          changed = true;
+        }
+      for (ValueTables &value : tables)
+        changed |= value.lookUp(solution.values);
+      solution.cost = problem.costOf(solution.values);
+      // Without exact search a choice on the way may be better than the last.
+      if (best.values.empty() || solution.cost < best.cost * (1 - 1e-12))
+        best = solution;
+    }
+    best.cost = problem.costOf(best.values);
+    if (solution.cost <= best.cost * (1 + 1e-12))
       best = solution;
+    bound = std::max(bound, std::min(solution.lowerBound, best.cost));
+    if (largest == settings.largestTable || bound >= best.cost * (1 - 1e-9) || !std::isfinite(best.cost))
+      break;
+    bound = std::max(bound, problem.prune(best.cost));
   }
-  best = solution.cost <= best.cost * (1 + 1e-12) ? solution : best;
   ProgramDecision decision;
   llvm::SmallVector<const PlacementDecision *, 32> chosen;
   for (auto [i, list] : llvm::enumerate(options)) {
@@ -265,6 +278,6 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
     decision.ops.push_back(list[best.values[i]]);
   }
   decision.time = programTime(program, chosen, costs);
-  decision.lowerBound = std::min(solution.lowerBound, decision.time);
+  decision.lowerBound = std::min(bound, decision.time);
   return decision;
 }

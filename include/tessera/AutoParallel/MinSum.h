@@ -5,7 +5,8 @@
 // Where a table would grow beyond the limit, its tables are minimized apart (mini-buckets): that gives a lower bound, and the combination
 // found, improved by changing one variable at a time, comes with the gap to it.
 //
-// Costs of tables may be changed between searches: what does not depend on the changed ones is kept.
+// Costs of tables may be changed between searches: what does not depend on the changed ones is kept. Where some solution is known, values
+// that none as good has can be taken out before (MinSumPrune.cpp), so that larger problems are solved exactly.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MINSUM_H
@@ -34,6 +35,10 @@ public:
   /// Deterministic; of equal solutions the one with smaller values in the variables eliminated last. The same whatever was solved before.
   Solution solve(int64_t largestTable = 1 << 22);
 
+  /// Takes out values of variables that no combination of cost at most `upper` has, so that tables become smaller; variables keep their numbering.
+  /// Costs must not become less afterwards. A lower bound on all costs, at most `upper`. Takes a few dozen times as long as reading all tables.
+  double prune(double upper);
+
   /// Sum of all tables.
   double costOf(const std::vector<int> &values) const;
 
@@ -52,12 +57,21 @@ private:
     std::vector<int> tables;
   };
 
+  /// Of values numbered as they are left.
   double at(const Table &table, const std::vector<int> &values) const;
+  double costOf(int table, const std::vector<int> &values) const;
+  /// Changes one variable at a time for as long as the sum becomes less.
+  void improve(std::vector<int> &values) const;
+  /// The entries that are left of a table's.
+  std::vector<double> restrict(const std::vector<int> &variables, const std::vector<double> &costs) const;
   double entries(const std::vector<int> &variables) const;
   void plan(int64_t largestTable);
   void minimize(Table &table);
 
-  std::vector<int> sizes;
+  std::vector<int> sizes; ///< of what is left
+  std::vector<int> wholeSizes;
+  std::vector<std::vector<int>> kept;      ///< values that are left of each variable; none where nothing was taken out
+  std::vector<std::vector<double>> whole;  ///< costs of the given tables, where something was
   std::vector<Table> tables;
   size_t given = 0;            ///< tables that are not minima
   std::vector<Bucket> buckets; ///< in order of elimination

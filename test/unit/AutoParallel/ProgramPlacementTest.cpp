@@ -14,7 +14,8 @@ using namespace tessera;
 
 //===--- MinSum -------------------------------------------------------------===//
 
-static MinSum randomProblem(unsigned seed, int variables, int tables, std::vector<int> &sizes) {
+/// `first`: entries of table 0.
+static MinSum randomProblem(unsigned seed, int variables, int tables, std::vector<int> &sizes, size_t most = 3, size_t *first = nullptr) {
   std::mt19937 random(seed);
   MinSum problem;
   for (int i = 0; i < variables; ++i) {
@@ -25,7 +26,7 @@ static MinSum randomProblem(unsigned seed, int variables, int tables, std::vecto
     std::vector<int> scope;
     size_t entries = 1;
     for (int i = 0; i < variables; ++i)
-      if (random() % 3 == 0 && scope.size() < 3) {
+      if (random() % 3 == 0 && scope.size() < most) {
         scope.push_back(i);
         entries *= size_t(sizes[i]);
       }
@@ -33,6 +34,8 @@ static MinSum randomProblem(unsigned seed, int variables, int tables, std::vecto
     for (size_t e = 0; e < entries; ++e)
       costs.push_back(double(random() % 1000));
     problem.addTable(scope, costs);
+    if (first && t == 0)
+      *first = entries;
   }
   return problem;
 }
@@ -96,6 +99,69 @@ TEST(MinSum, ChangedTablesAreSolvedAnew) {
       EXPECT_EQ(again.cost, first.cost) << seed;
       EXPECT_EQ(again.lowerBound, first.lowerBound) << seed;
     }
+}
+
+// Taking out what is worse than some solution leaves the best one, and bounds from below; costs may grow afterwards.
+TEST(MinSum, PruningKeepsTheBest) {
+  int tight = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    std::vector<int> sizes;
+    size_t entries = 0;
+    MinSum problem = randomProblem(seed, 12, 20, sizes, seed % 4 ? 2 : 3, &entries), fresh = problem;
+    double best = problem.solve().cost;
+    double upper = seed % 2 ? best : 1.2 * best;
+    double bound = problem.prune(upper);
+    EXPECT_LE(bound, best * (1 + 1e-9)) << seed;
+    tight += bound >= 0.98 * best;
+    auto solution = problem.solve(), small = problem.solve(/*largestTable=*/4);
+    EXPECT_EQ(solution.cost, best) << seed;
+    EXPECT_EQ(fresh.costOf(solution.values), best) << seed;
+    EXPECT_EQ(fresh.costOf(small.values), small.cost) << seed;
+    EXPECT_LE(small.lowerBound, best + 1e-9) << seed;
+    // Again, with one table that says more than before.
+    std::vector<double> more(entries, 1000);
+    for (MinSum *p : {&problem, &fresh})
+      p->changeTable(0, more);
+    double then = fresh.solve().cost;
+    if (then <= upper) {
+      EXPECT_EQ(problem.solve().cost, then) << seed;
+      EXPECT_LE(problem.prune(then), then * (1 + 1e-9)) << seed;
+      EXPECT_EQ(problem.solve().cost, then) << seed;
+    }
+  }
+  EXPECT_GE(tight, 250); // tables of three variables only bound by their least entry
+}
+
+// Chains of long lists, two of them and rungs between: too large a table for the limit, but pruned they are exact.
+TEST(MinSum, PruningMakesLargeProblemsExact) {
+  std::mt19937 random(7);
+  MinSum problem;
+  constexpr int kLength = 12, kRows = 4, kValues = 20;
+  for (int i = 0; i < kLength * kRows; ++i)
+    problem.addVariable(kValues);
+  auto draw = [&](int entries) {
+    std::vector<double> costs;
+    for (int i = 0; i < entries; ++i)
+      costs.push_back(double(random() % 1000));
+    return costs;
+  };
+  for (int i = 0; i < kLength * kRows; ++i) {
+    auto costs = draw(kValues);
+    for (double &cost : costs)
+      cost *= 20;
+    problem.addTable({i}, costs);
+    if (i >= kRows)
+      problem.addTable({i - kRows, i}, draw(kValues * kValues));
+    if (i % kRows)
+      problem.addTable({i - 1, i}, draw(kValues * kValues));
+  }
+  auto first = problem.solve(1 << 12);
+  EXPECT_GT(first.cost, first.lowerBound * 1.001);
+  double bound = problem.prune(first.cost);
+  EXPECT_GT(bound, first.lowerBound);
+  auto second = problem.solve(1 << 12);
+  EXPECT_LE(second.cost, first.cost);
+  EXPECT_NEAR(second.cost, second.lowerBound, 1e-6 * second.cost);
 }
 
 //===--- Programs -----------------------------------------------------------===//
