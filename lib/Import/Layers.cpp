@@ -128,6 +128,15 @@ Value Head::operator()(ModelBuilder &model, Value x) const {
   return nameValue(model, Linear{name, {{"vocab", vocab}}, {{"hidden", hidden}}}(model, x), "logits", {"batch", "seq", "vocab"});
 }
 
+Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x,
+                     llvm::function_ref<Value(const std::string &name, Value)> norm, llvm::function_ref<Value(Value)> mlp) {
+  x = model.repeat(config.layers, x, [&](Value h) {
+    h = addResidual(model, h, Attention::from("layers", config)(model, norm("layers.attention_norm", h)));
+    return addResidual(model, h, mlp(norm("layers.mlp_norm", h)));
+  });
+  return Head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden}(model, norm("norm", x));
+}
+
 Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims) {
   Builder &b = model.builder();
   return model.make<graph::NameOp>(shapeOf(x), x, b.getStringAttr(name), b.getStrArrayAttr(dims),

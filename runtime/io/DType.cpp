@@ -85,39 +85,15 @@ static TESSERA_INLINE void convertQ4(const uint8_t *src, int64_t blocks, float *
   }
 }
 
-static void convertBase(DType type, const uint8_t *src, int64_t n, float *out) {
-  switch (type) {
-  case DType::F16:
-    for (int64_t i = 0; i < n; ++i)
-      out[i] = halfToFloat(load16(src + 2 * i));
-    return;
-  case DType::BF16:
-    return convertBFloat16(src, n, out);
-  case DType::Q8_0:
-    return convertQ8(src, n / 32, out);
-  case DType::Q4_1:
-    return convertQ4(src, n / 32, out);
-  default:
-    break;
-  }
-  assert(false && "not a type of weights");
+static TESSERA_INLINE void convertHalf(const uint8_t *src, int64_t begin, int64_t n, float *__restrict out) {
+  for (int64_t i = begin; i < n; ++i)
+    out[i] = halfToFloat(load16(src + 2 * i));
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2,f16c"))) static void convertAvx2(DType type, const uint8_t *src, int64_t n,
-                                                             float *out) {
+static TESSERA_INLINE void convert(DType type, const uint8_t *src, int64_t n, float *out) {
   switch (type) {
-  case DType::F16: {
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-      __m128i half;
-      std::memcpy(&half, src + 2 * i, 16);
-      _mm256_storeu_ps(out + i, _mm256_cvtph_ps(half));
-    }
-    for (; i < n; ++i)
-      out[i] = halfToFloat(load16(src + 2 * i));
-    return;
-  }
+  case DType::F16:
+    return convertHalf(src, 0, n, out);
   case DType::BF16:
     return convertBFloat16(src, n, out);
   case DType::Q8_0:
@@ -125,9 +101,23 @@ __attribute__((target("avx2,f16c"))) static void convertAvx2(DType type, const u
   case DType::Q4_1:
     return convertQ4(src, n / 32, out);
   default:
-    break;
+    assert(false && "not a type of weights");
   }
-  assert(false && "not a type of weights");
+}
+
+static void convertBase(DType type, const uint8_t *src, int64_t n, float *out) { convert(type, src, n, out); }
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,f16c"))) static void convertAvx2(DType type, const uint8_t *src, int64_t n, float *out) {
+  if (type != DType::F16)
+    return convert(type, src, n, out);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m128i half;
+    std::memcpy(&half, src + 2 * i, 16);
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(half));
+  }
+  convertHalf(src, i, n, out);
 }
 #endif
 

@@ -2,6 +2,7 @@
 
 #include "EmbedTable.h"
 #include "Readers.h"
+#include "WriteAll.h"
 #include "tessera/runtime/io/Json.h"
 
 #include <algorithm>
@@ -77,15 +78,13 @@ public:
   uint64_t size() const { return size_; }
 
   Status write(const void *data, size_t bytes) {
-    const char *from = static_cast<const char *>(data);
-    while (bytes > 0) {
-      ssize_t written = pwrite(fd_, from, std::min(bytes, size_t(8) << 20), off_t(size_));
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written <= 0)
-        return failure();
-      from += written, bytes -= size_t(written), size_ += uint64_t(written);
-    }
+    bool done = writeAll(data, bytes, [&](const char *from, size_t left) {
+      ssize_t written = pwrite(fd_, from, std::min(left, size_t(8) << 20), off_t(size_));
+      size_ += uint64_t(std::max<ssize_t>(written, 0));
+      return written;
+    });
+    if (!done)
+      return failure();
     return {};
   }
   Status padToPage() {

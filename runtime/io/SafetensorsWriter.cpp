@@ -1,5 +1,7 @@
 #include "tessera/runtime/io/SafetensorsWriter.h"
 
+#include "WriteAll.h"
+
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -30,15 +32,8 @@ public:
     return {};
   }
   Status write(const void *data, size_t bytes) {
-    const char *from = static_cast<const char *>(data);
-    while (bytes > 0) {
-      ssize_t written = ::write(fd_, from, bytes);
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written <= 0)
-        return failure();
-      from += written, bytes -= size_t(written);
-    }
+    if (!writeAll(data, bytes, [&](const char *from, size_t left) { return ::write(fd_, from, left); }))
+      return failure();
     return {};
   }
   Status rewind() {

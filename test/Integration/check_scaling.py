@@ -3,18 +3,12 @@
     check_scaling.py --compiler LLM_COMPILE --config DIR --out PREFIX [--runs 10]
 
 400 layers against 4: at most 1.1 x + 50 ms, size at most 1.1 x. dp=64,tp=8 against tp=2 to rung spmd: the same time bound."""
-import argparse
 import json
 import os
-import subprocess
-import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--compiler", required=True)
-parser.add_argument("--config", required=True, help="folder with a config.json")
-parser.add_argument("--out", required=True)
-parser.add_argument("--runs", type=int, default=10)
-args = parser.parse_args()
+import compile_cost
+
+args = compile_cost.arguments(__doc__, runs=10)
 
 
 def with_layers(layers):
@@ -26,41 +20,17 @@ def with_layers(layers):
     return folder
 
 
-def cpu_seconds(command):
-    before = os.times()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
-    after = os.times()
-    if done.returncode != 0:
-        sys.exit(f"{command}: {done.stderr.decode()[-1000:]}")
-    return after.children_user - before.children_user + after.children_system - before.children_system
-
-
-def least(commands):
-    """Interleaved, so that a noisy minute hits both."""
-    best = [float("inf")] * len(commands)
-    for _ in range(args.runs):
-        for i, command in enumerate(commands):
-            best[i] = min(best[i], cpu_seconds(command))
-    return best
-
-
-failed = False
-
-
-def judge(what, large, small, bound):
-    global failed
-    verdict = "ok" if large <= bound else "TOO MUCH"
-    failed |= large > bound
-    print(f"{what}: {large:.3f} against {small:.3f}, bound {bound:.3f}: {verdict}")
+def judge(what, large, small, slack=0.0):
+    compile_cost.judge(f"{what} ({small:.3f})", large, 1.1 * small + slack)
 
 
 few, many = with_layers(4), with_layers(400)
 outs = [args.out + "-4.bin", args.out + "-400.bin"]
-small, large = least([[args.compiler, few, "-o", outs[0]], [args.compiler, many, "-o", outs[1]]])
-judge("CPU s to a binary, 400 layers against 4", large, small, 1.1 * small + 0.05)
-sizes = [os.path.getsize(path) for path in outs]
-judge("bytes of binary, 400 layers against 4", sizes[1], sizes[0], 1.1 * sizes[0])
+(small, large), _ = compile_cost.least([[args.compiler, few, "-o", outs[0]], [args.compiler, many, "-o", outs[1]]], args.runs)
+judge("CPU s to a binary, 400 layers against 4", large, small, 0.05)
+small, large = (os.path.getsize(path) for path in outs)
+judge("bytes of binary, 400 layers against 4", large, small)
 spmd = [args.compiler, few, "--batch=64", "--compile-to=spmd", "-o", args.out + ".mlir"]
-small, large = least([spmd + ["--mesh=tp=2"], spmd + ["--mesh=dp=64,tp=8"]])
-judge("CPU s to spmd, dp=64,tp=8 against tp=2", large, small, 1.1 * small + 0.05)
-sys.exit(1 if failed else 0)
+(small, large), _ = compile_cost.least([spmd + ["--mesh=tp=2"], spmd + ["--mesh=dp=64,tp=8"]], args.runs)
+judge("CPU s to spmd, dp=64,tp=8 against tp=2", large, small, 0.05)
+compile_cost.finish()

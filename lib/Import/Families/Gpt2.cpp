@@ -42,14 +42,10 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   mlir::Value words = Embedding{"embedding", "vocab", c.vocab, c.hidden}(model, model.tokens());
   mlir::Value places =
       Embedding{"position_embedding", "position", c.maxPositions, c.hidden}(model, model.positions());
-  mlir::Value x = model.repeat(c.layers, addResidual(model, words, places), [&](mlir::Value h) {
-    mlir::Value a = LayerNorm{"layers.attention_norm", c.normEps}(model, h);
-    h = addResidual(model, h, Attention::from("layers", c)(model, a));
-    mlir::Value m = LayerNorm{"layers.mlp_norm", c.normEps}(model, h);
-    return addResidual(model, h, Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, m));
-  });
-  x = LayerNorm{"norm", c.normEps}(model, x);
-  return Head{c.tiedHead ? "embedding" : "unembedding", c.vocab, c.hidden}(model, x);
+  return preNormDecoder(
+      model, c, addResidual(model, words, places),
+      [&](const std::string &name, mlir::Value x) { return LayerNorm{name, c.normEps}(model, x); },
+      [&](mlir::Value x) { return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x); });
 }
 
 const Family &importer::gpt2Family() {

@@ -41,15 +41,11 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
 }
 
 static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
-  mlir::Value x = Embedding{"embedding", "vocab", c.vocab, c.hidden}(model, model.tokens());
-  x = model.repeat(c.layers, nameResidual(model, x), [&](mlir::Value h) {
-    mlir::Value a = RmsNorm{"layers.attention_norm", c.normEps}(model, h);
-    h = addResidual(model, h, Attention::from("layers", c)(model, a));
-    mlir::Value m = RmsNorm{"layers.mlp_norm", c.normEps}(model, h);
-    return addResidual(model, h, GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, m));
-  });
-  x = RmsNorm{"norm", c.normEps}(model, x);
-  return Head{c.tiedHead ? "embedding" : "unembedding", c.vocab, c.hidden}(model, x);
+  mlir::Value words = Embedding{"embedding", "vocab", c.vocab, c.hidden}(model, model.tokens());
+  return preNormDecoder(
+      model, c, nameResidual(model, words),
+      [&](const std::string &name, mlir::Value x) { return RmsNorm{name, c.normEps}(model, x); },
+      [&](mlir::Value x) { return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x); });
 }
 
 const Family &importer::llamaFamily() {
