@@ -22,6 +22,9 @@ slower = 5 if os.environ.get("TESSERA_SKIP_SLOW") == "1" else 1
 for tool, seconds in (("llm-opt", 60), ("llm-judge", 120), ("llm-compile", 300)):
     path = os.path.join(config.tessera_build, "bin", tool)
     config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, "timeout %d %s" % (slower * seconds, path)))
+# How many random programs, and how long one may take: the sanitizers look at a part of them.
+config.substitutions.append(("%programs", "100" if slower > 1 else "500"))
+config.substitutions.append(("%seconds", str(slower)))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))
 config.substitutions.append(("%test_dir", config.test_source_root))
 config.substitutions.append(("%build", config.tessera_build))
