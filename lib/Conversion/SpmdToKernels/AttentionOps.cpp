@@ -42,8 +42,8 @@ struct LibraryAttention : LibraryOpInterface::ExternalModel<LibraryAttention, gr
 
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(loc);
     OpBuilder inScratch = OpBuilder::atBlockBegin(scratch->getBody());
-    std::string name = llvm::formatv("attention_{0}x{1}x{2}x{3}x{4}", shape.batch, shape.seq, shape.kvHeads, shape.group,
-                                     shape.headDim);
+    std::string name = llvm::formatv("attention_{0}x{1}x{2}x{3}x{4}", shape.batch, shape.seq, shape.kvHeads,
+                                     shape.group, shape.headDim);
     func::FuncOp kernel = buildAttentionKernel(inScratch, loc, name, shape);
     kernel->remove();
     FlatSymbolRefAttr symbol = lowering.kernels.add(kernel);
@@ -51,15 +51,16 @@ struct LibraryAttention : LibraryOpInterface::ExternalModel<LibraryAttention, gr
     int64_t count = attentionIterations(shape);
     auto launch = exec::LaunchOp::create(
         builder, loc, TypeRange(op.getType()), symbol,
-        ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()}, fresh(builder, op.getResult()), base,
-        builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(1));
+        ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()},
+        fresh(builder, op.getResult()), base, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(1));
     op.replaceAllUsesWith(launch.getResults()[0]);
     op.erase();
     return success();
   }
 };
 
-/// Writes update[b, s] to cache[layer, b, positions[b, s] - base] for every row (b, s) of the update: nothing else of the cache is touched.
+/// Writes update[b, s] to cache[layer, b, positions[b, s] - base] for every row (b, s) of the update: nothing
+/// else of the cache is touched.
 struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate, graph::CacheUpdateOp> {
   LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
     auto op = cast<graph::CacheUpdateOp>(self);
@@ -75,13 +76,15 @@ struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate
 
     KernelShell shell(loc, llvm::formatv("cache_update_{0}x{1}x{2}", seq, heads, dim).str(),
                       {op.getUpdate().getType(), op.getPositions().getType()}, {cacheType}, shard ? 2 : 1);
-    auto index = [&](OpBuilder &b, int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
+    auto index = [&](OpBuilder &b, int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
     int64_t count = updateType.getDimSize(0) * seq;
     shell.loop(count, [&](OpBuilder &b, Value row, ValueRange outs) -> SmallVector<Value> {
       Value batch = arith::DivUIOp::create(b, loc, row, index(b, seq));
       Value i = arith::RemUIOp::create(b, loc, row, index(b, seq));
-      Value position = arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                                  tensor::ExtractOp::create(b, loc, shell.inputs[1], ValueRange{batch, i}));
+      Value position = arith::IndexCastOp::create(
+          b, loc, b.getIndexType(), tensor::ExtractOp::create(b, loc, shell.inputs[1], ValueRange{batch, i}));
       if (shard)
         position = arith::SubIOp::create(b, loc, position,
                                          arith::MulIOp::create(b, loc, shell.scalars[1], index(b, context)));
@@ -91,10 +94,12 @@ struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate
           b, loc, inside,
           [&](OpBuilder &b, Location loc) {
             OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-            SmallVector<OpFoldResult> sizes{one, one, b.getIndexAttr(heads), b.getIndexAttr(dim)}, ones(4, one);
+            SmallVector<OpFoldResult> sizes{one, one, b.getIndexAttr(heads), b.getIndexAttr(dim)},
+                ones(4, one);
             auto rowType = RankedTensorType::get({heads, dim}, updateType.getElementType());
-            Value source = tensor::ExtractSliceOp::create(b, loc, rowType, shell.inputs[0],
-                                                          SmallVector<OpFoldResult>{batch, i, zero, zero}, sizes, ones);
+            Value source =
+                tensor::ExtractSliceOp::create(b, loc, rowType, shell.inputs[0],
+                                               SmallVector<OpFoldResult>{batch, i, zero, zero}, sizes, ones);
             SmallVector<OpFoldResult> at{shell.scalars[0], batch, position, zero, zero};
             sizes.insert(sizes.begin(), one);
             ones.push_back(one);
@@ -111,8 +116,8 @@ struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate
     if (shard)
       scalars.push_back(shard);
     auto launch = exec::LaunchOp::create(builder, loc, TypeRange(op.getType()), symbol,
-                                         ValueRange{op.getUpdate(), op.getPositions()}, op.getCache(), scalars,
-                                         builder.getI64IntegerAttr(count),
+                                         ValueRange{op.getUpdate(), op.getPositions()}, op.getCache(),
+                                         scalars, builder.getI64IntegerAttr(count),
                                          builder.getI64IntegerAttr(lowering.grain(heads * dim, count)));
     op.replaceAllUsesWith(launch.getResults()[0]);
     op.erase();

@@ -23,7 +23,8 @@ namespace kernels {
 
 Value fresh(OpBuilder &builder, Value like) {
   RankedTensorType type = tensorOf(like);
-  return tensor::EmptyOp::create(builder, like.getLoc(), type.getShape(), type.getElementType(), type.getEncoding());
+  return tensor::EmptyOp::create(builder, like.getLoc(), type.getShape(), type.getElementType(),
+                                 type.getEncoding());
 }
 
 LogicalResult lowerLibraryOps(Lowering &lowering) {

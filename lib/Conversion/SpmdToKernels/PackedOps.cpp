@@ -50,9 +50,9 @@ struct LibraryLinear : LibraryOpInterface::ExternalModel<LibraryLinear, graph::L
     } else {
       plain = op.getWeight();
     }
-    auto call = exec::MatmulOp::create(builder, op.getLoc(), TypeRange(op.getType()), builder.getI64IntegerAttr(m),
-                                       builder.getI64IntegerAttr(n), builder.getI64IntegerAttr(k), op.getInput(), plain,
-                                       param, layer, out);
+    auto call = exec::MatmulOp::create(builder, op.getLoc(), TypeRange(op.getType()),
+                                       builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n),
+                                       builder.getI64IntegerAttr(k), op.getInput(), plain, param, layer, out);
     op.replaceAllUsesWith(call.getResults()[0]);
     op.erase();
     return success();
@@ -74,8 +74,9 @@ struct LibraryEmbedding : LibraryOpInterface::ExternalModel<LibraryEmbedding, gr
       return success(); // a plain table: a kernel like any other
     OpBuilder builder(op);
     Value shard = lowering.shardIndex(op, lowering.shardAxes(tensorOf(op.getTable()), 0));
-    auto call = exec::GatherPackedOp::create(builder, op.getLoc(), TypeRange(op.getType()), packed->param, op.getIds(),
-                                             packed->layer, shard, fresh(builder, op.getResult()));
+    auto call =
+        exec::GatherPackedOp::create(builder, op.getLoc(), TypeRange(op.getType()), packed->param,
+                                     op.getIds(), packed->layer, shard, fresh(builder, op.getResult()));
     op.replaceAllUsesWith(call.getResults()[0]);
     op.erase();
     return success();

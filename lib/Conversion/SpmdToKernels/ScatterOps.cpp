@@ -14,24 +14,30 @@
 namespace tessera::kernels {
 namespace {
 
-/// Every launch zeroes its rows of the result and passes over all ids, adding the rows of those that fall into its range: no two write one row.
+/// Every launch zeroes its rows of the result and passes over all ids, adding the rows of those that fall
+/// into its range: no two write one row.
 struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, graph::ScatterAddOp> {
   LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
     auto op = cast<graph::ScatterAddOp>(self);
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    RankedTensorType rows = tensorOf(op.getRows()), ids = tensorOf(op.getIds()), result = tensorOf(op.getResult());
+    RankedTensorType rows = tensorOf(op.getRows()), ids = tensorOf(op.getIds()),
+                     result = tensorOf(op.getResult());
     int64_t size = result.getDimSize(0), count = ids.getNumElements();
     Value shard = lowering.shardIndex(op, lowering.shardAxes(result, 0));
     SmallVector<int64_t> rowShape(result.getShape().drop_front());
     Type element = result.getElementType();
 
-    KernelShell shell(loc, llvm::formatv("scatter_add_{0}x{1}", count, product(rowShape)).str(), {rows, ids}, {result}, shard ? 1 : 0);
-    auto index = [&](OpBuilder &b, int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
+    KernelShell shell(loc, llvm::formatv("scatter_add_{0}x{1}", count, product(rowShape)).str(), {rows, ids},
+                      {result}, shard ? 1 : 0);
+    auto index = [&](OpBuilder &b, int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
     OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
     auto rowType = RankedTensorType::get(rowShape, element);
     /// A row of the result, changed in place by `change`.
-    auto changeRow = [&](OpBuilder &b, Value into, Value row, llvm::function_ref<Value(Value)> change) -> Value {
+    auto changeRow = [&](OpBuilder &b, Value into, Value row,
+                         llvm::function_ref<Value(Value)> change) -> Value {
       SmallVector<OpFoldResult> at(rowShape.size() + 1, zero), sizes = {one}, ones(rowShape.size() + 1, one);
       at[0] = row;
       for (int64_t n : rowShape)
@@ -41,56 +47,67 @@ struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, 
     };
     OpBuilder &b = shell.builder;
     Value step = index(b, 1);
-    auto clear = scf::ForOp::create(b, loc, shell.begin, shell.end, step, shell.outputs, [&](OpBuilder &b, Location, Value row, ValueRange outs) {
-      Value cleared = changeRow(b, outs[0], row, [&](Value old) {
-        Value none = arith::ConstantOp::create(b, loc, b.getFloatAttr(element, 0));
-        return linalg::FillOp::create(b, loc, none, old).getResult(0);
-      });
-      scf::YieldOp::create(b, loc, cleared);
-    });
-    auto add = scf::ForOp::create(b, loc, index(b, 0), index(b, count), step, clear.getResults(), [&](OpBuilder &b, Location, Value i, ValueRange outs) {
-      SmallVector<Value> at(ids.getRank());
-      for (int64_t d = ids.getRank() - 1; d >= 0; --d) {
-        at[d] = d ? arith::RemUIOp::create(b, loc, i, index(b, ids.getDimSize(d))).getResult() : i;
-        i = d ? arith::DivUIOp::create(b, loc, i, index(b, ids.getDimSize(d))).getResult() : i;
-      }
-      Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), tensor::ExtractOp::create(b, loc, shell.inputs[1], at));
-      if (shard)
-        row = arith::SubIOp::create(b, loc, row, arith::MulIOp::create(b, loc, shell.scalars[0], index(b, size)));
-      Value inside = arith::AndIOp::create(b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, shell.begin),
-                                           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, shell.end));
-      auto write = scf::IfOp::create(
-          b, loc, inside,
-          [&](OpBuilder &b, Location) {
-            Value sum = changeRow(b, outs[0], row, [&](Value old) {
-              SmallVector<OpFoldResult> from(at.begin(), at.end()), sizes(at.size(), one), ones(rows.getRank(), one);
-              from.append(rowShape.size(), zero);
-              for (int64_t n : rowShape)
-                sizes.push_back(b.getIndexAttr(n));
-              auto sourceType = RankedTensorType::get(rowShape, rows.getElementType());
-              Value source = tensor::ExtractSliceOp::create(b, loc, sourceType, shell.inputs[0], from, sizes, ones);
-              AffineMap identity = b.getMultiDimIdentityMap(rowShape.size());
-              SmallVector<utils::IteratorType> kinds(rowShape.size(), utils::IteratorType::parallel);
-              return linalg::GenericOp::create(b, loc, rowType, source, old, {identity, identity}, kinds,
-                                               [&](OpBuilder &b, Location loc, ValueRange x) {
-                                                 Value term = x[0];
-                                                 if (term.getType() != element)
-                                                   term = arith::ExtFOp::create(b, loc, element, term);
-                                                 linalg::YieldOp::create(b, loc, arith::AddFOp::create(b, loc, x[1], term).getResult());
-                                               })
-                  .getResult(0);
-            });
-            scf::YieldOp::create(b, loc, sum);
-          },
-          [&](OpBuilder &b, Location) { scf::YieldOp::create(b, loc, outs[0]); });
-      scf::YieldOp::create(b, loc, write.getResults());
-    });
+    auto clear = scf::ForOp::create(b, loc, shell.begin, shell.end, step, shell.outputs,
+                                    [&](OpBuilder &b, Location, Value row, ValueRange outs) {
+                                      Value cleared = changeRow(b, outs[0], row, [&](Value old) {
+                                        Value none =
+                                            arith::ConstantOp::create(b, loc, b.getFloatAttr(element, 0));
+                                        return linalg::FillOp::create(b, loc, none, old).getResult(0);
+                                      });
+                                      scf::YieldOp::create(b, loc, cleared);
+                                    });
+    auto add = scf::ForOp::create(
+        b, loc, index(b, 0), index(b, count), step, clear.getResults(),
+        [&](OpBuilder &b, Location, Value i, ValueRange outs) {
+          SmallVector<Value> at(ids.getRank());
+          for (int64_t d = ids.getRank() - 1; d >= 0; --d) {
+            at[d] = d ? arith::RemUIOp::create(b, loc, i, index(b, ids.getDimSize(d))).getResult() : i;
+            i = d ? arith::DivUIOp::create(b, loc, i, index(b, ids.getDimSize(d))).getResult() : i;
+          }
+          Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                                 tensor::ExtractOp::create(b, loc, shell.inputs[1], at));
+          if (shard)
+            row = arith::SubIOp::create(b, loc, row,
+                                        arith::MulIOp::create(b, loc, shell.scalars[0], index(b, size)));
+          Value inside = arith::AndIOp::create(
+              b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, shell.begin),
+              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, shell.end));
+          auto write = scf::IfOp::create(
+              b, loc, inside,
+              [&](OpBuilder &b, Location) {
+                Value sum = changeRow(b, outs[0], row, [&](Value old) {
+                  SmallVector<OpFoldResult> from(at.begin(), at.end()), sizes(at.size(), one),
+                      ones(rows.getRank(), one);
+                  from.append(rowShape.size(), zero);
+                  for (int64_t n : rowShape)
+                    sizes.push_back(b.getIndexAttr(n));
+                  auto sourceType = RankedTensorType::get(rowShape, rows.getElementType());
+                  Value source =
+                      tensor::ExtractSliceOp::create(b, loc, sourceType, shell.inputs[0], from, sizes, ones);
+                  AffineMap identity = b.getMultiDimIdentityMap(rowShape.size());
+                  SmallVector<utils::IteratorType> kinds(rowShape.size(), utils::IteratorType::parallel);
+                  return linalg::GenericOp::create(
+                             b, loc, rowType, source, old, {identity, identity}, kinds,
+                             [&](OpBuilder &b, Location loc, ValueRange x) {
+                               Value term = x[0];
+                               if (term.getType() != element)
+                                 term = arith::ExtFOp::create(b, loc, element, term);
+                               linalg::YieldOp::create(b, loc,
+                                                       arith::AddFOp::create(b, loc, x[1], term).getResult());
+                             })
+                      .getResult(0);
+                });
+                scf::YieldOp::create(b, loc, sum);
+              },
+              [&](OpBuilder &b, Location) { scf::YieldOp::create(b, loc, outs[0]); });
+          scf::YieldOp::create(b, loc, write.getResults());
+        });
     func::ReturnOp::create(b, loc, add.getResults());
     FlatSymbolRefAttr symbol = lowering.kernels.add(shell.func);
-    auto launch = exec::LaunchOp::create(builder, loc, TypeRange(op.getType()), symbol, ValueRange{op.getRows(), op.getIds()},
-                                         fresh(builder, op.getResult()), shard ? ValueRange(shard) : ValueRange(),
-                                         builder.getI64IntegerAttr(size),
-                                         builder.getI64IntegerAttr(lowering.grain(product(rowShape), size)));
+    auto launch = exec::LaunchOp::create(
+        builder, loc, TypeRange(op.getType()), symbol, ValueRange{op.getRows(), op.getIds()},
+        fresh(builder, op.getResult()), shard ? ValueRange(shard) : ValueRange(),
+        builder.getI64IntegerAttr(size), builder.getI64IntegerAttr(lowering.grain(product(rowShape), size)));
     op.replaceAllUsesWith(launch.getResults()[0]);
     op.erase();
     return success();
@@ -99,6 +116,8 @@ struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, 
 
 } // namespace
 
-void attachScatterOps(MLIRContext *context) { graph::ScatterAddOp::attachInterface<LibraryScatterAdd>(*context); }
+void attachScatterOps(MLIRContext *context) {
+  graph::ScatterAddOp::attachInterface<LibraryScatterAdd>(*context);
+}
 
 } // namespace tessera::kernels

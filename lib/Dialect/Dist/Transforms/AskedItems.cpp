@@ -1,0 +1,107 @@
+//===- AskedItems.cpp - Items of --shard against a program ----------------===//
+#include "AskedItems.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+bool AskedItems::has(StringRef dim) const {
+  return llvm::any_of(items, [&](const ShardItem &item) { return item.dim == dim; });
+}
+
+const ShardItem *AskedItems::find(StringRef value, StringRef dim) const {
+  const ShardItem *general = nullptr;
+  for (const ShardItem &item : items) {
+    if (item.dim != dim)
+      continue;
+    if (!value.empty() && item.value == value)
+      return &item;
+    if (item.value.empty())
+      general = &item;
+  }
+  return general;
+}
+
+bool AskedItems::pins(StringRef value) const {
+  return !value.empty() && llvm::any_of(items, [&](const ShardItem &item) { return item.value == value; });
+}
+
+const ShardItem *AskedItems::pinOf(StringRef value, StringRef dim) const {
+  const ShardItem *item = dim.empty() ? nullptr : find(value, dim);
+  return item && !item->value.empty() ? item : nullptr;
+}
+
+/// `names` without repetition, for a message.
+static std::string listText(SmallVector<StringRef> names) {
+  llvm::sort(names);
+  names.erase(llvm::unique(names), names.end());
+  llvm::erase_if(names, [](StringRef name) { return name.empty(); });
+  return names.empty() ? "none" : llvm::join(names, ", ");
+}
+
+LogicalResult AskedItems::check() const {
+  SmallVector<StringRef> allNames = names.allNames(), allValues;
+  for (const auto &[name, dims] : subjects.dims())
+    allValues.push_back(name);
+  for (const ShardItem &item : items) {
+    auto error = [&] { return emitError(loc); };
+    if (item.value.empty()) {
+      if (!llvm::is_contained(allNames, item.dim))
+        return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
+                       << "'): no value has it; the dimensions are " << listText(allNames);
+      continue;
+    }
+    auto it = subjects.dims().find(item.value);
+    if (it == subjects.dims().end())
+      return error() << "unknown value '" << item.value << "' (--shard item '" << item.text
+                     << "'): nothing is called so; the values are " << listText(allValues);
+    if (!llvm::is_contained(it->second, item.dim))
+      return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
+                     << "'): " << item.value << " has none of this name; its dimensions are "
+                     << listText(it->second);
+  }
+  return success();
+}
+
+LogicalResult AskedItems::checkSameValue(graph::NameOp op) const {
+  for (Operation *at = op.getInput().getDefiningOp(); at && isa<graph::NameOp, ConstraintOp>(at);
+       at = at->getOperand(0).getDefiningOp()) {
+    auto other = dyn_cast<graph::NameOp>(at);
+    if (!other || other.getName() == op.getName())
+      continue;
+    ArrayRef<StringRef> dims = names.names(op.getResult()), otherDims = names.names(other.getResult());
+    for (auto [i, dim] : llvm::enumerate(dims))
+      for (auto [j, otherDim] : llvm::enumerate(otherDims)) {
+        const ShardItem *mine = pinOf(op.getName(), dim), *theirs = pinOf(other.getName(), otherDim);
+        if (!mine || !theirs)
+          continue;
+        bool clashes =
+            i == j ? mine->axes != theirs->axes : llvm::any_of(mine->axes, [&](const AxisRef &axis) {
+              return overlapsAny(axis, theirs->axes);
+            });
+        if (clashes)
+          return op.emitOpError()
+                 << "contradictory pins (--shard items '" << theirs->text << "' and '" << mine->text
+                 << "'): " << other.getName() << " and " << op.getName()
+                 << " are one value, nothing but graph.name stands between them, and its dimension " << dim
+                 << (i == j ? StringRef() : StringRef(", like its name in the other item,"))
+                 << " cannot lie over axis '" << mesh.axes[mine->axes.front().axis].name
+                 << "' both ways; keep one of the items";
+      }
+  }
+  return success();
+}
+
+LogicalResult AskedItems::contradiction(const Subject &subject, const ShardItem &first,
+                                        const ShardItem &second, const AxisRef &axis) const {
+  return emitError(subject.loc) << "axis '" << mesh.axes[axis.axis].name
+                                << "' twice in one tensor (--shard items '" << first.text << "' and '"
+                                << second.text << "'): both dimension " << first.dim << " and dimension "
+                                << second.dim << " of "
+                                << (subject.name.empty() ? StringRef("an argument") : subject.name)
+                                << (subject.maker.empty() ? "" : ", made by ") << subject.maker
+                                << (subject.maker.empty() ? " would" : ", would")
+                                << " lie over it; shard one of them over another axis";
+}

@@ -1,0 +1,44 @@
+//===- AskedItems.h - Items of --shard against a program --------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ASKEDITEMS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ASKEDITEMS_H
+
+#include "Subject.h"
+
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+
+namespace tessera::dist {
+
+class AskedItems {
+public:
+  AskedItems(mlir::Location loc, const Mesh &mesh, llvm::ArrayRef<ShardItem> items, const DimNames &names,
+             const Subjects &subjects)
+      : loc(loc), mesh(mesh), items(items), names(names), subjects(subjects) {}
+
+  std::vector<ShardItem> &all() { return items; }
+  /// Some item is about dimensions called `dim`.
+  bool has(llvm::StringRef dim) const;
+  /// The item about `dim` of `value`, or else of every value; null: none.
+  const ShardItem *find(llvm::StringRef value, llvm::StringRef dim) const;
+  /// Some item names this value itself.
+  bool pins(llvm::StringRef value) const;
+
+  /// Every item is about a value and a dimension that there are.
+  mlir::LogicalResult check() const;
+  /// Names of one value that lie directly upon each other: their pins must be the same.
+  mlir::LogicalResult checkSameValue(graph::NameOp op) const;
+  /// The error for two items that want one axis for two dimensions of a tensor.
+  mlir::LogicalResult contradiction(const Subject &subject, const ShardItem &first, const ShardItem &second,
+                                    const AxisRef &axis) const;
+
+private:
+  const ShardItem *pinOf(llvm::StringRef value, llvm::StringRef dim) const;
+
+  mlir::Location loc; ///< of the program
+  const Mesh &mesh;
+  std::vector<ShardItem> items;
+  const DimNames &names;
+  const Subjects &subjects;
+};
+
+} // namespace tessera::dist
+#endif

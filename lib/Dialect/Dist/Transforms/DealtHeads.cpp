@@ -1,0 +1,74 @@
+//===- DealtHeads.cpp - Axes on heads of a program ------------------------===//
+#include "DealtHeads.h"
+#include "Explain.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+DealtHeads::DealtHeads(ModuleOp module, const Mesh &mesh, const Subjects &subjects)
+    : module(module), mesh(mesh), subjects(subjects) {
+  std::map<StringRef, bool> seen;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (BlockArgument arg : function.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(arg.getType());
+      if (!type)
+        continue;
+      Subject subject = subjects.of(function, arg);
+      if (subject.isInput || !llvm::is_contained(subject.dims, kKvHeads) ||
+          (!subject.name.empty() && !seen.insert({subject.name, true}).second))
+        continue;
+      HeadTensor tensor;
+      tensor.otherBytes = double((type.getElementTypeBitWidth() + 7) / 8);
+      for (auto [size, name] : llvm::zip(subject.shape, subject.dims)) {
+        if (name == kKvHeads)
+          tensor.kvHeads = size;
+        else if (name == kGroup)
+          tensor.group = size, tensor.hasGroup = true;
+        else
+          tensor.otherBytes *= double(size);
+      }
+      tensors.push_back(tensor);
+    }
+}
+
+const HeadSplit &DealtHeads::split(const AxisList &axes) {
+  for (auto &[dealt, split] : known)
+    if (dealt == axes)
+      return split;
+  HeadSplit split = splitHeads(axes, tensors);
+  if (split.bytesPerRank > split.evenBytes) {
+    std::string text = "heads over " + axesText(axes, mesh) + ": ";
+    text += split.kvHeads.empty() ? "KV heads copied" : "KV heads over " + axesText(split.kvHeads, mesh);
+    if (!split.group.empty())
+      text += ", their groups over " + axesText(split.group, mesh) + ", which copies keys and values";
+    text += llvm::formatv("; {0:F0} bytes of weights and caches a rank, {1:F0} of them padding or copies",
+                          split.bytesPerRank, split.bytesPerRank - split.evenBytes);
+    explainMissed(module.getLoc(), "heads", text);
+  }
+  return known.emplace_back(axes, std::move(split)).second;
+}
+
+void DealtHeads::spell(AskedItems &asked, const DimNames &names) {
+  std::vector<ShardItem> &items = asked.all();
+  if (llvm::is_contained(names.allNames(), "heads"))
+    return;
+  std::vector<ShardItem> groups;
+  for (ShardItem &item : items) {
+    if (item.dim != "heads")
+      continue;
+    item.dim = kKvHeads.str();
+    AxisList axes = item.axes;
+    llvm::erase_if(axes, [&](const AxisRef &axis) { return axis.size == 1; });
+    if (axes.empty() || asked.has(kGroup) || !subjects.hasGroup(item.value))
+      continue;
+    const HeadSplit &split = this->split(axes);
+    item.axes = split.kvHeads;
+    if (!split.group.empty())
+      groups.push_back({item.value, kGroup.str(), split.group, item.text});
+  }
+  items.insert(items.end(), groups.begin(), groups.end());
+  byHand = asked.has(kKvHeads) || asked.has(kGroup);
+}

@@ -1,0 +1,37 @@
+//===- DealtHeads.h - Axes on heads of a program ----------------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_DEALTHEADS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_DEALTHEADS_H
+
+#include "AskedItems.h"
+#include "HeadGroups.h"
+
+#include <deque>
+
+namespace tessera::dist {
+
+class DealtHeads {
+public:
+  DealtHeads(mlir::ModuleOp module, const Mesh &mesh, const Subjects &subjects);
+
+  /// Where heads come in groups of one KV head (`kv_heads`, `group`) no dimension is called `heads`: sharding
+  /// the heads is sharding both. Items about `heads` become items about those.
+  void spell(AskedItems &items, const DimNames &names);
+
+  /// The axes of kv_heads are to be dealt here, not as they stand.
+  bool dealsOut() const { return !byHand && !tensors.empty(); }
+  /// How `axes`, asked for on heads, are dealt between KV heads and groups. A remark for what that costs in
+  /// padding and copies.
+  const HeadSplit &split(const AxisList &axes);
+
+private:
+  mlir::ModuleOp module;
+  const Mesh &mesh;
+  const Subjects &subjects;
+  std::vector<HeadTensor>
+      tensors; ///< weights and caches in which heads stand, each once however many functions read it
+  std::deque<std::pair<AxisList, HeadSplit>> known; ///< a deque keeps references
+  bool byHand = false;                              ///< an item says what shards kv_heads or group
+};
+
+} // namespace tessera::dist
+#endif

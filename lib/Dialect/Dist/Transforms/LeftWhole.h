@@ -1,0 +1,33 @@
+//===- LeftWhole.h - What lies whole, and what that costs -------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_LEFTWHOLE_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_LEFTWHOLE_H
+
+#include "Subject.h"
+
+#include "tessera/Analysis/Sharding/Sharding.h"
+
+namespace tessera::dist {
+
+/// A dimension that is not sharded over axes though somebody wants it.
+struct LeftWhole {
+  int64_t dim;
+  AxisList axes;
+  std::string why;
+};
+
+/// Remarks, each once however many functions take the value.
+class WholeRemarks {
+public:
+  explicit WholeRemarks(const Mesh &mesh) : mesh(mesh) {}
+
+  void left(const Subject &subject, const Sharding &sharding, const LeftWhole &one);
+  /// A weight or state that is no small part of `largest` bytes and lies whole along an axis.
+  void replicated(const Subject &subject, const Sharding &sharding, double largest);
+
+private:
+  const Mesh &mesh;
+  std::set<std::string> told;
+};
+
+} // namespace tessera::dist
+#endif

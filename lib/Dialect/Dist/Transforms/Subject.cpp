@@ -1,0 +1,63 @@
+//===- Subject.cpp - Values that names seed with shardings ----------------===//
+#include "Subject.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+Subjects::Subjects(ModuleOp module, const DimNames &names) : names(names) {
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+      auto kind = function.getResultAttrOfType<StringAttr>(i, graph::kKindAttr);
+      if (name && kind && kind == "output")
+        outputs.insert(name);
+    }
+  for (auto function : module.getOps<func::FuncOp>())
+    for (BlockArgument arg : function.getArguments())
+      if (isa<RankedTensorType>(arg.getType())) {
+        Subject subject = of(function, arg);
+        valueDims[subject.name].append(subject.dims.begin(), subject.dims.end());
+        if (subject.isHeld)
+          largestBytes = std::max(largestBytes, subject.bytes);
+      }
+  module.walk([&](graph::NameOp op) {
+    ArrayRef<StringRef> dims = names.names(op.getResult());
+    valueDims[op.getName()].append(dims.begin(), dims.end());
+  });
+}
+
+Subject Subjects::of(func::FuncOp function, BlockArgument arg) const {
+  unsigned i = arg.getArgNumber();
+  Subject subject{arg.getLoc(), {}, {}, {}};
+  if (auto name = function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr))
+    subject.name = name;
+  subject.dims = llvm::to_vector(names.names(arg));
+  subject.shape = llvm::to_vector(cast<RankedTensorType>(arg.getType()).getShape());
+  subject.dims.resize(subject.shape.size());
+  auto kind = function.getArgAttrOfType<StringAttr>(i, graph::kKindAttr);
+  subject.isWeight = kind && kind == "parameter";
+  subject.isInput = kind && kind == "input";
+  subject.isHeld = subject.isWeight || (kind && kind == "state");
+  subject.bytes = tensorBytes(arg.getType());
+  // What another function of the program gives lies as that one leaves it, and as names want.
+  subject.isDecided = !subject.isInput || !outputs.count(subject.name);
+  return subject;
+}
+
+Subject Subjects::of(graph::NameOp op) const {
+  Subject subject{op.getLoc(), op.getName(), {}, {}};
+  if (Operation *maker = op.getInput().getDefiningOp())
+    subject.maker = maker->getName().getStringRef();
+  subject.dims = llvm::to_vector(names.names(op.getResult()));
+  subject.shape = llvm::to_vector(op.getType().getShape());
+  subject.bytes = tensorBytes(op.getType());
+  subject.dims.resize(subject.shape.size());
+  return subject;
+}
+
+bool Subjects::hasGroup(StringRef value) const {
+  return llvm::any_of(valueDims, [&](const auto &entry) {
+    return (value.empty() || entry.first == value) && llvm::is_contained(entry.second, kGroup);
+  });
+}

@@ -1,0 +1,62 @@
+//===- Subject.h - Values that names seed with shardings --------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_SUBJECT_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_SUBJECT_H
+
+#include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+#include <set>
+
+namespace tessera::dist {
+
+/// Query heads are kv_heads x group.
+inline constexpr llvm::StringLiteral kKvHeads = "kv_heads", kGroup = "group";
+
+inline bool overlapsAny(const AxisRef &axis, llvm::ArrayRef<AxisRef> others) {
+  return llvm::any_of(others, [&](const AxisRef &other) { return axis.overlaps(other); });
+}
+
+/// An argument or a named value.
+struct Subject {
+  mlir::Location loc;
+  llvm::StringRef name; ///< empty: none
+  llvm::SmallVector<llvm::StringRef> dims;
+  llvm::SmallVector<int64_t> shape;
+  bool isWeight = false;
+  bool isInput = false;
+  bool isDecided = false;     ///< an argument: what names do not shard is whole
+  llvm::StringRef maker = {}; ///< name of the op that makes it, for messages
+  double bytes = 0;           ///< unsharded
+  bool isHeld = false;        ///< from step to step: a weight or a state
+
+  /// One position (a decode step) cannot be spread over ranks.
+  bool staysWhole(int64_t dim) const { return shape[dim] == 1 && dims[dim] == "seq"; }
+};
+
+/// All that may be seeded in a module.
+class Subjects {
+public:
+  Subjects(mlir::ModuleOp module, const DimNames &names);
+
+  Subject of(mlir::func::FuncOp function, mlir::BlockArgument arg) const;
+  Subject of(graph::NameOp op) const;
+
+  /// Names of the dimensions of all values called so.
+  const std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> &dims() const { return valueDims; }
+  /// Some value called `value` (empty: any) has groups of query heads.
+  bool hasGroup(llvm::StringRef value) const;
+  /// Bytes of the largest weight or state.
+  double largest() const { return largestBytes; }
+
+private:
+  const DimNames &names;
+  std::set<llvm::StringRef> outputs; ///< names of what functions return, states aside
+  std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> valueDims;
+  double largestBytes = 0;
+};
+
+} // namespace tessera::dist
+#endif
