@@ -108,17 +108,17 @@ Status compile(const CompileOptions &options, const Installation &installation) 
   OwningOpRef<ModuleOp> module = loaded.take();
 
   Explanation explanation;
+  OwningOpRef<ModuleOp> step; // kept for the report's reasons
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
-    if (rung == Rung::Sharded && (options.explain || !options.report.empty())) {
-      // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
-      Result<Explanation> explained =
-          explainSharding(*module, {options.mesh, options.shard, options.machine, /*suggest=*/options.explain});
+    if (rung == Rung::Sharded && options.explain) {
+      Result<Explanation> explained = explainSharding(*module, {options.mesh, options.shard, options.machine});
       if (!explained)
         return explained.takeFailure();
       explanation = explained.take();
-      if (options.explain)
-        print(explanation, llvm::errs());
+      print(explanation, llvm::errs());
+    } else if (rung == Rung::Sharded && !options.report.empty()) {
+      step = module->clone();
     }
     if (rung != Rung::Graph)
       progress.begin(rungName(rung));
@@ -129,6 +129,14 @@ Status compile(const CompileOptions &options, const Installation &installation) 
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
+    if (rung == Rung::Spmd && step) {
+      // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
+      Result<Explanation> explained =
+          explainSharding(*step, {options.mesh, options.shard, options.machine, /*suggest=*/false}, *module);
+      if (!explained)
+        return explained.takeFailure();
+      explanation = explained.take();
+    }
     if (rung == Rung::Spmd)
       if (Status s = writeReport(*module, options, explanation); !s)
         return s;

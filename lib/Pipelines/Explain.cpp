@@ -44,22 +44,21 @@ class Explainer {
 public:
   Explainer(const ExplainOptions &options) : options(options), context(registry(), MLIRContext::Threading::DISABLED) {}
 
-  Result<Explanation> run(ModuleOp module) {
+  Result<Explanation> run(ModuleOp program, ModuleOp spmd) {
     DiagnosticCollector diagnostics(context);
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    module->print(os, OpPrintingFlags().enableDebugInfo(true, false));
-    step = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-    if (!step)
-      return diagnostics.failure("cannot explain", "the program");
-    OwningOpRef<ModuleOp> spmd = shard(options.shard);
-    if (!spmd)
-      return diagnostics.failure("cannot explain", "--shard=" + options.shard);
+    step = program;
+    OwningOpRef<ModuleOp> made;
+    if (!spmd) {
+      made = shard(options.shard);
+      if (!made)
+        return diagnostics.failure("cannot explain", "--shard=" + options.shard);
+      spmd = *made;
+    }
     Explanation result;
     result.mesh = options.mesh;
     result.shard = options.shard;
     result.nominal = options.machine.empty();
-    SpmdFacts facts(*spmd);
+    SpmdFacts facts(spmd);
     result.steps = facts.totals();
     result.collectives = facts.collectives();
     result.padding = facts.padding();
@@ -71,7 +70,7 @@ public:
       given[{item.value, item.dim}] = axesText(item.axes);
       givenText[{item.value, item.dim}] = item.text;
     }
-    collectSubjects(*spmd);
+    collectSubjects(spmd);
     for (TensorExplanation &tensor : result.tensors)
       if (tensor.kind != "activation")
         tensor.reasons = argumentReasons(tensor);
@@ -91,8 +90,21 @@ private:
     return *all;
   }
 
+  /// The program in a context of our own, so that runs of the pipeline report nothing; null if it cannot be read again.
+  OwningOpRef<ModuleOp> copyOfStep() {
+    if (!ownStep) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      step->print(os, OpPrintingFlags().enableDebugInfo(true, false));
+      ownStep = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    }
+    return ownStep ? cast<ModuleOp>(ownStep.get()->clone()) : ModuleOp();
+  }
+
   OwningOpRef<ModuleOp> shard(const std::string &items) {
-    OwningOpRef<ModuleOp> copy(cast<ModuleOp>(step.get()->clone()));
+    OwningOpRef<ModuleOp> copy = copyOfStep();
+    if (!copy)
+      return {};
     ShardingOptions sharding;
     sharding.mesh = options.mesh;
     sharding.shard = items;
@@ -124,8 +136,8 @@ private:
           at->second.axes = subject.axes;
       }
     };
-    DimNames stepNames(*step);
-    for (auto function : step->getOps<func::FuncOp>()) {
+    DimNames stepNames(step);
+    for (auto function : step.getOps<func::FuncOp>()) {
       auto sharded = spmd.lookupSymbol<func::FuncOp>(function.getSymName());
       for (BlockArgument arg : function.getArguments()) {
         auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
@@ -136,7 +148,7 @@ private:
           add(name ? name.getValue() : "", stepNames.names(arg), attr ? std::optional(attr.toSharding(mesh)) : std::nullopt);
       }
     }
-    step->walk([&](graph::NameOp op) {
+    step.walk([&](graph::NameOp op) {
       if (named.insert(op.getName().str()).second)
         add(op.getName(), stepNames.names(op.getResult()), std::nullopt);
     });
@@ -370,7 +382,8 @@ private:
 
   const ExplainOptions options;
   MLIRContext context;
-  OwningOpRef<ModuleOp> step;
+  ModuleOp step;                ///< as given
+  OwningOpRef<ModuleOp> ownStep; ///< the same in `context`, once it was needed
   Mesh mesh;
   Items given, givenText;
   std::map<std::pair<std::string, std::string>, Subject> subjects;
@@ -379,6 +392,8 @@ private:
 };
 } // namespace
 
-Result<Explanation> explainSharding(ModuleOp step, const ExplainOptions &options) { return Explainer(options).run(step); }
+Result<Explanation> explainSharding(ModuleOp step, const ExplainOptions &options, ModuleOp spmd) {
+  return Explainer(options).run(step, spmd);
+}
 
 } // namespace tessera

@@ -86,9 +86,9 @@ struct ExplainOptions {
   size_t activations = 8;           ///< at most so many, of each function
 };
 
-/// Explains what the sharding pipeline makes of `step` (rung step), which stays as it is. Works in a context of its own: reports no
-/// diagnostics and no remarks. Fails where the pipeline fails.
-Result<Explanation> explainSharding(mlir::ModuleOp step, const ExplainOptions &options);
+/// Explains what the sharding pipeline makes of `step` (rung step), which stays as it is: `spmd` if that was made already (rung spmd, with
+/// the same options). Runs the pipeline in a context of its own: reports no diagnostics and no remarks. Fails where the pipeline fails.
+Result<Explanation> explainSharding(mlir::ModuleOp step, const ExplainOptions &options, mlir::ModuleOp spmd = {});
 
 /// A paragraph for every collective, every padded dimension, every tensor and every function.
 void print(const Explanation &explanation, llvm::raw_ostream &os);
