@@ -20,6 +20,8 @@ StridedSharding tessera::toStridedSharding(const Sharding &sharding) {
   for (const DimSharding &dim : sharding.dims)
     result.dims.emplace_back(dim.axes.begin(), dim.axes.end());
   result.partial = sharding.partial;
+  if (!sharding.partial.empty())
+    result.partialKind = sharding.partialKind;
   return result;
 }
 
@@ -34,7 +36,10 @@ std::string tessera::toString(const StridedSharding &sharding, const Mesh &mesh)
   }
   text += "]";
   for (auto [i, axis] : llvm::enumerate(sharding.partial))
-    text += (i ? "," : " U{") + toString(axis, mesh);
+    text += (i                                             ? ","
+             : sharding.partialKind == PartialKind::Max ? " Umax{"
+                                                        : " U{") +
+            toString(axis, mesh);
   return text + (sharding.partial.empty() ? "" : "}");
 }
 
@@ -135,6 +140,7 @@ public:
       step.received = move.received;
       step.moves = axisMoves(before, move);
       step.layout = toStrided(problem, move.after);
+      step.layout.partialKind = kind;
       step.result = plainSharding(step.layout);
       plan.received += move.received;
       plan.steps.push_back(std::move(step));

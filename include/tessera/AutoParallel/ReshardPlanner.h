@@ -33,6 +33,7 @@ struct AxisMove {
 struct StridedSharding {
   llvm::SmallVector<llvm::SmallVector<AxisRef, 4>, 4> dims;
   AxisList partial;
+  PartialKind partialKind = PartialKind::Sum; ///< of `partial`, if there is any
   /// No unsplit digit: a Sharding says the same.
   bool isPlain() const;
 };

@@ -24,7 +24,7 @@ std::optional<Mesh> tessera::parseMesh(StringRef text, std::string &error, int64
   text = text.trim();
   text.consume_front("mesh ");
   llvm::SmallVector<StringRef> words;
-  text.split(words, ' ', -1, /*KeepEmpty=*/false);
+  llvm::SplitString(text, words, " ,");
   int64_t devices = 1;
   for (StringRef word : words) {
     auto [name, number] = word.split('=');
@@ -179,6 +179,10 @@ std::optional<Sharding> tessera::parseSharding(StringRef text, const Mesh &mesh,
     auto axes = parseAxes(text.take_front(end - 1), mesh, error);
     if (!axes)
       return std::nullopt;
+    if (!list->empty()) {
+      error = "sharding " + quoted(whole) + ": " + (list == &result.partial ? "it is a sum or a maximum, not both: one U{..} or Umax{..}" : "one R{..} names all axes");
+      return std::nullopt;
+    }
     *list = *axes;
     llvm::sort(*list);
     text = text.drop_front(end).ltrim();
@@ -261,9 +265,12 @@ struct RuleParser {
     return true;
   }
   bool attribute() {
-    StringRef key = word();
-    if (!take("=") || !take("{"))
-      return fail("expected ATTRIBUTE={..}");
+    StringRef key = "sizes"; // `{i=8, j=4}` alone
+    if (!take("{")) {
+      key = word();
+      if (!take("=") || !take("{"))
+        return fail("expected ATTRIBUTE={..}");
+    }
     if (key == "linear")
       return groups(rule.linear);
     if (key == "max_linear")
@@ -315,6 +322,19 @@ static void deriveSizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensor
   }
 }
 
+/// A factor that nothing passes through, or whose pieces move, may have other sizes in other tensors (a concatenation, a slice, a pad): it
+/// has the largest. Returns `shapes` with that size in those places.
+static std::vector<Shape> unifySizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensors, llvm::ArrayRef<Shape> shapes) {
+  std::vector<Shape> result(shapes.begin(), shapes.end());
+  for (auto [tensor, shape] : llvm::zip(tensors, result))
+    for (auto [dim, size] : llvm::zip(tensor.dims, shape)) {
+      Factor *factor = dim.size() == 1 ? &rule.factors[dim.front()] : nullptr;
+      if (factor && (factor->kind == FactorKind::NeedReplication || factor->kind == FactorKind::Permutation))
+        size = factor->size = std::max(size, factor->size);
+    }
+  return result;
+}
+
 std::optional<ShardingRule> tessera::parseShardingRule(StringRef text, llvm::ArrayRef<Shape> operandShapes,
                                                        llvm::ArrayRef<Shape> resultShapes, std::string &error) {
   RuleParser parser{text, error, {}, {}, {}};
@@ -341,7 +361,13 @@ std::optional<ShardingRule> tessera::parseShardingRule(StringRef text, llvm::Arr
               entry.first().str() + "=N}";
       return std::nullopt;
     }
-  if (std::string wrong = rule.verify(operandShapes, resultShapes); !wrong.empty()) {
+  // Twice: the largest may come last.
+  std::vector<Shape> operands, results;
+  for (int time = 0; time < 2; ++time) {
+    operands = unifySizes(rule, rule.operands, operandShapes);
+    results = unifySizes(rule, rule.results, resultShapes);
+  }
+  if (std::string wrong = rule.verify(operands, results); !wrong.empty()) {
     error = "rule: " + wrong;
     return std::nullopt;
   }

@@ -65,6 +65,7 @@ void PropagationGraph::addDataFlowEdge(llvm::ArrayRef<int> sources, int target) 
   PropagationOp op(elementwiseRule(tensors[target].shape, int(sources.size())), sources, {target});
   // Sources of an edge are alternatives, not operands of one op: each is resharded on its own path.
   op.elementwise = false;
+  op.dataFlow = true;
   ops.push_back(std::move(op));
 }
 
@@ -242,8 +243,8 @@ Direction Propagator::directionOf(const PropagationOp &op, const Factor &factor,
   if (factor.kind == FactorKind::NeedReplication)
     return Direction::None;
   // An operand with other uses waits: going forward would disagree with each of them, going backward with one.
-  // What the outside wants does not wait.
-  bool shared = !handsOut(op) && llvm::any_of(op.operands, [&](int t) { return uses[t] > 1 && !graph.tensors[t].shape.empty(); });
+  // What the outside wants does not wait, nor do edges: a value that flows into a loop is there what it is elsewhere.
+  bool shared = !handsOut(op) && !op.dataFlow && llvm::any_of(op.operands, [&](int t) { return uses[t] > 1 && !graph.tensors[t].shape.empty(); });
   Direction direction = round == 0 && shared ? Direction::None : op.first;
   if (round >= (factor.kind == FactorKind::PassThrough ? 2 : 3))
     direction = direction | op.second;

@@ -3,6 +3,8 @@
 #include "tessera/Analysis/Sharding/Notation.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace tessera;
@@ -17,11 +19,14 @@ public:
     cases.emplace_back();
     llvm::SmallVector<StringRef> lines;
     text.split(lines, '\n');
-    for (StringRef content : lines) {
+    for (StringRef written : lines) {
       ++line;
-      content = content.split('#').first.trim();
+      std::string content = oneSpaced(written.split('#').first);
       if (!content.empty() && !parseLine(content)) {
-        error = "line " + std::to_string(line) + ": " + error;
+        // One line that a terminal can show, whatever the file is.
+        std::string shown = llvm::StringRef(error).take_front(300).str() + (error.size() > 300 ? "..." : "");
+        std::replace_if(shown.begin(), shown.end(), [](char c) { return !llvm::isPrint(c); }, '?');
+        error = "line " + std::to_string(line) + ": " + shown;
         return std::nullopt;
       }
     }
@@ -31,6 +36,16 @@ public:
   }
 
 private:
+  /// Words with one space between them, whatever stood there.
+  static std::string oneSpaced(StringRef text) {
+    std::string result;
+    for (char c : text.trim())
+      if (!llvm::isSpace(c))
+        result += c;
+      else if (result.back() != ' ')
+        result += ' ';
+    return result;
+  }
   bool fail(const llvm::Twine &what) {
     error = what.str();
     return false;
@@ -47,7 +62,7 @@ private:
   }
   bool tensorList(StringRef names, llvm::SmallVectorImpl<int> &out) {
     llvm::SmallVector<StringRef> parts;
-    names.split(parts, ' ', -1, /*KeepEmpty=*/false);
+    llvm::SplitString(names, parts, " ,");
     for (StringRef part : parts) {
       auto index = tensor(part);
       if (!index)
@@ -131,18 +146,26 @@ private:
   }
 
   bool parseStrategy(StringRef name) {
-    if (name == "basic")
+    if (name.equals_insensitive("basic"))
       current().strategy = PropagationStrategy::Basic;
-    else if (name == "aggressive")
+    else if (name.equals_insensitive("aggressive"))
       current().strategy = PropagationStrategy::Aggressive;
-    else if (name == "full")
+    else if (name.equals_insensitive("full"))
       current().strategy = PropagationStrategy::Full;
     else
       return fail("unknown strategy '" + name + "': basic, aggressive or full");
     return true;
   }
 
+  /// `?`, or nothing but R{..} and U{..}: open everywhere.
   std::optional<Sharding> shardingOf(StringRef content, size_t rank) {
+    std::string open;
+    if (content == "?" || content.starts_with("R{") || content.starts_with("U")) {
+      for (size_t d = 0; d < rank; ++d)
+        open += d ? "/?" : "?";
+      content.consume_front("?");
+      content = open = ("[" + open + "] " + content).str();
+    }
     auto sharding = parseSharding(content, mesh(), error);
     if (sharding && sharding->dims.size() != rank) {
       fail("sharding " + content + " has " + llvm::Twine(sharding->dims.size()) + " dimensions, the tensor " +
@@ -154,14 +177,14 @@ private:
 
   bool parseTensor(StringRef content) {
     auto [name, rest] = content.split(' ');
-    size_t bracket = rest.find('[');
-    auto shape = parseShape(rest.take_front(bracket).trim(), error);
+    size_t written = rest.find_first_of("[?RU");
+    auto shape = parseShape(rest.take_front(written).trim(), error);
     if (!shape)
       return false;
     if (llvm::is_contained(current().tensorNames, name))
       return fail("tensor '" + name + "' stands twice");
     std::optional<Sharding> sharding;
-    if (bracket != StringRef::npos && !(sharding = shardingOf(rest.drop_front(bracket), shape->size())))
+    if (written != StringRef::npos && !(sharding = shardingOf(rest.drop_front(written), shape->size())))
       return fail("tensor '" + name + "': " + std::string(error));
     current().graph.addTensor(*shape, sharding);
     current().tensorNames.push_back(name.str());
@@ -170,7 +193,11 @@ private:
   }
 
   bool parseOp(StringRef name, StringRef content) {
-    auto [tensors, ruleText] = content.split(" : ");
+    // A name may have a colon inside.
+    size_t colon = content.find(':');
+    while (colon != StringRef::npos && !content.drop_front(colon + 1).ltrim().starts_with("("))
+      colon = content.find(':', colon + 1);
+    StringRef tensors = content.take_front(colon), ruleText = colon == StringRef::npos ? "" : content.drop_front(colon + 1);
     llvm::SmallVector<int> operands, results;
     if (!arrow(tensors, operands, results))
       return false;
@@ -204,12 +231,15 @@ private:
     if (!sameShapes(all))
       return false;
     PropagationOp op(elementwiseRule(current().graph.tensors[operands[0]].shape, 1), operands, results);
-    op.allowed = word == "forward"    ? Direction::Forward
-                 : word == "backward" ? Direction::Backward
-                 : word == "none"     ? Direction::None
-                                      : Direction::Both;
-    if (op.allowed == Direction::Both && word != "both")
-      return fail("unknown direction '" + word + "'");
+    auto direction = llvm::StringSwitch<std::optional<Direction>>(word)
+                         .CaseLower("forward", Direction::Forward)
+                         .CaseLower("backward", Direction::Backward)
+                         .CaseLower("none", Direction::None)
+                         .CaseLower("both", Direction::Both)
+                         .Default(std::nullopt);
+    if (!direction)
+      return fail("unknown direction '" + word + "': forward, backward, none or both");
+    op.allowed = *direction;
     current().graph.ops.push_back(std::move(op));
     current().opNames.push_back("barrier");
     return true;
@@ -226,6 +256,9 @@ private:
     if (outside.size() != 1 || inside.size() != 1 ||
         current().graph.tensors[outside[0]].shape.size() != current().graph.tensors[inside[0]].shape.size())
       return fail("manual joins one tensor and its local part");
+    for (auto [whole, local] : llvm::zip(current().graph.tensors[outside[0]].shape, current().graph.tensors[inside[0]].shape))
+      if (local > whole)
+        return fail("the local part '" + current().tensorNames[inside[0]] + "' is larger than '" + current().tensorNames[outside[0]] + "'");
     PropagationOp op(elementwiseRule(current().graph.tensors[inside[0]].shape, 1), outside, inside);
     op.manual = *manual;
     current().graph.ops.push_back(std::move(op));

@@ -37,6 +37,7 @@ struct PropagationOp {
   ShardingRule rule;
   llvm::SmallVector<int, 4> operands, results; ///< tensors
   bool elementwise = false;           ///< aggressive: no axes go sideways that a result cannot take
+  bool dataFlow = false;              ///< an edge: from all that flows into one place to that place
   Direction first = Direction::None;  ///< in the rounds of pass-through ops, along all factors
   Direction second = Direction::Both; ///< in the rounds of pass-through factors, then of all factors
   Direction allowed = Direction::Both; ///< always: a barrier allows less
