@@ -93,6 +93,9 @@ private:
       if (problem.shape[dim] % problem.size(digit) == 0)
         add(problem.shape[dim] / problem.size(digit));
     }
+    if (problem.wide) // in the place of another digit, which takes it over later
+      for (const Split &wanted : splitsOf(problem, problem.goal, dim))
+        add(wanted.pre);
     return places;
   }
 
@@ -105,8 +108,9 @@ private:
   void slices() {
     for (int i = 0; i < int(state.size()); ++i) {
       bool wanted = problem.goal[i].split();
-      // An axis that the goal does not use helps only while there is something to sum up: each takes a share, to be gathered later.
-      if (state[i].dim != Place::kUnused || problem.goal[i].dim == Place::kPartial || (!wanted && !sums))
+      // An axis that the goal does not use helps while there is something to sum up: each takes a share, to be gathered later. Elsewhere too
+      // where pieces change places that are gathered anyway, but seldom.
+      if (state[i].dim != Place::kUnused || problem.goal[i].dim == Place::kPartial || (!wanted && !sums && !problem.wide))
         continue;
       for (int d = 0; d < problem.rank(); ++d)
         for (const Place &place : placesOn(i, d)) {
@@ -267,7 +271,7 @@ private:
     }
     // A detour for one digit, alone or along with those going home.
     for (int i = 0; i < int(state.size()); ++i) {
-      if (!state[i].split() || state[i] == problem.goal[i] || !problem.goal[i].split())
+      if (!state[i].split() || state[i] == problem.goal[i] || (!problem.goal[i].split() && !problem.wide))
         continue;
       for (int d = 0; d < problem.rank(); ++d)
         for (const Place &place : placesOn(i, d)) {
@@ -342,7 +346,7 @@ private:
 
   /// Fills run `index` from `pre` on: the digit that belongs there if there is one, else one without a home here.
   void fill(int index, int64_t pre, State &after) {
-    if (fillings >= 6 || ++fillSteps > 300)
+    if (fillings >= (problem.wide ? 24 : 6) || ++fillSteps > 300)
       return;
     if (pre == runs[index].end) {
       if (index + 1 < int(runs.size()))

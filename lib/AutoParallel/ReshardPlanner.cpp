@@ -324,6 +324,9 @@ double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
   return cost;
 }
 
+/// Up to so many digits detours are looked for: states grow with them exponentially.
+constexpr size_t kWideDigits = 8;
+
 void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
                    const ReshardOptions &options, ReshardPlan &plan) {
   if (from.samePlacement(to))
@@ -361,6 +364,21 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     if (costOf(best, options) <= costLeft(*bestProblem, bestProblem->start) + 1e-9)
       break;
   }
+  if (bestProblem && options.strided && options.jointAllToAll && divides(from) && divides(to) &&
+      costOf(best, options) > costLeft(*bestProblem, bestProblem->start) + 1e-9) {
+    // Over the bound: detours may be cheaper.
+    ReshardOptions wider = options;
+    wider.below = costOf(best, options) - 1e-9;
+    wider.maxExpansions /= 2;
+    for (Refine refine : {Refine::None, Refine::Common})
+      if (auto problem = makeProblem(mesh, shape, from, to, wider, refine, /*wide=*/true); problem && problem->digits.size() <= kWideDigits) {
+        if (auto moves = search(*problem, /*limitMemory=*/true)) {
+          best = std::move(*moves);
+          bestProblem = std::move(problem);
+          wider.below = costOf(best, options) - 1e-9;
+        }
+      }
+  }
   if (!bestProblem && std::isfinite(options.below))
     return;
   if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
@@ -374,23 +392,36 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     StepBuilder(*bestProblem, from.partialKind, plan).build(std::move(best));
     return;
   }
-  // An axis is cut in two ways that share no digits (6 as 2 x 3 and as 3 x 2): it leaves whole, then comes back.
+  // An axis is cut in ways that do not go together (6 as 2 x 3 and as 3 x 2, 12 as 4 x 3 and as 6 x 2): but for the digits that both know it
+  // leaves, then comes back.
   Sharding middle = from;
-  auto clashes = [&](const AxisRef &axis) {
+  auto kept = [&](const AxisRef &axis) -> std::optional<AxisRef> {
+    llvm::SmallVector<int64_t, 8> cuts;
+    auto cutAt = [&](llvm::ArrayRef<AxisRef> others) {
+      for (const AxisRef &other : others)
+        if (other.axis == axis.axis)
+          cuts.append({other.pre, other.pre * other.size});
+    };
     for (const DimSharding &dim : to.dims)
-      for (const AxisRef &other : dim.axes)
-        if (axis.axis == other.axis && axis != other)
-          return true;
-    for (const AxisRef &other : to.partial)
-      if (axis.axis == other.axis && axis != other)
-        return true;
-    return false;
+      cutAt(dim.axes);
+    cutAt(to.partial);
+    auto fits = [&](int64_t cut) { return llvm::all_of(cuts, [&](int64_t other) { return cut % other == 0 || other % cut == 0; }); };
+    for (int64_t size = axis.size; size > 1 && fits(axis.pre); --size)
+      if (axis.size % size == 0 && fits(axis.pre * size))
+        return AxisRef{axis.axis, axis.pre, size};
+    return std::nullopt;
   };
-  for (DimSharding &dim : middle.dims) {
-    auto *first = llvm::find_if(dim.axes, clashes);
-    dim.axes.erase(first, dim.axes.end());
-  }
-  llvm::erase_if(middle.partial, [&](const AxisRef &axis) { return clashes(axis); });
+  for (DimSharding &dim : middle.dims)
+    for (size_t i = 0; i < dim.axes.size(); ++i) {
+      auto part = kept(dim.axes[i]);
+      if (part && *part == dim.axes[i])
+        continue;
+      dim.axes.truncate(i);
+      if (part)
+        dim.axes.push_back(*part);
+      break;
+    }
+  llvm::erase_if(middle.partial, [&](const AxisRef &axis) { return kept(axis) != axis; });
   if (middle.partial.empty())
     middle.partialKind = PartialKind::None;
   ReshardOptions each = options;

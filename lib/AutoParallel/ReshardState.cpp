@@ -77,9 +77,20 @@ bool cutWhereOthersEnd(Cuts &cuts, const DimSharding &mine, const DimSharding &o
 }
 } // namespace
 
+/// Between neighbours, which divide each other, until only primes are left: small ones first, from the major end.
+static void cutIntoPrimes(CutSet &cuts) {
+  CutSet known = cuts;
+  int64_t pre = 1;
+  for (int64_t cut : known)
+    for (int64_t prime = 2; pre < cut; ++prime)
+      while (cut / pre % prime == 0)
+        cuts.insert(pre *= prime);
+}
+
 std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                                            const Sharding &to, const ReshardOptions &options, Refine refine) {
+                                            const Sharding &to, const ReshardOptions &options, Refine refine, bool wide) {
   Problem problem;
+  problem.wide = wide;
   problem.mesh = &mesh;
   // An empty tensor is planned like one of one element: nothing is divided by nothing.
   for (int64_t n : shape)
@@ -94,12 +105,14 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
   // While something is to be summed up, axes that nobody named can share the work.
   bool sums = from.partial != to.partial;
   for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
-    if (cuts[i].empty() && !sums)
+    if (cuts[i].empty() && !sums && !wide)
       continue;
     cuts[i].insert(1);
     cuts[i].insert(axis.size);
     if (!isChain(cuts[i]))
       return std::nullopt;
+    if (wide && refine == Refine::Common)
+      cutIntoPrimes(cuts[i]);
   }
   if (refine != Refine::None)
     for (bool changed = true; changed;) {

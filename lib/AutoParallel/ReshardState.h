@@ -38,6 +38,9 @@ struct Problem {
   ReshardOptions options;
   double maxLocal = 0; ///< largest local size of source and target
   bool sends = false;  ///< grouped sends are a step to the goal from any state that is plain and summed up
+  /// Detours too: axes that the goal does not use are sliced in to make pieces smaller meanwhile, or moved out of the way before they are
+  /// gathered. Many more states.
+  bool wide = false;
   double sentFromStart = 0; ///< what they receive from the start; 0: unknown
 
   int64_t size(int digit) const { return digits[digit].size; }
@@ -48,9 +51,9 @@ struct Problem {
 /// pieces of axes can take each other's places; Common: at common divisors too. Finer means more states.
 enum class Refine { None, Ends, Common };
 
-/// Cuts axes into digits. None if source and target cut one axis in ways that do not go together.
+/// Cuts axes into digits; `wide` (see Problem): also those that neither names. None if source and target cut one axis in ways that do not go together.
 std::optional<Problem> makeProblem(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                                   const Sharding &to, const ReshardOptions &options, Refine refine);
+                                   const Sharding &to, const ReshardOptions &options, Refine refine, bool wide = false);
 
 /// Splits of dimension `dim`, major first.
 llvm::SmallVector<Split, 8> splitsOf(const Problem &problem, const State &state, int dim);

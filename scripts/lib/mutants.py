@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 LIT = "/usr/lib/llvm-22/bin/lit"
-FOLDERS = ["Dialect", "Pipelines", "Semantics"]
+FOLDERS = ["Facts", "Dialect", "Pipelines", "Semantics"]
 UNIT = re.compile(r"sharding|auto[-_]?parallel|dist|graph", re.I)
 
 
@@ -94,7 +94,7 @@ def caught_by(tree):
         if done.returncode:
             line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
             return "random program" + line.partition("--random=1")[2]
-    done = build(tree, "llm-opt")
+    build(tree, "llm-opt", "sharding-facts", "reshard-facts")
     done = run(tree, LIT, "-q", "--max-failures=1", *lit_tests(tree))
     if done.returncode:
         return "lit " + next((l.split()[3] for l in done.stdout.splitlines() if l.startswith("FAIL")), "")

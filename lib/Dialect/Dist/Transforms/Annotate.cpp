@@ -30,8 +30,7 @@ public:
         heads(module, mesh, subjects), whole(mesh) {}
 
   LogicalResult run() {
-    heads.spell(items, names);
-    if (failed(items.check()))
+    if (failed(heads.spell(items, names)) || failed(items.check()))
       return failure();
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(annotateArguments(function)))

@@ -51,14 +51,20 @@ const HeadSplit &DealtHeads::split(const AxisList &axes) {
   return known.emplace_back(axes, std::move(split)).second;
 }
 
-void DealtHeads::spell(AskedItems &asked, const DimNames &names) {
+LogicalResult DealtHeads::spell(AskedItems &asked, const DimNames &names) {
   std::vector<ShardItem> &items = asked.all();
   if (llvm::is_contained(names.allNames(), "heads"))
-    return;
+    return success();
   std::vector<ShardItem> groups;
   for (ShardItem &item : items) {
     if (item.dim != "heads")
       continue;
+    for (const ShardItem &other : items)
+      if (other.dim == kKvHeads && other.value == item.value && other.axes != item.axes)
+        return emitError(module.getLoc()) << "contradictory items (--shard items '" << item.text << "' and '" << other.text
+                                          << "'): heads come in groups of one KV head, so dimension kv_heads would lie over "
+                                          << axesText(item.axes, mesh) << " and over " << axesText(other.axes, mesh)
+                                          << "; keep one of them, or say kv_heads and group";
     item.dim = kKvHeads.str();
     AxisList axes = item.axes;
     llvm::erase_if(axes, [&](const AxisRef &axis) { return axis.size == 1; });
@@ -71,4 +77,5 @@ void DealtHeads::spell(AskedItems &asked, const DimNames &names) {
   }
   items.insert(items.end(), groups.begin(), groups.end());
   byHand = asked.has(kKvHeads) || asked.has(kGroup);
+  return success();
 }

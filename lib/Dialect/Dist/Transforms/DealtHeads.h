@@ -14,8 +14,9 @@ public:
   DealtHeads(mlir::ModuleOp module, const Mesh &mesh, const Subjects &subjects);
 
   /// Where heads come in groups of one KV head (`kv_heads`, `group`) no dimension is called `heads`: sharding
-  /// the heads is sharding both. Items about `heads` become items about those.
-  void spell(AskedItems &items, const DimNames &names);
+  /// the heads is sharding both. Items about `heads` become items about those; an error where
+  /// another item already says what shards them.
+  mlir::LogicalResult spell(AskedItems &items, const DimNames &names);
 
   /// The axes of kv_heads are to be dealt here, not as they stand.
   bool dealsOut() const { return !byHand && !tensors.empty(); }

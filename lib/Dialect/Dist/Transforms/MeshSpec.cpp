@@ -135,7 +135,7 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
     for (const ShardItem &other : result)
       if (other.value == parsed.value && other.dim == parsed.dim) {
         error = "repeated item (--shard item " + quoted(item) + "): " + quoted(other.text) +
-                " says something else about the same dimension; keep one";
+                (other.axes == parsed.axes ? " says the same" : " says something else") + " about the same dimension; keep one";
         return std::nullopt;
       }
     result.push_back(std::move(parsed));

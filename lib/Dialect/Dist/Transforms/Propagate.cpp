@@ -135,8 +135,12 @@ private:
     for (Operation *op : ops)
       unifyPlaces(op);
     for (BlockArgument arg : function.getArguments()) {
-      if (!isa<RankedTensorType>(arg.getType()))
+      if (!isa<RankedTensorType>(arg.getType())) {
+        if (Attribute attr = function.getArgAttr(arg.getArgNumber(), kShardingAttr))
+          return function.emitOpError() << placeText(function, "argument", arg.getArgNumber()) << ": " << kShardingAttr << " = " << attr
+                                        << " on " << arg.getType() << ", which is no tensor; remove it";
         continue;
+      }
       int tensor = tensorOf(arg);
       unsigned i = arg.getArgNumber();
       if (Attribute attr = function.getArgAttr(i, kShardingAttr))
