@@ -178,7 +178,7 @@ private:
   llvm::DenseMap<Value, Value> values;
 };
 
-/// struct ts_program and what it points to (runtime/abi.h).
+/// struct ts_program and what it points to (tessera/runtime/abi.h).
 void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, const std::string &manifest) {
   ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
   b.setInsertionPointToEnd(module.getBody());

@@ -1,7 +1,7 @@
 //===- Propagation.h - Spreading shardings through a program ----*- C++ -*-===//
 //
 // Given shardings on some tensors of a program, finds shardings for the others, through each op's sharding rule, until nothing
-// changes. Plain data in, plain data out. After openxla/shardy (docs/propagation.md there): a ladder of strategies,
+// changes. Plain data in, plain data out. After openxla/shardy (its page propagation.md): a ladder of strategies,
 //   1. user priorities: dimensions annotated p0 first, then p1, ...; annotations of later rounds are not seen, nor overwritten, before;
 //   2. op priorities: ops that only pass through (elementwise, reshape, transpose) first, among them those whose operands have no other
 //      use; then pass-through factors of every op, then all factors, broadcasts only backward; then everything;

@@ -1,4 +1,4 @@
-// The collective algebra of the facts page, by id. Numbers: test/Semantics/collective-algebra.mlir runs this file too.
+// The collective algebra of the facts page, by id. Numbers: test/Semantics/collective-algebra.test runs this file too.
 // RUN: llm-opt %s --dist-optimize-collectives | FileCheck %s
 
 dist.mesh @mesh = <["x"=2, "y"=2]>
