@@ -6,25 +6,18 @@ namespace tessera::tiles {
 namespace {
 
 /// One lowering for all ops that know their scalar form.
-template <typename OpT>
-struct ElementwiseTile : TileLoweringOpInterface::ExternalModel<ElementwiseTile<OpT>, OpT> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
-    auto type = cast<RankedTensorType>(types[0]);
+template <typename OpT> struct ElementwiseTile : Tile<ElementwiseTile<OpT>, OpT> {
+  static Value emit(OpT op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
     SmallVector<Read> reads;
     for (Value tile : tiles)
       reads.push_back({tile, t.broadcast(typeOf(tile), type.getShape())});
-    auto scalar = cast<ElementwiseScalarOpInterface>(op);
-    results.push_back(t.map(type.getShape(), type.getElementType(), reads, [&](ImplicitLocOpBuilder &b, ValueRange x) {
-      return scalar.emitScalar(b, b.getLoc(), x);
-    }));
-    return success();
+    auto scalar = cast<ElementwiseScalarOpInterface>(op.getOperation());
+    return t.map(type.getShape(), type.getElementType(), reads,
+                 [&](ImplicitLocOpBuilder &b, ValueRange x) { return scalar.emitScalar(b, b.getLoc(), x); });
   }
 };
 
-template <typename... Ops>
-void attachAll(MLIRContext *context) {
+template <typename... Ops> void attachAll(MLIRContext *context) {
   (Ops::template attachInterface<ElementwiseTile<Ops>>(*context), ...);
 }
 
@@ -32,8 +25,9 @@ void attachAll(MLIRContext *context) {
 
 void attachElementwise(MLIRContext *context) {
   using namespace graph;
-  attachAll<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SinOp, CosOp, SigmoidOp, SiluOp, ReluOp, GeluErfOp,
-            GeluTanhOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp, SelectOp>(context);
+  attachAll<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SinOp, CosOp, SigmoidOp, SiluOp, ReluOp,
+            GeluErfOp, GeluTanhOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp,
+            SelectOp>(context);
 }
 
 } // namespace tessera::tiles

@@ -8,7 +8,8 @@ namespace tessera::tiles {
 namespace {
 
 /// acc = step(i, acc) for i = 0 .. count - 1; no loop for one iteration.
-Value repeat(TileBuilder &t, int64_t count, Value acc, llvm::function_ref<Value(TileBuilder &, Value, Value)> step) {
+Value repeat(TileBuilder &t, int64_t count, Value acc,
+             llvm::function_ref<Value(TileBuilder &, Value, Value)> step) {
   if (count == 1)
     return step(t, t.index(0), acc);
   auto loop = scf::ForOp::create(t.b, t.index(0), t.index(count), t.index(1), acc,
@@ -45,15 +46,17 @@ Shard shardOf(TileBuilder &t, TileContext &context, Value value, int64_t dim) {
   return {begin, arith::SubIOp::create(t.b, t.index(context.globalSize(value, dim)), begin)};
 }
 
-/// `source` at `index` along `dim` (indices in front given, the rest whole), or zeros where the shard has no such index. Without a branch: the
-/// lookup is clamped and what it found is masked.
-Value lookUp(TileBuilder &t, Value source, ArrayRef<Value> front, Value index, Shard shard, ArrayRef<int64_t> resultShape) {
+/// `source` at `index` along `dim` (indices in front given, the rest whole), or zeros where the shard has no
+/// such index. Without a branch: the lookup is clamped and what it found is masked.
+Value lookUp(TileBuilder &t, Value source, ArrayRef<Value> front, Value index, Shard shard,
+             ArrayRef<int64_t> resultShape) {
   RankedTensorType type = typeOf(source);
   int64_t dim = front.size(), size = type.getDimSize(dim), rank = type.getRank();
   Value zero = t.index(0), position = arith::SubIOp::create(t.b, index, shard.begin);
-  Value inside = arith::AndIOp::create(
-      t.b, arith::CmpIOp::create(t.b, arith::CmpIPredicate::sge, position, zero),
-      arith::CmpIOp::create(t.b, arith::CmpIPredicate::slt, position, arith::MinSIOp::create(t.b, t.index(size), shard.valid)));
+  Value inside =
+      arith::AndIOp::create(t.b, arith::CmpIOp::create(t.b, arith::CmpIPredicate::sge, position, zero),
+                            arith::CmpIOp::create(t.b, arith::CmpIPredicate::slt, position,
+                                                  arith::MinSIOp::create(t.b, t.index(size), shard.valid)));
   Value clamped = arith::MinSIOp::create(t.b, arith::MaxSIOp::create(t.b, position, zero), t.index(size - 1));
   SmallVector<OpFoldResult> offsets;
   SmallVector<int64_t> sizes;
@@ -69,7 +72,8 @@ Value lookUp(TileBuilder &t, Value source, ArrayRef<Value> front, Value index, S
   for (int64_t d = 0; d < rank; ++d)
     exprs.push_back(d <= dim ? t.b.getAffineConstantExpr(0) : t.b.getAffineDimExpr(resultRank - rank + d));
   Value neutral = t.scalar(type.getElementType(), 0);
-  return t.map(resultShape, type.getElementType(), {{row, AffineMap::get(resultRank, 0, exprs, t.b.getContext())}},
+  return t.map(resultShape, type.getElementType(),
+               {{row, AffineMap::get(resultRank, 0, exprs, t.b.getContext())}},
                [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
                  return arith::SelectOp::create(b, inside, x[0], neutral);
                });
@@ -79,13 +83,11 @@ Value indexOf(TileBuilder &t, Value integers, ValueRange at) {
   return arith::IndexCastOp::create(t.b, t.b.getIndexType(), tensor::ExtractOp::create(t.b, integers, at));
 }
 
-struct EmbeddingTile : TileLoweringOpInterface::ExternalModel<EmbeddingTile, graph::EmbeddingOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
-    auto type = cast<RankedTensorType>(types[0]);
+struct EmbeddingTile : Tile<EmbeddingTile, graph::EmbeddingOp> {
+  static Value emit(graph::EmbeddingOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &context) {
     RankedTensorType ids = typeOf(tiles[1]);
-    Shard shard = shardOf(t, context, cast<graph::EmbeddingOp>(op).getTable(), 0);
+    Shard shard = shardOf(t, context, op.getTable(), 0);
     SmallVector<int64_t> rowShape(type.getShape());
     std::fill_n(rowShape.begin(), ids.getRank(), 1);
     auto step = [&](TileBuilder &t, Value i, Value acc) {
@@ -95,17 +97,14 @@ struct EmbeddingTile : TileLoweringOpInterface::ExternalModel<EmbeddingTile, gra
       llvm::copy(at, offsets.begin());
       return t.insert(row, acc, offsets);
     };
-    results.push_back(repeat(t, ids.getNumElements(), t.empty(type.getShape(), type.getElementType()), step));
-    return success();
+    return repeat(t, ids.getNumElements(), t.empty(type.getShape(), type.getElementType()), step);
   }
 };
 
-struct TakeTile : TileLoweringOpInterface::ExternalModel<TakeTile, graph::TakeOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
-    auto type = cast<RankedTensorType>(types[0]);
-    Shard shard = shardOf(t, context, cast<graph::TakeOp>(op).getInput(), 1);
+struct TakeTile : Tile<TakeTile, graph::TakeOp> {
+  static Value emit(graph::TakeOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &context) {
+    Shard shard = shardOf(t, context, op.getInput(), 1);
     SmallVector<int64_t> rowShape(type.getShape());
     rowShape[0] = 1;
     auto step = [&](TileBuilder &t, Value i, Value acc) {
@@ -114,55 +113,50 @@ struct TakeTile : TileLoweringOpInterface::ExternalModel<TakeTile, graph::TakeOp
       offsets[0] = i;
       return t.insert(row, acc, offsets);
     };
-    results.push_back(repeat(t, type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step));
-    return success();
+    return repeat(t, type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step);
   }
 };
 
-struct ArgMaxKeyTile : TileLoweringOpInterface::ExternalModel<ArgMaxKeyTile, graph::ArgMaxKeyOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
+struct ArgMaxKeyTile : Tile<ArgMaxKeyTile, graph::ArgMaxKeyOp> {
+  static Value emit(graph::ArgMaxKeyOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &context) {
     RankedTensorType in = typeOf(tiles[0]);
     int64_t last = in.getRank() - 1;
     Type i32 = t.b.getI32Type(), i64 = t.b.getI64Type();
-    Value offset = arith::IndexCastOp::create(t.b, i64,
-                                              context.offset(t.b, cast<graph::ArgMaxKeyOp>(op).getInput(), last));
+    Value offset = arith::IndexCastOp::create(t.b, i64, context.offset(t.b, op.getInput(), last));
     Value least = arith::ConstantOp::create(t.b, t.b.getI64IntegerAttr(std::numeric_limits<int64_t>::min()));
-    Value init = t.filled(cast<RankedTensorType>(types[0]).getShape(), least);
+    Value init = t.filled(type.getShape(), least);
     auto constant = [](ImplicitLocOpBuilder &b, Type type, int64_t value) -> Value {
       return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
     };
-    results.push_back(t.fold(
-        in.getShape(), {last}, {{tiles[0], t.identity(in.getRank())}}, init,
-        [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-          // Floats order like sign and magnitude, integers like two's complement: turn the negative ones round.
-          Value bits = arith::BitcastOp::create(b, i32, TileBuilder(b, b.getLoc()).widen(x[0]));
-          Value flipped = arith::XOrIOp::create(b, bits, constant(b, i32, 0x7fffffff));
-          Value negative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, constant(b, i32, 0));
-          Value ordered = arith::ExtSIOp::create(b, i64, arith::SelectOp::create(b, negative, flipped, bits));
-          Value high = arith::ShLIOp::create(b, ordered, constant(b, i64, 32));
-          Value index = arith::AddIOp::create(
-              b, arith::IndexCastOp::create(b, i64, linalg::IndexOp::create(b, last)), offset);
-          Value low = arith::SubIOp::create(b, constant(b, i64, 0x7fffffff), index);
-          return arith::MaxSIOp::create(b, x[1], arith::OrIOp::create(b, high, low));
-        }));
-    return success();
+    return t.fold(in.getShape(), {last}, {{tiles[0], t.identity(in.getRank())}}, init,
+                  [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                    // Floats order like sign and magnitude, integers like two's complement: turn the negative
+                    // ones round.
+                    Value bits = arith::BitcastOp::create(b, i32, TileBuilder(b, b.getLoc()).widen(x[0]));
+                    Value flipped = arith::XOrIOp::create(b, bits, constant(b, i32, 0x7fffffff));
+                    Value negative =
+                        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, constant(b, i32, 0));
+                    Value ordered =
+                        arith::ExtSIOp::create(b, i64, arith::SelectOp::create(b, negative, flipped, bits));
+                    Value high = arith::ShLIOp::create(b, ordered, constant(b, i64, 32));
+                    Value index = arith::AddIOp::create(
+                        b, arith::IndexCastOp::create(b, i64, linalg::IndexOp::create(b, last)), offset);
+                    Value low = arith::SubIOp::create(b, constant(b, i64, 0x7fffffff), index);
+                    return arith::MaxSIOp::create(b, x[1], arith::OrIOp::create(b, high, low));
+                  });
   }
 };
 
-struct ArgMaxIndexTile : TileLoweringOpInterface::ExternalModel<ArgMaxIndexTile, graph::ArgMaxIndexOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
-    auto type = cast<RankedTensorType>(types[0]);
-    results.push_back(t.map(type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
-                            [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                              Value low = arith::TruncIOp::create(b, b.getI32Type(), x[0]);
-                              Value most = arith::ConstantOp::create(b, b.getI32IntegerAttr(0x7fffffff));
-                              return arith::SubIOp::create(b, most, low);
-                            }));
-    return success();
+struct ArgMaxIndexTile : Tile<ArgMaxIndexTile, graph::ArgMaxIndexOp> {
+  static Value emit(graph::ArgMaxIndexOp, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
+    return t.map(type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
+                 [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                   Value low = arith::TruncIOp::create(b, b.getI32Type(), x[0]);
+                   Value most = arith::ConstantOp::create(b, b.getI32IntegerAttr(0x7fffffff));
+                   return arith::SubIOp::create(b, most, low);
+                 });
   }
 };
 

@@ -14,8 +14,9 @@ struct Rows {
   int64_t rank, size;
   Type element, wide;
 
-  Rows(TileBuilder &t, Value x) : t(t), x(x), type(typeOf(x)), rank(type.getRank()), size(type.getShape().back()),
-                                  element(type.getElementType()) {
+  Rows(TileBuilder &t, Value x)
+      : t(t), x(x), type(typeOf(x)), rank(type.getRank()), size(type.getShape().back()),
+        element(type.getElementType()) {
     kept.assign(type.getShape().begin(), type.getShape().end() - 1);
     wide = element.isF16() || element.isBF16() ? Type(t.b.getF32Type()) : element;
   }
@@ -36,9 +37,10 @@ struct Rows {
   }
   /// The largest element of each row.
   Value most() {
-    return fold({input()}, -std::numeric_limits<double>::infinity(), [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-      return arith::MaximumFOp::create(b, x[1], TileBuilder(b, b.getLoc()).widen(x[0]));
-    });
+    return fold({input()}, -std::numeric_limits<double>::infinity(),
+                [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                  return arith::MaximumFOp::create(b, x[1], TileBuilder(b, b.getLoc()).widen(x[0]));
+                });
   }
   Value result(ArrayRef<Read> reads, Body body) {
     return t.map(type.getShape(), element, reads, [&](ImplicitLocOpBuilder &b, ValueRange x) {
@@ -55,56 +57,53 @@ struct Rows {
 
 Value widen(ImplicitLocOpBuilder &b, Value x) { return TileBuilder(b, b.getLoc()).widen(x); }
 
-struct RmsNormTile : TileLoweringOpInterface::ExternalModel<RmsNormTile, graph::RmsNormOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
+struct RmsNormTile : Tile<RmsNormTile, graph::RmsNormOp> {
+  static Value emit(graph::RmsNormOp op, TileBuilder &t, ValueRange tiles, RankedTensorType, TileContext &) {
     Rows rows(t, tiles[0]);
-    double eps = cast<graph::RmsNormOp>(op).getEps().convertToDouble();
+    double eps = op.getEps().convertToDouble();
     Value squares = rows.sum({rows.input()}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
       Value v = widen(b, x[0]);
       return arith::MulFOp::create(b, v, v);
     });
-    results.push_back(rows.result({rows.input(), rows.perRow(squares), rows.perColumn(tiles[1])},
-                                  [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                                    Value scale = rows.reciprocalRoot(b, x[1], eps);
-                                    Value normal = arith::MulFOp::create(b, widen(b, x[0]), scale);
-                                    return arith::MulFOp::create(b, normal, widen(b, x[2]));
-                                  }));
-    return success();
+    return rows.result({rows.input(), rows.perRow(squares), rows.perColumn(tiles[1])},
+                       [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                         Value scale = rows.reciprocalRoot(b, x[1], eps);
+                         Value normal = arith::MulFOp::create(b, widen(b, x[0]), scale);
+                         return arith::MulFOp::create(b, normal, widen(b, x[2]));
+                       });
   }
 };
 
-struct LayerNormTile : TileLoweringOpInterface::ExternalModel<LayerNormTile, graph::LayerNormOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
+struct LayerNormTile : Tile<LayerNormTile, graph::LayerNormOp> {
+  static Value emit(graph::LayerNormOp op, TileBuilder &t, ValueRange tiles, RankedTensorType,
+                    TileContext &) {
     Rows rows(t, tiles[0]);
-    double eps = cast<graph::LayerNormOp>(op).getEps().convertToDouble();
+    double eps = op.getEps().convertToDouble();
     auto centered = [&](ImplicitLocOpBuilder &b, Value x, Value sum) -> Value {
-      Value mean = arith::MulFOp::create(b, sum, TileBuilder(b, b.getLoc()).scalar(rows.wide, 1.0 / double(rows.size)));
+      Value mean = arith::MulFOp::create(
+          b, sum, TileBuilder(b, b.getLoc()).scalar(rows.wide, 1.0 / double(rows.size)));
       return arith::SubFOp::create(b, widen(b, x), mean);
     };
-    Value total = rows.sum({rows.input()}, [](ImplicitLocOpBuilder &b, ValueRange x) { return widen(b, x[0]); });
+    Value total =
+        rows.sum({rows.input()}, [](ImplicitLocOpBuilder &b, ValueRange x) { return widen(b, x[0]); });
     // Two passes: the mean of squares minus the square of the mean cancels.
-    Value squares = rows.sum({rows.input(), rows.perRow(total)}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-      Value v = centered(b, x[0], x[1]);
-      return arith::MulFOp::create(b, v, v);
-    });
-    results.push_back(rows.result(
-        {rows.input(), rows.perRow(total), rows.perRow(squares), rows.perColumn(tiles[1]), rows.perColumn(tiles[2])},
+    Value squares =
+        rows.sum({rows.input(), rows.perRow(total)}, [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          Value v = centered(b, x[0], x[1]);
+          return arith::MulFOp::create(b, v, v);
+        });
+    return rows.result(
+        {rows.input(), rows.perRow(total), rows.perRow(squares), rows.perColumn(tiles[1]),
+         rows.perColumn(tiles[2])},
         [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
           Value normal = arith::MulFOp::create(b, centered(b, x[0], x[1]), rows.reciprocalRoot(b, x[2], eps));
           return arith::AddFOp::create(b, arith::MulFOp::create(b, normal, widen(b, x[3])), widen(b, x[4]));
-        }));
-    return success();
+        });
   }
 };
 
-struct SoftmaxTile : TileLoweringOpInterface::ExternalModel<SoftmaxTile, graph::SoftmaxOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange, TileContext &,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
+struct SoftmaxTile : Tile<SoftmaxTile, graph::SoftmaxOp> {
+  static Value emit(graph::SoftmaxOp, TileBuilder &t, ValueRange tiles, RankedTensorType, TileContext &) {
     Rows rows(t, tiles[0]);
     Value most = rows.most();
     auto exponential = [](ImplicitLocOpBuilder &b, Value x, Value most) -> Value {
@@ -114,10 +113,9 @@ struct SoftmaxTile : TileLoweringOpInterface::ExternalModel<SoftmaxTile, graph::
                        [&](ImplicitLocOpBuilder &b, ValueRange x) { return exponential(b, x[0], x[1]); });
     Read read{exps, t.identity(rows.rank)};
     Value total = rows.sum({read}, [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
-    results.push_back(rows.result({read, rows.perRow(total)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+    return rows.result({read, rows.perRow(total)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
       return arith::DivFOp::create(b, x[0], x[1]);
-    }));
-    return success();
+    });
   }
 };
 
@@ -127,39 +125,40 @@ struct CrossEntropyTile : TileLoweringOpInterface::ExternalModel<CrossEntropyTil
     TileBuilder t(builder, op->getLoc());
     Rows rows(t, tiles[0]);
     Value most = rows.most();
-    Value total = rows.sum({rows.input(), rows.perRow(most)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-      return math::ExpOp::create(b, arith::SubFOp::create(b, widen(b, x[0]), x[1]));
-    });
+    Value total =
+        rows.sum({rows.input(), rows.perRow(most)}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          return math::ExpOp::create(b, arith::SubFOp::create(b, widen(b, x[0]), x[1]));
+        });
     Read whole{most, t.identity(rows.rank - 1)}, sums{total, t.identity(rows.rank - 1)};
-    Value logSumExp = t.map(rows.kept, rows.wide, {whole, sums}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-      return arith::AddFOp::create(b, x[0], math::LogOp::create(b, x[1]));
-    });
+    Value logSumExp =
+        t.map(rows.kept, rows.wide, {whole, sums}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          return arith::AddFOp::create(b, x[0], math::LogOp::create(b, x[1]));
+        });
     // No label, no term: an ignored one gives 0.
-    results.push_back(rows.sum({rows.input(), rows.perRow(logSumExp), rows.perRow(tiles[1])},
-                               [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                                 Value index = arith::IndexCastOp::create(b, x[2].getType(), linalg::IndexOp::create(b, rows.rank - 1));
-                                 Value isLabel = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, x[2]);
-                                 Value term = arith::SubFOp::create(b, x[1], widen(b, x[0]));
-                                 return arith::SelectOp::create(b, isLabel, term, TileBuilder(b, b.getLoc()).scalar(rows.wide, 0));
-                               }));
+    results.push_back(rows.sum(
+        {rows.input(), rows.perRow(logSumExp), rows.perRow(tiles[1])},
+        [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          Value index =
+              arith::IndexCastOp::create(b, x[2].getType(), linalg::IndexOp::create(b, rows.rank - 1));
+          Value isLabel = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, x[2]);
+          Value term = arith::SubFOp::create(b, x[1], widen(b, x[0]));
+          return arith::SelectOp::create(b, isLabel, term, TileBuilder(b, b.getLoc()).scalar(rows.wide, 0));
+        }));
     results.push_back(logSumExp);
     return success();
   }
 };
 
-struct RopeTile : TileLoweringOpInterface::ExternalModel<RopeTile, graph::RopeOp> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &,
-                          SmallVectorImpl<Value> &results) const {
-    auto rope = cast<graph::RopeOp>(op);
-    TileBuilder t(builder, op->getLoc());
+struct RopeTile : Tile<RopeTile, graph::RopeOp> {
+  static Value emit(graph::RopeOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     Type f32 = t.b.getF32Type();
-    auto type = cast<RankedTensorType>(types[0]);
-    int64_t rank = type.getRank(), pairs = rope.getFrequencies().size();
-    bool half = rope.getStyle() == graph::RopeStyle::half;
-    double magnitude = rope.getMagnitude().convertToDouble();
+    int64_t rank = type.getRank(), pairs = op.getFrequencies().size();
+    bool half = op.getStyle() == graph::RopeStyle::half;
+    double magnitude = op.getMagnitude().convertToDouble();
 
     // cos and sin once per position: [b, s, pairs], shared by all heads.
-    SmallVector<float> frequencies(rope.getFrequencies().begin(), rope.getFrequencies().end());
+    SmallVector<float> frequencies(op.getFrequencies().begin(), op.getFrequencies().end());
     Value table = arith::ConstantOp::create(
         t.b, DenseElementsAttr::get(RankedTensorType::get({pairs}, f32), ArrayRef<float>(frequencies)));
     SmallVector<int64_t> angleShape{type.getDimSize(0), type.getDimSize(1), pairs};
@@ -170,7 +169,8 @@ struct RopeTile : TileLoweringOpInterface::ExternalModel<RopeTile, graph::RopeOp
                      Value value = emit(b, angle);
                      if (magnitude == 1.0)
                        return value;
-                     return arith::MulFOp::create(b, value, TileBuilder(b, b.getLoc()).scalar(f32, magnitude));
+                     return arith::MulFOp::create(b, value,
+                                                  TileBuilder(b, b.getLoc()).scalar(f32, magnitude));
                    });
     };
     Value cos = turn([](ImplicitLocOpBuilder &b, Value a) -> Value { return math::CosOp::create(b, a); });
@@ -184,7 +184,8 @@ struct RopeTile : TileLoweringOpInterface::ExternalModel<RopeTile, graph::RopeOp
     strides.back() = half ? 1 : 2;
     Value x = t.slice(tiles[0], at, sizes, strides), y = t.slice(tiles[0], second, sizes, strides);
     AffineMap angleMap = AffineMap::get(
-        rank, 0, {t.b.getAffineDimExpr(0), t.b.getAffineDimExpr(1), t.b.getAffineDimExpr(rank - 1)}, t.b.getContext());
+        rank, 0, {t.b.getAffineDimExpr(0), t.b.getAffineDimExpr(1), t.b.getAffineDimExpr(rank - 1)},
+        t.b.getContext());
     auto combine = [&](Value first, Value other, bool subtract) {
       return t.map(sizes, type.getElementType(),
                    {{first, t.identity(rank)}, {other, t.identity(rank)}, {cos, angleMap}, {sin, angleMap}},
@@ -204,8 +205,7 @@ struct RopeTile : TileLoweringOpInterface::ExternalModel<RopeTile, graph::RopeOp
       sizes.back() = rest;
       out = t.insert(t.slice(tiles[0], at, sizes), out, at);
     }
-    results.push_back(out);
-    return success();
+    return out;
   }
 };
 

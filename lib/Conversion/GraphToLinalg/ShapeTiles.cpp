@@ -5,17 +5,6 @@
 namespace tessera::tiles {
 namespace {
 
-/// Boilerplate of a model: `emit(op, t, tiles, type, context)` returns the one result.
-template <typename Derived, typename OpT>
-struct Tile : TileLoweringOpInterface::ExternalModel<Derived, OpT> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
-                          SmallVectorImpl<Value> &results) const {
-    TileBuilder t(builder, op->getLoc());
-    results.push_back(Derived::emit(cast<OpT>(op), t, tiles, cast<RankedTensorType>(types[0]), context));
-    return success();
-  }
-};
-
 SmallVector<OpFoldResult> zeros(TileBuilder &t, int64_t rank) {
   return SmallVector<OpFoldResult>(rank, t.b.getIndexAttr(0));
 }

@@ -59,6 +59,17 @@ struct TileBuilder {
   Value narrow(Value x, Type type);
 };
 
+/// The model of an op with one result: `Derived::emit(op, t, tiles, type, context)` returns its tile, of type `type`.
+template <typename Derived, typename OpT>
+struct Tile : TileLoweringOpInterface::ExternalModel<Derived, OpT> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
+                          SmallVectorImpl<Value> &results) const {
+    TileBuilder t(builder, op->getLoc());
+    results.push_back(Derived::emit(cast<OpT>(op), t, tiles, cast<RankedTensorType>(types[0]), context));
+    return success();
+  }
+};
+
 /// Attaches the models of one family of ops.
 void attachElementwise(MLIRContext *context);
 void attachShape(MLIRContext *context);

@@ -49,7 +49,7 @@ struct Tensor {
   std::string function; ///< of an activation; others belong to all functions
   std::string madeBy;   ///< op name of an activation
   Value value;
-  std::vector<std::string> reasons; ///< with --explain, of large ones: why it lies so
+  std::vector<std::string> reasons = {}; ///< with --explain, of large ones: why it lies so
 };
 
 struct Collective {

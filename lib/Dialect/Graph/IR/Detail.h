@@ -9,6 +9,9 @@
 
 namespace tessera::graph::inner {
 
+using Tensors = llvm::ArrayRef<ReferenceTensor>;
+using Results = llvm::SmallVectorImpl<ReferenceTensor>;
+
 inline mlir::RankedTensorType typeOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }

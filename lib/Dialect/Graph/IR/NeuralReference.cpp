@@ -11,9 +11,6 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
-using Tensors = ArrayRef<ReferenceTensor>;
-using Results = SmallVectorImpl<ReferenceTensor>;
-
 /// Sum of x[i] * y[i]. Several running sums: one alone waits for itself at every step.
 static double dot(const double *x, const double *y, int64_t n) {
   double sums[8] = {};

@@ -9,9 +9,6 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
-using Tensors = ArrayRef<ReferenceTensor>;
-using Results = SmallVectorImpl<ReferenceTensor>;
-
 LogicalResult ConstantOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   ReferenceTensor result(getResult().getType());
   auto fill = [](auto &to, auto values, bool splat, auto convert) {

@@ -24,10 +24,8 @@ inline constexpr int64_t kBufferAlignment = 64;
 /// Attributes of functions, arguments and parameters on the rungs `kernels` and `exec`.
 inline constexpr llvm::StringLiteral kShardingAttr = "exec.sharding"; ///< #dist.sharding with `global`: of a value or one layer of a parameter
 inline constexpr llvm::StringLiteral kPackAttr = "exec.pack";         ///< on graph.parameter: out_dims of a packed matmul weight
-inline constexpr llvm::StringLiteral kPlainAttr = "exec.plain";       ///< on graph.parameter: held as a plain array
 inline constexpr llvm::StringLiteral kLocalTypeAttr = "exec.local";   ///< on graph.parameter: this rank's shard, all layers
 inline constexpr llvm::StringLiteral kEntryAttr = "exec.entry";       ///< on a host function: an entry of the program
-inline constexpr llvm::StringLiteral kOffsetAttr = "exec.offset";     ///< on an argument or result: its place in the arena
 inline constexpr llvm::StringLiteral kArenaAttr = "exec.arena_bytes"; ///< on the module: size of a rank's arena
 
 /// Bytes of a statically shaped tensor or memref type; index counts 8, i1 counts 1.
