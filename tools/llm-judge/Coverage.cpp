@@ -32,9 +32,11 @@ static SmallVector<int64_t> movedDims(Operation *op) {
   SmallVector<int64_t> dims;
   if (isa<dist::ContributeOp>(op))
     return llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
-  for (StringRef name : {"dim", "from", "to"})
-    if (auto attr = op->getAttrOfType<IntegerAttr>(name))
-      dims.push_back(attr.getInt());
+  if (auto dim = op->getAttrOfType<IntegerAttr>("dim"))
+    dims.push_back(dim.getInt());
+  for (StringRef name : {"from", "to"})
+    if (auto list = op->getAttrOfType<DenseI64ArrayAttr>(name))
+      llvm::append_range(dims, list.asArrayRef());
   if (isa<dist::CollectivePermuteOp>(op)) {
     auto before = dist::getShardingAttr(op->getOperand(0).getType()),
          after = dist::getShardingAttr(op->getResult(0).getType());

@@ -21,7 +21,8 @@ using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-/// all_reduce, then all_slice of the same axes: every rank needs a piece of the sum only.
+/// all_reduce, then all_slice: every rank needs a piece of the sum only. Over {x, y}, then a piece over {x}: scattered over {x}, then summed
+/// over {y}; over {x}, then a piece over {x, y}: scattered over {x}, then sliced by {y}.
 struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllSliceOp slice, PatternRewriter &rewriter) const override {
@@ -30,18 +31,41 @@ struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
       return rewriter.notifyMatchFailure(slice, "no all_reduce before it");
     if (!reduce->hasOneUse())
       return rewriter.notifyMatchFailure(slice, "somebody else reads the whole sum");
-    // In any order: a reduction does not care.
-    auto sorted = [](ArrayAttr axes) {
-      SmallVector<std::tuple<StringRef, int64_t, int64_t>> list;
-      for (auto axis : axes.getAsRange<AxisRefAttr>())
-        list.emplace_back(axis.getName(), axis.getPre(), axis.getSize());
-      llvm::sort(list);
-      return list;
+    Mesh mesh = lookupMesh(slice, getShardingAttr(slice.getType()).getMesh()).getMesh().toMesh();
+    AxisList summed = fromAxesAttr(reduce.getAxes(), mesh), later = fromAxesAttr(slice.getAxes(), mesh), scattered;
+    // The first of them, in any order: a reduction does not care.
+    while (!later.empty() && axesWithout({later.front()}, summed).empty()) {
+      scattered.push_back(later.front());
+      later.erase(later.begin());
+    }
+    if (scattered.empty())
+      return rewriter.notifyMatchFailure(slice, "first other axes than the all_reduce");
+    auto input = cast<RankedTensorType>(reduce.getInput().getType());
+    SmallVector<int64_t> global = globalShape(input);
+    Sharding sharding = getShardingAttr(input).toSharding(mesh);
+    int64_t dim = int64_t(slice.getDim());
+    // Pieces of pieces are those of the whole only where they divide it.
+    if (!later.empty() && global[dim] % getShardingAttr(slice.getType()).toSharding(mesh).shards(int(dim)) != 0)
+      return rewriter.notifyMatchFailure(slice, "other axes too, and a size that does not divide");
+    StringAttr why = reduce.getWhyAttr() ? reduce.getWhyAttr() : slice.getWhyAttr();
+    auto withoutPartial = [&](ArrayRef<AxisRef> axes) {
+      sharding.partial = axesWithout(sharding.partial, axes);
+      mergeAdjacent(sharding.partial);
+      sharding.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
+      auto attr = ShardingAttr::get(getContext(), getShardingAttr(input).getMesh().getValue(), sharding, mesh);
+      return localType(RankedTensorType::get(global, input.getElementType(), attr), mesh);
     };
-    if (sorted(reduce.getAxes()) != sorted(slice.getAxes()))
-      return rewriter.notifyMatchFailure(slice, "other axes than the all_reduce");
-    rewriter.replaceOpWithNewOp<ReduceScatterOp>(slice, slice.getType(), reduce.getInput(), slice.getDim(), slice.getAxes(),
-                                                 reduce.getWhyAttr() ? reduce.getWhyAttr() : slice.getWhyAttr());
+    AxisList &axes = sharding.dims[dim].axes;
+    axes.append(scattered.begin(), scattered.end());
+    mergeAdjacent(axes);
+    Value value = ReduceScatterOp::create(rewriter, slice.getLoc(), withoutPartial(scattered), reduce.getInput(), slice.getDim(),
+                                          axesAttr(getContext(), scattered, mesh), why);
+    if (AxisList rest = axesWithout(summed, scattered); !rest.empty())
+      value = AllReduceOp::create(rewriter, reduce.getLoc(), withoutPartial(rest), value, axesAttr(getContext(), rest, mesh), why);
+    if (!later.empty())
+      value = AllSliceOp::create(rewriter, slice.getLoc(), slice.getType(), value, slice.getDim(), axesAttr(getContext(), later, mesh),
+                                 slice.getWhyAttr());
+    rewriter.replaceOp(slice, value);
     return success();
   }
 };

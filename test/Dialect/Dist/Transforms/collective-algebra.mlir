@@ -5,6 +5,7 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 !whole = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 8]>>
 !x = tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[8, 8]>>
 !xy = tensor<2x8xf32, #dist.sharding<@mesh, [{"x", "y"}, {}], global=[8, 8]>>
+!yx = tensor<2x8xf32, #dist.sharding<@mesh, [{"y", "x"}, {}], global=[8, 8]>>
 !kx = tensor<8x4xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[8, 8]>>
 !kxy = tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"x", "y"}], global=[8, 8]>>
 !px = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[8, 8]>>
@@ -23,22 +24,42 @@ func.func @K1(%a: !kxy, %w: !kxy) -> !xy {
   return %2 : !xy
 }
 
-// K3: not where somebody else reads the sum, nor where the slice is by other axes than the sum.
+// K2: sliced by more axes, the sum's first: scattered, then sliced. By some of the sum's axes: scattered over them, then the smaller piece is summed
+// over the others.
+// CHECK-LABEL: func.func @K2
+func.func @K2(%a: !kx, %w: !kx, %b: !kxy, %v: !kxy) -> (!xy, !x) {
+  // CHECK: %[[P:.*]] = graph.linear %arg0, %arg1
+  // CHECK-NEXT: %[[R:.*]] = dist.reduce_scatter %[[P]] dim = 0 axes = {"x"}
+  // CHECK-NEXT: %[[S:.*]] = dist.all_slice %[[R]] dim = 0 axes = {"y"}
+  // CHECK: %[[Q:.*]] = graph.linear %arg2, %arg3
+  // CHECK-NEXT: %[[T:.*]] = dist.reduce_scatter %[[Q]] dim = 0 axes = {"x"}
+  // CHECK-NEXT: %[[U:.*]] = dist.all_reduce %[[T]] axes = {"y"}
+  // CHECK-NEXT: return %[[S]], %[[U]]
+  %0 = graph.linear %a, %w contract = 1 : (!kx, !kx) -> !px
+  %1 = dist.all_reduce %0 axes = {"x"} : !px -> !whole
+  %2 = dist.all_slice %1 dim = 0 axes = {"x", "y"} : !whole -> !xy
+  %3 = graph.linear %b, %v contract = 1 : (!kxy, !kxy) -> !pxy
+  %4 = dist.all_reduce %3 axes = {"x", "y"} : !pxy -> !whole
+  %5 = dist.all_slice %4 dim = 0 axes = {"x"} : !whole -> !x
+  return %2, %5 : !xy, !x
+}
+
+// K3: not where somebody else reads the sum, nor where the slice is first by other axes than the sum.
 // CHECK-LABEL: func.func @K3
-func.func @K3(%a: !kx, %w: !kx) -> (!whole, !x, !xy) {
+func.func @K3(%a: !kx, %w: !kx) -> (!whole, !x, !yx) {
   // CHECK-NOT: dist.reduce_scatter
   // CHECK: dist.all_reduce
   // CHECK: dist.all_slice
   // CHECK: dist.all_reduce
-  // CHECK: dist.all_slice %{{.*}} dim = 0 axes = {"x", "y"}
+  // CHECK: dist.all_slice %{{.*}} dim = 0 axes = {"y", "x"}
   // CHECK-NOT: dist.reduce_scatter
   %0 = graph.linear %a, %w contract = 1 : (!kx, !kx) -> !px
   %1 = dist.all_reduce %0 axes = {"x"} : !px -> !whole
   %2 = dist.all_slice %1 dim = 0 axes = {"x"} : !whole -> !x
   %3 = graph.linear %w, %a contract = 1 : (!kx, !kx) -> !px
   %4 = dist.all_reduce %3 axes = {"x"} : !px -> !whole
-  %5 = dist.all_slice %4 dim = 0 axes = {"x", "y"} : !whole -> !xy
-  return %1, %2, %5 : !whole, !x, !xy
+  %5 = dist.all_slice %4 dim = 0 axes = {"y", "x"} : !whole -> !yx
+  return %1, %2, %5 : !whole, !x, !yx
 }
 
 // K4: a slice after the gather that it undoes is nothing, two gathers (or slices) of one dimension are one.

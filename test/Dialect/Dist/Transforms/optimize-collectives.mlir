@@ -15,6 +15,55 @@ func.func @reduce_scatter(%a: !p) -> !x {
   return %1 : !x
 }
 
+!pxy = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x", "y"}, global=[8, 16]>>
+!xy = tensor<1x16xf32, #dist.sharding<@mesh, [{"x", "y"}, {}], global=[8, 16]>>
+!yx = tensor<1x16xf32, #dist.sharding<@mesh, [{"y", "x"}, {}], global=[8, 16]>>
+
+// What is sliced by some of the axes is scattered over them, and summed over the others after that, when it is less.
+// CHECK-LABEL: func.func @some_axes_scattered
+func.func @some_axes_scattered(%a: !pxy) -> !y {
+  // CHECK-NEXT: %[[S:.*]] = dist.reduce_scatter %arg0 dim = 0 axes = {"y"} {why = "sum"} {{.*}} -> tensor<2x16xf32, {{.*}}[{"y"}, {}], partial=sum{"x"}
+  // CHECK-NEXT: dist.all_reduce %[[S]] axes = {"x"} {why = "sum"}
+  // CHECK-NEXT: return
+  %0 = dist.all_reduce %a axes = {"x", "y"} {why = "sum"} : !pxy -> !w
+  %1 = dist.all_slice %0 dim = 0 axes = {"y"} : !w -> !y
+  return %1 : !y
+}
+
+// CHECK-LABEL: func.func @scattered_then_sliced
+func.func @scattered_then_sliced(%a: !p) -> !xy {
+  // CHECK-NEXT: %[[S:.*]] = dist.reduce_scatter %arg0 dim = 0 axes = {"x"}
+  // CHECK-NEXT: dist.all_slice %[[S]] dim = 0 axes = {"y"}
+  // CHECK-NEXT: return
+  %0 = dist.all_reduce %a axes = {"x"} : !p -> !w
+  %1 = dist.all_slice %0 dim = 0 axes = {"x", "y"} : !w -> !xy
+  return %1 : !xy
+}
+
+// The sum's axis comes after another one: a piece of y is no piece of x.
+// CHECK-LABEL: func.func @no_prefix
+func.func @no_prefix(%a: !p) -> !yx {
+  // CHECK-NOT: reduce_scatter
+  // CHECK: return
+  %0 = dist.all_reduce %a axes = {"x"} : !p -> !w
+  %1 = dist.all_slice %0 dim = 0 axes = {"y", "x"} : !w -> !yx
+  return %1 : !yx
+}
+
+!up = tensor<6x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[6, 16]>>
+!uw = tensor<6x16xf32, #dist.sharding<@mesh, [{}, {}], global=[6, 16]>>
+!uxy = tensor<1x16xf32, #dist.sharding<@mesh, [{"x", "y"}, {}], global=[6, 16]>>
+
+// Three rows over four are one each, six over eight too: pieces of pieces are no pieces of the whole.
+// CHECK-LABEL: func.func @uneven_pieces
+func.func @uneven_pieces(%a: !up) -> !uxy {
+  // CHECK-NOT: reduce_scatter
+  // CHECK: return
+  %0 = dist.all_reduce %a axes = {"x"} : !up -> !uw
+  %1 = dist.all_slice %0 dim = 0 axes = {"x", "y"} : !uw -> !uxy
+  return %1 : !uxy
+}
+
 // Another user needs the whole sum; other axes would leave it unsummed.
 // CHECK-LABEL: func.func @whole_sum_needed
 func.func @whole_sum_needed(%a: !p) -> (!x, !w, !y) {
