@@ -48,6 +48,8 @@ struct ShardingRule {
   llvm::SmallVector<int, 1> lookedUp;
   /// The results are this neutral element everywhere (zeros: of a sum), so they may be partial over any axes as they are.
   PartialKind neutral = PartialKind::None;
+  /// Finite operands may give infinities or NaN (logarithms, roots, quotients). What computes on padding then leaves some there.
+  bool unbounded = false;
 
   int addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum) {
     factors.push_back({size, kind, combine});

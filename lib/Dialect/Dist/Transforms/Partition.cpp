@@ -1,6 +1,7 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
 #include "Explain.h"
 #include "KnownPlans.h"
+#include "PaddingFacts.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Analysis/Sharding/Projection.h"
@@ -65,7 +66,7 @@ private:
         return WalkResult::skip();
       }
       if (auto mask = dyn_cast<graph::MaskPaddingOp>(op);
-          mask && llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(mask.getInput(), dim); })) {
+          mask && llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(mask.getInput(), dim, mesh); })) {
         mask.getResult().replaceAllUsesWith(mask.getInput());
         mask->erase();
         return WalkResult::skip();
@@ -177,18 +178,12 @@ private:
         for (auto [d, dim] : llvm::enumerate(tensor.dims))
           if (llvm::is_contained(dim, int(f)))
             holders.push_back({unsigned(i), int64_t(d)});
-      if (holders.empty() || !isPadded(op->getOperand(holders.front().first), holders.front().second))
+      if (holders.empty() || !isPadded(op->getOperand(holders.front().first), holders.front().second, mesh))
         continue;
       if (failed(maskFactor(op, rule, factor.combine, holders)))
         return failure();
     }
     return success();
-  }
-
-  bool isPadded(Value value, int64_t dim) const {
-    auto type = cast<RankedTensorType>(value.getType());
-    int64_t shards = getShardingAttr(type).toSharding(mesh).shards(int(dim));
-    return type.getDimSize(dim) * shards != globalShape(type)[dim];
   }
 
   LogicalResult maskFactor(ShardingRuleOpInterface op, const ShardingRule &rule, PartialKind combine,
@@ -199,13 +194,17 @@ private:
       if (combine == PartialKind::Sum && llvm::is_contained(rule.linear, SmallVector<int, 2>{int(holder.first)}))
         alone.push_back(holder);
     if (!alone.empty()) {
-      for (auto [operand, dim] : alone)
-        if (isZeroPadded(op->getOperand(operand), dim))
-          return success();
-      masked = {*llvm::min_element(alone, [&](auto a, auto b) {
-        return cast<RankedTensorType>(op->getOperand(a.first).getType()).getNumElements() <
-               cast<RankedTensorType>(op->getOperand(b.first).getType()).getNumElements();
-      })};
+      // Zero times infinity is not zero: padding that may not be finite is masked in any case.
+      llvm::erase_if(masked, [&](auto holder) { return isFinitePadded(op->getOperand(holder.first), holder.second, mesh); });
+      if (masked.empty()) {
+        for (auto [operand, dim] : alone)
+          if (isZeroPadded(op->getOperand(operand), dim))
+            return success();
+        masked = {*llvm::min_element(alone, [&](auto a, auto b) {
+          return cast<RankedTensorType>(op->getOperand(a.first).getType()).getNumElements() <
+                 cast<RankedTensorType>(op->getOperand(b.first).getType()).getNumElements();
+        })};
+      }
     }
     double neutral = combine == PartialKind::Max ? -std::numeric_limits<double>::infinity() : 0.0;
     for (auto [operand, dim] : masked) {
@@ -225,35 +224,6 @@ private:
                             globalShape(cast<RankedTensorType>(value.getType()))[dim]));
     }
     return success();
-  }
-
-  /// The padding of `value` along `dim` is `neutral` already: a mask wrote it, perhaps one that the op was written out with.
-  static bool isMasked(Value value, int64_t dim, double neutral) {
-    auto mask = value.getDefiningOp<graph::MaskPaddingOp>();
-    return mask && mask.getValue().convertToDouble() == neutral &&
-           (llvm::is_contained(mask.getDims(), dim) || isMasked(mask.getInput(), dim, neutral));
-  }
-
-  /// The padding of `value` along `dim` is zero: a mask wrote zeros, it is a parameter, padded with zeros at load, or a layer of a stack of them,
-  /// or gathered along other dimensions.
-  static bool isZeroPadded(Value value, int64_t dim) {
-    if (isMasked(value, dim, 0.0))
-      return true;
-    if (auto gather = value.getDefiningOp<AllGatherOp>())
-      return int64_t(gather.getDim()) != dim && isZeroPadded(gather.getInput(), dim);
-    auto arg = dyn_cast<BlockArgument>(value);
-    if (!arg)
-      return false;
-    Operation *parent = arg.getOwner()->getParentOp();
-    if (auto function = dyn_cast<func::FuncOp>(parent)) {
-      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-      return kind && kind == "parameter";
-    }
-    if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
-      for (const StackEdge &edge : flow.getStackEdges())
-        if (llvm::is_contained(edge.slices, value))
-          return isZeroPadded(edge.stack, dim + 1);
-    return false;
   }
 
   ModuleOp module;

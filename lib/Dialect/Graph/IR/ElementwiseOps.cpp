@@ -19,7 +19,7 @@ using namespace tessera::graph::inner;
 
 double graph::numElements(Value value) { return double(typeOf(value).getNumElements()); }
 
-ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, OperandGroups maxLinear) {
+ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, OperandGroups maxLinear, bool unbounded) {
   RuleBuilder builder(op);
   int rank = int(rankOf(op->getResult(0)));
   for (int d = 0; d < rank; ++d) {
@@ -38,6 +38,7 @@ ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, Operand
   if (floats || llvm::all_of(linear, [&](const auto &group) { return group.size() == op->getNumOperands(); }))
     builder.rule.linear = std::move(linear);
   builder.rule.maxLinear = std::move(maxLinear);
+  builder.rule.unbounded = unbounded;
   return builder.rule;
 }
 

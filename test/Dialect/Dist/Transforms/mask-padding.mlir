@@ -94,3 +94,40 @@ func.func @masked(%h: !h, %q: tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>
   %5 = graph.linear %h, %3 contract = 1 : (!h, tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
   return
 }
+
+// Zero times what is not finite is not zero: the root of padding is masked although the weight's padding is zero. Not where the root is of a value without
+// that dimension, nor where a mask or a fresh slice came after it; through a loop as well.
+!h1 = tensor<4x1xf32, #dist.sharding<@mesh, [{}, {}]>>
+!h5 = tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}]>>
+// CHECK-LABEL: func.func @roots
+func.func @roots(%h: !h, %w: !w {graph.kind = "parameter"}, %v: !h1) {
+  // CHECK: %[[R:.*]] = graph.rsqrt
+  // CHECK-NEXT: %[[N:.*]] = graph.neg %[[R]]
+  // CHECK-NEXT: %[[M:.*]] = graph.mask_padding %[[N]] dims = [1] value = 0.000000e+00
+  // CHECK-NEXT: graph.linear %[[M]], %arg1
+  %0 = graph.rsqrt %h : !h
+  %1 = graph.neg %0 : !h
+  %2 = graph.linear %1, %w contract = 1 : (!h, !w) -> !o
+  // CHECK-NOT: mask_padding
+  // CHECK: graph.repeat
+  %3 = graph.rsqrt %v : !h1
+  %4 = graph.mul %h, %3 : (!h, !h1) -> !h
+  %5 = graph.linear %4, %w contract = 1 : (!h, !w) -> !o
+  %6 = dist.reshard %0 : !h -> !h5
+  %7 = dist.reshard %6 : !h5 -> !h
+  %8 = graph.linear %7, %w contract = 1 : (!h, !w) -> !o
+  %9 = graph.repeat 2 carry(%h : !h) -> (!h) {
+  ^bb0(%i: tensor<i32, #dist.sharding<@mesh, []>>, %c: !h):
+    %next = graph.sqrt %c : !h
+    graph.yield %next : !h
+  }
+  // CHECK: %[[L:.*]] = graph.mask_padding %{{.*}} dims = [1] value = 0.000000e+00
+  // CHECK-NEXT: graph.linear %[[L]], %arg1
+  %10 = graph.linear %9, %w contract = 1 : (!h, !w) -> !o
+  // CHECK-NEXT: %[[LOW:.*]] = graph.mask_padding %arg0 dims = [1] value = 0xFFF0000000000000
+  // CHECK-NEXT: %[[ZERO:.*]] = graph.mask_padding %[[LOW]] dims = [1] value = 0.000000e+00
+  // CHECK-NEXT: graph.linear %[[ZERO]], %arg1
+  %11 = graph.mask_padding %h dims = [1] value = 0xFFF0000000000000 : !h
+  %12 = graph.linear %11, %w contract = 1 : (!h, !w) -> !o
+  return
+}

@@ -39,7 +39,7 @@ inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 using OperandGroups = llvm::SmallVector<llvm::SmallVector<int, 2>, 2>;
 
 /// Rule of an elementwise op with trailing broadcast: a factor per result dimension.
-ShardingRule elementwiseRule(mlir::Operation *op, OperandGroups linear, OperandGroups maxLinear);
+ShardingRule elementwiseRule(mlir::Operation *op, OperandGroups linear, OperandGroups maxLinear, bool unbounded = false);
 /// Elements of a ranked tensor value, as a double.
 double numElements(mlir::Value value);
 /// Applies `fn` to each result element's operand elements (after broadcast).

@@ -9,9 +9,10 @@ class Graph_ElementwiseOp<string mnemonic, string expr, int flopsPerElement, lis
     : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>], traits)> {
   code linearGroups = "{}";
   code maxGroups = "{}";
+  code unbounded = "false"; ///< ShardingRule::unbounded
   let extraClassDefinition = [{
     ::tessera::ShardingRule $cppClass::getShardingRule() {
-      return ::tessera::graph::elementwiseRule(getOperation(), }] # linearGroups # ", " # maxGroups # [{);
+      return ::tessera::graph::elementwiseRule(getOperation(), }] # linearGroups # ", " # maxGroups # ", " # unbounded # [{);
     }
     ::tessera::OpCost $cppClass::getCost() {
       return ::tessera::streamingCost(getOperation(), }] # flopsPerElement # [{ * ::tessera::graph::numElements(getResult()));
@@ -42,10 +43,10 @@ class Graph_BinaryOp<string mnemonic, string expr> : Graph_ElementwiseOp<mnemoni
 
 def Graph_NegOp : Graph_UnaryOp<"neg", "-x"> { code linearGroups = "{{0}}"; }
 def Graph_AbsOp : Graph_UnaryOp<"abs", "std::fabs(x)">;
-def Graph_ExpOp : Graph_UnaryOp<"exp", "std::exp(x)"> { code maxGroups = "{{0}}"; }
-def Graph_LogOp : Graph_UnaryOp<"log", "std::log(x)">;
-def Graph_SqrtOp : Graph_UnaryOp<"sqrt", "std::sqrt(x)">;
-def Graph_RsqrtOp : Graph_UnaryOp<"rsqrt", "1.0 / std::sqrt(x)">;
+def Graph_ExpOp : Graph_UnaryOp<"exp", "std::exp(x)"> { code maxGroups = "{{0}}"; code unbounded = "true"; }
+def Graph_LogOp : Graph_UnaryOp<"log", "std::log(x)"> { code unbounded = "true"; }
+def Graph_SqrtOp : Graph_UnaryOp<"sqrt", "std::sqrt(x)"> { code unbounded = "true"; }
+def Graph_RsqrtOp : Graph_UnaryOp<"rsqrt", "1.0 / std::sqrt(x)"> { code unbounded = "true"; }
 def Graph_TanhOp : Graph_UnaryOp<"tanh", "std::tanh(x)"> { code maxGroups = "{{0}}"; }
 def Graph_SinOp : Graph_UnaryOp<"sin", "std::sin(x)">;
 def Graph_CosOp : Graph_UnaryOp<"cos", "std::cos(x)">;
@@ -63,7 +64,7 @@ def Graph_GeluTanhOp : Graph_UnaryOp<"gelu_tanh",
 def Graph_AddOp : Graph_BinaryOp<"add", "x + y"> { code linearGroups = "{{0, 1}}"; let hasCanonicalizer = 0; }
 def Graph_SubOp : Graph_BinaryOp<"sub", "x - y"> { code linearGroups = "{{0, 1}}"; }
 def Graph_MulOp : Graph_BinaryOp<"mul", "x * y"> { code linearGroups = "{{0}, {1}}"; }
-def Graph_DivOp : Graph_BinaryOp<"div", "x / y"> { code linearGroups = "{{0}}"; }
+def Graph_DivOp : Graph_BinaryOp<"div", "x / y"> { code linearGroups = "{{0}}"; code unbounded = "true"; }
 def Graph_MaximumOp : Graph_BinaryOp<"maximum", "std::fmax(x, y)"> { code maxGroups = "{{0, 1}}"; }
 def Graph_MinimumOp : Graph_BinaryOp<"minimum", "std::fmin(x, y)">;
 
