@@ -72,8 +72,10 @@ public:
     }
     collectSubjects(spmd);
     for (TensorExplanation &tensor : result.tensors)
-      if (tensor.kind != "activation")
-        tensor.reasons = argumentReasons(tensor);
+      if (tensor.kind != "activation") {
+        std::vector<std::string> reasons = argumentReasons(tensor);
+        tensor.reasons.insert(tensor.reasons.begin(), reasons.begin(), reasons.end());
+      }
     if (options.suggest)
       for (CollectiveExplanation &collective : result.collectives)
         collective.remove = suggest(collective);

@@ -41,6 +41,7 @@ void tessera::buildSpmdPipeline(OpPassManager &pm) {
   pm.addPass(dist::createDistBundleCollectivesPass());
   // Counts what is left.
   pm.addPass(dist::createDistReportPaddingPass());
+  pm.addPass(dist::createDistReportWeightsPass());
   //===--- Rung spmd ------------------------------------------------------===//
   verifyRung(pm, "spmd");
 }

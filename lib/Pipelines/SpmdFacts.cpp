@@ -6,10 +6,13 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace tessera::dist;
@@ -352,6 +355,12 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
 
 std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
   std::vector<TensorExplanation> list;
+  std::multimap<std::pair<std::string, SmallVector<int64_t>>, std::string> gathered; // functions share weights of one name and shape
+  for (const GatheredWeight &weight : gatheredWeights(module, meshOfModule)) {
+    auto function = cast<func::FuncOp>(weight.weight.getOwner()->getParentOp());
+    gathered.emplace(std::make_pair(argumentName(weight.weight), globalShape(cast<RankedTensorType>(weight.weight.getType()))),
+                     "in @" + function.getSymName().str() + " " + weight.text);
+  }
   auto largestFirst = [](const TensorExplanation &a, const TensorExplanation &b) { return a.bytes > b.bytes; };
   for (auto function : module.getOps<func::FuncOp>()) {
     std::vector<TensorExplanation> arguments, values;
@@ -362,6 +371,8 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
       auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
       t.kind = kind ? kind.getValue().str() : "input";
       t.name = argumentName(arg);
+      for (auto [at, end] = gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))}); at != end; ++at)
+        t.reasons.push_back(at->second);
       if (llvm::none_of(list, [&](const TensorExplanation &known) { return known.name == t.name && known.shape == t.shape; }))
         arguments.push_back(std::move(t));
     }

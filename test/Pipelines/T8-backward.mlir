@@ -1,5 +1,18 @@
 // T8, T14, forward and backward of the programs that bench/bytes compares with XLA.
 // RUN: llm-opt %S/../../bench/bytes/backward.mlir --tessera-shard="mesh=fsdp=2,tp=4" | FileCheck %s
+// RUN: llm-opt %S/../../bench/bytes/backward.mlir --tessera-shard="mesh=fsdp=2,tp=4" --remarks-filter=dist --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=POLICY
+// RUN: llm-opt %S/../../bench/bytes/backward.mlir --tessera-explain="mesh=fsdp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
+
+// Which of the two it is, and what is held, is said.
+// POLICY: weight {{.*}}"up in @linear: gathered over {fsdp} once: the whole, 16384 bytes, is held until its last use"
+// POLICY: weight {{.*}}"up in @layers: gathered over {fsdp} twice, in loops of 3 iterations: one layer is held at a time, 16384 bytes; all layers, kept from one loop to the next, would be 49152"
+// REPORT: parameter up [ffn, hidden]
+// REPORT-NOT: in @layers
+// REPORT: in @linear gathered over {fsdp} once: the whole, 16384 bytes, is held until its last use
+// REPORT-NOT: in @layers
+// REPORT: parameter up [layer, ffn, hidden]
+// REPORT-NOT: in @linear
+// REPORT: in @layers gathered over {fsdp} twice, in loops of 3 iterations
 
 // One linear layer: its weight is gathered just before use, once, and kept for backward; its gradient is reduced and scattered.
 // CHECK-LABEL: func.func @linear

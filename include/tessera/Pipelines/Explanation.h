@@ -68,7 +68,7 @@ struct TensorExplanation {
   std::vector<int64_t> shape; ///< global
   std::string sharding;
   int64_t bytes = 0;                ///< of one rank
-  std::vector<std::string> reasons; ///< one per sharded dimension, one per mesh axis that does not shard it
+  std::vector<std::string> reasons; ///< one per sharded dimension, one per mesh axis that does not shard it; how often a weight is gathered
 };
 
 struct Explanation {

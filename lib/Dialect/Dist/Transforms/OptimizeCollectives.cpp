@@ -1,7 +1,9 @@
 //===- OptimizeCollectives.cpp - Fuse and merge collectives ---------------===//
 #include "Explain.h"
+#include "UnsliceReductions.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -306,6 +308,7 @@ struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBas
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>, MergeReduces,
                  MergeAlongDimension<AllGatherOp>, MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
+    addUnsliceReductions(patterns, machineOf(getOperation()));
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     hoistInvariant(getOperation());

@@ -112,7 +112,8 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
     all_reduce then all_slice over the same axes: reduce_scatter, if nobody else reads the whole value. all_gather then all_slice of the same axes and
     dimension, or the other way round: nothing. Equal collectives of one value: one. Where nobody reads the value between: two all_reduces, two gathers
     or slices of one dimension, two all_to_alls between different dimensions: one. Sums over the same axes that an op only adds up (its rule is linear in
-    them together): added first, reduced once. A collective in a loop whose operand comes from
+    them together): added first, reduced once. An op that reduces slices of what every rank has whole, then all_reduce: the whole is reduced, where that takes no longer
+    on the machine. A collective in a loop whose operand comes from
     outside runs once, before the loop, unless the operand is a weight: gathered weights would then be held for the whole loop, which is what
     sharding them was to avoid.
     ```mlir
@@ -155,6 +156,17 @@ def DistReportPaddingPass : Pass<"dist-report-padding", "::mlir::ModuleOp"> {
     results, collectives and FLOPs is padding. Without somebody who listens to remarks it does nothing.
     ```
     kv_heads over tp: from 3 to 4, 2 a rank (25.0 % padding); of each rank's 1024 of 8192 weight bytes (12.5 %), ... are padding
+    ```
+  }];
+}
+
+def DistReportWeightsPass : Pass<"dist-report-weights", "::mlir::ModuleOp"> {
+  let summary = "Says how often each stored weight is gathered and how much of it is held; changes nothing";
+  let description = [{
+    Rung `spmd`. One remark `weight` for each parameter that is gathered: over which axes, once or several times (forward, backward), and for how long the
+    whole is held. Without somebody who listens to remarks it does nothing.
+    ```
+    up in @layers: gathered over {fsdp} twice, in loops of 3 iterations: one layer is held at a time, 16384 bytes; all layers, kept ..., would be 49152
     ```
   }];
 }

@@ -1,0 +1,116 @@
+//===- WeightGathers.cpp - How often stored weights are gathered ----------===//
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "Explain.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Executions.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tessera::dist {
+#define GEN_PASS_DEF_DISTREPORTWEIGHTSPASS
+#include "tessera/Dialect/Dist/Transforms/Passes.h.inc"
+} // namespace tessera::dist
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+namespace {
+/// The parameter that a value is, or is a layer of, in another layout or seen otherwise; null if it is none.
+BlockArgument weightOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (op->getNumOperands() != 1 || op->getNumRegions() != 0)
+      return {};
+    value = op->getOperand(0);
+  }
+  auto arg = cast<BlockArgument>(value);
+  Operation *parent = arg.getOwner()->getParentOp();
+  if (auto function = dyn_cast<func::FuncOp>(parent)) {
+    auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
+    return kind && kind == "parameter" ? arg : BlockArgument();
+  }
+  if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
+    for (const StackEdge &edge : flow.getStackEdges())
+      if (llvm::is_contained(edge.slices, value))
+        return weightOf(edge.stack);
+  return {};
+}
+
+int64_t bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() * int64_t((tensor.getElementTypeBitWidth() + 7) / 8);
+}
+
+/// The gathers of one weight that are not themselves of a gathered one.
+struct Gathers {
+  SmallVector<AllGatherOp> first;
+  AxisList axes;
+};
+
+std::string textOf(const Gathers &gathers, const Mesh &mesh) {
+  std::string axes;
+  for (const AxisRef &axis : gathers.axes)
+    axes += (axes.empty() ? "" : ", ") + toString(axis, mesh);
+  int64_t bytes = 0, layers = 1;
+  llvm::SmallPtrSet<Operation *, 4> loops;
+  for (AllGatherOp gather : gathers.first) {
+    Value whole = gather.getResult();
+    while (whole.hasOneUse() && isa<AllGatherOp>(*whole.user_begin()))
+      whole = whole.user_begin()->getResult(0);
+    bytes = std::max(bytes, bytesOf(whole.getType()));
+    layers = std::max(layers, graph::executionsOf(gather));
+    if (auto loop = gather->getParentOfType<DataFlowOpInterface>())
+      loops.insert(loop);
+  }
+  size_t times = gathers.first.size();
+  std::string count = times == 1 ? "once" : times == 2 ? "twice" : std::to_string(times) + " times";
+  std::string text = llvm::formatv("gathered over {{{0}} {1}", axes, count);
+  if (layers == 1)
+    return text + llvm::formatv(": the whole, {0} bytes, is held until its last use", bytes).str();
+  text += llvm::formatv(", in {0} of {1} iterations: one layer is held at a time, {2} bytes", loops.size() == 1 ? "a loop" : "loops", layers, bytes);
+  if (loops.size() > 1)
+    text += llvm::formatv("; all layers, kept from one loop to the next, would be {0}", bytes * layers);
+  return text;
+}
+} // namespace
+
+std::vector<GatheredWeight> tessera::dist::gatheredWeights(ModuleOp module, const Mesh &mesh) {
+  llvm::MapVector<BlockArgument, Gathers> found;
+  module.walk<WalkOrder::PreOrder>([&](AllGatherOp gather) {
+    BlockArgument weight = weightOf(gather.getInput());
+    if (!weight)
+      return;
+    Gathers &gathers = found[weight];
+    for (const AxisRef &axis : fromAxesAttr(gather.getAxes(), mesh))
+      if (!llvm::is_contained(gathers.axes, axis))
+        gathers.axes.push_back(axis);
+    if (!gather.getInput().getDefiningOp<AllGatherOp>())
+      gathers.first.push_back(gather);
+  });
+  std::vector<GatheredWeight> result;
+  for (auto &[weight, gathers] : found)
+    result.push_back({weight, int(gathers.first.size()), textOf(gathers, mesh)});
+  return result;
+}
+
+namespace {
+struct ReportWeightsPass : public tessera::dist::impl::DistReportWeightsPassBase<ReportWeightsPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    MeshOp meshOp = dist::getMesh(getOperation());
+    if (!meshOp || !getContext().getRemarkEngine())
+      return;
+    for (const GatheredWeight &gathered : gatheredWeights(getOperation(), meshOp.getMesh().toMesh())) {
+      auto function = cast<func::FuncOp>(gathered.weight.getOwner()->getParentOp());
+      auto name = function.getArgAttrOfType<StringAttr>(gathered.weight.getArgNumber(), graph::kNameAttr);
+      explain(gathered.weight.getLoc(), "weight", (name ? name.getValue().str() : "weight #" + std::to_string(gathered.weight.getArgNumber())) +
+                                                      " in @" + function.getSymName().str() + ": " + gathered.text);
+    }
+  }
+};
+} // namespace
