@@ -119,7 +119,8 @@ Value ProgramBuilder::draw() {
                                    {4, &ProgramBuilder::drawScatterAdd}, {4, &ProgramBuilder::drawCrossEntropy},
                                    {4, &ProgramBuilder::drawEinsum},    {3, &ProgramBuilder::drawReverse},
                                    {3, &ProgramBuilder::drawArgMax},    {2, &ProgramBuilder::drawLayerSlice},
-                                      {7, &ProgramBuilder::drawConstraint}};
+                                   {7, &ProgramBuilder::drawConstraint},
+                                   {5, &ProgramBuilder::drawJoin}};
   int64_t total = 0;
   for (const Weighted &entry : table)
     total += entry.weight;
@@ -165,8 +166,11 @@ Value ProgramBuilder::drawRepeat() {
   if (!init)
     return {};
   SmallVector<Value> inits = {init};
-  if (dice.chance(40))
-    inits.push_back(weight(dice.chance(50) ? shapeOf(init) : shape(1, 3)));
+  if (dice.chance(40)) {
+    Shape carried = dice.chance(50) ? shapeOf(init) : shape(1, 3);
+    inits.push_back(dice.chance(25) ? Value(graph::ConstantOp::create(b, floats(carried), DenseElementsAttr::get(floats(carried), 0.0f)))
+                                    : weight(carried));
+  }
   Value result = drawRepeatOver(inits);
   if (dice.chance(20))
     result = drawRepeatOver(result);
@@ -197,6 +201,9 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     b.setInsertionPointToEnd(block);
     scope = &inner;
     drawBody(dice.between(1, depth > 1 ? 3 : 5));
+    if (dice.chance(20)) // for a stack, most of all
+      if (Value sum = drawAddend(shape(0, 3)))
+        inner.values.push_back(sum);
     // Back to the carried shapes: the newest value of the first one's, with something of the rest.
     Value carried;
     for (Value value : inner.values)
@@ -209,6 +216,8 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
       for (Value value : inner.values)
         if (value.getType() == sum.getType() && value != sum)
           addend = value;
+      if (Value open = dice.chance(40) ? drawAddend(shapeOf(sum)) : Value())
+        addend = open;
       yielded.push_back(addend ? Value(graph::AddOp::create(b, sum.getType(), sum, addend)) : withSumOf(sum, last));
     }
     if (last != carried && (inits.size() == 1 || dice.chance(50)))

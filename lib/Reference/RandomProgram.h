@@ -100,6 +100,10 @@ private:
   Value drawScatterAdd();
   Value drawCrossEntropy();
   Value drawConstraint();
+  AxisList drawSumAxes();
+  Value openSum(llvm::ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind);
+  Value drawJoin();
+  Value drawAddend(llvm::ArrayRef<int64_t> shape);
   void drawBody(int64_t ops);
   void drawFunction(llvm::StringRef name, int64_t ops);
 
