@@ -45,7 +45,12 @@ static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
                            {"bytes_per_rank", executions * bytesSent(manifest, c)},
                            {"why", c.why}});
   }
-  return {{"collectives", collectives}};
+  Json step = {{"collectives", collectives}};
+  if (entry.paddingFlops > 0) {
+    step["padding_flops"] = entry.paddingFlops;
+    step["flops"] = entry.flops;
+  }
+  return step;
 }
 
 namespace {
@@ -143,7 +148,13 @@ std::string describeProgram(const Manifest &m, bool json) {
     page += " (" + p.values.front() + (p.values.size() > 1 ? " and " + std::to_string(p.values.size() - 1) + " more" : "") + ")\n";
   }
   for (auto &[name, step] : steps.items()) {
-    page += name + (step["collectives"].empty() ? ": no collectives\n" : ":\n");
+    page += name;
+    if (step.contains("padding_flops")) {
+      char share[48];
+      snprintf(share, sizeof(share), ", %.1f %% of its FLOPs on padding", 100 * step["padding_flops"].get<double>() / step["flops"].get<double>());
+      page += share;
+    }
+    page += step["collectives"].empty() ? ": no collectives\n" : ":\n";
     for (auto &c : step["collectives"]) {
       std::string over;
       for (auto &axis : c["axes"])

@@ -271,6 +271,10 @@ static EntrySpec readEntry(const Json &json) {
     entry.outputs.push_back(readBuffer(output));
   for (const Json &use : json.value("collectives", Json::array()))
     entry.collectives.emplace_back(use.at("id").get<int64_t>(), use.at("executions").get<int64_t>());
+  if (auto flops = json.find("padding_flops"); flops != json.end()) {
+    entry.paddingFlops = flops->at(0).get<int64_t>();
+    entry.flops = flops->at(1).get<int64_t>();
+  }
   return entry;
 }
 

@@ -3,6 +3,7 @@
 #include "ManifestWriter.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 using namespace mlir;
@@ -160,10 +161,13 @@ void ManifestWriter::addEntry(func::FuncOp entry) {
   json::Array used;
   for (auto [id, times] : executions)
     used.push_back(json::Object{{"id", id}, {"executions", times}});
-  entries.push_back(json::Object{{"name", entry.getName().str()},
-                                 {"inputs", ports("exec.inputs")},
-                                 {"outputs", ports("exec.outputs")},
-                                 {"collectives", std::move(used)}});
+  json::Object object{{"name", entry.getName().str()},
+                      {"inputs", ports("exec.inputs")},
+                      {"outputs", ports("exec.outputs")},
+                      {"collectives", std::move(used)}};
+  if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))
+    object["padding_flops"] = json::Array{flops[0], flops[1]};
+  entries.push_back(std::move(object));
 }
 
 /// Global sizes of the first port called `name` in any entry (from `first` on), or empty.

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -33,7 +34,8 @@ public:
     for (auto function : module.getOps<func::FuncOp>()) {
       for (BlockArgument arg : function.getArguments())
         addArgument(function, arg, counted);
-      function.walk([&](Operation *op) { addOp(op); });
+      FunctionFlops &flops = cost.functions[function.getName().str()];
+      function.walk([&](Operation *op) { addOp(op, flops); });
     }
     for (PaddedDim &dim : cost.dims)
       if (dim.values.empty())
@@ -91,7 +93,7 @@ private:
     }
   }
 
-  void addOp(Operation *op) {
+  void addOp(Operation *op, FunctionFlops &function) {
     if (op->getNumRegions() || !isa<CostOpInterface>(op))
       return;
     double times = double(graph::executionsOf(op));
@@ -114,10 +116,14 @@ private:
       for (Value value : values)
         for (auto [i, part] : paddingOf(value))
           parts[i] = part;
+    double useful = flops;
     for (auto [i, part] : parts) {
       cost.dims[i].share.sentBytes += part * sent;
       cost.dims[i].share.flops += part * flops;
+      useful *= 1 - part;
     }
+    function.all += flops;
+    function.padding += flops - useful;
   }
 
   void addMaker(size_t i, Operation *op) {
@@ -163,11 +169,17 @@ struct ReportPaddingPass : public tessera::dist::impl::DistReportPaddingPassBase
   void runOnOperation() override {
     markAllAnalysesPreserved();
     MeshOp meshOp = dist::getMesh(getOperation());
-    if (!meshOp || !getContext().getRemarkEngine())
+    if (!meshOp)
       return;
     Mesh mesh = meshOp.getMesh().toMesh();
     DimNames names(getOperation());
     PaddingCost cost = paddingCost(getOperation(), mesh, names);
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (FunctionFlops flops = cost.functions[function.getName().str()]; flops.padding > 0)
+        function->setAttr(kPaddingFlopsAttr,
+                          DenseI64ArrayAttr::get(&getContext(), {std::llround(flops.padding), std::llround(flops.all)}));
+    if (!getContext().getRemarkEngine())
+      return;
     for (const PaddedDim &dim : cost.dims) {
       std::vector<std::string> costs = shares(dim, cost.total);
       if (costs.empty())

@@ -2,6 +2,9 @@
 // RUN: llm-opt %s --dist-report-padding --remarks-filter=dist --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s --implicit-check-not='[Missed] padding'
 // RUN: llm-opt %s --dist-report-padding -o /dev/null 2>&1 | count 0
 
+// RUN: llm-opt %s --dist-report-padding | FileCheck %s --check-prefix=FLOPS
+// FLOPS: func.func @f{{.*}}dist.padding_flops = array<i64: 4, 16>
+
 dist.mesh @mesh = <["tp"=2]>
 
 // The product, 2 x 4 x 2 operations, reads rows of the weight and writes as many; the gather sends them with their padding.

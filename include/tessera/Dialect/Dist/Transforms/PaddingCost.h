@@ -12,10 +12,14 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace tessera::dist {
+
+/// On a function of rung spmd with padding: FLOPs of a rank in one run that are padding, and all. The manifest has them from here.
+inline constexpr llvm::StringLiteral kPaddingFlopsAttr = "dist.padding_flops";
 
 /// Bytes and work of a rank, the mean over ranks. One run of every function, loops as often as they run.
 struct PaddingShare {
@@ -35,9 +39,15 @@ struct PaddedDim {
   std::vector<std::string> values; ///< arguments that have it, else ops that make such values; program order, each once
 };
 
+/// FLOPs of one run of a function on a rank. An element that two dimensions pad counts once.
+struct FunctionFlops {
+  double all = 0, padding = 0;
+};
+
 struct PaddingCost {
   std::vector<PaddedDim> dims; ///< most FLOPs first, then most bytes held
   PaddingShare total;          ///< padding or not
+  std::map<std::string, FunctionFlops> functions;
 };
 
 /// Linear in the program of rung spmd.

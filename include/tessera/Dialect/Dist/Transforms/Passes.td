@@ -150,10 +150,11 @@ def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleO
 }
 
 def DistReportPaddingPass : Pass<"dist-report-padding", "::mlir::ModuleOp"> {
-  let summary = "Says what sizes that do not divide cost, dimension by dimension; changes nothing";
+  let summary = "Says what sizes that do not divide cost, dimension by dimension";
   let description = [{
     Rung `spmd`. One missed remark `padding` for each dimension that is padded: from which size to which, and what of a rank's weights, states,
-    results, collectives and FLOPs is padding. Without somebody who listens to remarks it does nothing.
+    results, collectives and FLOPs is padding. Functions that compute on padding get `dist.padding_flops`, for the manifest: how many FLOPs
+    of one run are padding, and how many there are.
     ```
     kv_heads over tp: from 3 to 4, 2 a rank (25.0 % padding); of each rank's 1024 of 8192 weight bytes (12.5 %), ... are padding
     ```

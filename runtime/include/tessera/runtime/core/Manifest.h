@@ -68,6 +68,7 @@ struct EntrySpec {
   std::string name;
   std::vector<BufferSpec> inputs, outputs;
   std::vector<std::pair<int64_t, int64_t>> collectives; // id, executions
+  int64_t paddingFlops = 0, flops = 0;                  // of a rank in one run; both 0 where nothing is padded
 
   const BufferSpec *input(std::string_view name) const;
   const BufferSpec *output(std::string_view name) const;
