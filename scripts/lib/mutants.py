@@ -1,9 +1,10 @@
-"""scripts/mutants [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ in a copy of the tree and runs the checks.
+"""scripts/mutants [--applies] [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ in a copy of the tree and runs the checks.
 
 A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the file exactly once (whatever their
 indentation), and the lines `+ new`. The copy is build/mutants/tree, or DIR, a scratch copy that may be built already; this
 tree itself is never touched. Checks run until one catches: random programs, lit, unit tests; a mutant that does not build
-proves nothing and counts as missed. Closes with `N caught, N missed`; exit status 1 if one is missed or no longer applies.
+proves nothing and counts as missed. Closes with `N caught, N missed`; exit status 1 if one is missed or no longer applies. With --applies nothing runs: it names
+those whose lines no longer stand in this tree.
 """
 import pathlib
 import re
@@ -108,12 +109,14 @@ def caught_by(tree):
 
 
 def main(argv):
-    tree, names = pathlib.Path("build/mutants/tree"), []
+    tree, names, applies = pathlib.Path("build/mutants/tree"), [], False
     for word in argv:
         if word.startswith("--tree="):
             tree = pathlib.Path(word[7:])
+        elif word == "--applies":
+            applies = True
         elif word.startswith("-"):
-            die(f"unknown argument ({word}): scripts/mutants [--tree=DIR] [NAME...]; try that")
+            die(f"unknown argument ({word}): scripts/mutants [--applies] [--tree=DIR] [NAME...]; try that")
         else:
             names.append(word)
     if tree.resolve() == pathlib.Path.cwd().resolve():
@@ -122,6 +125,11 @@ def main(argv):
     unknown = set(names) - {m.name for m in mutants}
     if unknown:
         die(f"unknown mutants ({', '.join(sorted(unknown))}): test/mutants has none of these names; list it")
+    if applies:
+        stale = [m for m in mutants if (not names or m.name in names) and m.apply(pathlib.Path(".")) is None]
+        for mutant in stale:
+            print(f"{mutant.name}: its lines do not stand in {mutant.file} exactly once")
+        return 1 if stale else 0
     prepare(tree)
     how = caught_by(tree)
     if how is not None:

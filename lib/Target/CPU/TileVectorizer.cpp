@@ -2,10 +2,10 @@
 //
 // The loop nest of an op, with d the vectorized dimension:
 //
-//   d parallel:   for parallel dims except d { for d by lanes { [acc = out] for reduction dims { body } out =
-//   acc } } d reduction:  for parallel dims { acc = neutral; for other reduction dims { for d by lanes { body
-//   } }
-//                                     out = combine(out, reduce lanes of acc) }
+//   d parallel:   for parallel dims except d {
+//                   for d by lanes { [acc = out] for reduction dims { body } out = acc } }
+//   d reduction:  for parallel dims { acc = neutral; for other reduction dims { for d by lanes { body } }
+//                   out = combine(out, reduce lanes of acc) }
 //                 where outputs that move with d (a fused producer's value) are stored chunk by chunk
 //
 // Values that do not depend on d are computed once in front of the d loop where no reduction loop is inside
