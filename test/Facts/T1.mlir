@@ -11,11 +11,11 @@
 
 // CHECK-LABEL: func.func @T1
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; name needs the sum"}{{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK-LABEL: func.func @T1_many_tokens
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<8x128x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; name needs the sum"}{{.*}} -> tensor<8x128x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
 func.func @T1(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},

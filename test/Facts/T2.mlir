@@ -9,11 +9,11 @@
 
 // CHECK-LABEL: func.func @T2
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
+// CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"tp"} {why = "name needs seq over {tp}"}{{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"tp"} {why = "linear needs seq whole, not over {tp}"}{{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.reduce_scatter %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
+// CHECK: dist.reduce_scatter %{{.*}} dim = 1 axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; add needs seq over {tp}"}{{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
 func.func @T2(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
