@@ -36,6 +36,18 @@ func.func @sums(%a: !vx, %b: !wk) -> (!s, !v) {
   return %1, %3 : !s, !v
 }
 
+// A sum and a maximum over the same ranks are two.
+// CHECK-LABEL: func.func @sum_and_maximum
+func.func @sum_and_maximum(%a: !vx, %b: !wk) -> (!s, !v) {
+  // CHECK-NOT: graph.concat
+  // CHECK-COUNT-2: = dist.all_reduce
+  %0 = graph.reduce max %a dims = [0] : (!vx) -> tensor<f32, #dist.sharding<@mesh, [], partial=max{"x"}>>
+  %1 = dist.all_reduce %0 axes = {"x"} : tensor<f32, #dist.sharding<@mesh, [], partial=max{"x"}>> -> !s
+  %2 = graph.reduce sum %b dims = [1] : (!wk) -> !pv
+  %3 = dist.all_reduce %2 axes = {"x"} : !pv -> !v
+  return %1, %3 : !s, !v
+}
+
 // What reads the first waits for the last; the last must not need it.
 // CHECK-LABEL: func.func @readers_wait
 func.func @readers_wait(%a: !vx, %b: !vx) -> (!s, !s) {

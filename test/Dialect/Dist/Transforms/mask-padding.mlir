@@ -1,7 +1,7 @@
 // Whoever reduces over a padded dimension masks first, unless zeros kill the rest.
 // RUN: llm-opt %s --dist-partition | FileCheck %s
 
-dist.mesh @mesh = <["x"=2]>
+dist.mesh @mesh = <["x"=2, "y"=2]>
 !h = tensor<4x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
 !w = tensor<3x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
 !s = tensor<7x3x5xf32, #dist.sharding<@mesh, [{}, {}, {"x"}]>>
@@ -16,6 +16,17 @@ func.func @sum(%h: !h) {
   // CHECK: %[[M:.*]] = graph.mask_padding %arg0 dims = [1] value = 0.000000e+00
   // CHECK: graph.reduce sum %[[M]]
   %0 = graph.reduce sum %h dims = [1] : (!h) -> !v
+  return
+}
+
+// A mask along another dimension is none along this one.
+// CHECK-LABEL: func.func @other_dimension
+func.func @other_dimension(%b: tensor<5x5xf32, #dist.sharding<@mesh, [{"y"}, {"x"}]>>) {
+  // CHECK: %[[O:.*]] = graph.mask_padding %arg0 dims = [0] value = 0.000000e+00
+  // CHECK: %[[M:.*]] = graph.mask_padding %[[O]] dims = [1] value = 0.000000e+00
+  // CHECK: graph.reduce sum %[[M]] dims = [1]
+  %0 = graph.mask_padding %b dims = [0] value = 0.0 : tensor<5x5xf32, #dist.sharding<@mesh, [{"y"}, {"x"}]>>
+  %1 = graph.reduce sum %0 dims = [1] : (tensor<5x5xf32, #dist.sharding<@mesh, [{"y"}, {"x"}]>>) -> tensor<5xf32, #dist.sharding<@mesh, [{"y"}], partial=sum{"x"}>>
   return
 }
 
