@@ -136,7 +136,8 @@ double tessera::stepTime(const Machine &machine, const Mesh &mesh, const Reshard
       use(machine.link);
     group = 2;
   }
-  return latency * std::ceil(std::log2(group)) + step.received * elementBytes / bandwidth;
+  // Of plans that take alike the one with fewer steps: each is an op of its own, with an element to write if nothing else.
+  return latency * std::ceil(std::log2(group)) + step.received * elementBytes / bandwidth + elementBytes / machine.memoryBandwidth;
 }
 
 double tessera::planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan, double elementBytes) {

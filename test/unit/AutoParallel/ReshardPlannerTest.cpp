@@ -327,6 +327,7 @@ namespace {
 double roundsOf(const Case &c, const ReshardPlan &plan) {
   Machine machine;
   machine.link = {/*latency=*/1, /*bandwidth=*/1e30};
+  machine.memoryBandwidth = 1e30;
   return planTime(machine, c.mesh, plan, 4);
 }
 } // namespace
