@@ -80,30 +80,31 @@ void MinSum::plan(int64_t largestTable) {
   constants.clear();
   exact = true;
   planned = largestTable;
-  std::vector<int> work;
   std::vector<bool> eliminated(n, false);
-  for (size_t table = 0; table < given; ++table)
-    work.push_back(int(table));
-  auto has = [&](int table, int variable) {
-    const auto &variables = tables[table].variables;
-    return std::find(variables.begin(), variables.end(), variable) != variables.end();
+  std::vector<std::vector<int>> tablesOf(n); // those that are left, ascending
+  auto addTable = [&](int table) {
+    for (int variable : tables[table].variables)
+      tablesOf[variable].push_back(table);
+    if (tables[table].variables.empty())
+      constants.push_back(table);
   };
+  for (size_t table = 0; table < given; ++table)
+    addTable(int(table));
   // Size of the table that eliminating a variable would make; negative: to be counted.
   std::vector<double> made(n, -1);
+  std::vector<int> seen(n, -1);
+  int stamp = 0;
   auto count = [&](int variable) {
-    std::vector<int> scope = {variable};
-    for (int table : work)
-      if (has(table, variable))
-        unite(scope, tables[table].variables);
-    return entries(scope) / sizes[variable];
+    ++stamp;
+    double size = 1;
+    for (int table : tablesOf[variable])
+      for (int other : tables[table].variables)
+        if (other != variable && seen[other] != stamp) {
+          seen[other] = stamp;
+          size *= sizes[other];
+        }
+    return size;
   };
-  auto dropConstants = [&] {
-    for (int table : work)
-      if (tables[table].variables.empty())
-        constants.push_back(table);
-    work.erase(std::remove_if(work.begin(), work.end(), [&](int table) { return tables[table].variables.empty(); }), work.end());
-  };
-  dropConstants();
   for (int step = 0; step < n; ++step) {
     int next = -1;
     for (int variable = 0; variable < n; ++variable) {
@@ -115,9 +116,13 @@ void MinSum::plan(int64_t largestTable) {
         next = variable;
     }
     eliminated[next] = true;
-    Bucket bucket = {next, {}};
-    std::copy_if(work.begin(), work.end(), std::back_inserter(bucket.tables), [&](int table) { return has(table, next); });
-    work.erase(std::remove_if(work.begin(), work.end(), [&](int table) { return has(table, next); }), work.end());
+    Bucket bucket = {next, std::move(tablesOf[next])};
+    for (int table : bucket.tables)
+      for (int variable : tables[table].variables)
+        if (variable != next) {
+          auto &left = tablesOf[variable];
+          left.erase(std::find(left.begin(), left.end(), table));
+        }
     // Groups of tables small enough to be minimized together; one if all are.
     std::vector<int> group, scope;
     auto flush = [&] {
@@ -126,8 +131,8 @@ void MinSum::plan(int64_t largestTable) {
       for (int variable : scope)
         made[variable] = -1;
       scope.erase(std::find(scope.begin(), scope.end(), next));
-      work.push_back(int(tables.size()));
       tables.push_back({std::move(scope), {}, std::move(group), next, true});
+      addTable(int(tables.size()) - 1);
       group.clear();
       scope.clear();
     };
@@ -144,7 +149,6 @@ void MinSum::plan(int64_t largestTable) {
       scope = std::move(wider);
     }
     flush();
-    dropConstants();
     buckets.push_back(std::move(bucket));
   }
 }

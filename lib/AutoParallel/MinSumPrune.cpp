@@ -60,6 +60,7 @@ public:
 
   /// Takes out values that cost more than `upper`, for as long as that helps. The lower bound.
   double run(double upper) {
+    dropImpossible();
     double bound = -kInfinity;
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       for (size_t v = 0; v < unary.size(); ++v)
@@ -82,6 +83,21 @@ public:
 
 private:
   static constexpr int kMostSweeps = 64;
+
+  /// Messages are finite.
+  void dropImpossible() {
+    std::vector<std::vector<size_t>> stays(unary.size());
+    for (size_t v = 0; v < unary.size(); ++v) {
+      for (size_t i = 0; i < unary[v].size(); ++i)
+        if (std::isfinite(unary[v][i]))
+          stays[v].push_back(i);
+      if (stays[v].empty()) { // nothing is possible
+        stays[v].push_back(0);
+        unary[v][0] = 0;
+      }
+    }
+    shrink(stays);
+  }
 
   static void add(Costs &to, const Costs &costs) {
     for (size_t i = 0; i < costs.size(); ++i)

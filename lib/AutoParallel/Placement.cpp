@@ -43,23 +43,30 @@ ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine) : mesh(std::move(th
   }
 }
 
-ReshardCosts::Entry &ReshardCosts::entryOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
-                                           const Sharding &to) {
-  key.clear();
-  key.append({llvm::bit_cast<int64_t>(elementBytes), int64_t(shape.size())});
+int ReshardCosts::numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes) {
+  key.assign({-2, llvm::bit_cast<int64_t>(elementBytes)}); // no sharding's begins so
   key.append(shape.begin(), shape.end());
+  auto [it, made] = numbers.try_emplace(key, int(tensors.size()));
+  if (made)
+    tensors.push_back({llvm::SmallVector<int64_t, 4>(shape.begin(), shape.end()), elementBytes});
+  return it->second;
+}
+
+int ReshardCosts::numberOf(const Sharding &sharding) {
+  key.clear();
   auto add = [&](llvm::ArrayRef<AxisRef> axes) {
     for (const AxisRef &axis : axes)
       key.append({axis.axis, axis.pre, axis.size});
     key.push_back(-1); // no axis has that index
   };
-  for (const Sharding *sharding : {&from, &to}) {
-    for (const DimSharding &dim : sharding->dims)
-      add(dim.axes);
-    add(sharding->partial);
-    key.push_back(int64_t(sharding->partialKind));
-  }
-  return entries[key];
+  for (const DimSharding &dim : sharding.dims)
+    add(dim.axes);
+  add(sharding.partial);
+  key.push_back(sharding.partial.empty() ? 0 : int64_t(sharding.partialKind));
+  auto [it, made] = numbers.try_emplace(key, int(ends.size()));
+  if (made)
+    ends.emplace_back(mesh, sharding);
+  return it->second;
 }
 
 const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, double elementBytes,
@@ -67,7 +74,7 @@ const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, d
   static const Cost nothing = {true, 0, 0};
   if (from.samePlacement(to))
     return nothing;
-  Entry &entry = entryOf(shape, elementBytes, from, to);
+  Entry &entry = entryOf(numberOf(shape, elementBytes), numberOf(from), numberOf(to));
   if (!entry.cost) {
     entry.cost.emplace();
     entry.plan = planForMachine(machine, mesh, shape, elementBytes, from, to);
@@ -82,18 +89,18 @@ std::optional<ReshardPlan> ReshardCosts::plan(llvm::ArrayRef<int64_t> shape, dou
   if (from.samePlacement(to))
     return ReshardPlan();
   reshard(shape, elementBytes, from, to);
-  auto plan = entryOf(shape, elementBytes, from, to).plan;
+  auto plan = entryOf(numberOf(shape, elementBytes), numberOf(from), numberOf(to)).plan;
   // It may have been made for a sharding that is open or has priorities where this one has not.
   if (plan && !plan->steps.empty())
     plan->steps.back().result = to;
   return plan;
 }
 
-double ReshardCosts::floorOf(Entry &entry, llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
-                             const Sharding &to) {
+double ReshardCosts::floorOf(Entry &entry, int tensor, int from, int to) {
   if (entry.floor < 0) {
-    ReshardNeeds needs = reshardNeeds(mesh, shape, from, to);
-    entry.floor = needs.possible ? leastLatency * needs.rounds + needs.received * elementBytes / mostBandwidth
+    const Tensor &value = tensors[size_t(tensor)];
+    ReshardNeeds needs = reshardNeeds(mesh, value.shape, ends[size_t(from)], ends[size_t(to)]);
+    entry.floor = needs.possible ? leastLatency * needs.rounds + needs.received * value.elementBytes / mostBandwidth
                                  : std::numeric_limits<double>::infinity();
     if (!needs.possible)
       entry.cost.emplace();
@@ -104,17 +111,22 @@ double ReshardCosts::floorOf(Entry &entry, llvm::ArrayRef<int64_t> shape, double
 double ReshardCosts::floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to) {
   if (from.samePlacement(to))
     return 0;
-  return floorOf(entryOf(shape, elementBytes, from, to), shape, elementBytes, from, to);
+  int numbers[] = {numberOf(shape, elementBytes), numberOf(from), numberOf(to)};
+  return floorOf(entryOf(numbers[0], numbers[1], numbers[2]), numbers[0], numbers[1], numbers[2]);
 }
 
 ReshardCosts::Known ReshardCosts::known(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
                                         const Sharding &to) {
-  if (from.samePlacement(to))
+  return known(numberOf(shape, elementBytes), numberOf(from), numberOf(to));
+}
+
+ReshardCosts::Known ReshardCosts::known(int tensor, int from, int to) {
+  if (from == to)
     return {0, true};
-  Entry &entry = entryOf(shape, elementBytes, from, to);
+  Entry &entry = entryOf(tensor, from, to);
   if (entry.cost && entry.cost->possible)
     return {entry.cost->time, true};
-  double floor = floorOf(entry, shape, elementBytes, from, to);
+  double floor = floorOf(entry, tensor, from, to);
   return {floor, entry.cost.has_value()};
 }
 

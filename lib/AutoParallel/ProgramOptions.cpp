@@ -1,6 +1,7 @@
 //===- ProgramOptions.cpp - What each op of a block can run with ----------===//
+#include "ProgramOptions.h"
+
 #include "tessera/Analysis/Sharding/Projection.h"
-#include "tessera/AutoParallel/ProgramPlacement.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -11,8 +12,6 @@
 using namespace tessera;
 
 namespace {
-
-using AxisLists = std::vector<AxisList>;
 
 bool overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b) {
   return llvm::any_of(a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
@@ -31,10 +30,10 @@ struct Hints {
   std::vector<PartialHint> partial;
 };
 
-class OptionMaker {
+class OptionMaker : public ProgramOptions {
 public:
   OptionMaker(const PlacementProgram &program, ReshardCosts &costs, int maxOptions)
-      : program(program), costs(costs), maxOptions(maxOptions), hints(program.values.size()) {
+      : program(program), costs(costs), maxOptions(maxOptions), hints(program.values.size()), offered(program.ops.size()) {
     for (auto [v, value] : llvm::enumerate(program.values)) {
       hints[v].dims.resize(value.shape.size());
       hint(int(v), value.sharding);
@@ -45,21 +44,34 @@ public:
       hint(use.value, use.sharding);
   }
 
-  std::vector<std::vector<PlacementDecision>> run() {
-    // Hints travel along factors, both ways, until they stay or have come far enough.
-    for (int round = 0; round < 4; ++round) {
-      bool grew = false;
-      for (const ProgramOp &op : program.ops)
-        grew |= spread(op);
-      for (const ProgramOp &op : llvm::reverse(program.ops))
-        grew |= spread(op);
-      if (!grew)
-        break;
-    }
+  std::vector<std::vector<PlacementDecision>> first() override {
+    spreadAll();
     std::vector<std::vector<PlacementDecision>> result;
-    for (const ProgramOp &op : program.ops)
-      result.push_back(optionsOf(op));
+    for (auto [i, op] : llvm::enumerate(program.ops))
+      result.push_back(optionsOf(op, offered[i]));
     return result;
+  }
+
+  bool widen(llvm::ArrayRef<double> paid, std::vector<std::vector<PlacementDecision>> &known) override {
+    bool grew = false;
+    for (auto [op, time] : llvm::zip(program.ops, paid)) {
+      if (time <= 0)
+        continue;
+      auto lists = factorLists(op);
+      if (offerElsewhere(program, op, costs, time, lists))
+        grew |= spread(op, lists);
+    }
+    if (!grew)
+      return false;
+    spreadAll();
+    // They come beside the others and crowd none of them out.
+    bool added = false;
+    for (auto [op, list, before] : llvm::zip(program.ops, known, offered)) {
+      size_t count = list.size();
+      addNew(list, optionsOf(op, before));
+      added |= list.size() > count;
+    }
+    return added;
   }
 
 private:
@@ -157,8 +169,20 @@ private:
     return stays > 0 && moved > stays * (decomposable(op, g) ? 8 : 1);
   }
 
-  bool spread(const ProgramOp &op) {
-    auto lists = factorLists(op);
+  /// Hints travel along factors, both ways, until they stay or have come far enough.
+  void spreadAll() {
+    for (int round = 0; round < 4; ++round) {
+      bool grew = false;
+      for (const ProgramOp &op : program.ops)
+        grew |= spread(op, factorLists(op));
+      for (const ProgramOp &op : llvm::reverse(program.ops))
+        grew |= spread(op, factorLists(op));
+      if (!grew)
+        break;
+    }
+  }
+
+  bool spread(const ProgramOp &op, const std::vector<AxisLists> &lists) {
     bool grew = false;
     forEachTensor(op, [&](int value, const TensorFactors &factors) {
       for (auto [d, dim] : llvm::enumerate(factors.dims)) {
@@ -185,10 +209,27 @@ private:
     return grew;
   }
 
-  std::vector<PlacementDecision> optionsOf(const ProgramOp &op) {
+  /// What options were made of.
+  struct Offered {
+    std::vector<AxisLists> lists; ///< of each factor
+    AxisLists displaced;
+    size_t partials = 0; ///< of all operands
+    bool any = false;
+  };
+
+  /// Options with what was not offered before.
+  std::vector<PlacementDecision> optionsOf(const ProgramOp &op, Offered &before) {
     AxisLists displaced;
     auto lists = factorLists(op, &displaced);
     addPrefixes(op, lists);
+    size_t partials = 0;
+    for (int operand : op.operands)
+      partials += hints[operand].partial.size();
+    if (before.any && lists == before.lists && displaced == before.displaced && partials == before.partials)
+      return {};
+    // With other sums all assignments are new.
+    known = partials == before.partials ? std::move(before.lists) : std::vector<AxisLists>();
+    before = {lists, displaced, partials, true};
     makeOptions(op, lists, maxOptions);
     if (!displaced.empty())
       addExchanges(op, lists, displaced);
@@ -199,7 +240,7 @@ private:
         if (!hint.axes.empty() && known.size() < kMaxLists && !llvm::is_contained(known, hint))
           known.push_back(hint);
       }
-    return options;
+    return std::move(options);
   }
 
   void makeOptions(const ProgramOp &op, const std::vector<AxisLists> &lists, int most) {
@@ -207,7 +248,7 @@ private:
     chosen.assign(op.rule.factors.size(), AxisList());
     used.clear();
     tried = 0;
-    choose(op, lists, 0);
+    choose(op, lists, 0, /*isNew=*/known.empty());
     prune(op, most);
   }
 
@@ -251,17 +292,26 @@ private:
         }
     }
     makeOptions(op, lists, std::max(1, maxOptions / 4));
-    for (PlacementDecision &option : options)
-      if (llvm::none_of(before, [&](const PlacementDecision &known) {
-            return known.factorAxes == option.factorAxes && known.results.front().partial == option.results.front().partial;
-          }))
-        before.push_back(std::move(option));
+    addNew(before, std::move(options));
     options = std::move(before);
   }
 
-  void choose(const ProgramOp &op, const std::vector<AxisLists> &lists, size_t factor) {
+  /// Adds what is not known yet.
+  static void addNew(std::vector<PlacementDecision> &known, std::vector<PlacementDecision> more) {
+    auto samePartial = [](llvm::ArrayRef<Sharding> a, llvm::ArrayRef<Sharding> b) {
+      return llvm::all_of(llvm::zip(a, b), [](auto pair) { return std::get<0>(pair).partial == std::get<1>(pair).partial; });
+    };
+    size_t before = known.size();
+    for (PlacementDecision &option : more)
+      if (llvm::none_of(llvm::ArrayRef(known).take_front(before), [&](const PlacementDecision &other) {
+            return other.factorAxes == option.factorAxes && samePartial(other.operands, option.operands) && samePartial(other.results, option.results);
+          }))
+        known.push_back(std::move(option));
+  }
+
+  void choose(const ProgramOp &op, const std::vector<AxisLists> &lists, size_t factor, bool isNew) {
     if (factor == lists.size()) {
-      if (++tried <= 4096)
+      if (isNew && ++tried <= 4096)
         addOptions(op);
       return;
     }
@@ -271,11 +321,11 @@ private:
       size_t before = used.size();
       used.append(axes.begin(), axes.end());
       chosen[factor] = axes;
-      choose(op, lists, factor + 1);
+      choose(op, lists, factor + 1, isNew || !llvm::is_contained(known[factor], axes));
       chosen[factor].clear();
       used.truncate(before);
     }
-    choose(op, lists, factor + 1);
+    choose(op, lists, factor + 1, isNew);
   }
 
   /// The present assignment, alone and with each sum that one linear group of operands could keep open.
@@ -448,7 +498,9 @@ private:
   ReshardCosts &costs;
   int maxOptions;
   std::vector<Hints> hints;
+  std::vector<Offered> offered;           ///< of each op
   std::vector<PlacementDecision> options; ///< of the op at hand
+  std::vector<AxisLists> known;           ///< of its factors: what it was offered before; empty: nothing
   llvm::SmallVector<AxisList, 8> chosen;
   AxisList used;
   int tried = 0;
@@ -456,9 +508,12 @@ private:
 
 } // namespace
 
-std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program,
-                                                                      ReshardCosts &costs, int maxOptions) {
-  return OptionMaker(program, costs, maxOptions).run();
+std::unique_ptr<ProgramOptions> tessera::makeProgramOptions(const PlacementProgram &program, ReshardCosts &costs, int maxOptions) {
+  return std::make_unique<OptionMaker>(program, costs, maxOptions);
+}
+
+std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program, ReshardCosts &costs, int maxOptions) {
+  return OptionMaker(program, costs, maxOptions).first();
 }
 
 /// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
@@ -471,7 +526,9 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
     inner.values[value].sharding = sharding;
   for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
     inner.uses.push_back({value, sharding});
-  ProgramDecision decision = placeProgram(inner, costs);
+  ProgramPlacementOptions settings;
+  settings.widen = false;
+  ProgramDecision decision = placeProgram(inner, costs, settings);
   for (const PlacementDecision &placed : decision.ops)
     decision.time -= placed.workTime;
   option.workTime += decision.time;

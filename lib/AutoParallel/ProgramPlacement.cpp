@@ -1,5 +1,6 @@
 //===- ProgramPlacement.cpp - Shardings of a whole block at once ----------===//
-#include "tessera/AutoParallel/ProgramPlacement.h"
+#include "ProgramOptions.h"
+
 #include "tessera/AutoParallel/MinSum.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +14,11 @@ using namespace tessera;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Entries of tables in the first search.
-static constexpr int64_t kSmallTable = 1 << 14;
+static constexpr int64_t kSmallTable = 1 << 12;
+/// Times that ops are offered more.
+static constexpr int kMostRounds = 3;
+/// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights take memory.
+static constexpr double kWorthwhile = 0.1;
 
 namespace {
 
@@ -55,22 +60,25 @@ public:
     if (ends.readers.empty() && ends.outside.empty())
       return;
     // Distinct shardings on either side; which one an option makes or needs.
+    Numbers sources, targets;
     if (ends.producer < 0) {
-      madeBy.push_back(indexOf(made, value.sharding));
+      madeBy.push_back(add(made, sources, value.sharding));
     } else {
       for (const PlacementDecision &option : options[ends.producer])
-        madeBy.push_back(indexOf(made, option.results[ends.result]));
+        madeBy.push_back(add(made, sources, option.results[ends.result]));
     }
     for (auto &[op, operand] : ends.readers) {
       auto &indices = neededBy.emplace_back();
       for (const PlacementDecision &option : options[op])
-        indices.push_back(indexOf(needed, option.operands[operand]));
+        indices.push_back(add(needed, targets, option.operands[operand]));
     }
     for (const Sharding *sharding : ends.outside)
-      always.push_back(indexOf(needed, *sharding));
-    for (const Sharding &from : made)
-      for (const Sharding &to : needed)
-        times.push_back(costs.known(value.shape, value.elementBytes, from, to));
+      always.push_back(add(needed, targets, *sharding));
+    int tensor = costs.numberOf(value.shape, value.elementBytes);
+    times.reserve(sources.size() * targets.size());
+    for (int from : sources)
+      for (int to : targets)
+        times.push_back(costs.known(tensor, from, to));
     if (ends.readers.size() + ends.outside.size() == 1)
       addDirect();
     else
@@ -88,7 +96,7 @@ public:
       if (known.exact)
         return;
       double before = known.time;
-      auto &cost = costs.reshard(value.shape, value.elementBytes, made[m], needed[n]);
+      auto &cost = costs.reshard(value.shape, value.elementBytes, *made[m], *needed[size_t(n)]);
       known = {cost.possible ? cost.time : kInfinity, true};
       changed |= known.time != before;
     };
@@ -103,6 +111,20 @@ public:
   }
 
 private:
+  using Numbers = llvm::SmallVector<int, 32>; ///< of shardings (ReshardCosts::numberOf)
+
+  /// The index of `sharding`, which is added where it is not known.
+  int add(std::vector<const Sharding *> &list, Numbers &numbers, const Sharding &sharding) const {
+    int number = costs.numberOf(sharding);
+    auto known = llvm::find(numbers, number);
+    if (known == numbers.end()) {
+      numbers.push_back(number);
+      list.push_back(&sharding);
+      return int(list.size()) - 1;
+    }
+    return int(known - numbers.begin());
+  }
+
   double time(int m, int n) const { return times[size_t(m) * needed.size() + size_t(n)].time; }
 
   /// A table whose content changes with times.
@@ -195,60 +217,70 @@ private:
   const ValueEnds &ends;
   ReshardCosts &costs;
   MinSum &problem;
-  std::vector<Sharding> made, needed;
+  std::vector<const Sharding *> made, needed; ///< of options, and of whoever fixes them
   std::vector<int> madeBy, always;
   std::vector<std::vector<int>> neededBy;
   std::vector<ReshardCosts::Known> times;
   std::vector<std::pair<int, std::function<std::vector<double>()>>> timed; ///< tables with times in them, and how they are made
 };
 
-} // namespace
-
-double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
-                            ReshardCosts &costs) {
-  double time = 0;
-  for (const PlacementDecision *decision : chosen)
-    time += decision->workTime;
-  for (auto [value, ends] : llvm::zip(program.values, endsOf(program))) {
-    const Sharding &made = ends.producer < 0 ? value.sharding : chosen[ends.producer]->results[ends.result];
-    std::vector<Sharding> needed;
-    for (auto &[op, operand] : ends.readers)
-      indexOf(needed, chosen[op]->operands[operand]);
-    for (const Sharding *sharding : ends.outside)
-      indexOf(needed, *sharding);
-    for (const Sharding &sharding : needed) {
-      auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding);
-      time += cost.possible ? cost.time : kInfinity;
-    }
+/// The choice among the options that ops have.
+class Search {
+public:
+  Search(const PlacementProgram &program, const std::vector<ValueEnds> &ends, std::vector<std::vector<PlacementDecision>> &options,
+         ReshardCosts &costs)
+      : program(program), options(options), costs(costs) {
+    for (const auto &list : options)
+      works.push_back(problem.addTable({problem.addVariable(int(list.size()))}, workOf(list)));
+    for (auto [value, valueEnds] : llvm::zip(program.values, ends))
+      tables.emplace_back(value, valueEnds, options, costs, problem);
   }
-  return time;
-}
 
-ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,
-                                      const ProgramPlacementOptions &settings) {
-  auto options = placementOptions(program, costs, settings.maxOptions);
-  MinSum problem;
-  auto workOf = [](llvm::ArrayRef<PlacementDecision> list) {
+  /// Looks for what takes less than `upper`; whether there is something. At first with small tables; what is no better than a choice found goes, and
+  /// where that proves nothing, larger tables do.
+  bool run(double upper, int64_t largestTable) {
+    int64_t small = std::min<int64_t>(largestTable, kSmallTable);
+    if (std::isfinite(upper))
+      bound = problem.prune(upper);
+    for (double before = kInfinity; !proven(upper);) {
+      choose(small);
+      if (proven(upper) || !std::isfinite(best.cost))
+        break;
+      if (best.cost >= before * (1 - kNothing)) {
+        choose(largestTable);
+        break;
+      }
+      before = best.cost;
+      bound = std::max(bound, problem.prune(std::min(upper, best.cost)));
+    }
+    bound = std::min(bound, upper);
+    return !best.values.empty() && (best.cost < upper * (1 - kNothing) || !std::isfinite(upper));
+  }
+
+  MinSum::Solution best;
+  double bound = 0;
+
+private:
+  static constexpr double kNothing = 1e-9;
+
+  bool proven(double upper) const {
+    double least = best.values.empty() ? upper : std::min(upper, best.cost);
+    return std::isfinite(least) && bound >= least * (1 - kNothing);
+  }
+
+  static std::vector<double> workOf(llvm::ArrayRef<PlacementDecision> list) {
     std::vector<double> work;
     for (const PlacementDecision &option : list)
       work.push_back(option.workTime);
     return work;
-  };
-  std::vector<int> works; // tables
-  for (const auto &list : options)
-    works.push_back(problem.addTable({problem.addVariable(int(list.size()))}, workOf(list)));
-  auto ends = endsOf(program);
-  std::deque<ValueTables> tables; // they stay where they are
-  for (auto [value, valueEnds] : llvm::zip(program.values, ends))
-    tables.emplace_back(value, valueEnds, options, costs, problem);
-  // Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for them. Where the best choice
-  // takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds. So are those inside an op.
-  MinSum::Solution solution, best;
-  double bound = 0;
-  // At first with small tables; where that proves nothing, what is no better than the choice found goes, and larger ones do.
-  for (int64_t largest : {std::min<int64_t>(settings.largestTable, kSmallTable), settings.largestTable}) {
+  }
+
+  /// Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for them. Where the best choice
+  /// takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds. So are those inside an op.
+  void choose(int64_t largestTable) {
+    MinSum::Solution solution;
     for (bool changed = true; changed;) {
-      solution = problem.solve(largest);
+      solution = problem.solve(largestTable);
       changed = false;
       for (auto [i, list] : llvm::enumerate(options))
         if (PlacementDecision &option = list[solution.values[i]]; option.unpriced) {
@@ -263,21 +295,132 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
       if (best.values.empty() || solution.cost < best.cost * (1 - 1e-12))
         best = solution;
     }
-    best.cost = problem.costOf(best.values);
     if (solution.cost <= best.cost * (1 + 1e-12))
       best = solution;
     bound = std::max(bound, std::min(solution.lowerBound, best.cost));
-    if (largest == settings.largestTable || bound >= best.cost * (1 - 1e-9) || !std::isfinite(best.cost))
-      break;
-    bound = std::max(bound, problem.prune(best.cost));
   }
+
+  const PlacementProgram &program;
+  std::vector<std::vector<PlacementDecision>> &options;
+  ReshardCosts &costs;
+  MinSum problem;
+  std::vector<int> works;         ///< tables
+  std::deque<ValueTables> tables; ///< they stay where they are
+};
+
+/// Calls `visit` with the seconds of each reshard that happens, its value and the ops that read the result.
+template <typename Visit>
+void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds> &allEnds, llvm::ArrayRef<const PlacementDecision *> chosen,
+                    ReshardCosts &costs, Visit visit) {
+  for (auto [value, ends] : llvm::zip(program.values, allEnds)) {
+    const Sharding &made = ends.producer < 0 ? value.sharding : chosen[ends.producer]->results[ends.result];
+    std::vector<Sharding> needed;
+    std::vector<llvm::SmallVector<int, 4>> readers;
+    auto need = [&](const Sharding &sharding, int op) {
+      size_t index = size_t(indexOf(needed, sharding));
+      readers.resize(needed.size());
+      if (op >= 0)
+        readers[index].push_back(op);
+    };
+    for (auto &[op, operand] : ends.readers)
+      need(chosen[op]->operands[operand], op);
+    for (const Sharding *sharding : ends.outside)
+      need(*sharding, -1);
+    for (auto [sharding, ops] : llvm::zip(needed, readers)) {
+      auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding);
+      visit(cost.possible ? cost.time : kInfinity, ends, ops);
+    }
+  }
+}
+
+double timeOf(const PlacementProgram &program, const std::vector<ValueEnds> &ends, llvm::ArrayRef<const PlacementDecision *> chosen,
+              ReshardCosts &costs) {
+  double time = 0;
+  for (const PlacementDecision *decision : chosen)
+    time += decision->workTime;
+  forEachReshard(program, ends, chosen, costs, [&](double reshard, const ValueEnds &, llvm::ArrayRef<int>) { time += reshard; });
+  return time;
+}
+
+/// Seconds that `time` is more than the work of all ops: what is sent, inside them too.
+double sentOf(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen, double time, const Machine &machine) {
+  for (auto [op, decision] : llvm::zip(program.ops, chosen))
+    time -= workTime(machine, op.flops, op.bytes, workFraction(op.rule, decision->factorAxes));
+  return time;
+}
+} // namespace
+
+double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
+                            ReshardCosts &costs) {
+  return timeOf(program, endsOf(program), chosen, costs);
+}
+
+ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,
+                                      const ProgramPlacementOptions &settings) {
+  auto maker = makeProgramOptions(program, costs, settings.maxOptions);
   ProgramDecision decision;
+  auto &options = decision.options = maker->first();
+  auto ends = endsOf(program);
+  std::vector<int> indices; // of the options chosen
   llvm::SmallVector<const PlacementDecision *, 32> chosen;
-  for (auto [i, list] : llvm::enumerate(options)) {
-    chosen.push_back(&list[best.values[i]]);
-    decision.ops.push_back(list[best.values[i]]);
+  auto take = [&](const MinSum::Solution &solution) {
+    indices.assign(solution.values.begin(), solution.values.begin() + ptrdiff_t(options.size()));
+  };
+  auto look = [&] {
+    chosen.clear();
+    for (auto [list, index] : llvm::zip(options, indices))
+      chosen.push_back(&list[index]);
+    decision.time = timeOf(program, ends, chosen, costs);
+  };
+  {
+    Search search(program, ends, options, costs);
+    search.run(kInfinity, settings.largestTable);
+    take(search.best);
+    look();
+    decision.lowerBound = std::min(search.bound, decision.time);
   }
-  decision.time = programTime(program, chosen, costs);
-  decision.lowerBound = std::min(bound, decision.time);
+  // More is offered to ops that pay much, for as long as much less is sent for it: work alone is no reason for collectives that
+  // else nobody needs.
+  for (int round = 0; settings.widen && round < kMostRounds && std::isfinite(decision.time); ++round) {
+    std::vector<double> paid(program.ops.size(), 0);
+    forEachReshard(program, ends, chosen, costs, [&](double time, const ValueEnds &valueEnds, llvm::ArrayRef<int> readers) {
+      if (valueEnds.producer >= 0)
+        paid[valueEnds.producer] += time;
+      for (int op : readers)
+        paid[op] += time;
+    });
+    std::vector<size_t> before;
+    for (const auto &list : options)
+      before.push_back(list.size());
+    double sent = sentOf(program, chosen, decision.time, costs.machine), bound = 0;
+    if (!maker->widen(paid, options)) {
+      look(); // lists may have moved
+      break;
+    }
+    auto narrow = indices;
+    bool better = false;
+    {
+      Search search(program, ends, options, costs);
+      if ((better = search.run(decision.time, settings.largestTable)))
+        take(search.best);
+      bound = search.bound;
+    }
+    look();
+    if (better && sentOf(program, chosen, decision.time, costs.machine) < sent * (1 - kWorthwhile)) {
+      decision.lowerBound = std::min(bound, decision.time);
+      continue;
+    }
+    if (better) {
+      indices = narrow;
+      for (auto [list, count] : llvm::zip(options, before))
+        list.resize(count);
+      look();
+    } else {
+      decision.lowerBound = std::min(bound, decision.time);
+    }
+    break;
+  }
+  for (const PlacementDecision *option : chosen)
+    decision.ops.push_back(*option);
   return decision;
 }

@@ -482,22 +482,31 @@ double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, co
   return bound;
 }
 
-ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+ReshardEnd::ReshardEnd(const Mesh &mesh, const Sharding &sharding)
+    : sharding(essential(sharding)), possible(verifySharding(this->sharding, mesh, int64_t(sharding.dims.size())).empty()) {}
+
+ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const ReshardEnd &from, const ReshardEnd &to,
                                    const ReshardOptions &options) {
   ReshardNeeds needs;
-  if (from.samePlacement(to))
-    return needs;
-  Sharding source = essential(from), target = essential(to);
-  needs.possible = isPossible(mesh, int64_t(shape.size()), source, target);
+  needs.possible = from.possible && to.possible && from.sharding.dims.size() == shape.size() && to.sharding.dims.size() == shape.size();
   if (!needs.possible)
     return needs;
-  target = withoutPartial(target, newlyPartial(source, target)); // contributed: nothing is received
-  if (auto problem = makeProblem(mesh, shape, source, target, options, Refine::None)) {
+  AxisList made = newlyPartial(from.sharding, to.sharding); // contributed: nothing is received
+  auto problem = made.empty() ? makeProblem(mesh, shape, from.sharding, to.sharding, options, Refine::None)
+                              : makeProblem(mesh, shape, from.sharding, withoutPartial(to.sharding, made), options, Refine::None);
+  if (problem) {
     needs.received = lacking(*problem, problem->start);
-    needs.cost = costLeft(*problem, problem->start);
-    needs.rounds = roundsLeft(*problem, problem->start);
+    needs.cost = costLeft(*problem, problem->start, needs.received);
+    needs.rounds = roundsLeft(*problem, problem->start, needs.received);
   }
   return needs;
+}
+
+ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                                   const ReshardOptions &options) {
+  if (from.samePlacement(to))
+    return {};
+  return reshardNeeds(mesh, shape, ReshardEnd(mesh, from), ReshardEnd(mesh, to), options);
 }
 
 std::string tessera::toString(const ReshardPlan &plan, const Mesh &mesh, llvm::ArrayRef<int64_t> shape) {

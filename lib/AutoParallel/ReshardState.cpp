@@ -290,8 +290,10 @@ int reshard::stepsLeft(const Problem &problem, const State &state) {
   return int(sums) + int(moves);
 }
 
-double reshard::costLeft(const Problem &problem, const State &state) {
-  double received = lacking(problem, state), latency = problem.options.latency;
+double reshard::costLeft(const Problem &problem, const State &state) { return costLeft(problem, state, lacking(problem, state)); }
+
+double reshard::costLeft(const Problem &problem, const State &state, double received) {
+  double latency = problem.options.latency;
   int steps = stepsLeft(problem, state);
   double cost = received + latency * steps;
   // Where nothing else moves, one step alone combines everything: into the pieces of the goal if it goes by all those axes, else each device
@@ -309,7 +311,7 @@ double reshard::costLeft(const Problem &problem, const State &state) {
   return std::max(cost, std::min(cost + latency, alone + latency * steps));
 }
 
-int reshard::roundsLeft(const Problem &problem, const State &state) {
+int reshard::roundsLeft(const Problem &problem, const State &state, double received) {
   double terms = 1, common = 1; // what is wanted and what one device has have so many elements in common at most
   for (auto [i, place] : llvm::enumerate(state))
     if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial)
@@ -320,7 +322,7 @@ int reshard::roundsLeft(const Problem &problem, const State &state) {
   auto rounds = [](double devices) { return int(std::ceil(std::log2(devices) - 1e-9)); };
   double sources = std::max(1.0, std::ceil(localSize(problem, problem.goal) / common - 1e-9));
   int steps = stepsLeft(problem, state), apart = rounds(terms) + steps - int(terms > 1);
-  return std::max({rounds(terms * sources), apart, int(lacking(problem, state) > 0)});
+  return std::max({rounds(terms * sources), apart, int(received > 0)});
 }
 
 StridedSharding reshard::toStrided(const Problem &problem, const State &state) {

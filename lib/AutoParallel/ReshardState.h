@@ -68,8 +68,10 @@ double lacking(const Problem &problem, const State &state);
 int stepsLeft(const Problem &problem, const State &state);
 /// What the steps to the goal cost at least, latency included.
 double costLeft(const Problem &problem, const State &state);
-/// Rounds of messages, at least (ReshardNeeds).
-int roundsLeft(const Problem &problem, const State &state);
+/// The same where what is lacking is known.
+double costLeft(const Problem &problem, const State &state, double received);
+/// Rounds of messages, at least (ReshardNeeds), where what is lacking is known.
+int roundsLeft(const Problem &problem, const State &state, double received);
 
 /// The splits follow each other without gap from the start of the dimension.
 bool isContiguous(llvm::ArrayRef<Split> splits);

@@ -1,4 +1,5 @@
-// T1: an MLP over dp2 tp4: one all_reduce of the result, nothing between its linears.
+// T1: an MLP over dp2 tp4: one all_reduce of the result, nothing between its linears. With B·S = 8F tokens both weights are less than the result:
+// they are gathered, each rank takes a part of the tokens, and the result is gathered.
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4" | FileCheck %s
 // RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
 // RUN: llm-judge %s --entry=T1 --pipeline="tessera-shard{mesh=dp=2,tp=4}"
@@ -7,15 +8,20 @@
 // RUN: llm-judge %s --entry=T1_many_tokens --pipeline="tessera-shard{mesh=dp=2,tp=3}"
 
 // BYTES: step (T1): per rank 12288 collective bytes in 1 collectives,
-// BYTES: step (T1_many_tokens): per rank 393216 collective bytes in 1 collectives,
+// BYTES: step (T1_many_tokens): per rank 294912 collective bytes in 3 collectives,
 
 // CHECK-LABEL: func.func @T1
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; name needs the sum"}{{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK-LABEL: func.func @T1_many_tokens
+// CHECK: dist.all_slice %arg0 dim = 1 axes = {"tp"}
+// CHECK: dist.all_gather %arg1 dim = 0 axes = {"tp"} {why = "linear needs ffn whole, not over {tp}"} {{.*}} -> tensor<256x64xf32,
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; name needs the sum"}{{.*}} -> tensor<8x128x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK: graph.silu {{.*}} : tensor<8x32x256xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
+// CHECK: dist.all_gather %arg2 dim = 1 axes = {"tp"} {{.*}} -> tensor<64x256xf32,
+// CHECK-NOT: dist.{{all|reduce|coll}}
+// CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<8x128x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
 func.func @T1(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},

@@ -11,6 +11,7 @@
 
 #include "tessera/Analysis/Sharding/ShardingRule.h"
 #include "tessera/AutoParallel/Machine.h"
+#include "tessera/AutoParallel/ReshardPlanner.h"
 
 #include "llvm/ADT/Hashing.h"
 
@@ -54,25 +55,37 @@ public:
   /// What is known without searching now.
   Known known(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
 
+  /// Numbers for many questions about few tensors and shardings: of a shape and the size of its elements, and of where a sharding places them.
+  int numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes);
+  int numberOf(const Sharding &sharding);
+  Known known(int tensor, int from, int to);
+
   const Mesh mesh;
   const Machine machine;
 
 private:
-  using Key = llvm::SmallVector<int64_t, 40>;
+  using Key = llvm::SmallVector<int64_t, 24>;
   struct KeyHash {
     size_t operator()(const Key &key) const { return llvm::hash_combine_range(key.begin(), key.end()); }
+  };
+  struct Tensor {
+    llvm::SmallVector<int64_t, 4> shape;
+    double elementBytes;
   };
   struct Entry {
     std::optional<Cost> cost;
     std::optional<ReshardPlan> plan; ///< known with the cost, unless impossible
     double floor = -1; ///< below 0: not known
   };
-  Entry &entryOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
-  double floorOf(Entry &entry, llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+  Entry &entryOf(int tensor, int from, int to) { return entries[(uint64_t(tensor) << 42) | (uint64_t(from) << 21) | uint64_t(to)]; }
+  double floorOf(Entry &entry, int tensor, int from, int to);
 
   double leastLatency, mostBandwidth; ///< of any link
   Key key; ///< of the last query
-  std::unordered_map<Key, Entry, KeyHash> entries;
+  std::unordered_map<Key, int, KeyHash> numbers; ///< of tensors and of shardings
+  std::vector<Tensor> tensors;
+  std::vector<ReshardEnd> ends; ///< of shardings
+  std::unordered_map<uint64_t, Entry> entries;
 };
 
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.

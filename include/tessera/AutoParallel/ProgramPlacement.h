@@ -57,18 +57,20 @@ struct Decomposition {
 struct ProgramPlacementOptions {
   int maxOptions = 40;              ///< of one op
   int64_t largestTable = 1 << 20;   ///< entries of an intermediate table
+  bool widen = true;                ///< offer ops more where a placement pays much
 };
 
 struct ProgramDecision {
   std::vector<PlacementDecision> ops;
   double time = 0;                    ///< work and reshards
   double lowerBound = 0;              ///< no choice among the options takes less
+  std::vector<std::vector<PlacementDecision>> options; ///< of each op
 };
 
 /// Adds what the reshards inside a decomposed op take to an option's work; infinite if they are impossible. Nothing where it is done.
 void priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs);
 
-/// What each op can run with; never empty for an op. Decomposed options may be unpriced.
+/// What each op can run with at first (`widen` adds to it); never empty for an op. Decomposed options may be unpriced.
 std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProgram &program, ReshardCosts &costs,
                                                              int maxOptions);
 

@@ -98,6 +98,15 @@ struct ReshardNeeds {
 ReshardNeeds reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
                           const ReshardOptions &options = {});
 
+/// An end of reshards, looked at once for many questions.
+struct ReshardEnd {
+  ReshardEnd(const Mesh &mesh, const Sharding &sharding);
+  Sharding sharding; ///< without what moves nothing
+  bool possible;     ///< some tensor of that rank can lie so
+};
+ReshardNeeds reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const ReshardEnd &from, const ReshardEnd &to,
+                          const ReshardOptions &options = {});
+
 /// Elements that some device must receive at least, whatever the steps. Where sizes do not divide the bound gets closer with `samples`: so
 /// many devices are looked at one by one (about 50 ns each).
 double reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to, int samples = 0);

@@ -439,6 +439,29 @@ double bruteForce(const PlacementProgram &program, const std::vector<std::vector
 }
 } // namespace
 
+// Nobody has put tp on the tokens; with many of them the weights are less than the sum, and they are gathered.
+TEST(ProgramPlacement, GathersWeightsWhereTokensAreMany) {
+  for (bool many : {false, true}) {
+    Builder p("dp2 tp4");
+    const char *x = many ? "16x128x64" : "4x16x64", *h = many ? "16x128x256" : "4x16x256";
+    int in = p.input(x, "[dp/-/-]"), up = p.input("256x64", "[tp/-]"), down = p.input("64x256", "[-/tp]");
+    int a = p.op("([b, s, d], [f, d]) -> ([b, s, f]) reduction={d} linear={0; 1}", {in, up}, h, "[dp/-/tp]");
+    int b = p.op("([b, s, f]) -> ([b, s, f])", {a}, h, "[dp/-/tp]");
+    int c = p.op("([b, s, f], [d, f]) -> ([b, s, d]) reduction={f} linear={0; 1}", {b, down}, x, "[dp/-/-]");
+    p.need(c, "[dp/-/-]");
+    for (ProgramOp &op : p.program.ops) // nobody repeats work to send less
+      op.flops = 1e15;
+    ReshardCosts costs(p.mesh, fastLinks());
+    ProgramPlacementOptions narrow;
+    narrow.widen = false;
+    EXPECT_EQ(reshards(p, placeProgram(p.program, costs, narrow)), std::vector<std::string>{"[dp/-/-] U{tp} -> [dp/-/-]"});
+    ProgramDecision wide = placeProgram(p.program, costs);
+    EXPECT_EQ(reshards(p, wide).size(), many ? 3u : 1u); // both weights and the result gathered
+    EXPECT_EQ(wide.time < placeProgram(p.program, costs, narrow).time, many);
+    EXPECT_NEAR(wide.time, wide.lowerBound, 1e-9 * wide.time);
+  }
+}
+
 TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
   static const char *meshes[] = {"x2 y2", "x4", "x2 y3"};
   static const char *shardings[] = {"[-/-]", "[x/-]", "[-/x]"};
@@ -472,13 +495,24 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
     p.need(values.back(), pick());
     ReshardCosts costs(p.mesh, fastLinks());
     int most = ops <= 4 ? 6 : ops <= 6 ? 4 : 2;
-    auto options = placementOptions(p.program, costs, most);
     ProgramPlacementOptions settings;
     settings.maxOptions = most;
+    settings.widen = false;
     ProgramDecision decision = placeProgram(p.program, costs, settings);
-    double best = bruteForce(p.program, options, costs);
+    double best = bruteForce(p.program, placementOptions(p.program, costs, most), costs);
     EXPECT_NEAR(decision.time, best, 1e-9 * best) << "seed " << seed;
     EXPECT_LE(decision.lowerBound, best * (1 + 1e-9)) << "seed " << seed;
+    // With all that is offered where much is paid: no worse, and as good as all of it.
+    settings.widen = true;
+    ProgramDecision wide = placeProgram(p.program, costs, settings);
+    EXPECT_LE(wide.time, decision.time * (1 + 1e-9)) << "seed " << seed;
+    double count = 1;
+    for (const auto &list : wide.options)
+      count *= double(list.size());
+    if (count > 1e5)
+      continue;
+    best = bruteForce(p.program, wide.options, costs);
+    EXPECT_NEAR(wide.time, best, 1e-9 * best) << "seed " << seed;
   }
 }
 

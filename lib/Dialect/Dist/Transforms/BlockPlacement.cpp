@@ -102,9 +102,10 @@ private:
   DenseMap<Value, int> ids;
 };
 
-FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs) {
+FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs,
+                                                          const ProgramPlacementOptions &settings = {}) {
   std::clock_t start = std::clock(); // of the processor: what else runs on the machine does not count
-  ProgramDecision decision = placeProgram(builder.program, costs);
+  ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (!std::isfinite(decision.time))
     return parent->emitOpError() << "cannot be placed: a value is wanted as a partial sum that no op makes";
   if (!builder.ops.empty()) {
@@ -161,5 +162,7 @@ FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(Arra
   for (Operation *op : ops)
     builder.build(*op);
   builder.addUses(uses);
-  return solve(builder, ops.front()->getParentOp(), costs);
+  ProgramPlacementOptions settings;
+  settings.widen = false; // as priceDecomposed has it
+  return solve(builder, ops.front()->getParentOp(), costs, settings);
 }
