@@ -129,6 +129,7 @@ public:
     for (auto [i, op] : llvm::enumerate(graph.ops))
       for (int tensor : llvm::concat<const int>(op.operands, op.results))
         users[tensor].push_back(int(i));
+    findShared();
     for (int i : llvm::seq(0, int(graph.ops.size())))
       (handsOut(graph.ops[i]) ? outward : order).push_back(i);
     for (auto [g, group] : llvm::enumerate(graph.groups))
@@ -151,7 +152,8 @@ private:
   void reveal(const Annotation &annotation, int priority);
   void runOpPriorities();
   void fixpoint(int round, bool aggressive);
-  Direction directionOf(const PropagationOp &op, const Factor &factor, int round) const;
+  Direction directionOf(int index, const Factor &factor, int round) const;
+  void findShared();
   void queue(int op);
   /// Only hands a value to a place that nobody reads, a function's result above all: what the outside wants comes first.
   bool handsOut(const PropagationOp &op) const {
@@ -166,6 +168,7 @@ private:
   std::vector<PropagationStep> *trace;
   std::vector<llvm::SmallVector<int, 4>> users; ///< ops of a tensor
   std::vector<int> uses;                        ///< how often it is an operand
+  std::vector<bool> shared;                     ///< of an op: an operand has other uses
   std::vector<int> groupOf;
   llvm::SmallVector<int> outward, order;        ///< ops, in program order
   llvm::SmallVector<int> waiting;               ///< a stack, each op once
@@ -238,14 +241,53 @@ void Propagator::queue(int op) {
   waiting.push_back(op);
 }
 
-Direction Propagator::directionOf(const PropagationOp &op, const Factor &factor, int round) const {
+/// What a loop carries is one tensor, but one value for the ops in its body, which lead to what is carried on, and another for those behind the loop.
+void Propagator::findShared() {
+  std::vector<llvm::SmallVector<int, 4>> usesOf(graph.tensors.size()), makers(graph.tensors.size());
+  for (auto [i, op] : llvm::enumerate(graph.ops)) {
+    for (int tensor : op.operands)
+      usesOf[tensor].push_back(int(i));
+    for (int tensor : op.results)
+      makers[tensor].push_back(int(i));
+  }
+  shared.assign(graph.ops.size(), false);
+  auto share = [&](llvm::ArrayRef<int> ops) {
+    for (int op : ops.size() > 1 ? ops : llvm::ArrayRef<int>())
+      shared[op] = true;
+  };
+  for (int t = 0; t < int(graph.tensors.size()); ++t) {
+    if (usesOf[t].size() < 2 || graph.tensors[t].shape.empty())
+      continue;
+    std::vector<bool> leads(graph.ops.size(), false);
+    llvm::SmallVector<int> work;
+    for (int maker : makers[t])
+      if (graph.ops[maker].dataFlow)
+        work.append(graph.ops[maker].operands.begin(), graph.ops[maker].operands.end());
+    while (!work.empty()) {
+      int tensor = work.pop_back_val();
+      for (int maker : tensor == t ? llvm::ArrayRef<int>() : llvm::ArrayRef<int>(makers[tensor]))
+        if (!leads[maker]) {
+          leads[maker] = true;
+          work.append(graph.ops[maker].operands.begin(), graph.ops[maker].operands.end());
+        }
+    }
+    llvm::SmallVector<int> inside, outside;
+    for (int user : usesOf[t])
+      (leads[user] ? inside : outside).push_back(user);
+    share(inside);
+    share(outside);
+  }
+}
+
+Direction Propagator::directionOf(int index, const Factor &factor, int round) const {
+  const PropagationOp &op = graph.ops[index];
   // A dimension that may not be sharded has nothing to pass on.
   if (factor.kind == FactorKind::NeedReplication)
     return Direction::None;
   // An operand with other uses waits: going forward would disagree with each of them, going backward with one.
   // What the outside wants does not wait, nor do edges: a value that flows into a loop is there what it is elsewhere.
-  bool shared = !handsOut(op) && !op.dataFlow && llvm::any_of(op.operands, [&](int t) { return uses[t] > 1 && !graph.tensors[t].shape.empty(); });
-  Direction direction = round == 0 && shared ? Direction::None : op.first;
+  bool waits = shared[index] && !handsOut(op) && !op.dataFlow;
+  Direction direction = round == 0 && waits ? Direction::None : op.first;
   if (round >= (factor.kind == FactorKind::PassThrough ? 2 : 3))
     direction = direction | op.second;
   if (round >= kLastRound)
@@ -276,7 +318,7 @@ bool Propagator::visit(int index, int round, bool aggressive) {
   const PropagationOp &op = graph.ops[index];
   FactorDirections directions;
   for (const Factor &factor : op.rule.factors)
-    directions.push_back(directionOf(op, factor, round));
+    directions.push_back(directionOf(index, factor, round));
   if (llvm::all_of(directions, [](Direction d) { return d == Direction::None; }))
     return false;
 

@@ -1,6 +1,6 @@
 // RUN: llm-opt %s --dist-optimize-collectives | FileCheck %s
 
-dist.mesh @mesh = <["x"=2, "y"=4]>
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=6]>
 !p = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[8, 16]>>
 !w = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 16]>>
 !x = tensor<4x16xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[8, 16]>>
@@ -50,8 +50,21 @@ func.func @no_prefix(%a: !p) -> !yx {
   return %1 : !yx
 }
 
-!up = tensor<6x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[6, 16]>>
 !uw = tensor<6x16xf32, #dist.sharding<@mesh, [{}, {}], global=[6, 16]>>
+!pz = tensor<6x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"z":(3)2}, global=[6, 16]>>
+!z = tensor<2x16xf32, #dist.sharding<@mesh, [{"z":(2)3}, {}], global=[6, 16]>>
+
+// Cut another way, the axis that is sliced by is none that is summed over.
+// CHECK-LABEL: func.func @other_cut
+func.func @other_cut(%a: !pz) -> !z {
+  // CHECK-NOT: reduce_scatter
+  // CHECK: return
+  %0 = dist.all_reduce %a axes = {"z":(3)2} : !pz -> !uw
+  %1 = dist.all_slice %0 dim = 0 axes = {"z":(2)3} : !uw -> !z
+  return %1 : !z
+}
+
+!up = tensor<6x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[6, 16]>>
 !uxy = tensor<1x16xf32, #dist.sharding<@mesh, [{"x", "y"}, {}], global=[6, 16]>>
 
 // Three rows over four are one each, six over eight too: pieces of pieces are no pieces of the whole.
