@@ -67,7 +67,7 @@ public:
         passOn(int(v), /*forward=*/true);
       for (size_t v = unary.size(); v-- > 0;)
         passOn(int(v), /*forward=*/false);
-      if (sweep % 4 != 3)
+      if (sweep != 1 && sweep % 4 != 3) // early once: tables are largest at first
         continue;
       size_t values = left();
       double before = bound;

@@ -230,7 +230,8 @@ private:
     // With other sums all assignments are new.
     known = partials == before.partials ? std::move(before.lists) : std::vector<AxisLists>();
     before = {lists, displaced, partials, true};
-    makeOptions(op, lists, maxOptions);
+    // The best of what is new are enough: tables grow with the square.
+    makeOptions(op, lists, known.empty() ? maxOptions : std::max(1, maxOptions / 4));
     if (!displaced.empty())
       addExchanges(op, lists, displaced);
     for (const PlacementDecision &option : options)
