@@ -15,8 +15,8 @@ using namespace tessera;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Entries of tables in the first search.
 static constexpr int64_t kSmallTable = 1 << 12;
-/// Times that ops are offered more.
-static constexpr int kMostRounds = 3;
+/// Times that ops are offered more; a second one has not found anything yet.
+static constexpr int kMostRounds = 1;
 /// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights take memory.
 static constexpr double kWorthwhile = 0.1;
 
