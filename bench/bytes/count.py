@@ -2,6 +2,8 @@
 
 `ours(text, function)` reads rung spmd, `hlo(text)` the compiled HLO of XLA; loops count as often as they run. Both give {kind: bytes}."""
 import collections
+import itertools
+import math
 import re
 
 ELEMENT = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i8": 1, "i1": 1, "s64": 8, "s32": 4, "u32": 4, "u64": 8, "s8": 1, "u8": 1,
@@ -17,6 +19,46 @@ def sent(kind, group, source):
             "collective_permute": source}[kind]
 
 
+def moved(line, mesh):
+    """Elements that the busiest rank sends or receives in the grouped sends of `line`."""
+    layouts = []
+    for dims, sizes in re.findall(r"#dist\.sharding<@\w+, \[(.*?)\](?:, partial=[^>]*?)?, global=\[([\d, ]*)\]>", line)[-2:]:
+        axes = [[(name, int(pre or 1), int(size or mesh[name])) for name, pre, size in re.findall(r'"(\w+)"(?::\((\d+)\)(\d+))?', dim)]
+                for dim in re.findall(r"\{(.*?)\}", dims)]
+        layouts.append((axes, [int(n) for n in sizes.split(",")]))
+    (before, shape), (after, _) = layouts
+
+    def extent(axes, n):
+        return -(-n // math.prod(size for _, _, size in axes))
+
+    def digit(rank, axis):
+        name, pre, size = axis
+        return rank[name] // (mesh[name] // (pre * size)) % size
+
+    received, sent = collections.Counter(), collections.Counter()
+    for coordinates in itertools.product(*(range(size) for size in mesh.values())):
+        boxes = [(coordinates, 1)]
+        for have, want, n in zip(before, after, shape):
+            number, found = 0, []
+            for axis in want:
+                number = number * axis[2] + digit(dict(zip(mesh, coordinates)), axis)
+            begin, end = (min(n, i * extent(want, n)) for i in (number, number + 1))
+            for piece in range(-(-n // extent(have, n))):
+                part = min(end, (piece + 1) * extent(have, n)) - max(begin, piece * extent(have, n))
+                for sender, elements in boxes if part > 0 else []:
+                    holder, rest = dict(zip(mesh, sender)), piece
+                    for axis in reversed(have):
+                        holder[axis[0]] += (rest % axis[2] - digit(holder, axis)) * (mesh[axis[0]] // (axis[1] * axis[2]))
+                        rest //= axis[2]
+                    found.append((tuple(holder.values()), elements * part))
+            boxes = found
+        for sender, elements in boxes:
+            if sender != coordinates:
+                received[coordinates] += elements
+                sent[sender] += elements
+    return max([*received.values(), *sent.values()], default=0)
+
+
 def ours(text, function):
     mesh = {name: int(size) for name, size in re.findall(r'"(\w+)"=(\d+)', re.search(r"dist\.mesh @\w+ = <\[(.*?)\]>", text).group(1))}
     total = collections.Counter()
@@ -28,10 +70,13 @@ def ours(text, function):
         repeat = re.search(r"graph\.repeat (\d+)", line)
         if repeat:
             trips.append(trips[-1] * int(repeat.group(1)))
-        found = re.search(r"= dist\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) ", line)
+        found = re.search(r"= dist\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute|grouped_send) ", line)
         if not found:
             continue
         kind = found.group(1)
+        if kind == "grouped_send":
+            total[kind] += trips[-1] * moved(line, mesh) * ELEMENT[re.search(r"tensor<(?:\d+x)*(\w+)", line).group(1)]
+            continue
         group = 1
         if kind != "collective_permute":
             for name, size in re.findall(r'"(\w+)"(?::\(\d+\)(\d+))?', re.search(r"axes = \{(.*?)\}", line).group(1)):

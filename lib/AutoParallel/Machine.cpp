@@ -137,7 +137,10 @@ double tessera::stepTime(const Machine &machine, const Mesh &mesh, const Reshard
     group = 2;
   }
   // Of plans that take alike the one with fewer steps: each is an op of its own, with an element to write if nothing else.
-  return latency * std::ceil(std::log2(group)) + step.received * elementBytes / bandwidth + elementBytes / machine.memoryBandwidth;
+  double written = elementBytes / machine.memoryBandwidth;
+  if (step.kind == StepKind::GroupedSend)
+    return latency * step.messages + kSendPenalty * std::max(step.received, step.sent) * elementBytes / bandwidth + written;
+  return latency * std::ceil(std::log2(group)) + step.received * elementBytes / bandwidth + written;
 }
 
 double tessera::planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan, double elementBytes) {

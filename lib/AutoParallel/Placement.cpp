@@ -18,10 +18,11 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
                                                    const Sharding &from, const Sharding &to) {
   ReshardOptions options;
   options.latency = machine.link.latency * machine.link.bandwidth / elementBytes;
+  options.pointToPoint = options.countSent = true;
   auto plain = planReshard(mesh, shape, from, to, options);
   if (!plain)
     return plain;
-  double cost = plain->received + options.latency * double(llvm::count_if(plain->steps, [](const ReshardStep &step) { return step.received > 0; }));
+  double cost = priceOf(*plain, options);
   // At the bound it cannot be beaten; else another may be cheaper, in states that only views say.
   if (cost <= reshardNeeds(mesh, shape, from, to, options).cost * (1 + 1e-9))
     return plain;

@@ -172,8 +172,6 @@ public:
   }
 
   bool step(const ReshardStep &step) {
-    if (step.kind == StepKind::PointToPoint)
-      return false;
     View wanted = viewFor(step);
     if (!changeView(wanted))
       return false;
@@ -195,6 +193,8 @@ private:
   /// Cuts only dimensions that need it, the others stay whole.
   View viewFor(const ReshardStep &step) const {
     View result(shape.size());
+    if (step.kind == StepKind::GroupedSend) // between plain states, whatever axes come and leave
+      return result;
     bool permute = step.kind == StepKind::CollectivePermute;
     for (size_t d = 0; d < shape.size(); ++d) {
       const DimLayout &before = layout.dims[d], &after = step.layout.dims[d];
@@ -272,7 +272,7 @@ private:
   }
 
   bool emit(const ReshardStep &step, const Sharding &after) {
-    if (step.kind == StepKind::CollectivePermute) {
+    if (step.kind == StepKind::CollectivePermute || step.kind == StepKind::GroupedSend) {
       add(step.kind, {}, {}, {}, after, step.received);
       return true;
     }

@@ -1,6 +1,8 @@
 //===- ReshardMoves.cpp - Steps worth trying from a state -----------------===//
 #include "ReshardState.h"
 
+#include "tessera/Analysis/Sharding/GroupedSends.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -30,6 +32,8 @@ public:
     else
       plainExchanges();
     permutes();
+    if (sums)
+      spread();
     if (problem.sends)
       sends();
     return std::move(moves);
@@ -309,8 +313,91 @@ private:
   void sends() {
     if (sums || !toStrided(problem, state).isPlain())
       return;
-    bool fromStart = state == problem.start && problem.sentFromStart > 0;
-    add(StepKind::PointToPoint, problem.goal, fromStart ? problem.sentFromStart : localSize(problem, problem.goal));
+    addSend(problem.goal);
+    if (state != problem.start || problem.receivedFromStart == 0 || moves.empty() || moves.back().kind != StepKind::GroupedSend)
+      return;
+    moves.back().received = problem.receivedFromStart;
+    moves.back().sent = problem.sentFromStart;
+  }
+
+  void addSend(const State &after) {
+    double received = localSize(problem, after);
+    size_t count = moves.size();
+    add(StepKind::GroupedSend, after, received);
+    if (moves.size() == count)
+      return;
+    moves.back().messages = messagesTo(after);
+    // A device sends what it has, as far as anybody in its group wants it, to all copies there.
+    double sent = 1;
+    llvm::SmallVector<int64_t, 4> apart(size_t(problem.rank()), 1);
+    for (int i = 0; i < int(state.size()); ++i) {
+      if (state[i].split() && !after[i].split())
+        sent *= double(problem.size(i));
+      if (!state[i].split() && after[i].split())
+        apart[size_t(after[i].dim)] *= problem.size(i);
+    }
+    for (int d = 0; d < problem.rank(); ++d)
+      sent *= double(std::min(extentOf(problem, state, d), (problem.shape[d] + apart[size_t(d)] - 1) / apart[size_t(d)]));
+    moves.back().sent = sent;
+  }
+
+  /// Old pieces that a new one touches; sendMessages says the same of shardings.
+  double messagesTo(const State &after) const {
+    double messages = 1;
+    for (int d = 0; d < problem.rank(); ++d)
+      messages *= double(touchedPieces(problem.shape[d], extentOf(problem, state, d), extentOf(problem, after, d)));
+    return messages;
+  }
+
+  /// While something is to be summed up: all idle axes at once take a share, whether they divide the dimension or not. From a dimension that
+  /// nobody splits that is a slice, else everybody is sent its share of the terms.
+  void spread() {
+    if (!toStrided(problem, state).isPlain())
+      return;
+    for (int d = 0; d < problem.rank(); ++d)
+      for (bool goalFirst : {true, false}) {
+        llvm::SmallVector<int, 12> idle;
+        for (int i = 0; i < int(state.size()); ++i)
+          if (state[i].dim == Place::kUnused && problem.goal[i].dim != Place::kPartial)
+            idle.push_back(i);
+        auto rank = [&](int i) { return std::make_tuple((problem.goal[i].dim == d) != goalFirst, problem.goal[i].dim == d ? problem.goal[i].pre : 0, i); };
+        llvm::sort(idle, [&](int a, int b) { return rank(a) < rank(b); });
+        State after = state;
+        int64_t pre = endOf(d), taken = 0;
+        for (int i : idle) {
+          if (pre >= problem.shape[d])
+            break;
+          after[i] = {d, pre};
+          pre *= problem.size(i);
+          ++taken;
+        }
+        if (taken < (splits[d].empty() ? 2 : 1)) // a slice by one is among the others
+          continue;
+        if (splits[d].empty())
+          add(StepKind::AllSlice, after, 0);
+        else if (problem.sends)
+          addSend(after);
+      }
+    if (problem.sends)
+      if (State after = goalWithoutSums(); after != state)
+        addSend(after);
+  }
+
+  /// As in the goal, but what is to be summed up, and everything packed towards the major end.
+  State goalWithoutSums() const {
+    State after = state;
+    for (int d = 0; d < problem.rank(); ++d) {
+      int64_t pre = 1;
+      for (const Split &split : splitsOf(problem, problem.goal, d))
+        if (state[split.digit].dim != Place::kPartial) {
+          after[split.digit] = {d, pre};
+          pre *= split.size;
+        }
+    }
+    for (int i = 0; i < int(state.size()); ++i)
+      if (state[i].split() && !problem.goal[i].split())
+        after[i] = Place();
+    return after;
   }
 
   /// A stretch of a dimension that is split without gaps: whoever splits it, the pieces are the same.

@@ -1,6 +1,8 @@
 //===- ReshardPlanner.cpp - The cheapest way to another sharding ----------===//
 #include "ReshardState.h"
 
+#include "tessera/Analysis/Sharding/GroupedSends.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -67,61 +69,6 @@ bool isPossible(const Mesh &mesh, int64_t rank, const Sharding &source, const Sh
   return verifySharding(source, mesh, rank).empty() && verifySharding(target, mesh, rank).empty();
 }
 
-/// What devices lack of the target, each on its own: all that a device must receive, and all that it gets with grouped sends.
-class Receipts {
-public:
-  Receipts(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
-      : mesh(mesh), shape(shape), from(from), to(to), haveExtent(from.localShape(shape)), wantExtent(to.localShape(shape)) {}
-
-  /// The most of any device: exact for up to kMaxSearched devices (about 50 ns each), else what no device can exceed.
-  double most() const {
-    int64_t devices = mesh.numDevices(), most = 0, whole = 1;
-    for (int64_t extent : wantExtent)
-      whole *= extent;
-    if (devices > kMaxSearched)
-      return double(whole);
-    for (int64_t device = 0; device < devices && most < whole; ++device)
-      most = std::max(most, lacks(device));
-    return double(most);
-  }
-
-  /// The most of `samples` devices spread over the mesh: some device must receive as much.
-  double atLeast(int samples) const {
-    int64_t devices = mesh.numDevices(), most = 0;
-    for (int64_t i = 0; i < std::min<int64_t>(samples, devices); ++i)
-      // Multiples of the golden ratio fill an interval evenly.
-      most = std::max(most, lacks(devices <= samples ? i : int64_t((0x9E3779B97F4A7C15ull * uint64_t(i) >> 24) % uint64_t(devices))));
-    return double(most);
-  }
-
-private:
-  static constexpr int64_t kMaxSearched = int64_t(1) << 17;
-
-  int64_t shard(const DimSharding &dim, llvm::ArrayRef<int64_t> coordinates) const {
-    int64_t number = 0;
-    for (const AxisRef &axis : dim.axes)
-      number = number * axis.size + axis.digit(coordinates[axis.axis], mesh);
-    return number;
-  }
-
-  int64_t lacks(int64_t device) const {
-    auto coordinates = mesh.coordinates(device);
-    int64_t wanted = 1, shared = 1;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      int64_t have = shard(from.dims[d], coordinates) * haveExtent[d], want = shard(to.dims[d], coordinates) * wantExtent[d];
-      int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
-      wanted *= std::max<int64_t>(0, wantEnd - want);
-      shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
-    }
-    return wanted - shared;
-  }
-
-  const Mesh &mesh;
-  llvm::ArrayRef<int64_t> shape;
-  const Sharding from, to;
-  llvm::SmallVector<int64_t> haveExtent, wantExtent;
-};
-
 /// Turns moves of digits into steps with axes.
 class StepBuilder {
 public:
@@ -131,13 +78,16 @@ public:
     State before = problem.start;
     simplify(before, moves);
     for (Move &move : moves) {
-      if (move.kind == StepKind::PointToPoint) // the search took what no device can exceed
-        move.received = Receipts(*problem.mesh, problem.shape, plainSharding(toStrided(problem, before)),
-                                 plainSharding(toStrided(problem, move.after)))
-                            .most();
+      if (move.kind == StepKind::GroupedSend) { // the search took estimates
+        Sharding from = plainSharding(toStrided(problem, before)), to = plainSharding(toStrided(problem, move.after));
+        move.received = mostReceived(*problem.mesh, problem.shape, from, to);
+        move.sent = mostSent(*problem.mesh, problem.shape, from, to);
+      }
       ReshardStep step;
       step.kind = move.kind;
       step.received = move.received;
+      step.messages = move.messages;
+      step.sent = move.sent;
       step.moves = axisMoves(before, move);
       step.layout = toStrided(problem, move.after);
       step.layout.partialKind = kind;
@@ -193,8 +143,13 @@ private:
 
   llvm::SmallVector<AxisMove, 1> axisMoves(const State &before, const Move &move) const {
     llvm::SmallVector<AxisMove, 1> result;
-    if (move.kind == StepKind::CollectivePermute || move.kind == StepKind::PointToPoint)
+    if (move.kind == StepKind::CollectivePermute)
       return result;
+    if (move.kind == StepKind::GroupedSend) {
+      result.push_back({sendAxes(*problem.mesh, problem.shape, plainSharding(toStrided(problem, before)),
+                                 plainSharding(toStrided(problem, move.after)))});
+      return result;
+    }
     struct Moved {
       int from, to;
       int64_t order;
@@ -317,84 +272,20 @@ ReshardStep contribution(llvm::ArrayRef<int64_t> shape, const Sharding &result, 
   return step;
 }
 
-double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
-  double cost = 0;
-  for (const Move &move : moves)
-    cost += priceOf(move, options);
-  return cost;
+ReshardStep sendStep(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  ReshardStep step;
+  step.kind = StepKind::GroupedSend;
+  step.moves.push_back({sendAxes(mesh, shape, from, to)});
+  step.result = to;
+  step.layout = toStridedSharding(to);
+  step.received = mostReceived(mesh, shape, from, to);
+  step.messages = double(sendMessages(shape, from, to));
+  step.sent = mostSent(mesh, shape, from, to);
+  return step;
 }
 
-/// Up to so many digits detours are looked for: states grow with them exponentially.
-constexpr size_t kWideDigits = 8;
-
-void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
-                   const ReshardOptions &options, ReshardPlan &plan) {
-  if (from.samePlacement(to))
-    return;
-  auto divides = [&](const Sharding &sharding) {
-    for (auto [d, n] : llvm::enumerate(shape))
-      if (n % sharding.shards(int(d)) != 0)
-        return false;
-    return true;
-  };
-  // Where pieces do not line up, detours may move a multiple of what grouped sends do.
-  bool sends = options.pointToPoint && !(divides(from) && divides(to));
-  double sent = sends && from.partial == to.partial ? Receipts(mesh, shape, from, to).most() : 0;
-  std::optional<Problem> bestProblem;
-  std::vector<Move> best;
-  size_t digits = 0;
-  for (Refine refine : {Refine::None, Refine::Ends, Refine::Common}) {
-    auto problem = makeProblem(mesh, shape, from, to, options, refine);
-    if (!problem)
-      break;
-    if (problem->digits.size() == digits)
-      continue;
-    digits = problem->digits.size();
-    problem->sends = sends;
-    problem->sentFromStart = sent;
-    auto moves = search(*problem, /*limitMemory=*/true);
-    if (!moves && refine == Refine::None)
-      moves = search(*problem, /*limitMemory=*/true, /*greedy=*/true);
-    if (!moves)
-      continue;
-    if (!bestProblem || costOf(*moves, options) < costOf(best, options) - 1e-9) {
-      best = std::move(*moves);
-      bestProblem = std::move(problem);
-    }
-    if (costOf(best, options) <= costLeft(*bestProblem, bestProblem->start) + 1e-9)
-      break;
-  }
-  if (bestProblem && options.strided && options.jointAllToAll && divides(from) && divides(to) &&
-      costOf(best, options) > costLeft(*bestProblem, bestProblem->start) + 1e-9) {
-    // Over the bound: detours may be cheaper.
-    ReshardOptions wider = options;
-    wider.below = costOf(best, options) - 1e-9;
-    wider.maxExpansions /= 2;
-    for (Refine refine : {Refine::None, Refine::Common})
-      if (auto problem = makeProblem(mesh, shape, from, to, wider, refine, /*wide=*/true); problem && problem->digits.size() <= kWideDigits) {
-        if (auto moves = search(*problem, /*limitMemory=*/true)) {
-          best = std::move(*moves);
-          bestProblem = std::move(problem);
-          wider.below = costOf(best, options) - 1e-9;
-        }
-      }
-  }
-  if (!bestProblem && std::isfinite(options.below))
-    return;
-  if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
-    // Nothing within the memory of source and target.
-    problem->sends = options.pointToPoint;
-    auto moves = search(*problem, /*limitMemory=*/options.pointToPoint);
-    best = moves ? std::move(*moves) : gatherThenSlice(*problem);
-    bestProblem = std::move(problem);
-  }
-  if (bestProblem) {
-    StepBuilder(*bestProblem, from.partialKind, plan).build(std::move(best));
-    return;
-  }
-  // An axis is cut in ways that do not go together (6 as 2 x 3 and as 3 x 2, 12 as 4 x 3 and as 6 x 2): but for the digits that both know it
-  // leaves, then comes back.
-  Sharding middle = from;
+/// What both ends cut in ways that do not go together leaves but for the digits that both know, with what is more minor in its dimension.
+Sharding withoutClashes(Sharding sharding, const Sharding &to) {
   auto kept = [&](const AxisRef &axis) -> std::optional<AxisRef> {
     llvm::SmallVector<int64_t, 8> cuts;
     auto cutAt = [&](llvm::ArrayRef<AxisRef> others) {
@@ -411,7 +302,7 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
         return AxisRef{axis.axis, axis.pre, size};
     return std::nullopt;
   };
-  for (DimSharding &dim : middle.dims)
+  for (DimSharding &dim : sharding.dims)
     for (size_t i = 0; i < dim.axes.size(); ++i) {
       auto part = kept(dim.axes[i]);
       if (part && *part == dim.axes[i])
@@ -421,13 +312,133 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
         dim.axes.push_back(*part);
       break;
     }
-  llvm::erase_if(middle.partial, [&](const AxisRef &axis) { return kept(axis) != axis; });
-  if (middle.partial.empty())
-    middle.partialKind = PartialKind::None;
+  llvm::erase_if(sharding.partial, [&](const AxisRef &axis) { return kept(axis) != axis; });
+  if (sharding.partial.empty())
+    sharding.partialKind = PartialKind::None;
+  return sharding;
+}
+
+/// No state holds more on a device than the larger of source and target.
+bool keepsWithin(const ReshardPlan &plan, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  auto local = [&](auto &&dims) {
+    double size = 1;
+    for (auto [n, axes] : llvm::zip_equal(shape, dims)) {
+      int64_t shards = 1;
+      for (const AxisRef &axis : axes)
+        shards *= axis.axis < 0 ? 1 : axis.size;
+      size *= double((n + shards - 1) / shards);
+    }
+    return size;
+  };
+  double most = std::max(local(toStridedSharding(from).dims), local(toStridedSharding(to).dims));
+  return llvm::all_of(plan.steps, [&](const ReshardStep &step) { return local(step.layout.dims) <= most; });
+}
+
+double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
+  double cost = 0;
+  for (const Move &move : moves)
+    cost += priceOf(move, options);
+  return cost;
+}
+
+/// Up to so many digits detours are looked for: states grow with them exponentially.
+constexpr size_t kWideDigits = 8;
+/// Sends of what divides are tried where the best plan costs this many times the bound.
+constexpr double kVeryFar = 4;
+
+void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
+                   const ReshardOptions &options, ReshardPlan &plan) {
+  if (from.samePlacement(to))
+    return;
+  auto divides = [&](const Sharding &sharding) {
+    for (auto [d, n] : llvm::enumerate(shape))
+      if (n % sharding.shards(int(d)) != 0)
+        return false;
+    return true;
+  };
+  // Where pieces do not line up, detours may move a multiple of what grouped sends do.
+  bool sends = options.pointToPoint && !(divides(from) && divides(to));
+  bool direct = sends && from.partial == to.partial;
+  double received = direct ? mostReceived(mesh, shape, from, to) : 0, sent = direct ? mostSent(mesh, shape, from, to) : 0;
+  std::optional<Problem> bestProblem;
+  std::vector<Move> best;
+  size_t digits = 0;
+  auto tryOn = [&](std::optional<Problem> problem, bool withSends, bool mayBeGreedy) {
+    problem->sends = withSends;
+    problem->receivedFromStart = received;
+    problem->sentFromStart = sent;
+    auto moves = search(*problem, /*limitMemory=*/true);
+    if (!moves && mayBeGreedy)
+      moves = search(*problem, /*limitMemory=*/true, /*greedy=*/true);
+    if (moves && (!bestProblem || costOf(*moves, options) < costOf(best, options) - 1e-9)) {
+      best = std::move(*moves);
+      bestProblem = std::move(problem);
+    }
+  };
+  // Nothing found, or this many times the bound.
+  auto isFar = [&](double times) {
+    return !bestProblem || costOf(best, options) > times * costLeft(*bestProblem, bestProblem->start) + 1e-9;
+  };
+  for (Refine refine : {Refine::None, Refine::Ends, Refine::Common}) {
+    auto problem = makeProblem(mesh, shape, from, to, options, refine);
+    if (!problem)
+      break;
+    if (problem->digits.size() == digits)
+      continue;
+    digits = problem->digits.size();
+    tryOn(std::move(problem), sends, /*mayBeGreedy=*/refine == Refine::None);
+    if (!isFar(1))
+      break;
+  }
+  if (bestProblem && options.strided && options.jointAllToAll && divides(from) && divides(to) && isFar(1)) {
+    // Over the bound: detours may be cheaper.
+    ReshardOptions wider = options;
+    wider.below = costOf(best, options) - 1e-9;
+    wider.maxExpansions /= 2;
+    for (Refine refine : {Refine::None, Refine::Common})
+      if (auto problem = makeProblem(mesh, shape, from, to, wider, refine, /*wide=*/true); problem && problem->digits.size() <= kWideDigits) {
+        if (auto moves = search(*problem, /*limitMemory=*/true)) {
+          best = std::move(*moves);
+          bestProblem = std::move(problem);
+          wider.below = costOf(best, options) - 1e-9;
+        }
+      }
+  }
+  // Long detours, and sums that idle axes cannot share evenly.
+  if (bestProblem && options.pointToPoint && !sends && isFar(kVeryFar))
+    tryOn(makeProblem(mesh, shape, from, to, options, Refine::None), /*withSends=*/true, /*mayBeGreedy=*/false);
+  if (!bestProblem && std::isfinite(options.below))
+    return;
+  if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
+    // Nothing within the memory of source and target.
+    problem->sends = options.pointToPoint;
+    auto moves = search(*problem, /*limitMemory=*/options.pointToPoint);
+    best = moves ? std::move(*moves) : gatherThenSlice(*problem);
+    bestProblem = std::move(problem);
+  }
+  if (bestProblem) {
+    StepBuilder(*bestProblem, from.partialKind, plan).build(std::move(best));
+    return;
+  }
+  // An axis is cut in ways that do not go together (6 as 2 x 3 and as 3 x 2, 12 as 4 x 3 and as 6 x 2): but for the digits that both know it
+  // leaves, then comes back.
   ReshardOptions each = options;
   each.below = std::numeric_limits<double>::infinity();
-  planEssential(mesh, shape, from, middle, each, plan);
-  planEssential(mesh, shape, middle, to, each, plan);
+  ReshardPlan around, atOnce;
+  Sharding middle = withoutClashes(from, to);
+  planEssential(mesh, shape, from, middle, each, around);
+  planEssential(mesh, shape, middle, to, each, around);
+  if (options.pointToPoint) {
+    // Or everything is sent where it belongs, sums after they are combined.
+    Sharding summed = withoutPartial(from, axesWithout(from.partial, to.partial));
+    planEssential(mesh, shape, from, summed, each, atOnce);
+    atOnce.steps.push_back(sendStep(mesh, shape, summed, to));
+    atOnce.received += atOnce.steps.back().received;
+  }
+  bool isAtOnce = options.pointToPoint && (!keepsWithin(around, shape, from, to) || priceOf(atOnce, options) < priceOf(around, options));
+  ReshardPlan &chosen = isAtOnce ? atOnce : around;
+  plan.received += chosen.received;
+  llvm::move(chosen.steps, std::back_inserter(plan.steps));
 }
 
 } // namespace
@@ -460,6 +471,13 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
   return plan;
 }
 
+double tessera::priceOf(const ReshardPlan &plan, const ReshardOptions &options) {
+  double price = 0;
+  for (const ReshardStep &step : plan.steps)
+    price += reshard::priceOf(step.kind, step.received, step.sent, step.messages, options);
+  return price;
+}
+
 double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
                              int samples) {
   Sharding source = essential(from), target = essential(to);
@@ -478,7 +496,7 @@ double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, co
     double group = double(axesSize(source.partial)) / double(axesSize(target.partial)), copies = double(mesh.numDevices()) / shards;
     bound = std::max(bound, local * (group + copies - 2) / copies);
   } else
-    bound = std::max(bound, Receipts(mesh, shape, source, target).atLeast(samples));
+    bound = std::max(bound, someReceived(mesh, shape, source, target, samples));
   return bound;
 }
 

@@ -108,14 +108,15 @@ public:
           return "a device gets more than its piece";
         continue;
       }
-      if (step.kind == StepKind::PointToPoint) {
+      if (step.kind == StepKind::GroupedSend) {
         double received = 0;
         for (int64_t element : wanted) {
           if (take(held[device], element, next[device]))
             continue;
           bool found = false;
-          for (int64_t other = 0; other < devices && !found; ++other)
-            found = take(held[other], element, next[device]);
+          for (int64_t other : groupOf(mesh, axes, device))
+            if ((found = take(held[other], element, next[device])))
+              break;
           if (!found)
             return "a device lacks an element";
           ++received;

@@ -29,7 +29,7 @@ struct Node {
   double bound; ///< at least, to the goal
   int parent;   ///< -1: the start
   StepKind kind;
-  double received;
+  double received, messages, sent;
 };
 
 struct Entry {
@@ -61,7 +61,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   std::unordered_map<State, int, StateHash> best;
   std::priority_queue<Entry> open;
   double bestGoal = std::isfinite(problem.options.below) ? problem.options.below : -1;
-  auto reach = [&](State state, double cost, int parent, StepKind kind, double received) {
+  auto reach = [&](State state, double cost, int parent, StepKind kind, double received, double messages, double sent) {
     if (bestGoal >= 0 && cost >= bestGoal)
       return;
     int index = int(nodes.size());
@@ -72,13 +72,13 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
     if (it->first == problem.goal)
       bestGoal = cost;
     it->second = index;
-    nodes.push_back({&it->first, cost, bound, parent, kind, received});
+    nodes.push_back({&it->first, cost, bound, parent, kind, received, messages, sent});
     if (bestGoal >= 0 && cost + bound > bestGoal)
       return;
     double remaining = greedy ? bound + estimate(problem, it->first) : bound;
     open.push({cost + remaining, cost, index});
   };
-  reach(problem.start, 0, -1, StepKind::AllSlice, 0);
+  reach(problem.start, 0, -1, StepKind::AllSlice, 0, 1, 0);
   int expanded = 0, steps = 0, goal = -1;
   while (!open.empty()) {
     Entry entry = open.top();
@@ -97,7 +97,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
     for (Move &move : movesFrom(problem, state, limitMemory)) {
       ++steps;
       double cost = entry.cost + priceOf(move, problem.options) + tie;
-      reach(std::move(move.after), cost, entry.node, move.kind, move.received);
+      reach(std::move(move.after), cost, entry.node, move.kind, move.received, move.messages, move.sent);
     }
   }
   if (goal < 0) {
@@ -108,7 +108,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   }
   std::vector<Move> moves;
   for (int i = goal; nodes[i].parent >= 0; i = nodes[i].parent)
-    moves.push_back({nodes[i].kind, *nodes[i].state, nodes[i].received});
+    moves.push_back({nodes[i].kind, *nodes[i].state, nodes[i].received, nodes[i].messages, nodes[i].sent});
   std::reverse(moves.begin(), moves.end());
   return moves;
 }

@@ -10,6 +10,8 @@
 
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
+#include <algorithm>
+
 namespace tessera::reshard {
 
 struct Place {
@@ -41,7 +43,7 @@ struct Problem {
   /// Detours too: axes that the goal does not use are sliced in to make pieces smaller meanwhile, or moved out of the way before they are
   /// gathered. Many more states.
   bool wide = false;
-  double sentFromStart = 0; ///< what they receive from the start; 0: unknown
+  double receivedFromStart = 0, sentFromStart = 0; ///< by the busiest device, sends from the start to the goal; 0: unknown
 
   int64_t size(int digit) const { return digits[digit].size; }
   int rank() const { return int(shape.size()); }
@@ -88,14 +90,16 @@ struct Move {
   StepKind kind;
   State after;
   double received;
+  double messages = 1; ///< of a device, each with its latency; more than one only of grouped sends
+  double sent = 0;     ///< by the busiest device, where that may be more than is received: of grouped sends
 };
 
-/// Grouped sends reach any layout, but as many small messages: their elements count this many times.
-inline constexpr double kSendPenalty = 2;
-
 /// What the search minimizes.
+inline double priceOf(StepKind kind, double received, double sent, double messages, const ReshardOptions &options) {
+  return std::max(received, options.countSent ? sent : 0) * (kind == StepKind::GroupedSend ? kSendPenalty : 1) + (received > 0 ? messages * options.latency : 0);
+}
 inline double priceOf(const Move &move, const ReshardOptions &options) {
-  return move.received * (move.kind == StepKind::PointToPoint ? kSendPenalty : 1) + (move.received > 0 ? options.latency : 0);
+  return priceOf(move.kind, move.received, move.sent, move.messages, options);
 }
 
 /// All steps worth trying from `state`.

@@ -47,7 +47,10 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
      << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
      << "  between: " << endpointText(c.producer) << " and " << endpointText(c.consumer) << "\n"
      << "  disagree on: " << c.dimension << (c.why.empty() ? "" : ": " + c.why) << "\n"
-     << "  costs: each rank sends " << c.bytes << " bytes and receives as many, " << c.executions << " times a step: "
+     << "  costs: "
+     << (c.messages ? "the busiest rank sends or receives " + std::to_string(c.bytes) + " bytes in up to " + std::to_string(c.messages) + " messages"
+                    : "each rank sends " + std::to_string(c.bytes) + " bytes and receives as many")
+     << ", " << c.executions << " times a step: "
      << c.bytes * c.executions << " bytes, predicted " << micro(c.seconds * double(c.executions)) << "\n";
   if (!c.remove) {
     os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has no name\n";
@@ -141,6 +144,7 @@ llvm::json::Value toJson(const Explanation &explanation) {
                               {"to", c.to},
                               {"why", c.why},
                               {"bytes", c.bytes},
+                              {"messages", c.messages},
                               {"executions", c.executions},
                               {"seconds", c.seconds}};
     if (c.remove)

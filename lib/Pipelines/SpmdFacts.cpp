@@ -264,6 +264,7 @@ CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
   if (auto why = op->getAttrOfType<StringAttr>("why"))
     c.why = why.getValue().str();
   c.bytes = op.getBytesSent(meshOfModule);
+  c.messages = op.getMessages(meshOfModule);
   c.executions = graph::executionsOf(op);
   c.seconds = collectiveTime(machine, meshOfModule, op);
   return c;

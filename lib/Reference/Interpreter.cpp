@@ -89,7 +89,7 @@ private:
   LogicalResult runOp(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
-              dist::CollectivePermuteOp, dist::ContributeOp>([&](auto collective) { return runCollective(collective); })
+              dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>([&](auto collective) { return runCollective(collective); })
         .Case([&](graph::RepeatOp repeat) { return runRepeat(repeat); })
         .Case([&](func::CallOp call) { return runCall(call); })
         .Case([&](ReferenceOpInterface local) { return runLocal(local); })
@@ -131,14 +131,14 @@ private:
     return success();
   }
 
-  /// The axes a collective names; a permutation reaches every rank, what moves nothing none.
-  template <typename Op> static AxisList reach(Op op, const Mesh &mesh) {
+  /// The axes of a collective's groups; a permutation reaches every rank, what moves nothing none.
+  static AxisList reach(CollectiveOpInterface op, const Mesh &mesh) {
     AxisList axes;
-    if constexpr (std::is_same_v<Op, dist::CollectivePermuteOp>) {
+    if (op.getStepKind() == StepKind::CollectivePermute) {
       for (int i = 0; i < int(mesh.axes.size()); ++i)
         axes.push_back(wholeAxis(mesh, i));
-    } else if (CollectiveOpInterface(op).communicates()) {
-      axes = dist::fromAxesAttr(op.getAxes(), mesh);
+    } else if (op.communicates()) {
+      axes = op.getGroupAxes(mesh);
     }
     return axes;
   }

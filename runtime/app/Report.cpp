@@ -2,6 +2,7 @@
 #include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Sends.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +24,8 @@ int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
     return (size - 1) * bytes / size;
   case CollectiveKind::CollectivePermute:
     return bytes;
+  case CollectiveKind::GroupedSend:
+    return mostMoved(manifest.mesh, c) * elementBytes(c.type);
   }
   return 0;
 }

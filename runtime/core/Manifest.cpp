@@ -1,6 +1,8 @@
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Sends.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace tessera::runtime {
@@ -26,7 +28,8 @@ static constexpr std::pair<CollectiveKind, const char *> kindNames[] = {
     {CollectiveKind::AllGather, "all_gather"},
     {CollectiveKind::ReduceScatter, "reduce_scatter"},
     {CollectiveKind::AllToAll, "all_to_all"},
-    {CollectiveKind::CollectivePermute, "collective_permute"}};
+    {CollectiveKind::CollectivePermute, "collective_permute"},
+    {CollectiveKind::GroupedSend, "grouped_send"}};
 
 const char *kindName(CollectiveKind kind) {
   for (auto &[value, name] : kindNames)
@@ -136,6 +139,21 @@ struct Checker {
       require(from >= 0 && from < size && to >= 0 && to < size && !receives[to] && !sends[from], where,
               "pairs are no partial permutation");
       receives[to] = sends[from] = true;
+    }
+    if (c.kind == CollectiveKind::GroupedSend)
+      layouts(c, where);
+  }
+  // Both layouts are of one tensor, and whoever sends is in the group of its receiver.
+  void layouts(const CollectiveSpec &c, const std::string &where) const {
+    shards(c.global, c.shape, c.from, where);
+    require(c.to.size() == c.global.size(), where, "global and to differ in rank");
+    for (const AxisList &dim : c.to)
+      axes(dim, where);
+    require(c.shape == localShape(c.global, c.from), where, "shape is none of a shard of global");
+    for (int64_t rank = 0; rank < m.mesh.size(); ++rank) {
+      std::vector<int64_t> group = m.mesh.group(rank, m.groups[c.group]);
+      for (const SentBox &box : boxesReceived(m.mesh, c, rank))
+        require(std::find(group.begin(), group.end(), box.sender) != group.end(), where, "a box comes from outside the group");
     }
   }
   void all() const {
@@ -258,6 +276,11 @@ static CollectiveSpec readCollective(const Json &json) {
   c.dim2 = json.value("dim2", int64_t(0));
   if (json.contains("pairs"))
     c.pairs = readPairs(json.at("pairs"));
+  if (c.kind == CollectiveKind::GroupedSend) {
+    c.global = json.at("global").get<Shape>();
+    c.from = readSharding(json.at("from"));
+    c.to = readSharding(json.at("to"));
+  }
   c.why = json.value("why", "");
   return c;
 }

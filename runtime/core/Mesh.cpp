@@ -42,27 +42,28 @@ int64_t Mesh::index(int64_t rank, const AxisList &axes) const {
   return index;
 }
 
-std::vector<int64_t> Mesh::group(int64_t rank, const AxisList &axes) const {
-  // The group is the coset of `rank` under changes of the sub-coordinates: walk them as a mixed-radix number.
-  int64_t count = shardCount(axes);
-  std::vector<int64_t> members(count);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t member = rank, rest = i;
-    for (auto sub = axes.rbegin(); sub != axes.rend(); ++sub) {
-      int64_t wanted = rest % sub->size;
-      rest /= sub->size;
-      int64_t stride = 1; // of the axis in rank numbers
-      for (auto axis = axes_.rbegin(); axis != axes_.rend() && axis->name != sub->axis; ++axis)
-        stride *= axis->size;
-      int64_t size = 1;
-      for (const MeshAxis &axis : axes_)
-        if (axis.name == sub->axis)
-          size = axis.size;
-      int64_t step = stride * (size / (sub->pre * sub->size));
-      member += (wanted - coordinate(rank, *sub)) * step;
-    }
-    members[i] = member;
+int64_t Mesh::member(int64_t rank, const AxisList &axes, int64_t index) const {
+  int64_t member = rank;
+  for (auto sub = axes.rbegin(); sub != axes.rend(); ++sub) {
+    int64_t wanted = index % sub->size;
+    index /= sub->size;
+    int64_t stride = 1; // of the axis in rank numbers
+    for (auto axis = axes_.rbegin(); axis != axes_.rend() && axis->name != sub->axis; ++axis)
+      stride *= axis->size;
+    int64_t size = 1;
+    for (const MeshAxis &axis : axes_)
+      if (axis.name == sub->axis)
+        size = axis.size;
+    int64_t step = stride * (size / (sub->pre * sub->size));
+    member += (wanted - coordinate(rank, *sub)) * step;
   }
+  return member;
+}
+
+std::vector<int64_t> Mesh::group(int64_t rank, const AxisList &axes) const {
+  std::vector<int64_t> members(shardCount(axes));
+  for (int64_t i = 0; i < int64_t(members.size()); ++i)
+    members[i] = member(rank, axes, i);
   return members;
 }
 

@@ -1,4 +1,5 @@
 #include "CommConformance.h"
+#include "tessera/runtime/core/Sends.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -60,6 +61,22 @@ Manifest conformanceManifest(const Mesh &mesh) {
       }
       add(CollectiveKind::AllGather, shape, dim, 0, ReduceOp::Sum, ElementType::I64);
     }
+    // From pieces of the first dimension to whole tensors, to pieces of another dimension, to pieces of the same over axes in another order; rows
+    // that do not divide, fewer than ranks, none at all, more than a message's eager limit.
+    AxisList from = m.groups[g], turned(from.rbegin(), from.rend());
+    auto send = [&](Shape global, Sharding to, ElementType type = ElementType::F32) {
+      Sharding before(global.size());
+      before[0] = from;
+      add(CollectiveKind::GroupedSend, localShape(global, before), 0, 0, ReduceOp::Sum, type);
+      CollectiveSpec &c = m.collectives.back();
+      c.global = std::move(global), c.from = std::move(before), c.to = std::move(to);
+    };
+    for (Shape global : {Shape{7, 5}, Shape{2, 3}, Shape{1, 1}, Shape{0, 4}, Shape{13, 3000}})
+      for (Sharding to : {Sharding{{}, {}}, Sharding{{}, from}, Sharding{turned, {}}, Sharding{all, {}}, Sharding{{}, reversed}})
+        if (global[0] < 13 || from.size() == all.size()) // slow to check
+          send(global, to);
+    send({11}, {turned}, ElementType::I64);
+    send({5, 2, 3}, {{}, turned, {}}, ElementType::I32);
     add(CollectiveKind::ReduceScatter, {size, 0}, 0);
     add(CollectiveKind::AllToAll, {0, size}, 1, 0);
     add(CollectiveKind::AllToAll, {3, 3000 * size}, 1, 0);
@@ -100,9 +117,9 @@ int64_t flatten(const Shape &index, const Shape &shape) {
 // Shape of dst, and which (member, element of its src) each element of dst comes from; reductions give the
 // element only.
 template <typename T>
-std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &members, int64_t self) {
+std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &members, int64_t self, const Mesh &mesh) {
   int64_t size = int64_t(members.size());
-  Shape shape = c.shape;
+  Shape shape = c.kind == CollectiveKind::GroupedSend ? localShape(c.global, c.to) : c.shape;
   if (c.kind == CollectiveKind::AllGather)
     shape[c.dim] *= size;
   if (c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll)
@@ -145,6 +162,19 @@ std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &mem
     case CollectiveKind::CollectivePermute:
       result[i] = self == 0 ? T(0) : input<T>(members[self - 1], i);
       break;
+    case CollectiveKind::GroupedSend: {
+      bool padding = false;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        at[d] += mesh.index(members[self], c.to[d]) * shape[d];
+        padding |= at[d] >= c.global[d];
+      }
+      if (padding)
+        break; // zero
+      int64_t member = at[0] / c.shape[0]; // only the first dimension was split, in group order
+      at[0] %= c.shape[0];
+      result[i] = input<T>(members[member], flatten(at, c.shape));
+      break;
+    }
     }
   }
   return result;
@@ -155,7 +185,7 @@ void checkOne(Communicator &comm, int32_t id, const CollectiveSpec &c, const Man
   std::vector<int64_t> members = m.mesh.group(comm.rank(), m.groups[c.group]);
   int64_t self = m.mesh.index(comm.rank(), m.groups[c.group]);
   ASSERT_EQ(members[self], comm.rank());
-  std::vector<T> src(elementCount(c.shape)), want = expected<T>(c, members, self);
+  std::vector<T> src(elementCount(c.shape)), want = expected<T>(c, members, self, m.mesh);
   src.reserve(1); // pointers are never null, even to nothing
   want.reserve(1);
   for (size_t i = 0; i < src.size(); ++i)

@@ -19,7 +19,7 @@ TITLES = {
     "algebra": "Collective algebra", "reshard": "Reshards", "io": "Function inputs and outputs", "negative": "Negative cases",
     "transformer": "Transformer cases",
 }
-SHORT = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A", "collective_permute": "CP"}
+SHORT = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A", "collective_permute": "CP", "grouped_send": "P2P"}
 DOCUMENT = "docs/Facts.md"
 TEST = "test/"
 PREFACE = """# Facts: best known and ours

@@ -14,12 +14,12 @@ import time
 JUDGE = "build/bin/llm-judge"
 OUT = pathlib.Path("build/fuzz")
 CHUNK = 500
-COLUMNS = ["seen", "local", "uneven", "masked", "all_gather", "all_slice", "all_to_all", "collective_permute",
+COLUMNS = ["seen", "local", "uneven", "masked", "all_gather", "all_slice", "all_to_all", "collective_permute", "grouped_send",
            "all_reduce", "reduce_scatter", "contribute"]
 # What can happen to a factor of a kind. A dimension may always be gathered or cut after the op that made it, so only what
 # the op itself asks for is listed: values are never partial over a dimension that passes through, and so on.
 REACHABLE = {
-    "pass": ["local", "uneven", "all_gather", "all_slice", "all_to_all", "collective_permute"],
+    "pass": ["local", "uneven", "all_gather", "all_slice", "all_to_all", "collective_permute", "grouped_send"],
     "sum": ["local", "uneven", "all_gather", "all_slice", "all_reduce", "reduce_scatter"],
     "max": ["local", "uneven", "all_gather", "all_slice", "all_reduce", "reduce_scatter"],
     "replicate": ["all_gather"],
@@ -64,7 +64,7 @@ def table(cells):
     for key, count in cells.items():
         op, kind, column = key.split("|")
         rows[op, kind][column] = count
-    print("%-16s %-9s" % ("op", "factor") + "".join("%9s" % c.replace("collective_", "").replace("reduce_", "red_")
+    print("%-16s %-9s" % ("op", "factor") + "".join("%9s" % c.replace("collective_", "").replace("grouped_", "").replace("reduce_", "red_")
                                                         .replace("scatter", "scat") for c in COLUMNS))
     missing = []
     for (op, kind), row in sorted(rows.items()):

@@ -12,8 +12,11 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/bytes"))
+from count import moved as busiest
+
 WIDTH = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
-COLLECTIVE = re.compile(r"dist\.(all_gather|all_reduce|reduce_scatter|all_to_all|collective_permute) .*? : tensor<((?:\d+x)*)(\w+).* -> tensor<((?:\d+x)*)")
+COLLECTIVE = re.compile(r"dist\.(all_gather|all_reduce|reduce_scatter|all_to_all|collective_permute|grouped_send) .*? : tensor<((?:\d+x)*)(\w+).* -> tensor<((?:\d+x)*)")
 AXES = re.compile(r"axes = \{([^}]*)\}")
 
 
@@ -46,6 +49,9 @@ def collectives(program):
             for name, sub, part in re.findall(r'"([^"]+)"(:\(\d+\)(\d+))?', moved):
                 axes.append(name + sub)
                 ranks *= int(part) if part else mesh[name]
+        if kind == "grouped_send":
+            found.append((kind, "", busiest(line, mesh) * WIDTH[element] * math.prod(n for _, n in loops)))
+            continue
         sent = {"all_gather": (ranks - 1) * size, "all_reduce": 2 * (ranks - 1) * size // ranks, "collective_permute": size,
                 "reduce_scatter": (ranks - 1) * result, "all_to_all": (ranks - 1) * piece}[kind]
         found.append((kind, ", ".join(axes), sent * math.prod(n for _, n in loops)))
@@ -61,7 +67,7 @@ def check(opt, file, mesh, shard):
     assert len(paragraphs) == len(before), f"{file} {options}: {len(paragraphs)} paragraphs for {len(before)} collectives"
     for paragraph, (kind, axes, sent) in zip(paragraphs, before):
         head = re.match(r"collective \d+ of \d+ \(\w+\): (\w+) over \{([^}]*)\}", paragraph)
-        assert head and head.groups() == (kind, axes), f"{kind} over {axes} is called\n{paragraph}"
+        assert head and (head.groups() == (kind, axes) or kind == "grouped_send" == head[1]), f"{kind} over {axes} is called\n{paragraph}"
         assert int(re.search(r"times a step: (\d+) bytes", paragraph)[1]) == sent, f"{sent} bytes are sent\n{paragraph}"
         assert re.search(r"between: \S.* and \S", paragraph) and re.search(r"disagree on: \w", paragraph), paragraph
         flag = re.search(r"removed by: --shard=(\S+) \(new: \S+\)", paragraph)

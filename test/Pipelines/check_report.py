@@ -6,8 +6,12 @@ computed here from the types in the text."""
 import html.parser
 import json
 import math
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/bytes"))
+from count import moved
 
 WIDTH = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "f16": 2, "i1": 1}
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -90,7 +94,9 @@ def expected_collectives(path):
                     piece = piece // old * new
             got = {"all_slice": lambda: 0, "contribute": lambda: 0, "all_gather": lambda: (group - 1) * before, "all_to_all": lambda: (group - 1) * piece,
                    "all_reduce": lambda: 2 * (group - 1) * before // group, "reduce_scatter": lambda: (group - 1) * after,
-                   "collective_permute": lambda: after}[kind]()
+                   "collective_permute": lambda: after,
+                   "grouped_send": lambda: moved(line, sizes) * tensor_bytes(types[0]) // math.prod(map(int, types[0][len("tensor<"):].split("x")[:-1]))
+                   }[kind]()
             result.append((function, kind, got))
     return result
 

@@ -37,7 +37,7 @@ static SmallVector<int64_t> movedDims(Operation *op) {
   for (StringRef name : {"from", "to"})
     if (auto list = op->getAttrOfType<DenseI64ArrayAttr>(name))
       llvm::append_range(dims, list.asArrayRef());
-  if (isa<dist::CollectivePermuteOp>(op)) {
+  if (isa<dist::CollectivePermuteOp, dist::GroupedSendOp>(op)) {
     auto before = dist::getShardingAttr(op->getOperand(0).getType()),
          after = dist::getShardingAttr(op->getResult(0).getType());
     for (auto [d, pair] : llvm::enumerate(llvm::zip(before.getDims(), after.getDims())))
@@ -49,7 +49,7 @@ static SmallVector<int64_t> movedDims(Operation *op) {
 
 static bool isCollective(Operation *op) {
   return op && isa<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
-                   dist::CollectivePermuteOp, dist::ContributeOp>(op);
+                   dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>(op);
 }
 
 void Coverage::countOps(ModuleOp step) {

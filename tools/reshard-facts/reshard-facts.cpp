@@ -91,7 +91,7 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
       ++wrong;
     }
     replays += replayed;
-    bool sent = llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::PointToPoint; });
+    bool sent = llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; });
     sends += sent;
     sendsWhereDivided += sent && c.divides;
     double bound = reshardBound(c.mesh, c.shape, c.from, c.to, /*samples=*/4096), gap = bound > 0 ? plan->received / bound - 1 : 0;

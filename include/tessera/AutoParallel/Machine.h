@@ -43,7 +43,8 @@ struct Machine {
 std::optional<Machine> parseMachine(llvm::StringRef json, std::string &error);
 
 /// Seconds for one step on elements of `elementBytes`: the bytes that the busiest rank receives over the slowest link of its axes, plus
-/// that link's latency for each of the log2(group) rounds, plus one element written, so that of plans that take alike the one with fewer steps is less. A
+/// that link's latency for each of the log2(group) rounds, plus one element written, so that of plans that take alike the one with fewer steps is less. Of
+/// grouped sends every message has its latency, and bytes count kSendPenalty times. A
 /// contribution communicates nothing: its elements are written once.
 double stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step, double elementBytes);
 double planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan, double elementBytes);

@@ -26,8 +26,8 @@ struct CollectiveStep {
   double received = 0; ///< elements that the busiest device receives
 };
 
-/// The plan's steps as collectives on `shape` and views of it; the last has `shape` itself. `received` adds up to the plan's. None if the
-/// plan has point-to-point steps.
+/// The plan's steps as collectives on `shape` and views of it; the last has `shape` itself. `received` adds up to the plan's. None if
+/// no view says a state of the plan.
 std::optional<std::vector<CollectiveStep>> asCollectives(llvm::ArrayRef<int64_t> shape, const Sharding &from, const ReshardPlan &plan);
 
 } // namespace tessera

@@ -47,13 +47,16 @@ struct ReshardStep {
   StepKind kind = StepKind::AllSlice;
   /// AllGather: one, `from` set. AllSlice, ReduceScatter: one, `to` set. AllToAll: one or more, both set. AllReduce, Contribute: one, neither
   /// set.
-  /// CollectivePermute and PointToPoint: none; the shardings before and after say it (see permuteSources).
+  /// GroupedSend: one with neither set, the axes of the groups (GroupedSends.h). CollectivePermute: none; the shardings before and after say it
+  /// (permuteSources).
   /// In plans without strided states, axes leave and come as the minor-most of their dimension, in the order given.
   llvm::SmallVector<AxisMove, 1> moves;
   Sharding result;           ///< state after the step (closed dimensions); only if `layout` is plain
   StridedSharding layout;    ///< the same, strided or not
   double received = 0;       ///< elements that the busiest device receives
   double written = 0;        ///< Contribute: elements that a device writes without receiving any; to a maximum one, so that ties go to none
+  double messages = 1;       ///< GroupedSend: that a device receives, each with its latency
+  double sent = 0;           ///< GroupedSend: elements that the busiest device sends; of other kinds as many as are received
 };
 
 struct ReshardPlan {
@@ -61,13 +64,20 @@ struct ReshardPlan {
   double received = 0;            ///< sum over the steps
 };
 
+/// Grouped sends reach any layout and leave padding out, but by messages of many sizes: the elements of the busiest device, sent or received, count
+/// this many times, so that a few padded rows alone do not make sends of an exchange.
+inline constexpr double kSendPenalty = 4.0 / 3;
+
 struct ReshardOptions {
   /// States may be strided: plain ones of a view (see ReshardCollectives.h).
   bool strided = false;
   /// One all_to_all may move axes between several pairs of dimensions.
   bool jointAllToAll = false;
-  /// Grouped sends where nothing else keeps within the memory of source and target.
+  /// Grouped sends: where a dimension does not divide or axes are cut in ways that share no digits, if they cost less than collectives; else where
+  /// nothing else keeps within the memory of source and target.
   bool pointToPoint = false;
+  /// Of grouped sends what the busiest device sends counts too, if it is more than any receives; tables of facts count what is received.
+  bool countSent = false;
   /// Cost of a step that communicates, in elements.
   double latency = 0;
   /// States expanded at most, each search; then the best plan found so far is taken.
@@ -75,6 +85,9 @@ struct ReshardOptions {
   /// Only a plan that costs less is wanted, and only within the memory of source and target; none is returned if none is found.
   double below = std::numeric_limits<double>::infinity();
 };
+
+/// What planReshard minimizes: elements and latencies.
+double priceOf(const ReshardPlan &plan, const ReshardOptions &options);
 
 /// The plan, or none if a sharding is none of a tensor of this shape on this mesh. Where the target is partial and the source is not, or is in
 /// another way, one device of each group contributes the value: the last step.

@@ -13,8 +13,10 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     InterfaceMethod<"What it does.", "::tessera::StepKind", "getStepKind">,
     InterfaceMethod<[{Axes, major to minor, of a group of ranks that exchange with each other. Empty: whoever the two shardings say
       (collective_permute).}], "::tessera::AxisList", "getGroupAxes", (ins "const ::tessera::Mesh &":$mesh)>,
-    InterfaceMethod<[{Bytes that a rank sends, and receives, in one execution: in a ring, pieces padded to equal size. 0 if no rank hears of
-      another.}], "int64_t", "getBytesSent", (ins "const ::tessera::Mesh &":$mesh)>,
+    InterfaceMethod<[{Bytes that a rank sends, and receives, in one execution: in a ring, pieces padded to equal size; of grouped sends what the
+      busiest rank sends or receives. 0 if no rank hears of another.}], "int64_t", "getBytesSent", (ins "const ::tessera::Mesh &":$mesh)>,
+    InterfaceMethod<"Messages that a rank waits for, each with its latency; 0: as many rounds as its group takes.", "int64_t", "getMessages",
+      (ins "const ::tessera::Mesh &":$mesh), "", "return 0;">,
     InterfaceMethod<[{The dimension of the operand whose axes leave; -1 where none do, or where only the two shardings say which.}],
       "int64_t", "getLeftDim">,
   ];

@@ -406,7 +406,7 @@ const char *tessera::toString(StepKind kind) {
     return "CP";
   case StepKind::Contribute:
     return "CT";
-  case StepKind::PointToPoint:
+  case StepKind::GroupedSend:
     return "P2P";
   }
   return "?";

@@ -48,6 +48,13 @@ json::Array ManifestWriter::axesJson(ArrayRef<AxisRef> axes) const {
 
 json::Array ManifestWriter::axesJson(ArrayAttr axes) const { return axesJson(dist::fromAxesAttr(axes, mesh)); }
 
+json::Array ManifestWriter::shardingJson(dist::ShardingAttr sharding) const {
+  json::Array dims;
+  for (const DimSharding &dim : sharding.toSharding(mesh).dims)
+    dims.push_back(axesJson(dim.axes));
+  return dims;
+}
+
 json::Object ManifestWriter::paramJson(Operation *op) {
   auto parameter = cast<graph::ParameterOp>(op);
   auto type = cast<RankedTensorType>(parameter.getType());
@@ -118,6 +125,11 @@ int64_t ManifestWriter::collective(CollectiveOp op) {
     for (size_t i = 0; i + 1 < op.getPairs()->size(); i += 2)
       pairs.push_back(json::Array{(*op.getPairs())[i], (*op.getPairs())[i + 1]});
     object["pairs"] = std::move(pairs);
+  }
+  if (op.getFrom()) {
+    object["global"] = numbers(op.getFrom()->getGlobal().asArrayRef());
+    object["from"] = shardingJson(*op.getFrom());
+    object["to"] = shardingJson(*op.getTo());
   }
   return numberOf(collectives, std::move(object));
 }

@@ -36,6 +36,7 @@ private:
   llvm::json::Object paramJson(mlir::Operation *op);
   llvm::json::Array axesJson(llvm::ArrayRef<AxisRef> axes) const;
   llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
+  llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
 
   mlir::ModuleOp module;

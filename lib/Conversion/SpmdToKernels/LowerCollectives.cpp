@@ -106,7 +106,7 @@ struct CollectiveLowering {
   Value collective(exec::CollectiveKind kind, exec::ReduceOpKind reduce, ArrayAttr axes, Value value, RankedTensorType to,
                    int64_t dim = 0, int64_t dim2 = 0, DenseI64ArrayAttr pairs = {}) {
     return exec::CollectiveOp::create(builder, op->getLoc(), TypeRange(to), kind, reduce, axes, value, fresh(to), dim,
-                                      dim2, pairs, op->getAttrOfType<StringAttr>("why"))
+                                      dim2, pairs, /*from=*/nullptr, /*to=*/nullptr, op->getAttrOfType<StringAttr>("why"))
         .getResults()[0];
   }
 
@@ -326,6 +326,16 @@ struct CollectiveLowering {
                       builder.getDenseI64ArrayAttr(pairs));
   }
 
+  /// The runtime lists the messages from both layouts.
+  Value send(dist::GroupedSendOp op) {
+    RankedTensorType to = resultType();
+    dist::ShardingAttr before = dist::getShardingAttr(input().getType()), after = dist::getShardingAttr(to);
+    ArrayAttr axes = dist::axesAttr(op.getContext(), op.getGroupAxes(mesh), mesh);
+    return exec::CollectiveOp::create(builder, op.getLoc(), TypeRange(to), exec::CollectiveKind::grouped_send, exec::ReduceOpKind::none, axes,
+                                      input(), fresh(to), /*dim=*/0, /*dim2=*/0, /*pairs=*/nullptr, before, after, op.getWhyAttr())
+        .getResults()[0];
+  }
+
   FailureOr<Value> run() {
     if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
       return collective(exec::CollectiveKind::all_reduce, reduceKind(), reduce.getAxes(), input(), resultType());
@@ -341,6 +351,8 @@ struct CollectiveLowering {
       return allToAll(exchange);
     if (auto permutation = dyn_cast<dist::CollectivePermuteOp>(op))
       return permute(permutation);
+    if (auto sends = dyn_cast<dist::GroupedSendOp>(op))
+      return send(sends);
     return op->emitOpError("does not stand on rung spmd");
   }
 };

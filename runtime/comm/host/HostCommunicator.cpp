@@ -1,6 +1,7 @@
 // Ranks are threads: a collective publishes pointers, synchronizes, reads the peers' memory, synchronizes.
 #include "tessera/runtime/comm/Blocks.h"
 #include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/core/Sends.h"
 #include "tessera/runtime/core/Wait.h"
 
 #include <cstring>
@@ -79,6 +80,9 @@ public:
     manifest_ = &manifest;
     for (const AxisList &axes : manifest.groups)
       groups_.push_back({&world_->group(manifest.mesh.group(rank_, axes)), manifest.mesh.index(rank_, axes)});
+    for (const CollectiveSpec &spec : manifest.collectives)
+      if (boxes_.emplace_back(); spec.kind == CollectiveKind::GroupedSend)
+        boxes_.back() = boxesReceived(manifest.mesh, spec, rank_);
   }
 
   void run(int32_t id, const void *src, void *dst) override {
@@ -87,7 +91,10 @@ public:
     WaitingScope waiting(world_->board.entry(rank_), id);
     group->slot(self) = {src, dst};
     group->synchronize();
-    transfer(spec, *group, self, src, dst);
+    if (spec.kind == CollectiveKind::GroupedSend)
+      takeBoxes(spec, *group, boxes_[id], dst);
+    else
+      transfer(spec, *group, self, src, dst);
     group->synchronize(); // nobody overwrites what a peer still reads
   }
 
@@ -185,13 +192,25 @@ private:
       memset(dst, 0, n * width);
       return;
     }
+    case CollectiveKind::GroupedSend:
+      return; // takeBoxes
     }
+  }
+
+  void takeBoxes(const CollectiveSpec &spec, HostGroup &group, const std::vector<SentBox> &boxes, void *dst) {
+    Shape shape = localShape(spec.global, spec.to);
+    int64_t width = elementBytes(spec.type);
+    clearPadding(boxes, shape, dst, width);
+    for (const SentBox &box : boxes)
+      copyBox(group.slot(manifest_->mesh.index(box.sender, manifest_->groups[spec.group])).src, spec.shape, withinPiece(box.begin, spec.shape),
+              dst, shape, withinPiece(box.begin, shape), box.size, width);
   }
 
   static constexpr int64_t maxOnStack = 64;
   std::shared_ptr<HostWorld> world_;
   const Manifest *manifest_ = nullptr;
   std::vector<Membership> groups_;
+  std::vector<std::vector<SentBox>> boxes_; // by collective; of grouped sends only
 };
 
 } // namespace

@@ -24,6 +24,19 @@ void MpiCommunicator::prepare(const Manifest &manifest) {
   groups_.clear();
   for (const AxisList &axes : manifest.groups)
     groups_.push_back({manifest.mesh.group(rank_, axes), manifest.mesh.index(rank_, axes)});
+  messages_.clear();
+  for (const CollectiveSpec &spec : manifest.collectives) {
+    Messages &messages = messages_.emplace_back();
+    if (spec.kind != CollectiveKind::GroupedSend)
+      continue;
+    messages.comes = boxesReceived(manifest.mesh, spec, rank_);
+    for (int64_t member : groups_[spec.group].members)
+      for (SentBox &box : boxesReceived(manifest.mesh, spec, member))
+        if (box.sender == rank_ && member != rank_) {
+          messages.goes.push_back(std::move(box));
+          messages.receivers.push_back(member);
+        }
+  }
 }
 
 void MpiCommunicator::send(int64_t rank, const void *data, size_t bytes) {
@@ -88,6 +101,8 @@ void MpiCommunicator::run(int32_t id, const void *src, void *dst) {
     return allToAll(spec, group, from, to);
   case CollectiveKind::CollectivePermute:
     return permute(spec, group, from, to);
+  case CollectiveKind::GroupedSend:
+    return sendBoxes(spec, id, from, to);
   }
 }
 
@@ -217,6 +232,39 @@ void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &grou
   exchange();
   if (!receives)
     memset(dst, 0, bytes);
+}
+
+void MpiCommunicator::sendBoxes(const CollectiveSpec &spec, int32_t id, const char *src, char *dst) {
+  const Messages &messages = messages_[id];
+  int64_t width = elementBytes(spec.type), bytes = 0;
+  Shape shape = localShape(spec.global, spec.to);
+  auto bytesOf = [&](const SentBox &box) { return elementCount(box.size) * width; };
+  for (const std::vector<SentBox> *boxes : {&messages.comes, &messages.goes})
+    for (const SentBox &box : *boxes)
+      bytes += bytesOf(box);
+  // Boxes travel packed. All is queued before anybody waits.
+  char *packed = scratch(size_t(bytes)), *at = packed;
+  Shape none(shape.size(), 0);
+  for (const SentBox &box : messages.comes)
+    if (box.sender != rank_) {
+      receive(box.sender, at, size_t(bytesOf(box)));
+      at += bytesOf(box);
+    }
+  for (size_t i = 0; i < messages.goes.size(); ++i) {
+    const SentBox &box = messages.goes[i];
+    copyBox(src, spec.shape, withinPiece(box.begin, spec.shape), at, box.size, none, box.size, width);
+    send(messages.receivers[i], at, size_t(bytesOf(box)));
+    at += bytesOf(box);
+  }
+  exchange();
+  clearPadding(messages.comes, shape, dst, width);
+  at = packed;
+  for (const SentBox &box : messages.comes) {
+    bool own = box.sender == rank_;
+    copyBox(own ? src : at, own ? spec.shape : box.size, own ? withinPiece(box.begin, spec.shape) : none, dst, shape, withinPiece(box.begin, shape),
+            box.size, width);
+    at += own ? 0 : bytesOf(box);
+  }
 }
 
 void MpiCommunicator::barrier() {

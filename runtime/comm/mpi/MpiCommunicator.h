@@ -4,6 +4,7 @@
 
 #include "MpiLibrary.h"
 #include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/core/Sends.h"
 
 #include <vector>
 
@@ -26,6 +27,11 @@ private:
     std::vector<int64_t> members;
     int64_t self;
   };
+  // Of one grouped send: what comes, and what goes to the ranks of `receivers`.
+  struct Messages {
+    std::vector<SentBox> comes, goes;
+    std::vector<int64_t> receivers;
+  };
   // Queue messages, then exchange() them all. Messages between two ranks match in order.
   void send(int64_t rank, const void *data, size_t bytes);
   void receive(int64_t rank, void *data, size_t bytes);
@@ -36,6 +42,7 @@ private:
   void reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
   void allToAll(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
   void permute(const CollectiveSpec &spec, const Membership &group, const char *src, char *dst);
+  void sendBoxes(const CollectiveSpec &spec, int32_t id, const char *src, char *dst);
   char *scratch(size_t bytes);
 
   const MpiLibrary &mpi_;
@@ -43,6 +50,7 @@ private:
   BoardEntry *entry_ = &none_;
   const Manifest *manifest_ = nullptr;
   std::vector<Membership> groups_;
+  std::vector<Messages> messages_; // by collective; of grouped sends only
   std::vector<MpiRequest> requests_;
   std::vector<char> scratch_; // grows to what the largest collective needs
 };

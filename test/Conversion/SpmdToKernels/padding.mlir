@@ -52,6 +52,19 @@ func.func @exchange(%x: tensor<2x5xf32, #dist.sharding<@mesh, [{"x"}, {}], globa
   return %0 : tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 5]>>
 }
 
+// Pieces that do not line up are sent by the layouts before and after; nothing is cut or filled.
+// CHECK-LABEL: func.func @sends
+// CHECK-NOT: exec.launch
+// CHECK: exec.collective grouped_send none over [#dist.axis_ref<"x">] ins({{.*}} : tensor<2x4xf32>) outs({{.*}} : tensor<5x2xf32>)
+// CHECK-SAME: from = #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>, to = #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>, why = "uneven"
+// CHECK-NOT: exec.launch
+// CHECK: return
+func.func @sends(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = "input", graph.name = "x"})
+    -> (tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>> {graph.kind = "output", graph.name = "y"}) {
+  %0 = dist.grouped_send %x {why = "uneven"} : tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> -> tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>>
+  return %0 : tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>>
+}
+
 // Where padding matters to a reduction, the kernel masks by the shard's place and the global size.
 // CHECK-LABEL: func.func @mask
 // CHECK: exec.launch @[[MASK:mask_padding_reduce.*]] ins(%{{.*}}) outs(%{{.*}}) scalars(%{{.*}})

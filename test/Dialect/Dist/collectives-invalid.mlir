@@ -250,6 +250,66 @@ func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"
 
 // -----
 
+// grouped sends do not sum
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], partial=sum{"y"}, global=[5, 8]>>) {
+  // expected-error @+1 {{result must be partial over {y}, not {}}}
+  %0 = dist.grouped_send %x : tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], partial=sum{"y"}, global=[5, 8]>> -> tensor<2x8xf32, #dist.sharding<@mesh, [{"z"}, {}], global=[5, 8]>>
+  return
+}
+
+// -----
+
+// grouped sends do not make a sum a maximum
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<3xf32, #dist.sharding<@mesh, [{"x"}], partial=sum{"y"}, global=[5]>>) {
+  // expected-error @+1 {{result must be partial over {y}, not {y}, with the operand's kind}}
+  %0 = dist.grouped_send %x : tensor<3xf32, #dist.sharding<@mesh, [{"x"}], partial=sum{"y"}, global=[5]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"z"}], partial=max{"y"}, global=[5]>>
+  return
+}
+
+// -----
+
+// grouped sends of what everybody has: a slice
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<5x8xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 8]>>) {
+  // expected-error @+1 {{sends nothing: every rank has what it wants of [x/y]}}
+  %0 = dist.grouped_send %x : tensor<5x8xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 8]>> -> tensor<3x2xf32, #dist.sharding<@mesh, [{"x"}, {"y"}], global=[5, 8]>>
+  return
+}
+
+// -----
+
+// grouped sends to nowhere
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>>) {
+  // expected-error @+1 {{sends nothing: every rank has what it wants of [x/-]}}
+  %0 = dist.grouped_send %x : tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>> -> tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>>
+  return
+}
+
+// -----
+
+// grouped sends of another tensor
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>>) {
+  // expected-error @+1 {{changes the global sizes}}
+  %0 = dist.grouped_send %x : tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>> -> tensor<2x8xf32, #dist.sharding<@mesh, [{"z"}, {}], global=[6, 8]>>
+  return
+}
+
+// -----
+
+// grouped sends before rung spmd
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<5xf32, #dist.sharding<@mesh, [{"x"}]>>) {
+  // expected-error @+1 {{operand has no global sizes: collectives stand on rung spmd}}
+  %0 = dist.grouped_send %x : tensor<5xf32, #dist.sharding<@mesh, [{"x"}]>> -> tensor<5xf32, #dist.sharding<@mesh, [{"z"}]>>
+  return
+}
+
+// -----
+
 // element type
 dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
 func.func @f(%x: tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>>) {

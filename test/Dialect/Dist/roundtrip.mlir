@@ -54,6 +54,8 @@ func.func @collectives(%w: !whole, %r: !rows, %p: !partial) {
   %6 = dist.collective_permute %r : !rows -> !minor
   // CHECK: dist.collective_permute %{{.*}} mirrored = {"dp"} {why = "halves"} : tensor<4x16xf32
   %7 = dist.collective_permute %r mirrored = {"dp"} {why = "halves"} : !rows -> !rows
+  // CHECK: dist.grouped_send %{{.*}} {why = "uneven"} : tensor<4x16xf32
+  %8 = dist.grouped_send %r {why = "uneven"} : !rows -> !minor
   return
 }
 

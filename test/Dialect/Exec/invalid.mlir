@@ -177,6 +177,32 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<3xf32>, %y: tensor<2xf32>) {
+  // expected-error @+1 {{from and to belong to grouped_send, and only there}}
+  %0 = exec.collective grouped_send none over [#dist.axis_ref<"x">] ins(%x : tensor<3xf32>) outs(%y : tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>, %y: tensor<6xf32>) {
+  // expected-error @+1 {{from and to belong to grouped_send, and only there}}
+  %0 = exec.collective all_gather none over [#dist.axis_ref<"x">] ins(%x : tensor<3xf32>) outs(%y : tensor<6xf32>)
+      {from = #dist.sharding<@mesh, [{"x"}], global=[6]>, to = #dist.sharding<@mesh, [{}], global=[6]>} -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>, %y: tensor<2xf32>) {
+  // expected-error @+1 {{between layouts of another rank, or of other global sizes}}
+  %0 = exec.collective grouped_send none over [#dist.axis_ref<"x">] ins(%x : tensor<3xf32>) outs(%y : tensor<2xf32>)
+      {from = #dist.sharding<@mesh, [{"x"}], global=[6]>, to = #dist.sharding<@mesh, [{"y"}], global=[5]>} -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: memref<4xf32>, %y: memref<5xf32>) {
   // expected-error @+1 {{copies 'memref<4xf32>' to 'memref<5xf32>'}}
   exec.copy %x to %y : memref<4xf32>, memref<5xf32>

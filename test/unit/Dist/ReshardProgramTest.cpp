@@ -49,6 +49,7 @@ double received(Operation *op, const Mesh &mesh) {
           moves |= int64_t(device) != source;
         return moves ? double(sizeOf(o.getInput())) : 0.0;
       })
+      .Case([&](dist::GroupedSendOp o) { return double(o.getBytesSent(mesh)) / 4; })
       .Default([](Operation *) { return 0.0; });
 }
 
@@ -75,7 +76,8 @@ struct ReshardProgram : ::testing::Test {
   struct Outcome {
     std::string error;
     double bytes = 0, planned = 0;
-    int views = 0, joint = 0;
+    int views = 0, joint = 0, sends = 0;
+    int64_t largest = 0; ///< elements that a rank holds of any value on the way
   };
 
   Outcome run(const Mesh &mesh, ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
@@ -85,7 +87,8 @@ struct ReshardProgram : ::testing::Test {
     auto plan = planForMachine(*parseMachine(kBytesOnly, error), mesh, shape, 4, from, to);
     if (!plan)
       return {"no plan"};
-    outcome.planned = plan->received;
+    for (const ReshardStep &step : plan->steps)
+      outcome.planned += std::max(step.received, step.sent);
     PassManager pm(&context);
     pm.addPass(dist::createDistPartitionPass());
     if (failed(pm.run(*module)))
@@ -94,6 +97,9 @@ struct ReshardProgram : ::testing::Test {
     func.walk([&](Operation *op) {
       outcome.bytes += received(op, mesh);
       outcome.views += isa<graph::ReshapeOp>(op);
+      outcome.sends += isa<dist::GroupedSendOp>(op);
+      for (Value result : op->getResults())
+        outcome.largest = std::max(outcome.largest, sizeOf(result));
       if (auto exchange = dyn_cast<dist::AllToAllOp>(op))
         outcome.joint += !llvm::all_equal(exchange.getFrom()) || !llvm::all_equal(exchange.getTo());
     });
@@ -129,10 +135,11 @@ Sharding drawSharding(std::mt19937 &random, const Mesh &mesh, int rank) {
 }
 } // namespace
 
-// 1,000 reshards: numbers kept, bytes of the collectives as planned; half of them with sizes that mostly do not divide.
+// 1,000 reshards: numbers kept, bytes of the collectives as planned, no rank ever holds more than before or after; half of them with sizes that
+// mostly do not divide.
 TEST_F(ReshardProgram, RandomReshardsRunAsPlanned) {
   std::mt19937 random(1);
-  int views = 0, joint = 0;
+  int views = 0, joint = 0, sends = 0;
   for (int i = 0; i < 1000; ++i) {
     Mesh mesh;
     int64_t devices = 1;
@@ -153,12 +160,31 @@ TEST_F(ReshardProgram, RandomReshardsRunAsPlanned) {
     std::string what = toString(llvm::ArrayRef<int64_t>(shape)) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
     ASSERT_EQ(outcome.error, "") << what;
     ASSERT_NEAR(outcome.bytes, outcome.planned, 1e-6) << what;
+    int64_t ends = 0;
+    for (const Sharding *end : {&from, &to}) {
+      int64_t size = 1;
+      for (int64_t n : end->localShape(shape))
+        size *= n;
+      ends = std::max(ends, size);
+    }
+    ASSERT_LE(outcome.largest, ends) << what;
     views += outcome.views > 0;
+    sends += outcome.sends > 0;
     joint += outcome.joint > 0;
   }
   // The kinds of plan that no single-pair collective on the tensor's own dimensions can do were among them.
   EXPECT_GT(views, 5);
   EXPECT_GT(joint, 5);
+  EXPECT_GT(sends, 20);
+}
+
+// An axis cut as 2 x 3 and as 3 x 2: no collective on digits goes from one to the other; half of a third is lacking.
+TEST_F(ReshardProgram, DigitsThatDoNotNestAreSent) {
+  Mesh m = tessera::mesh("x6");
+  Outcome outcome = run(m, {36, 2}, sharding("[x:(1)2/-]", m), sharding("[x:(1)3/-]", m));
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.sends, 1);
+  EXPECT_EQ(outcome.bytes, 12);
 }
 
 // R8: two axes in one exchange. 0.109 of the tensor, 0.156 one after the other.

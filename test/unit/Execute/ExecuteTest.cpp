@@ -177,6 +177,20 @@ TEST(Execute, SeveralAxesMoveInOneExchange) {
     })");
 }
 
+// The same program as test/Semantics/grouped-sends.mlir, which checks that it sends: pieces of 2 and of 3, padded ones in two dimensions, integers.
+TEST(Execute, GroupedSends) {
+  expectSame(R"(dist.mesh @mesh = <["x"=2, "z"=6]>
+    func.func @f(%x: tensor<1001xf32> {dist.sharding = #dist.sharding<@mesh, [{"z":(1)2}]>},
+                 %y: tensor<25x13x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"z":(1)2}, {}, {"z":(2)3}]>},
+                 %i: tensor<7x50xi32> {dist.sharding = #dist.sharding<@mesh, [{"z":(1)3}, {"x"}]>})
+        -> (tensor<1001xf32> {dist.sharding = #dist.sharding<@mesh, [{"z":(1)3}]>},
+            tensor<25x13x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)3}, {"x"}]>},
+            tensor<7x50xi32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {"z":(1)2}]>}) {
+      %0 = graph.silu %x : tensor<1001xf32>
+      return %0, %y, %i : tensor<1001xf32>, tensor<25x13x6xf32>, tensor<7x50xi32>
+    })");
+}
+
 // T17: x is contributed by one rank of each group, so that both products and x are summed up at once; T9: the loop carries an open sum.
 TEST(Execute, WholeValuesJoinOpenSums) {
   for (std::string mesh : {"2", "3"})

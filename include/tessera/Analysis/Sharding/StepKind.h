@@ -12,7 +12,7 @@ enum class StepKind {
   AllToAll,          ///< axes move between dimensions
   CollectivePermute, ///< devices exchange whole pieces; received == 0: same pieces, only axes of size 1 come or go
   Contribute,        ///< the value becomes partial: of each group one device keeps it (all do for a maximum); no communication
-  PointToPoint,      ///< every device gets what it lacks from one that has it; only if asked for (ReshardOptions)
+  GroupedSend,       ///< every device gets what it lacks from those that have it, by messages of their own (GroupedSends.h)
 };
 
 /// `AG`, `SL`, ...

@@ -4,6 +4,7 @@
 // and compare: sharding and local shape must be what the op implies.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
 using namespace mlir;
@@ -254,11 +255,27 @@ LogicalResult CollectivePermuteOp::verify() {
   return verifyImplied(*this, *ends, expected);
 }
 
+LogicalResult GroupedSendOp::verify() {
+  auto ends = verifyEnds(*this);
+  if (failed(ends))
+    return failure();
+  // A rank sends what it holds: terms of a sum stay terms.
+  Sharding expected = ends->after;
+  expected.partial = ends->before.partial;
+  expected.partialKind = ends->before.partialKind;
+  if (failed(verifyImplied(*this, *ends, expected)))
+    return failure();
+  if (sendAxes(ends->mesh, globalShape(ends->input), ends->before, ends->after).empty())
+    return emitOpError() << "sends nothing: every rank has what it wants of " << toString(ends->after, ends->mesh);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // What they move
 //===----------------------------------------------------------------------===//
 
 static int64_t bytesOf(Value value) { return int64_t(tensorBytes(value.getType())); }
+static Sharding shardingOf(Value value, const Mesh &mesh) { return getShardingAttr(value.getType()).toSharding(mesh); }
 
 StepKind AllGatherOp::getStepKind() { return StepKind::AllGather; }
 StepKind AllSliceOp::getStepKind() { return StepKind::AllSlice; }
@@ -267,6 +284,7 @@ StepKind AllReduceOp::getStepKind() { return StepKind::AllReduce; }
 StepKind ReduceScatterOp::getStepKind() { return StepKind::ReduceScatter; }
 StepKind AllToAllOp::getStepKind() { return StepKind::AllToAll; }
 StepKind CollectivePermuteOp::getStepKind() { return StepKind::CollectivePermute; }
+StepKind GroupedSendOp::getStepKind() { return StepKind::GroupedSend; }
 
 AxisList AllGatherOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList AllSliceOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
@@ -275,6 +293,9 @@ AxisList AllReduceOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAx
 AxisList ReduceScatterOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList AllToAllOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList CollectivePermuteOp::getGroupAxes(const Mesh &) { return {}; }
+AxisList GroupedSendOp::getGroupAxes(const Mesh &mesh) {
+  return sendAxes(mesh, globalShape(getInput().getType()), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+}
 
 int64_t AllGatherOp::getLeftDim() { return getDim(); }
 int64_t AllSliceOp::getLeftDim() { return -1; }
@@ -283,6 +304,7 @@ int64_t AllReduceOp::getLeftDim() { return -1; }
 int64_t ReduceScatterOp::getLeftDim() { return -1; }
 int64_t AllToAllOp::getLeftDim() { return getFrom().front(); }
 int64_t CollectivePermuteOp::getLeftDim() { return -1; }
+int64_t GroupedSendOp::getLeftDim() { return -1; }
 
 int64_t AllGatherOp::getBytesSent(const Mesh &mesh) { return (axesSize(getGroupAxes(mesh)) - 1) * bytesOf(getInput()); }
 int64_t AllSliceOp::getBytesSent(const Mesh &) { return 0; }
@@ -302,6 +324,16 @@ int64_t AllToAllOp::getBytesSent(const Mesh &mesh) {
   return (axesSize(getGroupAxes(mesh)) - 1) * int64_t(tensorBytes(before.clone(piece)));
 }
 int64_t CollectivePermuteOp::getBytesSent(const Mesh &) { return bytesOf(getInput()); }
+int64_t GroupedSendOp::getBytesSent(const Mesh &mesh) {
+  RankedTensorType type = getInput().getType();
+  SmallVector<int64_t> shape = globalShape(type);
+  Sharding before = shardingOf(getInput(), mesh), after = shardingOf(getResult(), mesh);
+  double elements = std::max(mostReceived(mesh, shape, before, after), mostSent(mesh, shape, before, after));
+  return int64_t(elements * tensorBytes(type.clone(ArrayRef<int64_t>(1))));
+}
+int64_t GroupedSendOp::getMessages(const Mesh &mesh) {
+  return sendMessages(globalShape(getInput().getType()), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+}
 
 // Work besides communication, which the cost model adds from the kind: every element is read and written once.
 OpCost AllGatherOp::getCost() { return streamingCost(*this, 0); }
@@ -311,3 +343,4 @@ OpCost AllReduceOp::getCost() { return streamingCost(*this, 0); }
 OpCost ReduceScatterOp::getCost() { return streamingCost(*this, 0); }
 OpCost AllToAllOp::getCost() { return streamingCost(*this, 0); }
 OpCost CollectivePermuteOp::getCost() { return streamingCost(*this, 0); }
+OpCost GroupedSendOp::getCost() { return streamingCost(*this, 0); }

@@ -50,6 +50,7 @@ double tessera::dist::collectiveTime(const Machine &machine, const Mesh &mesh, C
   ReshardStep step;
   step.kind = collective.getStepKind();
   step.received = double(collective.getBytesSent(mesh));
+  step.messages = double(collective.getMessages(mesh));
   if (AxisList axes = collective.getGroupAxes(mesh); !axes.empty()) {
     step.moves.emplace_back();
     step.moves.front().axes = axes;

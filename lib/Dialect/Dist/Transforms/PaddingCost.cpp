@@ -110,7 +110,8 @@ private:
         addMaker(i, op);
       }
     }
-    // What any side pads is computed on, and sent, whatever other values the op has.
+    // What any side pads is computed on, and sent, whatever other values the op has; only grouped sends leave it out.
+    double padded = collective && collective.getStepKind() == StepKind::GroupedSend ? 0 : sent;
     std::map<size_t, double> parts;
     for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
       for (Value value : values)
@@ -118,7 +119,7 @@ private:
           parts[i] = part;
     double useful = flops;
     for (auto [i, part] : parts) {
-      cost.dims[i].share.sentBytes += part * sent;
+      cost.dims[i].share.sentBytes += part * padded;
       cost.dims[i].share.flops += part * flops;
       useful *= 1 - part;
     }

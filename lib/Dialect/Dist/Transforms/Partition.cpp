@@ -134,8 +134,8 @@ private:
       return AllToAllOp::create(builder, loc, type, value, step.from, step.to, axes, why);
     case StepKind::CollectivePermute:
       return CollectivePermuteOp::create(builder, loc, type, value, ArrayAttr(), why);
-    case StepKind::PointToPoint: // asCollectives has none
-      break;
+    case StepKind::GroupedSend:
+      return GroupedSendOp::create(builder, loc, type, value, why);
     }
     llvm_unreachable("step kind");
   }

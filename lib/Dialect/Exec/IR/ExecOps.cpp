@@ -157,12 +157,18 @@ LogicalResult CollectiveOp::verify() {
                          << " how to combine";
   if ((getKind() == CollectiveKind::collective_permute) != bool(getPairs()))
     return emitOpError("pairs belong to collective_permute, and only there");
+  bool sends = getKind() == CollectiveKind::grouped_send;
+  if (sends != bool(getFrom()) || sends != bool(getTo()))
+    return emitOpError("from and to belong to grouped_send, and only there");
   auto in = cast<ShapedType>(getInput().getType()), out = cast<ShapedType>(getOutput().getType());
   if (in.getElementType() != out.getElementType() || in.getRank() != out.getRank())
     return emitOpError() << "turns " << Type(in) << " into " << Type(out) << ": rank or elements differ";
   auto dimOk = [&](uint64_t dim) { return dim == 0 || int64_t(dim) < in.getRank(); };
   if (!dimOk(getDim()) || !dimOk(getDim2()))
     return emitOpError() << "dimension " << std::max(getDim(), getDim2()) << " is not one of " << Type(in);
+  if (sends && (int64_t(getFrom()->getDims().size()) != in.getRank() || int64_t(getTo()->getDims().size()) != in.getRank() ||
+                getFrom()->getGlobal() != getTo()->getGlobal() || !getFrom()->isLocal()))
+    return emitOpError() << "sends " << Type(in) << " between layouts of another rank, or of other global sizes";
   return verifyOneRung(*this);
 }
 

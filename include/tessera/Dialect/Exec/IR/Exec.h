@@ -11,6 +11,7 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecEnums.h.inc"
 #define GET_OP_CLASSES

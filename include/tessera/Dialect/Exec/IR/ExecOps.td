@@ -21,12 +21,20 @@ class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mne
 
 def Exec_CollectiveKind : I32EnumAttr<"CollectiveKind", "kinds of collectives, see docs/Manifest.md", [
     I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>,
-    I32EnumAttrCase<"all_to_all", 3>, I32EnumAttrCase<"collective_permute", 4>]> {
+    I32EnumAttrCase<"all_to_all", 3>, I32EnumAttrCase<"collective_permute", 4>,
+    I32EnumAttrCase<"grouped_send", 5>]> {
   let cppNamespace = "::tessera::exec";
 }
 def Exec_ReduceOpKind : I32EnumAttr<"ReduceOpKind", "how a collective combines", [
     I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"sum", 1>, I32EnumAttrCase<"max", 2>]> {
   let cppNamespace = "::tessera::exec";
+}
+
+/// #dist.sharding with `global`; not by including its .td, whose enums would be made twice.
+def Exec_Layout : Attr<CPred<"::llvm::isa<::tessera::dist::ShardingAttr>($_self)">, "sharding with global sizes"> {
+  let storageType = "::tessera::dist::ShardingAttr";
+  let returnType = "::tessera::dist::ShardingAttr";
+  let convertFromStorage = "$_self";
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,7 +188,7 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
 def Exec_CollectiveOp : Exec_DestinationOp<"collective"> {
   let summary = "Communication within the groups over `axes`";
   let description = [{
-    Meaning of kinds and of `dim`, `dim2`, `pairs`: docs/Manifest.md. `why` says which two ops disagreed. An all_reduce may work in place.
+    Meaning of kinds and of `dim`, `dim2`, `pairs`, `from`, `to`: docs/Manifest.md. `why` says which two ops disagreed. An all_reduce may work in place.
     ```mlir
     %y = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>)
         -> tensor<8x64xf32>
@@ -188,7 +196,8 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective"> {
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_ReduceOpKind:$reduce, ArrayAttr:$axes, Exec_Array:$input,
       Exec_Array:$output, DefaultValuedAttr<I64Attr, "0">:$dim, DefaultValuedAttr<I64Attr, "0">:$dim2,
-      OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<StrAttr>:$why);
+      OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<Exec_Layout>:$from, OptionalAttr<Exec_Layout>:$to,
+      OptionalAttr<StrAttr>:$why);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     $kind $reduce `over` $axes `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` attr-dict

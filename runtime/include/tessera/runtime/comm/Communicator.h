@@ -27,7 +27,7 @@ public:
 
   // manifest.collectives[id], with src and dst as in abi.h, not null. Only all_reduce may run in place. Cost per rank, G
   // ranks in the group, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for all_gather,
-  // B (G-1)/G for reduce_scatter and all_to_all, B for collective_permute; two synchronizations.
+  // B (G-1)/G for reduce_scatter and all_to_all, B for collective_permute, what it lacks for grouped_send; two synchronizations.
   virtual void run(int32_t id, const void *src, void *dst) = 0;
 
   // Of all ranks.

@@ -47,7 +47,7 @@ struct MatmulSpec {
   int64_t param = -1; // -1: plain weights given at run time
 };
 
-enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute };
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, GroupedSend };
 enum class ReduceOp { Sum, Max };
 enum class ElementType { F32, I32, I64 };
 inline int64_t elementBytes(ElementType type) { return type == ElementType::I64 ? 8 : 4; }
@@ -61,6 +61,8 @@ struct CollectiveSpec {
   Shape shape; // local shape of src
   int64_t dim = 0, dim2 = 0;
   std::vector<std::pair<int64_t, int64_t>> pairs;
+  Shape global;      // GroupedSend: unpadded sizes, and how they lie before and after
+  Sharding from, to;
   std::string why;
 };
 

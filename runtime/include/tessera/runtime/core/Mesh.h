@@ -36,6 +36,8 @@ public:
   int64_t coordinate(int64_t rank, const SubAxis &axis) const;
   // Index of `rank` along the axes, major to minor: in [0, product of sizes).
   int64_t index(int64_t rank, const AxisList &axes) const;
+  // The rank that differs from `rank` along `axes` only and has this index there.
+  int64_t member(int64_t rank, const AxisList &axes, int64_t index) const;
   // The ranks that differ from `rank` along `axes` only, in the order of their index; contains `rank`.
   std::vector<int64_t> group(int64_t rank, const AxisList &axes) const;
 

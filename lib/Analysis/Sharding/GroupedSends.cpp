@@ -1,0 +1,187 @@
+//===- GroupedSends.cpp - Who sends what where pieces do not line up ------===//
+#include "tessera/Analysis/Sharding/GroupedSends.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+using namespace tessera;
+
+namespace {
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// What devices lack of their new pieces, each on its own.
+class Receipts {
+public:
+  Receipts(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
+      : mesh(mesh), shape(shape), from(from), to(to), haveExtent(from.localShape(shape)), wantExtent(to.localShape(shape)) {
+    llvm::SmallVector<bool> splits(mesh.axes.size(), false);
+    for (const Sharding *sharding : {&from, &to})
+      for (const DimSharding &dim : sharding->dims)
+        for (const AxisRef &axis : dim.axes)
+          splits[axis.axis] = true;
+    for (auto [i, axis] : llvm::enumerate(mesh.axes))
+      if (splits[i]) {
+        used.push_back(int(i));
+        devices *= axis.size;
+      }
+  }
+
+  double most() const {
+    int64_t most = 0, whole = 1;
+    for (int64_t extent : wantExtent)
+      whole *= extent;
+    if (devices > kMaxSearched)
+      return double(whole);
+    for (int64_t device = 0; device < devices && most < whole; ++device)
+      most = std::max(most, lacks(device));
+    return double(most);
+  }
+
+  double atLeast(int samples) const {
+    int64_t most = 0;
+    for (int64_t i = 0; i < std::min<int64_t>(samples, devices); ++i)
+      // Multiples of the golden ratio fill an interval evenly.
+      most = std::max(most, lacks(devices <= samples ? i : int64_t((0x9E3779B97F4A7C15ull * uint64_t(i) >> 24) % uint64_t(devices))));
+    return double(most);
+  }
+
+  /// Of all devices, each receiver's boxes counted with their senders; `messages` a device at most.
+  double mostSent(int64_t messages) const {
+    if (devices * messages > kMaxSearched)
+      return sentAtMost();
+    std::vector<double> sent(size_t(devices), 0);
+    for (int64_t device = 0; device < devices; ++device) {
+      auto coordinates = coordinatesOf(device);
+      countBoxes(0, device, 1, coordinates, sent);
+    }
+    return *llvm::max_element(sent);
+  }
+
+private:
+  /// Adds what lies in the receiver's new piece to those that have it, dimension by dimension: `sender` has `elements` of those before `d`.
+  void countBoxes(size_t d, int64_t receiver, double elements, llvm::SmallVector<int64_t, 4> &sender, std::vector<double> &sent) const {
+    if (d == shape.size()) {
+      int64_t number = 0;
+      for (int axis : used)
+        number = number * mesh.axes[axis].size + sender[axis];
+      sent[size_t(number)] += number == receiver ? 0 : elements;
+      return;
+    }
+    int64_t begin = shard(to.dims[d], coordinatesOf(receiver)) * wantExtent[d], end = std::min(shape[d], begin + wantExtent[d]);
+    auto saved = sender;
+    while (begin < end) {
+      int64_t piece = begin / haveExtent[d], next = std::min(end, (piece + 1) * haveExtent[d]), rest = piece;
+      for (const AxisRef &axis : llvm::reverse(from.dims[d].axes)) {
+        int64_t &coordinate = sender[axis.axis];
+        coordinate += (rest % axis.size - axis.digit(coordinate, mesh)) * (mesh.axes[axis.axis].size / (axis.pre * axis.size));
+        rest /= axis.size;
+      }
+      countBoxes(d + 1, receiver, elements * double(next - begin), sender, sent);
+      begin = next;
+    }
+    sender = saved;
+  }
+
+  /// A device sends each element that it has to at most all in its group that want it, and only what anybody there wants.
+  double sentAtMost() const {
+    AxisList group = sendAxes(mesh, shape, from, to);
+    double sent = double(axesSize(group));
+    for (auto [d, dim] : llvm::enumerate(to.dims)) {
+      int64_t inside = axesSize(dim.axes) / axesSize(axesWithout(dim.axes, group)), outside = axesSize(dim.axes) / inside;
+      sent *= double(std::min(haveExtent[d], ceilDiv(shape[d], outside))) / double(inside);
+    }
+    return sent;
+  }
+
+  static constexpr int64_t kMaxSearched = int64_t(1) << 17;
+
+  int64_t shard(const DimSharding &dim, llvm::ArrayRef<int64_t> coordinates) const {
+    int64_t number = 0;
+    for (const AxisRef &axis : dim.axes)
+      number = number * axis.size + axis.digit(coordinates[axis.axis], mesh);
+    return number;
+  }
+
+  /// `device`: a number among those that differ in the axes that split anything.
+  llvm::SmallVector<int64_t, 4> coordinatesOf(int64_t device) const {
+    llvm::SmallVector<int64_t, 4> coordinates(mesh.axes.size(), 0);
+    for (int axis : llvm::reverse(used)) {
+      coordinates[axis] = device % mesh.axes[axis].size;
+      device /= mesh.axes[axis].size;
+    }
+    return coordinates;
+  }
+
+  int64_t lacks(int64_t device) const {
+    auto coordinates = coordinatesOf(device);
+    int64_t wanted = 1, shared = 1;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t have = shard(from.dims[d], coordinates) * haveExtent[d], want = shard(to.dims[d], coordinates) * wantExtent[d];
+      int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
+      wanted *= std::max<int64_t>(0, wantEnd - want);
+      shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
+    }
+    return wanted - shared;
+  }
+
+  const Mesh &mesh;
+  llvm::ArrayRef<int64_t> shape;
+  const Sharding &from, &to;
+  llvm::SmallVector<int64_t> haveExtent, wantExtent;
+  llvm::SmallVector<int, 4> used;
+  int64_t devices = 1;
+};
+
+/// Axes with which both dimensions begin, as long as pieces of both ends lie within the pieces that these axes make.
+size_t commonMajor(int64_t n, llvm::ArrayRef<AxisRef> before, llvm::ArrayRef<AxisRef> after) {
+  size_t common = 0;
+  while (common < before.size() && common < after.size() && before[common] == after[common])
+    ++common;
+  auto nests = [&](llvm::ArrayRef<AxisRef> axes) {
+    int64_t pieces = axesSize(axes.take_front(common)), all = axesSize(axes);
+    return ceilDiv(n, pieces) == all / pieces * ceilDiv(n, all);
+  };
+  while (common > 0 && before != after && !(nests(before) && nests(after)))
+    --common;
+  return common;
+}
+} // namespace
+
+AxisList tessera::sendAxes(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  AxisList axes;
+  for (auto [n, before, after] : llvm::zip_equal(shape, from.dims, to.dims)) {
+    llvm::ArrayRef<AxisRef> rest = before.axes;
+    rest = rest.drop_front(commonMajor(n, before.axes, after.axes));
+    llvm::copy_if(rest, std::back_inserter(axes), [](const AxisRef &axis) { return axis.size > 1; });
+  }
+  llvm::sort(axes);
+  mergeAdjacent(axes);
+  return axes;
+}
+
+int64_t tessera::touchedPieces(int64_t n, int64_t have, int64_t want) {
+  // Pieces begin at multiples of `want`, so inside one of the others at multiples of the common divisor.
+  return std::min(ceilDiv(have - std::gcd(have, want) + want, have), ceilDiv(n, have));
+}
+
+int64_t tessera::sendMessages(llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  int64_t messages = 1;
+  for (auto [n, have, want] : llvm::zip_equal(shape, from.localShape(shape), to.localShape(shape)))
+    messages *= n > 0 ? touchedPieces(n, have, want) : 0;
+  return messages;
+}
+
+double tessera::mostReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  return Receipts(mesh, shape, from, to).most();
+}
+
+double tessera::mostSent(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  return Receipts(mesh, shape, from, to).mostSent(sendMessages(shape, from, to));
+}
+
+double tessera::someReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to, int samples) {
+  return Receipts(mesh, shape, from, to).atLeast(samples);
+}
