@@ -39,7 +39,8 @@ private:
     return llvm::xxh3_64bits(written);
   }
 
-  static bool isName(StringRef attribute) { return attribute == "name" || attribute == graph::kNameAttr; }
+  /// Says what an op is: not what it is called, nor for which of its readers it was written first.
+  static bool isEssential(StringRef attribute) { return attribute != "name" && attribute != graph::kNameAttr && attribute != "why"; }
 
   /// A value from outside of the block: its type, and what is known of an argument besides its name.
   uint64_t outside(Value value) {
@@ -56,7 +57,7 @@ private:
         return;
       }
       for (NamedAttribute attr : function.getArgAttrs(arg.getArgNumber()))
-        if (!isName(attr.getName()))
+        if (isEssential(attr.getName()))
           os << attr.getName().getValue() << attr.getValue();
     });
     return values[value] = hash;
@@ -72,7 +73,7 @@ private:
     uint64_t hash = text([&](llvm::raw_ostream &os) {
       os << op.getName();
       for (NamedAttribute attr : op.getAttrs())
-        if (!isName(attr.getName()))
+        if (isEssential(attr.getName()))
           os << attr.getName().getValue() << attr.getValue();
       for (Type type : op.getResultTypes())
         os << type;

@@ -160,4 +160,37 @@ func.func @waits_for_b_last(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
   %4 = graph.mul %f, %3 : (!bigw, !s) -> !bigw
   return %4, %1, %3 : !bigw, !s, !s
 }
+// Nor on the reasons, which name the reader that was written first.
+// CHECK-LABEL: func.func @why_0
+func.func @why_0(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[A]]
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} {why = "mul needs the sum"} : !ps -> !s
+  %4 = graph.mul %f, %1 : (!bigw, !s) -> !bigw
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  return %4, %1, %3 : !bigw, !s, !s
+}
+
+// CHECK-LABEL: func.func @why_1
+func.func @why_1(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[A]]
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} {why = "add needs the sum"} : !ps -> !s
+  %4 = graph.mul %f, %1 : (!bigw, !s) -> !bigw
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  return %4, %1, %3 : !bigw, !s, !s
+}
+
+// CHECK-LABEL: func.func @why_2
+func.func @why_2(%a: !vx, %b: !wk, %f: !bigw) -> (!bigw, !s, !s) {
+  // CHECK: = dist.all_reduce {{.*}} -> [[A]]
+  %0 = graph.reduce sum %a dims = [0] : (!vx) -> !ps
+  %1 = dist.all_reduce %0 axes = {"x"} {why = "the caller needs the sum"} : !ps -> !s
+  %4 = graph.mul %f, %1 : (!bigw, !s) -> !bigw
+  %2 = graph.reduce sum %b dims = [0, 1] : (!wk) -> !ps
+  %3 = dist.all_reduce %2 axes = {"x"} : !ps -> !s
+  return %4, %1, %3 : !bigw, !s, !s
+}
 }
