@@ -35,7 +35,11 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   return strided;
 }
 
+/// Of a layer on three axes: asked for one by one, and no reason to hash them again.
+static constexpr size_t kUsualReshards = 1 << 13;
+
 ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine) : mesh(std::move(theMesh)), machine(std::move(theMachine)) {
+  entries.reserve(kUsualReshards);
   leastLatency = machine.link.latency;
   mostBandwidth = machine.link.bandwidth;
   for (const MeshAxis &axis : mesh.axes) {

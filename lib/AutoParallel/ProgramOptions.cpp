@@ -76,6 +76,7 @@ public:
 
 private:
   static constexpr size_t kMaxLists = 5; ///< of one dimension
+  static constexpr size_t kUsualOptions = 64;
 
   static bool add(AxisLists &lists, llvm::ArrayRef<AxisRef> axes) {
     AxisList list(axes.begin(), axes.end());
@@ -246,6 +247,7 @@ private:
 
   void makeOptions(const ProgramOp &op, const std::vector<AxisLists> &lists, int most) {
     options.clear();
+    options.reserve(kUsualOptions); // they are large to move
     chosen.assign(op.rule.factors.size(), AxisList());
     used.clear();
     tried = 0;
@@ -333,6 +335,8 @@ private:
   void addOptions(const ProgramOp &op) {
     PlacementDecision option;
     option.factorAxes.assign(chosen.begin(), chosen.end());
+    option.operands.reserve(op.rule.operands.size());
+    option.results.reserve(op.rule.results.size());
     for (const TensorFactors &factors : op.rule.operands)
       if (!addSharding(op, factors, option.operands))
         return;

@@ -432,8 +432,12 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     // Or everything is sent where it belongs, sums after they are combined.
     Sharding summed = withoutPartial(from, axesWithout(from.partial, to.partial));
     planEssential(mesh, shape, from, summed, each, atOnce);
-    atOnce.steps.push_back(sendStep(mesh, shape, summed, to));
-    atOnce.received += atOnce.steps.back().received;
+    if (sendAxes(mesh, shape, summed, to).empty()) { // cut out of what everybody has
+      planEssential(mesh, shape, summed, to, each, atOnce);
+    } else {
+      atOnce.steps.push_back(sendStep(mesh, shape, summed, to));
+      atOnce.received += atOnce.steps.back().received;
+    }
   }
   bool isAtOnce = options.pointToPoint && (!keepsWithin(around, shape, from, to) || priceOf(atOnce, options) < priceOf(around, options));
   ReshardPlan &chosen = isAtOnce ? atOnce : around;

@@ -29,3 +29,17 @@ func.func @f(%x: tensor<1001xf32> {graph.kind = "input", graph.name = "x", dist.
   %0 = graph.silu %x : tensor<1001xf32>
   return %0, %y, %i : tensor<1001xf32>, tensor<25x13x6xf32>, tensor<7x50xi32>
 }
+
+// What is cut out of a sum that everybody has is not sent, also where an axis is cut 2 x 3 in the sum and 3 x 2 in the result.
+// CHECK-LABEL: func.func @cut
+// CHECK-NOT: dist.grouped_send
+// CHECK: return
+func.func @cut(%x: tensor<1x2xf32> {graph.kind = "input", graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+               %w: tensor<1x2x2xf32> {graph.kind = "input", graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)2}, {"x"}]>},
+               %v: tensor<1x2xf32> {graph.kind = "input", graph.name = "v", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)2}]>})
+    -> (tensor<1x1xf32> {graph.kind = "output", graph.name = "d", dist.sharding = #dist.sharding<@mesh, [{"x", "z":(1)3}, {}]>}) {
+  %0 = graph.linear %x, %w contract = 1 : (tensor<1x2xf32>, tensor<1x2x2xf32>) -> tensor<1x1x2xf32>
+  %1 = graph.reshape %0 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
+  %2 = graph.linear %1, %v contract = 1 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x1xf32>
+  return %2 : tensor<1x1xf32>
+}

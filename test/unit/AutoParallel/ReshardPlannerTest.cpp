@@ -289,6 +289,12 @@ TEST(ReshardPlanner, AxisCutInTwoIncompatibleWaysIsSent) {
   Case sum("x6 y2", "36x8", "[x:(1)2/-] U{y}", "[x:(1)3/-]");
   plan = sum.plan(strided());
   EXPECT_EQ(plan.steps.back().kind, StepKind::GroupedSend);
+  // What is cut out of a sum that everybody has is not sent.
+  Case one("x2 y6", "1x1", "[-/-] U{x,y:(1)2}", "[x,y:(1)3/-]");
+  ReshardOptions latency = strided();
+  latency.latency = 25;
+  for (const ReshardOptions &options : {strided(), latency})
+    EXPECT_TRUE(llvm::none_of(one.plan(options).steps, [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; }));
 }
 
 TEST(ReshardPlanner, NothingToDoIsAnEmptyPlan) {
