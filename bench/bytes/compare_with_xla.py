@@ -69,7 +69,7 @@ def compile_backward(sizes, mesh):
 
 def signature(text, function):
     """[(name, shape, element, axes by dimension)] of arguments and of results; an axis is its name, position and size of the digit."""
-    line = re.search(r"func\.func @%s\((.*)\) \{$" % function, text, re.M).group(1)
+    line = re.search(r"func\.func @%s\((.*?)\)(?: attributes \{.*\})? \{$" % function, text, re.M).group(1)
     inputs, outputs = line.split(") -> (")
     tensor = re.compile(r"tensor<(?:\d+x)*(\w\d+), #dist\.sharding<@mesh, \[([^\]]*)\], global ?= ?\[([\d, ]*)\]>> \{(?:dist\.seeded = #dist\.sharding<[^>]*>, )?[^{}]*?graph\.name = \"([\w.]+)\"\}")
 
