@@ -1,6 +1,8 @@
 // Names of dimensions become shardings of arguments and of named values.
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=3,tp=2" | FileCheck %s --check-prefix=ALL
 // RUN: llm-opt %s --dist-annotate="mesh=tp=4 shard=kv_heads=tp:(1)2,w:ffn=tp:(2)2" | FileCheck %s --check-prefix=SUB
+// RUN: llm-opt %s --dist-annotate="mesh=tp=4 shard=w:ffn=tp:(2)2,ffn=tp:(1)2" | FileCheck %s --check-prefix=NARROW
+// RUN: llm-opt %s --dist-annotate="mesh=tp=4 shard=ffn=tp:(1)2,w:ffn=tp:(2)2" | FileCheck %s --check-prefix=NARROW
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,tp=2 shard=residual:seq=tp" | FileCheck %s --check-prefix=MEGATRON
 // RUN: llm-opt %s --dist-annotate="mesh=sp=2,cp=3" | FileCheck %s --check-prefix=SEQ
 // RUN: llm-opt %s --dist-annotate="mesh=a=2,b=2 shard=batch=a+b" | FileCheck %s --check-prefix=OWN
@@ -21,6 +23,11 @@
 // ALL-SAME: %arg2: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}, {"fsdp"}p1]>
 // ALL-SAME: %arg3: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{}, {"dp", "fsdp"}, {}, {"tp"}, {}]>
 // ALL: dist.constraint %{{.*}} <@mesh, [{"dp", "fsdp"}, {?}, {?}]>
+
+// An item for one value goes before one for all, in either order.
+// NARROW-LABEL: func.func @f
+// NARROW-SAME: %arg1: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{"tp":(2)2}, {}]>
+// NARROW-SAME: %arg2: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{}, {"tp":(1)2}, {}]>
 
 // An item replaces the default for that value and dimension only.
 // SUB-LABEL: func.func @f
