@@ -1,4 +1,6 @@
 // What the planner plans is what the partitioned program does: random reshards as programs of one dist.reshard, partitioned and interpreted.
+#include "../DrawSharding.h"
+
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/Placement.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -112,27 +114,6 @@ struct ReshardProgram : ::testing::Test {
     return outcome;
   }
 };
-
-Sharding drawSharding(std::mt19937 &random, const Mesh &mesh, int rank) {
-  Sharding result(rank);
-  AxisList pieces;
-  for (int axis = 0; axis < int(mesh.axes.size()); ++axis) {
-    int64_t size = mesh.axes[axis].size;
-    if (size == 4 && random() % 2) {
-      pieces.push_back({axis, 1, 2});
-      pieces.push_back({axis, 2, 2});
-    } else {
-      pieces.push_back({axis, 1, size});
-    }
-  }
-  std::shuffle(pieces.begin(), pieces.end(), random);
-  for (const AxisRef &piece : pieces)
-    if (size_t d = random() % (rank + 1); d < size_t(rank))
-      result.dims[d].axes.push_back(piece);
-  for (DimSharding &dim : result.dims)
-    mergeAdjacent(dim.axes);
-  return result;
-}
 } // namespace
 
 // 1,000 reshards: numbers kept, bytes of the collectives as planned, no rank ever holds more than before or after; half of them with sizes that

@@ -1,4 +1,6 @@
 // Grouped sends against their definition: every element of every new piece, looked for in the old pieces.
+#include "../DrawSharding.h"
+
 #include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Analysis/Sharding/Notation.h"
 
@@ -58,27 +60,6 @@ Counted count(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &f
   }
   counted.sent = *std::max_element(sent.begin(), sent.end());
   return counted;
-}
-
-Sharding drawSharding(std::mt19937 &random, const Mesh &mesh, int rank) {
-  Sharding result(rank);
-  AxisList pieces;
-  for (int axis = 0; axis < int(mesh.axes.size()); ++axis) {
-    int64_t size = mesh.axes[axis].size, major = random() % 2 ? 2 : 3;
-    if (size == 6 && random() % 2) {
-      pieces.push_back({axis, 1, major});
-      pieces.push_back({axis, major, size / major});
-    } else {
-      pieces.push_back({axis, 1, size});
-    }
-  }
-  std::shuffle(pieces.begin(), pieces.end(), random);
-  for (const AxisRef &piece : pieces)
-    if (size_t d = random() % (rank + 1); d < size_t(rank))
-      result.dims[d].axes.push_back(piece);
-  for (DimSharding &dim : result.dims)
-    mergeAdjacent(dim.axes);
-  return result;
 }
 } // namespace
 
