@@ -19,7 +19,7 @@ public:
     for (int d = 0; d < problem.rank(); ++d)
       splits.push_back(splitsOf(problem, state, d));
     for (auto [place, goal] : llvm::zip(state, problem.goal))
-      sums |= place.dim == Place::kPartial && goal.dim != Place::kPartial;
+      sums |= place.dim == DigitUse::kPartial && goal.dim != DigitUse::kPartial;
   }
 
   std::vector<Move> run() {
@@ -43,7 +43,7 @@ private:
   int64_t endOf(int dim) const { return splits[dim].empty() ? 1 : splits[dim].back().end(); }
 
   /// `digit` may go to `place` now: nobody splits that digit of the dimension, and pieces line up.
-  bool isFree(int digit, const Place &place) const {
+  bool isFree(int digit, const DigitUse &place) const {
     auto after = splits[place.dim];
     Split added = {place.pre, problem.size(digit), digit};
     after.insert(llvm::upper_bound(after, added, [](const Split &a, const Split &b) { return a.pre < b.pre; }), added);
@@ -82,10 +82,10 @@ private:
   }
 
   /// Where on `dim` it can make sense to put `digit`: its goal, after the present axes, after the goal's axes, at the minor end.
-  llvm::SmallVector<Place, 4> placesOn(int digit, int dim) const {
-    llvm::SmallVector<Place, 4> places;
+  llvm::SmallVector<DigitUse, 4> placesOn(int digit, int dim) const {
+    llvm::SmallVector<DigitUse, 4> places;
     auto add = [&](int64_t pre) {
-      Place place = {dim, pre};
+      DigitUse place = {dim, pre};
       if (!llvm::is_contained(places, place) && isFree(digit, place))
         places.push_back(place);
     };
@@ -114,10 +114,10 @@ private:
       bool wanted = problem.goal[i].split();
       // An axis that the goal does not use helps while there is something to sum up: each takes a share, to be gathered later. Elsewhere too
       // where pieces change places that are gathered anyway, but seldom.
-      if (state[i].dim != Place::kUnused || problem.goal[i].dim == Place::kPartial || (!wanted && !sums && !problem.wide))
+      if (state[i].dim != DigitUse::kUnused || problem.goal[i].dim == DigitUse::kPartial || (!wanted && !sums && !problem.wide))
         continue;
       for (int d = 0; d < problem.rank(); ++d)
-        for (const Place &place : placesOn(i, d)) {
+        for (const DigitUse &place : placesOn(i, d)) {
           State after = state;
           after[i] = place;
           add(StepKind::AllSlice, after, 0);
@@ -127,7 +127,7 @@ private:
     for (int d = 0; d < problem.rank(); ++d) {
       auto want = splitsOf(problem, problem.goal, d);
       if (want.size() < 2 || !splits[d].empty() ||
-          llvm::any_of(want, [&](const Split &split) { return state[split.digit].dim != Place::kUnused; }))
+          llvm::any_of(want, [&](const Split &split) { return state[split.digit].dim != DigitUse::kUnused; }))
         continue;
       State after = state;
       for (const Split &split : want)
@@ -142,7 +142,7 @@ private:
     State after = state;
     double group = 1;
     for (int i : leaving) {
-      after[splits[dim][i].digit] = Place();
+      after[splits[dim][i].digit] = DigitUse();
       group *= double(problem.size(splits[dim][i].digit));
     }
     // Pieces travel with their padding: a row of one over two ranks is not for nothing.
@@ -173,13 +173,13 @@ private:
   void reductions() {
     llvm::SmallVector<int> partial;
     for (int i = 0; i < int(state.size()); ++i)
-      if (state[i].dim == Place::kPartial && problem.goal[i].dim != Place::kPartial)
+      if (state[i].dim == DigitUse::kPartial && problem.goal[i].dim != DigitUse::kPartial)
         partial.push_back(i);
     auto reduce = [&](llvm::ArrayRef<int> digits) {
       State after = state;
       double group = 1;
       for (int i : digits) {
-        after[i] = Place();
+        after[i] = DigitUse();
         group *= double(problem.size(i));
       }
       add(StepKind::AllReduce, after, 2 * local * (group - 1) / group);
@@ -189,7 +189,7 @@ private:
       if (partial.size() > 1)
         reduce({i});
       for (int d = 0; d < problem.rank(); ++d)
-        for (const Place &place : placesOn(i, d)) {
+        for (const DigitUse &place : placesOn(i, d)) {
           State after = state;
           after[i] = place;
           add(StepKind::ReduceScatter, after, localSize(problem, after) * double(problem.size(i) - 1));
@@ -198,7 +198,7 @@ private:
   }
 
   /// One all_to_all that takes every digit of `digits` to its place.
-  void exchange(llvm::ArrayRef<std::pair<int, Place>> digits) {
+  void exchange(llvm::ArrayRef<std::pair<int, DigitUse>> digits) {
     State after = state;
     double group = 1, piece = local;
     for (auto &[i, place] : digits) {
@@ -238,7 +238,7 @@ private:
         if (from == to)
           continue;
         for (int first = int(splits[from].size()) - 1; first >= 0; --first) {
-          llvm::SmallVector<std::pair<int, Place>, 4> digits;
+          llvm::SmallVector<std::pair<int, DigitUse>, 4> digits;
           int64_t pre = endOf(to);
           for (const Split &split : llvm::drop_begin(splits[from], first)) {
             digits.push_back({split.digit, {to, pre}});
@@ -250,7 +250,7 @@ private:
   }
 
   void stridedExchanges() {
-    llvm::SmallVector<std::pair<int, Place>, 8> direct;
+    llvm::SmallVector<std::pair<int, DigitUse>, 8> direct;
     for (int i = 0; i < int(state.size()); ++i)
       if (state[i].split() && problem.goal[i].split() && state[i] != problem.goal[i] && isFree(i, problem.goal[i]))
         direct.push_back({i, problem.goal[i]});
@@ -258,7 +258,7 @@ private:
     unsigned n = unsigned(direct.size());
     if (n > 0 && n <= 5) {
       for (unsigned set = 1; set < (1u << n); ++set) {
-        llvm::SmallVector<std::pair<int, Place>, 8> chosen;
+        llvm::SmallVector<std::pair<int, DigitUse>, 8> chosen;
         for (unsigned i = 0; i < n; ++i)
           if (set >> i & 1)
             chosen.push_back(direct[i]);
@@ -278,11 +278,11 @@ private:
       if (!state[i].split() || state[i] == problem.goal[i] || (!problem.goal[i].split() && !problem.wide))
         continue;
       for (int d = 0; d < problem.rank(); ++d)
-        for (const Place &place : placesOn(i, d)) {
+        for (const DigitUse &place : placesOn(i, d)) {
           if (place == problem.goal[i])
             continue;
           exchange({{i, place}});
-          llvm::SmallVector<std::pair<int, Place>, 8> together = {{i, place}};
+          llvm::SmallVector<std::pair<int, DigitUse>, 8> together = {{i, place}};
           for (auto &entry : direct)
             if (entry.first != i)
               together.push_back(entry);
@@ -293,7 +293,7 @@ private:
   }
 
   /// exchange(), if the destinations do not touch each other.
-  void exchangeTogether(llvm::ArrayRef<std::pair<int, Place>> digits) {
+  void exchangeTogether(llvm::ArrayRef<std::pair<int, DigitUse>> digits) {
     if (digits.size() > 1 && !problem.options.jointAllToAll)
       return;
     for (int d = 0; d < problem.rank(); ++d) {
@@ -358,7 +358,7 @@ private:
       for (bool goalFirst : {true, false}) {
         llvm::SmallVector<int, 12> idle;
         for (int i = 0; i < int(state.size()); ++i)
-          if (state[i].dim == Place::kUnused && problem.goal[i].dim != Place::kPartial)
+          if (state[i].dim == DigitUse::kUnused && problem.goal[i].dim != DigitUse::kPartial)
             idle.push_back(i);
         auto rank = [&](int i) { return std::make_tuple((problem.goal[i].dim == d) != goalFirst, problem.goal[i].dim == d ? problem.goal[i].pre : 0, i); };
         llvm::sort(idle, [&](int a, int b) { return rank(a) < rank(b); });
@@ -389,14 +389,14 @@ private:
     for (int d = 0; d < problem.rank(); ++d) {
       int64_t pre = 1;
       for (const Split &split : splitsOf(problem, problem.goal, d))
-        if (state[split.digit].dim != Place::kPartial) {
+        if (state[split.digit].dim != DigitUse::kPartial) {
           after[split.digit] = {d, pre};
           pre *= split.size;
         }
     }
     for (int i = 0; i < int(state.size()); ++i)
       if (state[i].split() && !problem.goal[i].split())
-        after[i] = Place();
+        after[i] = DigitUse();
     return after;
   }
 
@@ -417,17 +417,17 @@ private:
     if (runs.empty())
       return;
     for (int i = 0; i < int(state.size()); ++i) {
-      const Place &goal = problem.goal[i];
-      bool home = goal.split() && state[i].dim != Place::kPartial && llvm::any_of(runs, [&](const Run &run) {
+      const DigitUse &goal = problem.goal[i];
+      bool home = goal.split() && state[i].dim != DigitUse::kPartial && llvm::any_of(runs, [&](const Run &run) {
                     return run.dim == goal.dim && goal.pre >= run.pre && goal.pre % run.pre == 0 &&
                            run.end % (goal.pre * problem.size(i)) == 0;
                   });
       atHome.push_back(home);
     }
     State after = state;
-    for (Place &place : after)
+    for (DigitUse &place : after)
       if (place.split())
-        place = Place();
+        place = DigitUse();
     fill(0, runs[0].pre, after);
   }
 
@@ -443,13 +443,13 @@ private:
         add(StepKind::CollectivePermute, after, local);
       return;
     }
-    Place here = {runs[index].dim, pre};
+    DigitUse here = {runs[index].dim, pre};
     auto tryDigit = [&](int i) {
-      if (after[i].dim != Place::kUnused || runs[index].end % (pre * problem.size(i)) != 0)
+      if (after[i].dim != DigitUse::kUnused || runs[index].end % (pre * problem.size(i)) != 0)
         return false;
       after[i] = here;
       fill(index, pre * problem.size(i), after);
-      after[i] = Place();
+      after[i] = DigitUse();
       return true;
     };
     for (int i = 0; i < int(state.size()); ++i)
@@ -459,7 +459,7 @@ private:
     for (int pass = 0; pass < 3; ++pass)
       for (int i = 0; i < int(state.size()); ++i) {
         int rank = state[i] == here ? 0 : state[i].split() ? 1 : 2;
-        if (rank == pass && !atHome[i] && state[i].dim != Place::kPartial)
+        if (rank == pass && !atHome[i] && state[i].dim != DigitUse::kPartial)
           tryDigit(i);
       }
   }

@@ -136,7 +136,7 @@ private:
 
   bool isAllReduce(const State &before, const State &after) const {
     for (auto [a, b] : llvm::zip(before, after))
-      if (a != b && !(a.dim == Place::kPartial && b.dim == Place::kUnused))
+      if (a != b && !(a.dim == DigitUse::kPartial && b.dim == DigitUse::kUnused))
         return false;
     return true;
   }
@@ -157,7 +157,7 @@ private:
     };
     llvm::SmallVector<Moved, 8> moved;
     for (int i = 0; i < int(before.size()); ++i) {
-      const Place &a = before[i], &b = move.after[i];
+      const DigitUse &a = before[i], &b = move.after[i];
       if (a == b)
         continue;
       // Group order: as the axes stand in the dimension they leave or come to.
@@ -206,8 +206,8 @@ std::vector<Move> gatherThenSlice(const Problem &problem) {
   State after = state;
   double group = 1;
   for (auto [i, place] : llvm::enumerate(after))
-    if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial) {
-      place = Place();
+    if (place.dim == DigitUse::kPartial && problem.goal[i].dim != DigitUse::kPartial) {
+      place = DigitUse();
       group *= double(problem.size(int(i)));
     }
   step(StepKind::AllReduce, after, 2 * localSize(problem, state) * (group - 1) / group);
@@ -218,9 +218,9 @@ std::vector<Move> gatherThenSlice(const Problem &problem) {
       right &= place.dim != d || place == goal;
     if (right)
       continue;
-    for (Place &place : after)
+    for (DigitUse &place : after)
       if (place.dim == d)
-        place = Place();
+        place = DigitUse();
     // Pieces travel with their padding.
     step(StepKind::AllGather, after, localSize(problem, state) * double(shardsOf(problem, state, d) - 1));
   }

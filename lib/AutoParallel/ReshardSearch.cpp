@@ -15,7 +15,7 @@ namespace {
 struct StateHash {
   size_t operator()(const State &state) const {
     uint64_t hash = 0;
-    for (const Place &place : state) {
+    for (const DigitUse &place : state) {
       hash = (hash ^ (uint64_t(place.dim + 2) << 48 ^ uint64_t(place.split() ? place.pre : 0))) * 0x9E3779B97F4A7C15ull;
       hash ^= hash >> 29;
     }
@@ -50,7 +50,7 @@ struct Entry {
 static double estimate(const Problem &problem, const State &state) {
   int elsewhere = 0;
   for (auto [place, goal] : llvm::zip(state, problem.goal))
-    elsewhere += place != goal && place.dim != Place::kUnused;
+    elsewhere += place != goal && place.dim != DigitUse::kUnused;
   return 0.5 * elsewhere * localSize(problem, state);
 }
 

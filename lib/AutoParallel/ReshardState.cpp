@@ -139,7 +139,7 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
     for (auto [i, digit] : llvm::enumerate(problem.digits)) {
       for (const AxisRef &axis : sharding.partial)
         if (within(digit, axis))
-          state[i].dim = Place::kPartial;
+          state[i].dim = DigitUse::kPartial;
       for (auto [d, dim] : llvm::enumerate(sharding.dims)) {
         int64_t pre = 1;
         for (const AxisRef &axis : dim.axes) {
@@ -228,9 +228,9 @@ static double summing(const Problem &problem, const State &state) {
   for (auto [i, place] : llvm::enumerate(state)) {
     double size = double(problem.size(int(i)));
     devices *= size;
-    if (problem.goal[i].dim == Place::kPartial)
+    if (problem.goal[i].dim == DigitUse::kPartial)
       kept *= size;
-    else if (place.dim == Place::kPartial)
+    else if (place.dim == DigitUse::kPartial)
       terms *= size;
     if (problem.goal[i].split())
       shards *= size;
@@ -266,7 +266,7 @@ double reshard::lacking(const Problem &problem, const State &state) {
   double target = localSize(problem, problem.goal);
   bool summed = true;
   for (auto [place, goal] : llvm::zip(state, problem.goal))
-    summed &= place.dim != Place::kPartial || goal.dim == Place::kPartial;
+    summed &= place.dim != DigitUse::kPartial || goal.dim == DigitUse::kPartial;
   if (!summed)
     return std::max(target, summing(problem, state)); // every element of the goal needs at least one value from elsewhere
   double common = 1;
@@ -284,7 +284,7 @@ double reshard::lacking(const Problem &problem, const State &state) {
 int reshard::stepsLeft(const Problem &problem, const State &state) {
   bool sums = false, moves = false;
   for (auto [place, goal] : llvm::zip(state, problem.goal)) {
-    sums |= place.dim == Place::kPartial && goal.dim != Place::kPartial;
+    sums |= place.dim == DigitUse::kPartial && goal.dim != DigitUse::kPartial;
     moves |= place.split() && place != goal;
   }
   return int(sums) + int(moves);
@@ -300,7 +300,7 @@ double reshard::costLeft(const Problem &problem, const State &state, double rece
   // receives its share and all the others' after that. Otherwise it takes a step more.
   double group = 1, pieces = 1;
   for (auto [i, place] : llvm::enumerate(state))
-    if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial) {
+    if (place.dim == DigitUse::kPartial && problem.goal[i].dim != DigitUse::kPartial) {
       group *= double(problem.size(int(i)));
       pieces *= problem.goal[i].split() ? double(problem.size(int(i))) : 1;
     }
@@ -314,7 +314,7 @@ double reshard::costLeft(const Problem &problem, const State &state, double rece
 int reshard::roundsLeft(const Problem &problem, const State &state, double received) {
   double terms = 1, common = 1; // what is wanted and what one device has have so many elements in common at most
   for (auto [i, place] : llvm::enumerate(state))
-    if (place.dim == Place::kPartial && problem.goal[i].dim != Place::kPartial)
+    if (place.dim == DigitUse::kPartial && problem.goal[i].dim != DigitUse::kPartial)
       terms *= double(problem.size(int(i)));
   for (int d = 0; d < problem.rank(); ++d)
     common *= inCommon(problem, state, d, splitsOf(problem, state, d), splitsOf(problem, problem.goal, d),
@@ -339,7 +339,7 @@ StridedSharding reshard::toStrided(const Problem &problem, const State &state) {
     mergeAdjacent(result.dims[d]);
   }
   for (auto [i, place] : llvm::enumerate(state))
-    if (place.dim == Place::kPartial)
+    if (place.dim == DigitUse::kPartial)
       result.partial.push_back(problem.digits[i]);
   llvm::sort(result.partial);
   mergeAdjacent(result.partial);

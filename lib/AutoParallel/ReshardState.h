@@ -14,16 +14,17 @@
 
 namespace tessera::reshard {
 
-struct Place {
+/// What one digit of an axis does for a tensor: splits dimension `dim` (`pre`: shards of the dimension by digits before it), sums (partial), or nothing.
+struct DigitUse {
   static constexpr int kUnused = -1, kPartial = -2;
   int dim = kUnused;
   int64_t pre = 1;
   bool split() const { return dim >= 0; }
-  bool operator==(const Place &o) const { return dim == o.dim && (dim < 0 || pre == o.pre); }
-  bool operator!=(const Place &o) const { return !(*this == o); }
+  bool operator==(const DigitUse &o) const { return dim == o.dim && (dim < 0 || pre == o.pre); }
+  bool operator!=(const DigitUse &o) const { return !(*this == o); }
 };
 
-using State = llvm::SmallVector<Place, 12>;
+using State = llvm::SmallVector<DigitUse, 12>;
 
 /// One digit on a dimension.
 struct Split {

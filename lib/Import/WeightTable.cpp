@@ -83,14 +83,14 @@ WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, cons
   }
   // Pairs side by side: [.., d/2, 2] -> [.., 2, d/2].
   llvm::SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(fileOut.size())));
-  if (name->layout == Layout::AdjacentPairs) {
+  if (name->order == StorageOrder::AdjacentPairs) {
     fileOut.back() /= 2;
     fileOut.push_back(2);
     order.back() = int64_t(order.size());
     order.push_back(int64_t(order.size()) - 1);
   }
 
-  bool inputMajor = name->layout == Layout::InputMajor;
+  bool inputMajor = name->order == StorageOrder::InputMajor;
   int64_t inRank = weight.inDims, outRank = int64_t(fileOut.size());
   if (inRank == 0)
     source.file = {total};

@@ -28,7 +28,7 @@ struct Dim {
 using Dims = llvm::SmallVector<Dim, 5>;
 
 /// How a tensor of the file is written.
-enum class Layout : uint8_t {
+enum class StorageOrder : uint8_t {
   OutputMajor,   ///< [out, in], as PyTorch's Linear; vectors
   InputMajor,    ///< [in, out], as GPT-2's Conv1D
   AdjacentPairs, ///< OutputMajor; within a head the pairs of the rotary embedding lie side by side (2p, 2p +
@@ -38,7 +38,7 @@ enum class Layout : uint8_t {
 struct WeightName {
   llvm::StringRef parameter; ///< our name
   llvm::StringRef tensor;    ///< name in the file; `{}` is the layer's number
-  Layout layout = Layout::OutputMajor;
+  StorageOrder order = StorageOrder::OutputMajor;
 };
 
 struct WeightTable {

@@ -28,7 +28,7 @@ struct Chip {
 
 /// One graph with the places of everything in it.
 struct Drawing {
-  Layout layout;
+  GraphDrawing layout;
   std::vector<std::vector<Chip>> chips;      ///< per node
   std::vector<std::vector<Drawing>> bodies; ///< per node
 };

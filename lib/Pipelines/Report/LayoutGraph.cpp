@@ -11,7 +11,7 @@ namespace {
 constexpr double kGapX = 18, kGapY = 30, kPointWidth = 6;
 
 /// A box, or a place where a line crosses a rank.
-struct Place {
+struct LayerPosition {
   int rank = 0;
   double width = 0, center = 0;
   double weight = 1; ///< places of lines pull harder: long lines become straight
@@ -20,7 +20,7 @@ struct Place {
 
 class Layouter {
 public:
-  explicit Layouter(Layout &layout) : layout(layout) {}
+  explicit Layouter(GraphDrawing &layout) : layout(layout) {}
 
   void run() {
     rankBoxes();
@@ -52,7 +52,7 @@ private:
         rank[i] = lowest[i];
     }
     for (size_t i = 0; i < n; ++i) {
-      Place place;
+      LayerPosition place;
       place.rank = rank[i];
       place.width = layout.boxes[i].width;
       places.push_back(place);
@@ -66,7 +66,7 @@ private:
       std::vector<int> &path = paths[i];
       path.push_back(line.from);
       for (int rank = places[line.from].rank + 1; rank < places[line.to].rank; ++rank) {
-        Place place;
+        LayerPosition place;
         place.rank = rank;
         place.width = kPointWidth;
         place.weight = 4;
@@ -156,7 +156,7 @@ private:
     auto pull = [&](const std::vector<int> &rank, bool useUp, bool useDown) {
       std::vector<double> wanted;
       for (int i : rank) {
-        const Place &place = places[i];
+        const LayerPosition &place = places[i];
         double up = mean(place.up, place.center), down = mean(place.down, place.center);
         if (useUp && useDown && !place.up.empty() && !place.down.empty())
           wanted.push_back((up + down) / 2);
@@ -178,7 +178,7 @@ private:
 
   void emit() {
     double left = std::numeric_limits<double>::max(), right = std::numeric_limits<double>::lowest();
-    for (const Place &place : places) {
+    for (const LayerPosition &place : places) {
       left = std::min(left, place.center - place.width / 2);
       right = std::max(right, place.center + place.width / 2);
     }
@@ -213,13 +213,13 @@ private:
     }
   }
 
-  Layout &layout;
-  std::vector<Place> places; ///< boxes first
+  GraphDrawing &layout;
+  std::vector<LayerPosition> places; ///< boxes first
   std::vector<std::vector<int>> ranks, paths;
 };
 
 } // namespace
 
-void layOut(Layout &layout) { Layouter(layout).run(); }
+void layOut(GraphDrawing &layout) { Layouter(layout).run(); }
 
 } // namespace tessera::report

@@ -24,14 +24,14 @@ struct Line {
   std::vector<std::pair<double, double>> points;
 };
 
-struct Layout {
+struct GraphDrawing {
   std::vector<Box> boxes;
   std::vector<Line> lines;
   double width = 0, height = 0; ///< the result; everything lies within
 };
 
 /// Fills in the results. Cost: linear in boxes plus the ranks that lines cross.
-void layOut(Layout &layout);
+void layOut(GraphDrawing &layout);
 
 } // namespace tessera::report
 #endif

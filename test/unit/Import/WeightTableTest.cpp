@@ -25,14 +25,14 @@ TEST(WeightSource, OutputMajorIsAReshape) {
 }
 
 TEST(WeightSource, InputMajorIsPermuted) {
-  WeightSource s = weightSource(k, {k}, {{{"k", "l.{}.k", Layout::InputMajor}}, "", {}}, false);
+  WeightSource s = weightSource(k, {k}, {{{"k", "l.{}.k", StorageOrder::InputMajor}}, "", {}}, false);
   EXPECT_EQ(s.file, (Sizes{48, 16}));
   EXPECT_EQ(s.reshape, (Sizes{48, 2, 8}));
   EXPECT_EQ(s.permute, (Sizes{1, 2, 0}));
 }
 
 TEST(WeightSource, AdjacentPairsAreMovedApart) {
-  WeightSource s = weightSource(q, {q}, {{{"q", "l.{}.q", Layout::AdjacentPairs}}, "", {}}, false);
+  WeightSource s = weightSource(q, {q}, {{{"q", "l.{}.q", StorageOrder::AdjacentPairs}}, "", {}}, false);
   EXPECT_EQ(s.reshape, (Sizes{2, 3, 4, 2, 48}));
   EXPECT_EQ(s.permute, (Sizes{0, 1, 3, 2, 4}));
 }
@@ -50,7 +50,7 @@ TEST(WeightSource, SharedTensorIsCutInTheOrderOfTheTable) {
 }
 
 TEST(WeightSource, SharedInputMajorTensorIsCutAlongItsColumns) {
-  WeightTable table{{{"k", "l.{}.kv", Layout::InputMajor}, {"v", "l.{}.kv", Layout::InputMajor}}, "", {}};
+  WeightTable table{{{"k", "l.{}.kv", StorageOrder::InputMajor}, {"v", "l.{}.kv", StorageOrder::InputMajor}}, "", {}};
   WeightSource s = weightSource(v, {k, v}, table, false);
   EXPECT_EQ(s.file, (Sizes{48, 32}));
   EXPECT_EQ(s.reshape, (Sizes{48, 4, 8}));

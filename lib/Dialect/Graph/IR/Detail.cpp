@@ -37,35 +37,35 @@ LogicalResult inner::verifyTensors(Operation *op) {
   return success();
 }
 
-LogicalResult inner::expectRank(Operation *op, Named value, int64_t rank) {
+LogicalResult inner::expectRank(Operation *op, NamedValue value, int64_t rank) {
   if (rankOf(value.value) == rank)
     return success();
   return op->emitOpError() << value.name << " has " << rankOf(value.value) << " dimensions, expected "
                            << rank;
 }
 
-LogicalResult inner::expectSize(Operation *op, Named value, int64_t dim, int64_t size) {
+LogicalResult inner::expectSize(Operation *op, NamedValue value, int64_t dim, int64_t size) {
   if (sizeOf(value.value, dim) == size)
     return success();
   return op->emitOpError() << "dimension " << dim << " of " << value.name << " has size "
                            << sizeOf(value.value, dim) << ", expected " << size;
 }
 
-LogicalResult inner::expectSameSize(Operation *op, Named a, int64_t da, Named b, int64_t db) {
+LogicalResult inner::expectSameSize(Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db) {
   if (sizeOf(a.value, da) == sizeOf(b.value, db))
     return success();
   return op->emitOpError() << "dimension " << da << " of " << a.name << " has size " << sizeOf(a.value, da)
                            << ", dimension " << db << " of " << b.name << " has size " << sizeOf(b.value, db);
 }
 
-LogicalResult inner::expectSameSizes(Operation *op, Named a, int64_t da, Named b, int64_t db, int64_t count) {
+LogicalResult inner::expectSameSizes(Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db, int64_t count) {
   for (int64_t d = 0; d < count; ++d)
     if (failed(expectSameSize(op, a, da + d, b, db + d)))
       return failure();
   return success();
 }
 
-LogicalResult inner::expectSameElements(Operation *op, Named a, Named b) {
+LogicalResult inner::expectSameElements(Operation *op, NamedValue a, NamedValue b) {
   Type ea = typeOf(a.value).getElementType(), eb = typeOf(b.value).getElementType();
   if (ea == eb)
     return success();
@@ -122,24 +122,24 @@ RuleBuilder::RuleBuilder(Operation *op) {
   take(op->getResults(), resultShapes, rule.results);
 }
 
-int64_t RuleBuilder::size(Place place) const {
+int64_t RuleBuilder::size(TensorDim place) const {
   return (place.result ? resultShapes : operandShapes)[place.tensor][place.dim];
 }
 
-int RuleBuilder::add(ArrayRef<Place> places, FactorKind kind, PartialKind combine) {
+int RuleBuilder::add(ArrayRef<TensorDim> places, FactorKind kind, PartialKind combine) {
   int factor = addSized(size(places.front()), places, kind);
   rule.factors[factor].combine = combine;
   return factor;
 }
 
-int RuleBuilder::addSized(int64_t size, ArrayRef<Place> places, FactorKind kind) {
+int RuleBuilder::addSized(int64_t size, ArrayRef<TensorDim> places, FactorKind kind) {
   int factor = rule.addFactor(size, kind);
-  for (Place place : places)
+  for (TensorDim place : places)
     (place.result ? rule.results : rule.operands)[place.tensor].dims[place.dim].push_back(factor);
   return factor;
 }
 
-void RuleBuilder::pair(Place from, Place to, int count) {
+void RuleBuilder::pair(TensorDim from, TensorDim to, int count) {
   for (int d = 0; d < count; ++d)
     add({{from.result, from.tensor, from.dim + d}, {to.result, to.tensor, to.dim + d}});
 }

@@ -22,7 +22,7 @@ inline int64_t sizeOf(mlir::Value value, int64_t dim) { return typeOf(value).get
 inline constexpr int64_t kMaxElements = int64_t(1) << 48;
 
 /// A value as messages call it.
-struct Named {
+struct NamedValue {
   llvm::StringRef name;
   mlir::Value value;
 };
@@ -32,14 +32,14 @@ struct Named {
 llvm::LogicalResult verifyTensor(mlir::Operation *op, const llvm::Twine &what, mlir::RankedTensorType type);
 /// That for all operands and results. Every verifier starts with it.
 llvm::LogicalResult verifyTensors(mlir::Operation *op);
-llvm::LogicalResult expectRank(mlir::Operation *op, Named value, int64_t rank);
-llvm::LogicalResult expectSize(mlir::Operation *op, Named value, int64_t dim, int64_t size);
+llvm::LogicalResult expectRank(mlir::Operation *op, NamedValue value, int64_t rank);
+llvm::LogicalResult expectSize(mlir::Operation *op, NamedValue value, int64_t dim, int64_t size);
 /// Dimension `da` of `a` is as long as dimension `db` of `b`. Compares present (on rung spmd: local) sizes.
-llvm::LogicalResult expectSameSize(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db);
+llvm::LogicalResult expectSameSize(mlir::Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db);
 /// That for `count` dimensions from `da` and `db` on.
-llvm::LogicalResult expectSameSizes(mlir::Operation *op, Named a, int64_t da, Named b, int64_t db,
+llvm::LogicalResult expectSameSizes(mlir::Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db,
                                     int64_t count);
-llvm::LogicalResult expectSameElements(mlir::Operation *op, Named a, Named b);
+llvm::LogicalResult expectSameElements(mlir::Operation *op, NamedValue a, NamedValue b);
 /// `dims` are strictly increasing dimensions of a tensor of rank `rank`.
 llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> dims,
                                int64_t rank);
@@ -47,26 +47,26 @@ llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::
 llvm::LogicalResult verifyBroadcast(mlir::Operation *op, mlir::OperandRange operands, mlir::Value result);
 
 /// One dimension of an operand or result of the op whose rule is being built.
-struct Place {
+struct TensorDim {
   bool result;
   int tensor, dim;
 };
-inline Place operandDim(int tensor, int dim) { return {false, tensor, dim}; }
-inline Place resultDim(int tensor, int dim) { return {true, tensor, dim}; }
+inline TensorDim operandDim(int tensor, int dim) { return {false, tensor, dim}; }
+inline TensorDim resultDim(int tensor, int dim) { return {true, tensor, dim}; }
 
 /// Builds a rule out of places. Sizes are global sizes.
 class RuleBuilder {
 public:
   explicit RuleBuilder(mlir::Operation *op);
-  int64_t size(Place place) const;
+  int64_t size(TensorDim place) const;
   /// A factor that stands in all `places` (the minor-most there so far); its size is that of the first
   /// place's dimension.
-  int add(llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough,
+  int add(llvm::ArrayRef<TensorDim> places, FactorKind kind = FactorKind::PassThrough,
           PartialKind combine = PartialKind::Sum);
   /// Likewise with a size of its own.
-  int addSized(int64_t size, llvm::ArrayRef<Place> places, FactorKind kind = FactorKind::PassThrough);
+  int addSized(int64_t size, llvm::ArrayRef<TensorDim> places, FactorKind kind = FactorKind::PassThrough);
   /// One pass-through factor per dimension, shared by `count` dimensions of two tensors.
-  void pair(Place from, Place to, int count);
+  void pair(TensorDim from, TensorDim to, int count);
   ShardingRule rule;
 
 private:

@@ -23,7 +23,7 @@ ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, Operand
   RuleBuilder builder(op);
   int rank = int(rankOf(op->getResult(0)));
   for (int d = 0; d < rank; ++d) {
-    SmallVector<Place> places = {resultDim(0, d)};
+    SmallVector<TensorDim> places = {resultDim(0, d)};
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       int aligned = d - (rank - int(rankOf(operand)));
       // Where sizes differ the operand repeats along this dimension and has no part in the factor.

@@ -29,7 +29,7 @@ static ParseResult parseExactNumbers(OpAsmParser &parser, DenseF64ArrayAttr &num
 #include "tessera/Dialect/Graph/IR/GraphNeuralOps.cpp.inc"
 
 LogicalResult EmbeddingOp::verify() {
-  Named table{"table", getTable()}, ids{"ids", getIds()}, result{"result", getResult()};
+  NamedValue table{"table", getTable()}, ids{"ids", getIds()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, table, result)))
     return failure();
   int64_t rank = rankOf(getTable()), n = rankOf(getIds());
@@ -41,7 +41,7 @@ LogicalResult EmbeddingOp::verify() {
 }
 
 /// `result` holds sums of elements of `terms`: float32 at least.
-static LogicalResult expectWideElements(Operation *op, Named result, Named terms) {
+static LogicalResult expectWideElements(Operation *op, NamedValue result, NamedValue terms) {
   Type element = typeOf(terms.value).getElementType(), have = typeOf(result.value).getElementType();
   Type wide = element.getIntOrFloatBitWidth() < 32 ? Type(Float32Type::get(op->getContext())) : element;
   if (have == wide)
@@ -51,7 +51,7 @@ static LogicalResult expectWideElements(Operation *op, Named result, Named terms
 }
 
 LogicalResult ScatterAddOp::verify() {
-  Named rows{"rows", getRows()}, ids{"ids", getIds()}, result{"result", getResult()};
+  NamedValue rows{"rows", getRows()}, ids{"ids", getIds()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectWideElements(*this, result, rows)))
     return failure();
   int64_t n = rankOf(getIds()), rank = rankOf(getResult());
@@ -63,7 +63,7 @@ LogicalResult ScatterAddOp::verify() {
 }
 
 LogicalResult LinearOp::verify() {
-  Named input{"input", getInput()}, weight{"weight", getWeight()}, result{"result", getResult()};
+  NamedValue input{"input", getInput()}, weight{"weight", getWeight()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
     return failure();
   int64_t contract = int64_t(getContract()), ni = rankOf(getInput()), nw = rankOf(getWeight());
@@ -89,7 +89,7 @@ LogicalResult EinsumOp::verify() {
   if (failed(verifyTensors(*this)))
     return failure();
   StringRef letters[] = {getLhsLetters(), getRhsLetters(), getResultLetters()};
-  Named tensors[] = {{"lhs", getLhs()}, {"rhs", getRhs()}, {"result", getResult()}};
+  NamedValue tensors[] = {{"lhs", getLhs()}, {"rhs", getRhs()}, {"result", getResult()}};
   std::map<char, std::pair<int, int64_t>> seen; // tensor and dimension in which a letter stands first
   std::map<char, int> count;
   for (auto [i, text] : llvm::enumerate(letters)) {
@@ -114,7 +114,7 @@ LogicalResult EinsumOp::verify() {
 }
 
 /// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.
-static LogicalResult verifyNorm(Operation *op, Named input, ArrayRef<Named> vectors, Named result,
+static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedValue> vectors, NamedValue result,
                                 const APFloat &eps) {
   int64_t rank = rankOf(input.value);
   if (failed(verifyTensors(op)) || failed(expectSameElements(op, input, result)))
@@ -123,7 +123,7 @@ static LogicalResult verifyNorm(Operation *op, Named input, ArrayRef<Named> vect
     return op->emitOpError() << "input has no dimension to normalise over";
   if (failed(expectRank(op, result, rank)) || failed(expectSameSizes(op, input, 0, result, 0, rank)))
     return failure();
-  for (Named vector : vectors)
+  for (NamedValue vector : vectors)
     if (failed(expectRank(op, vector, 1)) || failed(expectSameSize(op, vector, 0, input, rank - 1)))
       return failure();
   if (!eps.isFinite() || eps.isNegative())
@@ -150,7 +150,7 @@ LogicalResult SoftmaxOp::verify() {
 }
 
 LogicalResult CrossEntropyOp::verify() {
-  Named logits{"logits", getLogits()}, labels{"labels", getLabels()};
+  NamedValue logits{"logits", getLogits()}, labels{"labels", getLabels()};
   int64_t rank = rankOf(getLogits());
   if (failed(verifyTensors(*this)))
     return failure();
@@ -158,7 +158,7 @@ LogicalResult CrossEntropyOp::verify() {
     return emitOpError() << "logits have no dimension to choose from";
   if (failed(expectRank(*this, labels, rank - 1)) || failed(expectSameSizes(*this, labels, 0, logits, 0, rank - 1)))
     return failure();
-  for (Named result : {Named{"loss", getLoss()}, Named{"log_sum_exp", getLogSumExp()}}) {
+  for (NamedValue result : {NamedValue{"loss", getLoss()}, NamedValue{"log_sum_exp", getLogSumExp()}}) {
     if (failed(expectRank(*this, result, rank - 1)) || failed(expectSameSizes(*this, result, 0, logits, 0, rank - 1)) ||
         failed(expectWideElements(*this, result, logits)))
       return failure();
@@ -167,7 +167,7 @@ LogicalResult CrossEntropyOp::verify() {
 }
 
 LogicalResult RopeOp::verify() {
-  Named input{"input", getInput()}, positions{"positions", getPositions()}, result{"result", getResult()};
+  NamedValue input{"input", getInput()}, positions{"positions", getPositions()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
     return failure();
   int64_t rank = rankOf(getInput());
@@ -188,7 +188,7 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult AttentionOp::verify() {
-  Named q{"query", getQuery()}, k{"key", getKey()}, v{"value", getValue()},
+  NamedValue q{"query", getQuery()}, k{"key", getKey()}, v{"value", getValue()},
       positions{"positions", getPositions()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectRank(*this, q, 5)) || failed(expectRank(*this, k, 4)) ||
       failed(expectRank(*this, v, 4)) || failed(expectRank(*this, positions, 2)) ||
@@ -212,7 +212,7 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult CacheUpdateOp::verify() {
-  Named cache{"cache", getCache()}, update{"update", getUpdate()}, positions{"positions", getPositions()};
+  NamedValue cache{"cache", getCache()}, update{"update", getUpdate()}, positions{"positions", getPositions()};
   if (failed(verifyTensors(*this)) || failed(expectRank(*this, cache, 5)) ||
       failed(expectRank(*this, update, 4)) || failed(expectRank(*this, {"index", getIndex()}, 0)) ||
       failed(expectRank(*this, positions, 2)) || failed(expectSameElements(*this, update, cache)))
@@ -227,7 +227,7 @@ LogicalResult CacheUpdateOp::verify() {
 }
 
 LogicalResult ArgMaxKeyOp::verify() {
-  Named input{"input", getInput()}, result{"result", getResult()};
+  NamedValue input{"input", getInput()}, result{"result", getResult()};
   int64_t rank = rankOf(getInput());
   if (failed(verifyTensors(*this)))
     return failure();
@@ -239,7 +239,7 @@ LogicalResult ArgMaxKeyOp::verify() {
 }
 
 LogicalResult ArgMaxIndexOp::verify() {
-  Named key{"key", getKey()}, result{"result", getResult()};
+  NamedValue key{"key", getKey()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectRank(*this, result, rankOf(getKey()))))
     return failure();
   return expectSameSizes(*this, key, 0, result, 0, rankOf(getKey()));

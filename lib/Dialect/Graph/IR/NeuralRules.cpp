@@ -58,7 +58,7 @@ OpCost LinearOp::getCost() {
 ShardingRule EinsumOp::getShardingRule() {
   RuleBuilder builder(*this);
   auto places = [&](char letter) {
-    SmallVector<Place> places;
+    SmallVector<TensorDim> places;
     if (size_t d = getLhsLetters().find(letter); d != StringRef::npos)
       places.push_back(operandDim(0, int(d)));
     if (size_t d = getRhsLetters().find(letter); d != StringRef::npos)
@@ -87,7 +87,7 @@ static RuleBuilder rowRule(Operation *op, ArrayRef<int> vectors) {
   RuleBuilder builder(op);
   int last = int(rankOf(op->getResult(0))) - 1;
   builder.pair(operandDim(0, 0), resultDim(0, 0), last);
-  SmallVector<Place> places = {operandDim(0, last), resultDim(0, last)};
+  SmallVector<TensorDim> places = {operandDim(0, last), resultDim(0, last)};
   for (int vector : vectors)
     places.push_back(operandDim(vector, 0));
   builder.add(places, FactorKind::NeedReplication);
@@ -125,7 +125,7 @@ ShardingRule RopeOp::getShardingRule() {
   RuleBuilder builder(*this);
   int last = int(rankOf(getInput())) - 1;
   for (int d = 0; d < last; ++d) {
-    SmallVector<Place> places = {operandDim(0, d), resultDim(0, d)};
+    SmallVector<TensorDim> places = {operandDim(0, d), resultDim(0, d)};
     if (d < 2)
       places.push_back(operandDim(1, d));
     builder.add(places);

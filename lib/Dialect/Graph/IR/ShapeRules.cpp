@@ -119,7 +119,7 @@ OpCost TransposeOp::getCost() { return streamingCost(*this, 0); }
 ShardingRule BroadcastOp::getShardingRule() {
   RuleBuilder builder(*this);
   for (int d = 0; d < rankOf(getResult()); ++d) {
-    SmallVector<Place> places = {resultDim(0, d)};
+    SmallVector<TensorDim> places = {resultDim(0, d)};
     if (const auto *it = llvm::find(getDims(), d); it != getDims().end())
       places.push_back(operandDim(0, int(it - getDims().begin())));
     builder.add(places);
@@ -157,14 +157,14 @@ ShardingRule ConcatOp::getShardingRule() {
   RuleBuilder builder(*this);
   int operands = int(getInputs().size());
   for (int d = 0; d < rankOf(getResult()); ++d) {
-    SmallVector<Place> places = {resultDim(0, d)};
+    SmallVector<TensorDim> places = {resultDim(0, d)};
     for (int i = 0; i < operands; ++i)
       places.push_back(operandDim(i, d));
     if (d != int(getDim())) {
       builder.add(places);
       continue;
     }
-    for (Place place : places) // of different sizes
+    for (TensorDim place : places) // of different sizes
       builder.add(place, FactorKind::NeedReplication);
   }
   SmallVector<int, 2> all;

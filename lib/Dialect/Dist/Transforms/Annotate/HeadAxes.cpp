@@ -1,5 +1,5 @@
-//===- DealtHeads.cpp - Axes on heads of a program ------------------------===//
-#include "DealtHeads.h"
+//===- HeadAxes.cpp - Axes on heads of a program ------------------------===//
+#include "Annotate/HeadAxes.h"
 #include "Explain.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-DealtHeads::DealtHeads(ModuleOp module, const Mesh &mesh, const Subjects &subjects)
+HeadAxes::HeadAxes(ModuleOp module, const Mesh &mesh, const ShardableValues &subjects)
     : module(module), mesh(mesh), subjects(subjects) {
   std::map<StringRef, bool> seen;
   for (auto function : module.getOps<func::FuncOp>())
@@ -16,7 +16,7 @@ DealtHeads::DealtHeads(ModuleOp module, const Mesh &mesh, const Subjects &subjec
       auto type = dyn_cast<RankedTensorType>(arg.getType());
       if (!type)
         continue;
-      Subject subject = subjects.of(function, arg);
+      ShardableValue subject = subjects.of(function, arg);
       if (subject.isInput || !llvm::is_contained(subject.dims, kKvHeads) ||
           (!subject.name.empty() && !seen.insert({subject.name, true}).second))
         continue;
@@ -34,7 +34,7 @@ DealtHeads::DealtHeads(ModuleOp module, const Mesh &mesh, const Subjects &subjec
     }
 }
 
-const HeadSplit &DealtHeads::split(const AxisList &axes) {
+const HeadSplit &HeadAxes::split(const AxisList &axes) {
   for (auto &[dealt, split] : known)
     if (dealt == axes)
       return split;
@@ -51,7 +51,7 @@ const HeadSplit &DealtHeads::split(const AxisList &axes) {
   return known.emplace_back(axes, std::move(split)).second;
 }
 
-LogicalResult DealtHeads::spell(AskedItems &asked, const DimNames &names) {
+LogicalResult HeadAxes::spell(ShardItems &asked, const DimNames &names) {
   std::vector<ShardItem> &items = asked.all();
   if (llvm::is_contained(names.allNames(), "heads"))
     return success();

@@ -6,17 +6,17 @@
 // axes that do not split it. This decides by time, loop by loop, inner ones first, and writes the choice where propagation wrote the rest.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_CARRIEDSUMS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_CARRIEDSUMS_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CARRIEDSUMS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CARRIEDSUMS_H
 
-#include "WrittenShardings.h"
+#include "Propagate/ShardingAttributes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace tessera::dist {
 
 /// Loops without such a value or stack cost nothing; of others every body is placed once for each sum that could stay open.
-void keepCarriedSums(mlir::func::FuncOp function, const WrittenShardings &written, ReshardCosts &costs);
+void keepCarriedSums(mlir::func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs);
 
 } // namespace tessera::dist
 #endif

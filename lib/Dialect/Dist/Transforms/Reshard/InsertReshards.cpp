@@ -7,11 +7,11 @@
 // (decoding: "weight-stationary" in arXiv 2211.05102); sums stay open until all that add up have.
 //
 //===----------------------------------------------------------------------===//
-#include "BlockPlacement.h"
-#include "CarriedSums.h"
+#include "Reshard/BlockPlacement.h"
+#include "Reshard/CarriedSums.h"
 #include "Explain.h"
-#include "KnownPlans.h"
-#include "PinConflicts.h"
+#include "Reshard/CachedReshardCosts.h"
+#include "Reshard/PinConflicts.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -33,7 +33,7 @@ using namespace tessera::dist;
 namespace {
 class Inserter {
 public:
-  Inserter(ModuleOp module, MeshOp meshOp, KnownPlans &plans)
+  Inserter(ModuleOp module, MeshOp meshOp, CachedReshardCosts &plans)
       : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), written(meshName, mesh), names(module),
         costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
         pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
@@ -270,7 +270,7 @@ private:
     std::vector<Sharding> shardings = written.ofEdges(flow);
     SmallVector<StackEdge> stacks = flow.getStackEdges();
     auto reshardSources = [&](MutableArrayRef<OpOperand> operands, StringRef who) {
-      WrittenShardings::forEachSource(edges, shardings, operands,
+      ShardingAttributes::forEachSource(edges, shardings, operands,
                     [&](OpOperand &operand, const Sharding &sharding) { reshardOperand(operand, sharding, who); });
     };
     // Stacks first: what a value is as a stack must not be confused with what it becomes as a carried value.
@@ -291,7 +291,7 @@ private:
     reshardSources(op->getOpOperands(), shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, shardings))
       for (Value value : edge.values)
-        if (WrittenShardings::isPlaceOf(op, value)) {
+        if (ShardingAttributes::isPlaceOf(op, value)) {
           setSharding(value, sharding);
           explainOpen(op, "carries", value);
         }
@@ -319,7 +319,7 @@ private:
   ModuleOp module;
   StringRef meshName;
   Mesh mesh;
-  WrittenShardings written;
+  ShardingAttributes written;
   DimNames names;
   ReshardCosts &costs;
   OpBuilder builder;
@@ -392,7 +392,7 @@ struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBa
       return signalPassFailure();
     }
     if (failed(verifyRung(module, "step")) || failed(checkAttributes(module, mesh.getMesh().toMesh())) ||
-        failed(Inserter(module, mesh, getAnalysis<KnownPlans>()).run()))
+        failed(Inserter(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
       signalPassFailure();
   }
 };

@@ -1,5 +1,5 @@
 //===- BlockPlacement.cpp - A block as a placement program ----------------===//
-#include "BlockPlacement.h"
+#include "Reshard/BlockPlacement.h"
 #include "CanonicalOrder.h"
 #include "Explain.h"
 

@@ -1,5 +1,5 @@
 //===- PinConflicts.cpp - Pins that do not agree with each other ----------===//
-#include "PinConflicts.h"
+#include "Reshard/PinConflicts.h"
 
 #include "Explain.h"
 

@@ -1,7 +1,7 @@
 //===- UnsliceReductions.cpp - Reduce before slicing ------------------------===//
-#include "UnsliceReductions.h"
+#include "Partition/UnsliceReductions.h"
 #include "Explain.h"
-#include "PaddingFacts.h"
+#include "Partition/PaddingFacts.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"

@@ -1,5 +1,5 @@
-//===- LeftWhole.cpp - What lies whole, and what that costs ---------------===//
-#include "LeftWhole.h"
+//===- ReplicatedDim.cpp - What lies whole, and what that costs ---------------===//
+#include "Annotate/ReplicationRemarks.h"
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
@@ -26,7 +26,7 @@ static std::string costText(double bytes, int64_t ranks) {
                    : std::string();
 }
 
-void WholeRemarks::left(const Subject &subject, const Sharding &sharding, const LeftWhole &one) {
+void ReplicationRemarks::left(const ShardableValue &subject, const Sharding &sharding, const ReplicatedDim &one) {
   const auto &[d, axes, why] = one;
   int64_t ranks = axesSize(axes);
   std::string value = subject.name.empty() ? "a tensor" : subject.name.str();
@@ -41,7 +41,7 @@ void WholeRemarks::left(const Subject &subject, const Sharding &sharding, const 
                               elsewhere ? "" : costText(subject.bytes / double(shards(sharding)), ranks)));
 }
 
-void WholeRemarks::replicated(const Subject &subject, const Sharding &sharding, double largest) {
+void ReplicationRemarks::replicated(const ShardableValue &subject, const Sharding &sharding, double largest) {
   if (!subject.isHeld || subject.bytes < kLargePart * largest)
     return;
   for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {

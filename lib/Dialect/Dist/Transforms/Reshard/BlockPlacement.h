@@ -3,8 +3,8 @@
 // The bridge from IR to `placeProgram`: values of a block, its ops by their rules and costs, and what the rest of the world needs.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_BLOCKPLACEMENT_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_BLOCKPLACEMENT_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_BLOCKPLACEMENT_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_BLOCKPLACEMENT_H
 
 #include "tessera/AutoParallel/ProgramPlacement.h"
 

@@ -1,5 +1,5 @@
-//===- AskedItems.cpp - Items of --shard against a program ----------------===//
-#include "AskedItems.h"
+//===- ShardItems.cpp - Items of --shard against a program ----------------===//
+#include "Annotate/ShardItems.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
@@ -7,11 +7,11 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-bool AskedItems::has(StringRef dim) const {
+bool ShardItems::has(StringRef dim) const {
   return llvm::any_of(items, [&](const ShardItem &item) { return item.dim == dim; });
 }
 
-const ShardItem *AskedItems::find(StringRef value, StringRef dim) const {
+const ShardItem *ShardItems::find(StringRef value, StringRef dim) const {
   const ShardItem *general = nullptr;
   for (const ShardItem &item : items) {
     if (item.dim != dim)
@@ -24,11 +24,11 @@ const ShardItem *AskedItems::find(StringRef value, StringRef dim) const {
   return general;
 }
 
-bool AskedItems::pins(StringRef value) const {
+bool ShardItems::pins(StringRef value) const {
   return !value.empty() && llvm::any_of(items, [&](const ShardItem &item) { return item.value == value; });
 }
 
-const ShardItem *AskedItems::pinOf(StringRef value, StringRef dim) const {
+const ShardItem *ShardItems::pinOf(StringRef value, StringRef dim) const {
   const ShardItem *item = dim.empty() ? nullptr : find(value, dim);
   return item && !item->value.empty() ? item : nullptr;
 }
@@ -41,7 +41,7 @@ static std::string listText(SmallVector<StringRef> names) {
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
-LogicalResult AskedItems::check() const {
+LogicalResult ShardItems::check() const {
   SmallVector<StringRef> allNames = names.allNames(), allValues;
   for (const auto &[name, dims] : subjects.dims())
     allValues.push_back(name);
@@ -65,7 +65,7 @@ LogicalResult AskedItems::check() const {
   return success();
 }
 
-LogicalResult AskedItems::checkSameValue(graph::NameOp op) const {
+LogicalResult ShardItems::checkSameValue(graph::NameOp op) const {
   for (Operation *at = op.getInput().getDefiningOp(); at && isa<graph::NameOp, ConstraintOp>(at);
        at = at->getOperand(0).getDefiningOp()) {
     auto other = dyn_cast<graph::NameOp>(at);
@@ -94,7 +94,7 @@ LogicalResult AskedItems::checkSameValue(graph::NameOp op) const {
   return success();
 }
 
-LogicalResult AskedItems::contradiction(const Subject &subject, const ShardItem &first,
+LogicalResult ShardItems::contradiction(const ShardableValue &subject, const ShardItem &first,
                                         const ShardItem &second, const AxisRef &axis) const {
   return emitError(subject.loc) << "axis '" << mesh.axes[axis.axis].name
                                 << "' twice in one tensor (--shard items '" << first.text << "' and '"

@@ -1,11 +1,11 @@
-//===- KnownPlans.h - Planned reshards, kept from pass to pass --*- C++ -*-===//
+//===- CachedReshardCosts.h - Planned reshards, kept from pass to pass --*- C++ -*-===//
 //
 // What dist-insert-reshards weighed, dist-partition carries out: the same reshards on the same mesh and machine. An analysis of the module, but
 // of nothing in it, so no pass invalidates it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_KNOWNPLANS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_KNOWNPLANS_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CACHEDRESHARDCOSTS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CACHEDRESHARDCOSTS_H
 
 #include "tessera/AutoParallel/Placement.h"
 
@@ -15,9 +15,9 @@
 
 namespace tessera::dist {
 
-class KnownPlans {
+class CachedReshardCosts {
 public:
-  explicit KnownPlans(mlir::Operation *) {}
+  explicit CachedReshardCosts(mlir::Operation *) {}
 
   /// Those on `mesh` and `machine`, which are the module's; of another mesh or machine nothing is kept.
   ReshardCosts &on(const Mesh &mesh, const Machine &machine) {

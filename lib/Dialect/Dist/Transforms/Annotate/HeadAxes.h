@@ -1,22 +1,22 @@
-//===- DealtHeads.h - Axes on heads of a program ----------------*- C++ -*-===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_DEALTHEADS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_DEALTHEADS_H
+//===- HeadAxes.h - Axes on heads of a program ----------------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADAXES_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADAXES_H
 
-#include "AskedItems.h"
-#include "HeadGroups.h"
+#include "Annotate/ShardItems.h"
+#include "Annotate/HeadGroups.h"
 
 #include <deque>
 
 namespace tessera::dist {
 
-class DealtHeads {
+class HeadAxes {
 public:
-  DealtHeads(mlir::ModuleOp module, const Mesh &mesh, const Subjects &subjects);
+  HeadAxes(mlir::ModuleOp module, const Mesh &mesh, const ShardableValues &subjects);
 
   /// Where heads come in groups of one KV head (`kv_heads`, `group`) no dimension is called `heads`: sharding
   /// the heads is sharding both. Items about `heads` become items about those; an error where
   /// another item already says what shards them.
-  mlir::LogicalResult spell(AskedItems &items, const DimNames &names);
+  mlir::LogicalResult spell(ShardItems &items, const DimNames &names);
 
   /// The axes of kv_heads are to be dealt here, not as they stand.
   bool dealsOut() const { return !byHand && !tensors.empty(); }
@@ -27,7 +27,7 @@ public:
 private:
   mlir::ModuleOp module;
   const Mesh &mesh;
-  const Subjects &subjects;
+  const ShardableValues &subjects;
   std::vector<HeadTensor>
       tensors; ///< weights and caches in which heads stand, each once however many functions read it
   std::deque<std::pair<AxisList, HeadSplit>> known; ///< a deque keeps references

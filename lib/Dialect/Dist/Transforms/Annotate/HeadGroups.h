@@ -4,8 +4,8 @@
 // values are copies. More on kv_heads pads whole KV heads, more on group copies them; what a rank then holds decides. Plain data, no IR.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_HEADGROUPS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_HEADGROUPS_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADGROUPS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADGROUPS_H
 
 #include "tessera/Analysis/Sharding/Mesh.h"
 

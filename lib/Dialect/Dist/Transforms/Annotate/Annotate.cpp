@@ -1,7 +1,7 @@
 //===- Annotate.cpp - Seed shardings from names of dimensions -------------===//
-#include "DealtHeads.h"
+#include "Annotate/HeadAxes.h"
 #include "Explain.h"
-#include "LeftWhole.h"
+#include "Annotate/ReplicationRemarks.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
@@ -50,12 +50,12 @@ public:
 
 private:
   /// The sharding that items and standard axes give; `seeded` tells whether they say anything.
-  FailureOr<Sharding> seed(const Subject &subject, bool &seeded) {
+  FailureOr<Sharding> seed(const ShardableValue &subject, bool &seeded) {
     int64_t rank = int64_t(subject.dims.size());
     Sharding sharding(rank);
     AxisList taken;
     SmallVector<bool> decided(rank, false), wantedWhole(rank, false);
-    std::vector<LeftWhole> left;
+    std::vector<ReplicatedDim> left;
     seeded = false;
     auto give = [&](int64_t dim, const AxisRef &axis) {
       sharding.dims[dim].axes.push_back(axis);
@@ -147,19 +147,19 @@ private:
       // propagation.
       dim.open = dim.axes.empty() && !wantedWhole[d] && (!subject.isDecided || name.empty());
     }
-    for (const LeftWhole &one : left)
+    for (const ReplicatedDim &one : left)
       whole.left(subject, sharding, one);
     return sharding;
   }
 
-  void explain(const Subject &subject, const Sharding &sharding) const {
+  void explain(const ShardableValue &subject, const Sharding &sharding) const {
     dist::explain(subject.loc, "annotate",
                   (subject.name.empty() ? std::string("argument") : subject.name.str()) + " [" +
                       llvm::join(subject.dims, ", ") + "] is seeded with " + toString(sharding, mesh));
   }
 
   /// Ids and positions: the host has them whole, every rank can be given what it needs of them.
-  static bool isHandedToAll(const Subject &subject, Type type) {
+  static bool isHandedToAll(const ShardableValue &subject, Type type) {
     return subject.isInput && cast<RankedTensorType>(type).getElementType().isInteger();
   }
 
@@ -169,7 +169,7 @@ private:
       auto type = dyn_cast<RankedTensorType>(arg.getType());
       if (!type || function.getArgAttr(i, kShardingAttr)) // what a person wrote stays
         continue;
-      Subject subject = subjects.of(function, arg);
+      ShardableValue subject = subjects.of(function, arg);
       if (llvm::all_of(subject.dims, [](StringRef name) { return name.empty(); }) && type.getRank() > 0)
         continue;
       bool seeded;
@@ -194,7 +194,7 @@ private:
     }
     if (failed(items.checkSameValue(op)))
       return failure();
-    Subject subject = subjects.of(op);
+    ShardableValue subject = subjects.of(op);
     bool seeded;
     auto sharding = seed(subject, seeded);
     if (failed(sharding))
@@ -214,10 +214,10 @@ private:
   StringRef meshName;
   Mesh mesh;
   DimNames names;
-  Subjects subjects;
-  AskedItems items;
-  DealtHeads heads;
-  WholeRemarks whole;
+  ShardableValues subjects;
+  ShardItems items;
+  HeadAxes heads;
+  ReplicationRemarks whole;
   std::map<int, bool> used; ///< by axis: something is sharded over it
 };
 

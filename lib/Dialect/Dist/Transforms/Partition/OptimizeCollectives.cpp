@@ -1,6 +1,6 @@
 //===- OptimizeCollectives.cpp - Fuse and merge collectives ---------------===//
 #include "Explain.h"
-#include "UnsliceReductions.h"
+#include "Partition/UnsliceReductions.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"

@@ -1,17 +1,17 @@
-//===- AskedItems.h - Items of --shard against a program --------*- C++ -*-===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ASKEDITEMS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ASKEDITEMS_H
+//===- ShardItems.h - Items of --shard against a program --------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_SHARDITEMS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_SHARDITEMS_H
 
-#include "Subject.h"
+#include "Annotate/ShardableValue.h"
 
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 
 namespace tessera::dist {
 
-class AskedItems {
+class ShardItems {
 public:
-  AskedItems(mlir::Location loc, const Mesh &mesh, llvm::ArrayRef<ShardItem> items, const DimNames &names,
-             const Subjects &subjects)
+  ShardItems(mlir::Location loc, const Mesh &mesh, llvm::ArrayRef<ShardItem> items, const DimNames &names,
+             const ShardableValues &subjects)
       : loc(loc), mesh(mesh), items(items), names(names), subjects(subjects) {}
 
   std::vector<ShardItem> &all() { return items; }
@@ -27,7 +27,7 @@ public:
   /// Names of one value that lie directly upon each other: their pins must be the same.
   mlir::LogicalResult checkSameValue(graph::NameOp op) const;
   /// The error for two items that want one axis for two dimensions of a tensor.
-  mlir::LogicalResult contradiction(const Subject &subject, const ShardItem &first, const ShardItem &second,
+  mlir::LogicalResult contradiction(const ShardableValue &subject, const ShardItem &first, const ShardItem &second,
                                     const AxisRef &axis) const;
 
 private:
@@ -37,7 +37,7 @@ private:
   const Mesh &mesh;
   std::vector<ShardItem> items;
   const DimNames &names;
-  const Subjects &subjects;
+  const ShardableValues &subjects;
 };
 
 } // namespace tessera::dist

@@ -1,5 +1,5 @@
 //===- CarriedSums.cpp - Sums that stay open through loops ----------------===//
-#include "CarriedSums.h"
+#include "Reshard/CarriedSums.h"
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
@@ -15,7 +15,7 @@ using namespace tessera::dist;
 namespace {
 class LoopChooser {
 public:
-  LoopChooser(DataFlowOpInterface flow, const WrittenShardings &written, ReshardCosts &costs)
+  LoopChooser(DataFlowOpInterface flow, const ShardingAttributes &written, ReshardCosts &costs)
       : flow(flow), written(written), costs(costs), edges(flow.getDataFlowEdges()),
         facts{[this](Value value) { return this->written.of(value); }, [this](OpResult result) { return this->written.of(result); },
               [this](Operation *op) { return this->written.outsideNeeds(op); }} {}
@@ -188,7 +188,7 @@ private:
     written.write(flow, edges[e], sharding);
     double total = bodiesTime() + reshardTime(edges[e].values.front(), sharding, wanted);
     for (Value value : edges[e].values) // the initial value
-      if (!WrittenShardings::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() && !isNeutral(value, sharding.partialKind))
+      if (!ShardingAttributes::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() && !isNeutral(value, sharding.partialKind))
         total += reshardTime(value, written.of(value), sharding);
     return total;
   }
@@ -201,14 +201,14 @@ private:
 
   static constexpr size_t kMaxSums = 4;
   DataFlowOpInterface flow;
-  const WrittenShardings &written;
+  const ShardingAttributes &written;
   ReshardCosts &costs;
   SmallVector<DataFlowEdge> edges;
   BlockFacts facts;
 };
 } // namespace
 
-void tessera::dist::keepCarriedSums(func::FuncOp function, const WrittenShardings &written, ReshardCosts &costs) {
+void tessera::dist::keepCarriedSums(func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs) {
   function.walk([&](DataFlowOpInterface flow) {
     if (flow->hasAttr(kShardingsAttr) && flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
       LoopChooser(flow, written, costs).run();

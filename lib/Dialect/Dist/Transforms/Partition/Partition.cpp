@@ -1,7 +1,7 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
 #include "Explain.h"
-#include "KnownPlans.h"
-#include "PaddingFacts.h"
+#include "Reshard/CachedReshardCosts.h"
+#include "Partition/PaddingFacts.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Analysis/Sharding/Projection.h"
@@ -28,7 +28,7 @@ using namespace tessera::dist;
 namespace {
 class Partitioner {
 public:
-  Partitioner(ModuleOp module, MeshOp meshOp, KnownPlans &plans)
+  Partitioner(ModuleOp module, MeshOp meshOp, CachedReshardCosts &plans)
       : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module),
         plans(plans.on(mesh, machineOf(module))), builder(module.getContext()) {}
 
@@ -242,7 +242,7 @@ struct PartitionPass : public tessera::dist::impl::DistPartitionPassBase<Partiti
       module.emitError("has no dist.mesh: run dist-annotate before");
       return signalPassFailure();
     }
-    if (failed(verifyRung(module, "sharded")) || failed(Partitioner(module, mesh, getAnalysis<KnownPlans>()).run()))
+    if (failed(verifyRung(module, "sharded")) || failed(Partitioner(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
       signalPassFailure();
   }
 };

@@ -4,8 +4,8 @@
 // is read off sharding rules: an op hands finite numbers on unless its rule says `unbounded`.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PADDINGFACTS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PADDINGFACTS_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PARTITION_PADDINGFACTS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PARTITION_PADDINGFACTS_H
 
 #include "tessera/Analysis/Sharding/Mesh.h"
 

@@ -1,6 +1,6 @@
-//===- Subject.h - Values that names seed with shardings --------*- C++ -*-===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_SUBJECT_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_SUBJECT_H
+//===- ShardableValue.h - Values that names seed with shardings --------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_SHARDABLEVALUE_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_SHARDABLEVALUE_H
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -20,7 +20,7 @@ inline bool overlapsAny(const AxisRef &axis, llvm::ArrayRef<AxisRef> others) {
 }
 
 /// An argument or a named value.
-struct Subject {
+struct ShardableValue {
   mlir::Location loc;
   llvm::StringRef name; ///< empty: none
   llvm::SmallVector<llvm::StringRef> dims;
@@ -37,12 +37,12 @@ struct Subject {
 };
 
 /// All that may be seeded in a module.
-class Subjects {
+class ShardableValues {
 public:
-  Subjects(mlir::ModuleOp module, const DimNames &names);
+  ShardableValues(mlir::ModuleOp module, const DimNames &names);
 
-  Subject of(mlir::func::FuncOp function, mlir::BlockArgument arg) const;
-  Subject of(graph::NameOp op) const;
+  ShardableValue of(mlir::func::FuncOp function, mlir::BlockArgument arg) const;
+  ShardableValue of(graph::NameOp op) const;
 
   /// Names of the dimensions of all values called so.
   const std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> &dims() const { return valueDims; }

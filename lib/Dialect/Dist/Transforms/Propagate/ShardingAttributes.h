@@ -1,21 +1,21 @@
-//===- WrittenShardings.h - Shardings that stand in attributes --*- C++ -*-===//
+//===- ShardingAttributes.h - Shardings that stand in attributes --*- C++ -*-===//
 //
 // Between dist-propagate and the end of dist-insert-reshards types carry no shardings; attributes say what each value should be. This
 // reads them, and says what ops need whose shardings are given: annotations, region ops, terminators.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_WRITTENSHARDINGS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_WRITTENSHARDINGS_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PROPAGATE_SHARDINGATTRIBUTES_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PROPAGATE_SHARDINGATTRIBUTES_H
 
-#include "BlockPlacement.h"
+#include "Reshard/BlockPlacement.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
 namespace tessera::dist {
 
-class WrittenShardings {
+class ShardingAttributes {
 public:
-  WrittenShardings(llvm::StringRef meshName, const Mesh &mesh) : meshName(meshName), mesh(mesh) {}
+  ShardingAttributes(llvm::StringRef meshName, const Mesh &mesh) : meshName(meshName), mesh(mesh) {}
 
   /// What propagation wrote for a tensor; nothing written: whole.
   Sharding read(mlir::Attribute attr, mlir::Type type) const;

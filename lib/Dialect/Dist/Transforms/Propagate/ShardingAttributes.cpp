@@ -1,5 +1,5 @@
-//===- WrittenShardings.cpp - Shardings that stand in attributes ----------===//
-#include "WrittenShardings.h"
+//===- ShardingAttributes.cpp - Shardings that stand in attributes ----------===//
+#include "Propagate/ShardingAttributes.h"
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 
@@ -11,12 +11,12 @@ using namespace tessera::dist;
 
 static int64_t rankOf(Type type) { return cast<RankedTensorType>(type).getRank(); }
 
-Sharding WrittenShardings::read(Attribute attr, Type type) const {
+Sharding ShardingAttributes::read(Attribute attr, Type type) const {
   auto sharding = dyn_cast_if_present<ShardingAttr>(attr);
   return sharding ? sharding.toSharding(mesh) : Sharding(rankOf(type));
 }
 
-Sharding WrittenShardings::of(OpResult result) const {
+Sharding ShardingAttributes::of(OpResult result) const {
   auto list = result.getOwner()->getAttrOfType<ArrayAttr>(kShardingsAttr);
   Sharding sharding = read(list ? list[result.getResultNumber()] : Attribute(), result.getType());
   auto flow = dyn_cast<DataFlowOpInterface>(result.getOwner());
@@ -25,7 +25,7 @@ Sharding WrittenShardings::of(OpResult result) const {
   return sharding;
 }
 
-Sharding WrittenShardings::of(BlockArgument arg) const {
+Sharding ShardingAttributes::of(BlockArgument arg) const {
   Region *region = arg.getOwner()->getParent();
   if (auto function = dyn_cast<func::FuncOp>(region->getParentOp()))
     return read(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
@@ -34,7 +34,7 @@ Sharding WrittenShardings::of(BlockArgument arg) const {
   return read(list ? list[arg.getArgNumber()] : Attribute(), arg.getType());
 }
 
-Sharding WrittenShardings::of(Value value) const {
+Sharding ShardingAttributes::of(Value value) const {
   if (ShardingAttr attr = getShardingAttr(value.getType()))
     return attr.toSharding(mesh);
   if (auto arg = dyn_cast<BlockArgument>(value))
@@ -42,7 +42,7 @@ Sharding WrittenShardings::of(Value value) const {
   return of(cast<OpResult>(value));
 }
 
-Sharding WrittenShardings::ofStack(Value stack) const {
+Sharding ShardingAttributes::ofStack(Value stack) const {
   Sharding sharding = of(stack);
   sharding.dims.front().axes.clear();
   sharding.partial.clear();
@@ -50,13 +50,13 @@ Sharding WrittenShardings::ofStack(Value stack) const {
   return sharding;
 }
 
-Sharding WrittenShardings::ofSlice(Value stack) const {
+Sharding ShardingAttributes::ofSlice(Value stack) const {
   Sharding sharding = ofStack(stack);
   sharding.dims.erase(sharding.dims.begin());
   return sharding;
 }
 
-void WrittenShardings::addCollected(DataFlowOpInterface flow, SmallVectorImpl<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const {
+void ShardingAttributes::addCollected(DataFlowOpInterface flow, SmallVectorImpl<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const {
   for (const StackEdge &edge : flow.getStackEdges())
     if (edge.collected) {
       edges.push_back({edge.slices});
@@ -66,13 +66,13 @@ void WrittenShardings::addCollected(DataFlowOpInterface flow, SmallVectorImpl<Da
     }
 }
 
-bool WrittenShardings::isPlaceOf(Operation *op, Value value) {
+bool ShardingAttributes::isPlaceOf(Operation *op, Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getOwner()->getParentOp() == op;
   return value.getDefiningOp() == op;
 }
 
-std::vector<Sharding> WrittenShardings::ofEdges(DataFlowOpInterface flow) const {
+std::vector<Sharding> ShardingAttributes::ofEdges(DataFlowOpInterface flow) const {
   std::vector<Sharding> shardings;
   for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
     const Value *place = llvm::find_if(edge.values, [&](Value value) { return isPlaceOf(flow, value); });
@@ -82,7 +82,7 @@ std::vector<Sharding> WrittenShardings::ofEdges(DataFlowOpInterface flow) const 
   return shardings;
 }
 
-void WrittenShardings::write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const {
+void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const {
   Operation *op = flow;
   Attribute attr = ShardingAttr::get(op->getContext(), meshName, sharding, mesh);
   auto with = [&](ArrayAttr list, unsigned i, Attribute entry) {
@@ -104,7 +104,7 @@ void WrittenShardings::write(DataFlowOpInterface flow, const DataFlowEdge &edge,
   }
 }
 
-void WrittenShardings::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
+void ShardingAttributes::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
                                      MutableArrayRef<OpOperand> operands,
                                      llvm::function_ref<void(OpOperand &, const Sharding &)> visit) {
   llvm::SmallPtrSet<OpOperand *, 8> taken;
@@ -116,13 +116,13 @@ void WrittenShardings::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Shar
       }
 }
 
-void WrittenShardings::addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
+void ShardingAttributes::addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
                                   MutableArrayRef<OpOperand> operands, ValueNeeds &needs) {
   forEachSource(edges, shardings, operands,
                 [&](OpOperand &operand, const Sharding &sharding) { needs.push_back({operand.get(), sharding}); });
 }
 
-std::optional<ValueNeeds> WrittenShardings::outsideNeeds(Operation *op) const {
+std::optional<ValueNeeds> ShardingAttributes::outsideNeeds(Operation *op) const {
   ValueNeeds needs;
   if (auto constraint = dyn_cast<ConstraintOp>(op)) {
     needs.push_back({constraint.getInput(), of(cast<OpResult>(constraint.getResult()))});

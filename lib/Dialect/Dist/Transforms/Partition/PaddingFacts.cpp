@@ -1,5 +1,5 @@
 //===- PaddingFacts.cpp - What stands in the padding of a value ------------===//
-#include "PaddingFacts.h"
+#include "Partition/PaddingFacts.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"

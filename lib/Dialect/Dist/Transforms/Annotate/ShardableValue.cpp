@@ -1,11 +1,11 @@
-//===- Subject.cpp - Values that names seed with shardings ----------------===//
-#include "Subject.h"
+//===- ShardableValue.cpp - Values that names seed with shardings ----------------===//
+#include "Annotate/ShardableValue.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-Subjects::Subjects(ModuleOp module, const DimNames &names) : names(names) {
+ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : names(names) {
   for (auto function : module.getOps<func::FuncOp>())
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
@@ -16,7 +16,7 @@ Subjects::Subjects(ModuleOp module, const DimNames &names) : names(names) {
   for (auto function : module.getOps<func::FuncOp>())
     for (BlockArgument arg : function.getArguments())
       if (isa<RankedTensorType>(arg.getType())) {
-        Subject subject = of(function, arg);
+        ShardableValue subject = of(function, arg);
         valueDims[subject.name].append(subject.dims.begin(), subject.dims.end());
         if (subject.isHeld)
           largestBytes = std::max(largestBytes, subject.bytes);
@@ -27,9 +27,9 @@ Subjects::Subjects(ModuleOp module, const DimNames &names) : names(names) {
   });
 }
 
-Subject Subjects::of(func::FuncOp function, BlockArgument arg) const {
+ShardableValue ShardableValues::of(func::FuncOp function, BlockArgument arg) const {
   unsigned i = arg.getArgNumber();
-  Subject subject{arg.getLoc(), {}, {}, {}};
+  ShardableValue subject{arg.getLoc(), {}, {}, {}};
   if (auto name = function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr))
     subject.name = name;
   subject.dims = llvm::to_vector(names.names(arg));
@@ -45,8 +45,8 @@ Subject Subjects::of(func::FuncOp function, BlockArgument arg) const {
   return subject;
 }
 
-Subject Subjects::of(graph::NameOp op) const {
-  Subject subject{op.getLoc(), op.getName(), {}, {}};
+ShardableValue ShardableValues::of(graph::NameOp op) const {
+  ShardableValue subject{op.getLoc(), op.getName(), {}, {}};
   if (Operation *maker = op.getInput().getDefiningOp())
     subject.maker = maker->getName().getStringRef();
   subject.dims = llvm::to_vector(names.names(op.getResult()));
@@ -56,7 +56,7 @@ Subject Subjects::of(graph::NameOp op) const {
   return subject;
 }
 
-bool Subjects::hasGroup(StringRef value) const {
+bool ShardableValues::hasGroup(StringRef value) const {
   return llvm::any_of(valueDims, [&](const auto &entry) {
     return (value.empty() || entry.first == value) && llvm::is_contained(entry.second, kGroup);
   });

@@ -1,5 +1,5 @@
 //===- HeadGroups.cpp - Axes dealt between KV heads and their groups ------===//
-#include "HeadGroups.h"
+#include "Annotate/HeadGroups.h"
 
 #include <optional>
 

@@ -4,8 +4,8 @@
 // the pins is to blame for the reshard: it is said which two, and which ops are between.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PINCONFLICTS_H
-#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PINCONFLICTS_H
+#ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_PINCONFLICTS_H
+#define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_PINCONFLICTS_H
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
