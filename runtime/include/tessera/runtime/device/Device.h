@@ -1,0 +1,184 @@
+// The device layer: all that the runtime asks of what computes. A driver implements it (docs/Drivers.md);
+// Rank, loading, Session and the app speak to nothing else. One device a rank, one memory space a device.
+#ifndef TESSERA_RUNTIME_DEVICE_DEVICE_H
+#define TESSERA_RUNTIME_DEVICE_DEVICE_H
+
+#include "tessera/runtime/abi.h"
+#include "tessera/runtime/core/Board.h"
+#include "tessera/runtime/core/Manifest.h"
+#include "tessera/runtime/core/ThreadPool.h"
+#include "tessera/runtime/device/Stream.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+// Memory of a device, zero at first, 64-byte aligned; given back with the object. Must not outlive its
+// device.
+class Buffer {
+public:
+  Buffer() = default;
+  Buffer(Device &device, void *address, size_t bytes) : device_(&device), address_(address), bytes_(bytes) {}
+  ~Buffer() { reset(); }
+  Buffer(Buffer &&other) noexcept { *this = std::move(other); }
+  Buffer &operator=(Buffer &&other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(address_, other.address_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  char *address() const { return static_cast<char *>(address_); }
+  size_t bytes() const { return bytes_; }
+
+private:
+  void reset();
+  Device *device_ = nullptr;
+  void *address_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// Memory of the host from which and to which a device copies while the host goes on (pinned, where a device
+// asks for it).
+class HostBuffer {
+public:
+  HostBuffer() = default;
+  HostBuffer(Device &device, void *data, size_t bytes) : device_(&device), data_(data), bytes_(bytes) {}
+  ~HostBuffer() { reset(); }
+  HostBuffer(HostBuffer &&other) noexcept { *this = std::move(other); }
+  HostBuffer &operator=(HostBuffer &&other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  template <typename T> T *as() const { return static_cast<T *>(data_); }
+  size_t bytes() const { return bytes_; }
+
+private:
+  void reset();
+  Device *device_ = nullptr;
+  void *data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// The kernels of a program, ready to launch.
+class Module {
+public:
+  virtual ~Module() = default;
+};
+
+// One matrix product of the manifest, ready to run: what a library prepares it prepares here, not at the
+// first call.
+class Product {
+public:
+  virtual ~Product() = default;
+};
+
+// How a driver holds one layer of a parameter. A weight of products is a matrix [rows, columns] that the
+// driver may pack as it likes; other parameters are plain, row-major. The same for all ranks of a program;
+// needs no device (`info` asks for bytes).
+class WeightLayout {
+public:
+  virtual ~WeightLayout() = default;
+  int64_t rows = 1, columns = 1; // of the local shard
+  bool packed = false;           // not addressable by generated code
+  int64_t bytes = 0;             // of one layer as held
+  int64_t rowBlock = 1;          // Device::store takes rows from multiples of this on
+};
+
+enum class MemoryUse { Arena, Weights };
+enum class StreamKind { Compute, Copy, Communication };
+
+// Bytes [begin, end) from the base of a call.
+struct ByteSpan {
+  int64_t begin = 0, end = 0;
+};
+
+// One call of an entry.
+struct Call {
+  int64_t entry;
+  char *base;
+  const std::vector<ByteSpan>
+      &dead; // from `base`: what holds no value before the call, neither states nor inputs
+  const std::function<void()> &enqueue; // gives the entry's work to the streams
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  // Throws Error naming `what` where there is not that much.
+  virtual Buffer allocate(size_t bytes, const std::string &what, MemoryUse use) = 0;
+  virtual HostBuffer allocateHost(size_t bytes, const std::string &what) = 0;
+
+  virtual std::unique_ptr<Stream> createStream(StreamKind kind) = 0;
+  virtual std::unique_ptr<Event> createEvent() = 0;
+  virtual std::unique_ptr<Module> load(const ts_program &program) = 0;
+  // `layout`: of the weight; null: plain rows given at run time.
+  virtual std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) = 0;
+
+  // Rows [begin, begin + count) of a layer at `weight`, from row-major host memory that may be used again on
+  // return. Any thread; different rows at once. Streams see them after finishStores().
+  virtual void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                     const float *rows) = 0;
+  // A place in device memory where the rows of a plain layout can be written straight away, past store();
+  // null if there is none.
+  virtual float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) { return nullptr; }
+  virtual void finishStores() {}
+
+  // Runs an entry: its work is given to streams on return. A driver may record the work of the first call and
+  // replay it.
+  virtual void call(const Call &call, Stream &compute) { call.enqueue(); }
+
+  // Where a StreamTask on a stream of this device may read and write device memory while it advances; null if
+  // the host never can.
+  virtual void *view(const void *address) = 0;
+
+protected:
+  friend class Buffer;
+  friend class HostBuffer;
+  virtual void release(void *address, size_t bytes) = 0;
+  virtual void releaseHost(void *data, size_t bytes) = 0;
+};
+
+inline void Buffer::reset() {
+  if (device_)
+    device_->release(address_, bytes_);
+}
+inline void HostBuffer::reset() {
+  if (device_)
+    device_->releaseHost(data_, bytes_);
+}
+
+struct DeviceOptions {
+  int64_t rank;
+  int64_t localRank; // among the ranks of this machine
+  ThreadPool &pool;  // the rank's threads; the device may use them within calls of the rank's main thread
+  BoardEntry &entry; // counts what is done: the watch looks there
+};
+
+// A kind of device.
+class Driver {
+public:
+  virtual ~Driver() = default;
+  virtual const char *name() const = 0;
+  // Throws Error where the program cannot run on this machine.
+  virtual void checkMachine(const Manifest &manifest) const = 0;
+  // Once, before any thread is started.
+  virtual void prepareProcess() const {}
+  // First on every thread of a rank.
+  virtual void prepareThread() const {}
+  // Throws Error for a parameter that this kind of device cannot hold.
+  virtual std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const = 0;
+  virtual std::unique_ptr<Device> open(const DeviceOptions &options) const = 0;
+};
+
+// The driver for the manifest's `target`. Throws Error if this program has none. The list is in
+// runtime/device/CMakeLists.txt.
+const Driver &driverFor(const std::string &target);
+
+} // namespace tessera::runtime
+#endif
