@@ -130,10 +130,11 @@ Value Head::operator()(ModelBuilder &model, Value x) const {
 
 Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x,
                      llvm::function_ref<Value(const std::string &name, Value)> norm, llvm::function_ref<Value(Value)> mlp) {
-  x = model.repeat(config.layers, x, [&](Value h) {
+  auto layer = [&](Value h) {
     h = addResidual(model, h, Attention::from("layers", config)(model, norm("layers.attention_norm", h)));
     return addResidual(model, h, mlp(norm("layers.mlp_norm", h)));
-  });
+  };
+  x = model.repeat(config.layers, x, {layer});
   return Head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden}(model, norm("norm", x));
 }
 

@@ -52,42 +52,80 @@ RankedTensorType ModelBuilder::type(ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, elementType_);
 }
 
-Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims) {
-  auto [it, isNew] = values_.try_emplace(name);
-  if (!isNew)
-    return it->second;
-  setPlace(name);
-  Weight weight{name.str(), dims, inDims, scope_ ? scope_->count : 0};
-  Value argument = forward_.getBody().front().addArgument(type(shapeOf(weight, /*stacked=*/true)), location_);
+Value ModelBuilder::addArgument(const Weight &weight) {
+  assert(llvm::none_of(weights_, [&](const Weight &other) { return other.name == weight.name; }) &&
+         "a stacked weight is known to its repeat only");
   weights_.push_back(weight);
-  it->second = argument;
-  if (scope_) {
-    scope_->stacks.push_back(argument);
-    it->second = scope_->body->addArgument(type(shapeOf(weight, /*stacked=*/false)), location_);
-  }
-  return it->second;
+  return forward_.getBody().front().addArgument(type(shapeOf(weight, /*stacked=*/true)), location_);
 }
 
-Value ModelBuilder::repeat(int64_t count, Value init, llvm::function_ref<Value(Value)> body) {
+Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims) {
+  if (Value known = values_.lookup(name))
+    return known;
+  if (Value known = scope_ ? scope_->slices.lookup(name) : Value())
+    return known;
+  setPlace(name);
+  if (!scope_)
+    return values_[name] = addArgument({name.str(), dims, inDims, /*layers=*/0});
+  auto it = scope_->stacks.find(name);
+  if (it == scope_->stacks.end()) {
+    Value argument = addArgument({name.str(), dims, inDims, scope_->count});
+    // The key outlives the caller's text: it is the name kept in the location.
+    StringRef kept = cast<NameLoc>(argument.getLoc()).getName().getValue();
+    it = scope_->stacks.insert({kept, Stack{weights_.size() - 1, argument}}).first;
+  }
+  const Weight &weight = weights_[it->second.weight];
+  assert(weight.inDims == inDims && weight.dims.size() == dims.size() && "one stack has one shape");
+  return scope_->slices[name] = scope_->body->addArgument(type(shapeOf(weight, /*stacked=*/false)), location_);
+}
+
+/// Gives `body` one slice of every stack, in their order, in place of the slices it asked for.
+static void orderSlices(Block *body, ArrayRef<std::pair<StringRef, RankedTensorType>> stacks, const llvm::StringMap<Value> &asked) {
+  unsigned first = 2, old = body->getNumArguments(); // the index and the carried value stay
+  for (auto [name, type] : stacks) {
+    Value used = asked.lookup(name);
+    Value slice = body->addArgument(type, used ? used.getLoc() : body->getArgument(0).getLoc());
+    if (used)
+      used.replaceAllUsesWith(slice);
+  }
+  body->eraseArguments(first, old - first);
+}
+
+Value ModelBuilder::repeat(int64_t count, Value init, ArrayRef<Body> period) {
   assert(!scope_ && "repeats do not nest");
+  assert(count >= 1 && !period.empty());
   setPlace("layers");
   Location location = location_;
-  Region region; // the op is made when its stacks are known
-  Block *block = &region.emplaceBlock();
-  block->addArgument(RankedTensorType::get({}, builder_.getI32Type()), location);
-  Value carried = block->addArgument(init.getType(), location);
-  scope_ = Scope{count, block, {}};
-  {
+  period = period.take_front(std::min<size_t>(period.size(), size_t(count)));
+  // The op is made when its stacks are known.
+  std::vector<std::unique_ptr<Region>> regions;
+  std::vector<llvm::StringMap<Value>> slices;
+  scope_ = Scope{count, nullptr, {}, {}};
+  for (Body make : period) {
     OpBuilder::InsertionGuard guard(builder_);
+    Block *block = &regions.emplace_back(std::make_unique<Region>())->emplaceBlock();
+    block->addArgument(RankedTensorType::get({}, builder_.getI32Type()), location);
+    Value carried = block->addArgument(init.getType(), location);
+    scope_->body = block;
+    scope_->slices.clear();
     builder_.setInsertionPointToEnd(block);
-    Value next = body(carried);
+    Value next = make(carried);
     graph::YieldOp::create(builder_, location_, next);
+    slices.push_back(std::move(scope_->slices));
   }
-  auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()},
-                                        count, ValueRange{init}, scope_->stacks,
-                                        /*bodiesCount=*/1);
-  repeat.getBodies().front().takeBody(region);
+  SmallVector<Value> stacks;
+  SmallVector<std::pair<StringRef, RankedTensorType>> sliceTypes;
+  for (auto &[name, stack] : scope_->stacks) {
+    stacks.push_back(stack.argument);
+    sliceTypes.push_back({name, type(shapeOf(weights_[stack.weight], /*stacked=*/false))});
+  }
   scope_.reset();
+  auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()}, count, ValueRange{init}, stacks,
+                                        unsigned(regions.size()));
+  for (auto [body, region, asked] : llvm::zip_equal(repeat.getBodies(), regions, slices)) {
+    orderSlices(&region->front(), sliceTypes, asked);
+    body.takeBody(*region);
+  }
   return repeat.getResult(0);
 }
 

@@ -11,6 +11,7 @@
 #include "tessera/Import/WeightTable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace tessera::importer {
 
@@ -22,13 +23,15 @@ public:
   mlir::Value tokens() const { return tokens_; }
   mlir::Value positions() const { return positions_; }
 
-  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name it is the
-  /// same value.
+  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name, with the same dims, it is the
+  /// same weight; in another body of the same repeat it is another layer of the same stack.
   mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0);
 
-  /// Runs `body` (layer's input -> layer's output, of the same type) `count` times; weights asked for in it
-  /// are stacked.
-  mlir::Value repeat(int64_t count, mlir::Value init, llvm::function_ref<mlir::Value(mlir::Value)> body);
+  /// Makes one layer: its input -> its output, of the same type.
+  using Body = llvm::function_ref<mlir::Value(mlir::Value)>;
+  /// Runs `count` >= 1 layers, one after another: layer i is made by body i mod (number of bodies). `count` need not be a multiple of
+  /// the period, and bodies that no layer would run are left out. Weights asked for in a body are stacked, [count, dims...].
+  mlir::Value repeat(int64_t count, mlir::Value init, llvm::ArrayRef<Body> period);
 
   /// A value of `shape` in the program's element type.
   mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape);
@@ -50,11 +53,18 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits, llvm::ArrayRef<WeightSource> sources);
 
 private:
-  struct Scope { // a repeat whose body is being built
-    int64_t count;
-    mlir::Block *body;
-    llvm::SmallVector<mlir::Value> stacks; // function arguments
+  struct Stack {
+    size_t weight;        // number in weights_
+    mlir::Value argument; // of the function
   };
+  struct Scope { // a repeat whose bodies are being built
+    int64_t count;
+    mlir::Block *body; // the one that is being built
+    llvm::MapVector<llvm::StringRef, Stack> stacks;
+    llvm::StringMap<mlir::Value> slices; // what `body` takes of them, by name
+  };
+
+  mlir::Value addArgument(const Weight &weight);
 
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   mlir::OpBuilder builder_;
@@ -64,7 +74,7 @@ private:
   mlir::Value tokens_, positions_;
   int64_t batch_, seq_;
   std::vector<Weight> weights_;         // weight i is function argument 2 + i
-  llvm::StringMap<mlir::Value> values_; // by name, as seen where it was asked for
+  llvm::StringMap<mlir::Value> values_; // weights outside of repeats, by name: seen everywhere
   std::optional<Scope> scope_;
 };
 
