@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 namespace tessera::runtime {
@@ -151,8 +152,17 @@ static void runThreadRanks(const Manifest &manifest, const CollectiveNames &name
     body(*comm, board.entry(r));
   };
   std::vector<std::thread> others;
-  for (int64_t r = 1; r < ranks; ++r)
-    others.emplace_back(one, r);
+  try {
+    for (int64_t r = 1; r < ranks; ++r)
+      others.emplace_back(one, r);
+  } catch (const std::system_error &e) {
+    // Those that run wait for ranks that never come.
+    endRun(Error("cannot start the ranks", manifest.mesh.describe(),
+                 std::to_string(others.size() + 1) + " of " + std::to_string(ranks) +
+                     " could be started: " + e.code().message(),
+                 "allow more memory and threads, or start them on several machines with mpirun")
+               .what());
+  }
   one(0);
   for (std::thread &thread : others)
     thread.join();
@@ -194,7 +204,7 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
     try {
       rankBody(program, manifest, plan, comm, entry, threads, options.origin, body);
     } catch (const std::exception &e) {
-      endRun(e.what());
+      endRun(messageOf(e));
     }
   };
   if (launcher.size > 1)

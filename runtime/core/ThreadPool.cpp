@@ -1,20 +1,34 @@
 #include "tessera/runtime/core/ThreadPool.h"
 
 #include "tessera/runtime/core/Board.h"
+#include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 namespace tessera::runtime {
 
 ThreadPool::ThreadPool(int size, void (*onStart)()) : slots_(new Slot[std::max(size - 1, 0)]) {
-  for (int part = 1; part < size; ++part)
-    workers_.emplace_back([this, part, onStart, rank = currentRank()] {
-      currentRank() = rank;
-      work(part, onStart);
-    });
+  try {
+    for (int part = 1; part < size; ++part)
+      workers_.emplace_back([this, part, onStart, rank = currentRank()] {
+        currentRank() = rank;
+        work(part, onStart);
+      });
+  } catch (const std::system_error &e) {
+    std::string why = std::to_string(workers_.size() + 1) + " of " + std::to_string(size) +
+                      " could be started: " + e.code().message();
+    stop(); // those that run wait for work that never comes
+    throw Error(
+        "cannot start threads", "rank " + std::to_string(std::max<int64_t>(currentRank(), 0)), why,
+        "use fewer --threads, start one process a rank with mpirun, or allow more memory and threads");
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   stop_ = true;
   for (size_t i = 0; i < workers_.size(); ++i)
     slots_[i].start.add(1);
@@ -35,10 +49,20 @@ void ThreadPool::work(int part, void (*onStart)()) {
     // after it.
     if (!claim(slot, seen))
       continue;
-    task_(context_, part);
+    runPart(task_, context_, part);
     // The caller needs to be woken by the last part only.
     if (pending_.add(uint32_t(-1), /*wake=*/false) == 0)
       pending_.wakeSleepers();
+  }
+}
+
+// A failure must not unwind a worker, nor the caller while workers still use its context.
+void ThreadPool::runPart(Task task, void *context, int part) noexcept {
+  try {
+    task(context, part);
+  } catch (...) {
+    if (!failed_.exchange(true))
+      failure_ = std::current_exception();
   }
 }
 
@@ -52,16 +76,20 @@ void ThreadPool::run(Task task, void *context, int parts) {
   pending_.store(uint32_t(parts - 1));
   for (int part = 1; part < parts; ++part)
     slots_[part - 1].start.add(1);
-  task(context, 0);
+  runPart(task, context, 0);
   for (int part = 1; part < parts; ++part) {
     Slot &slot = slots_[part - 1];
     if (!claim(slot, slot.start.load()))
       continue;
-    task(context, part);
+    runPart(task, context, part);
     pending_.add(uint32_t(-1), /*wake=*/false);
   }
   for (uint32_t left; (left = pending_.load()) != 0;)
     pending_.waitWhile(left);
+  if (failed_.load(std::memory_order_relaxed)) { // ordered by pending_
+    failed_ = false;
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
 }
 
 } // namespace tessera::runtime

@@ -12,7 +12,7 @@ template <typename F> static void guarded(F &&f) {
   try {
     f();
   } catch (const std::exception &e) {
-    endRun(e.what());
+    endRun(messageOf(e));
   }
 }
 

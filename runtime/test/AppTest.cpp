@@ -262,6 +262,19 @@ TEST(Generate, RefusesBadInput) {
               "TESSERA_STALL_TIMEOUT");
 }
 
+// Stacks of a gigabyte where there is room for two, or for two more beside the ranks'.
+TEST(Generate, ThreadsThatCannotBeStartedAreAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "shadow memory is beyond any limit";
+#endif
+  std::string limited = "bash -c 'ulimit -s 1048576; ulimit -v 2900000; ";
+  for (std::string run : {program("dp2tp2"), program("tp2") + " generate --threads=64", program("1") + " generate --threads=64"}) {
+    if (run.find("generate") == std::string::npos)
+      run += " generate";
+    expectError(limited + run + " --init=random:1 --tokens=1 --max-new-tokens=2 2>&1 >&2 | grep -v ^no.text >&2; exit 1'", "cannot ");
+  }
+}
+
 TEST(Generate, RefusesWeightsThatDoNotMatch) {
   using tessera::io::DType;
   std::vector<float> data(V * D * 2);

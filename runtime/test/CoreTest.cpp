@@ -3,7 +3,11 @@
 #include "tessera/runtime/core/ThreadPool.h"
 
 #include <atomic>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace tessera::runtime {
 
@@ -111,6 +115,54 @@ TEST(ThreadPool, CallerTakesOverPartsOfWorkersThatDoNotCome) {
     pool.parallel(3, [&](int part) { ++counts[part]; });
   for (auto &count : counts)
     EXPECT_EQ(count, 20000);
+}
+
+TEST(ThreadPool, FailureOfAnyPartReachesTheCaller) {
+  for (int failing : {0, 1, 2}) {
+    ThreadPool pool(3);
+    for (int turn = 0; turn < 100; ++turn) {
+      std::atomic<int> done{0};
+      try {
+        pool.parallel(3, [&](int part) {
+          if (part == failing)
+            throw Error("cannot compute", "part " + std::to_string(part), "it was told to fail");
+          ++done;
+        });
+        ADD_FAILURE();
+      } catch (const Error &e) {
+        EXPECT_NE(std::string(e.what()).find("part " + std::to_string(failing)), std::string::npos);
+      }
+      EXPECT_EQ(done, 2); // nobody uses the context any more
+      done = 0;
+      pool.parallel(3, [&](int) { ++done; });
+      EXPECT_EQ(done, 3);
+    }
+  }
+}
+
+// Threads with stacks of a gigabyte, in a process that may map three more of them.
+[[noreturn]] static void startMoreThreadsThanFit() {
+  std::ifstream statm("/proc/self/statm");
+  size_t pages = 0;
+  statm >> pages;
+  size_t stack = size_t(1) << 30, allowed = pages * 4096 + stack * 7 / 2;
+  rlimit limit = {allowed, allowed};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack);
+  if (pthread_setattr_default_np(&attributes) != 0 || setrlimit(RLIMIT_AS, &limit) != 0)
+    _exit(2);
+  try {
+    ThreadPool pool(64);
+  } catch (const Error &e) {
+    endRun(e.what());
+  }
+  _exit(0);
+}
+
+TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
+  EXPECT_EXIT(startMoreThreadsThanFit(), testing::ExitedWithCode(1),
+              "^error: cannot start threads .rank 0.: [2-5] of 64 could be started: ");
 }
 
 TEST(ThreadPool, SplitsContiguously) {

@@ -36,6 +36,9 @@ inline void check(const Status &status) {
     throw Error(status.failure());
 }
 
+// What to tell the user of an exception: an Error's own line, and one of ours where the system said no.
+std::string messageOf(const std::exception &exception);
+
 // Prints `error: MESSAGE` and ends the process with status 1 at once: no destructors, no atexit. Of all
 // threads of the process (and of all processes on this machine that share a board, Board.h) only the first
 // prints. Safe in every thread.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -16,14 +17,15 @@ class ThreadPool {
 public:
   using Task = void (*)(void *context, int part);
 
-  // `onStart` runs first on every worker thread.
+  // `onStart` runs first on every worker thread. Throws Error if the system has not that many threads.
   explicit ThreadPool(int size, void (*onStart)() = nullptr);
   ~ThreadPool(); // joins
   ThreadPool(const ThreadPool &) = delete;
 
   int size() const { return int(workers_.size()) + 1; }
 
-  // Calls task(context, part) once for every part in [0, parts), parts <= size(); returns when all are done.
+  // Calls task(context, part) once for every part in [0, parts), parts <= size(); returns when all are done,
+  // and throws what the first of those that failed threw.
   // Each worker has its part, and the caller takes over parts whose worker has not begun (the system may have
   // given its core to another process). Only the owning thread may call. Nearly free for parts == 1; 1 to 2
   // us while workers spin.
@@ -46,6 +48,8 @@ private:
     return slot.claimed.compare_exchange_strong(before, turn);
   }
   void work(int part, void (*onStart)());
+  void runPart(Task task, void *context, int part) noexcept;
+  void stop();
 
   std::unique_ptr<Slot[]> slots_;
   std::vector<std::thread> workers_;
@@ -53,6 +57,8 @@ private:
   void *context_ = nullptr;
   std::atomic<bool> stop_{false};
   WaitWord pending_; // parts not yet done
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_; // written by whoever set failed_, read by the caller once all parts are done
 };
 
 // Contiguous share `part` of [0, count) among `parts`, sizes differing by at most one.
