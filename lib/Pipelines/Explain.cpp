@@ -8,8 +8,8 @@
 
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Explanation.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
-#include "tessera/Pipelines/Sharding.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
@@ -107,12 +107,12 @@ private:
     OwningOpRef<ModuleOp> copy = copyOfStep();
     if (!copy)
       return {};
-    ShardingOptions sharding;
+    CompileOptions sharding;
     sharding.mesh = options.mesh;
     sharding.shard = items;
     sharding.machine = options.machine;
     PassManager pm(&context);
-    buildShardingPipeline(pm, sharding);
+    buildPhases(pm, Rung::Sharded, Rung::Spmd, sharding);
     return succeeded(pm.run(*copy)) ? std::move(copy) : OwningOpRef<ModuleOp>();
   }
 

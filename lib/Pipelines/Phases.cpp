@@ -1,55 +1,123 @@
 //===- Phases.cpp - One pipeline per rung ---------------------------------===//
 #include "tessera/Pipelines/Phases.h"
 
+#include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
-#include "tessera/Pipelines/Kernels.h"
-#include "tessera/Pipelines/Sharding.h"
+#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/CPU/TargetInfo.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace tessera {
 
-/// The check that stands after a rung of graph and dist ops.
+/// The check that stands after a rung.
 static void verifyRung(OpPassManager &pm, Rung rung) {
   dist::VerifyRungPassOptions options;
   options.rung = rungName(rung).str();
   pm.addPass(dist::createVerifyRungPass(options));
 }
 
+/// Prefill, decode and head with a KV cache.
+static void buildStep(OpPassManager &pm, const CompileOptions &options) {
+  graph::BuildGenerateStepOptions step;
+  step.batch = options.batch;
+  step.maxSeqLen = options.maxSeqLen;
+  step.chunk = options.chunk;
+  pm.addPass(graph::createBuildGenerateStep(step));
+  verifyRung(pm, Rung::Step);
+}
+
+/// Every value a sharding, every disagreement a reshard.
+static void buildSharded(OpPassManager &pm, const CompileOptions &options) {
+  //===--- Rung step ------------------------------------------------------===//
+  // Equal values should lie equally: what is computed twice would be placed, and resharded, twice.
+  pm.addPass(createCSEPass());
+  dist::DistAnnotatePassOptions annotate;
+  annotate.mesh = options.mesh;
+  annotate.shard = options.shard;
+  annotate.machine = options.machine;
+  pm.addPass(dist::createDistAnnotatePass(annotate));
+  verifyRung(pm, Rung::Step);
+  // Leaves attributes, which the next pass consumes: nothing may run between.
+  pm.addPass(dist::createDistPropagatePass());
+  pm.addPass(dist::createDistInsertReshardsPass());
+  pm.addPass(dist::createDistWidenInputsPass());
+  //===--- Rung sharded ---------------------------------------------------===//
+  verifyRung(pm, Rung::Sharded);
+}
+
+/// One rank: local shapes, collectives.
+static void buildSpmd(OpPassManager &pm) {
+  pm.addPass(dist::createDistPartitionPass());
+  // Needs local types, and partition's steps one by one.
+  pm.addPass(dist::createDistOptimizeCollectivesPass());
+  // What is left stands where it will run: loops have given up what they can.
+  pm.addPass(dist::createDistBundleCollectivesPass());
+  // Counts what is left.
+  pm.addPass(dist::createDistReportPaddingPass());
+  pm.addPass(dist::createDistReportWeightsPass());
+  //===--- Rung spmd ------------------------------------------------------===//
+  verifyRung(pm, Rung::Spmd);
+}
+
+/// Fused loops, library calls, communication.
+static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
+  // Equal values once: kernels take each operand once.
+  pm.addPass(createCSEPass());
+  SpmdToKernelsOptions kernels;
+  if (llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu))
+    kernels.lanes = target->lanes();
+  else // reported by exec-to-llvm, with the place
+    llvm::consumeError(target.takeError());
+  pm.addPass(createSpmdToKernels(kernels));
+  verifyRung(pm, Rung::Kernels);
+}
+
+/// Every value a place in the arena.
+static void buildExec(OpPassManager &pm) {
+  pm.addPass(createKernelsToExec());
+  verifyRung(pm, Rung::Exec);
+}
+
+/// The LLVM dialect and the manifest.
+static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
+  //===--- Kernels: tensors -> buffers -> vectors -> LLVM -----------------===//
+  KernelPipelineOptions kernels;
+  kernels.cpu = options.cpu;
+  buildKernelToLLVMPipeline(pm, kernels);
+  //===--- Host: calls of the runtime, and the manifest -------------------===//
+  // After the kernels: launches take their addresses.
+  ExecToLLVMOptions host;
+  host.cpu = options.cpu;
+  pm.addPass(createExecToLLVM(host));
+}
+
 void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
-  BackendOptions backend;
-  backend.cpu = options.cpu;
   switch (rung) {
-  case Rung::Graph: //===--- Made by import, or by a person -----------------------------===//
+  case Rung::Graph: // made by import, or by a person
     return verifyRung(pm, Rung::Graph);
-
-  case Rung::Step: { //===--- Prefill, decode and head with a KV cache --------------------===//
-    graph::BuildGenerateStepOptions step;
-    step.batch = options.batch;
-    step.maxSeqLen = options.maxSeqLen;
-    pm.addPass(graph::createBuildGenerateStep(step));
-    return verifyRung(pm, Rung::Step);
+  case Rung::Step:
+    return buildStep(pm, options);
+  case Rung::Sharded:
+    return buildSharded(pm, options);
+  case Rung::Spmd:
+    return buildSpmd(pm);
+  case Rung::Kernels:
+    return buildKernels(pm, options);
+  case Rung::Exec:
+    return buildExec(pm);
+  case Rung::Binary:
+    return buildBinary(pm, options);
   }
-  case Rung::Sharded: { //===--- Every value a sharding, every disagreement a reshard -------===//
-    ShardingOptions sharding;
-    sharding.mesh = options.mesh;
-    sharding.shard = options.shard;
-    sharding.machine = options.machine;
-    return buildShardedPipeline(pm, sharding);
-  }
-  case Rung::Spmd: //===--- One rank: local shapes, collectives -------------------------===//
-    return buildSpmdPipeline(pm);
+}
 
-  case Rung::Kernels: //===--- Fused loops and library calls -------------------------------===//
-    return buildKernelsPipeline(pm, backend);
-
-  case Rung::Exec: //===--- Buffers in one arena ----------------------------------------===//
-    return buildExecPipeline(pm, backend);
-
-  case Rung::Binary: //===--- LLVM and the manifest -------------------------------------===//
-    return buildBinaryPipeline(pm, backend);
-  }
+void buildPhases(OpPassManager &pm, Rung first, Rung last, const CompileOptions &options) {
+  for (int rung = int(first); rung <= int(last); ++rung)
+    buildPhase(pm, Rung(rung), options);
 }
 
 } // namespace tessera

@@ -10,9 +10,8 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Pipelines/Explanation.h"
-#include "tessera/Pipelines/Kernels.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Target/CPU/Passes.h"
-#include "tessera/Pipelines/Sharding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -26,9 +25,8 @@ void tessera::registerDialects(mlir::DialectRegistry &registry) {
 void tessera::registerPasses() {
   graph::registerGraphPasses();
   registerTesseraConversionPasses();
-  registerBackendPipelines();
   registerCPUPasses();
   dist::registerDistPasses();
-  registerShardingPipeline();
+  registerPhasePipelines();
   registerExplainPass();
 }

@@ -1,6 +1,6 @@
 // An axis of 6 cut as 2 x 3 on one value and as 3 x 2 on another: placement must not ask for a value that is split by one cut and
 // partial over the other (a program of the fuzzer, shrunk: the planner never came back).
-// RUN: llm-judge %s --pipeline='dist-propagate,dist-insert-reshards,verify-rung{rung=sharded},dist-partition,dist-optimize-collectives,verify-rung{rung=spmd}' | FileCheck %s
+// RUN: llm-judge %s --pipeline=tessera-shard | FileCheck %s
 // CHECK: result #0: relative error 0
 // CHECK: result #1: relative error
 module {

@@ -1,7 +1,7 @@
 // Which padding is known to be zero. Zeros of a parameter stay zeros as a layer of a stack, whatever its layers did; what a gather
 // brings along the dimension is not known to be zero.
-// RUN: llm-opt %s --pass-pipeline='builtin.module(dist-propagate,dist-insert-reshards,dist-partition)' | FileCheck %s
-// RUN: llm-judge %s --entry=* --pipeline=dist-propagate,dist-insert-reshards,dist-partition,dist-optimize-collectives | FileCheck %s --check-prefix=NUMBERS
+// RUN: llm-opt %s --pass-pipeline='builtin.module(tessera-shard)' | FileCheck %s
+// RUN: llm-judge %s --entry=* --pipeline=tessera-shard | FileCheck %s --check-prefix=NUMBERS
 // NUMBERS-COUNT-2: relative error {{[0-9.]+(e-1[0-9])?$}}
 // NUMBERS-NOT: TOO LARGE
 

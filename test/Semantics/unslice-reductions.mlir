@@ -1,7 +1,7 @@
 // Softmax of a value that is whole over x, its result split over x: the maxima are taken before slicing, and only the sums of what was computed from
 // pieces travel. Same numbers where nothing divides, and where it lies over y before.
-// RUN: llm-opt %s --pass-pipeline='builtin.module(dist-propagate,dist-insert-reshards,dist-partition,dist-optimize-collectives)' | FileCheck %s
-// RUN: llm-judge %s --entry=* --runs=5 --pipeline=dist-propagate,dist-insert-reshards,dist-partition,dist-optimize-collectives | FileCheck %s --check-prefix=NUMBERS
+// RUN: llm-opt %s --pass-pipeline='builtin.module(tessera-shard)' | FileCheck %s
+// RUN: llm-judge %s --entry=* --runs=5 --pipeline=tessera-shard | FileCheck %s --check-prefix=NUMBERS
 // NUMBERS-NOT: TOO LARGE
 // NUMBERS-COUNT-10: relative error {{[0-9.]+(e-1[0-9])?$}}
 

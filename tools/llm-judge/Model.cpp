@@ -4,10 +4,10 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Import/Import.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/Judge.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -171,20 +171,15 @@ private:
   Status lower() {
     if (judgement.rung == "graph")
       return {};
-    std::string passes = llvm::formatv("graph-build-generate-step{{chunk={0}}", judgement.chunk).str();
-    if (judgement.rung == "sharded" || judgement.rung == "spmd")
-      passes += ",dist-annotate{mesh=" + judgement.mesh + " shard=" + judgement.shard +
-                "},dist-propagate,dist-insert-reshards";
-    if (judgement.rung == "spmd")
-      passes += ",dist-partition,dist-optimize-collectives";
+    CompileOptions options;
+    options.chunk = judgement.chunk;
+    options.mesh = judgement.mesh;
+    options.shard = judgement.shard;
+    Rung last = judgement.rung == "step" ? Rung::Step : judgement.rung == "sharded" ? Rung::Sharded : Rung::Spmd;
     PassManager manager(&context);
-    std::string error;
-    llvm::raw_string_ostream errors(error);
-    if (failed(parsePassPipeline(passes, manager, errors)))
-      return Failure{"cannot build the pipeline", passes, llvm::StringRef(error).trim().str(), ""};
+    buildPhases(manager, Rung::Step, last, options);
     if (failed(manager.run(*module)))
-      return Failure{"cannot lower the model", judgement.model, "a pass of " + passes + " failed",
-                     "its error is above"};
+      return Failure{"cannot lower the model", judgement.model, "a pass failed", "its error is above"};
     return {};
   }
 

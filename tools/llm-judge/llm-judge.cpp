@@ -84,11 +84,6 @@ static llvm::cl::opt<unsigned> maxFailures("max-failures",
 /// Of one run: who breaks everything needs no thousand files.
 static constexpr unsigned maxShrunk = 5;
 
-/// The pipeline from rung step to rung spmd, for programs that say themselves how they are sharded.
-static constexpr llvm::StringLiteral kToSpmd =
-    "dist-propagate,dist-insert-reshards,verify-rung{rung=sharded},dist-partition,dist-optimize-collectives,"
-    "verify-rung{rung=spmd}";
-
 static int fail(const llvm::Twine &message) {
   llvm::errs() << "error: " << message << "\n";
   return 1;
@@ -96,7 +91,7 @@ static int fail(const llvm::Twine &message) {
 
 static ProgramJudgement judgementOf(uint64_t inputSeed) {
   ProgramJudgement judgement;
-  judgement.pipeline = randomPrograms && pipeline.empty() ? kToSpmd.str() : pipeline.getValue();
+  judgement.pipeline = randomPrograms && pipeline.empty() ? "tessera-shard" : pipeline.getValue();
   judgement.entry = randomPrograms && entry.empty() ? "*" : entry.getValue();
   judgement.where = inputFile;
   judgement.breakOp = breakOp;

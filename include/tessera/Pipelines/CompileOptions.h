@@ -25,6 +25,7 @@ struct CompileOptions {
   std::string cpu = "native";
   int64_t batch = 0;     ///< 0: not given
   int64_t maxSeqLen = 0; ///< 0: not given
+  int64_t chunk = 0;     ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)
   bool embedWeights = false, explain = false, help = false;
   Rung compileTo = Rung::Binary;
   std::string report;    ///< HTML file; empty: none

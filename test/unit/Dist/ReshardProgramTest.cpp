@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/Judge.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -92,7 +93,7 @@ struct ReshardProgram : ::testing::Test {
     for (const ReshardStep &step : plan->steps)
       outcome.planned += std::max(step.received, step.sent);
     PassManager pm(&context);
-    pm.addPass(dist::createDistPartitionPass());
+    buildPhase(pm, Rung::Spmd, {});
     if (failed(pm.run(*module)))
       return {"does not partition"};
     auto func = module->lookupSymbol<func::FuncOp>("f");

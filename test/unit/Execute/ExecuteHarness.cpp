@@ -1,9 +1,8 @@
 #include "ExecuteHarness.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
-#include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Pipelines/Kernels.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Reference/Judge.h"
 #include "tessera/Target/CPU/Linker.h"
@@ -75,11 +74,8 @@ struct Library {
 
 /// From rung spmd to a loaded library.
 static std::string compile(ModuleOp module, Library &library) {
-  BackendOptions options;
   PassManager pm(module.getContext());
-  buildKernelsPipeline(pm, options);
-  buildExecPipeline(pm, options);
-  buildBinaryPipeline(pm, options);
+  buildPhases(pm, Rung::Kernels, Rung::Binary, {});
   if (failed(pm.run(module)))
     return "the pipeline failed";
   llvm::SmallString<128> object, shared;
@@ -123,10 +119,7 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
   namePorts(func);
   if (dist::getMesh(*compiled)) {
     PassManager pm(module.getContext());
-    pm.addPass(dist::createDistPropagatePass());
-    pm.addPass(dist::createDistInsertReshardsPass());
-    pm.addPass(dist::createDistPartitionPass());
-    pm.addPass(dist::createDistOptimizeCollectivesPass());
+    buildPhases(pm, Rung::Sharded, Rung::Spmd, {});
     if (failed(pm.run(*compiled)))
       return fail("the program cannot be partitioned");
   }

@@ -3,7 +3,7 @@
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Pipelines/Sharding.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/RandomProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -117,7 +117,7 @@ void rename(ModuleOp module, std::mt19937_64 &rng) {
 /// Empty if the pipeline refuses the program.
 std::optional<Collectives> partitioned(ModuleOp module) {
   PassManager pm(module.getContext());
-  buildShardingPipeline(pm, {});
+  buildPhases(pm, Rung::Sharded, Rung::Spmd, {});
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
   if (failed(pm.run(module)))
     return std::nullopt;
