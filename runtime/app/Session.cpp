@@ -52,7 +52,7 @@ void Session::setInput(int64_t entry, const char *name, const std::vector<int32_
 }
 
 void Session::run(int64_t entry) {
-  rank_.step(entry);
+  rank_.call(entry);
   last_ = entry;
 }
 

@@ -52,6 +52,18 @@ const BufferSpec *EntrySpec::output(std::string_view name) const {
   return nullptr;
 }
 
+void EntrySpec::checkCounts(const std::vector<int64_t> &values) const {
+  if (values.size() != counts.size())
+    throw Error("cannot call entry " + name, std::to_string(values.size()) + " counts",
+                "it takes " + std::to_string(counts.size()), "give one for each of its \"counts\" in the manifest");
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] < counts[i].least || values[i] > counts[i].most)
+      throw Error("cannot call entry " + name, "count " + std::to_string(i),
+                  std::to_string(values[i]) + " is outside [" + std::to_string(counts[i].least) + ", " +
+                      std::to_string(counts[i].most) + "]",
+                  "stay within what was compiled");
+}
+
 int64_t Manifest::entryIndex(std::string_view name) const {
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].name == name)
@@ -179,6 +191,8 @@ struct Checker {
     for (size_t i = 0; i < m.collectives.size(); ++i)
       collective(m.collectives[i], i);
     for (const EntrySpec &e : m.entries) {
+      for (const CountSpec &c : e.counts)
+        require(c.least >= 0 && c.least <= c.most, "entry " + e.name, "a count has no values between its bounds");
       for (const BufferSpec &b : e.inputs)
         buffer(b, "entry " + e.name + ", input " + b.name);
       for (const BufferSpec &b : e.outputs)
@@ -288,6 +302,8 @@ static CollectiveSpec readCollective(const Json &json) {
 static EntrySpec readEntry(const Json &json) {
   EntrySpec entry;
   entry.name = json.at("name");
+  for (const Json &count : json.value("counts", Json::array()))
+    entry.counts.push_back({count.at(0).get<int64_t>(), count.at(1).get<int64_t>()});
   for (const Json &input : json.at("inputs"))
     entry.inputs.push_back(readBuffer(input));
   for (const Json &output : json.at("outputs"))

@@ -18,9 +18,10 @@ template <typename F> static void guarded(F &&f) {
 
 extern "C" {
 
-void ts_launch(ts_rank *handle, ts_kernel_fn fn, void *const *buffers, const int64_t *scalars, int64_t count,
+void ts_launch(ts_rank *handle, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
                int64_t grain) {
   Rank &rank = Rank::of(handle);
+  ts_kernel_fn fn = rank.kernel(kernel);
   rank.progress();
   int64_t parts = std::min<int64_t>(rank.pool().size(), count / std::max<int64_t>(grain, 1));
   if (parts <= 1) {

@@ -39,7 +39,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   keepDnnlSingleThreaded();
   for (int64_t i = 0; i < plan.count(); ++i)
     paramPointers_.push_back(plan.param(i).packed ? nullptr : weights_.data() + plan.param(i).offset);
-  abi_ = {arena_.data(), paramPointers_.data()};
+  abi_ = {paramPointers_.data()};
   for (const MatmulSpec &spec : manifest.matmuls)
     gemms_.emplace_back(spec.m, spec.n, spec.k, spec.param >= 0, pool_);
   for (const AxisList &group : manifest.groups)
@@ -88,6 +88,13 @@ void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int6
     for (int64_t layer = 0; layer < p.layers; ++layer)
       reader.release(layer);
   }
+}
+
+void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
+  manifest_.entries[entry].checkCounts(counts);
+  statesUsed_ = true;
+  ts_call call{base, counts.data()};
+  program_.entries[entry](&abi_, &call);
 }
 
 void Rank::clearStates() {

@@ -70,6 +70,19 @@ static void expectRefused(const std::string &piece, const std::string &by, const
   }
 }
 
+// Counts of loops are data: what is outside of the bounds, or not given, must not reach generated code.
+TEST(Manifest, RefusesCountsOutsideTheirBounds) {
+  std::string text = tiny;
+  text.replace(text.find("\"inputs\""), 0, "\"counts\": [[0, 5], [2, 3]], ");
+  EntrySpec entry = Manifest::parse(text).entries[0];
+  EXPECT_NO_THROW(entry.checkCounts({0, 2}));
+  EXPECT_NO_THROW(entry.checkCounts({5, 3}));
+  for (std::vector<int64_t> bad : {std::vector<int64_t>{-1, 2}, {6, 2}, {0, 1}, {0, 4}, {0}, {0, 2, 1}, {}})
+    EXPECT_THROW(entry.checkCounts(bad), Error);
+  EXPECT_NO_THROW(Manifest::parse(tiny).entries[0].checkCounts({}));
+  expectRefused("\"inputs\"", "\"counts\": [[6, 5]], \"inputs\"", "no values between its bounds");
+}
+
 TEST(Manifest, RefusesContradictions) {
   expectRefused("\"version\": 1", "\"version\": 2", "version");
   expectRefused("\"offset\": 64", "\"offset\": 1020", "outside the arena");

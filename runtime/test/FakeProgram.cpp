@@ -87,7 +87,10 @@ void idKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end)
     at<int32_t>(buffers, 1)[b] = int32_t(0x7fffffff - (at<int64_t>(buffers, 0)[b] & 0xffffffff));
 }
 
-void misbehave(ts_rank *rank) {
+enum : int32_t { Attend, Pick, Key, Id };
+const ts_kernel kernels[] = {{"attend", attendKernel}, {"pick", pickKernel}, {"key", keyKernel}, {"id", idKernel}};
+
+void misbehave(ts_rank *rank, char *base) {
   const char *fault = getenv("FAKE_FAULT");
   if (!fault)
     return;
@@ -110,45 +113,43 @@ void misbehave(ts_rank *rank) {
   if (kind == "slow") // honest work, longer than the stall limit in the test
     for (int i = 0; i < 30; ++i) {
       usleep(100000);
-      ts_copy(rank, rank->arena + pickedAt, rank->arena + hiddenAt, 4);
+      ts_copy(rank, base + pickedAt, base + hiddenAt, 4);
     }
 }
 
-void tail(ts_rank *rank, int64_t chunk, bool useIndex) {
-  char *a = rank->arena;
+void tail(ts_rank *rank, char *a, int64_t chunk, bool useIndex) {
   static int32_t zeros[Bl] = {};
   void *pick[] = {a + hiddenAt, useIndex ? static_cast<void *>(a + indexAt) : zeros, a + pickedAt};
-  ts_launch(rank, pickKernel, pick, &chunk, Bl, 1);
+  ts_launch(rank, Pick, pick, &chunk, Bl, 1);
   ts_matmul(rank, 0, 0, a + pickedAt, nullptr, a + logitsAt);
   int64_t first = ts_group_index(rank, 0) * Vl;
   void *key[] = {a + logitsAt, a + keyAt};
-  ts_launch(rank, keyKernel, key, &first, Bl, 1);
+  ts_launch(rank, Key, key, &first, Bl, 1);
   ts_collective(rank, 2, a + keyAt, a + keyAt);
   void *id[] = {a + keyAt, a + nextAt};
-  ts_launch(rank, idKernel, id, nullptr, Bl, 1);
+  ts_launch(rank, Id, id, nullptr, Bl, 1);
 }
 
-void body(ts_rank *rank, int64_t chunk, int32_t allReduce) {
-  char *a = rank->arena;
+void body(ts_rank *rank, char *a, int64_t chunk, int32_t allReduce) {
   ts_gather_packed(rank, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl,
                    Bl * chunk, reinterpret_cast<float *>(a + embeddingAt));
   ts_collective(rank, allReduce, a + embeddingAt, a + embeddingAt);
   void *attend[] = {a + cacheAt, a + embeddingAt, a + positionsAt, rank->params[1], a + hiddenAt};
-  ts_launch(rank, attendKernel, attend, &chunk, Bl, 1);
+  ts_launch(rank, Attend, attend, &chunk, Bl, 1);
 }
 
-void prefill(ts_rank *rank) {
-  body(rank, C, 0);
-  tail(rank, C, true);
+void prefill(ts_rank *rank, const ts_call *call) {
+  body(rank, call->base, C, 0);
+  tail(rank, call->base, C, true);
 }
-void decode(ts_rank *rank) {
-  misbehave(rank);
-  body(rank, 1, 1);
-  tail(rank, 1, false);
+void decode(ts_rank *rank, const ts_call *call) {
+  misbehave(rank, call->base);
+  body(rank, call->base, 1, 1);
+  tail(rank, call->base, 1, false);
 }
-void head(ts_rank *rank) {
-  tail(rank, C, true);
-  memset(rank->arena + hiddenAt, 0xff, Bl * C * D * 4); // a step may use the space of its inputs
+void head(ts_rank *rank, const ts_call *call) {
+  tail(rank, call->base, C, true);
+  memset(call->base + hiddenAt, 0xff, Bl * C * D * 4); // a step may use the space of its inputs
 }
 
 using Json = nlohmann::json;
@@ -248,5 +249,5 @@ const ts_entry_fn entries[] = {prefill, decode, head};
 
 } // namespace
 
-extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 3, manifest.data(), manifest.size(),
-                                               entries};
+extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 3,       4,      manifest.data(),
+                                               manifest.size(),     entries, kernels};

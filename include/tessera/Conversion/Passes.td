@@ -47,8 +47,8 @@ def KernelsToExec : Pass<"kernels-to-exec", "::mlir::ModuleOp"> {
 def ExecToLLVM : Pass<"exec-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Turn host functions into calls of the runtime and write the manifest";
   let description = [{
-    Every entry becomes an LLVM function `void entry(ts_rank *)`; the module gains the table `tessera_program` with the manifest
-    (docs/Manifest.md). Static facts are in the manifest, calls refer to it by index. Kernel functions must be LLVM functions already
+    Every entry becomes an LLVM function `void entry(ts_rank *, const ts_call *)`; the module gains `tessera_program`: tables of entries and of
+    launched kernels, and the manifest (docs/Manifest.md). Static facts are in the manifest, calls refer to it by index. Kernel functions must be LLVM functions already
     (`cpu-kernels-to-llvm`).
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

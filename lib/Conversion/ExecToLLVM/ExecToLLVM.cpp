@@ -5,10 +5,12 @@
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/runtime/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace tessera {
 #define GEN_PASS_DEF_EXECTOLLVM
@@ -29,16 +31,18 @@ public:
     nothing = LLVM::LLVMVoidType::get(b.getContext());
   }
 
-  /// @name(rank) does what `entry` does.
+  /// @name(rank, call) does what `entry` does.
   FailureOr<LLVM::LLVMFuncOp> emit(func::FuncOp entry, StringRef name) {
     b.setInsertionPointToEnd(module.getBody());
-    auto func = LLVM::LLVMFuncOp::create(b, entry.getLoc(), name, LLVM::LLVMFunctionType::get(nothing, {ptr}),
+    auto func = LLVM::LLVMFuncOp::create(b, entry.getLoc(), name, LLVM::LLVMFunctionType::get(nothing, {ptr, ptr}),
                                          LLVM::Linkage::Internal);
     Block *block = func.addEntryBlock(b);
     b.setInsertionPointToStart(block);
     rank = block->getArgument(0);
-    arena = LLVM::LoadOp::create(b, ptr, rank);
-    params = LLVM::LoadOp::create(b, ptr, gep(rank, 8));
+    Value call = block->getArgument(1);
+    arena = LLVM::LoadOp::create(b, ptr, call);
+    counts = LLVM::LoadOp::create(b, ptr, gep(call, 8));
+    params = LLVM::LoadOp::create(b, ptr, rank);
     // One argument array serves all launches: a launch returns when its kernel is done.
     size_t buffers = 1, scalars = 1;
     entry.walk([&](LaunchOp op) {
@@ -53,6 +57,9 @@ public:
     LLVM::ReturnOp::create(b, ValueRange());
     return func;
   }
+
+  /// Kernels in the order of their numbers.
+  SmallVector<StringAttr> kernelTable() const { return llvm::to_vector(llvm::make_first_range(kernels)); }
 
 private:
   Value constant(int64_t value) { return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value)); }
@@ -132,9 +139,9 @@ private:
       LLVM::StoreOp::create(b, at(buffer), gep(bufferArray, 8 * int64_t(i)));
     for (auto [i, scalar] : llvm::enumerate(op.getScalars()))
       LLVM::StoreOp::create(b, at(scalar), gep(scalarArray, 8 * int64_t(i)));
-    Value kernel = LLVM::AddressOfOp::create(b, ptr, op.getKernelAttr());
+    auto [kernel, fresh] = kernels.insert({op.getKernelAttr().getAttr(), int64_t(kernels.size())});
     call("ts_launch", nothing,
-         {rank, kernel, bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
+         {rank, constant32(kernel->second), bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
   }
 
   void emitGather(GatherPackedOp op) {
@@ -151,19 +158,27 @@ private:
   LogicalResult emitLoop(ForOp loop) {
     Block *before = b.getInsertionBlock();
     Region *region = before->getParent();
+    Value count = constant(loop.getCount());
+    if (loop.getCall())
+      count = LLVM::LoadOp::create(b, i64, gep(counts, 8 * int64_t(*loop.getCall())));
     Block *body = b.createBlock(region, region->end(), {i64}, {loop.getLoc()});
-    b.setInsertionPointToEnd(before);
-    LLVM::BrOp::create(b, ValueRange{constant(0)}, body);
     b.setInsertionPointToStart(body);
     Value index = body->getArgument(0);
     values[loop.getIndex()] = index;
     if (failed(emitBlock(loop.getBody().front())))
       return failure();
-    // At least one iteration: the test is at the end.
     Value next = LLVM::AddOp::create(b, index, constant(loop.getStep()));
-    Value again = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::slt, next, constant(loop.getCount()));
+    Value again = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::slt, next, count);
     Block *last = b.getInsertionBlock();
     Block *after = b.createBlock(region, region->end());
+    b.setInsertionPointToEnd(before);
+    Value zero = constant(0);
+    if (loop.getLeast() > 0) { // the body runs at least once: the test at its end is enough
+      LLVM::BrOp::create(b, ValueRange{zero}, body);
+    } else {
+      Value any = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::slt, zero, count);
+      LLVM::CondBrOp::create(b, any, body, ValueRange{zero}, after, ValueRange());
+    }
     b.setInsertionPointToEnd(last);
     LLVM::CondBrOp::create(b, again, body, ValueRange{next}, after, ValueRange());
     b.setInsertionPointToStart(after);
@@ -174,25 +189,24 @@ private:
   ManifestWriter &manifest;
   ImplicitLocOpBuilder b;
   Type ptr, i64, i32, nothing;
-  Value rank, arena, params, bufferArray, scalarArray;
+  Value rank, arena, counts, params, bufferArray, scalarArray;
   llvm::DenseMap<Value, Value> values;
+  llvm::MapVector<StringAttr, int64_t> kernels;
 };
 
 /// struct ts_program and what it points to (tessera/runtime/abi.h).
-void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, const std::string &manifest) {
+void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<StringAttr> kernels,
+                 const std::string &manifest) {
   ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
   b.setInsertionPointToEnd(module.getBody());
   Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type(), i64 = b.getI64Type();
-  auto global = [&](Type type, StringRef name, LLVM::Linkage linkage, Attribute value = {}) {
-    return LLVM::GlobalOp::create(b, type, /*isConstant=*/true, linkage, name, value, /*alignment=*/8);
+  auto global = [&](Type type, const Twine &name, LLVM::Linkage linkage, Attribute value = {}) {
+    return LLVM::GlobalOp::create(b, type, /*isConstant=*/true, linkage, name.str(), value, /*alignment=*/8);
   };
-  auto text = global(LLVM::LLVMArrayType::get(b.getI8Type(), manifest.size()), "tessera_manifest",
-                     LLVM::Linkage::Internal, b.getStringAttr(manifest));
-  auto tableType = LLVM::LLVMArrayType::get(ptr, entries.size());
-  auto table = global(tableType, "tessera_entries", LLVM::Linkage::Internal);
-  auto programType = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, ptr, i64, ptr});
-  auto program = global(programType, "tessera_program", LLVM::Linkage::External);
-
+  auto textGlobal = [&](const Twine &name, const Twine &text) {
+    std::string bytes = text.str();
+    return global(LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()), name, LLVM::Linkage::Internal, b.getStringAttr(bytes));
+  };
   auto initialize = [&](LLVM::GlobalOp op, Type type, llvm::function_ref<SmallVector<Value>()> make) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&op.getInitializerRegion());
@@ -201,18 +215,38 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, const std:
       all = LLVM::InsertValueOp::create(b, all, value, ArrayRef<int64_t>{int64_t(i)});
     LLVM::ReturnOp::create(b, all);
   };
-  initialize(table, tableType, [&] {
+  auto text = textGlobal("tessera_manifest", manifest);
+  auto entryTableType = LLVM::LLVMArrayType::get(ptr, entries.size());
+  auto entryTable = global(entryTableType, "tessera_entries", LLVM::Linkage::Internal);
+  initialize(entryTable, entryTableType, [&] {
     SmallVector<Value> functions;
     for (LLVM::LLVMFuncOp entry : entries)
       functions.push_back(LLVM::AddressOfOp::create(b, entry));
     return functions;
   });
+  SmallVector<LLVM::GlobalOp> names;
+  for (StringAttr kernel : kernels)
+    names.push_back(textGlobal("tessera_name_" + kernel.getValue(), kernel.getValue() + StringRef("\0", 1)));
+  // name, function, name, function, ...: an array of ts_kernel.
+  auto kernelTableType = LLVM::LLVMArrayType::get(ptr, 2 * kernels.size());
+  auto kernelTable = global(kernelTableType, "tessera_kernels", LLVM::Linkage::Internal);
+  initialize(kernelTable, kernelTableType, [&] {
+    SmallVector<Value> fields;
+    for (auto [name, kernel] : llvm::zip(names, kernels)) {
+      fields.push_back(LLVM::AddressOfOp::create(b, name));
+      fields.push_back(LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel)));
+    }
+    return fields;
+  });
+  auto programType = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, ptr, i64, ptr, ptr});
+  auto program = global(programType, "tessera_program", LLVM::Linkage::External);
   initialize(program, programType, [&]() -> SmallVector<Value> {
     auto number = [&](Type type, int64_t value) -> Value {
       return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
     };
-    return {number(i32, 1), number(i32, entries.size()), LLVM::AddressOfOp::create(b, text),
-            number(i64, manifest.size()), LLVM::AddressOfOp::create(b, table)};
+    return {number(i32, TESSERA_ABI_VERSION),       number(i32, entries.size()),    number(i32, kernels.size()),
+            LLVM::AddressOfOp::create(b, text),     number(i64, manifest.size()),   LLVM::AddressOfOp::create(b, entryTable),
+            LLVM::AddressOfOp::create(b, kernelTable)};
   });
 }
 
@@ -238,9 +272,10 @@ struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
       if (failed(function))
         return signalPassFailure();
       functions.push_back(*function);
-      manifest.addEntry(entry);
+      if (failed(manifest.addEntry(entry)))
+        return signalPassFailure();
     }
-    emitProgram(module, functions, manifest.text());
+    emitProgram(module, functions, emitter.kernelTable(), manifest.text());
     for (func::FuncOp entry : entries)
       entry.erase();
     for (Operation &op : llvm::make_early_inc_range(module.getBody()->getOperations()))

@@ -155,7 +155,31 @@ json::Object ManifestWriter::portJson(DictionaryAttr port) const {
                       {"bytes", arrayBytes(type)}};
 }
 
-void ManifestWriter::addEntry(func::FuncOp entry) {
+/// [least, most] of every count that calls of `entry` give: what all loops that use it can do.
+static FailureOr<json::Array> countBounds(func::FuncOp entry) {
+  std::map<int64_t, std::pair<int64_t, int64_t>> bounds;
+  entry.walk([&](ForOp loop) {
+    if (!loop.getCall())
+      return;
+    auto [it, fresh] = bounds.insert({int64_t(*loop.getCall()), {0, std::numeric_limits<int64_t>::max()}});
+    it->second = {std::max<int64_t>(it->second.first, loop.getLeast()), std::min<int64_t>(it->second.second, loop.getCount())};
+  });
+  json::Array list;
+  for (auto [number, range] : bounds) {
+    if (number != int64_t(list.size()))
+      return entry.emitOpError() << "uses count " << number << " of its call, but not count " << list.size();
+    if (range.first > range.second)
+      return entry.emitOpError() << "has no value for count " << number << " of its call that all its loops can take: at least "
+                                 << range.first << ", at most " << range.second;
+    list.push_back(json::Array{range.first, range.second});
+  }
+  return list;
+}
+
+LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
+  FailureOr<json::Array> counts = countBounds(entry);
+  if (failed(counts))
+    return failure();
   std::map<int64_t, int64_t> executions;
   entry.walk([&](CollectiveOp op) {
     int64_t times = 1;
@@ -174,12 +198,14 @@ void ManifestWriter::addEntry(func::FuncOp entry) {
   for (auto [id, times] : executions)
     used.push_back(json::Object{{"id", id}, {"executions", times}});
   json::Object object{{"name", entry.getName().str()},
+                      {"counts", std::move(*counts)},
                       {"inputs", ports("exec.inputs")},
                       {"outputs", ports("exec.outputs")},
                       {"collectives", std::move(used)}};
   if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))
     object["padding_flops"] = json::Array{flops[0], flops[1]};
   entries.push_back(std::move(object));
+  return success();
 }
 
 /// Global sizes of the first port called `name` in any entry (from `first` on), or empty.

@@ -27,8 +27,9 @@ public:
   int64_t group(mlir::ArrayAttr axes);
   int64_t collective(CollectiveOp op);
 
-  /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table.
-  void addEntry(mlir::func::FuncOp entry);
+  /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table. An error if a count that
+  /// the call gives fits none of the loops that use it.
+  mlir::LogicalResult addEntry(mlir::func::FuncOp entry);
   /// The document, after all entries.
   std::string text();
 

@@ -258,6 +258,7 @@ private:
 
     builder.setInsertionPoint(loop);
     auto bare = ForOp::create(builder, loc, TypeRange(), loop.getCount(), loop.getStep(), ValueRange());
+    bare->setAttrs(loop->getAttrDictionary());
     bare.getBody().takeBody(loop.getBody());
     loops.push_back({bare, loop});
     dead.push_back(loop);

@@ -85,8 +85,7 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   if (reverse)
     runRest();
   if (whole > 0) {
-    auto loop = exec::ForOp::create(builder, loc, repeat.getResultTypes(), builder.getI64IntegerAttr(whole),
-                                    builder.getI64IntegerAttr(period), carried);
+    auto loop = exec::ForOp::create(builder, loc, repeat.getResultTypes(), whole, period, carried);
     Block *block = builder.createBlock(&loop.getBody());
     Value index = block->addArgument(builder.getIndexType(), loc);
     for (Value value : carried)

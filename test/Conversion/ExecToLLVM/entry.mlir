@@ -9,21 +9,23 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   graph.parameter @unused : tensor<4xf32> from [#graph.source<"u", file = [4]>]
   llvm.func @k(!llvm.ptr, !llvm.ptr, i64, i64)
 
-  // CHECK: llvm.func internal @tessera_entry_decode(%[[RANK:.*]]: !llvm.ptr)
-  // CHECK: %[[ARENA:.*]] = llvm.load %[[RANK]]
+  // CHECK: llvm.func internal @tessera_entry_decode(%[[RANK:.*]]: !llvm.ptr, %[[CALL:.*]]: !llvm.ptr)
+  // CHECK: %[[ARENA:.*]] = llvm.load %[[CALL]]
   // CHECK: %[[X:.*]] = llvm.getelementptr %[[ARENA]]
   // CHECK: llvm.call @ts_group_index(%[[RANK]], %{{.*}}) : (!llvm.ptr, i32) -> i64
   // CHECK: llvm.br ^[[BODY:bb[0-9]+]](%{{.*}} : i64)
   // CHECK: ^[[BODY]](%[[I:.*]]: i64):
   // CHECK: %[[STRIDE:.*]] = llvm.mlir.constant(32 : i64)
   // CHECK: llvm.mul %[[I]], %[[STRIDE]]
-  // CHECK: llvm.mlir.addressof @k
-  // CHECK: llvm.call @ts_launch
+  // CHECK: llvm.call @ts_launch(%[[RANK]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr, i64, i64)
   // CHECK: llvm.call @ts_matmul(%[[RANK]], %{{.*}}, %[[I]], %{{.*}}, %{{.*}}, %{{.*}})
   // CHECK: llvm.call @ts_collective
   // CHECK: llvm.cond_br %{{.*}}, ^[[BODY]](%{{.*}} : i64), ^[[AFTER:bb[0-9]+]]
   // CHECK: ^[[AFTER]]:
   // CHECK: llvm.return
+  // CHECK: llvm.mlir.global internal constant @tessera_name_k("k\00")
+  // CHECK: llvm.mlir.global internal constant @tessera_kernels()
+  // CHECK: llvm.mlir.addressof @k
   // CHECK: llvm.mlir.global external constant @tessera_program()
   // CHECK-NOT: exec.
 

@@ -228,3 +228,30 @@ func.func @f(%x: tensor<4xf32>, %y: tensor<5xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{runs for 4 to 3, which is no range}}
+  exec.for %i = call[0] in 4 to 3 step 1 {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{takes count -1 of the call; they begin at 0}}
+  exec.for %i = call[-1] in 0 to 3 step 1 {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{expected 'in'}}
+  exec.for %i = call[0] to 3 step 1 {
+  }
+  return
+}

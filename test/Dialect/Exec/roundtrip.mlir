@@ -53,6 +53,10 @@ func.func @exec() {
     // CHECK: exec.copy %{{.*}} to %{{.*}} : memref<2x8xf32>, memref<2x8xf32>
     exec.copy %a to %b : memref<2x8xf32>, memref<2x8xf32>
   }
+  // CHECK: exec.for %{{.*}} = call[1] in 0 to 3 step 2 {
+  exec.for %i = call[1] in 0 to 3 step 2 {
+    exec.copy %a to %b : memref<2x8xf32>, memref<2x8xf32>
+  }
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<16x8xf32>) outs(%{{.*}} : memref<2x16xf32>)
   exec.matmul m = 2 n = 16 k = 8 ins(%b, %w : memref<2x8xf32>, memref<16x8xf32>) outs(%y : memref<2x16xf32>)
   // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"tp">] {{.*}} {pairs = array<i64: 0, 1>}

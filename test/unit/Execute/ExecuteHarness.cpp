@@ -165,7 +165,7 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
     memset(rank.arena(), 0xCD, size_t(manifest.arenaBytes));
     for (size_t i = 0; i < pieces.size(); ++i)
       store(pieces[i][r], rank.arena() + entry.inputs[i].offset);
-    rank.step(0);
+    rank.call(0);
     for (size_t i = 0; i < outputs.size(); ++i) {
       ReferenceTensor value(resultLayouts[i].elementType, resultLayouts[i].localShape());
       load(rank.arena() + entry.outputs[i].offset, value);

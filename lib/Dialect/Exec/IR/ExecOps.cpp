@@ -180,12 +180,33 @@ LogicalResult CopyOp::verify() {
 
 //===- Loop -----------------------------------------------------------------===//
 
+void ForOp::build(OpBuilder &builder, OperationState &state, TypeRange types, int64_t count, int64_t step, ValueRange inits) {
+  build(builder, state, types, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(step), /*call=*/IntegerAttr(),
+        builder.getI64IntegerAttr(1), inits);
+}
+
+/// COUNT, or `call[N] in LEAST to COUNT`.
+static ParseResult parseCount(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  int64_t count = 0, number = 0, least = 1;
+  if (succeeded(parser.parseOptionalKeyword("call"))) {
+    if (parser.parseLSquare() || parser.parseInteger(number) || parser.parseRSquare() || parser.parseKeyword("in") ||
+        parser.parseInteger(least) || parser.parseKeyword("to"))
+      return failure();
+    result.addAttribute(ForOp::getCallAttrName(result.name), builder.getI64IntegerAttr(number));
+  }
+  if (parser.parseInteger(count))
+    return failure();
+  result.addAttribute(ForOp::getCountAttrName(result.name), builder.getI64IntegerAttr(count));
+  result.addAttribute(ForOp::getLeastAttrName(result.name), builder.getI64IntegerAttr(least));
+  return success();
+}
+
 ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::Argument index;
-  int64_t count = 0, step = 1;
+  int64_t step = 1;
   Builder &builder = parser.getBuilder();
-  if (parser.parseArgument(index) || parser.parseEqual() || parser.parseInteger(count) ||
-      parser.parseKeyword("step") || parser.parseInteger(step))
+  if (parser.parseArgument(index) || parser.parseEqual() || parseCount(parser, result) || parser.parseKeyword("step") || parser.parseInteger(step))
     return failure();
   index.type = builder.getIndexType();
   SmallVector<OpAsmParser::Argument> args{index};
@@ -203,7 +224,6 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
     if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne))
       return failure();
   }
-  result.addAttribute(getCountAttrName(result.name), builder.getI64IntegerAttr(count));
   result.addAttribute(getStepAttrName(result.name), builder.getI64IntegerAttr(step));
   Region *body = result.addRegion();
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*body, args))
@@ -219,7 +239,10 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void ForOp::print(OpAsmPrinter &printer) {
-  printer << ' ' << getIndex() << " = " << getCount() << " step " << getStep();
+  printer << ' ' << getIndex() << " = ";
+  if (getCall())
+    printer << "call[" << *getCall() << "] in " << getLeast() << " to ";
+  printer << getCount() << " step " << getStep();
   if (!getInits().empty()) {
     printer << " carry(";
     llvm::interleaveComma(llvm::zip(getCarried(), getInits()), printer, [&](auto pair) {
@@ -227,7 +250,7 @@ void ForOp::print(OpAsmPrinter &printer) {
     });
     printer << ')';
   }
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getCountAttrName(), getStepAttrName()});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getCountAttrName(), getStepAttrName(), getCallAttrName(), getLeastAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/!getInits().empty());
 }
@@ -235,6 +258,12 @@ void ForOp::print(OpAsmPrinter &printer) {
 LogicalResult ForOp::verify() {
   if (int64_t(getCount()) < 1 || int64_t(getStep()) < 1)
     return emitOpError() << "has count " << getCount() << " and step " << getStep() << "; both must be positive";
+  if (getCall() && int64_t(*getCall()) < 0)
+    return emitOpError() << "takes count " << int64_t(*getCall()) << " of the call; they begin at 0";
+  if (int64_t(getLeast()) < 0 || getLeast() > getCount())
+    return emitOpError() << "runs for " << int64_t(getLeast()) << " to " << getCount() << ", which is no range";
+  if (!getCall() && getLeast() != 1)
+    return emitOpError("has a least count, but its count is fixed");
   Block &block = getBody().front();
   if (block.getNumArguments() != getInits().size() + 1 || !block.getArgument(0).getType().isIndex())
     return emitOpError("body must take the index and one argument for each carried value");

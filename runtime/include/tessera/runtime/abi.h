@@ -11,33 +11,47 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 1
+#define TESSERA_ABI_VERSION 2
 
-/* One rank. Generated code reads only the two leading fields. */
+/* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
-  char *arena;         /* base of this rank's arena, 64-byte aligned; every buffer is arena + constant offset */
-  char *const *params; /* params[i]: base of the rank's plain (unpacked) parameter i, layer after layer; NULL if packed */
+  char *const *params; /* params[i]: base of the rank's plain (unpacked) parameter i, layer after layer; NULL if there is no plain form */
 } ts_rank;
 
-/* A step: prefill, decode, head. Runs on the rank's main thread. */
-typedef void (*ts_entry_fn)(ts_rank *rank);
+/* What differs from call to call of an entry. Addresses of device memory are opaque to generated code: it adds offsets to them and
+ * hands them on, and reads nothing there. */
+typedef struct ts_call {
+  char *base;            /* base of the arena of this call, 64-byte aligned; every buffer is base + constant offset */
+  const int64_t *counts; /* counts of loops whose length is data, in the order of the entry's "counts" in the manifest; the caller
+                            has checked them against the bounds that stand there */
+} ts_call;
+
+/* One entry of the manifest's "entries". Runs on the rank's main thread. */
+typedef void (*ts_entry_fn)(ts_rank *rank, const ts_call *call);
 
 /* One fused loop. Works on iterations [begin, end) of its parallel loop; any partition gives the same result.
  * buffers: base pointers in the order of the launch; scalars: i64 (layer index, shard indices). */
 typedef void (*ts_kernel_fn)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
 
+typedef struct ts_kernel {
+  const char *name; /* for messages and tables; ends with a zero */
+  ts_kernel_fn function;
+} ts_kernel;
+
 typedef struct ts_program {
   uint32_t abi_version;
   uint32_t num_entries;
+  uint32_t num_kernels;
   const char *manifest; /* JSON, not terminated */
   uint64_t manifest_bytes;
   const ts_entry_fn *entries; /* in the order of the manifest's "entries" */
+  const ts_kernel *kernels;   /* ts_launch names them by index */
 } ts_program;
 
 extern const ts_program tessera_program;
 
-/* Runs fn over [0, count) on the rank's threads and waits. `grain`: least iterations worth a thread. */
-void ts_launch(ts_rank *rank, ts_kernel_fn fn, void *const *buffers, const int64_t *scalars, int64_t count,
+/* Runs kernels[kernel] over [0, count) on the rank's threads and waits. `grain`: least iterations worth a thread. */
+void ts_launch(ts_rank *rank, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
                int64_t grain);
 
 /* manifest.matmuls[id]: y[m,n] = x[m,k] . W^T with W = layer `layer` of the packed parameter (w == NULL), or the plain buffer w[n,k]. */

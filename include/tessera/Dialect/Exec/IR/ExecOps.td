@@ -231,16 +231,24 @@ def Exec_ForOp : Exec_Op<"for", [RecursiveMemoryEffects, SingleBlock, Recursivel
       exec.yield %h : tensor<8x64xf32>
     }
     ```
+    Where how often is data, the call of the entry gives the count: `call[n] in LEAST to MOST`, count n of the call. The runtime refuses a
+    count outside the bounds before anything runs. With a least of 0 the body may not run at all: its carried values are then the
+    initial ones, and what it would have written is as it was. A stack that such a loop fills is not written whole.
+    ```mlir
+    exec.for %i = call[0] in 0 to 30 step 1 {
+    }
+    ```
   }];
-  let arguments = (ins I64Attr:$count, I64Attr:$step, Variadic<AnyStaticShapeTensor>:$inits);
+  let arguments = (ins I64Attr:$count, I64Attr:$step, OptionalAttr<I64Attr>:$call, DefaultValuedAttr<I64Attr, "1">:$least, Variadic<AnyStaticShapeTensor>:$inits);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "int64_t":$count, "int64_t":$step, "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getIndex() { return getBody().getArgument(0); }
     ::llvm::MutableArrayRef<::mlir::BlockArgument> getCarried() { return getBody().getArguments().drop_front(); }
-    /// How often the body runs.
+    /// How often the body runs; with a count from the call, at most.
     int64_t getIterations() { return (int64_t(getCount()) + int64_t(getStep()) - 1) / int64_t(getStep()); }
     ::mlir::Operation *getYield() { return getBody().front().getTerminator(); }
   }];

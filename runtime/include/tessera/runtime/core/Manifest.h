@@ -66,14 +66,22 @@ struct CollectiveSpec {
   std::string why;
 };
 
+// How often the loops that use one of a call's counts may run.
+struct CountSpec {
+  int64_t least = 1, most = 1;
+};
+
 struct EntrySpec {
   std::string name;
+  std::vector<CountSpec> counts;
   std::vector<BufferSpec> inputs, outputs;
   std::vector<std::pair<int64_t, int64_t>> collectives; // id, executions
   int64_t paddingFlops = 0, flops = 0;                  // of a rank in one run; both 0 where nothing is padded
 
   const BufferSpec *input(std::string_view name) const;
   const BufferSpec *output(std::string_view name) const;
+  // Throws Error unless `values` are as many as `counts` and within their bounds.
+  void checkCounts(const std::vector<int64_t> &values) const;
 };
 
 struct Manifest {

@@ -59,7 +59,7 @@ public:
   const Manifest &manifest() const { return manifest_; }
   Communicator &comm() { return comm_; }
   ThreadPool &pool() { return pool_; }
-  char *arena() { return abi_.arena; }
+  char *arena() { return arena_.data(); }
   const WeightPlan &plan() const { return plan_; }
   const float *weights(int64_t param, int64_t layer) const {
     const WeightPlan::Param &p = plan_.param(param);
@@ -74,11 +74,12 @@ public:
     entry_.progress.store(entry_.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  // Runs manifest.entries[index].
-  void step(int64_t index) {
-    statesUsed_ = true;
-    program_.entries[index](&abi_);
-  }
+  // Runs manifest.entries[entry] on the arena at `base`, its loops as often as `counts` says. Throws Error if a count is
+  // missing, or outside the bounds that the manifest gives.
+  void call(int64_t entry, const std::vector<int64_t> &counts, char *base);
+  // The same on this rank's own arena.
+  void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
+  ts_kernel_fn kernel(int32_t index) const { return program_.kernels[index].function; }
   // Zeroes all states: before a new batch of prompts.
   void clearStates();
 
