@@ -13,7 +13,7 @@ namespace tessera::runtime {
 using Json = nlohmann::ordered_json;
 
 int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
-  int64_t size = shardCount(manifest.groups[c.group]), bytes = elementCount(c.shape) * elementBytes(c.type);
+  int64_t size = shardCount(manifest.groups[c.group]), bytes = elementCount(c.shape) * io::blockBytes(c.type);
   switch (c.kind) {
   case CollectiveKind::AllReduce:
     return 2 * (size - 1) * bytes / size;
@@ -25,7 +25,7 @@ int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
   case CollectiveKind::CollectivePermute:
     return bytes;
   case CollectiveKind::GroupedSend:
-    return mostMoved(manifest.mesh, c) * elementBytes(c.type);
+    return mostMoved(manifest.mesh, c) * io::blockBytes(c.type);
   }
   return 0;
 }

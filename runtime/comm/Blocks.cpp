@@ -31,37 +31,4 @@ ShardRange reducePart(int64_t n, int64_t size, int64_t index) {
   return shardRange(n, part, index);
 }
 
-template <typename T, typename Op>
-static void reduceAs(const void *const *sources, int64_t count, void *dst, int64_t n, Op op) {
-  // In tiles, so that a sum over many ranks reads and writes memory once.
-  constexpr int64_t tile = 512;
-  T acc[tile];
-  for (int64_t begin = 0; begin < n; begin += tile) {
-    int64_t size = std::min(tile, n - begin);
-    memcpy(acc, static_cast<const T *>(sources[0]) + begin, size * sizeof(T));
-    for (int64_t s = 1; s < count; ++s) {
-      const T *source = static_cast<const T *>(sources[s]) + begin;
-      for (int64_t i = 0; i < size; ++i)
-        acc[i] = op(acc[i], source[i]);
-    }
-    memcpy(static_cast<T *>(dst) + begin, acc, size * sizeof(T));
-  }
-}
-
-void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t count, void *dst, int64_t n) {
-  auto sum = [](auto a, auto b) { return a + b; };
-  auto max = [](auto a, auto b) { return b > a ? b : a; };
-  bool sums = op == ReduceOp::Sum;
-  switch (type) {
-  case ElementType::F32:
-    return sums ? reduceAs<float>(sources, count, dst, n, sum) : reduceAs<float>(sources, count, dst, n, max);
-  case ElementType::I32: // integer sums wrap round, as the hardware's do
-    return sums ? reduceAs<uint32_t>(sources, count, dst, n, sum)
-                : reduceAs<int32_t>(sources, count, dst, n, max);
-  case ElementType::I64:
-    return sums ? reduceAs<uint64_t>(sources, count, dst, n, sum)
-                : reduceAs<int64_t>(sources, count, dst, n, max);
-  }
-}
-
 } // namespace tessera::runtime

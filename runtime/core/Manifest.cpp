@@ -101,7 +101,7 @@ struct Checker {
   }
   void buffer(const BufferSpec &b, const std::string &where) const {
     shards(b.shape, b.local, b.sharding, where);
-    require(b.dtype == "f32" || b.dtype == "i32", where, "dtype " + b.dtype + " is not supported");
+    require(b.bytes >= io::bytesOf(b.dtype, elementCount(b.local)), where, "holds fewer bytes than its elements have");
     require(b.offset >= 0 && b.bytes >= 0 && b.offset <= m.arenaBytes - b.bytes, where,
             "lies outside the arena");
   }
@@ -109,7 +109,8 @@ struct Checker {
     std::string where = "parameter " + p.name;
     shards(p.shape, p.local, p.sharding, where);
     axes(p.layerSharding, where);
-    require(p.dtype == "f32", where, "dtype " + p.dtype + " is not supported");
+    require(io::traits(p.dtype).narrow, where, std::string("no weights can be held as ") + io::traits(p.dtype).name);
+    require(!p.packOutDims || io::traits(p.dtype).pack, where, std::string("there is no packed form of ") + io::traits(p.dtype).name);
     require(p.layers >= 0, where, "a negative number of layers");
     require(!p.packOutDims || (*p.packOutDims >= 0 && *p.packOutDims <= int64_t(p.shape.size())), where,
             "out_dims is out of range");
@@ -219,6 +220,13 @@ static Sharding readSharding(const Json &json) {
   return sharding;
 }
 
+static io::DType readDType(const Json &json, const std::string &where) {
+  std::string name = json.at("dtype");
+  if (std::optional<io::DType> type = io::dtypeFromName(name))
+    return *type;
+  damaged(where, "dtype " + name + " is not supported");
+}
+
 static std::vector<std::pair<int64_t, int64_t>> readPairs(const Json &json) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   for (const Json &pair : json)
@@ -229,19 +237,19 @@ static std::vector<std::pair<int64_t, int64_t>> readPairs(const Json &json) {
 static BufferSpec readBuffer(const Json &json) {
   BufferSpec buffer;
   buffer.name = json.at("name");
-  buffer.dtype = json.at("dtype");
+  buffer.dtype = readDType(json, buffer.name);
   buffer.shape = json.at("shape").get<Shape>();
   buffer.local = json.at("local").get<Shape>();
   buffer.sharding = readSharding(json.at("sharding"));
   buffer.offset = json.at("offset");
-  buffer.bytes = json.value("bytes", elementCount(buffer.local) * 4);
+  buffer.bytes = json.value("bytes", io::bytesOf(buffer.dtype, elementCount(buffer.local)));
   return buffer;
 }
 
 static ParamSpec readParam(const Json &json) {
   ParamSpec param;
   param.name = json.at("name");
-  param.dtype = json.at("dtype");
+  param.dtype = readDType(json, "parameter " + param.name);
   param.layers = json.value("layers", int64_t(0));
   param.shape = json.at("shape").get<Shape>();
   param.local = json.at("local").get<Shape>();
@@ -280,10 +288,10 @@ static CollectiveSpec readCollective(const Json &json) {
   if (!known || (op != "sum" && op != "max"))
     damaged("collectives", "unknown kind or op: " + kind + ", " + op);
   c.op = op == "max" ? ReduceOp::Max : ReduceOp::Sum;
-  std::string dtype = json.value("dtype", "f32");
-  if (dtype != "f32" && dtype != "i32" && dtype != "i64")
-    damaged("collectives", "dtype " + dtype + " is not supported");
-  c.type = dtype == "i64" ? ElementType::I64 : dtype == "i32" ? ElementType::I32 : ElementType::F32;
+  c.type = readDType(json, "collectives");
+  bool reduces = c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::ReduceScatter;
+  if (reduces && !io::traits(c.type).reduce)
+    damaged("collectives", std::string("there are no sums of ") + io::traits(c.type).name);
   c.group = json.at("group");
   c.shape = json.at("shape").get<Shape>();
   c.dim = json.value("dim", int64_t(0));

@@ -21,16 +21,6 @@ bool looksLikeSafetensors(std::string_view bytes) {
   return length <= bytes.size(); // not exactly fitting: a truncated file is still recognised as what it was
 }
 
-static std::optional<DType> dtypeFromName(const std::string &name) {
-  static const DType plain[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64,
-                                DType::I32, DType::I16, DType::I8,  DType::U64,  DType::U32,
-                                DType::U16, DType::U8,  DType::Bool};
-  for (DType type : plain)
-    if (name == dtypeName(type))
-      return type;
-  return std::nullopt;
-}
-
 namespace {
 // {"__metadata__": {name: text}, TENSOR: {"dtype": .., "shape": [..], "data_offsets": [begin, end]}, ...}
 // Reads it event by event: memory stays proportional to the table, however the header is nested or repeated.
@@ -126,7 +116,7 @@ struct HeaderHandler : JsonHandler {
       return true;
     if (place != Place::Tensor || field != "dtype")
       return misplaced();
-    std::optional<DType> type = dtypeFromName(value);
+    std::optional<DType> type = dtypeFromFileName(value);
     if (!type)
       return where += ", tensor " + tensor.name,
              fail("its type " + value + " is not supported", "convert it to F32, F16 or BF16");

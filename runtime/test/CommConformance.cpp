@@ -26,7 +26,7 @@ Manifest conformanceManifest(const Mesh &mesh) {
   for (size_t g = 0; g < m.groups.size(); ++g) {
     int64_t size = shardCount(m.groups[g]);
     auto add = [&](CollectiveKind kind, Shape shape, int64_t dim = 0, int64_t dim2 = 0,
-                   ReduceOp op = ReduceOp::Sum, ElementType type = ElementType::F32) {
+                   ReduceOp op = ReduceOp::Sum, io::DType type = io::DType::F32) {
       CollectiveSpec c;
       c.kind = kind, c.op = op, c.type = type, c.group = int64_t(g), c.shape = std::move(shape), c.dim = dim,
       c.dim2 = dim2;
@@ -39,10 +39,14 @@ Manifest conformanceManifest(const Mesh &mesh) {
     for (Shape shape : {Shape{7}, Shape{1}, Shape{0}, Shape{3, 5, 11}, Shape{2, 9000}}) {
       add(CollectiveKind::AllReduce, shape);
       add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max);
-      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, ElementType::I32);
-      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, ElementType::I32);
-      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, ElementType::I64);
-      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, ElementType::I64);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, io::DType::I32);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, io::DType::I32);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, io::DType::I64);
+      add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, io::DType::I64);
+      for (io::DType type : {io::DType::BF16, io::DType::F16}) {
+        add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Sum, type);
+        add(CollectiveKind::AllReduce, shape, 0, 0, ReduceOp::Max, type);
+      }
       add(CollectiveKind::CollectivePermute, shape);
       bool big = elementCount(shape) > 1000; // slow to check
       for (int64_t dim = big ? 1 : 0; dim < int64_t(shape.size()); ++dim)
@@ -53,18 +57,20 @@ Manifest conformanceManifest(const Mesh &mesh) {
       Shape shape = {3, 5, 4};
       shape[dim] *= size;
       add(CollectiveKind::ReduceScatter, shape, dim);
-      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, ElementType::I32);
-      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, ElementType::I64);
+      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, io::DType::I32);
+      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Max, io::DType::I64);
       for (int64_t dim2 = 0; dim2 < 3; ++dim2) {
         add(CollectiveKind::AllToAll, shape, dim, dim2);
-        add(CollectiveKind::AllToAll, shape, dim, dim2, ReduceOp::Sum, ElementType::I64);
+        add(CollectiveKind::AllToAll, shape, dim, dim2, ReduceOp::Sum, io::DType::I64);
       }
-      add(CollectiveKind::AllGather, shape, dim, 0, ReduceOp::Sum, ElementType::I64);
+      add(CollectiveKind::AllGather, shape, dim, 0, ReduceOp::Sum, io::DType::I64);
+      add(CollectiveKind::AllGather, shape, dim, 0, ReduceOp::Sum, io::DType::BF16);
+      add(CollectiveKind::ReduceScatter, shape, dim, 0, ReduceOp::Sum, io::DType::F16);
     }
     // From pieces of the first dimension to whole tensors, to pieces of another dimension, to pieces of the same over axes in another order; rows
     // that do not divide, fewer than ranks, none at all, more than a message's eager limit.
     AxisList from = m.groups[g], turned(from.rbegin(), from.rend());
-    auto send = [&](Shape global, Sharding to, ElementType type = ElementType::F32) {
+    auto send = [&](Shape global, Sharding to, io::DType type = io::DType::F32) {
       Sharding before(global.size());
       before[0] = from;
       add(CollectiveKind::GroupedSend, localShape(global, before), 0, 0, ReduceOp::Sum, type);
@@ -75,8 +81,8 @@ Manifest conformanceManifest(const Mesh &mesh) {
       for (Sharding to : {Sharding{{}, {}}, Sharding{{}, from}, Sharding{turned, {}}, Sharding{all, {}}, Sharding{{}, reversed}})
         if (global[0] < 13 || from.size() == all.size()) // slow to check
           send(global, to);
-    send({11}, {turned}, ElementType::I64);
-    send({5, 2, 3}, {{}, turned, {}}, ElementType::I32);
+    send({11}, {turned}, io::DType::I64);
+    send({5, 2, 3}, {{}, turned, {}}, io::DType::I32);
     add(CollectiveKind::ReduceScatter, {size, 0}, 0);
     add(CollectiveKind::AllToAll, {0, size}, 1, 0);
     add(CollectiveKind::AllToAll, {3, 3000 * size}, 1, 0);
@@ -93,7 +99,24 @@ float value(int64_t rank, int64_t i) {
   return (float(h % 20001) - 10000.0f) * (h & 64 ? 1.7e-3f : 3.1f);
 }
 
+// A 16-bit float. Sums of it are those of float, rounded once.
+template <io::DType type> struct Narrow {
+  Narrow(float value = 0) { io::traits(type).narrow(&value, 1, &bits); }
+  operator float() const {
+    float value;
+    io::traits(type).widen(&bits, 1, &value);
+    return value;
+  }
+  uint16_t bits;
+};
+using Half = Narrow<io::DType::F16>;
+using BFloat16 = Narrow<io::DType::BF16>;
+template <typename T> struct SumOf { using type = T; };
+template <io::DType narrow> struct SumOf<Narrow<narrow>> { using type = float; };
+
 template <typename T> T input(int64_t rank, int64_t i);
+template <> Half input<Half>(int64_t rank, int64_t i) { return Half(value(rank, i)); }
+template <> BFloat16 input<BFloat16>(int64_t rank, int64_t i) { return BFloat16(value(rank, i)); }
 template <> float input<float>(int64_t rank, int64_t i) { return value(rank, i); }
 template <> int32_t input<int32_t>(int64_t rank, int64_t i) { return int32_t(value(rank, i)); }
 // Both halves matter: keys of arg max carry the value above and the id below.
@@ -136,9 +159,10 @@ std::vector<T> expected(const CollectiveSpec &c, const std::vector<int64_t> &mem
       if (c.kind == CollectiveKind::ReduceScatter)
         at[c.dim] += shape[c.dim] * self;
       int64_t from = flat ? i : flatten(at, c.shape);
-      T total = input<T>(members[0], from);
+      using Sum = typename SumOf<T>::type;
+      Sum total = input<T>(members[0], from);
       for (int64_t r = 1; r < size; ++r) {
-        T next = input<T>(members[r], from);
+        Sum next = input<T>(members[r], from);
         total = c.op == ReduceOp::Sum ? total + next : std::max(total, next);
       }
       result[i] = total;
@@ -211,13 +235,21 @@ void runConformance(Communicator &comm, const Manifest &manifest) {
     for (size_t id = 0; id < manifest.collectives.size(); ++id) {
       const CollectiveSpec &c = manifest.collectives[id];
       switch (c.type) {
-      case ElementType::F32:
+      case io::DType::F16:
+        checkOne<Half>(comm, int32_t(id), c, manifest, inPlace);
+        break;
+      case io::DType::BF16:
+        checkOne<BFloat16>(comm, int32_t(id), c, manifest, inPlace);
+        break;
+      default:
+        FAIL() << "no test of " << io::dtypeName(c.type);
+      case io::DType::F32:
         checkOne<float>(comm, int32_t(id), c, manifest, inPlace);
         break;
-      case ElementType::I32:
+      case io::DType::I32:
         checkOne<int32_t>(comm, int32_t(id), c, manifest, inPlace);
         break;
-      case ElementType::I64:
+      case io::DType::I64:
         checkOne<int64_t>(comm, int32_t(id), c, manifest, inPlace);
         break;
       }

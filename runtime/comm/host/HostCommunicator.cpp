@@ -129,7 +129,7 @@ private:
 
   void transfer(const CollectiveSpec &spec, HostGroup &group, int64_t self, const void *src, void *dst) {
     int64_t size = group.size(), n = elementCount(spec.shape);
-    int64_t width = elementBytes(spec.type);
+    int64_t width = io::blockBytes(spec.type);
     const void *sources[maxOnStack];
     std::vector<const void *> heap;
     const void **from = sources;
@@ -199,7 +199,7 @@ private:
 
   void takeBoxes(const CollectiveSpec &spec, HostGroup &group, const std::vector<SentBox> &boxes, void *dst) {
     Shape shape = localShape(spec.global, spec.to);
-    int64_t width = elementBytes(spec.type);
+    int64_t width = io::blockBytes(spec.type);
     clearPadding(boxes, shape, dst, width);
     for (const SentBox &box : boxes)
       copyBox(group.slot(manifest_->mesh.index(box.sender, manifest_->groups[spec.group])).src, spec.shape, withinPiece(box.begin, spec.shape),

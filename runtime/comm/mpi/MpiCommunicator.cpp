@@ -109,7 +109,7 @@ void MpiCommunicator::run(int32_t id, const void *src, void *dst) {
 void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &group, const char *src,
                                 char *dst) {
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
-  int64_t width = elementBytes(spec.type);
+  int64_t width = io::blockBytes(spec.type);
   std::vector<const void *> sources(size);
   if (n * width <= smallReduce) {
     char *blocks = scratch(size_t(size * n * width));
@@ -150,7 +150,7 @@ void MpiCommunicator::allReduce(const CollectiveSpec &spec, const Membership &gr
 
 void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &group, const char *src,
                                 char *dst) {
-  int64_t width = elementBytes(spec.type);
+  int64_t width = io::blockBytes(spec.type);
   int64_t size = int64_t(group.members.size()), n = elementCount(spec.shape);
   Shape whole = spec.shape;
   whole[spec.dim] *= size;
@@ -172,7 +172,7 @@ void MpiCommunicator::allGather(const CollectiveSpec &spec, const Membership &gr
 
 void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership &group, const char *src,
                                     char *dst) {
-  int64_t width = elementBytes(spec.type);
+  int64_t width = io::blockBytes(spec.type);
   int64_t size = int64_t(group.members.size());
   Strips strips(spec.shape, spec.dim);
   int64_t n = strips.elements() / size, bytes = n * width;
@@ -192,7 +192,7 @@ void MpiCommunicator::reduceScatter(const CollectiveSpec &spec, const Membership
 
 void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &group, const char *src,
                                char *dst) {
-  int64_t width = elementBytes(spec.type);
+  int64_t width = io::blockBytes(spec.type);
   int64_t size = int64_t(group.members.size());
   Shape result = spec.shape;
   result[spec.dim] /= size;
@@ -215,7 +215,7 @@ void MpiCommunicator::allToAll(const CollectiveSpec &spec, const Membership &gro
 
 void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &group, const char *src,
                               char *dst) {
-  int64_t width = elementBytes(spec.type);
+  int64_t width = io::blockBytes(spec.type);
   size_t bytes = size_t(elementCount(spec.shape)) * width;
   bool receives = false;
   for (auto [from, to] : spec.pairs) {
@@ -236,7 +236,7 @@ void MpiCommunicator::permute(const CollectiveSpec &spec, const Membership &grou
 
 void MpiCommunicator::sendBoxes(const CollectiveSpec &spec, int32_t id, const char *src, char *dst) {
   const Messages &messages = messages_[id];
-  int64_t width = elementBytes(spec.type), bytes = 0;
+  int64_t width = io::blockBytes(spec.type), bytes = 0;
   Shape shape = localShape(spec.global, spec.to);
   auto bytesOf = [&](const SentBox &box) { return elementCount(box.size) * width; };
   for (const std::vector<SentBox> *boxes : {&messages.comes, &messages.goes})

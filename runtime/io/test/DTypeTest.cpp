@@ -84,3 +84,113 @@ TEST(Dequantize, DoublesRoundToNearest) {
   EXPECT_EQ(out[1], 1.0f + 0x1p-23f);
   EXPECT_EQ(out[2], INFINITY);
 }
+
+TEST(Narrow, GivesBackEveryHalfAndBfloat16) {
+  std::vector<uint16_t> all(65536), back(65536);
+  std::vector<float> wide(65536);
+  for (size_t i = 0; i < 65536; ++i)
+    all[i] = uint16_t(i);
+  for (DType type : {DType::F16, DType::BF16}) {
+    traits(type).widen(all.data(), 65533, wide.data());
+    traits(type).narrow(wide.data(), 65533, back.data());
+    for (size_t i = 0; i < 65533; ++i)
+      if (std::isnan(wide[i])) {
+        float again;
+        traits(type).widen(&back[i], 1, &again);
+        EXPECT_TRUE(std::isnan(again)) << i;
+      } else {
+        EXPECT_EQ(back[i], all[i]);
+      }
+  }
+}
+
+TEST(Narrow, RoundsToNearestWithTiesToEven) {
+  auto half = [](float x) {
+    // In a vector of 8 and alone: two pieces of code.
+    float values[9] = {x, x, x, x, x, x, x, x, x};
+    uint16_t out[9];
+    traits(DType::F16).narrow(values, 9, out);
+    EXPECT_EQ(out[0], out[8]) << x;
+    return halfToFloat(out[8]);
+  };
+  EXPECT_EQ(half(1 + 0x1p-11f), 1.0f);
+  EXPECT_EQ(half(1 + 0x3p-11f), 1 + 0x1p-9f);
+  EXPECT_EQ(half(1 + 0x1.1p-11f), 1 + 0x1p-10f);
+  EXPECT_EQ(half(65519.0f), 65504.0f);
+  EXPECT_EQ(half(65520.0f), INFINITY);
+  EXPECT_EQ(half(-1e30f), -INFINITY);
+  EXPECT_EQ(half(0x1p-25f), 0.0f);
+  EXPECT_EQ(half(0x1.8p-25f), 0x1p-24f);
+  EXPECT_EQ(half(0x1.ffffp-15f), 0x1p-14f); // the largest subnormal rounds up to a normal number
+  EXPECT_TRUE(std::isnan(half(NAN)));
+  auto bfloat = [](float x) { return bfloat16ToFloat(floatToBfloat16(x)); };
+  EXPECT_EQ(bfloat(1 + 0x1p-8f), 1.0f);
+  EXPECT_EQ(bfloat(1 + 0x3p-8f), 1 + 0x1p-6f);
+  EXPECT_EQ(bfloat(3.4e38f), INFINITY);
+  EXPECT_TRUE(std::isnan(bfloat(NAN)));
+}
+
+TEST(Pack, PutsGroupsOfARowSideBySide) {
+  // 3 rows of 5, from rows of 7, into a block of 4.
+  std::vector<float> rows(21);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = float(i);
+  std::vector<uint16_t> packed(4 * 6, 0xFFFF), row(5);
+  traits(DType::BF16).pack(rows.data(), 7, 3, 5, 4, packed.data());
+  auto at = [&](size_t i) { return packed[i] == 0xFFFF ? -1.0f : bfloat16ToFloat(packed[i]); };
+  const float want[] = {0,  1,  7,  8,  14, 15, -1, -1, 2,  3,  9,  10,
+                        16, 17, -1, -1, 4,  -1, 11, -1, 18, -1, -1, -1};
+  for (size_t i = 0; i < 24; ++i)
+    EXPECT_EQ(at(i), want[i]) << i;
+  traits(DType::BF16).unpackRow(packed.data(), 1, 5, 4, row.data());
+  for (size_t j = 0; j < 5; ++j)
+    EXPECT_EQ(bfloat16ToFloat(row[j]), float(7 + j));
+}
+
+TEST(Pack, GivesRowsBackInEveryTypeThatHasAForm) {
+  std::vector<float> rows(50 * 37);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = float(int(i % 201) - 100);
+  for (DType type : {DType::F32, DType::F16, DType::BF16}) {
+    std::vector<uint8_t> packed(64 * 48 * 4), row(37 * 4);
+    std::vector<float> wide(37);
+    traits(type).pack(rows.data(), 37, 50, 37, 64, packed.data());
+    for (int64_t i = 0; i < 50; ++i) {
+      traits(type).unpackRow(packed.data(), i, 37, 64, row.data());
+      traits(type).widen(row.data(), 37, wide.data());
+      for (int64_t j = 0; j < 37; ++j)
+        EXPECT_EQ(wide[size_t(j)], rows[size_t(i * 37 + j)]) << dtypeName(type) << " " << i << " " << j;
+    }
+  }
+}
+
+TEST(Reduce, RoundsNarrowSumsOnce) {
+  // 1 + 2^-8 + 2^-8 is 1 + 2^-7; adding one at a time in bfloat16 stays at 1.
+  const uint16_t one = floatToBfloat16(1), small = floatToBfloat16(0x1p-8f);
+  const void *sources[] = {&one, &small, &small};
+  uint16_t sum;
+  traits(DType::BF16).reduce(ReduceOp::Sum, sources, 3, &sum, 1);
+  EXPECT_EQ(bfloat16ToFloat(sum), 1 + 0x1p-7f);
+}
+
+TEST(Reduce, KeepsNaN) {
+  const float numbers[] = {1, NAN, 3};
+  for (int rotation = 0; rotation < 3; ++rotation) {
+    const void *sources[3];
+    for (int i = 0; i < 3; ++i)
+      sources[i] = &numbers[(i + rotation) % 3];
+    float got;
+    traits(DType::F32).reduce(ReduceOp::Max, sources, 3, &got, 1);
+    EXPECT_TRUE(std::isnan(got)) << rotation;
+  }
+}
+
+TEST(DTypeNames, AreReadAsWritten) {
+  for (int i = 0; i <= int(DType::Q4_1); ++i) {
+    DType type = DType(i);
+    if (const char *name = traits(type).name)
+      EXPECT_EQ(dtypeFromName(name), type);
+    EXPECT_EQ(dtypeFromFileName(dtypeName(type)), isQuantized(type) ? std::nullopt : std::optional(type));
+  }
+  EXPECT_EQ(dtypeFromName("BF16"), std::nullopt);
+}

@@ -35,7 +35,9 @@ Block contiguousBlock(int64_t elements);
 ShardRange reducePart(int64_t n, int64_t size, int64_t index);
 
 // dst[i] = op over s of sources[s][i], s ascending; dst may be one of the sources.
-void reduce(ReduceOp op, ElementType type, const void *const *sources, int64_t count, void *dst, int64_t n);
+inline void reduce(ReduceOp op, io::DType type, const void *const *sources, int64_t count, void *dst, int64_t n) {
+  io::traits(type).reduce(op, sources, count, dst, n);
+}
 
 } // namespace tessera::runtime
 #endif

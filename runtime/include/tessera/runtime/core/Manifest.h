@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_CORE_MANIFEST_H
 
 #include "tessera/runtime/core/Mesh.h"
+#include "tessera/runtime/io/DType.h"
 
 #include <optional>
 #include <string>
@@ -25,7 +26,8 @@ struct ParamSource {
 };
 
 struct ParamSpec {
-  std::string name, dtype;
+  std::string name;
+  io::DType dtype = io::DType::F32; // as held; whatever floats or blocks the file has are converted at load
   int64_t layers = 0; // 0: not stacked
   Shape shape, local; // of one layer
   Sharding sharding;
@@ -36,7 +38,8 @@ struct ParamSpec {
 
 // A named buffer in the arena: state, input or output.
 struct BufferSpec {
-  std::string name, dtype; // f32 or i32
+  std::string name;
+  io::DType dtype = io::DType::F32;
   Shape shape, local;
   Sharding sharding;
   int64_t offset = 0, bytes = 0;
@@ -48,15 +51,13 @@ struct MatmulSpec {
 };
 
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, GroupedSend };
-enum class ReduceOp { Sum, Max };
-enum class ElementType { F32, I32, I64 };
-inline int64_t elementBytes(ElementType type) { return type == ElementType::I64 ? 8 : 4; }
+using io::ReduceOp;
 const char *kindName(CollectiveKind kind);
 
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::AllReduce;
   ReduceOp op = ReduceOp::Sum;
-  ElementType type = ElementType::F32;
+  io::DType type = io::DType::F32;
   int64_t group = 0;
   Shape shape; // local shape of src
   int64_t dim = 0, dim2 = 0;

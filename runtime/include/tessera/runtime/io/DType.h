@@ -1,38 +1,81 @@
-// Element types of tensors in model files, and their conversion to float32.
+// The table of element types: one row for each type of elements that a tensor can have, in a model file, in
+// memory or on its way between ranks. The compiler and the runtime both read it; whoever adds a type adds a
+// row (docs/Types.md).
 #ifndef TESSERA_RUNTIME_IO_DTYPE_H
 #define TESSERA_RUNTIME_IO_DTYPE_H
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace tessera::io {
 
 // Q8_0: blocks of 32: f16 scale d, 32 int8 q; value = d * q. 34 bytes.
 // Q4_1: blocks of 32: f16 scale d, f16 minimum m, 16 bytes q (element i < 16 in the low nibble of byte i,
-// element i + 16
-//       in its high nibble); value = d * q + m. 20 bytes.
+// element i + 16 in its high nibble); value = d * q + m. 20 bytes.
 enum class DType : uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, Bool, Q8_0, Q4_1 };
 
-// "F32", "BF16", "Q8_0", ...: the spelling of safetensors (BOOL) and of GGUF.
-const char *dtypeName(DType type);
-// Elements of one block: 1 for plain types, 32 for Q8_0 and Q4_1.
-int64_t blockElements(DType type);
-// Bytes of one block: 4 for F32, 34 for Q8_0, 20 for Q4_1.
-int64_t blockBytes(DType type);
-// A type whose elements are weights: everything that dequantize converts (floats and quantized blocks).
-bool isFloatLike(DType type);
-inline bool isQuantized(DType type) { return blockElements(type) > 1; }
+enum class ReduceOp : uint8_t { Sum, Max };
 
-// Converts `elements` (a multiple of blockElements) at `src` (no alignment needed) to float32, rounding F64
-// to nearest. isFloatLike(type) must hold. About the speed of memory for all types.
+// Where a function is null the type does not know the operation. No function needs aligned pointers.
+struct DTypeTraits {
+  const char *fileName; // "F32", "BF16", "BOOL", "Q8_0": the spelling of safetensors and of GGUF
+  const char *name; // "f32", "bf16", "i1": the spelling of programs and manifests; null: stands in files only
+  int64_t blockElements, blockBytes; // of one block; a plain type's block is one element
+  // To float32. Exact but for F64, which rounds to nearest. About the speed of memory.
+  void (*widen)(const void *src, int64_t elements, float *dst);
+  // From float32, to nearest, ties to even; what is too large becomes infinite.
+  void (*narrow)(const float *src, int64_t elements, void *dst);
+  // Packed matrices (see pack below): so many neighbours of a row stay together. 0: the type has no packed
+  // form.
+  int64_t packGroup;
+  // Element (i, j) of the `rows` x `columns` matrix at `src` (`stride` floats from row to row) is narrowed
+  // and goes to dst[(j / packGroup * block + i) * packGroup + j % packGroup]. rows <= block; elements of
+  // `dst` beyond the matrix stay.
+  void (*pack)(const float *src, int64_t stride, int64_t rows, int64_t columns, int64_t block, void *dst);
+  // Row `i` of what pack wrote, not widened.
+  void (*unpackRow)(const void *src, int64_t i, int64_t columns, int64_t block, void *dst);
+  // dst[e] = op over s of sources[s][e], s ascending; dst may be one of the sources. 16-bit floats are added
+  // up in float32 and rounded once; sums of integers wrap round; a NaN is larger than all.
+  void (*reduce)(ReduceOp op, const void *const *sources, int64_t count, void *dst, int64_t elements);
+};
+
+const DTypeTraits &traits(DType type);
+
+inline const char *dtypeName(DType type) { return traits(type).fileName; }
+inline int64_t blockElements(DType type) { return traits(type).blockElements; }
+inline int64_t blockBytes(DType type) { return traits(type).blockBytes; }
+inline bool isQuantized(DType type) { return blockElements(type) > 1; }
+// A type whose elements are weights: everything that can be widened (floats and quantized blocks).
+inline bool isFloatLike(DType type) { return traits(type).widen != nullptr; }
+// Of `elements`, a multiple of the block's.
+inline int64_t bytesOf(DType type, int64_t elements) {
+  return elements / blockElements(type) * blockBytes(type);
+}
+
+// "bf16" -> BF16: a name of programs and manifests; none for other text.
+std::optional<DType> dtypeFromName(std::string_view name);
+// "BF16" -> BF16: a name of safetensors; none for other text and for quantized types.
+std::optional<DType> dtypeFromFileName(std::string_view name);
+
+// traits(type).widen with its conditions checked: isFloatLike(type), elements a multiple of the block's.
 void dequantize(DType type, const void *src, int64_t elements, float *out);
 
 float halfToFloat(uint16_t bits);
+uint16_t floatToHalf(float value);
 inline float bfloat16ToFloat(uint16_t bits) {
   uint32_t word = uint32_t(bits) << 16;
   float value;
   __builtin_memcpy(&value, &word, 4);
   return value;
+}
+inline uint16_t floatToBfloat16(float value) {
+  uint32_t word;
+  __builtin_memcpy(&word, &value, 4);
+  if ((word & 0x7FFFFFFF) > 0x7F800000) // a NaN stays one
+    return uint16_t(word >> 16 | 0x40);
+  return uint16_t((word + 0x7FFF + (word >> 16 & 1)) >> 16);
 }
 
 } // namespace tessera::io
