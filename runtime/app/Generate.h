@@ -3,7 +3,7 @@
 #define TESSERA_RUNTIME_APP_GENERATE_H
 
 #include "Options.h"
-#include "tessera/runtime/cpu/Rank.h"
+#include "tessera/runtime/device/Rank.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
 #include <string>

@@ -193,8 +193,9 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
               const LaunchOptions &options, const std::function<void(Rank &)> &body) {
   // Few malloc arenas: their slack is memory nobody planned.
   mallopt(M_ARENA_MAX, 4);
-  setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
-  WeightPlan plan(manifest);
+  const Driver &driver = driverFor(manifest.target);
+  driver.prepareProcess();
+  WeightPlan plan(manifest, driver);
   CollectiveNames names = collectiveNames(manifest);
   int threads = threadsPerRank(manifest, launcher, options.threads);
   double stall = stallTimeout();

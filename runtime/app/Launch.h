@@ -3,7 +3,7 @@
 #ifndef TESSERA_RUNTIME_APP_LAUNCH_H
 #define TESSERA_RUNTIME_APP_LAUNCH_H
 
-#include "tessera/runtime/cpu/Rank.h"
+#include "tessera/runtime/device/Rank.h"
 
 #include <functional>
 #include <optional>

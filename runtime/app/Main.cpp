@@ -1,5 +1,4 @@
 // main of every executable that llm-compile makes.
-#include "CpuFeatures.h"
 #include "Generate.h"
 #include "Launch.h"
 #include "Options.h"
@@ -129,7 +128,7 @@ void run(int argc, char **argv, Launcher &launcher) {
     out.close();
     return;
   }
-  checkCpuFeatures(manifest);
+  driverFor(manifest.target).checkMachine(manifest);
   launcher.check(manifest);
   if (options.command == Options::Command::Generate)
     generate(program, manifest, options, launcher);

@@ -95,7 +95,7 @@ static std::vector<Padded> paddedDims(const Manifest &m) {
 
 std::string describeProgram(const Manifest &m, bool json) {
   int64_t ranks = m.mesh.size();
-  WeightPlan plan(m);
+  WeightPlan plan(m, driverFor(m.target));
   Json axes = Json::object();
   for (const MeshAxis &axis : m.mesh.axes())
     axes[axis.name] = axis.size;

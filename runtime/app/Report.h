@@ -3,7 +3,7 @@
 #define TESSERA_RUNTIME_APP_REPORT_H
 
 #include "Options.h"
-#include "tessera/runtime/cpu/Rank.h"
+#include "tessera/runtime/device/Rank.h"
 
 #include <string>
 

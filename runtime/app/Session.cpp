@@ -2,8 +2,6 @@
 #include "Buffers.h"
 #include "tessera/runtime/core/Error.h"
 
-#include <cstring>
-
 namespace tessera::runtime {
 
 static void require(const Manifest &manifest, int64_t entry, const char *name,
@@ -48,7 +46,9 @@ void Session::clear() { rank_.clearStates(); }
 void Session::setInput(int64_t entry, const char *name, const std::vector<int32_t> &global, int32_t padding) {
   const Manifest &m = rank_.manifest();
   const BufferSpec &spec = *m.entries[entry].input(name);
-  takeShard(spec, m.mesh, rank_.id(), global.data(), padding, rank_.arena() + spec.offset);
+  local_.resize(size_t(elementCount(spec.local)) * 4);
+  takeShard(spec, m.mesh, rank_.id(), global.data(), padding, local_.data());
+  rank_.write(rank_.arena() + spec.offset, local_.data(), local_.size());
 }
 
 void Session::run(int64_t entry) {
@@ -62,7 +62,7 @@ void Session::prefill(const std::vector<int32_t> &tokens, const std::vector<int3
   setInput(prefill_, "positions", positions, -1);
   setInput(prefill_, "index", index, 0);
   run(prefill_);
-  hidden_.clear();
+  hiddenKept_ = false;
 }
 
 void Session::decode(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions) {
@@ -75,27 +75,34 @@ void Session::head(const std::vector<int32_t> &index) {
   const Manifest &m = rank_.manifest();
   const BufferSpec &from = *m.entries[prefill_].output("hidden"), &to = *m.entries[head_].input("hidden");
   // The step may use the space of its inputs: keep a copy for the next position.
-  if (hidden_.empty())
-    hidden_.assign(rank_.arena() + from.offset, rank_.arena() + from.offset + elementCount(from.local) * 4);
-  memcpy(rank_.arena() + to.offset, hidden_.data(), hidden_.size());
+  size_t bytes = size_t(elementCount(from.local)) * 4;
+  if (!hidden_.bytes())
+    hidden_ = rank_.device().allocate(bytes, "the hidden states of rank " + std::to_string(rank_.id()),
+                                      MemoryUse::Arena);
+  if (!hiddenKept_)
+    rank_.compute().copy(hidden_.address(), rank_.arena() + from.offset, bytes);
+  hiddenKept_ = true;
+  rank_.compute().copy(rank_.arena() + to.offset, hidden_.address(), bytes);
   setInput(head_, "index", index, 0);
   run(head_);
 }
 
 template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T> &global) {
   const Mesh &mesh = rank_.manifest().mesh;
-  const char *local = rank_.arena() + spec.offset;
+  const char *held = rank_.arena() + spec.offset;
   size_t bytes = size_t(elementCount(spec.local)) * 4;
   if (isRoot())
     global.assign(size_t(elementCount(spec.shape)), T(0));
   if (isReplicated(spec)) {
     if (isRoot())
-      placeShard(spec, mesh, 0, local, global.data());
+      rank_.read(global.data(), held, bytes);
     return;
   }
+  local_.resize(bytes);
+  rank_.read(local_.data(), held, bytes);
   if (isRoot())
     gathered_.resize(bytes * rank_.comm().ranks());
-  rank_.comm().gather(local, bytes, gathered_.data(), 0);
+  rank_.comm().gather(local_.data(), bytes, gathered_.data(), 0);
   if (isRoot())
     for (int64_t r = 0; r < rank_.comm().ranks(); ++r)
       placeShard(spec, mesh, r, gathered_.data() + r * bytes, global.data());

@@ -2,7 +2,7 @@
 #ifndef TESSERA_RUNTIME_APP_SESSION_H
 #define TESSERA_RUNTIME_APP_SESSION_H
 
-#include "tessera/runtime/cpu/Rank.h"
+#include "tessera/runtime/device/Rank.h"
 
 #include <cstdint>
 #include <vector>
@@ -45,7 +45,9 @@ private:
   Rank &rank_;
   int64_t batch_, chunk_, vocab_;
   int64_t prefill_, decode_, head_, last_ = -1;
-  std::vector<char> hidden_, gathered_; // local shard of the prefill's hidden; blocks of all ranks
+  Buffer hidden_; // local shard of the prefill's hidden, if hiddenKept_
+  bool hiddenKept_ = false;
+  std::vector<char> local_, gathered_; // a local shard; blocks of all ranks
   std::vector<float> logits_;
 };
 

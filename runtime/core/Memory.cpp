@@ -20,10 +20,12 @@ Memory::Memory(size_t bytes, const std::string &what, bool dense) : bytes_(bytes
     (void)madvise(data, bytes, MADV_HUGEPAGE); // a wish
 }
 
-Memory::~Memory() {
-  if (data_)
-    munmap(data_, bytes_);
+void Memory::free(void *data, size_t bytes) {
+  if (data)
+    munmap(data, bytes);
 }
+
+Memory::~Memory() { free(data_, bytes_); }
 
 Memory &Memory::operator=(Memory &&other) noexcept {
   std::swap(data_, other.data_);

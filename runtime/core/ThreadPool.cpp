@@ -9,12 +9,13 @@
 
 namespace tessera::runtime {
 
-ThreadPool::ThreadPool(int size, void (*onStart)()) : slots_(new Slot[std::max(size - 1, 0)]) {
+ThreadPool::ThreadPool(int size, std::function<void()> onStart)
+    : slots_(new Slot[std::max(size - 1, 0)]), onStart_(std::move(onStart)) {
   try {
     for (int part = 1; part < size; ++part)
-      workers_.emplace_back([this, part, onStart, rank = currentRank()] {
+      workers_.emplace_back([this, part, rank = currentRank()] {
         currentRank() = rank;
-        work(part, onStart);
+        work(part);
       });
   } catch (const std::system_error &e) {
     std::string why = std::to_string(workers_.size() + 1) + " of " + std::to_string(size) +
@@ -36,9 +37,9 @@ void ThreadPool::stop() {
     worker.join();
 }
 
-void ThreadPool::work(int part, void (*onStart)()) {
-  if (onStart)
-    onStart();
+void ThreadPool::work(int part) {
+  if (onStart_)
+    onStart_();
   Slot &slot = slots_[part - 1];
   for (uint32_t seen = 0;;) {
     slot.start.waitWhile(seen);

@@ -9,7 +9,8 @@
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/core/Board.h"
-#include "tessera/runtime/cpu/Rank.h"
+#include "tessera/runtime/cpu/Driver.h"
+#include "tessera/runtime/device/Rank.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -152,7 +153,7 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
   } catch (const std::exception &e) {
     return fail(e.what());
   }
-  WeightPlan plan(manifest);
+  WeightPlan plan(manifest, cpuDriver());
   Board board(result.ranks);
   auto world = createHostWorld(result.ranks, board);
   std::vector<RankValues> outputs(resultLayouts.size(), RankValues(result.ranks));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace tessera::runtime {
 
@@ -21,6 +22,12 @@ public:
 
   char *data() const { return data_; }
   size_t bytes() const { return bytes_; }
+  // Gives the memory up: free() takes it from now on.
+  char *release() {
+    bytes_ = 0;
+    return std::exchange(data_, nullptr);
+  }
+  static void free(void *data, size_t bytes);
 
 private:
   char *data_ = nullptr;

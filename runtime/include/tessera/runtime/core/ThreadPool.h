@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,7 +19,7 @@ public:
   using Task = void (*)(void *context, int part);
 
   // `onStart` runs first on every worker thread. Throws Error if the system has not that many threads.
-  explicit ThreadPool(int size, void (*onStart)() = nullptr);
+  explicit ThreadPool(int size, std::function<void()> onStart = nullptr);
   ~ThreadPool(); // joins
   ThreadPool(const ThreadPool &) = delete;
 
@@ -47,11 +48,12 @@ private:
     uint32_t before = turn - 1;
     return slot.claimed.compare_exchange_strong(before, turn);
   }
-  void work(int part, void (*onStart)());
+  void work(int part);
   void runPart(Task task, void *context, int part) noexcept;
   void stop();
 
   std::unique_ptr<Slot[]> slots_;
+  std::function<void()> onStart_;
   std::vector<std::thread> workers_;
   alignas(64) Task task_ = nullptr;
   void *context_ = nullptr;

@@ -155,7 +155,6 @@ inline void HostBuffer::reset() {
 
 struct DeviceOptions {
   int64_t rank;
-  int64_t localRank; // among the ranks of this machine
   ThreadPool &pool;  // the rank's threads; the device may use them within calls of the rank's main thread
   BoardEntry &entry; // counts what is done: the watch looks there
 };
@@ -165,6 +164,8 @@ class Driver {
 public:
   virtual ~Driver() = default;
   virtual const char *name() const = 0;
+  // The manifest's "target" of programs that it runs.
+  virtual const char *target() const = 0;
   // Throws Error where the program cannot run on this machine.
   virtual void checkMachine(const Manifest &manifest) const = 0;
   // Once, before any thread is started.
@@ -176,9 +177,13 @@ public:
   virtual std::unique_ptr<Device> open(const DeviceOptions &options) const = 0;
 };
 
-// The driver for the manifest's `target`. Throws Error if this program has none. The list is in
-// runtime/device/CMakeLists.txt.
+// The driver for the manifest's `target` among those this executable is linked with (TESSERA_DRIVERS in
+// runtime/CMakeLists.txt). Throws Error if there is none.
 const Driver &driverFor(const std::string &target);
+
+// How many of a parameter's local dimensions make up the rows of its layers: those of products say so; others
+// have rows along the last one.
+int64_t rowDims(const ParamSpec &spec);
 
 } // namespace tessera::runtime
 #endif

@@ -1,6 +1,6 @@
 // Does this machine run the code? The manifest names what it was compiled for, in the words of /proc/cpuinfo.
-#ifndef TESSERA_RUNTIME_APP_CPUFEATURES_H
-#define TESSERA_RUNTIME_APP_CPUFEATURES_H
+#ifndef TESSERA_RUNTIME_CPU_CPUFEATURES_H
+#define TESSERA_RUNTIME_CPU_CPUFEATURES_H
 
 #include "tessera/runtime/core/Manifest.h"
 

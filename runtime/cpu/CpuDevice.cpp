@@ -1,0 +1,116 @@
+#include "CpuDevice.h"
+#include "CpuFeatures.h"
+#include "Dnnl.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Memory.h"
+#include "tessera/runtime/cpu/Driver.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <sched.h>
+#include <time.h>
+
+namespace tessera::runtime {
+
+CpuWeightLayout::CpuWeightLayout(const ParamSpec &spec) {
+  int64_t elements = elementCount(spec.local);
+  rows = elementCount(Shape(spec.local.begin(), spec.local.begin() + rowDims(spec)));
+  columns = rows ? elements / rows : 0;
+  packed = spec.packOutDims.has_value();
+  if (packed) {
+    pack.emplace(rows, columns);
+    elements = pack->elements();
+    rowBlock = pack->block;
+  }
+  bytes = elements * int64_t(sizeof(float));
+}
+
+Buffer CpuDevice::allocate(size_t bytes, const std::string &what, MemoryUse use) {
+  Memory memory(bytes, what, /*dense=*/use == MemoryUse::Weights);
+  return Buffer(*this, memory.release(), bytes);
+}
+
+HostBuffer CpuDevice::allocateHost(size_t bytes, const std::string &what) {
+  return HostBuffer(*this, Memory(bytes, what).release(), bytes);
+}
+
+void CpuDevice::release(void *address, size_t bytes) { Memory::free(address, bytes); }
+
+std::unique_ptr<Stream> CpuDevice::createStream(StreamKind kind) {
+  return std::make_unique<CpuStream>(*this, kind);
+}
+
+std::unique_ptr<Event> CpuDevice::createEvent() { return std::make_unique<CpuEvent>(); }
+
+std::unique_ptr<Module> CpuDevice::load(const ts_program &program) {
+  auto module = std::make_unique<CpuModule>();
+  module->kernels = program.kernels;
+  return module;
+}
+
+std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
+  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, layout && layout->packed, pool_));
+}
+
+void CpuDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                      const float *rows) {
+  auto &held = static_cast<const CpuWeightLayout &>(layout);
+  if (held.pack)
+    held.pack->packRows(begin, count, rows, static_cast<float *>(weight));
+  else
+    memcpy(storeInPlace(layout, weight, begin), rows, size_t(count * layout.columns) * sizeof(float));
+}
+
+float *CpuDevice::storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) {
+  return layout.packed ? nullptr : static_cast<float *>(weight) + begin * layout.columns;
+}
+
+void CpuDevice::finish(CpuStream &stream, uint64_t place) {
+  for (int64_t turns = 0; stream.done_ < place; ++turns) {
+    if (busy_.size() == 1) { // nothing else to go on with
+      stream.advance(/*mayBlock=*/true);
+      continue;
+    }
+    uint64_t before = stream.done_;
+    for (CpuStream *other : std::vector<CpuStream *>(busy_))
+      other->advance(/*mayBlock=*/false);
+    if (stream.done_ != before)
+      continue;
+    // Peers need this core more than we do.
+    if (turns < 1000) {
+      sched_yield();
+    } else {
+      timespec pause = {0, 50000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+}
+
+namespace {
+
+class CpuDriver final : public Driver {
+public:
+  const char *name() const override { return "cpu"; }
+  const char *target() const override { return "cpu"; }
+  void checkMachine(const Manifest &manifest) const override { checkCpuFeatures(manifest); }
+  void prepareProcess() const override {
+    setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
+  }
+  void prepareThread() const override { keepDnnlSingleThreaded(); }
+  std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const override {
+    return std::make_unique<CpuWeightLayout>(spec);
+  }
+  std::unique_ptr<Device> open(const DeviceOptions &options) const override {
+    return std::make_unique<CpuDevice>(options);
+  }
+};
+
+} // namespace
+
+const Driver &cpuDriver() {
+  static const CpuDriver driver;
+  return driver;
+}
+
+} // namespace tessera::runtime

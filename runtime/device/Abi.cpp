@@ -1,0 +1,49 @@
+// abi.h: what generated code asks of its rank goes to the streams of its device. Generated code stands above
+// these functions: errors end the run here instead of unwinding through it.
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/device/Rank.h"
+
+using namespace tessera::runtime;
+
+template <typename F> static void guarded(F &&f) {
+  try {
+    f();
+  } catch (const std::exception &e) {
+    endRun(messageOf(e));
+  }
+}
+
+extern "C" {
+
+void ts_launch(ts_rank *handle, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
+               int64_t grain) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] { rank.compute().launch(rank.module(), {kernel, buffers, scalars, count, grain}); });
+}
+
+void ts_matmul(ts_rank *handle, int32_t id, int64_t layer, const void *x, const void *w, void *y) {
+  Rank &rank = Rank::of(handle);
+  const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
+  guarded([&] { rank.compute().multiply(rank.product(id), x, weights, y); });
+}
+
+void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32_t *ids, int64_t base,
+                      int64_t rows, float *out) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] {
+    rank.compute().gather(*rank.plan().param(param).layout, rank.weights(param, layer), ids, base, rows, out);
+  });
+}
+
+void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] { rank.comm().run(id, src, dst); });
+}
+
+int64_t ts_group_index(ts_rank *handle, int32_t group) { return Rank::of(handle).groupIndex(group); }
+
+void ts_copy(ts_rank *handle, void *dst, const void *src, int64_t bytes) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] { rank.compute().copy(dst, src, size_t(bytes)); });
+}
+}

@@ -1,0 +1,107 @@
+#include "tessera/runtime/device/Rank.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace tessera::runtime {
+
+static_assert(std::is_standard_layout_v<ts_rank>);
+
+// What of the arena holds neither a state nor an input of `entry`.
+static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const EntrySpec &entry) {
+  std::vector<ByteSpan> alive;
+  for (const BufferSpec &state : manifest.states)
+    alive.push_back({state.offset, state.offset + state.bytes});
+  for (const BufferSpec &input : entry.inputs)
+    alive.push_back({input.offset, input.offset + input.bytes});
+  std::sort(alive.begin(), alive.end(), [](ByteSpan a, ByteSpan b) { return a.begin < b.begin; });
+  alive.push_back({manifest.arenaBytes, manifest.arenaBytes});
+  std::vector<ByteSpan> dead;
+  int64_t at = 0;
+  for (ByteSpan span : alive) {
+    if (span.begin > at)
+      dead.push_back({at, span.begin});
+    at = std::max(at, span.end);
+  }
+  return dead;
+}
+
+Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
+           BoardEntry &entry, int threads)
+    : program_(program), manifest_(manifest), plan_(plan), comm_(comm), entry_(entry),
+      pool_(threads, [&driver = plan.driver()] { driver.prepareThread(); }) {
+  plan.driver().prepareThread();
+  device_ = plan.driver().open({comm.rank(), pool_, entry});
+  compute_ = device_->createStream(StreamKind::Compute);
+  std::string who = " of rank " + std::to_string(comm.rank());
+  arena_ = device_->allocate(size_t(manifest.arenaBytes), "the arena" + who, MemoryUse::Arena);
+  weights_ = device_->allocate(size_t(plan.bytes()), "the weights" + who, MemoryUse::Weights);
+  for (int64_t i = 0; i < plan.count(); ++i)
+    paramPointers_.push_back(plan.param(i).layout->packed ? nullptr : weights(i, 0));
+  abi_ = {paramPointers_.data()};
+  module_ = device_->load(program);
+  for (const MatmulSpec &spec : manifest.matmuls)
+    products_.push_back(
+        device_->createProduct(spec, spec.param < 0 ? nullptr : plan.param(spec.param).layout.get()));
+  for (const AxisList &group : manifest.groups)
+    groupIndex_.push_back(manifest.mesh.index(comm.rank(), group));
+  for (const EntrySpec &spec : manifest.entries)
+    dead_.push_back(deadBefore(manifest, spec));
+  staging_.resize(8);
+  comm.prepare(manifest);
+}
+
+// Copies from staging memory end before it is given back.
+Rank::~Rank() {
+  try {
+    compute_->synchronize();
+  } catch (const std::exception &e) {
+    endRun(messageOf(e));
+  }
+}
+
+void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes) {
+  runtime::loadWeights(plan_, manifest_.mesh, id(), origin, *device_, weights_.address(), pool_,
+                       [&](int64_t bytes) {
+                         entry_.progress.fetch_add(1, std::memory_order_relaxed);
+                         if (onBytes)
+                           onBytes(bytes);
+                       });
+}
+
+void Rank::write(char *dst, const void *data, size_t bytes) {
+  Staging &staging = staging_[nextStaging_++ % staging_.size()];
+  if (!staging.copied)
+    staging.copied = device_->createEvent();
+  staging.copied->wait();
+  if (staging.memory.bytes() < bytes)
+    staging.memory = device_->allocateHost(bytes, "an input of rank " + std::to_string(id()));
+  memcpy(staging.memory.as<char>(), data, bytes);
+  compute_->upload(dst, staging.memory.as<char>(), bytes);
+  compute_->record(*staging.copied);
+}
+
+void Rank::read(void *data, const char *src, size_t bytes) {
+  compute_->download(data, src, bytes);
+  compute_->synchronize();
+}
+
+void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
+  manifest_.entries[entry].checkCounts(counts);
+  statesUsed_ = true;
+  ts_call arguments{base, counts.data()};
+  std::function<void()> enqueue = [&] { program_.entries[entry](&abi_, &arguments); };
+  device_->call({entry, base, dead_[entry], enqueue}, *compute_);
+}
+
+void Rank::clearStates() {
+  if (!statesUsed_) // as zero as the device gave them, and not even touched
+    return;
+  statesUsed_ = false;
+  for (const BufferSpec &state : manifest_.states)
+    compute_->fill(arena() + state.offset, 0, size_t(state.bytes));
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,94 @@
+// One rank: its device, arena, weights and products; what abi.h's ts_rank points to.
+#ifndef TESSERA_RUNTIME_DEVICE_RANK_H
+#define TESSERA_RUNTIME_DEVICE_RANK_H
+
+#include "tessera/runtime/abi.h"
+#include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/device/Device.h"
+#include "tessera/runtime/device/Weights.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace tessera::runtime {
+
+class Rank {
+public:
+  // Opens a device of the plan's driver, allocates arena and weights there and makes the products ready. Runs
+  // on the rank's main thread, which is the only one that may use the object later. `entry` is this rank's
+  // entry of the board.
+  Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
+       BoardEntry &entry, int threads);
+  ~Rank();
+
+  // Fills the weights, all threads of the rank at work. `onBytes` is told the bytes as they come (any
+  // thread).
+  void loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes = nullptr);
+
+  int64_t id() const { return comm_.rank(); }
+  const Manifest &manifest() const { return manifest_; }
+  Communicator &comm() { return comm_; }
+  ThreadPool &pool() { return pool_; }
+  BoardEntry &entry() { return entry_; }
+  const WeightPlan &plan() const { return plan_; }
+  int64_t groupIndex(int64_t group) const { return groupIndex_[group]; }
+
+  Device &device() { return *device_; }
+  Module &module() { return *module_; }
+  Product &product(int64_t id) { return *products_[id]; }
+  // Where calls compute, and where the copies from and to their inputs and outputs run.
+  Stream &compute() { return *compute_; }
+
+  // Addresses of device memory.
+  char *arena() const { return arena_.address(); }
+  char *weights(int64_t param, int64_t layer) const {
+    const WeightPlan::Param &p = plan_.param(param);
+    return weights_.address() + p.offset + layer * p.layout->bytes;
+  }
+
+  // Copies to device memory, in the order of the compute stream; `data` may be used again on return.
+  void write(char *dst, const void *data, size_t bytes);
+  // Copies from device memory and waits for it, and so for all calls before.
+  void read(void *data, const char *src, size_t bytes);
+
+  // Runs manifest.entries[entry] on the arena at `base`, its loops as often as `counts` says; its work is
+  // given to the streams on return. Throws Error if a count is missing, or outside the bounds that the
+  // manifest gives.
+  void call(int64_t entry, const std::vector<int64_t> &counts, char *base);
+  // The same on this rank's own arena.
+  void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
+  // Zeroes all states: before a new batch of prompts.
+  void clearStates();
+
+  static Rank &of(ts_rank *rank) { return *reinterpret_cast<Rank *>(rank); }
+
+private:
+  // Host memory that is on its way to the device, until the event.
+  struct Staging {
+    HostBuffer memory;
+    std::unique_ptr<Event> copied;
+  };
+
+  ts_rank abi_; // first: generated code is handed &abi_
+  const ts_program &program_;
+  const Manifest &manifest_;
+  const WeightPlan &plan_;
+  Communicator &comm_;
+  BoardEntry &entry_;
+  ThreadPool pool_;
+  std::unique_ptr<Device> device_; // outlives what follows
+  std::unique_ptr<Stream> compute_;
+  Buffer arena_, weights_;
+  bool statesUsed_ = false;
+  std::vector<char *> paramPointers_;
+  std::unique_ptr<Module> module_;
+  std::vector<std::unique_ptr<Product>> products_;
+  std::vector<int64_t> groupIndex_;
+  std::vector<std::vector<ByteSpan>> dead_; // by entry
+  std::vector<Staging> staging_;            // used in turn
+  size_t nextStaging_ = 0;
+};
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,49 @@
+// The weights of one rank: how they lie in device memory, and where their numbers come from.
+#ifndef TESSERA_RUNTIME_DEVICE_WEIGHTS_H
+#define TESSERA_RUNTIME_DEVICE_WEIGHTS_H
+
+#include "tessera/runtime/core/ShardReader.h"
+#include "tessera/runtime/device/Device.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace tessera::runtime {
+
+// How the weights of one rank lie in one buffer. The same for every rank of a program; needs no device.
+class WeightPlan {
+public:
+  WeightPlan(const Manifest &manifest, const Driver &driver);
+
+  struct Param {
+    const ParamSpec *spec;
+    std::unique_ptr<WeightLayout> layout; // of one layer
+    int64_t layers;
+    int64_t offset; // bytes from the start of the weights, 64-byte aligned
+  };
+  const Param &param(int64_t i) const { return params_[i]; }
+  int64_t count() const { return int64_t(params_.size()); }
+  int64_t bytes() const { return bytes_; } // of all weights of a rank, as held
+  const Driver &driver() const { return driver_; }
+
+private:
+  const Driver &driver_;
+  std::vector<Param> params_;
+  int64_t bytes_ = 0;
+};
+
+// Where weights come from: exactly one of the two.
+struct WeightOrigin {
+  const io::ModelFile *model = nullptr;
+  uint64_t seed = 0;
+};
+
+// Fills `weights`, which lie as `plan` says, with the shards of `rank`; all threads of `pool` at work.
+// `onBytes` is told the bytes read as they come (any thread).
+void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const WeightOrigin &origin,
+                 Device &device, char *weights, ThreadPool &pool,
+                 const std::function<void(int64_t)> &onBytes);
+
+} // namespace tessera::runtime
+#endif
