@@ -10,22 +10,36 @@
 
 namespace tessera::kernels {
 
-KernelTable::KernelTable(ModuleOp module) : module(module), symbols(module) {}
+/// What a kernel is apart from its name and visibility.
+static DictionaryAttr attributesOf(func::FuncOp kernel) {
+  NamedAttrList attrs(kernel->getAttrDictionary());
+  attrs.erase(SymbolTable::getSymbolAttrName());
+  attrs.erase(SymbolTable::getVisibilityAttrName());
+  return attrs.getDictionary(kernel.getContext());
+}
+
+static llvm::hash_code hashOf(func::FuncOp kernel) {
+  llvm::hash_code hash = llvm::hash_value(attributesOf(kernel).getAsOpaquePointer());
+  kernel.getBody().walk([&](Operation *op) {
+    hash = llvm::hash_combine(hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
+                                                                     OperationEquivalence::ignoreHashValue,
+                                                                     OperationEquivalence::IgnoreLocations));
+  });
+  return hash;
+}
 
 FlatSymbolRefAttr KernelTable::add(func::FuncOp kernel) {
-  std::string name = kernel.getName().str(), text;
-  kernel.setName("kernel");
-  llvm::raw_string_ostream stream(text);
-  kernel.print(stream, OpPrintingFlags().useLocalScope().elideLargeElementsAttrs(1 << 20));
-  auto [entry, isNew] = byText.try_emplace(text);
-  if (!isNew) {
-    kernel.erase();
-    return entry->second;
-  }
-  kernel.setName(name);
+  SmallVectorImpl<func::FuncOp> &candidates = byHash[hashOf(kernel)];
+  for (func::FuncOp known : candidates)
+    if (attributesOf(known) == attributesOf(kernel) &&
+        OperationEquivalence::isRegionEquivalentTo(&known.getBody(), &kernel.getBody(), OperationEquivalence::IgnoreLocations)) {
+      kernel.erase();
+      return FlatSymbolRefAttr::get(known);
+    }
   symbols.insert(kernel); // renames if the name is taken
   kernel.setPrivate();
-  return entry->second = FlatSymbolRefAttr::get(kernel);
+  candidates.push_back(kernel);
+  return FlatSymbolRefAttr::get(kernel);
 }
 
 ArrayAttr Lowering::shardAxes(RankedTensorType type, int64_t dim) const {

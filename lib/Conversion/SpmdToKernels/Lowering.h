@@ -8,7 +8,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
+
+#include <unordered_map>
 
 namespace tessera::kernels {
 
@@ -24,15 +25,15 @@ inline RankedTensorType plainType(Type type) {
 /// The kernel functions of a module, each distinct body once.
 class KernelTable {
 public:
-  explicit KernelTable(ModuleOp module);
+  explicit KernelTable(ModuleOp module) : symbols(module) {}
   /// Takes over `kernel` (not in a module yet) under a name that begins with its own; if one with the same body is there, that one is
-  /// used and `kernel` erased. Cost: linear in the text of the body.
+  /// used and `kernel` erased. Bodies are the same if their ops, attributes (constants by value) and uses of each other are; names and
+  /// locations do not count. Cost: linear in the ops of the body.
   FlatSymbolRefAttr add(func::FuncOp kernel);
 
 private:
-  ModuleOp module;
   SymbolTable symbols;
-  llvm::StringMap<FlatSymbolRefAttr> byText;
+  std::unordered_map<size_t, llvm::SmallVector<func::FuncOp, 1>> byHash;
 };
 
 struct Options {
@@ -61,6 +62,8 @@ struct Lowering {
 /// The index behind a tensor<i32> that holds a layer number: the induction variable of an exec.for or a constant; null if neither.
 Value layerIndex(OpBuilder &builder, Value tensor);
 
+/// Fails with an error where the dimension of layers is sharded: pipelines are not there yet.
+LogicalResult checkLayersWhole(Lowering &lowering);
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);
 /// Decides which parameters are packed (LibraryOpInterface::packedUse) and replaces the rest by exec.param. Arguments of packed parameters stay until

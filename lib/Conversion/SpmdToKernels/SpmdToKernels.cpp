@@ -75,7 +75,7 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
     Lowering lowering(module, settings);
     if (dist::MeshOp mesh = dist::getMesh(module))
       lowering.mesh = mesh.getMesh().toMesh();
-    if (failed(lowerRepeats(lowering)) || failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||
+    if (failed(checkLayersWhole(lowering)) || failed(lowerRepeats(lowering)) || failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||
         failed(lowerCollectives(lowering)) || failed(fuseKernels(lowering)) || failed(eraseParameterArguments(lowering)))
       return signalPassFailure();
 
