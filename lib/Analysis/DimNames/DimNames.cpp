@@ -21,11 +21,7 @@ DimNames::DimNames(ModuleOp module) {
     nameFunction(function);
 }
 
-void DimNames::extend(Operation *op) {
-  for (Value result : op->getResults()) // one that is gone may have had its address
-    known.erase(result);
-  nameOp(op);
-}
+void DimNames::extend(Operation *op) { nameOp(op); }
 
 void DimNames::nameFunction(FunctionOpInterface function) {
   for (BlockArgument arg : function.getArguments())
@@ -110,11 +106,7 @@ void DimNames::nameOp(Operation *op) {
 
 ArrayRef<StringRef> DimNames::names(Value value) const {
   auto it = known.find(value);
-  // A pass that replaces ops may ask for a new value at the address of one that is gone.
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (it == known.end() || !type || type.getRank() != int64_t(it->second.size()))
-    return {};
-  return it->second;
+  return it == known.end() ? ArrayRef<StringRef>() : ArrayRef<StringRef>(it->second);
 }
 
 std::string DimNames::name(Value value, int dim) const {

@@ -20,7 +20,8 @@ public:
   /// Names all values of all functions in `module`.
   explicit DimNames(mlir::ModuleOp module);
 
-  /// Names the results of `op`, which was made since.
+  /// Names the results of `op`, which was made since. Values are known by address: while names are asked for, no op may be destroyed
+  /// (take it out of the program and destroy it later).
   void extend(mlir::Operation *op);
 
   /// One name per dimension, empty where unknown; no names at all for a value the analysis did not reach.

@@ -2,6 +2,7 @@
 #include "Annotate/HeadAxes.h"
 #include "Explain.h"
 #include "Annotate/ReplicationRemarks.h"
+#include "RetiredOps.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
@@ -189,7 +190,7 @@ private:
   LogicalResult annotateNamed(graph::NameOp op) {
     if (op.getInner() && !items.pins(op.getName())) { // of no use any more: sums pass unhindered
       op.getResult().replaceAllUsesWith(op.getInput());
-      op.erase();
+      retired.add(op);
       return success();
     }
     if (failed(items.checkSameValue(op)))
@@ -210,6 +211,7 @@ private:
     return success();
   }
 
+  RetiredOps retired; // first: outlives the names
   ModuleOp module;
   StringRef meshName;
   Mesh mesh;

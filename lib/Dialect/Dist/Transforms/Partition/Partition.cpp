@@ -2,6 +2,7 @@
 #include "Explain.h"
 #include "Reshard/CachedReshardCosts.h"
 #include "Partition/PaddingFacts.h"
+#include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Analysis/Sharding/Projection.h"
@@ -62,13 +63,13 @@ private:
       }
       if (auto name = dyn_cast<graph::NameOp>(op)) {
         name.getResult().replaceAllUsesWith(name.getInput());
-        name->erase();
+        retired.add(name);
         return WalkResult::skip();
       }
       if (auto mask = dyn_cast<graph::MaskPaddingOp>(op);
           mask && llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(mask.getInput(), dim, mesh); })) {
         mask.getResult().replaceAllUsesWith(mask.getInput());
-        mask->erase();
+        retired.add(mask);
         return WalkResult::skip();
       }
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
@@ -104,7 +105,7 @@ private:
     op.getResult().replaceAllUsesWith(value);
     // What follows expects exactly this type.
     assert(value.getType() == local(to) && "plan ends elsewhere");
-    op->erase();
+    retired.add(op);
     return success();
   }
 
@@ -226,6 +227,7 @@ private:
     return success();
   }
 
+  RetiredOps retired; // first: outlives the names
   ModuleOp module;
   StringRef meshName;
   Mesh mesh;

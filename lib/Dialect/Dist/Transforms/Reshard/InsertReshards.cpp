@@ -12,6 +12,7 @@
 #include "Explain.h"
 #include "Reshard/CachedReshardCosts.h"
 #include "Reshard/PinConflicts.h"
+#include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -104,7 +105,7 @@ private:
       why += (why.empty() ? "" : "; ") + who.str() + (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
     builder.setInsertionPoint(before);
     auto op = ReshardOp::create(builder, before->getLoc(), type, value, builder.getStringAttr(why));
-    names.extend(op); // also where its result has the address of one that is gone
+    names.extend(op);
     explain(op, from, to, why);
     return known = op.getResult();
   }
@@ -194,7 +195,7 @@ private:
     if (auto name = op.getInput().getDefiningOp<graph::NameOp>())
       pins.add(value, name.getName());
     op.getResult().replaceAllUsesWith(value);
-    op->erase();
+    retired.add(op);
   }
 
   LogicalResult place(ShardingRuleOpInterface op, const PlacementDecision &decision) {
@@ -235,7 +236,7 @@ private:
         return failure();
     for (auto [old, value, sharding] : llvm::zip(op->getResults(), results, decision.results))
       old.replaceAllUsesWith(reshard(value, sharding, shortName(op), op));
-    op->erase();
+    retired.add(op);
     return success();
   }
 
@@ -316,6 +317,7 @@ private:
     return success();
   }
 
+  RetiredOps retired; // first: outlives the maps
   ModuleOp module;
   StringRef meshName;
   Mesh mesh;
