@@ -30,6 +30,18 @@ struct PlacementDecision {
   bool unpriced = false;                     ///< workTime is still without those reshards (priceDecomposed)
 };
 
+/// Which reshard: of a tensor, from a sharding to another, each by its number. There are more shardings than any packing of the three into one
+/// word could tell apart.
+struct ReshardId {
+  int tensor, from, to;
+  bool operator==(const ReshardId &o) const { return tensor == o.tensor && from == o.from && to == o.to; }
+};
+struct ReshardIdHash {
+  size_t operator()(const ReshardId &id) const {
+    return size_t((uint64_t(uint32_t(id.tensor)) << 42) ^ (uint64_t(uint32_t(id.from)) << 21) ^ uint64_t(uint32_t(id.to)));
+  }
+};
+
 /// Plans and their times, remembered: the same reshards are asked for again and again.
 class ReshardCosts {
 public:
@@ -77,7 +89,7 @@ private:
     std::optional<ReshardPlan> plan; ///< known with the cost, unless impossible
     double floor = -1; ///< below 0: not known
   };
-  Entry &entryOf(int tensor, int from, int to) { return entries[(uint64_t(tensor) << 42) | (uint64_t(from) << 21) | uint64_t(to)]; }
+  Entry &entryOf(int tensor, int from, int to) { return entries[{tensor, from, to}]; }
   double floorOf(Entry &entry, int tensor, int from, int to);
 
   double leastLatency, mostBandwidth; ///< of any link
@@ -85,7 +97,7 @@ private:
   std::unordered_map<Key, int, KeyHash> numbers; ///< of tensors and of shardings
   std::vector<Tensor> tensors;
   std::vector<ReshardEnd> ends; ///< of shardings
-  std::unordered_map<uint64_t, Entry> entries;
+  std::unordered_map<ReshardId, Entry, ReshardIdHash> entries;
 };
 
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.

@@ -188,3 +188,13 @@ TEST(Placement, AnOpWithoutOperandsFollowsItsResult) {
   auto d = decide("x2", "() -> ([i, j])", {}, {{"4x4", "[x/-]"}});
   EXPECT_EQ(d.result(), "[x/-]");
 }
+
+// Numbers of tensors and shardings have no limit that would let one reshard be taken for another.
+TEST(ReshardCosts, ReshardsAreToldApartByWholeNumbers) {
+  std::unordered_map<ReshardId, int, ReshardIdHash> known;
+  int count = 0;
+  for (int large : {0, 1, 1 << 21, 1 << 22, 1 << 30})
+    for (ReshardId id : {ReshardId{large, 5, 7}, ReshardId{5, large, 7}, ReshardId{5, 7, large}})
+      EXPECT_TRUE(known.try_emplace(id, count++).second) << id.tensor << " " << id.from << " " << id.to;
+  EXPECT_TRUE(known.count({5, 1 << 21, 7}));
+}
