@@ -28,3 +28,17 @@ func.func @host(%x: tensor<4xf32>, %c: f32) attributes {exec.entry} {
   %0 = linalg.fill ins(%c : f32) outs(%x : tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// The entries call functions of the runtime by name.
+// expected-error @+1 {{has the name @ts_launch, which an executable has for something else: names that begin with ts_ or tessera_ and those of the C library are taken; rename it}}
+graph.parameter @ts_launch : tensor<4xf32> from [#graph.source<"w", file = [4]>]
+
+// -----
+
+// What LLVM calls for a copy must be the library's.
+// expected-error @+1 {{has the name @memcpy, which an executable has for something else}}
+func.func private @memcpy(%o: tensor<4xf32>, %b: index, %e: index) -> tensor<4xf32> attributes {tessera.kernel} {
+  return %o : tensor<4xf32>
+}

@@ -62,3 +62,39 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = 
 func.func @forward(%tokens: tensor<1x2xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}) -> tensor<1x2xi32> {
   return %tokens : tensor<1x2xi32>
 }
+
+// -----
+
+// expected-error@+1 {{taken name (@prefill): a function of the step is called so; rename this parameter}}
+graph.parameter @prefill : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %w: tensor<16x8xf32> {graph.kind = "parameter", graph.name = "prefill", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<1x8x16xf32> {graph.kind = "output", graph.name = "logits"}) {
+  %x = graph.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x8xi32>) -> tensor<1x8x8xf32>
+  %y = graph.linear %x, %w contract = 1 : (tensor<1x8x8xf32>, tensor<16x8xf32>) -> tensor<1x8x16xf32>
+  return %y : tensor<1x8x16xf32>
+}
+
+// -----
+
+// expected-error@+1 {{taken name (@decode): a function of the step is called so; rename this parameter}}
+graph.parameter @decode : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %w: tensor<16x8xf32> {graph.kind = "parameter", graph.name = "decode", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<1x8x16xf32> {graph.kind = "output", graph.name = "logits"}) {
+  %x = graph.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x8xi32>) -> tensor<1x8x8xf32>
+  %y = graph.linear %x, %w contract = 1 : (tensor<1x8x8xf32>, tensor<16x8xf32>) -> tensor<1x8x16xf32>
+  return %y : tensor<1x8x16xf32>
+}
+
+// -----
+
+// expected-error@+1 {{taken name (@head): a function of the step is called so; rename this parameter}}
+graph.parameter @head : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %w: tensor<16x8xf32> {graph.kind = "parameter", graph.name = "head", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<1x8x16xf32> {graph.kind = "output", graph.name = "logits"}) {
+  %x = graph.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x8xi32>) -> tensor<1x8x8xf32>
+  %y = graph.linear %x, %w contract = 1 : (tensor<1x8x8xf32>, tensor<16x8xf32>) -> tensor<1x8x16xf32>
+  return %y : tensor<1x8x16xf32>
+}

@@ -29,6 +29,8 @@ struct RungRules {
   ArrayRef<StringLiteral> dialects;
   /// Kernels may cut tiles whose sizes are computed; programs may not.
   bool staticShapes = true;
+  /// Symbols become names of an object file, beside those of the runtime and of the C library.
+  bool linked = false;
 };
 
 constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
@@ -96,9 +98,9 @@ RungRules rulesOf(Rung rung) {
   case Rung::spmd:
     return {Types::Local, onSpmd, kGraphDialects};
   case Rung::kernels:
-    return {Types::Plain, onKernels, kKernelDialects, /*staticShapes=*/false};
+    return {Types::Plain, onKernels, kKernelDialects, /*staticShapes=*/false, /*linked=*/true};
   case Rung::exec:
-    return {Types::Plain, onExec, kKernelDialects, /*staticShapes=*/false};
+    return {Types::Plain, onExec, kKernelDialects, /*staticShapes=*/false, /*linked=*/true};
   }
   llvm_unreachable("rung");
 }
@@ -133,6 +135,9 @@ private:
       return op->emitOpError() << "does not stand on rung " << rung << ": only " << llvm::join(rules.dialects, ", ") << " do";
     if (StringRef culprit = rules.culprit(op); !culprit.empty())
       return op->emitOpError() << "does not stand on rung " << rung << "; what should have removed it: " << culprit;
+    if (auto name = op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()); name && rules.linked && isReserved(name))
+      return op->emitOpError() << "has the name @" << name.getValue() << ", which an executable has for something else: names that begin with "
+                               << "ts_ or tessera_ and those of the C library are taken; rename it";
     if (auto function = dyn_cast<func::FuncOp>(op)) {
       for (auto [i, type] : llvm::enumerate(function.getFunctionType().getInputs()))
         if (failed(checkType(op, type, "argument #" + Twine(i))))
@@ -150,6 +155,11 @@ private:
         if (failed(checkType(op, arg.getType(), "body argument #" + Twine(arg.getArgNumber()))))
           return failure();
     return success();
+  }
+
+  static bool isReserved(StringRef name) {
+    static constexpr StringLiteral kLibrary[] = {"aligned_alloc", "free", "main", "malloc", "memcmp", "memcpy", "memmove", "memset"};
+    return name.starts_with("ts_") || name.starts_with("tessera_") || llvm::is_contained(kLibrary, name);
   }
 
   /// Who calls a function knows nothing of open sums.

@@ -376,6 +376,12 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
                           << ", the size of 'seq'";
       return signalPassFailure();
     }
+    for (StringRef name : {"prefill", "decode", "head"})
+      if (Operation *taken = module.lookupSymbol(name)) {
+        emitError(taken->getLoc()) << "taken name (@" << name << "): a function of the step is called so; rename this "
+                                   << taken->getName().stripDialect();
+        return signalPassFailure();
+      }
     StepBuilder step(forward, names, rows, context, piece);
     if (failed(step.analyze()))
       return signalPassFailure();
