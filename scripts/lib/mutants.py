@@ -1,11 +1,18 @@
-"""scripts/mutants [--applies] [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ in a copy of the tree and runs the checks.
+"""scripts/mutants [--applies] [--since=COMMIT] [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ and runs the tests that can see it.
 
-A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the file exactly once (whatever their
-indentation), and the lines `+ new`. The copy is build/mutants/tree, or DIR, a scratch copy that may be built already; this
-tree itself is never touched. Checks run until one catches: random programs, lit, unit tests; a mutant that does not build
-proves nothing and counts as missed. Closes with `N caught, N missed`; exit status 1 if one is missed or no longer applies. With --applies nothing runs: it names
-those whose lines no longer stand in this tree.
+A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the file exactly once (whatever their indentation),
+and the lines `+ new`. It is applied in a copy, build/mutants/tree or DIR; this tree is never touched. Where the system lets us
+(unshare), the copy is mounted over this tree's own path, so that the build folder it was copied with is warm.
+
+What a mutant can reach is what ninja would build again: unit tests, and lit tests by the tools they name. The likely ones come first:
+what caught it last time, then those whose folder shares words with the file; random programs and whole models come last.
+The first failure ends it, and must be gone without the mutant. A mutant that does not build proves nothing and counts as missed.
+
+docs/Mutants.md keeps the verdicts: the rows of what was tried are written anew after every mutant. --since tries only those that the table
+has no verdict for, or one older than COMMIT. --applies runs nothing: it names mutants whose lines no longer stand in this tree.
+Closes with `N caught, N missed`; exit status 1 if one is missed or no longer applies.
 """
+import os
 import pathlib
 import re
 import shutil
@@ -13,8 +20,16 @@ import subprocess
 import sys
 
 LIT = "/usr/lib/llvm-22/bin/lit"
-FOLDERS = ["Facts", "Dialect", "Pipelines", "Semantics"]
-UNIT = re.compile(r"sharding|auto[-_]?parallel|dist|graph", re.I)
+TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info"]
+TABLE = pathlib.Path("docs/Mutants.md")
+HEAD = """# Mutants
+
+Small faults, one at a time, in a copy of the tree: does a test fail? `scripts/mutants` writes this page (see [Judge.md](Judge.md)). A verdict is a test that
+fails with the mutant and passes without it, at the commit named. Nothing here is written by hand.
+
+| mutant | in | the fault | caught by | at |
+|---|---|---|---|---|
+"""
 
 
 def die(message):
@@ -24,9 +39,11 @@ def die(message):
 class Mutant:
     def __init__(self, path):
         self.name = path.stem
-        self.file, self.old, self.new = "", [], []
+        self.file, self.why, self.old, self.new = "", "", [], []
         for line in path.read_text().splitlines():
-            if line.startswith("file: "):
+            if line.startswith("# "):
+                self.why += (" " if self.why else "") + line[2:]
+            elif line.startswith("file: "):
                 self.file = line[6:]
             elif line.startswith("- "):
                 self.old.append(line[2:].strip())
@@ -43,84 +60,206 @@ class Mutant:
         return "\n".join(lines[:at[0]] + self.new + lines[at[0] + n:])
 
 
-def run(tree, *command, seconds=900):
-    try:
-        return subprocess.run(command, cwd=tree, capture_output=True, text=True, errors="replace", timeout=seconds)
-    except subprocess.TimeoutExpired as late:
-        return subprocess.CompletedProcess(command, 124, "", f"no end after {late.timeout:.0f} s")
+class Tree:
+    """The copy, and how to run something in it."""
+
+    def __init__(self, folder):
+        self.home, self.folder = pathlib.Path.cwd(), folder.resolve()
+        self.mounts = subprocess.run(self.inside(["true"], folder=self.home), capture_output=True).returncode == 0
+        if not self.mounts:
+            print("no mounts here: the copy is built in its own folder, from nothing", file=sys.stderr)
+
+    def inside(self, command, folder=None):
+        """`command` with the copy in the place of this tree."""
+        root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        mount = 'mount --bind "$1" "$2" && cd "$2" && shift 2 && exec "$@"'
+        return ["unshare", "--mount", *root, "--propagation=private", "sh", "-c", mount, "sh", str(folder or self.folder), str(self.home), *command]
+
+    def run(self, *command, seconds=900):
+        env = dict(os.environ, CCACHE_SLOPPINESS="pch_defines,time_macros", ASAN_OPTIONS="detect_leaks=0")
+        words = self.inside(command) if self.mounts else list(command)
+        try:
+            return subprocess.run(words, cwd=self.home if self.mounts else self.folder, env=env, capture_output=True, text=True,
+                                  errors="replace", timeout=seconds)
+        except subprocess.TimeoutExpired as late:
+            return subprocess.CompletedProcess(command, 124, "", f"no end after {late.timeout:.0f} s")
+
+    def ninja(self, *words):
+        return self.run("ninja", "-C", "build", *words, seconds=7200)
+
+    def prepare(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True).stdout.splitlines()
+        for name in files:
+            source, target = pathlib.Path(name), self.folder / name
+            if not source.is_file() or (target.exists() and target.read_bytes() == source.read_bytes()):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+            if (self.folder / "build/build.ninja").exists():
+                target.touch()  # later than what was built from the older text
+        warm = pathlib.Path("build/build.ninja")
+        if self.mounts and warm.exists() and not (self.folder / "build/build.ninja").exists():
+            (self.folder / "build").mkdir(exist_ok=True)
+            parts = [part for part in pathlib.Path("build").iterdir() if part.name not in ("mutants", "test-results", "models", "venv")]
+            subprocess.run(["cp", "-a", *map(str, parts), str(self.folder / "build")], check=True)
+        if not (self.folder / "build/build.ninja").exists():
+            done = self.run("cmake", "--preset", "release")
+            if done.returncode:
+                die(f"cannot configure ({self.folder}): {done.stderr.strip().splitlines()[-1:]}; run scripts/build first")
+        listed = self.ninja("-t", "targets", "all").stdout
+        self.units = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
+        self.tools = [tool for tool in TOOLS if re.search(rf"^bin/{tool}: ", listed, re.M)]
+        done = self.ninja("tessera_runtime", *self.tools, *(f"unittests/{unit}" for unit in self.units))
+        if done.returncode:
+            die(f"cannot build ({self.folder}): {done.stdout.strip().splitlines()[-1:]}; run scripts/build first")
+
+    def rebuilt(self):
+        """What ninja would build again: unit tests, tools, and `runtime` for the archive that executables are linked with."""
+        text = self.ninja("-n", "tessera_runtime", *self.tools, *(f"unittests/{unit}" for unit in self.units)).stdout
+        found = {name for name in self.units if f"unittests/{name}\n" in text + "\n"}
+        found |= {tool for tool in self.tools if f"executable bin/{tool}\n" in text + "\n"}
+        if "libtessera_runtime.a" in text:
+            found.add("runtime")
+        if "runtime/test/fake_" in text:
+            found.add("runtime_app_test")
+        return found
 
 
-def build(tree, *targets):
-    return run(tree, "ninja", "-C", "build", *targets, seconds=3600)
+def words_of(path):
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", str(path))
+    return {word.lower() for word in words} - {"lib", "test", "tests", "runtime", "include", "tessera", "cpp", "h", "td", "to"}
 
 
-def unit_tests(tree):
-    listed = run(tree, "ninja", "-C", "build", "-t", "targets", "all").stdout
-    names = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
-    return [name for name in names if UNIT.search(name)]
+class Check:
+    """Something that can fail: name, what must be built, and how to run it."""
+
+    def __init__(self, kind, name, targets, words, likely):
+        self.kind, self.name, self.targets, self.words, self.likely = kind, name, targets, words, likely
+
+    def run(self, tree, only=None):
+        """'' if all is well; the first test that fails; None if it does not build."""
+        if tree.ninja(*self.targets).returncode:
+            return None
+        if self.kind == "unit":
+            names = [f"--gtest_filter={only}"] if only else []
+            command = [f"build/unittests/{self.name}", "--gtest_brief=1", "--gtest_fail_fast", *names]
+            if self.name.endswith("_mpi_test"):
+                command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", *command]
+            done = tree.run(*command)
+            failed = re.search(r"^\[  FAILED  \] ([\w/.]+)", done.stdout, re.M)
+            return (failed.group(1) if failed else "it ends without a word") if done.returncode else ""
+        if self.kind == "random":
+            for count, seed in ((300, 1), (2000, 100000)):
+                done = tree.run("build/bin/llm-judge", f"--random={count}", f"--seed={seed}", "--max-failures=1", "--time-limit=60")
+                if done.returncode:
+                    line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
+                    return "--random=1" + line.partition("--random=1")[2]
+            return ""
+        done = tree.run(LIT, "-q", "--max-failures=1", "--timeout=300", *([f"build/test/{only}"] if only else self.words), seconds=3600)
+        failed = re.search(r"^(?:FAIL|TIMEOUT|XPASS): \S+ :: (\S+)", done.stdout, re.M)
+        return (failed.group(1) if failed else "lit itself") if done.returncode else ""
 
 
-def lit_tests(tree):
-    """Tests of passes: those that compile whole models need more built than passes."""
-    tests = [path for folder in FOLDERS for path in sorted((tree / "test" / folder).rglob("*.*")) if path.suffix in (".mlir", ".test")]
-    return [f"build/{path.relative_to(tree)}" for path in tests
-            if not re.search(r"llm-compile|%python|^// REQUIRES", path.read_text(errors="replace"), re.M) and "Inputs" not in path.parts]
-
-
-def prepare(tree):
-    tree.mkdir(parents=True, exist_ok=True)
-    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True).stdout.splitlines()
-    for name in files:
-        source, target = pathlib.Path(name), tree / name
-        if not source.is_file() or (target.exists() and target.read_bytes() == source.read_bytes()):
+def checks_for(tree, mutant, seen, before):
+    """Every check that can see `seen`, the likely ones first. `before`: what caught the mutant last time."""
+    mine = words_of(mutant.file)
+    checks = [Check("unit", unit, [f"unittests/{unit}"], [], 2 * len(mine & words_of(unit.replace("_", " "))) + 1)
+              for unit in tree.units if unit in seen]
+    for unit in checks:  # the tests that lie beside the code
+        sources = tree.ninja("-t", "query", f"unittests/{unit.name}").stdout
+        unit.likely += len(mine & words_of(" ".join(re.findall(r"^    (\S+)/CMakeFiles", sources, re.M)[:1])))
+        unit.targets += ["tessera_runtime"] if unit.name == "runtime_app_test" else []
+    root = tree.folder / "test"
+    groups = {}
+    for path in sorted([*root.rglob("*.mlir"), *root.rglob("*.test")]):
+        text, where = path.read_text(errors="replace"), path.relative_to(root)
+        if "Inputs" in where.parts or "REQUIRES: slow" in text or "unit" == where.parts[0]:
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
-    if not (tree / "build/build.ninja").exists():
-        done = run(tree, "cmake", "--preset", "release")
-        if done.returncode:
-            die(f"cannot configure ({tree}): {done.stderr.strip().splitlines()[-1:]}; run scripts/build first")
-    done = build(tree, "llm-judge", "llm-opt")
-    if done.returncode:
-        die(f"cannot build ({tree}): {done.stdout.strip().splitlines()[-1:]}; run scripts/build first")
+        tools = {tool for tool in tree.tools if re.search(rf"(?<![\w-]){tool}(?![\w-])", text)}
+        if where.parts[0] == "Integration" or ("llm-compile" in tools and "compile-to" not in text):
+            tools |= {"llm-compile", "runtime"}
+        if tools & seen:
+            group = groups.setdefault(where.parent, (set(), []))
+            group[0].update(tools)
+            group[1].append(f"build/test/{where}")
+    for folder, (tools, paths) in groups.items():
+        targets = ["tessera_runtime" if tool == "runtime" else tool for tool in sorted(tools)]
+        likely = -2 if folder.name == "Integration" else 1.5 * len(mine & words_of(folder))
+        checks.append(Check("lit", str(folder), targets, paths, likely))
+    if "llm-judge" in seen and mutant.file.startswith(("lib/Dialect", "lib/Analysis", "lib/AutoParallel", "lib/Interfaces", "lib/Reference", "include")):
+        checks.append(Check("random", "programs", ["llm-judge"], [], 1.2))
+    return sorted(checks, key=lambda check: (f"{check.kind} {check.name}" != before.partition(":")[0], -check.likely))
 
 
-def caught_by(tree):
-    """What catches the mutant that stands in `tree`, or None; a text that begins with '!' if it proves nothing."""
-    done = build(tree, "llm-judge")
-    if done.returncode:
-        return "!it does not build: " + next((l for l in done.stdout.splitlines() if "error:" in l), "")
-    for count, seed in ((300, 1), (2000, 100000)):
-        done = run(tree, "build/bin/llm-judge", f"--random={count}", f"--seed={seed}", "--max-failures=1", "--time-limit=60")
-        if done.returncode:
-            line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
-            return "random program" + line.partition("--random=1")[2]
-    build(tree, "llm-opt", "sharding-facts", "reshard-facts")
-    done = run(tree, LIT, "-q", "--max-failures=1", *lit_tests(tree))
-    if done.returncode:
-        return "lit " + next((l.split()[3] for l in done.stdout.splitlines() if l.startswith("FAIL")), "")
-    for name in unit_tests(tree):
-        if build(tree, f"unittests/{name}").returncode:
-            return "!it does not build"
-        done = run(tree, f"build/unittests/{name}", "--gtest_brief=1")
-        if done.returncode:
-            return name + " " + next((l.split()[-1] for l in done.stdout.splitlines() if l.startswith("[  FAILED  ]")), "")
-    return None
+def judge(tree, mutant, text, before, good):
+    """('caught', by), ('missed', '') or ('broken', why). `good`: tests known to pass without any mutant."""
+    path = tree.folder / mutant.file
+    original = path.read_text()
+    path.write_text(text)
+    caught = None
+    try:
+        for check in checks_for(tree, mutant, tree.rebuilt(), before):
+            failed = check.run(tree)
+            if failed is None:
+                return "broken", "it does not build"
+            if failed:
+                caught = check, failed
+                break
+    finally:
+        path.write_text(original)
+    if caught is None:
+        return "missed", ""
+    check, failed = caught
+    by = f"{check.kind} {check.name}: {failed}"
+    if check.kind != "random" and by not in good:
+        only = failed if check.kind == "unit" and "." in failed else failed if check.kind == "lit" and "/" in failed or failed.endswith((".test", ".mlir")) else None
+        if check.run(tree, only) != "":
+            return "broken", f"{by} fails without the mutant, too"
+        good.add(by)
+    return "caught", by
+
+
+def read_table():
+    rows = {}
+    for line in TABLE.read_text().splitlines() if TABLE.exists() else []:
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| `") and len(cells) == 5:
+            rows[cells[0].strip("`")] = (cells[3].strip("`"), cells[4])
+    return rows
+
+
+def write_table(rows, mutants):
+    lines = [f"| `{m.name}` | `{m.file}` | {m.why.replace('|', '/')} | {rows[m.name][0]} | {rows[m.name][1]} |\n" for m in mutants if m.name in rows]
+    tried = sum(1 for m in mutants if m.name in rows and not rows[m.name][0].startswith("**"))
+    TABLE.write_text(HEAD + "".join(lines) + f"\n{tried} of {len(mutants)} caught.\n")
+
+
+def commit_of_tree():
+    commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True).stdout.strip()
+    dirty = subprocess.run(["git", "status", "--porcelain", "--", "lib", "runtime", "include", "tools", "test"], capture_output=True, text=True).stdout
+    return commit + ("+" if dirty.strip() else "")
+
+
+def is_older(commit, than):
+    return subprocess.run(["git", "merge-base", "--is-ancestor", than, commit.rstrip("+")], capture_output=True).returncode != 0
 
 
 def main(argv):
-    tree, names, applies = pathlib.Path("build/mutants/tree"), [], False
+    folder, names, applies, since = pathlib.Path("build/mutants/tree"), [], False, None
     for word in argv:
         if word.startswith("--tree="):
-            tree = pathlib.Path(word[7:])
+            folder = pathlib.Path(word[7:])
+        elif word.startswith("--since="):
+            since = word[8:]
         elif word == "--applies":
             applies = True
         elif word.startswith("-"):
-            die(f"unknown argument ({word}): scripts/mutants [--applies] [--tree=DIR] [NAME...]; try that")
+            die(f"unknown argument ({word}): scripts/mutants [--applies] [--since=COMMIT] [--tree=DIR] [NAME...]; try that")
         else:
             names.append(word)
-    if tree.resolve() == pathlib.Path.cwd().resolve():
-        die(f"tree ({tree}): mutants are applied in a copy only; name another folder")
+    if folder.resolve() == pathlib.Path.cwd().resolve():
+        die(f"tree ({folder}): mutants are applied in a copy only; name another folder")
     mutants = [Mutant(path) for path in sorted(pathlib.Path("test/mutants").glob("*.mutant"))]
     unknown = set(names) - {m.name for m in mutants}
     if unknown:
@@ -130,27 +269,20 @@ def main(argv):
         for mutant in stale:
             print(f"{mutant.name}: its lines do not stand in {mutant.file} exactly once")
         return 1 if stale else 0
-    prepare(tree)
-    how = caught_by(tree)
-    if how is not None:
-        die(f"the tree itself fails ({how.lstrip('!')}): mutants prove nothing then; fix that first")
+    rows, good, commit = read_table(), set(), commit_of_tree()
+    chosen = [m for m in mutants if (not names or m.name in names) and
+              (since is None or m.name not in rows or rows[m.name][0].startswith("**") or is_older(rows[m.name][1], since))]
+    tree = Tree(folder)
+    tree.prepare()
     caught = missed = 0
-    for mutant in mutants:
-        if names and mutant.name not in names:
-            continue
-        text = mutant.apply(tree)
-        how = "!it no longer applies"
-        if text is not None:
-            path = tree / mutant.file
-            before = path.read_text()
-            path.write_text(text)
-            try:
-                how = caught_by(tree)
-            finally:
-                path.write_text(before)
-        good = how is not None and not how.startswith("!")
-        caught, missed = caught + good, missed + (not good)
-        print(f"{mutant.name}: " + (f"caught by {how}" if good else f"MISSED {(how or '').lstrip('!')}"), flush=True)
+    for mutant in chosen:
+        text = mutant.apply(tree.folder)
+        before = rows.get(mutant.name, ("", ""))[0]
+        verdict, how = judge(tree, mutant, text, before, good) if text is not None else ("broken", "it no longer applies")
+        caught, missed = caught + (verdict == "caught"), missed + (verdict != "caught")
+        rows[mutant.name] = (how if verdict == "caught" else f"**{verdict}** {how}".strip(), commit)
+        write_table(rows, mutants)
+        print(f"{mutant.name}: " + (f"caught by {how}" if verdict == "caught" else f"MISSED {how}"), flush=True)
     print(f"{caught} caught, {missed} missed")
     return 1 if missed else 0
 

@@ -80,6 +80,22 @@ TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
   expectRefused(parts, "the split \"brand-new\" (tokenizer.ggml.pre) is not known");
 }
 
+// Runs of digits are cut in threes: after two or four of them another token would begin.
+TEST_F(TokenizerGguf, DigitsComeInGroupsOfThree) {
+  Parts parts;
+  parts.tokens = {"a", "b", "1", "\xC4\xA0", "11", "111", "1111", "[PAD7]"};
+  parts.merges = {"1 1", "11 1", "11 11"};
+  parts.types = {1, 1, 1, 1, 1, 1, 1, 5};
+  for (const char *pre : {"llama-bpe", "default"}) {
+    parts.pre = pre;
+    EXPECT_EQ(ids(parts, "111"), Ids{5}) << pre;
+    EXPECT_EQ(ids(parts, "1111"), (Ids{5, 2})) << pre;
+    EXPECT_EQ(ids(parts, "11111111"), (Ids{5, 5, 4})) << pre;
+  }
+  parts.pre = "gpt-2"; // one run, whatever its length
+  EXPECT_EQ(ids(parts, "1111"), Ids{6});
+}
+
 TEST_F(TokenizerGguf, BosIsAddedWhereTheFileOrTheSplitSaysSo) {
   Parts parts;
   parts.more.value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(6)));

@@ -154,6 +154,37 @@ TEST_F(ImportSettings, Gpt2ScaleOfScoresCanBeOff) {
 }
 
 //===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+// `gelu` is the form with erf; the tanh form of GPT-2 has names of its own.
+TEST_F(ImportSettings, EveryNameOfAnActivationIsItsOp) {
+  auto activation = [&](const json &config) {
+    std::string found;
+    import(config)->walk([&](Operation *op) {
+      if (isa<graph::SiluOp, graph::GeluErfOp, graph::GeluTanhOp, graph::ReluOp>(op))
+        found = op->getName().stripDialect();
+    });
+    return found;
+  };
+  const std::pair<const char *, const char *> names[] = {
+      {"silu", "silu"},          {"swish", "silu"},          {"relu", "relu"},
+      {"gelu", "gelu_erf"},      {"gelu_python", "gelu_erf"}, {"gelu_new", "gelu_tanh"},
+      {"gelu_fast", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"}};
+  for (auto [name, op] : names) {
+    json llama = llamaConfig(), gpt2 = gpt2Config();
+    llama["hidden_act"] = gpt2["activation_function"] = name;
+    EXPECT_EQ(activation(llama), op) << name;
+    EXPECT_EQ(activation(gpt2), op) << name;
+  }
+  json llama = llamaConfig(), gpt2 = gpt2Config();
+  llama.erase("hidden_act");
+  gpt2.erase("activation_function");
+  EXPECT_EQ(activation(llama), "silu");
+  EXPECT_EQ(activation(gpt2), "gelu_tanh");
+}
+
+//===----------------------------------------------------------------------===//
 // Rotary embedding
 //===----------------------------------------------------------------------===//
 
@@ -204,6 +235,11 @@ TEST_F(ImportSettings, LinearScalingDividesEveryFrequency) {
   json config = llamaConfig();
   config["rope_parameters"] = {{"rope_type", "linear"}, {"rope_theta", 10000.0}, {"factor", 4.0}};
   std::vector<double> plain = frequencies(context, llamaConfig()), scaled = frequencies(context, config);
+  ASSERT_EQ(plain.size(), 4u);
   for (size_t i = 0; i < plain.size(); ++i)
     EXPECT_EQ(scaled[i], plain[i] / 4);
+  json old = llamaConfig();
+  old.erase("rope_parameters");
+  old["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
+  EXPECT_EQ(frequencies(context, old), scaled) << "the older spelling";
 }
