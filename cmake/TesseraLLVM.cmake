@@ -13,4 +13,5 @@ include(AddMLIR)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 find_program(TESSERA_LIT lit HINTS /usr/lib/llvm-22/bin REQUIRED)
+find_program(LLVM_TABLEGEN_EXE llvm-tblgen HINTS /usr/lib/llvm-22/bin REQUIRED) # option tables; MLIR's own is set above
 find_program(TESSERA_FILECHECK FileCheck HINTS /usr/lib/llvm-22/bin REQUIRED)

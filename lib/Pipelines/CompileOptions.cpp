@@ -2,10 +2,15 @@
 #include "tessera/Pipelines/CompileOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/Option/ArgList.h"
+#include "llvm/Option/OptTable.h"
+#include "llvm/Support/raw_ostream.h"
 
 using llvm::StringRef;
+namespace opt = llvm::opt;
+using opt::DefaultVis, opt::HelpHidden; // named by the table
 
 namespace tessera {
 
@@ -15,6 +20,44 @@ static constexpr llvm::StringLiteral kRungs[] = {"graph",   "step", "sharded", "
 StringRef rungName(Rung rung) { return kRungs[int(rung)]; }
 
 namespace {
+
+//===----------------------------------------------------------------------===//
+// CompileOptions.td
+//===----------------------------------------------------------------------===//
+
+#define OPTTABLE_STR_TABLE_CODE
+#include "CompileOptions.inc"
+#undef OPTTABLE_STR_TABLE_CODE
+#define OPTTABLE_PREFIXES_TABLE_CODE
+#include "CompileOptions.inc"
+#undef OPTTABLE_PREFIXES_TABLE_CODE
+
+enum FlagId {
+  OPT_INVALID = 0,
+#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
+#include "CompileOptions.inc"
+#undef OPTION
+};
+
+constexpr opt::OptTable::Info kFlagInfos[] = {
+#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
+#include "CompileOptions.inc"
+#undef OPTION
+};
+
+class FlagTable : public opt::GenericOptTable {
+public:
+  FlagTable() : GenericOptTable(OptionStrTable, OptionPrefixesTable, kFlagInfos) {}
+};
+
+const opt::OptTable &flagTable() {
+  static const FlagTable table;
+  return table;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
 
 Failure badFlag(const llvm::Twine &flag, const llvm::Twine &why, const llvm::Twine &hint = "") {
   return {"cannot compile", flag.str(), why.str(), hint.str()};
@@ -61,15 +104,12 @@ public:
   Result<CompileOptions> parse();
 
 private:
-  struct Flag {
-    llvm::StringLiteral name;
-    bool takesValue;
-    Status (Parser::*read)(StringRef flag, StringRef value);
-  };
-  static const Flag kFlags[];
+  using Reader = Status (Parser::*)(StringRef flag, StringRef value);
+  static Reader readerOf(unsigned id);
 
-  Status readFlag(StringRef argument);
-  Status finish();
+  Status readArgument(const opt::Arg &argument);
+  Failure unknownFlag(StringRef argument);
+  Result<CompileOptions> finish();
 
   Status task(StringRef flag, StringRef value) {
     Result<int> task = readChoice(flag, value, {{"generate", "train"}});
@@ -145,7 +185,10 @@ private:
   Status report(StringRef flag, StringRef value) { return text(flag, value, options.report); }
   Status embedWeights(StringRef, StringRef) { return set(options.embedWeights); }
   Status explain(StringRef, StringRef) { return set(options.explain); }
-  Status help(StringRef, StringRef) { return set(options.help); }
+  Status output(StringRef flag, StringRef value) {
+    return value.empty() ? Status(badFlag(flag, "has an empty value", "write -o OUT"))
+                         : text(flag, value, options.output);
+  }
   static Status set(bool &flag) {
     flag = true;
     return {};
@@ -153,78 +196,89 @@ private:
 
   llvm::ArrayRef<const char *> arguments;
   CompileOptions options;
-  llvm::StringSet<> seen;
+  llvm::SmallSet<unsigned, 16> seen;
   const Template *chosen = nullptr;
 };
 
-const Parser::Flag Parser::kFlags[] = {
-    {"--task", true, &Parser::task},
-    {"--target", true, &Parser::target},
-    {"--dtype", true, &Parser::dtype},
-    {"--mesh", true, &Parser::mesh},
-    {"--cluster", true, &Parser::cluster},
-    {"--shard", true, &Parser::shard},
-    {"--machine", true, &Parser::machine},
-    {"--template", true, &Parser::templateName},
-    {"--plan", true, &Parser::plan},
-    {"--batch", true, &Parser::batch},
-    {"--max-seq-len", true, &Parser::maxSeqLen},
-    {"--micro-batches", true, &Parser::microBatches},
-    {"--cpu", true, &Parser::cpu},
-    {"--embed-weights", false, &Parser::embedWeights},
-    {"--compile-to", true, &Parser::compileTo},
-    {"--dump-rungs", true, &Parser::dumpRungs},
-    {"--explain", false, &Parser::explain},
-    {"--report", true, &Parser::report},
-    {"--help", false, &Parser::help},
-};
+Parser::Reader Parser::readerOf(unsigned id) {
+  static constexpr std::pair<unsigned, Reader> readers[] = {
+      {OPT_output, &Parser::output},
+      {OPT_task, &Parser::task},
+      {OPT_target, &Parser::target},
+      {OPT_dtype, &Parser::dtype},
+      {OPT_mesh, &Parser::mesh},
+      {OPT_cluster, &Parser::cluster},
+      {OPT_shard, &Parser::shard},
+      {OPT_machine, &Parser::machine},
+      {OPT_template, &Parser::templateName},
+      {OPT_plan, &Parser::plan},
+      {OPT_batch, &Parser::batch},
+      {OPT_max_seq_len, &Parser::maxSeqLen},
+      {OPT_micro_batches, &Parser::microBatches},
+      {OPT_cpu, &Parser::cpu},
+      {OPT_embed_weights, &Parser::embedWeights},
+      {OPT_compile_to, &Parser::compileTo},
+      {OPT_dump_rungs, &Parser::dumpRungs},
+      {OPT_explain, &Parser::explain},
+      {OPT_report, &Parser::report},
+  };
+  auto found = llvm::find_if(readers, [&](const auto &reader) { return reader.first == id; });
+  assert(found != std::end(readers) && "every flag of CompileOptions.td is above");
+  return found->second;
+}
 
-Status Parser::readFlag(StringRef argument) {
+Failure Parser::unknownFlag(StringRef argument) {
+  // A flag without a value that was given one is unknown to the table.
   auto [name, value] = argument.split('=');
-  bool hasValue = argument.contains('=');
-  const Flag *found = nullptr, *nearest = nullptr;
-  unsigned distance = 4; // farther away it is no slip of the finger
-  for (const Flag &flag : kFlags) {
-    if (name == flag.name)
-      found = &flag;
-    if (unsigned d = name.edit_distance(flag.name, true, distance); d < distance) {
-      distance = d;
-      nearest = &flag;
-    }
+  std::string nearest;
+  if (argument.contains('=') && flagTable().findExact(name.str(), nearest, opt::Visibility()))
+    return badFlag(argument, "takes no value", "write " + name);
+  constexpr unsigned farthest = 3; // farther away it is no slip of the finger
+  bool isNear = flagTable().findNearest(argument, nearest, opt::Visibility(), 4, farthest) <= farthest;
+  return badFlag(argument, "unknown flag",
+                 isNear ? "did you mean " + StringRef(nearest).split('=').first + "?"
+                        : llvm::Twine("see --help"));
+}
+
+Status Parser::readArgument(const opt::Arg &argument) {
+  unsigned id = argument.getOption().getID();
+  if (id == OPT_INPUT) {
+    if (!options.model.empty())
+      return badFlag("MODEL", "both " + options.model + " and " + argument.getValue() + " are given",
+                     "name one model");
+    options.model = argument.getValue();
+    return {};
   }
-  if (!found)
-    return badFlag(argument, "unknown flag",
-                   nearest ? "did you mean " + nearest->name + "?" : llvm::Twine("see --help"));
-  if (!seen.insert(name).second)
-    return badFlag(argument, name + " is given twice", "give it once");
-  if (found->takesValue != hasValue)
-    return badFlag(argument, found->takesValue ? "has no value" : "takes no value",
-                   found->takesValue ? "write " + name + "=VALUE" : "write " + name);
-  return (this->*found->read)(name, value);
+  if (id == OPT_UNKNOWN)
+    return unknownFlag(argument.getSpelling());
+  StringRef name = StringRef(argument.getSpelling()).split('=').first;
+  if (!seen.insert(id).second)
+    return badFlag(name, name + " is given twice", "give it once");
+  return (this->*readerOf(id))(name, argument.getNumValues() ? argument.getValue() : "");
 }
 
 Result<CompileOptions> Parser::parse() {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    StringRef argument = arguments[i];
-    if (argument == "-o") {
-      if (++i == arguments.size())
-        return badFlag("-o", "has no value", "write -o OUT");
-      if (!options.output.empty())
-        return badFlag("-o", "is given twice", "give it once");
-      options.output = arguments[i];
-      if (options.output.empty())
-        return badFlag("-o", "has an empty value", "write -o OUT");
-    } else if (argument.starts_with("-") && argument != "-") {
-      if (Status s = readFlag(argument); !s)
-        return s.takeFailure();
-    } else if (!options.model.empty()) {
-      return badFlag("MODEL", "both " + options.model + " and " + argument + " are given", "name one model");
-    } else {
-      options.model = argument.str();
-    }
+  // `llm-compile help` like `llm-compile --help`: a model of that name would be ./help.
+  if (arguments.size() == 1 && StringRef(arguments.front()) == "help") {
+    options.help = true;
+    return options;
   }
+  unsigned missing = 0, missingCount = 0;
+  opt::InputArgList parsed = flagTable().ParseArgs(arguments, missing, missingCount);
+  options.help = parsed.hasArg(OPT_help);
   if (options.help)
     return options;
+  for (const opt::Arg *argument : parsed)
+    if (Status s = readArgument(*argument); !s)
+      return s.takeFailure();
+  if (missingCount) {
+    StringRef name = arguments[missing];
+    return badFlag(name, "has no value", "write " + name + (name == "-o" ? " OUT" : "=VALUE"));
+  }
+  return finish();
+}
+
+Result<CompileOptions> Parser::finish() {
   if (options.model.empty())
     return badFlag("MODEL", "no model is named", "write llm-compile MODEL -o OUT; see --help");
   if (options.output.empty() && options.compileTo == Rung::Binary)
@@ -250,7 +304,8 @@ Result<CompileOptions> Parser::parse() {
       return badFlag("--template=" + chosen->name, "the mesh has no axis " + chosen->axis,
                      "give --mesh=" + chosen->axis + "=SIZE");
     // What the user says of the same dimension replaces what the template says.
-    bool replaced = ("," + options.shard).find(("," + chosen->shard.split('=').first + "=").str()) != std::string::npos;
+    bool replaced =
+        ("," + options.shard).find(("," + chosen->shard.split('=').first + "=").str()) != std::string::npos;
     if (!chosen->shard.empty() && !replaced)
       options.shard += (options.shard.empty() ? "" : ",") + chosen->shard.str();
   }
@@ -264,25 +319,13 @@ Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> argument
 }
 
 std::string compileUsage() {
-  return R"(llm-compile MODEL [flags] -o OUT
-
-Compiles a transformer into one executable for a mesh of ranks. MODEL is a Hugging Face directory, a .gguf file or a .mlir file.
-
-  --mesh=dp=2,tp=2       named axes and their sizes (default: one rank)
-  --shard=ITEMS          [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=- (whole), separated by commas
-  --machine=FILE         speed of ranks and of links, in JSON
-  --template=NAME        ddp, fsdp, megatron
-  --batch=N              sequences a step over all ranks (default 1)
-  --max-seq-len=N        longest context (default: the smaller of 2048 and the model's)
-  --task=generate  --target=cpu  --dtype=f32  --micro-batches=1
-                         (--dtype=bf16|f16: up to --compile-to=spmd)
-  --cpu=NAME             native (default), x86-64-v3, x86-64-v4 or a name LLVM knows
-  --embed-weights        put the model's files into OUT
-  --compile-to=RUNG      stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output
-  --dump-rungs=DIR       write every rung to DIR/RUNG.mlir
-  --report=FILE.html     write one page: graph, shardings, collectives, memory
-  --explain              print the reason of every decision
-)";
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  flagTable().printHelp(out, "llm-compile MODEL [flags] -o OUT",
+                        "compiles a transformer into one executable for a mesh of ranks. MODEL is a Hugging "
+                        "Face directory, a .gguf "
+                        "file or a .mlir file");
+  return text;
 }
 
 } // namespace tessera

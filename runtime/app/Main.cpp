@@ -120,11 +120,12 @@ void run(int argc, char **argv, Launcher &launcher) {
     throw Error("cannot run this program", "manifest", "it names another number of steps than there are",
                 "compile it again with this version of llm-compile");
   Options options = parseOptions(argc, argv);
-  if (options.command == Options::Command::Info) {
+  if (options.command == Options::Command::Info || options.command == Options::Command::Help) {
     if (launcher.rank != 0)
       return;
     StandardOutput out;
-    out.write(describeProgram(manifest, options.json));
+    out.write(options.command == Options::Command::Help ? options.help
+                                                        : describeProgram(manifest, options.json));
     out.close();
     return;
   }

@@ -1,17 +1,22 @@
 #include "Options.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
-#include <map>
-#include <string_view>
+#include <numeric>
+#include <utility>
 
 namespace tessera::runtime {
 
-static constexpr const char *commandHint = "use one of: generate, bench, info";
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t maxCount = int64_t(1) << 40;
 
 [[noreturn]] static void badValue(const std::string &flag, const std::string &value, const std::string &why,
                                   const std::string &hint) {
@@ -48,9 +53,14 @@ static double readNumber(const std::string &flag, const std::string &value) {
   return number;
 }
 
-static std::vector<int32_t> readTokens(const std::string &value) {
+static std::string readText(const std::string &flag, const std::string &value, const std::string &hint) {
+  if (value.empty())
+    badValue(flag, value, "it is empty", hint);
+  return value;
+}
+
+static std::vector<int32_t> readTokens(const std::string &flag, const std::string &value) {
   std::vector<int32_t> tokens;
-  const std::string flag = "--tokens";
   for (size_t at = 0; at <= value.size();) {
     size_t comma = std::min(value.find(',', at), value.size());
     std::string item = value.substr(at, comma - at);
@@ -67,102 +77,226 @@ static std::vector<int32_t> readTokens(const std::string &value) {
   return tokens;
 }
 
-Options parseOptions(int argc, char **argv) {
-  Options options;
-  if (argc < 2)
-    throw Error("cannot read the command line", "", "no command was given", commandHint);
-  std::string command = argv[1];
-  if (command == "generate")
-    options.command = Options::Command::Generate;
-  else if (command == "bench")
-    options.command = Options::Command::Bench;
-  else if (command == "info")
-    options.command = Options::Command::Info;
-  else if (command == "train")
-    throw Error("cannot run command", "train", "this program was compiled with --task=generate",
-                "compile the model with --task=train, or " + std::string(commandHint));
-  else
-    throw Error("cannot read the command line", command, "there is no such command", commandHint);
+//===----------------------------------------------------------------------===//
+// Commands and flags
+//===----------------------------------------------------------------------===//
 
-  using Handler = std::function<void(const std::string &flag, const std::string &value)>;
-  constexpr int64_t most = int64_t(1) << 40;
-  // Flags with a value, then flags without one.
-  std::map<std::string, Handler> valued = {
-      {"--model",
-       [&](auto &flag, auto &value) {
-         if (value.empty())
-           badValue(flag, value, "it is empty", "name a model directory or file");
-         options.model = value;
+namespace {
+
+using Command = Options::Command;
+
+struct CommandInfo {
+  Command command;
+  const char *name, *help;
+};
+
+struct FlagInfo {
+  const char *name;
+  const char *value; // how the help calls it; null: the flag has none
+  const char *help;
+  std::vector<Command> commands;
+  std::function<void(Options &, const std::string &flag, const std::string &value)> read;
+
+  bool belongsTo(Command command) const {
+    return std::find(commands.begin(), commands.end(), command) != commands.end();
+  }
+  std::string spelling() const { return std::string(name) + (value ? std::string("=") + value : ""); }
+};
+
+constexpr CommandInfo commandTable[] = {
+    {Command::Generate, "generate", "goes on with prompts"},
+    {Command::Bench, "bench", "measures tokens a second"},
+    {Command::Info, "info", "says what the program is and needs"},
+};
+
+} // namespace
+
+static const char *nameOf(Command command) {
+  for (const CommandInfo &info : commandTable)
+    if (info.command == command)
+      return info.name;
+  return "";
+}
+
+static const std::vector<FlagInfo> &flagTable() {
+  static const std::vector<Command> all = {Command::Generate, Command::Bench, Command::Info},
+                                    generate = {Command::Generate}, bench = {Command::Bench};
+  using Text = const std::string &;
+  static const std::vector<FlagInfo> table = {
+      {"--prompt", "TEXT", "go on with TEXT; may be given several times", generate,
+       [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}}); }},
+      {"--tokens", "1,2,3", "the same with ids of tokens", generate,
+       [](Options &o, Text flag, Text value) { o.prompts.push_back({false, "", readTokens(flag, value)}); }},
+      {"--max-new-tokens", "N", "at most N new tokens a prompt (default: what the context has room for)",
+       generate,
+       [](Options &o, Text flag, Text value) { o.maxNewTokens = readInteger(flag, value, 0, maxCount); }},
+      {"--temperature", "T", "draw from softmax(logits / T); 0: the most likely (default)", generate,
+       [](Options &o, Text flag, Text value) {
+         o.temperature = readNumber(flag, value);
+         if (o.temperature < 0)
+           badValue(flag, value, "it is negative", "use 0 (greedy) or more");
        }},
-      {"--init",
-       [&](auto &flag, auto &value) {
+      {"--top-p", "P", "draw from the fewest tokens that hold P of the probability (default 1: all)",
+       generate,
+       [](Options &o, Text flag, Text value) {
+         o.topP = readNumber(flag, value);
+         if (!(o.topP > 0 && o.topP <= 1))
+           badValue(flag, value, "it is out of range", "use more than 0 and at most 1");
+       }},
+      {"--seed", "S", "other draws (default 0)", generate,
+       [](Options &o, Text flag, Text value) { o.seed = readSeed(flag, value); }},
+      {"--print-tokens", nullptr, "print the new ids, a line for each prompt", generate,
+       [](Options &o, Text, Text) { o.printTokens = true; }},
+      {"--logits", "FILE.safetensors", "write the logits of the first prompt's positions", generate,
+       [](Options &o, Text flag, Text value) {
+         o.logitsFile = readText(flag, value, "write --logits=FILE.safetensors");
+       }},
+      {"--prompt-len", "N", "tokens of a prompt", bench,
+       [](Options &o, Text flag, Text value) { o.promptLength = readInteger(flag, value, 1, maxCount); }},
+      {"--decode", "N", "tokens to make", bench,
+       [](Options &o, Text flag, Text value) { o.decodeSteps = readInteger(flag, value, 1, maxCount); }},
+      {"--json",
+       nullptr,
+       "one line of JSON",
+       {Command::Bench, Command::Info},
+       [](Options &o, Text, Text) { o.json = true; }},
+      {"--model", "PATH", "weights from this directory or file (default: the model compiled from)", all,
+       [](Options &o, Text flag, Text value) {
+         o.model = readText(flag, value, "name a model directory or file");
+       }},
+      {"--init", "random:SEED", "made-up weights: no files needed", all,
+       [](Options &o, Text flag, Text value) {
          if (value.rfind("random:", 0) != 0)
            badValue(flag, value, "there is no such initialization", "write --init=random:SEED");
-         options.initSeed = readSeed(flag, value.substr(7));
+         o.initSeed = readSeed(flag, value.substr(7));
        }},
-      {"--threads", [&](auto &flag, auto &value) { options.threads = readInteger(flag, value, 1, 4096); }},
+      {"--threads", "N", "threads of this process in all (default: the cores it may use)", all,
+       [](Options &o, Text flag, Text value) { o.threads = readInteger(flag, value, 1, 4096); }},
+      {"--help", nullptr, "print this (also -h)", all,
+       [](Options &o, Text, Text) { o.command = Command::Help; }},
   };
-  std::map<std::string, std::function<void()>> plain;
-  if (options.command == Options::Command::Generate) {
-    valued["--prompt"] = [&](auto &, auto &value) { options.prompts.push_back({true, value, {}}); };
-    valued["--tokens"] = [&](auto &, auto &value) {
-      options.prompts.push_back({false, "", readTokens(value)});
-    };
-    valued["--max-new-tokens"] = [&](auto &flag, auto &value) {
-      options.maxNewTokens = readInteger(flag, value, 0, most);
-    };
-    valued["--temperature"] = [&](auto &flag, auto &value) {
-      options.temperature = readNumber(flag, value);
-      if (options.temperature < 0)
-        badValue(flag, value, "it is negative", "use 0 (greedy) or more");
-    };
-    valued["--top-p"] = [&](auto &flag, auto &value) {
-      options.topP = readNumber(flag, value);
-      if (!(options.topP > 0 && options.topP <= 1))
-        badValue(flag, value, "it is out of range", "use more than 0 and at most 1");
-    };
-    valued["--seed"] = [&](auto &flag, auto &value) { options.seed = readSeed(flag, value); };
-    valued["--logits"] = [&](auto &flag, auto &value) {
-      if (value.empty())
-        badValue(flag, value, "it is empty", "write --logits=FILE.safetensors");
-      options.logitsFile = value;
-    };
-    plain["--print-tokens"] = [&] { options.printTokens = true; };
-  } else {
-    plain["--json"] = [&] { options.json = true; };
-  }
-  if (options.command == Options::Command::Bench) {
-    valued["--prompt-len"] = [&](auto &flag, auto &value) {
-      options.promptLength = readInteger(flag, value, 1, most);
-    };
-    valued["--decode"] = [&](auto &flag, auto &value) {
-      options.decodeSteps = readInteger(flag, value, 1, most);
-    };
-  }
+  return table;
+}
 
-  for (int i = 2; i < argc; ++i) {
-    std::string argument = argv[i];
-    size_t equals = argument.find('=');
-    std::string flag = argument.substr(0, equals);
-    bool hasValue = equals != std::string::npos;
-    if (auto it = valued.find(flag); it != valued.end()) {
-      if (!hasValue)
-        throw Error("cannot read the command line", flag, "it has no value", "write " + flag + "=VALUE");
-      it->second(flag, argument.substr(equals + 1));
-    } else if (auto it = plain.find(flag); it != plain.end()) {
-      if (hasValue)
-        throw Error("cannot read the command line", argument, flag + " takes no value", "write " + flag);
-      it->second();
-    } else {
-      std::string known;
-      for (auto &[name, handler] : valued)
-        known += (known.empty() ? "" : ", ") + name + "=";
-      for (auto &[name, handler] : plain)
-        known += ", " + name;
-      throw Error("cannot read the command line", argument, command + " has no such flag", "use " + known);
+//===----------------------------------------------------------------------===//
+// Help
+//===----------------------------------------------------------------------===//
+
+static std::string row(const std::string &left, const std::string &right) {
+  return "  " + left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + right + "\n";
+}
+
+static std::string helpText(std::optional<Command> command) {
+  std::string text = std::string("OUT ") + (command ? nameOf(*command) : "COMMAND") + " [flags]\n\n";
+  if (!command) {
+    for (const CommandInfo &info : commandTable)
+      text += row(info.name, info.help);
+    return text + row("help [COMMAND]", "prints this, or the flags of a command (also --help, -h)");
+  }
+  for (const FlagInfo &flag : flagTable())
+    if (flag.belongsTo(*command))
+      text += row(flag.spelling(), flag.help);
+  return text + "\n`--flag VALUE` is `--flag=VALUE`.\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+// Letters to change, put in or take out to make one of the other.
+static size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      size_t changed = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
     }
   }
-  if (options.command == Options::Command::Generate && options.prompts.empty())
+  return row.back();
+}
+
+// "did you mean X?" if one of `known` is near, else `otherwise`.
+static std::string hintFor(const std::string &word, const std::vector<std::string> &known,
+                           const std::string &otherwise) {
+  std::string nearest;
+  size_t least = 4; // farther away it is no slip of the finger
+  for (const std::string &name : known)
+    if (size_t distance = editDistance(word, name); distance < std::min(least, name.size())) {
+      least = distance;
+      nearest = name;
+    }
+  return nearest.empty() ? otherwise : "did you mean " + nearest + "?";
+}
+
+static Command readCommand(const std::string &word) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const CommandInfo &info : commandTable) {
+    if (word == info.name)
+      return info.command;
+    names.push_back(info.name);
+    all += (all.empty() ? "" : ", ") + names.back();
+  }
+  if (word == "train")
+    throw Error("cannot run command", "train", "this program was compiled with --task=generate",
+                "compile the model with --task=train, or use one of: " + all);
+  throw Error("cannot read the command line", word, "there is no such command",
+              hintFor(word, names, "use one of: " + all));
+}
+
+static const FlagInfo &findFlag(Command command, const std::string &argument) {
+  std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  std::string all;
+  for (const FlagInfo &flag : flagTable()) {
+    if (!flag.belongsTo(command))
+      continue;
+    if (name == flag.name || (argument == "-h" && flag.name == std::string("--help")))
+      return flag;
+    known.push_back(flag.name);
+    all += (all.empty() ? "" : ", ") + flag.spelling();
+  }
+  throw Error("cannot read the command line", argument, std::string(nameOf(command)) + " has no such flag",
+              hintFor(name, known, "use " + all));
+}
+
+Options parseOptions(int argc, char **argv) {
+  Options options;
+  std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+  if (words.empty())
+    throw Error("cannot read the command line", "", "no command was given",
+                "use one of: generate, bench, info; see --help");
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    options.command = Command::Help;
+    options.help = helpText(words[0] == "help" && words.size() > 1 ? std::optional(readCommand(words[1]))
+                                                                   : std::nullopt);
+    return options;
+  }
+  Command command = options.command = readCommand(words[0]);
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string &argument = words[i];
+    const FlagInfo &flag = findFlag(command, argument);
+    size_t equals = argument.find('=');
+    std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
+    if (!flag.value && equals != std::string::npos)
+      throw Error("cannot read the command line", argument, std::string(flag.name) + " takes no value",
+                  std::string("write ") + flag.name);
+    if (flag.value && equals == std::string::npos) {
+      if (++i == words.size())
+        throw Error("cannot read the command line", flag.name, "it has no value",
+                    std::string("write ") + flag.name + "=VALUE");
+      value = words[i];
+    }
+    flag.read(options, flag.name, value);
+    if (options.command == Command::Help) {
+      options.help = helpText(command);
+      return options;
+    }
+  }
+  if (command == Command::Generate && options.prompts.empty())
     throw Error("cannot generate", "", "no prompt was given", "add --prompt=TEXT or --tokens=1,2,3");
   return options;
 }

@@ -16,7 +16,7 @@ struct Prompt {
 };
 
 struct Options {
-  enum class Command { Generate, Bench, Info } command = Command::Generate;
+  enum class Command { Generate, Bench, Info, Help } command = Command::Generate;
 
   std::vector<Prompt> prompts; // in the order of the command line
   std::optional<int64_t> maxNewTokens;
@@ -29,13 +29,14 @@ struct Options {
   bool json = false;
   std::optional<int64_t> promptLength, decodeSteps;
 
+  std::string help;  // what Command::Help prints
   std::string model; // empty: the model compiled from
   std::optional<uint64_t> initSeed;
   std::optional<int64_t> threads;
 };
 
-// Throws Error on a missing or unknown command, on an unknown flag, on a value that cannot be read. Ranges
-// that depend on the program are not checked here.
+// Flags are `--name=VALUE` or `--name VALUE`. Throws Error on a missing or unknown command, on an unknown flag (it names
+// the nearest), on a value that cannot be read. Ranges that depend on the program are not checked here.
 Options parseOptions(int argc, char **argv);
 
 } // namespace tessera::runtime

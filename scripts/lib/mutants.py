@@ -4,7 +4,7 @@ A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the fi
 and the lines `+ new`. It is applied in a copy, build/mutants/tree or DIR; this tree is never touched. Where the system lets us
 (unshare), the copy is mounted over this tree's own path, so that the build folder it was copied with is warm.
 
-What a mutant can reach is what ninja would build again: unit tests, and lit tests by the tools they name. The likely ones come first:
+What a mutant can reach is what ninja builds from its file: unit tests, and lit tests by the tools they name. The likely ones come first:
 what caught it last time, then those whose folder shares words with the file; random programs and whole models come last.
 The first failure ends it, and must be gone without the mutant. A mutant that does not build proves nothing and counts as missed.
 
@@ -101,8 +101,9 @@ class Tree:
         warm = pathlib.Path("build/build.ninja")
         if self.mounts and warm.exists() and not (self.folder / "build/build.ninja").exists():
             (self.folder / "build").mkdir(exist_ok=True)
-            parts = [part for part in pathlib.Path("build").iterdir() if part.name not in ("mutants", "test-results", "models", "venv")]
-            subprocess.run(["cp", "-a", *map(str, parts), str(self.folder / "build")], check=True)
+            for part in pathlib.Path("build").iterdir():
+                if part.name not in ("mutants", "test-results"):  # what nothing writes to is linked
+                    subprocess.run(["cp", "-al" if part.name in ("models", "venv") else "-a", str(part), str(self.folder / "build")], check=True)
         if not (self.folder / "build/build.ninja").exists():
             done = self.run("cmake", "--preset", "release")
             if done.returncode:
@@ -110,20 +111,22 @@ class Tree:
         listed = self.ninja("-t", "targets", "all").stdout
         self.units = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
         self.tools = [tool for tool in TOOLS if re.search(rf"^bin/{tool}: ", listed, re.M)]
-        done = self.ninja("tessera_runtime", *self.tools, *(f"unittests/{unit}" for unit in self.units))
-        if done.returncode:
-            die(f"cannot build ({self.folder}): {done.stdout.strip().splitlines()[-1:]}; run scripts/build first")
+        targets = {"runtime": "tessera_runtime", **{tool: tool for tool in self.tools}, **{unit: f"unittests/{unit}" for unit in self.units}}
+        fakes = re.findall(r"^(runtime/test/fake_\w+): ", listed, re.M)[:1]
+        self.inputs = {name: set(self.ninja("-t", "inputs", target, *(fakes if name == "runtime_app_test" else [])).stdout.split("\n"))
+                       for name, target in targets.items()}
 
-    def rebuilt(self):
-        """What ninja would build again: unit tests, tools, and `runtime` for the archive that executables are linked with."""
-        text = self.ninja("-n", "tessera_runtime", *self.tools, *(f"unittests/{unit}" for unit in self.units)).stdout
-        found = {name for name in self.units if f"unittests/{name}\n" in text + "\n"}
-        found |= {tool for tool in self.tools if f"executable bin/{tool}\n" in text + "\n"}
-        if "libtessera_runtime.a" in text:
-            found.add("runtime")
-        if "runtime/test/fake_" in text:
-            found.add("runtime_app_test")
-        return found
+    def seen_by(self, file):
+        """Unit tests and tools made from `file`, and `runtime` for the archive that executables are linked with."""
+        path = str(self.home / file)
+        paths = {path}
+        if not any(path in inputs for inputs in self.inputs.values()):  # a header: what was compiled with it
+            paths, output = set(), None
+            for line in self.ninja("-t", "deps").stdout.splitlines():
+                output = line.split(":")[0] if line[:1] not in ("", " ") else output
+                if line.strip() == path:
+                    paths.add(output)
+        return {name for name, inputs in self.inputs.items() if paths & inputs}
 
 
 def words_of(path):
@@ -156,8 +159,8 @@ class Check:
                     line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
                     return "--random=1" + line.partition("--random=1")[2]
             return ""
-        done = tree.run(LIT, "-q", "--max-failures=1", "--timeout=300", *([f"build/test/{only}"] if only else self.words), seconds=3600)
-        failed = re.search(r"^(?:FAIL|TIMEOUT|XPASS): \S+ :: (\S+)", done.stdout, re.M)
+        done = tree.run(LIT, "-q", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=3600)
+        failed = re.search(r"^(?:FAIL|TIMEOUT|XPASS|UNRESOLVED): \S+ :: (\S+)", done.stdout, re.M)
         return (failed.group(1) if failed else "lit itself") if done.returncode else ""
 
 
@@ -199,7 +202,7 @@ def judge(tree, mutant, text, before, good):
     path.write_text(text)
     caught = None
     try:
-        for check in checks_for(tree, mutant, tree.rebuilt(), before):
+        for check in checks_for(tree, mutant, tree.seen_by(mutant.file), before):
             failed = check.run(tree)
             if failed is None:
                 return "broken", "it does not build"

@@ -45,6 +45,15 @@ def expect_error(command, *needles, **kwargs):
         failures.append(f"{title}: {lines[0]!r} lacks one of {needles}")
 
 
+def expect_help(command, *needles):
+    global count
+    count += 1
+    done = run(command)
+    text = done.stdout.decode(errors="replace")
+    if done.returncode != 0 or done.stderr or not all(needle in text for needle in needles):
+        failures.append(f"{' '.join(command)}: exit status {done.returncode}, {done.stderr[:200]}, {text[:200]!r} lacks one of {needles}")
+
+
 def compile_error(flags, *needles):
     expect_error([args.compiler, model, "-o", args.out + ".never"] + flags, *needles)
     if os.path.exists(args.out + ".never"):
@@ -87,6 +96,11 @@ for flags, needles in [
 ]:
     compile_error(flags, *needles)
 
+compile_error(["--mehs=tp=2"], "did you mean --mesh?")
+compile_error(["--batch"], "--batch")
+for word in ("--help", "-h", "help"):
+    expect_help([args.compiler, word], "MODEL", "--mesh=", "--compile-to=RUNG")
+
 # No linker on the machine.
 expect_error([args.compiler, model, "-o", args.out + ".never"], "ld.lld", env={"PATH": "/nonexistent", "TESSERA_LLVM_BIN": "/nonexistent"})
 # The disk is full: the executable is larger than the limit.
@@ -125,6 +139,16 @@ for command, needles in [
     (["info", "--yaml"], ["--yaml"]),
 ]:
     expect_error([binary] + command, *needles)
+expect_error([binary, "generate", "--tokens=1", "--temprature=1"], "did you mean --temperature?")
+for word in ("--help", "-h", "help"):
+    expect_help([binary, word], "generate", "bench", "info")
+expect_help([binary, "generate", "--help"], "--prompt=TEXT", "--top-p=P")
+expect_help([binary, "bench", "-h"], "--prompt-len=N")
+apart = run([binary, "generate", "--tokens", "1,2", "--max-new-tokens", "2", "--print-tokens"])
+joined = run([binary, "generate", "--tokens=1,2", "--max-new-tokens=2", "--print-tokens"])
+count += 1
+if apart.returncode != 0 or apart.stdout != joined.stdout:
+    failures.append(f"values that stand apart: {apart.returncode}, {apart.stdout!r} and {joined.stdout!r}")
 if os.path.exists("/dev/full"):
     expect_error([binary, "generate", "--tokens=1", "--max-new-tokens=1", "--logits=/dev/full"], "/dev/full")
     with open("/dev/full", "wb") as full:

@@ -74,8 +74,35 @@ TEST(CompileOptions, OutputMayBeMissingBeforeRungBinary) {
 }
 
 TEST(CompileOptions, HelpNeedsNothingElse) {
-  auto options = parse({"--help"});
-  EXPECT_TRUE(bool(options) && options->help);
+  for (const char *word : {"--help", "-h", "help"}) {
+    auto options = parse({word});
+    EXPECT_TRUE(bool(options) && options->help) << word;
+  }
+  EXPECT_TRUE(parse({"model", "--help", "--no-such-flag"})->help);
+}
+
+TEST(CompileOptions, ValuesMayStandApart) {
+  auto options = parse({"--batch", "4", "-o", "out", "--mesh", "tp=2", "model", "--compile-to", "spmd"});
+  ASSERT_TRUE(bool(options)) << options.failure().message();
+  EXPECT_EQ(options->batch, 4);
+  EXPECT_EQ(options->mesh, "tp=2");
+  EXPECT_EQ(options->model, "model");
+  EXPECT_EQ(options->compileTo, Rung::Spmd);
+  EXPECT_NE(failureOf({"model", "--batch", "--explain"}).find("(--batch=--explain): must be an integer"), std::string::npos);
+  EXPECT_NE(failureOf({"model", "--batch=1", "--batch", "1"}).find("--batch is given twice"), std::string::npos);
+}
+
+// What may be given stands in the help, once; what is only refused does not.
+TEST(CompileOptions, HelpListsEveryFlag) {
+  std::string text = compileUsage();
+  for (const char *flag : {"--batch=N", "--mesh=AXIS=SIZE,...", "--shard=ITEMS", "--template=NAME", "--max-seq-len=N", "--dtype=TYPE",
+                           "--task=TASK", "--target=TARGET", "--micro-batches=N", "--cpu=NAME", "--machine=FILE", "--embed-weights ",
+                           "--compile-to=RUNG", "--dump-rungs=DIR", "--explain ", "--report=FILE.html", "--help ", "-o OUT"}) {
+    size_t at = text.find(std::string("  ") + flag);
+    EXPECT_NE(at, std::string::npos) << flag << "\n" << text;
+    EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;
+  }
+  EXPECT_EQ(text.find("--cluster"), std::string::npos);
 }
 
 TEST(CompileOptions, MistakesAreNamed) {

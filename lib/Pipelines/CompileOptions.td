@@ -1,0 +1,42 @@
+//===- CompileOptions.td - The flags of llm-compile --------*- tablegen -*-===//
+//
+// LLVM's option tables make the parser, the help and the search for the nearest flag from this file. What a value may be is
+// checked in CompileOptions.cpp.
+//
+//===----------------------------------------------------------------------===//
+include "llvm/Option/OptParser.td"
+
+/// `--name=VALUE`, also as `--name VALUE`.
+multiclass Value<string name, string value, string help> {
+  def NAME : Joined<["--"], name # "=">, MetaVarName<value>, HelpText<help>;
+  def NAME # _separate : Separate<["--"], name>, Alias<!cast<Option>(NAME)>;
+}
+
+/// Part of the command line that has no meaning yet: refused by name, not listed.
+multiclass Later<string name> {
+  def NAME : Joined<["--"], name # "=">, Flags<[HelpHidden]>;
+  def NAME # _separate : Separate<["--"], name>, Alias<!cast<Option>(NAME)>, Flags<[HelpHidden]>;
+}
+
+def output : Separate<["-"], "o">, MetaVarName<"OUT">, HelpText<"the executable, or the text of a rung">;
+defm mesh : Value<"mesh", "AXIS=SIZE,...", "named axes and their sizes, as dp=2,tp=2 (default: one rank)">;
+defm shard : Value<"shard", "ITEMS", "[VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=- (whole), separated by commas">;
+defm template : Value<"template", "NAME", "a partial plan: ddp, fsdp or megatron">;
+defm batch : Value<"batch", "N", "sequences a step over all ranks (default 1)">;
+defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smaller of 2048 and the model's)">;
+defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16 (16 bits: up to --compile-to=spmd)">;
+defm task : Value<"task", "TASK", "generate">;
+defm target : Value<"target", "TARGET", "cpu">;
+defm micro_batches : Value<"micro-batches", "N", "1">;
+defm cpu : Value<"cpu", "NAME", "native (default), x86-64-v3, x86-64-v4 or a name LLVM knows">;
+defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
+def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
+defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output">;
+defm dump_rungs : Value<"dump-rungs", "DIR", "write every rung to DIR/RUNG.mlir">;
+def explain : Flag<["--"], "explain">, HelpText<"print the reason of every decision">;
+defm report : Value<"report", "FILE.html", "write one page: graph, shardings, collectives, memory">;
+def help : Flag<["--"], "help">, HelpText<"print this">;
+def help_short : Flag<["-"], "h">, Alias<help>;
+
+defm cluster : Later<"cluster">;
+defm plan : Later<"plan">;

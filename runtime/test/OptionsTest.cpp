@@ -1,0 +1,138 @@
+// The command line of executables: values, help, and what mistakes are told.
+#include "Options.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <gtest/gtest.h>
+
+using namespace tessera::runtime;
+using Command = Options::Command;
+
+namespace {
+
+Options parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "OUT");
+  std::vector<char *> argv;
+  for (std::string &word : words)
+    argv.push_back(word.data());
+  return parseOptions(int(argv.size()), argv.data());
+}
+
+std::string problem(const std::vector<std::string> &words) {
+  try {
+    parse(words);
+  } catch (const Error &e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+void expectProblem(const std::vector<std::string> &words, const std::string &part) {
+  std::string message = problem(words);
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+} // namespace
+
+TEST(Options, EveryFlagOfGenerate) {
+  Options o = parse({"generate", "--prompt=a=b", "--tokens=1,2", "--max-new-tokens=7", "--temperature=0.5",
+                     "--top-p=0.9", "--seed=18446744073709551615", "--print-tokens", "--logits=f",
+                     "--model=m", "--init=random:4", "--threads=3"});
+  EXPECT_EQ(o.command, Command::Generate);
+  ASSERT_EQ(o.prompts.size(), 2u);
+  EXPECT_TRUE(o.prompts[0].isText);
+  EXPECT_EQ(o.prompts[0].text, "a=b");
+  EXPECT_EQ(o.prompts[1].tokens, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(o.maxNewTokens, 7);
+  EXPECT_EQ(o.temperature, 0.5);
+  EXPECT_EQ(o.topP, 0.9);
+  EXPECT_EQ(o.seed, UINT64_MAX);
+  EXPECT_TRUE(o.printTokens);
+  EXPECT_EQ(o.logitsFile, "f");
+  EXPECT_EQ(o.model, "m");
+  EXPECT_EQ(o.initSeed, 4u);
+  EXPECT_EQ(o.threads, 3);
+}
+
+TEST(Options, BenchAndInfo) {
+  Options bench = parse({"bench", "--json", "--prompt-len=9", "--decode=4"}),
+          info = parse({"info", "--json"});
+  EXPECT_EQ(bench.command, Command::Bench);
+  EXPECT_TRUE(bench.json && info.json);
+  EXPECT_EQ(bench.promptLength, 9);
+  EXPECT_EQ(bench.decodeSteps, 4);
+  EXPECT_EQ(info.command, Command::Info);
+  EXPECT_FALSE(parse({"info"}).json);
+}
+
+TEST(Options, ValuesMayStandApart) {
+  Options o = parse({"generate", "--prompt", "--json", "--seed", "9", "--tokens", "-1", "--print-tokens"});
+  ASSERT_EQ(o.prompts.size(), 2u);
+  EXPECT_EQ(o.prompts[0].text, "--json"); // a value, whatever it looks like
+  EXPECT_EQ(o.prompts[1].tokens, std::vector<int32_t>{-1});
+  EXPECT_EQ(o.seed, 9u);
+  EXPECT_TRUE(o.printTokens);
+  expectProblem({"generate", "--prompt"}, "(--prompt): it has no value; write --prompt=VALUE");
+  EXPECT_EQ(parse({"generate", "--prompt="}).prompts[0].text, "");
+}
+
+TEST(Options, HelpIsNoError) {
+  for (const char *word : {"--help", "-h", "help"}) {
+    Options o = parse({word});
+    EXPECT_EQ(o.command, Command::Help);
+    for (const char *command : {"generate", "bench", "info"})
+      EXPECT_NE(o.help.find(std::string("\n  ") + command + " "), std::string::npos) << o.help;
+  }
+  for (std::vector<std::string> words : {std::vector<std::string>{"bench", "--help"},
+                                         {"bench", "-h"},
+                                         {"help", "bench"},
+                                         {"bench", "--decode=4", "--help"}}) {
+    Options o = parse(words);
+    EXPECT_EQ(o.command, Command::Help);
+    for (const char *flag : {"--prompt-len=N ", "--decode=N ", "--json ", "--model=PATH ",
+                             "--init=random:SEED ", "--threads=N ", "--help "})
+      EXPECT_NE(o.help.find(std::string("\n  ") + flag), std::string::npos) << flag << o.help;
+    EXPECT_EQ(o.help.find("--temperature"), std::string::npos);
+  }
+  EXPECT_NE(parse({"generate", "--help"}).help.find("--top-p=P "), std::string::npos);
+}
+
+TEST(Options, MistakesNameTheNearest) {
+  expectProblem({"generate", "--temprature=1"},
+                "(--temprature=1): generate has no such flag; did you mean --temperature?");
+  expectProblem({"info", "--jsno"}, "did you mean --json?");
+  expectProblem({"generat"}, "(generat): there is no such command; did you mean generate?");
+  expectProblem({"help", "generat"}, "did you mean generate?");
+  // Far from everything, or of another command.
+  expectProblem({"generate", "--frobnicate"},
+                "generate has no such flag; use --prompt=TEXT, --tokens=1,2,3,");
+  expectProblem({"info", "--temperature=1"}, "info has no such flag");
+  expectProblem({"dance"}, "there is no such command; use one of: generate, bench, info");
+  expectProblem({}, "no command was given");
+  expectProblem({"train", "--data=x"}, "this program was compiled with --task=generate");
+}
+
+TEST(Options, ValuesThatCannotBeRead) {
+  auto one = [](const std::string &flag, const std::string &part) {
+    expectProblem({"generate", "--tokens=1", flag}, part);
+  };
+  one("--print-tokens=yes", "--print-tokens takes no value");
+  one("--max-new-tokens=-1", "it is out of range");
+  one("--max-new-tokens=1.5", "it is no integer");
+  one("--max-new-tokens=", "it is no integer");
+  one("--temperature=-0.1", "it is negative");
+  one("--temperature=inf", "it is no number");
+  one("--top-p=0", "it is out of range");
+  one("--top-p=1.01", "it is out of range");
+  one("--seed=-1", "it is no seed");
+  one("--seed=18446744073709551616", "it is no seed");
+  one("--threads=0", "it is out of range");
+  one("--threads=4097", "it is out of range");
+  one("--init=zero", "there is no such initialization");
+  one("--model=", "it is empty");
+  one("--logits=", "it is empty");
+  one("--tokens=", "is no token id");
+  one("--tokens=1,,2", "is no token id");
+  one("--tokens=2147483648", "is no token id");
+  expectProblem({"generate"}, "no prompt was given");
+}
