@@ -253,7 +253,7 @@ Status Parser::readArgument(const opt::Arg &argument) {
     return unknownFlag(argument.getSpelling());
   StringRef name = StringRef(argument.getSpelling()).split('=').first;
   if (!seen.insert(id).second)
-    return badFlag(name, name + " is given twice", "give it once");
+    return badFlag(name, "is given twice", "give it once");
   return (this->*readerOf(id))(name, argument.getNumValues() ? argument.getValue() : "");
 }
 

@@ -222,12 +222,15 @@ static size_t editDistance(const std::string &a, const std::string &b) {
 static std::string hintFor(const std::string &word, const std::vector<std::string> &known,
                            const std::string &otherwise) {
   std::string nearest;
-  size_t least = 4; // farther away it is no slip of the finger
-  for (const std::string &name : known)
-    if (size_t distance = editDistance(word, name); distance < std::min(least, name.size())) {
+  size_t least = 4;
+  for (const std::string &name : known) {
+    // Farther away, or half of the name, is no slip of the finger.
+    size_t distance = editDistance(word, name);
+    if (distance < least && 2 * distance < name.size()) {
       least = distance;
       nearest = name;
     }
+  }
   return nearest.empty() ? otherwise : "did you mean " + nearest + "?";
 }
 

@@ -18,7 +18,7 @@ struct Candidate {
 };
 } // namespace
 
-bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *badByte) const {
+bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *badByte, int64_t *candidates) const {
   if (!wholes_.empty())
     if (auto whole = wholes_.find(std::string(piece)); whole != wholes_.end()) {
       ids.push_back(whole->second);
@@ -67,6 +67,8 @@ bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *bad
     std::pop_heap(heap.begin(), heap.end());
     Candidate best = heap.back();
     heap.pop_back();
+    if (candidates)
+      ++*candidates;
     Symbol &left = symbols[size_t(best.position)];
     if (left.id < 0)
       continue;

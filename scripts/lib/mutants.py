@@ -112,7 +112,7 @@ class Tree:
         self.units = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
         self.tools = [tool for tool in TOOLS if re.search(rf"^bin/{tool}: ", listed, re.M)]
         targets = {"runtime": "tessera_runtime", **{tool: tool for tool in self.tools}, **{unit: f"unittests/{unit}" for unit in self.units}}
-        fakes = re.findall(r"^(runtime/test/fake_\w+): ", listed, re.M)[:1]
+        fakes = re.findall(r"^(\S+/fake_\w+): ", listed, re.M)[:1]
         self.inputs = {name: set(self.ninja("-t", "inputs", target, *(fakes if name == "runtime_app_test" else [])).stdout.split("\n"))
                        for name, target in targets.items()}
 

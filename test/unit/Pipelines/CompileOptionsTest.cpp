@@ -89,7 +89,7 @@ TEST(CompileOptions, ValuesMayStandApart) {
   EXPECT_EQ(options->model, "model");
   EXPECT_EQ(options->compileTo, Rung::Spmd);
   EXPECT_NE(failureOf({"model", "--batch", "--explain"}).find("(--batch=--explain): must be an integer"), std::string::npos);
-  EXPECT_NE(failureOf({"model", "--batch=1", "--batch", "1"}).find("--batch is given twice"), std::string::npos);
+  EXPECT_NE(failureOf({"model", "--batch=1", "--batch", "1"}).find("(--batch): is given twice"), std::string::npos);
 }
 
 // What may be given stands in the help, once; what is only refused does not.
@@ -117,7 +117,7 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "-x"}, "(-x): unknown flag"},
       {{"a", "--batch"}, "(--batch): has no value; write --batch=VALUE"},
       {{"a", "--explain=yes"}, "(--explain=yes): takes no value"},
-      {{"a", "--batch=1", "--batch=1"}, "--batch is given twice"},
+      {{"a", "--batch=1", "--batch=1"}, "(--batch): is given twice"},
       {{"a", "--batch=0"}, "(--batch=0): must be an integer from 1"},
       {{"a", "--batch=-1"}, "(--batch=-1): must be an integer"},
       {{"a", "--batch=1.5"}, "(--batch=1.5): must be an integer"},
