@@ -14,7 +14,6 @@
 
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
-#include "tessera/Target/CPU/TargetInfo.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -65,11 +64,6 @@ static Status checkEnvironment(const CompileOptions &options) {
     if (error)
       return Failure{"cannot write rungs", options.dumpRungs, error.message(),
                      "name a folder that can be written to"};
-  }
-  if (llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu); !target) {
-    llvm::consumeError(target.takeError());
-    return Failure{"cannot compile", "--cpu=" + options.cpu, "no such CPU is known",
-                   "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
   }
   return checkMesh(options);
 }

@@ -1,6 +1,8 @@
 //===- CompileOptions.cpp - The command line of llm-compile ---------------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "tessera/Target/Targets.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -97,9 +99,18 @@ constexpr Template kTemplates[] = {
     {"moe", "", ""},
 };
 
+/// `--cpu`, ...: the flags of all targets.
+std::vector<std::string> targetFlags() {
+  std::vector<std::string> flags;
+  for (const TargetDescription &target : registeredTargets())
+    for (const TargetOption &option : target.options)
+      flags.push_back("--" + option.name);
+  return flags;
+}
+
 class Parser {
 public:
-  explicit Parser(llvm::ArrayRef<const char *> arguments) : arguments(arguments) {}
+  explicit Parser(llvm::ArrayRef<const char *> arguments) : arguments(arguments) { registerTargets(); }
 
   Result<CompileOptions> parse();
 
@@ -107,6 +118,7 @@ private:
   using Reader = Status (Parser::*)(StringRef flag, StringRef value);
   static Reader readerOf(unsigned id);
 
+  Status takeTargetFlags();
   Status readArgument(const opt::Arg &argument);
   Failure unknownFlag(StringRef argument);
   Result<CompileOptions> finish();
@@ -117,12 +129,7 @@ private:
       return task.takeFailure();
     return *task == 1 ? Status(missingFeature("--task=train", "training")) : Status();
   }
-  Status target(StringRef flag, StringRef value) {
-    Result<int> target = readChoice(flag, value, {{"cpu", "cuda"}});
-    if (!target)
-      return target.takeFailure();
-    return *target == 1 ? Status(missingFeature("--target=cuda", "the CUDA target")) : Status();
-  }
+  Status target(StringRef flag, StringRef value) { return text(flag, value, options.target); }
   Status dtype(StringRef flag, StringRef value) {
     Result<int> dtype = readChoice(flag, value, {{"f32", "bf16", "f16"}});
     if (!dtype)
@@ -152,7 +159,6 @@ private:
     options.shard = value.str();
     return {};
   }
-  Status cpu(StringRef flag, StringRef value) { return text(flag, value, options.cpu); }
   Status machine(StringRef flag, StringRef value) { return text(flag, value, options.machine); }
   Status dumpRungs(StringRef flag, StringRef value) { return text(flag, value, options.dumpRungs); }
   Status text(StringRef flag, StringRef value, std::string &out) {
@@ -194,7 +200,7 @@ private:
     return {};
   }
 
-  llvm::ArrayRef<const char *> arguments;
+  std::vector<const char *> arguments;
   CompileOptions options;
   llvm::SmallSet<unsigned, 16> seen;
   const Template *chosen = nullptr;
@@ -215,7 +221,6 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_batch, &Parser::batch},
       {OPT_max_seq_len, &Parser::maxSeqLen},
       {OPT_micro_batches, &Parser::microBatches},
-      {OPT_cpu, &Parser::cpu},
       {OPT_embed_weights, &Parser::embedWeights},
       {OPT_compile_to, &Parser::compileTo},
       {OPT_dump_rungs, &Parser::dumpRungs},
@@ -227,6 +232,31 @@ Parser::Reader Parser::readerOf(unsigned id) {
   return found->second;
 }
 
+/// The flags of targets, `--cpu`, leave the arguments: the table does not know them. Whether the chosen target has them is checked at the
+/// end.
+Status Parser::takeTargetFlags() {
+  std::vector<const char *> others;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    auto [flag, value] = StringRef(arguments[i]).split('=');
+    if (!llvm::is_contained(targetFlags(), flag)) {
+      others.push_back(arguments[i]);
+      continue;
+    }
+    if (flag.size() == strlen(arguments[i])) {
+      if (++i == arguments.size())
+        return badFlag(flag, "has no value", "write " + flag + "=VALUE");
+      value = arguments[i];
+    }
+    std::string &option = options.targetOptions[flag.drop_front(2).str()];
+    if (!option.empty())
+      return badFlag(flag, "is given twice", "give it once");
+    if (Status s = text(flag, value, option); !s)
+      return s;
+  }
+  arguments = std::move(others);
+  return {};
+}
+
 Failure Parser::unknownFlag(StringRef argument) {
   // A flag without a value that was given one is unknown to the table.
   auto [name, value] = argument.split('=');
@@ -234,10 +264,15 @@ Failure Parser::unknownFlag(StringRef argument) {
   if (argument.contains('=') && flagTable().findExact(name.str(), nearest, opt::Visibility()))
     return badFlag(argument, "takes no value", "write " + name);
   constexpr unsigned farthest = 3; // farther away it is no slip of the finger
-  bool isNear = flagTable().findNearest(argument, nearest, opt::Visibility(), 4, farthest) <= farthest;
+  unsigned distance = flagTable().findNearest(argument, nearest, opt::Visibility(), 4, farthest);
+  for (const std::string &flag : targetFlags())
+    if (unsigned d = name.edit_distance(flag, true, farthest); d < distance) {
+      distance = d;
+      nearest = flag;
+    }
   return badFlag(argument, "unknown flag",
-                 isNear ? "did you mean " + StringRef(nearest).split('=').first + "?"
-                        : llvm::Twine("see --help"));
+                 distance <= farthest ? "did you mean " + StringRef(nearest).split('=').first + "?"
+                                      : llvm::Twine("see --help"));
 }
 
 Status Parser::readArgument(const opt::Arg &argument) {
@@ -263,6 +298,8 @@ Result<CompileOptions> Parser::parse() {
     options.help = true;
     return options;
   }
+  if (Status s = takeTargetFlags(); !s)
+    return s.takeFailure();
   unsigned missing = 0, missingCount = 0;
   opt::InputArgList parsed = flagTable().ParseArgs(arguments, missing, missingCount);
   options.help = parsed.hasArg(OPT_help);
@@ -281,6 +318,8 @@ Result<CompileOptions> Parser::parse() {
 Result<CompileOptions> Parser::finish() {
   if (options.model.empty())
     return badFlag("MODEL", "no model is named", "write llm-compile MODEL -o OUT; see --help");
+  if (auto target = resolveTarget(options.target, options.targetOptions); !target)
+    return target.takeFailure();
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
   // Shardings and collectives do not ask what a number is; kernels do.
@@ -325,6 +364,12 @@ std::string compileUsage() {
                         "compiles a transformer into one executable for a mesh of ranks. MODEL is a Hugging "
                         "Face directory, a .gguf "
                         "file or a .mlir file");
+  registerTargets();
+  for (const TargetDescription &target : registeredTargets()) {
+    out << "\nOPTIONS OF TARGET " << target.name << ":\n";
+    for (const TargetOption &option : target.options)
+      out << llvm::formatv("  {0,-22} {1}\n", "--" + option.name + "=" + option.value, option.help);
+  }
   return text;
 }
 

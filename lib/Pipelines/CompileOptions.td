@@ -1,7 +1,7 @@
 //===- CompileOptions.td - The flags of llm-compile --------*- tablegen -*-===//
 //
 // LLVM's option tables make the parser, the help and the search for the nearest flag from this file. What a value may be is
-// checked in CompileOptions.cpp.
+// checked in CompileOptions.cpp. The flags of targets (--cpu) come from the list of targets instead.
 //
 //===----------------------------------------------------------------------===//
 include "llvm/Option/OptParser.td"
@@ -26,9 +26,8 @@ defm batch : Value<"batch", "N", "sequences a step over all ranks (default 1)">;
 defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smaller of 2048 and the model's)">;
 defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16 (16 bits: up to --compile-to=spmd)">;
 defm task : Value<"task", "TASK", "generate">;
-defm target : Value<"target", "TARGET", "cpu">;
+defm target : Value<"target", "TARGET", "what to compile for (default cpu); its own flags are below">;
 defm micro_batches : Value<"micro-batches", "N", "1">;
-defm cpu : Value<"cpu", "NAME", "native (default), x86-64-v3, x86-64-v4 or a name LLVM knows">;
 defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output">;

@@ -2,8 +2,7 @@
 #include "Executable.h"
 #include "OutputFiles.h"
 
-#include "tessera/Target/CPU/Linker.h"
-#include "tessera/Target/CPU/ObjectEmitter.h"
+#include "tessera/Target/Target.h"
 #include "tessera/runtime/io/Embed.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -14,19 +13,11 @@
 
 namespace tessera {
 
-/// Errors of the target are one line already: `WHAT (WHERE): WHY`.
-static Failure asFailure(llvm::Error error) {
-  std::string text = llvm::toString(std::move(error));
-  auto [what, why] = llvm::StringRef(text).split(": ");
-  return why.empty() ? Failure{"cannot make executable", "", text, ""}
-                     : Failure{what.str(), "", why.str(), ""};
-}
-
 Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
                       const Installation &installation) {
-  llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu);
+  Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
   if (!target)
-    return asFailure(target.takeError());
+    return target.takeFailure();
   if (!llvm::sys::fs::exists(installation.runtimeArchive))
     return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
                    "build the target tessera_runtime"};
@@ -35,8 +26,8 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera", "o", object))
     return Failure{"cannot write object", "", error.message(), "make room in TMPDIR"};
   llvm::FileRemover objectRemover(object);
-  if (llvm::Error error = emitObject(module, *target, object))
-    return asFailure(std::move(error));
+  if (Status s = (*target)->emitObject(module, object.str()); !s)
+    return s;
 
   LinkOptions link;
   link.objects = {std::string(object)};
@@ -47,8 +38,8 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
     link.linker = std::string(linker);
   }
   return makeFile(options.output, [&](const std::string &temporary) -> Status {
-    if (llvm::Error error = linkExecutable(link, temporary))
-      return asFailure(std::move(error));
+    if (Status s = (*target)->link(link, temporary); !s)
+      return s;
     if (options.embedWeights)
       return io::embedModel(temporary, options.model);
     return {};

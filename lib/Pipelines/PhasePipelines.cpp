@@ -26,12 +26,14 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
 };
 
 struct BackendOptions : PassPipelineOptions<BackendOptions> {
-  Option<std::string> cpu{*this, "cpu", llvm::cl::desc("native, x86-64-v3, x86-64-v4 or a name LLVM knows"),
-                          llvm::cl::init("native")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("What to compile for"), llvm::cl::init("cpu")};
+  Option<std::string> targetOptions{*this, "target-options",
+                                    llvm::cl::desc("NAME=VALUE,... of the target: cpu=x86-64-v3")};
 
   CompileOptions asCompileOptions() const {
     CompileOptions options;
-    options.cpu = cpu;
+    options.target = target;
+    options.targetOptions = parseTargetOptions(targetOptions);
     return options;
   }
 };

@@ -4,8 +4,7 @@
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
-#include "tessera/Target/CPU/Passes.h"
-#include "tessera/Target/CPU/TargetInfo.h"
+#include "tessera/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -27,6 +26,8 @@ static void buildStep(OpPassManager &pm, const CompileOptions &options) {
   step.batch = options.batch;
   step.maxSeqLen = options.maxSeqLen;
   step.chunk = options.chunk;
+  if (auto target = resolveTarget(options.target, options.targetOptions))
+    step.largestChunk = (*target)->tiling().prefillChunk;
   pm.addPass(graph::createBuildGenerateStep(step));
   verifyRung(pm, Rung::Step);
 }
@@ -69,10 +70,8 @@ static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
   // Equal values once: kernels take each operand once.
   pm.addPass(createCSEPass());
   SpmdToKernelsOptions kernels;
-  if (llvm::Expected<CPUTarget> target = resolveCPUTarget(options.cpu))
-    kernels.lanes = target->lanes();
-  else // reported by exec-to-llvm, with the place
-    llvm::consumeError(target.takeError());
+  kernels.target = options.target;
+  kernels.targetOptions = printTargetOptions(options.targetOptions);
   pm.addPass(createSpmdToKernels(kernels));
   verifyRung(pm, Rung::Kernels);
 }
@@ -86,13 +85,14 @@ static void buildExec(OpPassManager &pm) {
 /// The LLVM dialect and the manifest.
 static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
   //===--- Kernels: tensors -> buffers -> vectors -> LLVM -----------------===//
-  KernelPipelineOptions kernels;
-  kernels.cpu = options.cpu;
-  buildKernelToLLVMPipeline(pm, kernels);
+  // A target that cannot be resolved is reported by exec-to-llvm.
+  if (auto target = resolveTarget(options.target, options.targetOptions))
+    (*target)->buildKernelPipeline(pm);
   //===--- Host: calls of the runtime, and the manifest -------------------===//
   // After the kernels: launches take their addresses.
   ExecToLLVMOptions host;
-  host.cpu = options.cpu;
+  host.target = options.target;
+  host.targetOptions = printTargetOptions(options.targetOptions);
   pm.addPass(createExecToLLVM(host));
 }
 

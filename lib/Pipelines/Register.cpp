@@ -3,7 +3,6 @@
 
 #include "tessera/Conversion/GraphToLinalg/GraphToLinalg.h"
 #include "tessera/Conversion/Passes.h"
-#include "tessera/Conversion/SpmdToKernels/SpmdToKernels.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
@@ -11,21 +10,25 @@
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Pipelines/Explanation.h"
 #include "tessera/Pipelines/Phases.h"
-#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Target.h"
+#include "tessera/Target/Targets.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 void tessera::registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<dist::DistDialect, exec::ExecDialect, graph::GraphDialect, mlir::func::FuncDialect>();
-  registerLibraryOps(registry);
   registerTileLowering(registry);
-  registerCPUDialectExtensions(registry);
+  registerTargets();
+  for (const TargetDescription &target : registeredTargets())
+    target.registerDialects(registry);
 }
 
 void tessera::registerPasses() {
   graph::registerGraphPasses();
   registerTesseraConversionPasses();
-  registerCPUPasses();
+  registerTargets();
+  for (const TargetDescription &target : registeredTargets())
+    target.registerPasses();
   dist::registerDistPasses();
   registerPhasePipelines();
   registerExplainPass();

@@ -6,9 +6,10 @@ include "mlir/Pass/PassBase.td"
 def SpmdToKernels : Pass<"spmd-to-kernels", "::mlir::ModuleOp"> {
   let summary = "From one rank's graph program to launches of fused kernels, library calls and communication";
   let description = [{
-    Neighbouring ops whose sharding rules share leading rows become one kernel function that loops over those rows; ops with
-    LibraryOpInterface what they say themselves (linear a library call on a packed or plain weight, attention the CPU's kernel on the
-    cache in place), collectives `exec.collective`, repeated layers one `exec.for`. Shardings leave the types (docs/Lowering.md).
+    Neighbouring ops whose sharding rules share leading rows become one kernel function that loops over those rows; ops for which the target has
+    a library form what that says (linear a library call on a packed or plain weight, attention a kernel of its own on the
+    cache in place), collectives `exec.collective`, repeated layers one `exec.for`. An op that is neither a tile nor has a form is written
+    out as smaller ops if it can be. Shardings leave the types (docs/Lowering.md).
 
     ```mlir
     %h = graph.add %x, %y                                     // before
@@ -21,9 +22,8 @@ def SpmdToKernels : Pass<"spmd-to-kernels", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::bufferization::BufferizationDialect",
                            "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect"];
   let options = [
-    Option<"lanes", "lanes", "unsigned", /*default=*/"16", "float32 elements of a vector of the target">,
-    Option<"tileElements", "tile-elements", "int64_t", /*default=*/"8192", "Elements one iteration should touch at most">,
-    Option<"grainElements", "grain-elements", "int64_t", /*default=*/"32768", "Elements worth a thread">
+    Option<"target", "target", "std::string", /*default=*/"\"cpu\"", "Which target's forms and sizes">,
+    Option<"targetOptions", "target-options", "std::string", /*default=*/"\"\"", "NAME=VALUE,... of the target: cpu=x86-64-v3">
   ];
 }
 
@@ -49,11 +49,12 @@ def ExecToLLVM : Pass<"exec-to-llvm", "::mlir::ModuleOp"> {
   let description = [{
     Every entry becomes an LLVM function `void entry(ts_rank *, const ts_call *)`; the module gains `tessera_program`: tables of entries and of
     launched kernels, and the manifest (docs/Manifest.md). Static facts are in the manifest, calls refer to it by index. Kernel functions must be LLVM functions already
-    (`cpu-kernels-to-llvm`).
+    (the target's kernel pipeline).
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
-    Option<"cpu", "cpu", "std::string", /*default=*/"\"native\"", "CPU the kernels were compiled for: goes into the manifest">
+    Option<"target", "target", "std::string", /*default=*/"\"cpu\"", "What the kernels were compiled for: goes into the manifest">,
+    Option<"targetOptions", "target-options", "std::string", /*default=*/"\"\"", "NAME=VALUE,... of the target: cpu=x86-64-v3">
   ];
 }
 

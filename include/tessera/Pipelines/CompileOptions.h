@@ -2,6 +2,7 @@
 #ifndef TESSERA_PIPELINES_COMPILEOPTIONS_H
 #define TESSERA_PIPELINES_COMPILEOPTIONS_H
 
+#include "tessera/Target/Target.h"
 #include "tessera/runtime/Result.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -22,7 +23,8 @@ struct CompileOptions {
   std::string output;      ///< empty: standard output, for rungs before binary
   std::string mesh, shard; ///< as given; the grammar is checked where meshes are known
   std::string machine;     ///< file; empty: the default machine
-  std::string cpu = "native";
+  std::string target = "cpu"; ///< a name in the list of targets
+  TargetOptions targetOptions; ///< as given: {"cpu", "native"}
   int64_t batch = 0;     ///< 0: not given
   int64_t maxSeqLen = 0; ///< 0: not given
   int64_t chunk = 0;     ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)

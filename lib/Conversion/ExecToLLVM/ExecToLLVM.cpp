@@ -255,12 +255,10 @@ struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::Expected<CPUTarget> target = resolveCPUTarget(cpu);
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    std::shared_ptr<const Target> resolved = resolveTarget(module, target, targetOptions);
+    if (!resolved)
       return signalPassFailure();
-    }
-    ManifestWriter manifest(module, *target);
+    ManifestWriter manifest(module, resolved->manifestSection());
     SmallVector<func::FuncOp> entries;
     for (auto func : module.getOps<func::FuncOp>())
       if (func->hasAttr(kEntryAttr))

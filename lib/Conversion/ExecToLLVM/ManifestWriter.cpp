@@ -29,7 +29,7 @@ static int64_t numberOf(std::vector<json::Value> &list, json::Value value) {
   return it - list.begin();
 }
 
-ManifestWriter::ManifestWriter(ModuleOp module, const CPUTarget &target) : module(module), target(target) {
+ManifestWriter::ManifestWriter(ModuleOp module, TargetSection target) : module(module), target(std::move(target)) {
   if (dist::MeshOp op = dist::getMesh(module))
     mesh = op.getMesh().toMesh();
   for (auto op : module.getOps<graph::ParameterOp>())
@@ -234,7 +234,7 @@ std::string ManifestWriter::text() {
     auto attr = module->getAttrOfType<IntegerAttr>(name);
     return attr ? attr.getInt() : otherwise;
   };
-  json::Array meshJson, stateList, paramList, eos, features;
+  json::Array meshJson, stateList, paramList, eos;
   for (const MeshAxis &axis : mesh.axes)
     meshJson.push_back(json::Array{axis.name, axis.size});
   int64_t context = 0;
@@ -250,8 +250,6 @@ std::string ManifestWriter::text() {
     paramList.push_back(std::move(object));
   if (auto attr = module->getAttrOfType<DenseI64ArrayAttr>("tessera.eos"))
     eos = numbers(attr.asArrayRef());
-  for (const std::string &feature : target.requiredFeatures)
-    features.push_back(feature);
   std::vector<int64_t> tokens = portShape(entries, "prefill", "inputs", "tokens");
   if (tokens.empty())
     tokens = portShape(entries, "", "inputs", "tokens");
@@ -259,10 +257,10 @@ std::string ManifestWriter::text() {
   json::Object document{{"version", 1},
                         {"task", stringAttr("tessera.task", "generate")},
                         {"dtype", "f32"},
-                        {"target", "cpu"},
+                        {"target", target.driver},
                         {"model", stringAttr("tessera.model", "")},
                         {"architecture", stringAttr("graph.architecture", "")},
-                        {"cpu", json::Object{{"name", target.cpu}, {"features", std::move(features)}}},
+                        {target.driver, std::move(target.facts)},
                         {"batch", intAttr("tessera.batch", tokens.empty() ? 1 : tokens[0])},
                         {"max_seq_len", intAttr("tessera.max_seq_len", context)},
                         {"chunk", intAttr("tessera.chunk", tokens.size() < 2 ? 1 : tokens[1])},

@@ -8,7 +8,7 @@
 
 #include "tessera/Analysis/Sharding/Mesh.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
-#include "tessera/Target/CPU/TargetInfo.h"
+#include "tessera/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -19,7 +19,7 @@ namespace tessera::exec {
 
 class ManifestWriter {
 public:
-  ManifestWriter(mlir::ModuleOp module, const CPUTarget &target);
+  ManifestWriter(mlir::ModuleOp module, TargetSection target);
 
   /// Numbers that calls use; equal things share one.
   int64_t param(mlir::FlatSymbolRefAttr symbol) const;
@@ -41,7 +41,7 @@ private:
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
 
   mlir::ModuleOp module;
-  const CPUTarget &target;
+  TargetSection target;
   Mesh mesh;
   llvm::MapVector<mlir::StringAttr, llvm::json::Object> params;
   llvm::MapVector<mlir::StringAttr, int64_t> paramNumbers;

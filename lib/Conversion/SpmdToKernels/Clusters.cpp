@@ -83,7 +83,7 @@ struct RowChoice {
 
 class Former {
 public:
-  Former(Block &block, const Options &options) : block(block), options(options) {
+  Former(Block &block, const TilingChoices &tiling) : block(block), tiling(tiling) {
     for (Operation &op : block.without_terminator())
       if (isa<TileLoweringOpInterface>(op) && isa<ShardingRuleOpInterface>(op) && isa<CostOpInterface>(op) && op.getNumResults() > 0)
         most[&op] = maxRows(&op);
@@ -158,7 +158,7 @@ private:
       for (Operation *op : set)
         tile = std::max(tile, touchedElements(op, rows));
       best = RowChoice{rows, tile};
-      if (tile <= options.tileElements)
+      if (tile <= tiling.tileElements)
         break;
     }
     return best;
@@ -169,7 +169,7 @@ private:
     std::optional<RowChoice> together = choose(set);
     if (!together)
       return false;
-    if (together->tile <= options.tileElements)
+    if (together->tile <= tiling.tileElements)
       return true;
     int64_t count = rowCount(set.front(), together->rows);
     return llvm::all_of(set, [&](Operation *op) {
@@ -263,7 +263,7 @@ private:
   }
 
   Block &block;
-  const Options &options;
+  const TilingChoices &tiling;
   llvm::DenseMap<Operation *, int> most;
   SmallVector<Set> sets;
   llvm::DenseMap<Operation *, int> setOf;
@@ -271,7 +271,7 @@ private:
 
 } // namespace
 
-SmallVector<Cluster> formClusters(Block &block, const Options &options) { return Former(block, options).run(); }
+SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling) { return Former(block, tiling).run(); }
 
 int64_t iterations(const Cluster &cluster) { return rowCount(cluster.ops.front(), cluster.rows); }
 

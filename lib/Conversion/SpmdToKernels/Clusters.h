@@ -37,7 +37,7 @@ int64_t tileElements(const Cluster &cluster);
 /// Partitions the ops of `block` that can be lowered to tiles (TileLoweringOpInterface) and reorders the block so that the ops
 /// of each cluster stand side by side. Producers join consumers if the rows agree and nothing outside stands between them. O(n^2) in
 /// the ops of the block.
-SmallVector<Cluster> formClusters(Block &block, const Options &options);
+SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling);
 
 } // namespace tessera::kernels
 #endif

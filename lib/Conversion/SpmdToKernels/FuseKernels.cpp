@@ -249,15 +249,14 @@ private:
 
   void replaceWithLaunch(FlatSymbolRefAttr kernel) {
     OpBuilder builder(cluster.ops.back());
-    SmallVector<Value> fresh;
+    SmallVector<Value> destinations;
     SmallVector<Type> types;
     for (Value output : outputs) {
-      RankedTensorType type = tensorOf(output);
-      types.push_back(type);
-      fresh.push_back(tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType(), type.getEncoding()));
+      types.push_back(output.getType());
+      destinations.push_back(fresh(builder, output));
     }
     int64_t count = iterations(cluster);
-    auto launch = exec::LaunchOp::create(builder, loc, types, kernel, inputs, fresh, scalars,
+    auto launch = exec::LaunchOp::create(builder, loc, types, kernel, inputs, destinations, scalars,
                                          builder.getI64IntegerAttr(count),
                                          builder.getI64IntegerAttr(lowering.grain(tileElements(cluster), count)));
     for (auto [output, result] : llvm::zip_equal(outputs, launch.getResults()))
@@ -300,7 +299,7 @@ void cloneMakers(Block &block) {
 
 LogicalResult fuseBlock(Lowering &lowering, Block &block) {
   cloneMakers(block);
-  for (const Cluster &cluster : formClusters(block, lowering.options)) {
+  for (const Cluster &cluster : formClusters(block, lowering.tiling)) {
     // Read inside kernels only, where it is made again.
     Operation *first = cluster.ops.front();
     if (cluster.ops.size() == 1 && first->getNumOperands() == 0 && maxRows(first) == 0 &&

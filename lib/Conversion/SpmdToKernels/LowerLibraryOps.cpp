@@ -1,40 +1,44 @@
 //===- LowerLibraryOps.cpp - ops with a form of their own -----------------===//
 
-#include "LibraryOps.h"
+#include "Lowering.h"
 
-#include "tessera/Conversion/SpmdToKernels/SpmdToKernels.h"
+#include "tessera/Interfaces/Interfaces.h"
+#include "tessera/Interfaces/TileLowering.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+namespace tessera::kernels {
 
-#include "tessera/Interfaces/LibraryOpInterface.cpp.inc"
-
-namespace tessera {
-
-void registerLibraryOps(mlir::DialectRegistry &registry) {
-  registry.addExtension(+[](mlir::MLIRContext *context, graph::GraphDialect *) {
-    kernels::attachAttentionOps(context);
-    kernels::attachPackedOps(context);
-    kernels::attachScatterOps(context);
-    kernels::attachViewOps(context);
-  });
+const LibraryForm *Lowering::formOf(Operation *op) const {
+  const LibraryForm *form = target.libraryForms().find(op);
+  return form ? form : viewForms().find(op);
 }
 
-namespace kernels {
-
-Value fresh(OpBuilder &builder, Value like) {
-  RankedTensorType type = tensorOf(like);
-  return tensor::EmptyOp::create(builder, like.getLoc(), type.getShape(), type.getElementType(),
-                                 type.getEncoding());
+/// Ops that are neither tiles nor have a form are written out as smaller ones.
+static void decomposeOps(Lowering &lowering) {
+  SmallVector<DecomposableOpInterface> ops;
+  lowering.module.walk([&](DecomposableOpInterface op) {
+    if (!lowering.formOf(op) && !isa<TileLoweringOpInterface>(op.getOperation()))
+      ops.push_back(op);
+  });
+  for (DecomposableOpInterface op : ops) {
+    OpBuilder builder(op);
+    SmallVector<Value> values = op.decompose(builder, op->getOperands());
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
+      result.replaceAllUsesWith(value);
+    op->erase();
+  }
 }
 
 LogicalResult lowerLibraryOps(Lowering &lowering) {
-  SmallVector<LibraryOpInterface> ops;
-  lowering.module.walk([&](LibraryOpInterface op) { ops.push_back(op); });
-  for (LibraryOpInterface op : ops)
-    if (failed(op.lowerToLibrary(lowering)))
+  decomposeOps(lowering);
+  SmallVector<std::pair<Operation *, const LibraryForm *>> ops;
+  lowering.module.walk([&](Operation *op) {
+    if (const LibraryForm *form = lowering.formOf(op))
+      ops.push_back({op, form});
+  });
+  for (auto [op, form] : ops)
+    if (failed(form->lower(op, lowering)))
       return failure();
   return success();
 }
 
-} // namespace kernels
-} // namespace tessera
+} // namespace tessera::kernels

@@ -2,10 +2,7 @@
 
 #include "Lowering.h"
 
-#include "tessera/Target/CPU/Passes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tessera::kernels {
@@ -62,9 +59,11 @@ Value Lowering::shardIndex(Operation *at, ArrayAttr axes) {
 }
 
 int64_t Lowering::grain(int64_t elements, int64_t count) const {
-  int64_t rows = int64_t(llvm::divideCeil(options.grainElements, std::max<int64_t>(elements, 1)));
+  int64_t rows = int64_t(llvm::divideCeil(tiling.grainElements, std::max<int64_t>(elements, 1)));
   return std::clamp<int64_t>(rows, 1, count);
 }
+
+Value Lowering::layerIndex(OpBuilder &builder, Value tensor) const { return kernels::layerIndex(builder, tensor); }
 
 Value layerIndex(OpBuilder &builder, Value tensor) {
   if (tensorOf(tensor).getRank() != 0)
@@ -76,44 +75,6 @@ Value layerIndex(OpBuilder &builder, Value tensor) {
     if (auto value = dyn_cast<DenseIntElementsAttr>(constant.getValue()); value && value.isSplat())
       return arith::ConstantIndexOp::create(builder, tensor.getLoc(), value.getSplatValue<APInt>().getSExtValue());
   return nullptr;
-}
-
-KernelShell::KernelShell(Location loc, StringRef name, TypeRange inputTypes, TypeRange outputTypes, unsigned scalarCount)
-    : builder(loc.getContext()) {
-  SmallVector<Type> types;
-  for (Type type : inputTypes)
-    types.push_back(plainType(type));
-  SmallVector<Type> results;
-  for (Type type : outputTypes)
-    results.push_back(plainType(type));
-  llvm::append_range(types, results);
-  types.append(scalarCount + 2, builder.getIndexType());
-  func = func::FuncOp::create(loc, name, builder.getFunctionType(types, results));
-  func->setAttr(kKernelAttr, builder.getUnitAttr());
-  Block *entry = func.addEntryBlock();
-  ValueRange args = entry->getArguments();
-  inputs = args.take_front(inputTypes.size());
-  outputs = args.drop_front(inputTypes.size()).take_front(outputTypes.size());
-  scalars = args.drop_front(inputTypes.size() + outputTypes.size()).drop_back(2);
-  begin = args[args.size() - 2];
-  end = args.back();
-  builder.setInsertionPointToStart(entry);
-}
-
-void KernelShell::loop(int64_t count, llvm::function_ref<SmallVector<Value>(OpBuilder &, Value, ValueRange)> body) {
-  Location loc = func.getLoc();
-  if (count == 1) {
-    Value row = arith::ConstantIndexOp::create(builder, loc, 0);
-    SmallVector<Value> results = body(builder, row, outputs);
-    func::ReturnOp::create(builder, loc, results);
-    return;
-  }
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  auto loop = scf::ForOp::create(builder, loc, begin, end, one, outputs,
-                                 [&](OpBuilder &inner, Location, Value row, ValueRange args) {
-                                   scf::YieldOp::create(inner, loc, body(inner, row, args));
-                                 });
-  func::ReturnOp::create(builder, loc, loop.getResults());
 }
 
 } // namespace tessera::kernels

@@ -4,7 +4,10 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Target/LibraryForm.h"
+#include "tessera/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,11 +19,9 @@ namespace tessera::kernels {
 using namespace mlir;
 
 inline RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-/// Without the sharding: the type on rung kernels.
-inline RankedTensorType plainType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(tensor.getShape(), tensor.getElementType());
-}
+using exec::fresh;
+using exec::KernelShell;
+using exec::plainType;
 
 /// The kernel functions of a module, each distinct body once.
 class KernelTable {
@@ -36,27 +37,25 @@ private:
   std::unordered_map<size_t, llvm::SmallVector<func::FuncOp, 1>> byHash;
 };
 
-struct Options {
-  unsigned lanes = 16;           ///< float32 elements of a vector
-  int64_t tileElements = 8192;   ///< elements that one iteration of a kernel should touch at most
-  int64_t grainElements = 32768; ///< elements that are worth a thread
-};
-
 /// State of the conversion of one module. Types keep their shardings until the end: rules and offsets are read from them.
-struct Lowering {
+struct Lowering : KernelLowering {
   ModuleOp module;
+  const Target &target;
   std::optional<Mesh> mesh; ///< none: one rank
-  Options options;
+  TilingChoices tiling;
   KernelTable kernels;
 
-  Lowering(ModuleOp module, const Options &options) : module(module), options(options), kernels(module) {}
+  Lowering(ModuleOp module, const Target &target)
+      : module(module), target(target), tiling(target.tiling()), kernels(module) {}
 
-  /// Axes that shard dimension `dim` of a local type (null: none).
-  ArrayAttr shardAxes(RankedTensorType type, int64_t dim) const;
-  /// This rank's shard number for these axes, computed at the entry of the function around `at`; null for null.
-  Value shardIndex(Operation *at, ArrayAttr axes);
-  /// Iterations worth a thread when one touches `elements` elements.
-  int64_t grain(int64_t elements, int64_t count) const;
+  FlatSymbolRefAttr addKernel(func::FuncOp kernel) override { return kernels.add(kernel); }
+  ArrayAttr shardAxes(RankedTensorType type, int64_t dim) const override;
+  Value shardIndex(Operation *at, ArrayAttr axes) override;
+  Value layerIndex(OpBuilder &builder, Value tensor) const override;
+  int64_t grain(int64_t elements, int64_t count) const override;
+
+  /// How `op` is expressed by the target or, for views, by every target; null: as tiles.
+  const LibraryForm *formOf(Operation *op) const;
 };
 
 /// The index behind a tensor<i32> that holds a layer number: the induction variable of an exec.for or a constant; null if neither.
@@ -66,28 +65,19 @@ Value layerIndex(OpBuilder &builder, Value tensor);
 LogicalResult checkLayersWhole(Lowering &lowering);
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);
-/// Decides which parameters are packed (LibraryOpInterface::packedUse) and replaces the rest by exec.param. Arguments of packed parameters stay until
+/// Decides which parameters are packed (LibraryForm::packedUse) and replaces the rest by exec.param. Arguments of packed parameters stay until
 /// `eraseParameterArguments`.
 LogicalResult planParameters(Lowering &lowering);
 LogicalResult eraseParameterArguments(Lowering &lowering);
-/// Ops with a form of their own (LibraryOpInterface), in program order.
+/// Ops with a form of their own (LibraryForm), in program order. Those that are neither that nor tiles are written out as smaller ones
+/// first (DecomposableOpInterface).
 LogicalResult lowerLibraryOps(Lowering &lowering);
 /// Collectives of dialect dist, with the copies that padding needs.
 LogicalResult lowerCollectives(Lowering &lowering);
+/// Forms of ops that move nothing: every target has them.
+const LibraryForms &viewForms();
 /// Everything else: fused loops.
 LogicalResult fuseKernels(Lowering &lowering);
-
-/// A kernel function outside of any module: (inputs..., outputs..., scalars: index..., begin, end) -> outputs, with an empty body and no terminator.
-struct KernelShell {
-  func::FuncOp func;
-  ValueRange inputs, outputs, scalars;
-  Value begin, end;
-  OpBuilder builder; ///< in the entry block
-
-  KernelShell(Location loc, StringRef name, TypeRange inputs, TypeRange outputs, unsigned scalars);
-  /// Fills the body with one loop over [begin, end) of [0, count): `body` returns the outputs' next values. A single iteration has no loop.
-  void loop(int64_t count, llvm::function_ref<SmallVector<Value>(OpBuilder &, Value row, ValueRange outputs)> body);
-};
 
 } // namespace tessera::kernels
 #endif

@@ -7,8 +7,6 @@
 
 #include "Lowering.h"
 
-#include "tessera/Interfaces/LibraryOp.h"
-
 namespace tessera::kernels {
 namespace {
 
@@ -29,15 +27,15 @@ void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
 }
 
 /// Number of output dimensions if all uses agree to read the parameter as a packed [out..., in...] matrix.
-std::optional<int64_t> packedOutDims(const Parameter &parameter) {
+std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &parameter) {
   std::optional<int64_t> outDims;
   bool profits = false;
   for (BlockArgument arg : parameter.args) {
     SmallVector<OpOperand *> uses;
     collectUses(arg, uses);
     for (OpOperand *use : uses) {
-      auto reader = dyn_cast<LibraryOpInterface>(use->getOwner());
-      std::optional<PackedUse> packed = reader ? reader.packedUse(*use) : std::nullopt;
+      const LibraryForm *reader = lowering.formOf(use->getOwner());
+      std::optional<PackedUse> packed = reader ? reader->packedUse(*use) : std::nullopt;
       if (!packed || (outDims && *outDims != packed->outDims))
         return std::nullopt;
       outDims = packed->outDims;
@@ -78,7 +76,7 @@ LogicalResult planParameters(Lowering &lowering) {
     parameter.op->setAttr(exec::kLocalTypeAttr, TypeAttr::get(plainType(type)));
     if (auto sharding = dist::getShardingAttr(type))
       parameter.op->setAttr(exec::kShardingAttr, sharding);
-    if (std::optional<int64_t> outDims = packedOutDims(parameter)) {
+    if (std::optional<int64_t> outDims = packedOutDims(lowering, parameter)) {
       parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(*outDims));
       continue;
     }

@@ -58,6 +58,9 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    std::shared_ptr<const Target> resolved = resolveTarget(module, target, targetOptions);
+    if (!resolved)
+      return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>()) {
       if (func.isExternal())
         continue;
@@ -68,11 +71,7 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
       func->setAttr(exec::kEntryAttr, UnitAttr::get(&getContext()));
       keepShardings(func);
     }
-    Options settings;
-    settings.lanes = lanes;
-    settings.tileElements = tileElements;
-    settings.grainElements = grainElements;
-    Lowering lowering(module, settings);
+    Lowering lowering(module, *resolved);
     if (dist::MeshOp mesh = dist::getMesh(module))
       lowering.mesh = mesh.getMesh().toMesh();
     if (failed(checkLayersWhole(lowering)) || failed(lowerRepeats(lowering)) || failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||

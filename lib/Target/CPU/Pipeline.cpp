@@ -1,7 +1,6 @@
 //===- Pipeline.cpp - the passes of the CPU target, in order ----------------===//
 
 #include "tessera/Target/CPU/Passes.h"
-#include "tessera/Target/CPU/TargetInfo.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -34,13 +33,7 @@ namespace tessera {
 
 using namespace mlir;
 
-void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {
-  CPUTarget target{"", "x86-64", "", 128, {}};
-  if (llvm::Expected<CPUTarget> resolved = resolveCPUTarget(options.cpu))
-    target = std::move(*resolved);
-  else
-    llvm::consumeError(resolved.takeError());
-
+void buildKernelToLLVMPipeline(OpPassManager &pm, const CPUTarget &target, int64_t stackLimit) {
   // Tensors: fewer tiles.
   OpPassManager &onTensors = pm.nest<func::FuncOp>();
   onTensors.addPass(createFuseTileOps());
@@ -53,7 +46,7 @@ void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &o
   onBuffers.addPass(createCanonicalizerPass());
   onBuffers.addPass(createCSEPass());
   onBuffers.addPass(createCanonicalizerPass());
-  onBuffers.addPass(createPlaceTemporaries({options.stackLimit}));
+  onBuffers.addPass(createPlaceTemporaries({stackLimit}));
 
   // Vectors.
   onBuffers.addPass(createVectorizeTiles({target.lanes()}));
@@ -64,11 +57,20 @@ void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &o
   pm.addPass(createConvertKernelsToLLVM({target.cpu, target.features, target.vectorBits}));
 }
 
+void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {
+  CPUTarget target{"", "x86-64", "", 128, {}};
+  if (llvm::Expected<CPUTarget> resolved = resolveCPUTarget(options.cpu))
+    target = std::move(*resolved);
+  else
+    llvm::consumeError(resolved.takeError());
+  buildKernelToLLVMPipeline(pm, target, options.stackLimit);
+}
+
 void registerCPUPasses() {
   registerCPUTargetPasses();
   PassPipelineRegistration<KernelPipelineOptions>(
       "cpu-kernels-to-llvm", "Kernel functions on tensors to LLVM functions of the runtime's signature",
-      buildKernelToLLVMPipeline);
+      [](OpPassManager &pm, const KernelPipelineOptions &options) { buildKernelToLLVMPipeline(pm, options); });
 }
 
 void registerCPUDialectExtensions(DialectRegistry &registry) {

@@ -1,5 +1,5 @@
 // How often a loop runs may be data of the call: its count is read from the call, and the manifest says which counts the loops can take.
-// RUN: llm-opt %s --exec-to-llvm=cpu=x86-64-v3 | FileCheck %s
+// RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s
 
 module attributes {exec.arena_bytes = 4096 : i64} {
   // CHECK: llvm.func internal @tessera_entry_f(%{{.*}}: !llvm.ptr, %[[CALL:.*]]: !llvm.ptr)

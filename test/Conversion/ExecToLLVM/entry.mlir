@@ -1,6 +1,6 @@
 // An entry is straight calls of the runtime with numbers of the manifest; a loop is a loop, whatever its count. The manifest says the rest once.
-// RUN: llm-opt %s --exec-to-llvm=cpu=x86-64-v3 | FileCheck %s
-// RUN: llm-opt %s --exec-to-llvm=cpu=x86-64-v3 | FileCheck %s --check-prefix=MANIFEST
+// RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s
+// RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s --check-prefix=MANIFEST
 
 module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", offset = 0 : i64, type = tensor<4x1x32x2x8xf32>}], graph.architecture = "llama", tessera.model = "/m", tessera.eos = array<i64: 2, 7>} {
   dist.mesh @mesh = <["dp"=2, "tp"=4]>

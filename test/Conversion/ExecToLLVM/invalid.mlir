@@ -1,5 +1,5 @@
 // Counts of a call that no caller could give.
-// RUN: llm-opt %s --split-input-file --verify-diagnostics --exec-to-llvm=cpu=x86-64-v3
+// RUN: llm-opt %s --split-input-file --verify-diagnostics --exec-to-llvm=target-options=cpu=x86-64-v3
 
 // expected-error @+1 {{has no value for count 0 of its call that all its loops can take: at least 5, at most 4}}
 func.func @f() attributes {exec.entry} {

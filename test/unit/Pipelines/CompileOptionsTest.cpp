@@ -21,7 +21,8 @@ TEST(CompileOptions, Defaults) {
   EXPECT_EQ(options->output, "out");
   EXPECT_EQ(options->compileTo, Rung::Binary);
   EXPECT_EQ(options->batch, 0);
-  EXPECT_EQ(options->cpu, "native");
+  EXPECT_EQ(options->target, "cpu");
+  EXPECT_TRUE(options->targetOptions.empty());
 }
 
 TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
@@ -34,7 +35,7 @@ TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
   EXPECT_EQ(options->machine, "m.json");
   EXPECT_EQ(options->batch, 4);
   EXPECT_EQ(options->maxSeqLen, 77);
-  EXPECT_EQ(options->cpu, "x86-64-v3");
+  EXPECT_EQ(options->targetOptions, (TargetOptions{{"cpu", "x86-64-v3"}}));
   EXPECT_TRUE(options->embedWeights && options->explain);
   EXPECT_EQ(options->dumpRungs, "dir");
 }
@@ -127,7 +128,7 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "-o", "out", "--shard=heads=tp"}, "there is no mesh to shard over"},
       {{"a", "--task=dance"}, "(--task=dance): is none of the known values; choose one of generate, train"},
       {{"a", "--task=train"}, "(--task=train): training is not implemented"},
-      {{"a", "--target=cuda"}, "(--target=cuda): the CUDA target is not implemented"},
+      {{"a", "--target=cuda"}, "(--target=cuda): there is no such target; choose one of cpu"},
       {{"a", "-o", "b", "--dtype=bf16"}, "(--dtype=bf16): computing in 16 bits"},
       {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
       {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},
@@ -141,6 +142,8 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--compile-to=attic"}, "choose one of graph, step, sharded, spmd, kernels, exec, binary"},
       {{"a", "--compile-to=step", "--embed-weights"}, "there is no executable"},
       {{"a", "--cpu="}, "(--cpu): has an empty value"},
+      {{"a", "--cpu=i386sx"}, "(--cpu=i386sx): no such CPU is known; choose native"},
+      {{"a", "--cpi=native"}, "did you mean --cpu?"},
   };
   for (const auto &[arguments, expected] : cases) {
     std::string message = failureOf(arguments);

@@ -1,13 +1,11 @@
 // Kernel functions to LLVM: the passes of the CPU target and the pipeline that runs them.
-//
-// A kernel function is a func.func with the attribute `tessera.kernel`:
-//   (inputs..., outputs..., index scalars..., %begin: index, %end: index) -> (outputs...)
-// Tensors have static shapes; result k belongs to the k-th output argument. The body is one or more scf.for
-// loops over [begin, end) that hold linalg ops on small static tiles. After the pipeline it is an LLVM
-// function with the signature ts_kernel_fn of runtime/include/tessera/runtime/abi.h. Everything else in the
-// module is left alone.
+// After the pipeline a kernel function (tessera/Dialect/Exec/IR/KernelFunction.h) is an LLVM function with the signature ts_kernel_fn of
+// runtime/include/tessera/runtime/abi.h. Everything else in the module is left alone.
 #ifndef TESSERA_TARGET_CPU_PASSES_H
 #define TESSERA_TARGET_CPU_PASSES_H
+
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "tessera/Target/CPU/TargetInfo.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,15 +18,17 @@ class OpPassManager;
 
 namespace tessera {
 
-/// Marks a kernel function.
-inline constexpr llvm::StringLiteral kKernelAttr = "tessera.kernel";
-/// On an output argument: the number of the input argument whose buffer it is.
-inline constexpr llvm::StringLiteral kInplaceAttr = "tessera.inplace";
+using exec::kInplaceAttr;
+using exec::kKernelAttr;
 /// On a buffer argument, between passes: the kernel writes it.
 inline constexpr llvm::StringLiteral kOutputAttr = "tessera.output";
 
 #define GEN_PASS_DECL
 #include "tessera/Target/CPU/Passes.h.inc"
+
+/// Adds the passes that turn every kernel function of a module into an LLVM function for `target`. `stackLimit`: bytes of temporaries that a
+/// kernel may keep on the stack.
+void buildKernelToLLVMPipeline(mlir::OpPassManager &pm, const CPUTarget &target, int64_t stackLimit = 65536);
 
 struct KernelPipelineOptions : mlir::PassPipelineOptions<KernelPipelineOptions> {
   Option<std::string> cpu{*this, "cpu", llvm::cl::desc("native, x86-64-v3, x86-64-v4 or a name LLVM knows"),
@@ -37,8 +37,7 @@ struct KernelPipelineOptions : mlir::PassPipelineOptions<KernelPipelineOptions> 
                              llvm::cl::init(65536)};
 };
 
-/// Adds the passes that turn every kernel function of a module into an LLVM function for `options.cpu`. An
-/// unknown cpu falls back to the baseline x86-64; callers resolve the name first (TargetInfo.h) to report it.
+/// The same by name, for tools: an unknown cpu falls back to the baseline x86-64.
 void buildKernelToLLVMPipeline(mlir::OpPassManager &pm, const KernelPipelineOptions &options);
 
 /// Registers the passes above and the pipeline `cpu-kernels-to-llvm`.

@@ -1,6 +1,7 @@
 //===- VerifyRung.cpp - Only what belongs on a rung stands on it ----------===//
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,8 +37,6 @@ struct RungRules {
 constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
 constexpr StringLiteral kKernelDialects[] = {"exec", "graph", "dist", "func", "arith", "tensor", "linalg", "scf", "math",
                                              "memref", "bufferization", "vector", "affine"};
-// On rung kernels and below: what makes a function a kernel (tessera/Target/CPU/Passes.h).
-constexpr StringLiteral kKernelAttr = "tessera.kernel";
 
 StringRef onGraph(Operation *op) {
   if (isa<DistDialect>(op->getDialect()))
@@ -71,7 +70,7 @@ StringRef onKernels(Operation *op) {
     return "spmd-to-kernels";
   // A host function says what to run; computing is left to kernels.
   auto function = op->getParentOfType<func::FuncOp>();
-  if (function && !function->hasAttr(kKernelAttr) && !isa<func::FuncDialect>(op->getDialect()) &&
+  if (function && !function->hasAttr(exec::kKernelAttr) && !isa<func::FuncDialect>(op->getDialect()) &&
       op->getDialect()->getNamespace() != "exec" && op->getName().getStringRef() != "tensor.empty" &&
       op->getName().getStringRef() != "arith.constant")
     return "spmd-to-kernels, which outlines such ops into kernels";
@@ -81,7 +80,7 @@ StringRef onExec(Operation *op) {
   if (StringRef culprit = onKernels(op); !culprit.empty())
     return culprit;
   auto function = op->getParentOfType<func::FuncOp>();
-  bool host = function && !function->hasAttr(kKernelAttr);
+  bool host = function && !function->hasAttr(exec::kKernelAttr);
   if (host && llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>))
     return "kernels-to-exec, which gives every tensor a buffer";
   return "";

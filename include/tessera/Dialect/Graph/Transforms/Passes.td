@@ -19,7 +19,8 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
   let options = [
     Option<"batch", "batch", "int64_t", "0", "Rows of a step; 0: those of @forward">,
     Option<"maxSeqLen", "max-seq-len", "int64_t", "0", "Positions of the caches, at most those of @forward; 0: those of @forward">,
-    Option<"chunk", "chunk", "int64_t", "0", "Positions of one @prefill; 0: the smaller of 128 and max-seq-len">,
+    Option<"chunk", "chunk", "int64_t", "0", "Positions of one @prefill; 0: the smaller of largest-chunk and max-seq-len">,
+    Option<"largestChunk", "largest-chunk", "int64_t", "128", "Positions of one @prefill at most, if chunk does not say: the target's choice">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }

@@ -1,72 +1,34 @@
-//===- AttentionOps.cpp - attention and its cache -------------------------===//
+//===- CacheUpdate.cpp - new rows of a KV cache ---------------------------===//
 //
-// attention -> the CPU's attention kernel, cache_update -> a kernel that writes the new rows in place.
+// cache_update -> a kernel that writes the new rows in place.
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibraryOps.h"
-
-#include "tessera/Target/CPU/AttentionKernel.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Target/Forms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-namespace tessera::kernels {
+using namespace mlir;
+
+namespace tessera {
 namespace {
 
-struct LibraryAttention : LibraryOpInterface::ExternalModel<LibraryAttention, graph::AttentionOp> {
-  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
-    auto op = cast<graph::AttentionOp>(self);
-    if (lowering.shardAxes(tensorOf(op.getKey()), 1))
-      return op.emitOpError("attends over a sharded context; gather keys and values first");
-    OpBuilder builder(op);
-    Location loc = op.getLoc();
-    ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
-    AttentionShape shape;
-    shape.batch = q[0];
-    shape.seq = q[1];
-    shape.context = v[1];
-    shape.kvHeads = q[2];
-    shape.group = q[3];
-    shape.headDim = q[4];
-    shape.valueDim = v[3];
-    shape.scale = op.getScale().convertToDouble();
-    if (op.getWindow())
-      shape.window = *op.getWindow();
-    if (op.getSoftcap())
-      shape.softcap = op.getSoftcap()->convertToDouble();
-    shape.elementType = tensorOf(op.getQuery()).getElementType();
-    shape.lanes = lowering.options.lanes;
-
-    OwningOpRef<ModuleOp> scratch = ModuleOp::create(loc);
-    OpBuilder inScratch = OpBuilder::atBlockBegin(scratch->getBody());
-    std::string name = llvm::formatv("attention_{0}x{1}x{2}x{3}x{4}", shape.batch, shape.seq, shape.kvHeads,
-                                     shape.group, shape.headDim);
-    func::FuncOp kernel = buildAttentionKernel(inScratch, loc, name, shape);
-    kernel->remove();
-    FlatSymbolRefAttr symbol = lowering.kernels.add(kernel);
-    Value base = arith::ConstantIndexOp::create(builder, loc, 0);
-    int64_t count = attentionIterations(shape);
-    auto launch = exec::LaunchOp::create(
-        builder, loc, TypeRange(op.getType()), symbol,
-        ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()},
-        fresh(builder, op.getResult()), base, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(1));
-    op.replaceAllUsesWith(launch.getResults()[0]);
-    op.erase();
-    return success();
-  }
-};
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Writes update[b, s] to cache[layer, b, positions[b, s] - base] for every row (b, s) of the update: nothing
 /// else of the cache is touched.
-struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate, graph::CacheUpdateOp> {
-  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
+struct CacheUpdateForm : LibraryForm {
+  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<graph::CacheUpdateOp>(self);
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    Value layer = layerIndex(builder, op.getIndex());
+    Value layer = lowering.layerIndex(builder, op.getIndex());
     if (!layer)
       return op.emitOpError("updates a layer whose number is neither a loop's index nor a constant");
     RankedTensorType cacheType = tensorOf(op.getCache()), updateType = tensorOf(op.getUpdate());
@@ -74,7 +36,7 @@ struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate
     int64_t heads = updateType.getDimSize(2), dim = updateType.getDimSize(3);
     Value shard = lowering.shardIndex(op, lowering.shardAxes(cacheType, 2));
 
-    KernelShell shell(loc, llvm::formatv("cache_update_{0}x{1}x{2}", seq, heads, dim).str(),
+    exec::KernelShell shell(loc, llvm::formatv("cache_update_{0}x{1}x{2}", seq, heads, dim).str(),
                       {op.getUpdate().getType(), op.getPositions().getType()}, {cacheType}, shard ? 2 : 1);
     auto index = [&](OpBuilder &b, int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
@@ -111,7 +73,7 @@ struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate
           [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, outs[0]); });
       return {write.getResult(0)};
     });
-    FlatSymbolRefAttr symbol = lowering.kernels.add(shell.func);
+    FlatSymbolRefAttr symbol = lowering.addKernel(shell.func);
     SmallVector<Value> scalars{layer};
     if (shard)
       scalars.push_back(shard);
@@ -127,9 +89,6 @@ struct LibraryCacheUpdate : LibraryOpInterface::ExternalModel<LibraryCacheUpdate
 
 } // namespace
 
-void attachAttentionOps(MLIRContext *context) {
-  graph::AttentionOp::attachInterface<LibraryAttention>(*context);
-  graph::CacheUpdateOp::attachInterface<LibraryCacheUpdate>(*context);
-}
+void addCacheUpdateForm(LibraryForms &forms) { forms.add<graph::CacheUpdateOp>(std::make_unique<CacheUpdateForm>()); }
 
-} // namespace tessera::kernels
+} // namespace tessera

@@ -1,13 +1,21 @@
-//===- PackedOps.cpp - ops that read packed weights -----------------------===//
+//===- PackedWeights.cpp - ops that read packed weights -----------------------===//
 //
 // linear -> exec.matmul, embedding out of a packed table -> exec.gather_packed.
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibraryOps.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/Shapes.h"
+#include "tessera/Target/Forms.h"
 
-namespace tessera::kernels {
+using namespace mlir;
+
+namespace tessera {
 namespace {
+
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// A weight that is a packed parameter, or one layer of it.
 struct PackedWeight {
@@ -15,7 +23,7 @@ struct PackedWeight {
   Value layer;
 };
 
-std::optional<PackedWeight> packedWeight(Lowering &lowering, Value weight) {
+std::optional<PackedWeight> packedWeight(Value weight) {
   Value layer;
   if (auto view = weight.getDefiningOp<exec::LayerOp>()) {
     layer = view.getIndex();
@@ -32,19 +40,23 @@ std::optional<PackedWeight> packedWeight(Lowering &lowering, Value weight) {
   return PackedWeight{FlatSymbolRefAttr::get(name), layer};
 }
 
-struct LibraryLinear : LibraryOpInterface::ExternalModel<LibraryLinear, graph::LinearOp> {
-  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
+/// A product; on a packed weight if it may (`packs`) and the weight is a parameter.
+class LinearForm : public LibraryForm {
+public:
+  explicit LinearForm(bool packs) : packs(packs) {}
+
+  LogicalResult lower(Operation *self, KernelLowering &) const override {
     auto op = cast<graph::LinearOp>(self);
     OpBuilder builder(op);
     ArrayRef<int64_t> in = tensorOf(op.getInput()).getShape(), weight = tensorOf(op.getWeight()).getShape();
     int64_t contract = op.getContract();
     int64_t m = product(in.drop_back(contract)), k = product(in.take_back(contract)),
             n = product(weight.drop_back(contract));
-    Value out = fresh(builder, op.getResult());
+    Value out = exec::fresh(builder, op.getResult());
     Value plain;
     FlatSymbolRefAttr param;
     Value layer;
-    if (std::optional<PackedWeight> packed = packedWeight(lowering, op.getWeight())) {
+    if (std::optional<PackedWeight> packed = packedWeight(op.getWeight())) {
       param = packed->param;
       layer = packed->layer;
     } else {
@@ -58,32 +70,35 @@ struct LibraryLinear : LibraryOpInterface::ExternalModel<LibraryLinear, graph::L
     return success();
   }
 
-  std::optional<PackedUse> packedUse(Operation *self, OpOperand &operand) const {
-    auto op = cast<graph::LinearOp>(self);
-    if (&operand != &op.getWeightMutable() || op.getInput() == op.getWeight())
+  std::optional<PackedUse> packedUse(OpOperand &operand) const override {
+    auto op = cast<graph::LinearOp>(operand.getOwner());
+    if (!packs || &operand != &op.getWeightMutable() || op.getInput() == op.getWeight())
       return std::nullopt;
     return PackedUse{tensorOf(op.getWeight()).getRank() - int64_t(op.getContract()), true};
   }
+
+private:
+  bool packs;
 };
 
-struct LibraryEmbedding : LibraryOpInterface::ExternalModel<LibraryEmbedding, graph::EmbeddingOp> {
-  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
+struct EmbeddingForm : LibraryForm {
+  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<graph::EmbeddingOp>(self);
-    std::optional<PackedWeight> packed = packedWeight(lowering, op.getTable());
+    std::optional<PackedWeight> packed = packedWeight(op.getTable());
     if (!packed)
       return success(); // a plain table: a kernel like any other
     OpBuilder builder(op);
     Value shard = lowering.shardIndex(op, lowering.shardAxes(tensorOf(op.getTable()), 0));
     auto call =
         exec::GatherPackedOp::create(builder, op.getLoc(), TypeRange(op.getType()), packed->param,
-                                     op.getIds(), packed->layer, shard, fresh(builder, op.getResult()));
+                                     op.getIds(), packed->layer, shard, exec::fresh(builder, op.getResult()));
     op.replaceAllUsesWith(call.getResults()[0]);
     op.erase();
     return success();
   }
 
-  std::optional<PackedUse> packedUse(Operation *self, OpOperand &operand) const {
-    auto op = cast<graph::EmbeddingOp>(self);
+  std::optional<PackedUse> packedUse(OpOperand &operand) const override {
+    auto op = cast<graph::EmbeddingOp>(operand.getOwner());
     if (&operand != &op.getTableMutable() || tensorOf(op.getTable()).getRank() != 2)
       return std::nullopt;
     return PackedUse{1, false};
@@ -92,9 +107,11 @@ struct LibraryEmbedding : LibraryOpInterface::ExternalModel<LibraryEmbedding, gr
 
 } // namespace
 
-void attachPackedOps(MLIRContext *context) {
-  graph::LinearOp::attachInterface<LibraryLinear>(*context);
-  graph::EmbeddingOp::attachInterface<LibraryEmbedding>(*context);
+void addMatmulForm(LibraryForms &forms) { forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/false)); }
+
+void addPackedWeightForms(LibraryForms &forms) {
+  forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/true));
+  forms.add<graph::EmbeddingOp>(std::make_unique<EmbeddingForm>());
 }
 
-} // namespace tessera::kernels
+} // namespace tessera

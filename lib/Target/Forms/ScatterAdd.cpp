@@ -1,23 +1,31 @@
-//===- ScatterOps.cpp - rows added up where their ids say -----------------===//
+//===- ScatterAdd.cpp - rows added up where their ids say -----------------===//
 //
 // scatter_add -> a kernel that several threads can share.
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibraryOps.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/Shapes.h"
+#include "tessera/Target/Forms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-namespace tessera::kernels {
+using namespace mlir;
+
+namespace tessera {
 namespace {
+
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Every launch zeroes its rows of the result and passes over all ids, adding the rows of those that fall
 /// into its range: no two write one row.
-struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, graph::ScatterAddOp> {
-  LogicalResult lowerToLibrary(Operation *self, Lowering &lowering) const {
+struct ScatterAddForm : LibraryForm {
+  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<graph::ScatterAddOp>(self);
     OpBuilder builder(op);
     Location loc = op.getLoc();
@@ -28,7 +36,7 @@ struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, 
     SmallVector<int64_t> rowShape(result.getShape().drop_front());
     Type element = result.getElementType();
 
-    KernelShell shell(loc, llvm::formatv("scatter_add_{0}x{1}", count, product(rowShape)).str(), {rows, ids},
+    exec::KernelShell shell(loc, llvm::formatv("scatter_add_{0}x{1}", count, product(rowShape)).str(), {rows, ids},
                       {result}, shard ? 1 : 0);
     auto index = [&](OpBuilder &b, int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
@@ -103,10 +111,10 @@ struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, 
           scf::YieldOp::create(b, loc, write.getResults());
         });
     func::ReturnOp::create(b, loc, add.getResults());
-    FlatSymbolRefAttr symbol = lowering.kernels.add(shell.func);
+    FlatSymbolRefAttr symbol = lowering.addKernel(shell.func);
     auto launch = exec::LaunchOp::create(
         builder, loc, TypeRange(op.getType()), symbol, ValueRange{op.getRows(), op.getIds()},
-        fresh(builder, op.getResult()), shard ? ValueRange(shard) : ValueRange(),
+        exec::fresh(builder, op.getResult()), shard ? ValueRange(shard) : ValueRange(),
         builder.getI64IntegerAttr(size), builder.getI64IntegerAttr(lowering.grain(product(rowShape), size)));
     op.replaceAllUsesWith(launch.getResults()[0]);
     op.erase();
@@ -116,8 +124,6 @@ struct LibraryScatterAdd : LibraryOpInterface::ExternalModel<LibraryScatterAdd, 
 
 } // namespace
 
-void attachScatterOps(MLIRContext *context) {
-  graph::ScatterAddOp::attachInterface<LibraryScatterAdd>(*context);
-}
+void addScatterAddForm(LibraryForms &forms) { forms.add<graph::ScatterAddOp>(std::make_unique<ScatterAddForm>()); }
 
-} // namespace tessera::kernels
+} // namespace tessera

@@ -1,0 +1,99 @@
+//===- Target.h - What the compiler asks of a machine -----------*- C++ -*-===//
+//
+// Everything below rung `spmd` that depends on the machine is asked of a Target: which ops are calls or kernels of its own, how large tiles
+// are, how kernel functions become machine code, what the runtime has to know, how an executable is linked. `lib/Target/Targets.cpp` is
+// the list of targets; docs/AddingATarget.md walks through adding one.
+//
+// A TargetDescription is an entry of the list. Resolved with the user's options it gives a Target, which serves one compilation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_TARGET_TARGET_H
+#define TESSERA_TARGET_TARGET_H
+
+#include "tessera/Target/LibraryForm.h"
+#include "tessera/Target/LinkOptions.h"
+#include "tessera/runtime/Result.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/JSON.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// The sizes that work is cut to.
+struct TilingChoices {
+  unsigned lanes = 16;           ///< float32 elements of a vector
+  int64_t tileElements = 8192;   ///< elements that one iteration of a kernel should touch at most
+  int64_t grainElements = 32768; ///< elements that are worth a thread
+  int64_t prefillChunk = 128;    ///< positions that one @prefill takes at most
+};
+
+/// What the manifest says of the target.
+struct TargetSection {
+  std::string driver;       ///< the runtime's driver that runs the program: the manifest's `target`
+  llvm::json::Object facts; ///< what that driver checks and needs: the manifest's section of the driver's name
+};
+
+class Target {
+public:
+  virtual ~Target() = default;
+
+  virtual TilingChoices tiling() const = 0;
+  virtual const LibraryForms &libraryForms() const = 0;
+
+  /// Adds the passes that turn every kernel function of a module into an LLVM function of the runtime's signature (ts_kernel_fn) and
+  /// leave everything else alone.
+  virtual void buildKernelPipeline(mlir::OpPassManager &pm) const = 0;
+  virtual TargetSection manifestSection() const = 0;
+
+  /// Writes `module` (LLVM dialect alone) as an object to `path`: the whole object is there, or nothing.
+  virtual Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const = 0;
+  /// Links an executable, or a shared library. On any error `output` is as it was.
+  virtual Status link(const LinkOptions &options, llvm::StringRef output) const = 0;
+};
+
+/// The values of a target's options by name, for `--cpu=znver5` {"cpu": "znver5"}. Options that are not there have their defaults.
+using TargetOptions = std::map<std::string, std::string>;
+
+/// One option: the flag `--NAME=VALUE` of llm-compile.
+struct TargetOption {
+  std::string name;
+  std::string value; ///< for --help: what VALUE is called
+  std::string help;  ///< for --help: what may be given, the default first
+};
+
+/// An entry of the list of targets.
+struct TargetDescription {
+  std::string name; ///< of `--target=NAME`
+  std::vector<TargetOption> options;
+  /// Registers the dialects and extensions that the kernel pipeline and the emission need.
+  void (*registerDialects)(mlir::DialectRegistry &registry);
+  /// Registers the passes and pipelines of the target by name, for llm-opt.
+  void (*registerPasses)();
+  /// Checks the options' values and makes a target of them. `options` holds names from the list above only.
+  Result<std::shared_ptr<const Target>> (*resolve)(const TargetOptions &options);
+};
+
+/// Adds an entry to the list; its name must be new. Not safe beside other threads that use the list: call it at the start of a program.
+void registerTarget(TargetDescription description);
+/// All entries, in the order in which they were registered.
+llvm::ArrayRef<TargetDescription> registeredTargets();
+
+/// Finds the target and checks the options. Failures say which flag is wrong and what there is instead.
+Result<std::shared_ptr<const Target>> resolveTarget(llvm::StringRef name, const TargetOptions &options);
+
+/// The same for passes, with the text form of options: null after an error at `op`.
+std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name, llvm::StringRef options);
+
+/// The text form of options, `NAME=VALUE,...`, which passes take. What does not have this form is read as an option that no target has.
+std::string printTargetOptions(const TargetOptions &options);
+TargetOptions parseTargetOptions(llvm::StringRef text);
+
+} // namespace tessera
+#endif

@@ -1,0 +1,79 @@
+//===- CPU.cpp - the CPU in the list of targets ---------------------------===//
+
+#include "tessera/Target/CPU/CPU.h"
+
+#include "AttentionForm.h"
+
+#include "tessera/Target/CPU/Linker.h"
+#include "tessera/Target/CPU/ObjectEmitter.h"
+#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Forms.h"
+
+namespace tessera {
+namespace {
+
+/// Errors of emission and linking are one line already: `WHAT: WHY; TRY`.
+Status asStatus(llvm::Error error) {
+  if (!error)
+    return {};
+  std::string text = llvm::toString(std::move(error));
+  auto [what, why] = llvm::StringRef(text).split(": ");
+  return why.empty() ? Failure{"cannot make executable", "", text, ""} : Failure{what.str(), "", why.str(), ""};
+}
+
+class CPU : public Target {
+public:
+  explicit CPU(CPUTarget machine) : machine(std::move(machine)) {
+    addAttentionForm(forms, this->machine.lanes());
+    addPackedWeightForms(forms);
+    addCacheUpdateForm(forms);
+    addScatterAddForm(forms);
+  }
+
+  TilingChoices tiling() const override {
+    TilingChoices choices;
+    choices.lanes = machine.lanes();
+    return choices;
+  }
+  const LibraryForms &libraryForms() const override { return forms; }
+  void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildKernelToLLVMPipeline(pm, machine); }
+
+  TargetSection manifestSection() const override {
+    return {"cpu", llvm::json::Object{{"name", machine.cpu}, {"features", llvm::json::Array(machine.requiredFeatures)}}};
+  }
+
+  Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
+    return asStatus(tessera::emitObject(module, machine, path));
+  }
+  Status link(const LinkOptions &options, llvm::StringRef output) const override {
+    return asStatus(linkExecutable(options, output));
+  }
+
+private:
+  CPUTarget machine;
+  LibraryForms forms;
+};
+
+Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
+  auto it = options.find("cpu");
+  std::string name = it == options.end() ? "native" : it->second;
+  llvm::Expected<CPUTarget> machine = resolveCPUTarget(name);
+  if (!machine) {
+    llvm::consumeError(machine.takeError());
+    return Failure{"cannot compile", "--cpu=" + name, "no such CPU is known",
+                   "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
+  }
+  return std::shared_ptr<const Target>(std::make_shared<CPU>(std::move(*machine)));
+}
+
+} // namespace
+
+TargetDescription describeCPU() {
+  return {"cpu",
+          {{"cpu", "NAME", "native (default), x86-64-v3, x86-64-v4 or a name LLVM knows"}},
+          registerCPUDialectExtensions,
+          registerCPUPasses,
+          resolve};
+}
+
+} // namespace tessera
