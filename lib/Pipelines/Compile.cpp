@@ -18,11 +18,15 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <cstdlib>
+
 using namespace mlir;
 
 namespace tessera {
 
 Installation findInstallation(const std::string &executable) {
+  if (const char *chosen = std::getenv("TESSERA_RUNTIME_ARCHIVE"); chosen && *chosen)
+    return {chosen};
   SmallString<128> beside(llvm::sys::path::parent_path(executable));
   llvm::sys::path::append(beside, "..", "lib", "libtessera_runtime.a");
   return {llvm::sys::fs::exists(beside) ? std::string(beside) : TESSERA_RUNTIME_ARCHIVE};

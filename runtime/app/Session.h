@@ -15,6 +15,7 @@ class Session {
 public:
   // Throws Error if the program lacks prefill or decode, or one of their buffers.
   explicit Session(Rank &rank);
+  ~Session() { rank_.finish(); } // copies of what it holds may not have run yet
 
   bool isRoot() const { return rank_.id() == 0; }
   int64_t batch() const { return batch_; }

@@ -13,6 +13,26 @@ template <typename F> static void guarded(F &&f) {
   }
 }
 
+namespace {
+// A collective in the order of the compute stream.
+class CollectiveTask final : public StreamTask {
+public:
+  CollectiveTask(Rank &rank, int32_t id, const void *src, void *dst)
+      : rank_(rank), id_(id), src_(src), dst_(dst) {}
+  bool advance(bool mayBlock) override {
+    rank_.comm().run(id_, rank_.device().view(src_), rank_.device().view(dst_));
+    return true;
+  }
+  std::string name() const override { return "collective " + std::to_string(id_); }
+
+private:
+  Rank &rank_;
+  int32_t id_;
+  const void *src_;
+  void *dst_;
+};
+} // namespace
+
 extern "C" {
 
 void ts_launch(ts_rank *handle, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
@@ -37,7 +57,7 @@ void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32
 
 void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.comm().run(id, src, dst); });
+  guarded([&] { rank.compute().post(std::make_unique<CollectiveTask>(rank, id, src, dst)); });
 }
 
 int64_t ts_group_index(ts_rank *handle, int32_t group) { return Rank::of(handle).groupIndex(group); }

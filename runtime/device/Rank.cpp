@@ -53,8 +53,9 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   comm.prepare(manifest);
 }
 
-// Copies from staging memory end before it is given back.
-Rank::~Rank() {
+Rank::~Rank() { finish(); }
+
+void Rank::finish() {
   try {
     compute_->synchronize();
   } catch (const std::exception &e) {

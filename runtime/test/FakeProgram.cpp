@@ -60,11 +60,12 @@ void attendKernel(void *const *buffers, const int64_t *scalars, int64_t begin, i
     }
 }
 
-// hidden, index, picked; scalar: chunk length.
+// hidden, index, picked; scalars: chunk length, whether to look at the index.
 void pickKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
-  for (int64_t b = begin; b < end; ++b)
-    memcpy(at<float>(buffers, 2) + b * D,
-           at<float>(buffers, 0) + (b * scalars[0] + at<int32_t>(buffers, 1)[b]) * D, D * 4);
+  for (int64_t b = begin; b < end; ++b) {
+    int64_t place = b * scalars[0] + (scalars[1] ? at<int32_t>(buffers, 1)[b] : 0);
+    memcpy(at<float>(buffers, 2) + b * D, at<float>(buffers, 0) + place * D, D * 4);
+  }
 }
 
 // logits, key; scalar: first id of this shard. A key orders like (value, lowest id), see graph.arg_max_key.
@@ -88,7 +89,15 @@ void idKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end)
 }
 
 enum : int32_t { Attend, Pick, Key, Id };
-const ts_kernel kernels[] = {{"attend", attendKernel}, {"pick", pickKernel}, {"key", keyKernel}, {"id", idKernel}};
+constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE}, {Bl * D * 4, TS_READ}, {Bl * 4, TS_READ},
+                                              {D * 4, TS_READ}, {Bl * D * 4, TS_UPDATE}},
+                           pickBuffers[] = {{Bl * D * 4, TS_READ}, {Bl * 4, TS_READ}, {Bl * D * 4, TS_WRITE}},
+                           keyBuffers[] = {{Bl * Vl * 4, TS_READ}, {Bl * 8, TS_WRITE}},
+                           idBuffers[] = {{Bl * 8, TS_READ}, {Bl * 4, TS_WRITE}};
+const ts_kernel kernels[] = {{"attend", attendKernel, attendBuffers, 5, 1},
+                             {"pick", pickKernel, pickBuffers, 3, 2},
+                             {"key", keyKernel, keyBuffers, 2, 1},
+                             {"id", idKernel, idBuffers, 2, 0}};
 
 void misbehave(ts_rank *rank, char *base) {
   const char *fault = getenv("FAKE_FAULT");
@@ -118,9 +127,9 @@ void misbehave(ts_rank *rank, char *base) {
 }
 
 void tail(ts_rank *rank, char *a, int64_t chunk, bool useIndex) {
-  static int32_t zeros[Bl] = {};
-  void *pick[] = {a + hiddenAt, useIndex ? static_cast<void *>(a + indexAt) : zeros, a + pickedAt};
-  ts_launch(rank, Pick, pick, &chunk, Bl, 1);
+  void *pick[] = {a + hiddenAt, a + indexAt, a + pickedAt};
+  int64_t pickScalars[] = {chunk, useIndex};
+  ts_launch(rank, Pick, pick, pickScalars, Bl, 1);
   ts_matmul(rank, 0, 0, a + pickedAt, nullptr, a + logitsAt);
   int64_t first = ts_group_index(rank, 0) * Vl;
   void *key[] = {a + logitsAt, a + keyAt};
@@ -149,7 +158,8 @@ void decode(ts_rank *rank, const ts_call *call) {
 }
 void head(ts_rank *rank, const ts_call *call) {
   tail(rank, call->base, C, true);
-  memset(call->base + hiddenAt, 0xff, Bl * C * D * 4); // a step may use the space of its inputs
+  // A step may use the space of its inputs.
+  ts_copy(rank, call->base + hiddenAt, call->base + embeddingAt, Bl * C * D * 4);
 }
 
 using Json = nlohmann::json;

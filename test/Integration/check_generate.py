@@ -1,8 +1,9 @@
 """Compiles a model for a mesh, runs it and compares with the expected results of test/Inputs/models.
 
     check_generate.py --compiler LLM_COMPILE --model MODEL --expected DIR --out OUT [--mesh M] [--launcher "mpirun -np 3"] [--text]
-        [--prompts N] [--max-seq-len N]
+        [--prompts N] [--max-seq-len N] [--checked ARCHIVE --orders N]
 
+With --checked it is linked with the runtime of the driver `checked` (docs/Drivers.md) and generates once for each of N seeds.
 Token for token over all prompts (as one batch), and logits within 1e-4 of the largest (single prompts).
 Needs numpy."""
 import argparse
@@ -50,7 +51,11 @@ def main():
     parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
     parser.add_argument("--prompts", type=int, help="take the first N only: that is the batch")
     parser.add_argument("--max-seq-len", type=int, default=128)
+    parser.add_argument("--checked", metavar="ARCHIVE", help="libtessera_runtime_checked.a: link with it")
+    parser.add_argument("--orders", type=int, default=1, help="with --checked: how many orders of streams")
     args = parser.parse_args()
+    if args.checked:
+        os.environ["TESSERA_RUNTIME_ARCHIVE"] = args.checked
 
     expected = json.load(open(os.path.join(args.expected, "expected.json")))
     prompts = expected["generate"] if isinstance(expected, dict) else expected
@@ -62,19 +67,12 @@ def main():
 
     # All prompts at once, of different lengths.
     lists = ["--tokens=" + ",".join(map(str, p["prompt_tokens"])) for p in prompts]
-    lines = [line for line in run(start + lists + [f"--max-new-tokens={new}", "--print-tokens"]).decode(errors="replace").splitlines()
-             if line.startswith("tokens: ")]
-    got = [[int(t) for t in line[len("tokens: "):].split(",")] for line in lines]
-    if len(got) != len(prompts):
-        sys.exit(f"{len(got)} `tokens:` lines for {len(prompts)} prompts")
-    for number, (prompt, tokens) in enumerate(zip(prompts, got)):
-        want = prompt["generated"]
-        # A tiny model's list runs on after its end token; the program stops there.
-        if len(tokens) < len(want) and want[:len(tokens)] == tokens and tokens[-1] in expected_ends(args.expected):
-            continue
-        if tokens != want:
-            sys.exit(f"prompt {number}: tokens {tokens}\nexpected {want}")
-
+    for order in range(args.orders):
+        os.environ["TESSERA_CHECKED_SEED"] = str(order)
+        lines = [line for line in run(start + lists + [f"--max-new-tokens={new}", "--print-tokens"]).decode(errors="replace").splitlines()
+                 if line.startswith("tokens: ")]
+        got = [[int(t) for t in line[len("tokens: "):].split(",")] for line in lines]
+        check_tokens(got, prompts, expected_ends(args.expected), f"order {order}: " if args.checked else "")
     # Logits, prompt by prompt.
     tensors = read_safetensors(os.path.join(args.expected, "expected.safetensors"))
     if "logits" in tensors:
@@ -103,6 +101,18 @@ def main():
             if want.strip() not in text:
                 sys.exit(f"text {text!r}\nexpected {want!r}")
     print(f"ok: {len(prompts)} prompts, logits within {worst:.2g} of the largest")
+
+
+def check_tokens(got, prompts, ends, where):
+    if len(got) != len(prompts):
+        sys.exit(f"{where}{len(got)} `tokens:` lines for {len(prompts)} prompts")
+    for number, (prompt, tokens) in enumerate(zip(prompts, got)):
+        want = prompt["generated"]
+        # A tiny model's list runs on after its end token; the program stops there.
+        if len(tokens) < len(want) and want[:len(tokens)] == tokens and tokens[-1] in ends:
+            continue
+        if tokens != want:
+            sys.exit(f"{where}prompt {number}: tokens {tokens}\nexpected {want}")
 
 
 def expected_ends(folder):

@@ -21,6 +21,13 @@ using namespace tessera::exec;
 
 namespace {
 
+/// One row of the program's table of kernels.
+struct KernelRow {
+  StringAttr name;
+  SmallVector<std::pair<int64_t, int64_t>> buffers; // bytes and TS_READ, TS_WRITE or TS_UPDATE, in the order of the launch
+  int64_t scalars;
+};
+
 /// Emits one entry: straight calls, loops as blocks. Pointers stand for buffers, i64 for indices.
 class EntryEmitter {
 public:
@@ -59,7 +66,7 @@ public:
   }
 
   /// Kernels in the order of their numbers.
-  SmallVector<StringAttr> kernelTable() const { return llvm::to_vector(llvm::make_first_range(kernels)); }
+  SmallVector<KernelRow> kernelTable() const { return llvm::to_vector(llvm::make_second_range(kernels)); }
 
 private:
   Value constant(int64_t value) { return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value)); }
@@ -139,9 +146,16 @@ private:
       LLVM::StoreOp::create(b, at(buffer), gep(bufferArray, 8 * int64_t(i)));
     for (auto [i, scalar] : llvm::enumerate(op.getScalars()))
       LLVM::StoreOp::create(b, at(scalar), gep(scalarArray, 8 * int64_t(i)));
-    auto [kernel, fresh] = kernels.insert({op.getKernelAttr().getAttr(), int64_t(kernels.size())});
+    StringAttr name = op.getKernelAttr().getAttr();
+    auto [kernel, fresh] = kernels.insert({name, KernelRow{name, {}, int64_t(op.getScalars().size())}});
+    if (fresh) {
+      for (Value input : op.getInputs())
+        kernel->second.buffers.push_back({arrayBytes(input.getType()), TS_READ});
+      for (Value output : op.getOutputs())
+        kernel->second.buffers.push_back({arrayBytes(output.getType()), TS_UPDATE});
+    }
     call("ts_launch", nothing,
-         {rank, constant32(kernel->second), bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
+         {rank, constant32(kernel - kernels.begin()), bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
   }
 
   void emitGather(GatherPackedOp op) {
@@ -191,11 +205,11 @@ private:
   Type ptr, i64, i32, nothing;
   Value rank, arena, counts, params, bufferArray, scalarArray;
   llvm::DenseMap<Value, Value> values;
-  llvm::MapVector<StringAttr, int64_t> kernels;
+  llvm::MapVector<StringAttr, KernelRow> kernels;
 };
 
 /// struct ts_program and what it points to (tessera/runtime/abi.h).
-void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<StringAttr> kernels,
+void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<KernelRow> kernels,
                  const std::string &manifest) {
   ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
   b.setInsertionPointToEnd(module.getBody());
@@ -224,19 +238,32 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<S
       functions.push_back(LLVM::AddressOfOp::create(b, entry));
     return functions;
   });
-  SmallVector<LLVM::GlobalOp> names;
-  for (StringAttr kernel : kernels)
-    names.push_back(textGlobal("tessera_name_" + kernel.getValue(), kernel.getValue() + StringRef("\0", 1)));
-  // name, function, name, function, ...: an array of ts_kernel.
-  auto kernelTableType = LLVM::LLVMArrayType::get(ptr, 2 * kernels.size());
+  // An array of ts_kernel: name, function, ts_kernel_buffer array, numbers of buffers and scalars.
+  SmallVector<LLVM::GlobalOp> names, buffers;
+  for (const KernelRow &kernel : kernels) {
+    StringRef name = kernel.name.getValue();
+    names.push_back(textGlobal("tessera_name_" + name, name + StringRef("\0", 1)));
+    SmallVector<int64_t> flat;
+    for (auto [bytes, access] : kernel.buffers)
+      flat.append({bytes, access});
+    buffers.push_back(global(LLVM::LLVMArrayType::get(i64, flat.size()), "tessera_buffers_" + name, LLVM::Linkage::Internal,
+                             DenseElementsAttr::get(RankedTensorType::get({int64_t(flat.size())}, i64), ArrayRef(flat))));
+  }
+  auto rowType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, ptr, i32, i32});
+  auto kernelTableType = LLVM::LLVMArrayType::get(rowType, kernels.size());
   auto kernelTable = global(kernelTableType, "tessera_kernels", LLVM::Linkage::Internal);
   initialize(kernelTable, kernelTableType, [&] {
-    SmallVector<Value> fields;
-    for (auto [name, kernel] : llvm::zip(names, kernels)) {
-      fields.push_back(LLVM::AddressOfOp::create(b, name));
-      fields.push_back(LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel)));
+    SmallVector<Value> rows;
+    for (auto [name, list, kernel] : llvm::zip(names, buffers, kernels)) {
+      auto count = [&](int64_t value) { return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value)); };
+      Value fields[] = {LLVM::AddressOfOp::create(b, name), LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel.name)),
+                        LLVM::AddressOfOp::create(b, list), count(kernel.buffers.size()), count(kernel.scalars)};
+      Value row = LLVM::UndefOp::create(b, rowType);
+      for (auto [i, field] : llvm::enumerate(fields))
+        row = LLVM::InsertValueOp::create(b, row, field, ArrayRef<int64_t>{int64_t(i)});
+      rows.push_back(row);
     }
-    return fields;
+    return rows;
   });
   auto programType = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, ptr, i64, ptr, ptr});
   auto program = global(programType, "tessera_program", LLVM::Linkage::External);

@@ -33,9 +33,18 @@ typedef void (*ts_entry_fn)(ts_rank *rank, const ts_call *call);
  * buffers: base pointers in the order of the launch; scalars: i64 (layer index, shard indices). */
 typedef void (*ts_kernel_fn)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
 
+/* What a kernel does with a buffer, from its base on. TS_WRITE: it writes all of it and reads nothing there. */
+enum { TS_READ = 1, TS_WRITE = 2, TS_UPDATE = 3 };
+typedef struct ts_kernel_buffer {
+  int64_t bytes;
+  int64_t access;
+} ts_kernel_buffer;
+
 typedef struct ts_kernel {
   const char *name; /* for messages and tables; ends with a zero */
   ts_kernel_fn function;
+  const ts_kernel_buffer *buffers; /* in the order of the launch */
+  int32_t num_buffers, num_scalars;
 } ts_kernel;
 
 typedef struct ts_program {

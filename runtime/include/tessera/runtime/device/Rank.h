@@ -52,6 +52,9 @@ public:
   // Copies from device memory and waits for it, and so for all calls before.
   void read(void *data, const char *src, size_t bytes);
 
+  // Waits until all is done that was given to the device: before memory that it uses goes. Ends the run if it failed.
+  void finish();
+
   // Runs manifest.entries[entry] on the arena at `base`, its loops as often as `counts` says; its work is
   // given to the streams on return. Throws Error if a count is missing, or outside the bounds that the
   // manifest gives.

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace tessera::runtime {
 
@@ -30,6 +32,16 @@ public:
   virtual void wait() = 0;
 };
 
+// Bytes that a task touches.
+struct MemoryAccess {
+  enum Kind : int32_t { Read = 1, Write = 2, Update = 3 }; // Write: all of them, whatever was there
+  const void *address;
+  size_t bytes;
+  Kind kind;
+  bool reads() const { return kind & Read; }
+  bool writes() const { return kind & 2; }
+};
+
 // Work that the host does in the order of a stream, piece by piece: a collective of a communicator whose
 // messages the host drives. Runs where Device::view of its addresses may be used.
 class StreamTask {
@@ -39,6 +51,10 @@ public:
   // ranks unless `mayBlock`: then nothing else of this rank can go on meanwhile, and the thread may sleep. It
   // may always return false. Called by one thread at a time, not always the same.
   virtual bool advance(bool mayBlock) = 0;
+  // Device memory of this rank that it touches, for drivers that look for missing waits.
+  virtual std::vector<MemoryAccess> accesses() const { return {}; }
+  // "collective 3": for messages.
+  virtual std::string name() const { return "a task of the host"; }
 };
 
 // One fused loop over [0, count); any partition gives the same result.

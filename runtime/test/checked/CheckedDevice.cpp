@@ -1,0 +1,247 @@
+#include "CheckedDevice.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/ShardReader.h"
+#include "tessera/runtime/cpu/Driver.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace tessera::runtime {
+
+namespace checked {
+
+// Of a device's inner streams; its executor runs one task at a time.
+static constexpr int innerThreads = 2;
+
+CheckedDevice::CheckedDevice(const DeviceOptions &options, uint64_t seed)
+    : seed_(seed), ordering_(space_), pool_(innerThreads, [] { cpuDriver().prepareThread(); }),
+      inner_(cpuDriver().open({options.rank, pool_, options.entry})),
+      innerStream_(inner_->createStream(StreamKind::Compute)),
+      executor_(seed, options.rank, options.entry, [] { cpuDriver().prepareThread(); }) {}
+
+Buffer CheckedDevice::allocate(size_t bytes, const std::string &what, MemoryUse use) {
+  return Buffer(*this, space_.allocate(bytes, what), bytes);
+}
+
+HostBuffer CheckedDevice::allocateHost(size_t bytes, const std::string &what) {
+  return HostBuffer(*this, Memory(bytes, what).release(), bytes);
+}
+
+std::unique_ptr<Stream> CheckedDevice::createStream(StreamKind kind) {
+  return std::make_unique<CheckedStream>(*this);
+}
+
+std::unique_ptr<Event> CheckedDevice::createEvent() { return std::make_unique<CheckedEvent>(*this); }
+
+std::unique_ptr<Module> CheckedDevice::load(const ts_program &program) {
+  auto module = std::make_unique<CheckedModule>();
+  module->kernels = program.kernels;
+  module->count = program.num_kernels;
+  return module;
+}
+
+std::unique_ptr<Product> CheckedDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
+  auto product = std::make_unique<CheckedProduct>();
+  product->inner = inner_->createProduct(spec, layout);
+  product->spec = spec;
+  product->weightBytes = layout ? layout->bytes : spec.n * spec.k * int64_t(sizeof(float));
+  return product;
+}
+
+void CheckedDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                          const float *rows) {
+  inner_->store(layout, space_.find(weight, size_t(layout.bytes), "rows of a weight"), begin, count, rows);
+}
+
+void CheckedDevice::call(const Call &call, Stream &compute) {
+  for (ByteSpan span : call.dead)
+    compute.fill(call.base + span.begin, 0xff, size_t(span.end - span.begin));
+  call.enqueue();
+}
+
+CheckedStream::CheckedStream(CheckedDevice &device)
+    : device_(device), ordered_(device.ordering_.addStream()), queue_(device.executor_.addStream()) {}
+
+// Streams go once they are done; a failure has been thrown to whoever waited.
+CheckedStream::~CheckedStream() {
+  try {
+    device_.executor_.waitForStream(queue_);
+  } catch (const std::exception &) {
+  }
+}
+
+void CheckedStream::give(const std::string &what, std::vector<MemoryAccess> accesses,
+                         std::function<void(const std::vector<char *> &)> run) {
+  std::vector<char *> memory;
+  for (const MemoryAccess &access : accesses)
+    memory.push_back(device_.space_.find(access.address, access.bytes, what));
+  device_.ordering_.task(ordered_, accesses, what);
+  Task task;
+  task.run = [memory = std::move(memory), run = std::move(run)] { run(memory); };
+  device_.executor_.push(queue_, std::move(task));
+}
+
+// A random partition of [0, count), its pieces in random order.
+static std::vector<Range> randomPieces(int64_t count, uint64_t seed) {
+  std::vector<Range> pieces;
+  for (int64_t begin = 0, i = 0; begin < count || i == 0; ++i) {
+    int64_t left = count - begin;
+    // The whole at once now and then; most often a few pieces of different sizes.
+    int64_t most = randomBits(seed, 1, 0) % 8 == 0 ? left : left / 2 + 1;
+    int64_t size = left == 0      ? 0
+                   : most == left ? left
+                                  : 1 + int64_t(randomBits(seed, 2, uint64_t(i)) % uint64_t(most));
+    pieces.push_back({begin, begin + size});
+    begin += size;
+  }
+  for (size_t i = pieces.size(); i > 1; --i)
+    std::swap(pieces[i - 1], pieces[randomBits(seed, 3, i) % i]);
+  return pieces;
+}
+
+void CheckedStream::launch(Module &module, const Launch &launch) {
+  auto &program = static_cast<CheckedModule &>(module);
+  if (launch.kernel < 0 || uint32_t(launch.kernel) >= program.count)
+    throw Error("wrong launch", "kernel " + std::to_string(launch.kernel), "the program has no such kernel");
+  const ts_kernel &kernel = program.kernels[launch.kernel];
+  std::vector<MemoryAccess> accesses;
+  for (int32_t i = 0; i < kernel.num_buffers; ++i)
+    accesses.push_back(
+        {launch.buffers[i], size_t(kernel.buffers[i].bytes), MemoryAccess::Kind(kernel.buffers[i].access)});
+  std::vector<int64_t> scalars(launch.scalars, launch.scalars + kernel.num_scalars);
+  std::vector<bool> whole; // outputs that nobody reads before they are written
+  for (const MemoryAccess &access : accesses) {
+    bool fresh = access.kind == MemoryAccess::Write;
+    for (const MemoryAccess &other : accesses)
+      fresh &= &other == &access || other.address != access.address;
+    whole.push_back(fresh);
+  }
+  uint64_t seed = randomBits(device_.seed_, uint64_t(launch.kernel), device_.launches_++);
+  give(std::string("kernel ") + kernel.name, accesses,
+       [=, function = kernel.function, count = launch.count](const std::vector<char *> &memory) {
+         for (size_t i = 0; i < memory.size(); ++i)
+           if (whole[i])
+             memset(memory[i], 0xff, accesses[i].bytes);
+         std::vector<void *> buffers(memory.begin(), memory.end());
+         for (Range piece : randomPieces(count, seed))
+           function(buffers.data(), scalars.data(), piece.begin, piece.end);
+       });
+}
+
+void CheckedStream::multiply(Product &product, const void *x, const void *w, void *y) {
+  auto &p = static_cast<CheckedProduct &>(product);
+  auto width = int64_t(sizeof(float));
+  give("a product",
+       {{x, size_t(p.spec.m * p.spec.k * width), MemoryAccess::Read},
+        {w, size_t(p.weightBytes), MemoryAccess::Read},
+        {y, size_t(p.spec.m * p.spec.n * width), MemoryAccess::Write}},
+       [this, &p, width](const std::vector<char *> &at) {
+         memset(at[2], 0xff, size_t(p.spec.m * p.spec.n * width));
+         device_.innerStream_->multiply(*p.inner, at[0], at[1], at[2]);
+       });
+}
+
+void CheckedStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,
+                           int64_t rows, void *out) {
+  give("a gather of rows",
+       {{w, size_t(layout.bytes), MemoryAccess::Read},
+        {ids, size_t(rows) * sizeof(int32_t), MemoryAccess::Read},
+        {out, size_t(rows * layout.columns) * sizeof(float), MemoryAccess::Write}},
+       [this, &layout, base, rows](const std::vector<char *> &at) {
+         device_.innerStream_->gather(layout, at[0], reinterpret_cast<const int32_t *>(at[1]), base, rows,
+                                      at[2]);
+       });
+}
+
+void CheckedStream::copy(void *dst, const void *src, size_t bytes) {
+  give("a copy", {{src, bytes, MemoryAccess::Read}, {dst, bytes, MemoryAccess::Write}},
+       [bytes](const std::vector<char *> &at) { memcpy(at[1], at[0], bytes); });
+}
+
+void CheckedStream::upload(void *dst, const void *host, size_t bytes) {
+  give("an upload", {{dst, bytes, MemoryAccess::Write}},
+       [host, bytes](const std::vector<char *> &at) { memcpy(at[0], host, bytes); });
+}
+
+// Until the copy has run the host's memory holds nothing: whoever does not wait sees NaNs.
+void CheckedStream::download(void *host, const void *src, size_t bytes) {
+  memset(host, 0xff, bytes);
+  give("a download", {{src, bytes, MemoryAccess::Read}},
+       [host, bytes](const std::vector<char *> &at) { memcpy(host, at[0], bytes); });
+}
+
+void CheckedStream::fill(void *dst, uint8_t byte, size_t bytes) {
+  give("a fill", {{dst, bytes, MemoryAccess::Write}},
+       [byte, bytes](const std::vector<char *> &at) { memset(at[0], byte, bytes); });
+}
+
+void CheckedStream::post(std::unique_ptr<StreamTask> posted) {
+  std::string what = posted->name();
+  std::vector<MemoryAccess> accesses = posted->accesses();
+  for (const MemoryAccess &access : accesses)
+    device_.space_.find(access.address, access.bytes, what);
+  device_.ordering_.task(ordered_, accesses, what);
+  Task task;
+  task.post = std::move(posted);
+  device_.executor_.push(queue_, std::move(task));
+}
+
+void CheckedStream::record(Event &event) {
+  auto &place = static_cast<CheckedEvent &>(event);
+  place.clock_ = device_.ordering_.record(ordered_);
+  device_.executor_.pushRecord(queue_, place.state_);
+}
+
+void CheckedStream::wait(Event &event) {
+  auto &place = static_cast<CheckedEvent &>(event);
+  device_.ordering_.wait(ordered_, place.clock_);
+  device_.executor_.pushWait(queue_, place.state_);
+}
+
+void CheckedStream::synchronize() {
+  device_.ordering_.hostWait(device_.ordering_.record(ordered_));
+  device_.executor_.waitForStream(queue_);
+}
+
+void CheckedEvent::wait() {
+  device_.ordering_.hostWait(clock_);
+  device_.executor_.waitForEvent(*state_);
+}
+
+namespace {
+
+std::atomic<uint64_t> &seedSetting() {
+  static std::atomic<uint64_t> seed{[] {
+    const char *text = getenv("TESSERA_CHECKED_SEED");
+    return text ? uint64_t(strtoull(text, nullptr, 10)) : uint64_t(0);
+  }()};
+  return seed;
+}
+
+class CheckedDriver final : public Driver {
+public:
+  const char *name() const override { return "checked"; }
+  const char *target() const override { return "cpu"; }
+  void checkMachine(const Manifest &manifest) const override { cpuDriver().checkMachine(manifest); }
+  void prepareProcess() const override { cpuDriver().prepareProcess(); }
+  void prepareThread() const override { cpuDriver().prepareThread(); }
+  std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const override {
+    return cpuDriver().layout(spec);
+  }
+  std::unique_ptr<Device> open(const DeviceOptions &options) const override {
+    return std::make_unique<CheckedDevice>(options, seedSetting());
+  }
+};
+
+} // namespace
+} // namespace checked
+
+const Driver &checkedDriver() {
+  static const checked::CheckedDriver driver;
+  return driver;
+}
+
+void setCheckedSeed(uint64_t seed) { checked::seedSetting() = seed; }
+
+} // namespace tessera::runtime
