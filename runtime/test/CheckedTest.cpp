@@ -100,6 +100,37 @@ TEST(Checked, EventsStandForTheirLastPlace) {
   EXPECT_EQ(failure([&] { m.b->fill(m.at(1), 0, 4); }), "");
 }
 
+// Work beside a stream: begun by one task, waited for by another.
+class Beside final : public StreamTask {
+public:
+  Beside(Flight flight, std::vector<MemoryAccess> accesses)
+      : flight_(flight), accesses_(std::move(accesses)) {}
+  bool advance(bool) override { return true; }
+  Flight flight() const override { return flight_; }
+  std::vector<MemoryAccess> accesses() const override { return accesses_; }
+  std::string name() const override { return "collective 3"; }
+
+private:
+  Flight flight_;
+  std::vector<MemoryAccess> accesses_;
+};
+
+TEST(Checked, WorkBesideAStreamIsOrderedByItsWaitOnly) {
+  Machine m;
+  int key;
+  m.a->fill(m.at(0), 0, size * 4); // before: ordered
+  m.a->post(std::make_unique<Beside>(StreamTask::Flight{&key, nullptr},
+                                     std::vector<MemoryAccess>{{m.at(0), size * 4, MemoryAccess::Read},
+                                                               {m.at(1), size * 4, MemoryAccess::Write}}));
+  EXPECT_EQ(failure([&] { m.a->copy(m.at(2), m.at(0), size * 4); }), ""); // both read
+  EXPECT_NE(failure([&] { m.a->copy(m.at(2), m.at(1), size * 4); }).find("which collective 3 writes"),
+            std::string::npos);
+  EXPECT_NE(failure([&] { m.a->fill(m.at(0), 0, 4); }).find("which collective 3 reads"), std::string::npos);
+  m.a->post(std::make_unique<Beside>(StreamTask::Flight{nullptr, &key}, std::vector<MemoryAccess>{}));
+  EXPECT_EQ(failure([&] { m.a->copy(m.at(2), m.at(1), size * 4); }), "");
+  EXPECT_EQ(failure([&] { m.a->fill(m.at(0), 0, 4); }), "");
+}
+
 struct Log {
   std::mutex mutex;
   std::string text;

@@ -100,6 +100,15 @@ static std::vector<Range> randomPieces(int64_t count, uint64_t seed) {
   return pieces;
 }
 
+bool CheckedStream::isFresh(const MemoryAccess &access, const std::vector<MemoryAccess> &all) {
+  auto begin = [](const MemoryAccess &a) { return static_cast<const char *>(a.address); };
+  bool fresh = access.kind == MemoryAccess::Write;
+  for (const MemoryAccess &other : all)
+    fresh &= &other == &access || begin(other) >= begin(access) + access.bytes ||
+             begin(access) >= begin(other) + other.bytes;
+  return fresh;
+}
+
 void CheckedStream::launch(Module &module, const Launch &launch) {
   auto &program = static_cast<CheckedModule &>(module);
   if (launch.kernel < 0 || uint32_t(launch.kernel) >= program.count)
@@ -110,18 +119,14 @@ void CheckedStream::launch(Module &module, const Launch &launch) {
     accesses.push_back(
         {launch.buffers[i], size_t(kernel.buffers[i].bytes), MemoryAccess::Kind(kernel.buffers[i].access)});
   std::vector<int64_t> scalars(launch.scalars, launch.scalars + kernel.num_scalars);
-  std::vector<bool> whole; // outputs that nobody reads before they are written
-  for (const MemoryAccess &access : accesses) {
-    bool fresh = access.kind == MemoryAccess::Write;
-    for (const MemoryAccess &other : accesses)
-      fresh &= &other == &access || other.address != access.address;
-    whole.push_back(fresh);
-  }
+  std::vector<bool> fresh;
+  for (const MemoryAccess &access : accesses)
+    fresh.push_back(isFresh(access, accesses));
   uint64_t seed = randomBits(device_.seed_, uint64_t(launch.kernel), device_.launches_++);
   give(std::string("kernel ") + kernel.name, accesses,
        [=, function = kernel.function, count = launch.count](const std::vector<char *> &memory) {
          for (size_t i = 0; i < memory.size(); ++i)
-           if (whole[i])
+           if (fresh[i])
              memset(memory[i], 0xff, accesses[i].bytes);
          std::vector<void *> buffers(memory.begin(), memory.end());
          for (Range piece : randomPieces(count, seed))
@@ -179,10 +184,35 @@ void CheckedStream::fill(void *dst, uint8_t byte, size_t bytes) {
 void CheckedStream::post(std::unique_ptr<StreamTask> posted) {
   std::string what = posted->name();
   std::vector<MemoryAccess> accesses = posted->accesses();
-  for (const MemoryAccess &access : accesses)
-    device_.space_.find(access.address, access.bytes, what);
-  device_.ordering_.task(ordered_, accesses, what);
+  std::vector<std::pair<char *, size_t>> fresh;
+  for (const MemoryAccess &access : accesses) {
+    char *memory = device_.space_.find(access.address, access.bytes, what);
+    if (isFresh(access, accesses))
+      fresh.emplace_back(memory, access.bytes);
+  }
+  Ordering &ordering = device_.ordering_;
+  StreamTask::Flight flight = posted->flight();
+  if (flight.begins) {
+    std::vector<int64_t> &free = device_.freeFlights_;
+    if (free.empty())
+      free.push_back(ordering.addStream());
+    int64_t number = device_.flights_[flight.begins] = free.back();
+    free.pop_back();
+    ordering.wait(number, ordering.record(ordered_));
+    ordering.task(number, accesses, what);
+  } else {
+    ordering.task(ordered_, accesses, what);
+  }
+  if (auto ended = device_.flights_.find(flight.ends); flight.ends && ended != device_.flights_.end()) {
+    ordering.wait(ordered_, ordering.record(ended->second));
+    device_.freeFlights_.push_back(ended->second);
+    device_.flights_.erase(ended);
+  }
   Task task;
+  task.run = [fresh = std::move(fresh)] {
+    for (auto [memory, bytes] : fresh)
+      memset(memory, 0xff, bytes);
+  };
   task.post = std::move(posted);
   device_.executor_.push(queue_, std::move(task));
 }

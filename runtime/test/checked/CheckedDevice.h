@@ -60,7 +60,10 @@ private:
   ThreadPool pool_; // of the thread that runs tasks
   std::unique_ptr<Device> inner_;
   std::unique_ptr<Stream> innerStream_;
-  Executor executor_; // ends before what its tasks use
+  std::map<const void *, int64_t>
+      flights_;                      // what goes on beside its stream, and the number it has in Ordering
+  std::vector<int64_t> freeFlights_; // numbers to use again
+  Executor executor_;                // ends before what its tasks use
 };
 
 class CheckedStream final : public Stream {
@@ -83,6 +86,9 @@ public:
   Device &device() override { return device_; }
 
 private:
+  // Whether this access writes memory that no other one of the same task touches: there it may hold NaNs
+  // before.
+  static bool isFresh(const MemoryAccess &access, const std::vector<MemoryAccess> &all);
   // Untags what the task touches, checks that it is ordered, and gives it to the executor.
   void give(const std::string &what, std::vector<MemoryAccess> accesses,
             std::function<void(const std::vector<char *> &)> run);

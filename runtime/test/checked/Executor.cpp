@@ -2,6 +2,7 @@
 #include "tessera/runtime/core/ShardReader.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::runtime::checked {
 
@@ -123,7 +124,7 @@ bool Executor::step(std::unique_lock<std::mutex> &lock) {
     lock.unlock();
     try {
       if (head.run)
-        head.run();
+        std::exchange(head.run, nullptr)();
       if (head.post)
         done = head.post->advance(/*mayBlock=*/false);
     } catch (...) {

@@ -21,7 +21,7 @@ struct EventState {
   uint64_t recorded = 0, passed = 0;
 };
 
-// One of: a function; a task to be advanced until done; an event to pass; an event to wait for.
+// A function, and then a task to be advanced until done; or an event to pass; or an event to wait for.
 struct Task {
   std::function<void()> run;
   std::unique_ptr<StreamTask> post;

@@ -53,6 +53,13 @@ public:
   virtual bool advance(bool mayBlock) = 0;
   // Device memory of this rank that it touches, for drivers that look for missing waits.
   virtual std::vector<MemoryAccess> accesses() const { return {}; }
+  // Work may go on beside the stream from the end of one task to the end of another: what this one begins,
+  // and what it waits for (keys that the tasks agree on). What such work touches are the accesses of the task
+  // that begins it.
+  struct Flight {
+    const void *begins = nullptr, *ends = nullptr;
+  };
+  virtual Flight flight() const { return {}; }
   // "collective 3": for messages.
   virtual std::string name() const { return "a task of the host"; }
 };
