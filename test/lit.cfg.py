@@ -2,14 +2,24 @@
 import os
 import shutil
 
-import lit.formats
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import sampled_format
 
 config.name = "tessera"
-config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["unit", "Inputs", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.tessera_build, "test")
+
+# A run takes a sample of tests that are much alike, and of what tests draw at random; TESSERA_FULL=1 takes all (./scripts/test --full).
+full = os.environ.get("TESSERA_FULL") == "1"
+seed = os.environ.get("TESSERA_SEED", "1")
+config.test_format = sampled_format.SampledTest(set() if full else sampled_format.left_out(config.test_source_root, seed), seed)
+if full:
+    config.available_features.add("full")
+config.substitutions.append(("%seed", seed))
 
 for name in ("HOME", "TMPDIR", "TESSERA_MODELS", "TESSERA_PYTHON", "TESSERA_SKIP_SLOW", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
@@ -23,7 +33,7 @@ for tool, seconds in (("llm-opt", 60), ("llm-judge", 120), ("llm-compile", 300))
     path = os.path.join(config.tessera_build, "bin", tool)
     config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, "timeout %d %s" % (slower * seconds, path)))
 # How many random programs, and how long one may take: the sanitizers look at a part of them.
-config.substitutions.append(("%programs", "100" if slower > 1 else "500"))
+config.substitutions.append(("%programs", "100" if slower > 1 else "2000" if full else "500"))
 config.substitutions.append(("%seconds", str(slower)))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))
 config.substitutions.append(("%test_dir", config.test_source_root))
@@ -31,8 +41,10 @@ config.substitutions.append(("%build", config.tessera_build))
 
 if os.environ.get("TESSERA_SKIP_SLOW") != "1":
     config.available_features.add("slow")
-if os.environ.get("TESSERA_MODELS"):
+# Fetched by scripts/fetch-smollm2; scripts/test --quick does without.
+models = os.environ.get("TESSERA_MODELS")
+if models and os.path.exists(os.path.join(models, "SmolLM2-135M-Instruct.Q4_1.gguf")):
     config.available_features.add("models")
-    config.substitutions.append(("%models", os.environ["TESSERA_MODELS"]))
+    config.substitutions.append(("%models", models))
 if shutil.which("mpirun"):
     config.available_features.add("mpi")

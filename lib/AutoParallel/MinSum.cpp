@@ -1,5 +1,6 @@
 //===- MinSum.cpp - Exact minimum of a sum of small tables ----------------===//
 #include "tessera/AutoParallel/MinSum.h"
+#include "tessera/AutoParallel/SearchWork.h"
 
 #include <algorithm>
 #include <cassert>
@@ -179,6 +180,7 @@ void MinSum::minimize(Table &table) {
   std::vector<int> at(rank, 0);
   std::vector<double> sums(values);
   table.costs.resize(size_t(entries(table.variables)));
+  searchWork().tableEntries += int64_t(table.costs.size() * values);
   for (double &entry : table.costs) {
     std::fill(sums.begin(), sums.end(), 0);
     for (size_t p = 0; p < count; ++p) {

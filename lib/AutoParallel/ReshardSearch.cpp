@@ -1,5 +1,6 @@
 //===- ReshardSearch.cpp - A* over placements of axis digits --------------===//
 #include "ReshardState.h"
+#include "tessera/AutoParallel/SearchWork.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -80,6 +81,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   };
   reach(problem.start, 0, -1, StepKind::AllSlice, 0, 1, 0);
   int expanded = 0, steps = 0, goal = -1;
+  ++searchWork().reshards;
   while (!open.empty()) {
     Entry entry = open.top();
     open.pop();
@@ -96,6 +98,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
       break;
     for (Move &move : movesFrom(problem, state, limitMemory)) {
       ++steps;
+      ++searchWork().reshardSteps;
       double cost = entry.cost + priceOf(move, problem.options) + tie;
       reach(std::move(move.after), cost, entry.node, move.kind, move.received, move.messages, move.sent);
     }

@@ -209,6 +209,11 @@ TEST(ShardReader, MadeUpValuesDependOnTheGlobalIndexOnly) {
   ShardReader(whole, 1, Mesh(), 0, 43).read(0, 0, 6, otherSeed.data());
   EXPECT_NE(global, second);
   EXPECT_NE(global, otherSeed);
+  ParamSpec other = whole; // of the same shape
+  other.name = "q";
+  std::vector<float> otherName(60);
+  ShardReader(other, 1, Mesh(), 0, 42).read(0, 0, 6, otherName.data());
+  EXPECT_NE(global, otherName);
   double squares = 0;
   for (float x : global)
     squares += double(x) * x;

@@ -1,4 +1,4 @@
-"""scripts/fuzz sharding [N] [--seed=S] [--jobs=J]: N random programs, partitioned and judged (docs/Judge.md).
+"""scripts/fuzz sharding [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, partitioned and judged (docs/Judge.md).
 
 Prints a table op x factor kind x collective of what the programs held. Exit status 1 if a program fails (each is shrunk
 into build/fuzz/), or an op of the dialect was in none of them.
@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 
-JUDGE = "build/bin/llm-judge"
 OUT = pathlib.Path("build/fuzz")
 CHUNK = 500
 COLUMNS = ["seen", "local", "uneven", "masked", "all_gather", "all_slice", "all_to_all", "collective_permute", "grouped_send",
@@ -32,28 +31,30 @@ def die(message):
 
 
 def arguments(argv):
-    count, seed, jobs, words = 20000, 1, 2, []
+    count, seed, jobs, words, judge = 20000, 1, 2, [], "build/bin/llm-judge"
     for word in argv:
         name, _, value = word.partition("=")
         if name in ("--seed", "--jobs") and value.isdigit() and (name == "--seed" or int(value) > 0):
             seed, jobs = (int(value), jobs) if name == "--seed" else (seed, int(value))
+        elif name == "--judge" and value:
+            judge = value
         elif word.isdigit() and words and int(word) > 0:
             count = int(word)
         elif word == "sharding" and not words:
             words.append(word)
         else:
-            die(f"unknown argument ({word}): scripts/fuzz sharding [N] [--seed=S] [--jobs=J]; try that")
+            die(f"unknown argument ({word}): scripts/fuzz sharding [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
     if not words:
         die("nothing to fuzz (no argument): sharding is what there is; try scripts/fuzz sharding")
-    if not pathlib.Path(JUDGE).exists():
-        die(f"no judge ({JUDGE}): it is not built; run scripts/build")
-    return count, seed, jobs
+    if not pathlib.Path(judge).exists():
+        die(f"no judge ({judge}): it is not built; run scripts/build")
+    return count, seed, jobs, judge
 
 
-def run_chunk(first, count):
+def run_chunk(judge, first, count):
     coverage = OUT / f"coverage-{first}.json"
     coverage.unlink(missing_ok=True)
-    done = subprocess.run([JUDGE, f"--random={count}", f"--seed={first}", f"--coverage={coverage}", f"--shrink={OUT}/case"],
+    done = subprocess.run([judge, f"--random={count}", f"--seed={first}", f"--coverage={coverage}", f"--shrink={OUT}/case"],
                           capture_output=True, text=True, errors="replace")
     covered = json.loads(coverage.read_text()) if coverage.exists() else {}
     return done.returncode, done.stdout + done.stderr, covered
@@ -76,13 +77,13 @@ def table(cells):
 
 
 def main(argv):
-    count, seed, jobs = arguments(argv)
+    count, seed, jobs, judge = arguments(argv)
     OUT.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     ops, cells, dialect = collections.Counter(), collections.Counter(), []
     good = failed_chunks = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        chunks = [pool.submit(run_chunk, first, min(CHUNK, seed + count - first)) for first in range(seed, seed + count, CHUNK)]
+        chunks = [pool.submit(run_chunk, judge, first, min(CHUNK, seed + count - first)) for first in range(seed, seed + count, CHUNK)]
         for chunk in chunks:
             status, text, covered = chunk.result()
             if status != 0:

@@ -1,11 +1,17 @@
-"""Adds up the xunit reports and exit codes in a folder; prints the failures and, last, `N passed, N failed`."""
+"""Adds up the xunit reports and exit codes in a folder; prints the failures and, last, `N passed, N failed`, with `, N skipped` if any were.
+
+    summarize.py FOLDER [--may-skip=REGEX]...
+
+A skipped test is one that somebody meant to leave out: its line `TAG: NAME: reason` matches one of the expressions. Any other fails."""
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree as ET
 
 
-def main(folder):
-    passed, failures = 0, []
+def main(folder, *flags):
+    may_skip = [re.compile(flag.partition("=")[2]) for flag in flags if flag.startswith("--may-skip=")]
+    passed, skipped, failures = 0, 0, []
     for exit_file in sorted(pathlib.Path(folder).glob("*.exit")):
         status = int(exit_file.read_text())
         report = exit_file.with_suffix(".xml")
@@ -18,10 +24,17 @@ def main(folder):
             continue
         for case in cases:
             name = f"{exit_file.stem}: {case.get('classname', '')}.{case.get('name', '')}"
+            skip = case.find("skipped")
             if case.find("failure") is not None or case.find("error") is not None:
                 failures.append(name)
                 failed_here += 1
-            elif case.find("skipped") is None and case.get("status") != "notrun":
+            elif skip is not None:
+                line = f"{name}: {(skip.get('message') or '').strip()}"
+                if any(expression.search(line) for expression in may_skip):
+                    skipped += 1
+                else:
+                    failures.append(f"{line} (skipped, which nobody asked for)")
+            elif case.get("status") != "notrun":
                 passed += 1
         # A crash after the last reported test, or a sanitizer's report at exit.
         if status != 0 and failed_here == 0:
@@ -30,9 +43,9 @@ def main(folder):
         failures.append("no test ran")
     for failure in failures:
         print(f"FAILED {failure}")
-    print(f"{passed} passed, {len(failures)} failed")
+    print(f"{passed} passed, {len(failures)} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -30,14 +30,23 @@ def run(*command):
 def collectives(program):
     """(kind, axes, bytes a rank sends in a step) of each collective, loops counted."""
     found, loops, mesh = [], [], {}
+
+    def times():
+        """Of what stands here: a function, to be called when it is known how many bodies the loops around have; they take turns."""
+        here = [(loop, loop["body"]) for loop in loops]
+        return lambda: math.prod(-(-(loop["count"] - body) // (loop["body"] + 1)) for loop, body in here)
+
     for line in program.splitlines():
         if "dist.mesh" in line:
             mesh = {name: int(size) for name, size in re.findall(r'"([^"]+)"=(\d+)', line)}
         indent = len(line) - len(line.lstrip())
-        while loops and indent <= loops[-1][0] and line.strip().startswith("}"):
+        while loops and indent <= loops[-1]["indent"] and line.strip().startswith("}"):
+            if line.strip().startswith("}, {") and indent == loops[-1]["indent"]:
+                loops[-1]["body"] += 1
+                break
             loops.pop()
         if match := re.search(r"graph\.repeat (\d+)", line):
-            loops.append((indent, int(match[1])))
+            loops.append({"indent": indent, "count": int(match[1]), "body": 0})
         if not (match := COLLECTIVE.search(line)):
             continue
         kind, shape, element, after = match.groups()
@@ -50,12 +59,12 @@ def collectives(program):
                 axes.append(name + sub)
                 ranks *= int(part) if part else mesh[name]
         if kind == "grouped_send":
-            found.append((kind, "", busiest(line, mesh) * WIDTH[element] * math.prod(n for _, n in loops)))
+            found.append((kind, "", busiest(line, mesh) * WIDTH[element], times()))
             continue
         sent = {"all_gather": (ranks - 1) * size, "all_reduce": 2 * (ranks - 1) * size // ranks, "collective_permute": size,
                 "reduce_scatter": (ranks - 1) * result, "all_to_all": (ranks - 1) * piece}[kind]
-        found.append((kind, ", ".join(axes), sent * math.prod(n for _, n in loops)))
-    return found
+        found.append((kind, ", ".join(axes), sent, times()))
+    return [(kind, axes, sent * count()) for kind, axes, sent, count in found]
 
 
 def check(opt, file, mesh, shard):

@@ -80,6 +80,18 @@ TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
   expectRefused(parts, "the split \"brand-new\" (tokenizer.ggml.pre) is not known");
 }
 
+TEST_F(TokenizerGguf, TokensOfAUserArePrintedAndThoseThatControlAreNot) {
+  Parts parts;
+  parts.tokens[6] = "<tool>", parts.types[6] = 4;
+  auto tokenizer = load(parts);
+  ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
+  EXPECT_EQ(*(*tokenizer)->encode("a<tool>b"), (Ids{0, 6, 1}));
+  EXPECT_FALSE((*tokenizer)->isSpecial(6));
+  EXPECT_EQ((*tokenizer)->decode({0, 6, 1}), "a<tool>b");
+  parts.types[6] = 3;
+  EXPECT_EQ((*load(parts))->decode({0, 6, 1}), "ab");
+}
+
 // Runs of digits are cut in threes: after two or four of them another token would begin.
 TEST_F(TokenizerGguf, DigitsComeInGroupsOfThree) {
   Parts parts;

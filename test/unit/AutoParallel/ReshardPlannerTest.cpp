@@ -2,6 +2,7 @@
 #include "tessera/AutoParallel/Machine.h"
 #include "tessera/AutoParallel/RandomReshards.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
+#include "tessera/AutoParallel/SearchWork.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -10,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <ctime>
 
 using namespace tessera;
 
@@ -340,26 +340,20 @@ TEST(ReshardPlanner, RandomSmallPlansReplay) {
   }
 }
 
-// Five axes of up to 64, prime sizes among them: a plan for each, fast.
-TEST(ReshardPlanner, RandomLargeReshardsAreFast) {
+// Five axes of up to 64, prime sizes among them: a plan for each, found after looking at few steps.
+TEST(ReshardPlanner, RandomLargeReshardsSearchLittle) {
   RandomReshardLimits limits;
   limits.devices = kMaxRanks;
   RandomReshards cases(2, limits);
-  std::vector<double> times[2];
+  std::vector<int64_t> steps[2];
   double gap = 0;
   int gaps = 0;
   for (int i = 0; i < 1000; ++i) {
     Case c = cases.next(/*divides=*/i % 4 != 0, /*partial=*/i % 5 == 0);
     for (bool wide : {false, true}) {
-      std::optional<ReshardPlan> plan;
-      double best = 1e9;
-      // The least of up to three runs: on a busy machine even a process's own time is disturbed.
-      for (int run = 0; run < 3 && best > 20; ++run) {
-        std::clock_t start = std::clock();
-        plan = planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
-        best = std::min(best, 1e3 * double(std::clock() - start) / CLOCKS_PER_SEC);
-      }
-      times[wide].push_back(best);
+      SearchWork before = searchWork();
+      std::optional<ReshardPlan> plan = planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
+      steps[wide].push_back(searchWork().since(before).reshardSteps);
       ASSERT_TRUE(plan) << c.text();
       double bound = reshardBound(c.mesh, c.shape, c.from, c.to);
       if (wide && i % 4 != 0 && i % 5 != 0 && bound > 0) {
@@ -368,13 +362,11 @@ TEST(ReshardPlanner, RandomLargeReshardsAreFast) {
       }
     }
   }
-  for (auto &list : times) {
+  for (auto &list : steps) {
     llvm::sort(list);
-    RecordProperty("median_ms", std::to_string(list[500]));
-    RecordProperty("worst_ms", std::to_string(list.back()));
-    std::printf("reshard plans: median %.2f ms, worst %.2f ms\n", list[500], list.back());
-    EXPECT_LT(list[list.size() / 2], 10);
-    EXPECT_LT(list.back(), 100);
+    std::printf("reshard plans: median %lld steps, worst %lld\n", (long long)list[500], (long long)list.back());
+    EXPECT_LT(list[list.size() / 2], 200);
+    EXPECT_LT(list.back(), 100000);
   }
   std::printf("mean gap to the bound where pieces divide: %.1f %%\n", 100 * gap / gaps);
 }

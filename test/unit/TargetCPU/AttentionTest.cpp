@@ -272,18 +272,16 @@ TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
   }
 }
 
-TEST(AttentionCost, KernelsCompileFast) {
-  double worst = 0;
+TEST(AttentionCost, KernelsAreSmall) {
   for (int64_t seq : {1, 128}) {
     auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
       mlir::OpBuilder builder(module.getBodyRegion());
       buildAttentionKernel(builder, module.getLoc(), "attention", make(1, seq, 2048, 3, 3, 64)).setPublic();
     });
     ASSERT_EQ(kernels.error, "");
-    printf("attention seq %ld compiles in %.3f s\n", long(seq), kernels.seconds);
-    worst = std::max(worst, kernels.seconds);
+    printf("attention seq %ld: %ld instructions\n", long(seq), long(kernels.instructions));
+    EXPECT_LT(kernels.instructions, 10000); // code that grew with the context would have many times as many
   }
-  EXPECT_LT(worst, 2.0); // a tenth of it here; room for slow machines
 }
 
 } // namespace

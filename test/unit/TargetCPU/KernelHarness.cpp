@@ -10,7 +10,6 @@
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 
-#include <ctime>
 #include <dlfcn.h>
 #include <random>
 
@@ -18,7 +17,6 @@ namespace tessera::test {
 
 using namespace mlir;
 
-static double cpuSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 Buffer<float> randomFloats(size_t size, unsigned seed, float low, float high) {
   Buffer<float> values(size);
@@ -49,7 +47,6 @@ CompiledKernels CompiledKernels::compile(MLIRContext &context, OwningOpRef<Modul
       diagnostics += diagnostic.str() + "\n";
     return success();
   });
-  double start = cpuSeconds();
   auto fail = [&](std::string why) {
     result.error = why.empty() ? "unknown failure" : std::move(why);
     return std::move(result);
@@ -69,13 +66,13 @@ CompiledKernels CompiledKernels::compile(MLIRContext &context, OwningOpRef<Modul
   }
   if (failed(pm.run(*module)))
     return fail(diagnostics);
+  module->walk([&](Operation *) { ++result.instructions; });
   llvm::SmallString<128> object, library;
   if (llvm::sys::fs::createTemporaryFile("tessera-kernel", "o", object) ||
       llvm::sys::fs::createTemporaryFile("tessera-kernel", "so", library))
     return fail("no temporary file");
   if (llvm::Error error = emitObject(*module, *target, object))
     return fail(llvm::toString(std::move(error)));
-  result.seconds = cpuSeconds() - start;
   result.calls = undefinedSymbols(object);
   LinkOptions link;
   link.objects = {object.str().str()};
@@ -120,7 +117,7 @@ CompiledKernels CompiledKernels::fromBuilder(const std::function<void(ModuleOp)>
 }
 
 CompiledKernels::CompiledKernels(CompiledKernels &&other)
-    : error(std::move(other.error)), calls(std::move(other.calls)), seconds(other.seconds),
+    : error(std::move(other.error)), calls(std::move(other.calls)), instructions(other.instructions),
       library(std::exchange(other.library, nullptr)) {}
 
 CompiledKernels::~CompiledKernels() {

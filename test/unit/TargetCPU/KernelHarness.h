@@ -62,7 +62,7 @@ public:
 
   std::string error;
   std::vector<std::string> calls; ///< functions of libraries that the code needs, but for memset and memcpy
-  double seconds = 0;             ///< CPU time of pipeline and emission
+  int64_t instructions = 0;       ///< of LLVM, before its optimizer
 
 private:
   CompiledKernels() = default;

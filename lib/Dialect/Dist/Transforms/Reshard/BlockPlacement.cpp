@@ -3,6 +3,7 @@
 #include "CanonicalOrder.h"
 #include "Explain.h"
 
+#include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Interfaces/Interfaces.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -10,7 +11,6 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
-#include <ctime>
 
 using namespace mlir;
 using namespace tessera;
@@ -19,8 +19,10 @@ using namespace tessera::dist;
 namespace {
 class ProgramBuilder {
 public:
-  /// `primitive`: ops that another one was written out with; they are not written out again (a rope's tables are a rope's).
-  explicit ProgramBuilder(const BlockFacts &facts, bool primitive = false) : facts(facts), primitive(primitive) {}
+  /// `primitive`: ops that another one was written out with; they are not written out again (a rope's tables
+  /// are a rope's).
+  explicit ProgramBuilder(const BlockFacts &facts, bool primitive = false)
+      : facts(facts), primitive(primitive) {}
 
   void build(Operation &op) {
     if (auto needs = facts.needs(&op)) {
@@ -42,7 +44,8 @@ public:
       entry.flops = work.flops;
       entry.bytes = work.bytesRead + work.bytesWritten;
     }
-    if (auto whole = dyn_cast<DecomposableOpInterface>(op); whole && !primitive && !whole.getDecomposableFactors().empty())
+    if (auto whole = dyn_cast<DecomposableOpInterface>(op);
+        whole && !primitive && !whole.getDecomposableFactors().empty())
       entry.decomposition = decompose(whole);
     program.ops.push_back(std::move(entry));
     ops.push_back(&op);
@@ -102,18 +105,22 @@ private:
   DenseMap<Value, int> ids;
 };
 
-FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs,
+FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builder, Operation *parent,
+                                                          ReshardCosts &costs,
                                                           const ProgramPlacementOptions &settings = {}) {
-  std::clock_t start = std::clock(); // of the processor: what else runs on the machine does not count
+  SearchWork before = searchWork();
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (!std::isfinite(decision.time))
     return parent->emitOpError() << "cannot be placed: a value is wanted as a partial sum that no op makes";
   if (!builder.ops.empty()) {
-    double took = 1e3 * double(std::clock() - start) / CLOCKS_PER_SEC;
+    SearchWork work = searchWork().since(before);
     double gap = decision.time > 0 ? 100 * (decision.time - decision.lowerBound) / decision.time : 0;
     explain(builder.ops.front()->getLoc(), "placement",
-            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} %, found in {5:F1} ms",
-                          parent->getName(), builder.ops.size(), decision.time * 1e6, decision.lowerBound * 1e6, gap, took));
+            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} %, searched "
+                          "{5} steps of {6} reshards and {7} table entries",
+                          parent->getName(), builder.ops.size(), decision.time * 1e6,
+                          decision.lowerBound * 1e6, gap, work.reshardSteps, work.reshards,
+                          work.tableEntries));
   }
   DenseMap<Operation *, PlacementDecision> result;
   for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
@@ -122,8 +129,8 @@ FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builde
 }
 } // namespace
 
-FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
-                                                                            ReshardCosts &costs) {
+FailureOr<DenseMap<Operation *, PlacementDecision>>
+tessera::dist::placeBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
   ProgramBuilder builder(facts);
   for (Operation *op : canonicalOrder(block)) // ties are decided by order
     builder.build(*op);
@@ -137,7 +144,8 @@ double tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardC
   return placeProgram(builder.program, costs).time;
 }
 
-std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,
+                                                                    ReshardCosts &costs) {
   ProgramBuilder builder(facts);
   for (Operation &op : block)
     builder.build(op);
@@ -156,8 +164,10 @@ std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block
   return sums;
 }
 
-FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(ArrayRef<Operation *> ops, const ValueNeeds &uses,
-                                                                          const BlockFacts &facts, ReshardCosts &costs) {
+FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(ArrayRef<Operation *> ops,
+                                                                            const ValueNeeds &uses,
+                                                                            const BlockFacts &facts,
+                                                                            ReshardCosts &costs) {
   ProgramBuilder builder(facts, /*primitive=*/true);
   for (Operation *op : ops)
     builder.build(*op);

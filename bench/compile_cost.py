@@ -1,0 +1,58 @@
+"""How compile time and memory grow with depth, mesh and model, as ratios (CPU seconds, the least of N interleaved runs).
+
+    python3 bench/compile_cost.py [--compiler build/bin/llm-compile] [--models test/Inputs/models] [--runs 10]
+
+No test holds a time: tests count ops, plans and bytes (test/Integration/check_scaling.py, check_large.py)."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def cost(command):
+    """CPU seconds and peak bytes of one run."""
+    with open(os.devnull, "w") as nothing:
+        child = subprocess.Popen(command, stdout=nothing)
+        _, status, usage = os.wait4(child.pid, 0)
+    if status != 0:
+        sys.exit(f"{' '.join(command)}: failed")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def compare(what, commands, runs):
+    """The second command against the first: interleaved, so that a noisy minute hits both."""
+    least, peak = [float("inf")] * 2, [0, 0]
+    for _ in range(runs):
+        for i, command in enumerate(commands):
+            took, held = cost(command)
+            least[i], peak[i] = min(least[i], took), max(peak[i], held)
+    print(f"{what}: {least[1] / least[0]:.2f} x the time ({least[1]:.3f} s against {least[0]:.3f}), {peak[1] / 2**20:.0f} MiB against {peak[0] / 2**20:.0f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="build/bin/llm-compile")
+    parser.add_argument("--models", default="test/Inputs/models")
+    parser.add_argument("--runs", type=int, default=10)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as out:
+        folders = []
+        for layers in (4, 400):
+            folders.append(f"{out}/{layers}")
+            os.mkdir(folders[-1])
+            with open(f"{args.models}/tiny-llama/config.json") as file:
+                config = dict(json.load(file), num_hidden_layers=layers)
+            with open(f"{folders[-1]}/config.json", "w") as file:
+                json.dump(config, file)
+        compare("to a binary, 400 layers against 4", [[args.compiler, folder, "-o", folder + ".bin"] for folder in folders], args.runs)
+        spmd = [args.compiler, folders[0], "--batch=64", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
+        compare("tiny-llama to spmd, dp=64,tp=8 against tp=2", [spmd + ["--mesh=tp=2"], spmd + ["--mesh=dp=64,tp=8"]], args.runs)
+        large = [args.compiler, f"{args.models}/llama-405b", "--dtype=bf16", "--batch=2048", "--max-seq-len=8192", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
+        compare("405B to spmd, dp=64,fsdp=16,tp=16 against fsdp=8",
+                [large + ["--mesh=fsdp=8"], large + ["--mesh=dp=64,fsdp=16,tp=16", "--shard=residual:seq=tp"]], args.runs)
+
+
+if __name__ == "__main__":
+    main()
