@@ -28,14 +28,8 @@ Every row of the facts that the sharding core is held to. Written by `scripts/fa
 `test/Docs/facts.test` says whether it is fresh and complete. The tests named hold the exact collectives and, through `llm-judge`, the numbers.
 
 Bytes are what a device sends (as many as it receives) in one run, elements of 4 bytes. Where a machine decides it is `test/Facts/bytes.json`, whose
-links have next to no latency: the pages count bytes. On the default machine a message costs as much as 100 bytes, and work counts for
-more: the last column has its bytes where they differ. **over**: more than the best known.
-
-Rows of the placement page at random: `bench/placement/compare_with_xla.py` draws small programs and shardings of what comes in and goes out, and
-compares with XLA (jax 0.10.2, CPU back end, Shardy). Of 600 (seed 11, `bytes.json`) ours sends fewer bytes in 357, as many in 240 and more in 3,
-in all 1,968,596 against 3,119,434. More: softmax of what lies whole into a split result (XLA takes the maximum before it slices; ours where streaming the whole
-through memory takes no longer than the few bytes: of 150 softmax programs 13 send more, none where memory moves 1e13 bytes a second), and, when asked
-for, slices and concatenations along a split dimension (XLA passes pieces on, ours makes it whole).
+links have next to no latency: the pages count bytes. On the default machine a message costs something, and work counts for
+more: the last column has its bytes where they differ. How random rows compare with XLA is in [Bytes.md](Bytes.md#random-rows). **over**: more than the best known.
 """
 
 

@@ -166,7 +166,7 @@ class Check:
 
 def checks_for(tree, mutant, seen, before):
     """Every check that can see `seen`, the likely ones first. `before`: what caught the mutant last time."""
-    mine = words_of(mutant.file)
+    mine = words_of(mutant.file) | words_of(mutant.name)
     checks = [Check("unit", unit, [f"unittests/{unit}"], [], 2 * len(mine & words_of(unit.replace("_", " "))) + 1)
               for unit in tree.units if unit in seen]
     for unit in checks:  # the tests that lie beside the code
@@ -177,18 +177,19 @@ def checks_for(tree, mutant, seen, before):
     groups = {}
     for path in sorted([*root.rglob("*.mlir"), *root.rglob("*.test")]):
         text, where = path.read_text(errors="replace"), path.relative_to(root)
-        if "Inputs" in where.parts or "REQUIRES: slow" in text or "unit" == where.parts[0]:
+        if "Inputs" in where.parts or re.search(r"REQUIRES:.*\bslow", text) or "unit" == where.parts[0]:
             continue
         tools = {tool for tool in tree.tools if re.search(rf"(?<![\w-]){tool}(?![\w-])", text)}
         if where.parts[0] == "Integration" or ("llm-compile" in tools and "compile-to" not in text):
             tools |= {"llm-compile", "runtime"}
         if tools & seen:
-            group = groups.setdefault(where.parent, (set(), []))
+            # Whole models take long: each test by itself, in an order of ours.
+            group = groups.setdefault(where.with_suffix("") if where.parts[0] == "Integration" else where.parent, (set(), []))
             group[0].update(tools)
             group[1].append(f"build/test/{where}")
     for folder, (tools, paths) in groups.items():
         targets = ["tessera_runtime" if tool == "runtime" else tool for tool in sorted(tools)]
-        likely = -2 if folder.name == "Integration" else 1.5 * len(mine & words_of(folder))
+        likely = 1.5 * len(mine & words_of(folder)) - (2 if folder.parts[0] == "Integration" else 0)
         checks.append(Check("lit", str(folder), targets, paths, likely))
     if "llm-judge" in seen and mutant.file.startswith(("lib/Dialect", "lib/Analysis", "lib/AutoParallel", "lib/Interfaces", "lib/Reference", "include")):
         checks.append(Check("random", "programs", ["llm-judge"], [], 1.2))
