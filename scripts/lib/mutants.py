@@ -279,7 +279,7 @@ def main(argv):
     tree = Tree(folder)
     tree.prepare()
     caught = missed = 0
-    for mutant in chosen:
+    for mutant in sorted(chosen, key=lambda m: m.file):  # what is built stays warm
         text = mutant.apply(tree.folder)
         before = rows.get(mutant.name, ("", ""))[0]
         verdict, how = judge(tree, mutant, text, before, good) if text is not None else ("broken", "it no longer applies")
