@@ -1,21 +1,18 @@
 //===- ProgramOptions.cpp - What each op of a block can run with ----------===//
 #include "ProgramOptions.h"
 
+#include "AxisLists.h"
+
 #include "tessera/Analysis/Sharding/Projection.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 using namespace tessera;
 
 namespace {
-
-bool overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b) {
-  return llvm::any_of(a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
-}
 
 /// Partial axes that a value may have.
 struct PartialHint {
@@ -261,25 +258,6 @@ private:
       if (factor.kind == FactorKind::PassThrough && factor.size >= axesSize(axes))
         add(lists[f], axes);
   }
-  /// The longest major part of `axes` with at most `size` shards that divide it, and the rest; none if that is none or all of them.
-  static std::optional<std::pair<AxisList, AxisList>> cutToFit(llvm::ArrayRef<AxisRef> axes, int64_t size) {
-    if (axesSize(axes) <= size)
-      return std::nullopt;
-    AxisList major, minor;
-    int64_t left = size;
-    for (const AxisRef &axis : axes) {
-      int64_t part = minor.empty() ? std::gcd(left, axis.size) : 1;
-      if (part > 1)
-        major.push_back({axis.axis, axis.pre, part});
-      if (part < axis.size)
-        minor.push_back({axis.axis, axis.pre * part, axis.size / part});
-      left /= part;
-    }
-    if (major.empty())
-      return std::nullopt;
-    return std::make_pair(std::move(major), std::move(minor));
-  }
-
   /// Axes that a whole dimension gives up may shard another one instead: exchanged, not gathered (attention: sequence for heads). These options
   /// come beside the others, crowd none of them out, and hint nothing to neighbours.
   void addExchanges(const ProgramOp &op, std::vector<AxisLists> lists, const AxisLists &displaced) {
@@ -406,26 +384,6 @@ private:
     return result;
   }
 
-  /// Results of the program that could stay partial: sums, and what linear ops make of them.
-  static llvm::SmallVector<int, 2> openResults(const Decomposition &decomposition) {
-    std::vector<bool> open(decomposition.program.values.size(), false);
-    for (const ProgramOp &op : decomposition.program.ops) {
-      bool sums = llvm::any_of(op.rule.factors, [](const Factor &factor) {
-        return factor.kind == FactorKind::Reduction && factor.combine == PartialKind::Sum;
-      });
-      bool keeps = llvm::any_of(op.rule.linear, [&](const auto &group) {
-        return !group.empty() && llvm::all_of(group, [&](int operand) { return open[op.operands[operand]]; });
-      });
-      for (int result : op.results)
-        open[result] = sums || keeps;
-    }
-    llvm::SmallVector<int, 2> results;
-    for (auto [r, value] : llvm::enumerate(decomposition.results))
-      if (open[value])
-        results.push_back(int(r));
-    return results;
-  }
-
   /// The op as its program, with its results whole and with some of them left partial.
   void addDecomposed(const ProgramOp &op, const PlacementDecision &option) {
     AxisList axes;
@@ -519,22 +477,4 @@ std::unique_ptr<ProgramOptions> tessera::makeProgramOptions(const PlacementProgr
 
 std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program, ReshardCosts &costs, int maxOptions) {
   return OptionMaker(program, costs, maxOptions).first();
-}
-
-/// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
-void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs) {
-  if (!option.unpriced)
-    return;
-  option.unpriced = false;
-  PlacementProgram inner = op.decomposition->program;
-  for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
-    inner.values[value].sharding = sharding;
-  for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
-    inner.uses.push_back({value, sharding});
-  ProgramPlacementOptions settings;
-  settings.widen = false;
-  ProgramDecision decision = placeProgram(inner, costs, settings);
-  for (const PlacementDecision &placed : decision.ops)
-    decision.time -= placed.workTime;
-  option.workTime += decision.time;
 }

@@ -31,5 +31,8 @@ std::unique_ptr<ProgramOptions> makeProgramOptions(const PlacementProgram &progr
 /// anything was added.
 bool offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs, double paid, std::vector<AxisLists> &lists);
 
+/// Results of the program that could stay partial: sums, and what linear ops make of them.
+llvm::SmallVector<int, 2> openResults(const Decomposition &decomposition);
+
 } // namespace tessera
 #endif

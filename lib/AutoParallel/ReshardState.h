@@ -109,5 +109,8 @@ std::vector<Move> movesFrom(const Problem &problem, const State &state, bool lim
 /// Searches; none if the goal was not reached. Greedy: states with more digits at home first, for a plan where the cheapest is too far away.
 std::optional<std::vector<Move>> search(const Problem &problem, bool limitMemory, bool greedy = false);
 
+/// Appends `moves` to the plan as steps with axes; neighbours that are one collective are joined. `kind`: of what is partial at the start.
+void appendSteps(const Problem &problem, PartialKind kind, std::vector<Move> moves, ReshardPlan &plan);
+
 } // namespace tessera::reshard
 #endif

@@ -1,0 +1,30 @@
+//===- AxisLists.cpp - Arithmetic on lists of axes ------------------------===//
+#include "AxisLists.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+using namespace tessera;
+
+bool tessera::overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b) {
+  return llvm::any_of(a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
+}
+
+std::optional<std::pair<AxisList, AxisList>> tessera::cutToFit(llvm::ArrayRef<AxisRef> axes, int64_t size) {
+  if (axesSize(axes) <= size)
+    return std::nullopt;
+  AxisList major, minor;
+  int64_t left = size;
+  for (const AxisRef &axis : axes) {
+    int64_t part = minor.empty() ? std::gcd(left, axis.size) : 1;
+    if (part > 1)
+      major.push_back({axis.axis, axis.pre, part});
+    if (part < axis.size)
+      minor.push_back({axis.axis, axis.pre * part, axis.size / part});
+    left /= part;
+  }
+  if (major.empty())
+    return std::nullopt;
+  return std::make_pair(std::move(major), std::move(minor));
+}

@@ -1,0 +1,43 @@
+//===- DecomposedOptions.cpp - Ops that run as programs of smaller ops ----===//
+#include "ProgramOptions.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace tessera;
+
+llvm::SmallVector<int, 2> tessera::openResults(const Decomposition &decomposition) {
+  std::vector<bool> open(decomposition.program.values.size(), false);
+  for (const ProgramOp &op : decomposition.program.ops) {
+    bool sums = llvm::any_of(op.rule.factors, [](const Factor &factor) {
+      return factor.kind == FactorKind::Reduction && factor.combine == PartialKind::Sum;
+    });
+    bool keeps = llvm::any_of(op.rule.linear, [&](const auto &group) {
+      return !group.empty() && llvm::all_of(group, [&](int operand) { return open[op.operands[operand]]; });
+    });
+    for (int result : op.results)
+      open[result] = sums || keeps;
+  }
+  llvm::SmallVector<int, 2> results;
+  for (auto [r, value] : llvm::enumerate(decomposition.results))
+    if (open[value])
+      results.push_back(int(r));
+  return results;
+}
+
+/// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
+void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs) {
+  if (!option.unpriced)
+    return;
+  option.unpriced = false;
+  PlacementProgram inner = op.decomposition->program;
+  for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
+    inner.values[value].sharding = sharding;
+  for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
+    inner.uses.push_back({value, sharding});
+  ProgramPlacementOptions settings;
+  settings.widen = false;
+  ProgramDecision decision = placeProgram(inner, costs, settings);
+  for (const PlacementDecision &placed : decision.ops)
+    decision.time -= placed.workTime;
+  option.workTime += decision.time;
+}

@@ -1,0 +1,195 @@
+//===- TileVectorizerLoops.cpp - loops around the body of a tile op ---------===//
+
+#include "TileVectorizerImpl.h"
+
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace tessera {
+
+/// Partial accumulators of a reduction: enough to hide the latency of an add.
+static constexpr int64_t kPartialVectors = 4;
+
+/// A nest of loops over `dims` around `inner`, which gets and returns the carried values.
+void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
+                               llvm::function_ref<Values(ValueRange)> inner, Values *results) {
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<scf::ForOp> loops;
+  ValueRange current = carried;
+  for (int64_t dim : dims) {
+    if (ranges[dim] == 1) {
+      ivs[dim] = constantIndex(0);
+      continue;
+    }
+    Value zero = constantIndex(0), end = constantIndex(ranges[dim]), one = constantIndex(1);
+    auto loop = scf::ForOp::create(b, loc, zero, end, one, current);
+    if (!loops.empty() && !carried.empty()) {
+      b.setInsertionPointToEnd(loops.back().getBody());
+      scf::YieldOp::create(b, loc, loop.getResults());
+    }
+    loops.push_back(loop);
+    current = loop.getRegionIterArgs();
+    ivs[dim] = loop.getInductionVar();
+    b.setInsertionPointToStart(loop.getBody());
+  }
+  Values last = inner(current);
+  if (loops.empty()) {
+    if (results)
+      *results = last;
+    return;
+  }
+  if (!carried.empty()) {
+    b.setInsertionPointToEnd(loops.back().getBody());
+    scf::YieldOp::create(b, loc, last);
+  }
+  if (results)
+    *results = llvm::to_vector_of<Value>(loops.front().getResults());
+}
+
+TileVectorizer::Values TileVectorizer::reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk,
+                                                  ValueRange carried) {
+  Values results;
+  emitLoops(dims, carried, [&](ValueRange outs) { return runBody(chunk, outs); }, &results);
+  return results;
+}
+
+void TileVectorizer::emitParallelDimension() {
+  SmallVector<int64_t> outer, reductions;
+  for (int64_t dim = 0, e = ranges.size(); dim != e; ++dim)
+    if (dim != d)
+      (isReduction(dim) ? reductions : outer).push_back(dim);
+  emitLoops(outer, {}, [&](ValueRange) -> Values {
+    if (reductions.empty()) {
+      computeUniform();
+      uniformsReady = true;
+    }
+    auto emitChunk = [&](const Chunk &chunk) {
+      Values outs;
+      for (OpOperand &out : op.getDpsInitsMutable())
+        outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? load(out, chunk)
+                                                                                   : Value());
+      Values results = reductions.empty() ? runBody(chunk, outs) : reduceOver(reductions, chunk, outs);
+      for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
+        store(out, result, chunk);
+    };
+    int64_t whole = ranges[d] / lanes * lanes, rest = ranges[d] - whole;
+    auto emitLoop = [&](int64_t begin, int64_t end, int64_t width) {
+      OpBuilder::InsertionGuard guard(b);
+      if (end - begin == width)
+        return emitChunk({constantIndex(begin), width, width, 0});
+      Value from = constantIndex(begin), to = constantIndex(end), step = constantIndex(width);
+      auto loop = scf::ForOp::create(b, loc, from, to, step);
+      b.setInsertionPointToStart(loop.getBody());
+      emitChunk({loop.getInductionVar(), width, width, 0});
+    };
+    if (whole)
+      emitLoop(0, whole, lanes);
+    if (rest && traps)
+      emitLoop(whole, ranges[d], 1);
+    else if (rest)
+      emitChunk({constantIndex(whole), lanes, rest, 0});
+    return {};
+  });
+}
+
+void TileVectorizer::emitReductionDimension() {
+  SmallVector<int64_t> outer, reductions;
+  for (int64_t dim = 0, e = ranges.size(); dim != e; ++dim)
+    if (dim != d)
+      (isReduction(dim) ? reductions : outer).push_back(dim);
+  int64_t partials = ranges[d] >= kPartialVectors * lanes ? kPartialVectors : 1;
+  int64_t block = partials * lanes;
+  int64_t whole = ranges[d] / block * block, vectors = ranges[d] / lanes * lanes;
+  SmallVector<Operation *> reduced;
+  llvm::copy_if(combiners, std::back_inserter(reduced),
+                [](Operation *combiner) { return combiner != nullptr; });
+
+  emitLoops(outer, {}, [&](ValueRange) -> Values {
+    // Accumulators: for each reduced output its partial vectors.
+    Values accumulators;
+    for (Operation *combiner : reduced) {
+      TypedAttr neutral = *arith::getNeutralElement(combiner);
+      auto type = VectorType::get({lanes}, neutral.getType());
+      Value start = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, Attribute(neutral)));
+      accumulators.append(partials, start);
+    }
+    // Runs the body on vector `p` of a block: updates accumulator p of the reduced outputs, stores the
+    // others.
+    auto accumulate = [&](Values &acc, int64_t p, const Chunk &chunk) {
+      Values outs;
+      int64_t slot = p;
+      for (auto [out, combiner] : llvm::zip(op.getDpsInitsMutable(), combiners)) {
+        if (combiner) {
+          outs.push_back(acc[slot]);
+          slot += partials;
+        } else {
+          outs.push_back(op.payloadUsesValueFromOperand(&out) ? load(out, chunk) : Value());
+        }
+      }
+      Values updated = runBody(chunk, outs);
+      slot = p;
+      for (auto [o, out] : llvm::enumerate(op.getDpsInitsMutable())) {
+        if (!combiners[o]) {
+          store(out, updated[o], chunk);
+          continue;
+        }
+        acc[slot] = chunk.active == chunk.width
+                        ? updated[o]
+                        : Value(arith::SelectOp::create(b, loc, laneMask(chunk), updated[o], outs[o]));
+        slot += partials;
+      }
+    };
+    Values totals;
+    emitLoops(
+        reductions, accumulators,
+        [&](ValueRange carried) -> Values {
+          computeUniform();
+          uniformsReady = true;
+          Values acc(carried);
+          auto emitLoop = [&](int64_t begin, int64_t end, int64_t count) {
+            if (begin == end)
+              return;
+            OpBuilder::InsertionGuard guard(b);
+            if (end - begin == count * lanes) {
+              for (int64_t p = 0; p < count; ++p)
+                accumulate(acc, p, {constantIndex(begin), lanes, lanes, p * lanes});
+              return;
+            }
+            Value from = constantIndex(begin), to = constantIndex(end), step = constantIndex(count * lanes);
+            auto loop = scf::ForOp::create(b, loc, from, to, step, acc);
+            b.setInsertionPointToStart(loop.getBody());
+            Values inside(loop.getRegionIterArgs());
+            for (int64_t p = 0; p < count; ++p)
+              accumulate(inside, p, {loop.getInductionVar(), lanes, lanes, p * lanes});
+            scf::YieldOp::create(b, loc, inside);
+            acc = llvm::to_vector_of<Value>(loop.getResults());
+          };
+          emitLoop(0, whole, partials);
+          emitLoop(whole, vectors, 1);
+          if (int64_t rest = ranges[d] - vectors)
+            accumulate(acc, partials - 1, {constantIndex(vectors), lanes, rest, 0});
+          return acc;
+        },
+        &totals);
+
+    Chunk scalar{constantIndex(0), 1, 1, 0};
+    int64_t slot = 0;
+    for (auto [out, combiner] : llvm::zip(op.getDpsInitsMutable(), combiners)) {
+      if (!combiner)
+        continue;
+      vector::CombiningKind kind = *linalg::getCombinerOpKind(combiner);
+      auto acc = MutableArrayRef<Value>(totals).slice(slot, partials);
+      slot += partials;
+      for (int64_t half = partials / 2; half; half /= 2)
+        for (int64_t p = 0; p < half; ++p)
+          acc[p] = vector::makeArithReduction(b, loc, kind, acc[p], acc[p + half]);
+      Value total = vector::ReductionOp::create(b, loc, kind, acc[0], arith::FastMathFlags::reassoc);
+      Value result = vector::makeArithReduction(b, loc, kind, total, load(out, scalar));
+      memref::StoreOp::create(b, loc, result, out.get(), indicesOf(out, scalar.start));
+    }
+    return {};
+  });
+}
+
+} // namespace tessera
