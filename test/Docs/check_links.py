@@ -47,7 +47,7 @@ def files():
 
 bad, seen = [], 0
 for name in sorted(files()):
-    if name == "test/Docs/links.test":
+    if name in ("test/Docs/links.test", "test/Layering/layers.test", "test/Layering/lines.test", "test/Layering/format.test"):
         continue  # names what is not there
     if not name.endswith((".md", ".h", ".cpp", ".td", ".py", ".txt", ".test", ".mlir")) or not os.path.isfile(os.path.join(root, name)):
         continue

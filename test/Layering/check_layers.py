@@ -19,8 +19,16 @@ def expand(path):
     return [one for part in brace.group(1).split(",") for one in expand(path[: brace.start()] + part + path[brace.end() :])]
 
 
+def unified(path):
+    """Headers and sources of a folder are one component."""
+    return re.sub(r"^runtime/include/tessera/runtime/", "runtime/", re.sub(r"^include/tessera/", "lib/", path))
+
+
 def cells(line):
-    return [[path for name in re.findall(r"`([^`]+)`", cell) for path in expand(name)] for cell in line.strip().strip("|").split("|")]
+    return [
+        [unified(path) for name in re.findall(r"`([^`]+)`", cell) for path in expand(name)]
+        for cell in line.strip().strip("|").split("|")
+    ]
 
 
 def read_table():
@@ -43,8 +51,7 @@ for component, others in allowed.items():
 
 
 def component_of(path):
-    path = re.sub(r"^include/tessera/", "lib/", path)
-    path = re.sub(r"^runtime/include/tessera/runtime/", "runtime/", path)
+    path = unified(path)
     fitting = [c for c in allowed if path == c or path.startswith((c + "/", c + "."))]
     return max(fitting, key=len, default=None)
 

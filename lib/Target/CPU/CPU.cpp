@@ -4,6 +4,7 @@
 
 #include "AttentionForm.h"
 
+#include "tessera/Support/Failures.h"
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/Target/CPU/Passes.h"
@@ -11,15 +12,6 @@
 
 namespace tessera {
 namespace {
-
-/// Errors of emission and linking are one line already: `WHAT: WHY; TRY`.
-Status asStatus(llvm::Error error) {
-  if (!error)
-    return {};
-  std::string text = llvm::toString(std::move(error));
-  auto [what, why] = llvm::StringRef(text).split(": ");
-  return why.empty() ? Failure{"cannot make executable", "", text, ""} : Failure{what.str(), "", why.str(), ""};
-}
 
 class CPU : public Target {
 public:
@@ -43,10 +35,10 @@ public:
   }
 
   Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
-    return asStatus(tessera::emitObject(module, machine, path));
+    return asStatus(tessera::emitObject(module, machine, path), "cannot make executable");
   }
   Status link(const LinkOptions &options, llvm::StringRef output) const override {
-    return asStatus(linkExecutable(options, output));
+    return asStatus(linkExecutable(options, output), "cannot make executable");
   }
 
 private:

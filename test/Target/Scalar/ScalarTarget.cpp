@@ -1,0 +1,74 @@
+//===- ScalarTarget.cpp - A second target, to keep the interface honest ---===//
+//
+// No vectors, no packed weights, no attention kernel, prefills of 16 positions, an option of its own; its programs run on the runtime's `cpu`
+// driver. docs/AddingATarget.md walks through this file. Linked into a compiler of its own (llm-compile-scalar).
+//
+//===----------------------------------------------------------------------===//
+
+#include "tessera/Support/Failures.h"
+#include "tessera/Target/CPU/Linker.h"
+#include "tessera/Target/CPU/ObjectEmitter.h"
+#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Forms.h"
+#include "tessera/Target/Target.h"
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tessera {
+namespace {
+
+class ScalarTarget : public Target {
+public:
+  ScalarTarget(CPUTarget machine, int64_t tileElements) : machine(std::move(machine)) {
+    choices = {/*lanes=*/1, tileElements, /*grainElements=*/4096, /*prefillChunk=*/16};
+    // Attention has neither a form nor tiles: it is written out as smaller ops.
+    addMatmulForm(forms);
+    addCacheUpdateForm(forms);
+    addScatterAddForm(forms);
+  }
+
+  TilingChoices tiling() const override { return choices; }
+  const LibraryForms &libraryForms() const override { return forms; }
+  void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildKernelToLLVMPipeline(pm, machine); }
+  TargetSection manifestSection() const override {
+    return {"cpu",
+            llvm::json::Object{{"name", machine.cpu}, {"features", llvm::json::Array(machine.requiredFeatures)}}};
+  }
+  Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
+    return asStatus(tessera::emitObject(module, machine, path), "cannot make executable");
+  }
+  Status link(const LinkOptions &options, llvm::StringRef output) const override {
+    return asStatus(linkExecutable(options, output), "cannot make executable");
+  }
+
+private:
+  CPUTarget machine;
+  TilingChoices choices;
+  LibraryForms forms;
+};
+
+Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
+  auto it = options.find("tile");
+  std::string value = it == options.end() ? "256" : it->second;
+  int64_t tileElements = 0;
+  if (llvm::StringRef(value).getAsInteger(10, tileElements) || tileElements < 1)
+    return Failure{"cannot compile", "--tile=" + value, "must be a positive number", "leave it out"};
+  llvm::Expected<CPUTarget> machine = resolveCPUTarget("x86-64");
+  if (!machine)
+    return asStatus(machine.takeError(), "cannot compile").takeFailure();
+  machine->vectorBits = 32; // one lane
+  return std::shared_ptr<const Target>(std::make_shared<ScalarTarget>(std::move(*machine), tileElements));
+}
+
+/// Before the list of lib/Target/Targets.cpp is read.
+[[maybe_unused]] const bool registered = [] {
+  registerTarget({"scalar",
+                  {{"tile", "N", "elements of a tile (default 256)"}},
+                  registerCPUDialectExtensions,
+                  /*registerPasses=*/[] {},
+                  resolve});
+  return true;
+}();
+
+} // namespace
+} // namespace tessera
