@@ -11,9 +11,9 @@
 !xs = tensor<3x4x16x64xf32>
 
 // T8: one linear layer with its weight sharded over fsdp too.
-func.func @linear(%x: !x {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %dy: !u {graph.kind = "input", graph.name = "dy", graph.dims = ["batch", "seq", "ffn"]},
-    %w: !up {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]})
+func.func @linear(%x: !x {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %dy: !u {graph.kind = #graph.kind<input>, graph.name = "dy", graph.dims = ["batch", "seq", "ffn"]},
+    %w: !up {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]})
     -> (!u {graph.name = "dy"}, !x {graph.name = "x"}, !up {graph.name = "up"}) {
   %y = graph.linear %x, %w contract = 1 : (!x, !up) -> !u
   %wt = graph.transpose %w [1, 0] : (!up) -> !down
@@ -25,10 +25,10 @@ func.func @linear(%x: !x {graph.kind = "input", graph.name = "x", graph.dims = [
 }
 
 // T14: a stack of layers. Forward keeps each layer's input; backward runs from the last layer to the first and returns stacks of gradients.
-func.func @layers(%x: !x {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %dy: !x {graph.kind = "input", graph.name = "dy", graph.dims = ["batch", "seq", "hidden"]},
-    %w1: !ups {graph.kind = "parameter", graph.name = "up", graph.dims = ["layer", "ffn", "hidden"]},
-    %w2: !downs {graph.kind = "parameter", graph.name = "down", graph.dims = ["layer", "hidden", "ffn"]})
+func.func @layers(%x: !x {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %dy: !x {graph.kind = #graph.kind<input>, graph.name = "dy", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: !ups {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["layer", "ffn", "hidden"]},
+    %w2: !downs {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["layer", "hidden", "ffn"]})
     -> (!x {graph.name = "x"}, !x {graph.name = "dy"}, !ups {graph.name = "up"}, !downs {graph.name = "down"}) {
   %y, %inputs = graph.repeat 3 carry(%x : !x) stack(%w1, %w2 : !ups, !downs) -> (!x, !xs) {
   ^bb0(%i: tensor<i32>, %h: !x, %up: !up, %down: !down):

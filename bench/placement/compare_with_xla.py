@@ -141,9 +141,9 @@ def main():
             if m is not mesh:
                 continue
             element = lambda o: "i32" if kind == "lookup" and o == 1 else "f32"
-            arguments = ", ".join(f'%a{o}: {tensor(s, element(o))} {{graph.kind = "input", graph.name = "f{i}_a{o}", dist.sharding = {attribute(d)}}}'
+            arguments = ", ".join(f'%a{o}: {tensor(s, element(o))} {{graph.kind = #graph.kind<input>, graph.name = "f{i}_a{o}", dist.sharding = {attribute(d)}}}'
                                   for o, (s, d) in enumerate(zip(shapes, shardings)))
-            program += (f'func.func @f{i}({arguments}) -> ({tensor(result)} {{graph.kind = "output", graph.name = "f{i}_r", dist.sharding = {attribute(wanted)}}}) {{\n'
+            program += (f'func.func @f{i}({arguments}) -> ({tensor(result)} {{graph.kind = #graph.kind<output>, graph.name = "f{i}_r", dist.sharding = {attribute(wanted)}}}) {{\n'
                         f"{ops}    return %c : {tensor(result)}\n}}\n")
         with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
             file.write(program)

@@ -26,8 +26,8 @@ static SmallVector<int64_t> shapeOf(const Weight &weight, bool stacked) {
   return shape;
 }
 
-static DictionaryAttr argumentAttrs(Builder &b, StringRef kind, StringRef name, ArrayRef<StringRef> dims) {
-  return b.getDictionaryAttr({b.getNamedAttr(graph::kKindAttr, b.getStringAttr(kind)),
+static DictionaryAttr argumentAttrs(Builder &b, graph::Kind kind, StringRef name, ArrayRef<StringRef> dims) {
+  return b.getDictionaryAttr({b.getNamedAttr(graph::kKindAttr, graph::KindAttr::get(b.getContext(), kind)),
                               b.getNamedAttr(graph::kNameAttr, b.getStringAttr(name)),
                               b.getNamedAttr(graph::kDimsAttr, b.getStrArrayAttr(dims))});
 }
@@ -136,19 +136,19 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
   forward_.setType(builder_.getFunctionType(entry.getArgumentTypes(), logits.getType()));
 
   SmallVector<DictionaryAttr> attrs;
-  attrs.push_back(argumentAttrs(builder_, "input", "tokens", {"batch", "seq"}));
-  attrs.push_back(argumentAttrs(builder_, "input", "positions", {"batch", "seq"}));
+  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "tokens", {"batch", "seq"}));
+  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "positions", {"batch", "seq"}));
   for (const Weight &weight : weights_) {
     SmallVector<StringRef> dims;
     if (weight.layers)
       dims.push_back("layer");
     for (const Dim &dim : weight.dims)
       dims.push_back(dim.name);
-    attrs.push_back(argumentAttrs(builder_, "parameter", weight.name, dims));
+    attrs.push_back(argumentAttrs(builder_, graph::Kind::Parameter, weight.name, dims));
   }
   forward_.setAllArgAttrs(attrs);
   forward_.setAllResultAttrs(
-      ArrayRef(argumentAttrs(builder_, "output", "logits", {"batch", "seq", "vocab"})));
+      ArrayRef(argumentAttrs(builder_, graph::Kind::Output, "logits", {"batch", "seq", "vocab"})));
 
   builder_.setInsertionPoint(forward_);
   for (auto [weight, source] : llvm::zip_equal(weights_, sources)) {

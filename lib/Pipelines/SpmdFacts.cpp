@@ -66,10 +66,10 @@ std::vector<StepTotals> SpmdFacts::totals() {
     StepTotals total;
     total.function = function.getSymName().str();
     for (BlockArgument arg : function.getArguments()) {
-      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-      if (kind && kind == "parameter")
+      std::optional<graph::Kind> kind = graph::argumentKind(arg);
+      if (kind == graph::Kind::Parameter)
         total.weightBytes += bytesOf(arg.getType());
-      else if (kind && kind == "state")
+      else if (kind == graph::Kind::State)
         total.stateBytes += bytesOf(arg.getType());
     }
     function.walk([&](Operation *op) {
@@ -369,8 +369,7 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
       if (!isa<RankedTensorType>(arg.getType()))
         continue;
       TensorExplanation t = tensor(arg, function.getSymName());
-      auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-      t.kind = kind ? kind.getValue().str() : "input";
+      t.kind = graph::stringifyKind(graph::argumentKind(arg).value_or(graph::Kind::Input)).str();
       t.name = argumentName(arg);
       for (auto [at, end] = gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))}); at != end; ++at)
         t.reasons.push_back(at->second);

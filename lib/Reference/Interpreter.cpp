@@ -299,8 +299,7 @@ FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp 
                        << ", the global value has another shape";
       return failure();
     }
-    auto kind = func.getArgAttrOfType<StringAttr>(unsigned(i), graph::kKindAttr);
-    bool parameter = kind && kind.getValue() == "parameter";
+    bool parameter = graph::argumentKind(func, unsigned(i)) == graph::Kind::Parameter;
     locals.push_back(shard(argument, *layout, parameter ? Padding::Zero : Padding::Poison));
   }
   auto results = interpretFunction(func, std::move(locals), options);

@@ -26,7 +26,7 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
         type ? ReferenceTensor(type.getElementType(), dist::globalShape(type)) : ReferenceTensor();
     StringRef name = attribute(graph::kNameAttr);
     int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
-    double scale = attribute(graph::kKindAttr) == "parameter" ? std::sqrt(3 / double(row)) : 1;
+    double scale = graph::argumentKind(func, i) == graph::Kind::Parameter ? std::sqrt(3 / double(row)) : 1;
     for (double &x : tensor.f)
       x = uniform() * scale;
     for (int64_t begin = 0; begin < int64_t(tensor.i.size()); begin += row) {

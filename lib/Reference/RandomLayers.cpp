@@ -65,7 +65,7 @@ Value ProgramBuilder::drawLayerSlice() {
   Value index = scope->layer;
   if (!index)
     index = graph::ConstantOp::create(b, ints({}), DenseElementsAttr::get(ints({}), int32_t(dice.below(layers))));
-  StringRef kind = dice.chance(70) ? "parameter" : "input";
+  graph::Kind kind = dice.chance(70) ? graph::Kind::Parameter : graph::Kind::Input;
   Value of = argument(floats(stack), kind, "layers" + std::to_string(names++));
   return graph::LayerSliceOp::create(b, floats(layer), of, index);
 }
@@ -79,7 +79,7 @@ Value ProgramBuilder::drawEmbedding() {
     return {};
   Value ids = sharedInput(ints(rows), "tokens");
   return graph::EmbeddingOp::create(
-      b, floats(out), argument(floats(table), "parameter", "table" + std::to_string(names++)), ids);
+      b, floats(out), argument(floats(table), graph::Kind::Parameter, "table" + std::to_string(names++)), ids);
 }
 
 /// Rows of the operand by ids; some of them lie outside.
@@ -180,7 +180,7 @@ Value ProgramBuilder::drawAttention() {
     Value index = graph::ConstantOp::create(b, ints({}), indexValue);
     for (Value *value : {&k, &v}) {
       std::string name = "cache" + std::to_string(names++);
-      Value cache = argument(floats(cacheShape), "state", name);
+      Value cache = argument(floats(cacheShape), graph::Kind::State, name);
       Value updated = graph::CacheUpdateOp::create(b, cache.getType(), cache, *value, index, positions);
       *value = graph::LayerSliceOp::create(b, floats(layerShape), updated, index);
       states.push_back(updated);

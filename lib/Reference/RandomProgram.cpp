@@ -37,8 +37,8 @@ ProgramBuilder::Shape ProgramBuilder::shape(int minRank, int maxRank) {
   return shape;
 }
 
-Value ProgramBuilder::argument(Type type, StringRef kind, StringRef name) {
-  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), b.getStringAttr(kind)},
+Value ProgramBuilder::argument(Type type, graph::Kind kind, StringRef name) {
+  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), kind)},
                                        {b.getStringAttr(graph::kNameAttr), b.getStringAttr(name)}};
   unsigned number = func.getNumArguments();
   (void)func.insertArgument(number, type, b.getDictionaryAttr(attrs), b.getLoc());
@@ -50,19 +50,19 @@ Value ProgramBuilder::sharedInput(Type type, StringRef name) {
     if (arg.getType() == type &&
         func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue() == name)
       return arg;
-  return argument(type, "input", name);
+  return argument(type, graph::Kind::Input, name);
 }
 
 Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
   // Padding that is zero, poison, and neither.
   if (dice.chance(15))
-    return argument(floats(shape), "input", "x" + std::to_string(names++));
+    return argument(floats(shape), graph::Kind::Input, "x" + std::to_string(names++));
   if (dice.chance(15)) {
-    Value inner = argument(floats(shape), "parameter", "w" + std::to_string(names++));
+    Value inner = argument(floats(shape), graph::Kind::Parameter, "w" + std::to_string(names++));
     return graph::CosOp::create(b, inner.getType(), inner);
   }
   if (!scope->body || dice.chance(20))
-    return argument(floats(shape), "parameter", "w" + std::to_string(names++));
+    return argument(floats(shape), graph::Kind::Parameter, "w" + std::to_string(names++));
   Shape stacked = {scope->layers};
   stacked.append(shape.begin(), shape.end());
   std::string name = "stack" + std::to_string(names++);
@@ -71,11 +71,11 @@ Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
   if (dice.chance(15) && fits(summed)) { // computed before the loop, perhaps a partial sum
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(scope->outer);
-    Value terms = argument(floats(summed), "input", name);
+    Value terms = argument(floats(summed), graph::Kind::Input, name);
     SmallVector<int64_t> last = {int64_t(stacked.size())};
     stacks.push_back(graph::ReduceOp::create(b, floats(stacked), graph::ReduceKind::sum, terms, last));
   } else {
-    stacks.push_back(argument(floats(stacked), "parameter", name));
+    stacks.push_back(argument(floats(stacked), graph::Kind::Parameter, name));
   }
   return scope->body->addArgument(floats(shape), b.getLoc());
 }
@@ -264,13 +264,13 @@ void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
   stateNames.clear();
   integerResults.clear();
   for (int64_t n = dice.between(1, 3); n > 0; --n) {
-    StringRef kind = dice.chance(60) ? "input" : "parameter";
+    graph::Kind kind = dice.chance(60) ? graph::Kind::Input : graph::Kind::Parameter;
     top.values.push_back(argument(floats(shape(1, 4)), kind, "x" + std::to_string(names++)));
   }
   if (!shared.empty()) // the weights of the function before, at least one of them
     for (auto [i, weight] : llvm::enumerate(shared))
       if (i == 0 || dice.chance(50))
-        top.values.push_back(argument(weight.first, "parameter", weight.second.getValue()));
+        top.values.push_back(argument(weight.first, graph::Kind::Parameter, weight.second.getValue()));
   drawBody(ops);
   // Results: the last value, what nobody reads, the caches and the integers.
   SmallVector<Value> results = {top.values.back()};
@@ -284,7 +284,7 @@ void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
         attr = b.getDictionaryAttr({{b.getStringAttr(kShardingAttr), drawSharding(shapeOf(value))}});
   for (auto [value, name] : llvm::zip(states, stateNames)) {
     results.push_back(value);
-    attrs.push_back(b.getDictionaryAttr({{b.getStringAttr(graph::kKindAttr), b.getStringAttr("state")},
+    attrs.push_back(b.getDictionaryAttr({{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::State)},
                                          {b.getStringAttr(graph::kNameAttr), name}}));
   }
   llvm::append_range(results, integerResults);
@@ -305,7 +305,7 @@ OwningOpRef<ModuleOp> ProgramBuilder::run() {
   if (options.functions > 1 && dice.chance(20)) {
     // One weight has one sharding in all functions: the first annotation stands.
     for (BlockArgument arg : func.getArguments())
-      if (func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr) == "parameter")
+      if (graph::argumentKind(arg) == graph::Kind::Parameter)
         shared.push_back({cast<RankedTensorType>(arg.getType()),
                           func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr)});
     drawFunction("g", dice.between(options.minOps, options.maxOps) / 2 + 1);

@@ -11,9 +11,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_reduce %{{.*}} axes = {"y"} {{.*}} -> tensor<2x16xf32, #dist.sharding<@mesh, [{"x"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E1(%a: tensor<8x32xf32> {graph.kind = "input", graph.name = "E1_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
-    %b: tensor<16x32xf32> {graph.kind = "input", graph.name = "E1_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
-    -> (tensor<8x16xf32> {graph.kind = "output", graph.name = "E1_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+func.func @E1(%a: tensor<8x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E1_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+    %b: tensor<16x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E1_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
+    -> (tensor<8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "E1_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
   %c = graph.linear %a, %b contract = 1 : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   return %c : tensor<8x16xf32>
 }

@@ -17,8 +17,8 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"x"} {{.*}} -> tensor<4x8xf32, #dist.sharding<@mesh, [{"y"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E11(%a: tensor<8x8xf32> {graph.kind = "input", graph.name = "E11_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
-    -> (tensor<8x8xf32> {graph.kind = "output", graph.name = "E11_out0", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) {
+func.func @E11(%a: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E11_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "E11_out0", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) {
   %c = graph.neg %a : tensor<8x8xf32>
   return %c : tensor<8x8xf32>
 }
@@ -29,8 +29,8 @@ func.func @E11(%a: tensor<8x8xf32> {graph.kind = "input", graph.name = "E11_a", 
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.collective_permute %{{.*}} {{.*}} -> tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E11_reversed(%a: tensor<8x8xf32> {graph.kind = "input", graph.name = "E11_reversed_a", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>})
-    -> (tensor<8x8xf32> {graph.kind = "output", graph.name = "E11_reversed_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+func.func @E11_reversed(%a: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E11_reversed_a", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>})
+    -> (tensor<8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "E11_reversed_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
   %c = graph.neg %a : tensor<8x8xf32>
   return %c : tensor<8x8xf32>
 }

@@ -15,9 +15,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"x"} {{.*}} -> tensor<8x4xf32, #dist.sharding<@mesh, [{}, {"y"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E12(%a: tensor<8x8xf32> {graph.kind = "input", graph.name = "E12_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
-    %b: tensor<8x8xf32> {graph.kind = "input", graph.name = "E12_b", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
-    -> (tensor<8x8xf32> {graph.kind = "output", graph.name = "E12_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}) {
+func.func @E12(%a: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E12_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+    %b: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E12_b", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "E12_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}) {
   %c = graph.add %a, %b : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %c : tensor<8x8xf32>
 }

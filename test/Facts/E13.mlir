@@ -16,9 +16,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"y"} {{.*}} -> tensor<6xf32, #dist.sharding<@mesh, [{}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E13(%a: tensor<8x6x8xf32> {graph.kind = "input", graph.name = "E13_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}, {}]>},
-    %b: tensor<8x6x8xf32> {graph.kind = "input", graph.name = "E13_b", dist.sharding = #dist.sharding<@mesh, [{}, {}, {}]>})
-    -> (tensor<6xf32> {graph.kind = "output", graph.name = "E13_out0", dist.sharding = #dist.sharding<@mesh, [{}]>}, tensor<6xf32> {graph.kind = "output", graph.name = "E13_out1", dist.sharding = #dist.sharding<@mesh, [{}]>}) {
+func.func @E13(%a: tensor<8x6x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E13_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}, {}]>},
+    %b: tensor<8x6x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E13_b", dist.sharding = #dist.sharding<@mesh, [{}, {}, {}]>})
+    -> (tensor<6xf32> {graph.kind = #graph.kind<output>, graph.name = "E13_out0", dist.sharding = #dist.sharding<@mesh, [{}]>}, tensor<6xf32> {graph.kind = #graph.kind<output>, graph.name = "E13_out1", dist.sharding = #dist.sharding<@mesh, [{}]>}) {
   %c = graph.reduce sum %a dims = [0, 2] : (tensor<8x6x8xf32>) -> tensor<6xf32>
   %d = graph.reduce sum %b dims = [0, 2] : (tensor<8x6x8xf32>) -> tensor<6xf32>
   return %c, %d : tensor<6xf32>, tensor<6xf32>

@@ -11,8 +11,8 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 
 // CHECK-LABEL: func.func @E14
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E14(%a: tensor<4x8xf32> {graph.kind = "input", graph.name = "E14_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>})
-    -> (tensor<32xf32> {graph.kind = "output", graph.name = "E14_out0", dist.sharding = #dist.sharding<@mesh, [{"x", "y"}]>}) {
+func.func @E14(%a: tensor<4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E14_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>})
+    -> (tensor<32xf32> {graph.kind = #graph.kind<output>, graph.name = "E14_out0", dist.sharding = #dist.sharding<@mesh, [{"x", "y"}]>}) {
   %c = graph.reshape %a : (tensor<4x8xf32>) -> tensor<32xf32>
   return %c : tensor<32xf32>
 }
@@ -21,8 +21,8 @@ func.func @E14(%a: tensor<4x8xf32> {graph.kind = "input", graph.name = "E14_a", 
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.collective_permute %{{.*}} {{.*}} -> tensor<4xf32, #dist.sharding<@mesh, [{"y", "x"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E14_swapped(%a: tensor<4x8xf32> {graph.kind = "input", graph.name = "E14_swapped_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>})
-    -> (tensor<32xf32> {graph.kind = "output", graph.name = "E14_swapped_out0", dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>}) {
+func.func @E14_swapped(%a: tensor<4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E14_swapped_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>})
+    -> (tensor<32xf32> {graph.kind = #graph.kind<output>, graph.name = "E14_swapped_out0", dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>}) {
   %c = graph.reshape %a : (tensor<4x8xf32>) -> tensor<32xf32>
   return %c : tensor<32xf32>
 }

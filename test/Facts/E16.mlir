@@ -13,8 +13,8 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_to_all %{{.*}} from = 0 to = 1 axes = {"x":(1)2} {{.*}} -> tensor<2x1x1x2xf32, #dist.sharding<@mesh, [{"y"}, {"x":(1)2}, {"x":(2)2}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E16(%a: tensor<32xf32> {graph.kind = "input", graph.name = "E16_a", dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>})
-    -> (tensor<4x8xf32> {graph.kind = "output", graph.name = "E16_out0", dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}]>}) {
+func.func @E16(%a: tensor<32xf32> {graph.kind = #graph.kind<input>, graph.name = "E16_a", dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>})
+    -> (tensor<4x8xf32> {graph.kind = #graph.kind<output>, graph.name = "E16_out0", dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}]>}) {
   %c = graph.reshape %a : (tensor<32xf32>) -> tensor<4x8xf32>
   return %c : tensor<4x8xf32>
 }

@@ -13,8 +13,8 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_slice %{{.*}} dim = 2 axes = {"y"} {{.*}} -> tensor<4x2x1xf32, #dist.sharding<@mesh, [{}, {}, {"y"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E17(%a: tensor<2x2x4xf32> {graph.kind = "input", graph.name = "E17_a", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}, {}]>})
-    -> (tensor<4x2x2xf32> {graph.kind = "output", graph.name = "E17_out0", dist.sharding = #dist.sharding<@mesh, [{}, {}, {"y"}]>}) {
+func.func @E17(%a: tensor<2x2x4xf32> {graph.kind = #graph.kind<input>, graph.name = "E17_a", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}, {}]>})
+    -> (tensor<4x2x2xf32> {graph.kind = #graph.kind<output>, graph.name = "E17_out0", dist.sharding = #dist.sharding<@mesh, [{}, {}, {"y"}]>}) {
   %c = graph.reshape %a : (tensor<2x2x4xf32>) -> tensor<4x2x2xf32>
   return %c : tensor<4x2x2xf32>
 }

@@ -13,8 +13,8 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_to_all %{{.*}} from = 0 to = 1 axes = {"x"} {{.*}} -> tensor<4x1x1x2xf32, #dist.sharding<@mesh, [{}, {"x"}, {"y"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E18(%a: tensor<8x8xf32> {graph.kind = "input", graph.name = "E18_a", dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>})
-    -> (tensor<4x16xf32> {graph.kind = "output", graph.name = "E18_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}]>}) {
+func.func @E18(%a: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "E18_a", dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>})
+    -> (tensor<4x16xf32> {graph.kind = #graph.kind<output>, graph.name = "E18_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}]>}) {
   %c = graph.reshape %a : (tensor<8x8xf32>) -> tensor<4x16xf32>
   return %c : tensor<4x16xf32>
 }

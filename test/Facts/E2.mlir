@@ -11,9 +11,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.reduce_scatter %{{.*}} dim = 1 axes = {"y"} {{.*}} -> tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {"y"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E2(%a: tensor<8x32xf32> {graph.kind = "input", graph.name = "E2_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
-    %b: tensor<16x32xf32> {graph.kind = "input", graph.name = "E2_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
-    -> (tensor<8x16xf32> {graph.kind = "output", graph.name = "E2_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>}) {
+func.func @E2(%a: tensor<8x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E2_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+    %b: tensor<16x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E2_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
+    -> (tensor<8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "E2_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>}) {
   %c = graph.linear %a, %b contract = 1 : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   return %c : tensor<8x16xf32>
 }

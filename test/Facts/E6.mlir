@@ -18,9 +18,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"y"} {{.*}} -> tensor<1x4096xf32, #dist.sharding<@mesh, [{"x"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E6(%a: tensor<4x4096xf32> {graph.kind = "input", graph.name = "E6_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
-    %b: tensor<4096x4096xf32> {graph.kind = "input", graph.name = "E6_b", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>})
-    -> (tensor<4x4096xf32> {graph.kind = "output", graph.name = "E6_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+func.func @E6(%a: tensor<4x4096xf32> {graph.kind = #graph.kind<input>, graph.name = "E6_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+    %b: tensor<4096x4096xf32> {graph.kind = #graph.kind<input>, graph.name = "E6_b", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>})
+    -> (tensor<4x4096xf32> {graph.kind = #graph.kind<output>, graph.name = "E6_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
   %c = graph.linear %a, %b contract = 1 : (tensor<4x4096xf32>, tensor<4096x4096xf32>) -> tensor<4x4096xf32>
   return %c : tensor<4x4096xf32>
 }

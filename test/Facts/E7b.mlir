@@ -21,9 +21,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"y"} {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{"x"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E7b(%a: tensor<8x4xf32> {graph.kind = "input", graph.name = "E7b_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
-    %b: tensor<16x4xf32> {graph.kind = "input", graph.name = "E7b_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
-    -> (tensor<8x16xf32> {graph.kind = "output", graph.name = "E7b_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
+func.func @E7b(%a: tensor<8x4xf32> {graph.kind = #graph.kind<input>, graph.name = "E7b_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+    %b: tensor<16x4xf32> {graph.kind = #graph.kind<input>, graph.name = "E7b_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
+    -> (tensor<8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "E7b_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
   %c = graph.linear %a, %b contract = 1 : (tensor<8x4xf32>, tensor<16x4xf32>) -> tensor<8x16xf32>
   return %c : tensor<8x16xf32>
 }
@@ -36,9 +36,9 @@ func.func @E7b(%a: tensor<8x4xf32> {graph.kind = "input", graph.name = "E7b_a", 
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"y"} {{.*}} -> tensor<4x2x4xf32, #dist.sharding<@mesh, [{}, {}, {"x"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E7b_K32(%a: tensor<8x32xf32> {graph.kind = "input", graph.name = "E7b_K32_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
-    %b: tensor<16x32xf32> {graph.kind = "input", graph.name = "E7b_K32_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
-    -> (tensor<8x16xf32> {graph.kind = "output", graph.name = "E7b_K32_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
+func.func @E7b_K32(%a: tensor<8x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E7b_K32_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+    %b: tensor<16x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E7b_K32_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
+    -> (tensor<8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "E7b_K32_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
   %c = graph.linear %a, %b contract = 1 : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   return %c : tensor<8x16xf32>
 }

@@ -16,9 +16,9 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"x":(1)2} {{.*}} -> tensor<8x8xf32, #dist.sharding<@mesh, [{}, {"x":(2)2}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @E9(%a: tensor<8x32xf32> {graph.kind = "input", graph.name = "E9_a", dist.sharding = #dist.sharding<@mesh, [{"x":(1)2}, {"y"}]>},
-    %b: tensor<16x32xf32> {graph.kind = "input", graph.name = "E9_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
-    -> (tensor<8x16xf32> {graph.kind = "output", graph.name = "E9_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x":(2)2}]>}) {
+func.func @E9(%a: tensor<8x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E9_a", dist.sharding = #dist.sharding<@mesh, [{"x":(1)2}, {"y"}]>},
+    %b: tensor<16x32xf32> {graph.kind = #graph.kind<input>, graph.name = "E9_b", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
+    -> (tensor<8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "E9_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x":(2)2}]>}) {
   %c = graph.linear %a, %b contract = 1 : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   return %c : tensor<8x16xf32>
 }

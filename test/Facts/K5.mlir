@@ -11,7 +11,7 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_to_all %{{.*}} from = 0 to = 2 axes = {"x"}, from = 1 to = 3 axes = {"y"} {{.*}} -> tensor<8x8x4x4xf32, #dist.sharding<@mesh, [{}, {}, {"x"}, {"y"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @K5(%a: tensor<8x8x8x8xf32> {graph.kind = "input", graph.name = "K5_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}, {}, {}]>})
-    -> (tensor<8x8x8x8xf32> {graph.kind = "output", graph.name = "K5_out0", dist.sharding = #dist.sharding<@mesh, [{}, {}, {"x"}, {"y"}]>}) {
+func.func @K5(%a: tensor<8x8x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "K5_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}, {}, {}]>})
+    -> (tensor<8x8x8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "K5_out0", dist.sharding = #dist.sharding<@mesh, [{}, {}, {"x"}, {"y"}]>}) {
   return %a : tensor<8x8x8x8xf32>
 }

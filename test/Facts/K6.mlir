@@ -13,8 +13,8 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.reduce_scatter %{{.*}} dim = 0 axes = {"x"} {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{"x"}, {"y"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @K6(%a: tensor<16x8x8xf32> {graph.kind = "input", graph.name = "K6_a", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}]>})
-    -> (tensor<16x8xf32> {graph.kind = "output", graph.name = "K6_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>}) {
+func.func @K6(%a: tensor<16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "K6_a", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}]>})
+    -> (tensor<16x8xf32> {graph.kind = #graph.kind<output>, graph.name = "K6_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>}) {
   %c = graph.reduce sum %a dims = [1] : (tensor<16x8x8xf32>) -> tensor<16x8xf32>
   return %c : tensor<16x8xf32>
 }

@@ -13,7 +13,7 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"y"} {{.*}} -> tensor<16x2xf32, #dist.sharding<@mesh, [{}, {"x"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @K7(%a: tensor<16x8xf32> {graph.kind = "input", graph.name = "K7_a", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>})
-    -> (tensor<16x8xf32> {graph.kind = "output", graph.name = "K7_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
+func.func @K7(%a: tensor<16x8xf32> {graph.kind = #graph.kind<input>, graph.name = "K7_a", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>})
+    -> (tensor<16x8xf32> {graph.kind = #graph.kind<output>, graph.name = "K7_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
   return %a : tensor<16x8xf32>
 }

@@ -11,7 +11,7 @@ dist.mesh @mesh = <["x"=2, "y"=2, "z"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"y", "z"} {{.*}} -> tensor<8x8xf32, #dist.sharding<@mesh, [{"x"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @R1(%a: tensor<16x8xf32> {graph.kind = "input", graph.name = "R1_a", dist.sharding = #dist.sharding<@mesh, [{"x", "y", "z"}, {}]>})
-    -> (tensor<16x8xf32> {graph.kind = "output", graph.name = "R1_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+func.func @R1(%a: tensor<16x8xf32> {graph.kind = #graph.kind<input>, graph.name = "R1_a", dist.sharding = #dist.sharding<@mesh, [{"x", "y", "z"}, {}]>})
+    -> (tensor<16x8xf32> {graph.kind = #graph.kind<output>, graph.name = "R1_out0", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
   return %a : tensor<16x8xf32>
 }

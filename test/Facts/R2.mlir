@@ -11,7 +11,7 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_to_all %{{.*}} from = 0 to = 2 axes = {"x"} {{.*}} -> tensor<8x4x4xf32, #dist.sharding<@mesh, [{}, {"y"}, {"x"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @R2(%a: tensor<8x8x8xf32> {graph.kind = "input", graph.name = "R2_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}, {}]>})
-    -> (tensor<8x8x8xf32> {graph.kind = "output", graph.name = "R2_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}, {"x"}]>}) {
+func.func @R2(%a: tensor<8x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "R2_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}, {}]>})
+    -> (tensor<8x8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "R2_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}, {"x"}]>}) {
   return %a : tensor<8x8x8xf32>
 }

@@ -13,7 +13,7 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"x"} {{.*}} -> tensor<16x4xf32, #dist.sharding<@mesh, [{}, {"y"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @R3(%a: tensor<16x8xf32> {graph.kind = "input", graph.name = "R3_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
-    -> (tensor<16x8xf32> {graph.kind = "output", graph.name = "R3_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}) {
+func.func @R3(%a: tensor<16x8xf32> {graph.kind = #graph.kind<input>, graph.name = "R3_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<16x8xf32> {graph.kind = #graph.kind<output>, graph.name = "R3_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}) {
   return %a : tensor<16x8xf32>
 }

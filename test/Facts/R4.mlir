@@ -11,7 +11,7 @@ dist.mesh @mesh = <["x"=4, "y"=4]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.collective_permute %{{.*}} {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{"y"}, {"x"}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @R4(%a: tensor<16x16xf32> {graph.kind = "input", graph.name = "R4_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>})
-    -> (tensor<16x16xf32> {graph.kind = "output", graph.name = "R4_out0", dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}]>}) {
+func.func @R4(%a: tensor<16x16xf32> {graph.kind = #graph.kind<input>, graph.name = "R4_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>})
+    -> (tensor<16x16xf32> {graph.kind = #graph.kind<output>, graph.name = "R4_out0", dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}]>}) {
   return %a : tensor<16x16xf32>
 }

@@ -11,7 +11,7 @@ dist.mesh @mesh = <["x"=6]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 0 axes = {"x"} {{.*}} -> tensor<24x8xf32, #dist.sharding<@mesh, [{}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @R7(%a: tensor<24x8xf32> {graph.kind = "input", graph.name = "R7_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
-    -> (tensor<24x8xf32> {graph.kind = "output", graph.name = "R7_out0", dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) {
+func.func @R7(%a: tensor<24x8xf32> {graph.kind = #graph.kind<input>, graph.name = "R7_a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<24x8xf32> {graph.kind = #graph.kind<output>, graph.name = "R7_out0", dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) {
   return %a : tensor<24x8xf32>
 }

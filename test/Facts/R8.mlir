@@ -12,7 +12,7 @@ dist.mesh @mesh = <["x"=4, "y"=2]>
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_to_all %{{.*}} from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"} {{.*}} -> tensor<16x1x8xf32, #dist.sharding<@mesh, [{}, {"x", "y"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @R8(%a: tensor<16x8x8xf32> {graph.kind = "input", graph.name = "R8_a", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}, {"x"}]>})
-    -> (tensor<16x8x8xf32> {graph.kind = "output", graph.name = "R8_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}, {}]>}) {
+func.func @R8(%a: tensor<16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "R8_a", dist.sharding = #dist.sharding<@mesh, [{"y"}, {}, {"x"}]>})
+    -> (tensor<16x8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "R8_out0", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}, {}]>}) {
   return %a : tensor<16x8x8xf32>
 }

@@ -24,10 +24,10 @@
 // CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<8x128x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-func.func @T1(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
-    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @T1(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: tensor<256x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %h = graph.linear %x, %w1 contract = 1 : (tensor<4x16x64xf32>, tensor<256x64xf32>) -> tensor<4x16x256xf32>
   %a = graph.silu %h : tensor<4x16x256xf32>
   %o = graph.linear %a, %w2 contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
@@ -36,10 +36,10 @@ func.func @T1(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", g
 }
 
 // B·S = 2,048 > 4F: tokens are split over tp too, both weights gathered, and the result's tokens.
-func.func @T1_many_tokens(%x: tensor<16x128x64xf32> {graph.kind = "input", graph.name = "many_x", graph.dims = ["batch", "seq", "hidden"]},
-    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
-    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
-    -> (tensor<16x128x64xf32> {graph.kind = "output", graph.name = "many_y"}) {
+func.func @T1_many_tokens(%x: tensor<16x128x64xf32> {graph.kind = #graph.kind<input>, graph.name = "many_x", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: tensor<256x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<16x128x64xf32> {graph.kind = #graph.kind<output>, graph.name = "many_y"}) {
   %h = graph.linear %x, %w1 contract = 1 : (tensor<16x128x64xf32>, tensor<256x64xf32>) -> tensor<16x128x256xf32>
   %a = graph.silu %h : tensor<16x128x256xf32>
   %o = graph.linear %a, %w2 contract = 1 : (tensor<16x128x256xf32>, tensor<64x256xf32>) -> tensor<16x128x64xf32>

@@ -11,9 +11,9 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<2x16{{(x1)?}}xf32, #dist.sharding<@mesh, [{"dp"}, {}
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-func.func @T10(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %g: tensor<64xf32> {graph.kind = "parameter", graph.name = "g", graph.dims = ["hidden"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @T10(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %g: tensor<64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "g", graph.dims = ["hidden"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %n = graph.rms_norm %x, %g eps = 1.000000e-05 : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>
   %y = graph.name %n "y" ["batch", "seq", "hidden"] : tensor<4x16x64xf32>
   return %y : tensor<4x16x64xf32>

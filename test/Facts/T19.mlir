@@ -11,8 +11,8 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<2x1xi64, #dist.sharding<@mesh, [{"dp"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-func.func @T19(%l: tensor<4x1x509xf32> {graph.kind = "input", graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]})
-    -> (tensor<4x1xi32> {graph.kind = "output", graph.name = "next"}) {
+func.func @T19(%l: tensor<4x1x509xf32> {graph.kind = #graph.kind<input>, graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]})
+    -> (tensor<4x1xi32> {graph.kind = #graph.kind<output>, graph.name = "next"}) {
   %k = graph.arg_max_key %l : (tensor<4x1x509xf32>) -> tensor<4x1xi64>
   %n = graph.arg_max_index %k : (tensor<4x1xi64>) -> tensor<4x1xi32>
   return %n : tensor<4x1xi32>

@@ -11,9 +11,9 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-func.func @T20(%ids: tensor<4x16xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-    %table: tensor<512x64xf32> {graph.kind = "parameter", graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<4x16x512xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @T20(%ids: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+    %table: tensor<512x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<4x16x512xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %e = graph.embedding %table, %ids : (tensor<512x64xf32>, tensor<4x16xi32>) -> tensor<4x16x64xf32>
   %h = graph.silu %e : tensor<4x16x64xf32>
   %l = graph.linear %h, %table contract = 1 : (tensor<4x16x64xf32>, tensor<512x64xf32>) -> tensor<4x16x512xf32>

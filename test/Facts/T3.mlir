@@ -12,11 +12,11 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-func.func @T3(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %wqkv: tensor<3x8x8x64xf32> {graph.kind = "parameter", graph.name = "qkv", graph.dims = ["three", "kv_heads", "head_dim", "hidden"]},
-    %wo: tensor<64x8x1x8xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @T3(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %wqkv: tensor<3x8x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "qkv", graph.dims = ["three", "kv_heads", "head_dim", "hidden"]},
+    %wo: tensor<64x8x1x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %qkv = graph.linear %x, %wqkv contract = 1 : (tensor<4x16x64xf32>, tensor<3x8x8x64xf32>) -> tensor<4x16x3x8x8xf32>
   %q0 = graph.slice %qkv at [0, 0, 0, 0, 0] : (tensor<4x16x3x8x8xf32>) -> tensor<4x16x1x8x8xf32>
   %k0 = graph.slice %qkv at [0, 0, 1, 0, 0] : (tensor<4x16x3x8x8xf32>) -> tensor<4x16x1x8x8xf32>

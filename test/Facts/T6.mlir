@@ -22,9 +22,9 @@
 // SP: dist.reduce_scatter %{{.*}} dim = 1 axes = {"tp"} {{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
 // SP-NOT: dist.{{all|reduce|coll}}
 
-func.func @T6(%ids: tensor<4x16xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-    %table: tensor<512x64xf32> {graph.kind = "parameter", graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @T6(%ids: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+    %table: tensor<512x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %e = graph.embedding %table, %ids : (tensor<512x64xf32>, tensor<4x16xi32>) -> tensor<4x16x64xf32>
   %y = graph.name %e "residual" ["batch", "seq", "hidden"] : tensor<4x16x64xf32>
   return %y : tensor<4x16x64xf32>

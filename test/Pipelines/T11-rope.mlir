@@ -22,14 +22,14 @@
 // HALVES-NOT: dist.{{all_g|all_r|all_t|reduce|coll}}
 // HALVES-LABEL: func.func @adjacent
 // HALVES-NOT: dist.{{all_g|all_r|all_t|reduce|coll}}
-func.func @rope(%x: tensor<4x512x8x8xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]}) -> (tensor<4x512x8x8xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @rope(%x: tensor<4x512x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]}) -> (tensor<4x512x8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %y = graph.rope half %x, %p frequencies = [1.0, 0.1, 0.01, 0.001] : (tensor<4x512x8x8xf32>, tensor<4x512xi32>) -> tensor<4x512x8x8xf32>
   %o = graph.name %y "out" ["batch", "seq", "kv_heads", "head_dim"] : tensor<4x512x8x8xf32>
   return %o : tensor<4x512x8x8xf32>
 }
-func.func @adjacent(%x: tensor<4x512x8x8xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]}) -> (tensor<4x512x8x8xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @adjacent(%x: tensor<4x512x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]}) -> (tensor<4x512x8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %y = graph.rope adjacent %x, %p frequencies = [1.0, 0.1, 0.01, 0.001] : (tensor<4x512x8x8xf32>, tensor<4x512xi32>) -> tensor<4x512x8x8xf32>
   %o = graph.name %y "out" ["batch", "seq", "kv_heads", "head_dim"] : tensor<4x512x8x8xf32>
   return %o : tensor<4x512x8x8xf32>

@@ -61,56 +61,56 @@
 // ODD-COUNT-3: dist.all_to_all %arg{{[0-2]}} from = 1 to = 2 axes = {"sp"}
 // ODD: graph.attention {{.*}} -> tensor<64x17x2x1x8xf32,
 // ODD-NEXT: dist.all_to_all %{{.*}} from = 2 to = 1 axes = {"sp"} {{.*}} -> tensor<64x4x10x1x8xf32,
-func.func @long(%q: tensor<4x512x8x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<4x512x8x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<4x512x8x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x512x8x1x8xf32> {graph.kind = "output", graph.name = "a"}) {
+func.func @long(%q: tensor<4x512x8x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x512x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x512x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x512x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x8x1x8xf32>, tensor<4x512x8x8xf32>, tensor<4x512x8x8xf32>, tensor<4x512xi32>) -> tensor<4x512x8x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x8x1x8xf32>
   return %o : tensor<4x512x8x1x8xf32>
 }
-func.func @short(%q: tensor<4x16x8x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x16x8x1x8xf32> {graph.kind = "output", graph.name = "a"}) {
+func.func @short(%q: tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x16x8x1x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x16x8x1x8xf32>
   return %o : tensor<4x16x8x1x8xf32>
 }
-func.func @few(%q: tensor<4x512x2x4x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<4x512x2x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<4x512x2x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x512x2x4x8xf32> {graph.kind = "output", graph.name = "a"}) {
+func.func @few(%q: tensor<4x512x2x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x512x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x512x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x512x2x4x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x2x4x8xf32>, tensor<4x512x2x8xf32>, tensor<4x512x2x8xf32>, tensor<4x512xi32>) -> tensor<4x512x2x4x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x2x4x8xf32>
   return %o : tensor<4x512x2x4x8xf32>
 }
-func.func @uneven(%q: tensor<64x17x10x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<64x17x10x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<64x17x10x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<64x17xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<64x17x10x1x8xf32> {graph.kind = "output", graph.name = "a"}) {
+func.func @uneven(%q: tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<64x17x10x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<64x17x10x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<64x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<64x17x10x1x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17xi32>) -> tensor<64x17x10x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<64x17x10x1x8xf32>
   return %o : tensor<64x17x10x1x8xf32>
 }
-func.func @copies(%q: tensor<1x512x4x2x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<1x512x4x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<1x512x4x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<1x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<1x512x4x2x8xf32> {graph.kind = "output", graph.name = "a"}) {
+func.func @copies(%q: tensor<1x512x4x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<1x512x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<1x512x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<1x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<1x512x4x2x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<1x512x4x2x8xf32>, tensor<1x512x4x8xf32>, tensor<1x512x4x8xf32>, tensor<1x512xi32>) -> tensor<1x512x4x2x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<1x512x4x2x8xf32>
   return %o : tensor<1x512x4x2x8xf32>
 }
-func.func @nine(%q: tensor<4x512x3x3x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<4x512x3x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<4x512x3x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x512xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x512x3x3x8xf32> {graph.kind = "output", graph.name = "a"}) {
+func.func @nine(%q: tensor<4x512x3x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x512x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x512x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x512x3x3x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x3x3x8xf32>, tensor<4x512x3x8xf32>, tensor<4x512x3x8xf32>, tensor<4x512xi32>) -> tensor<4x512x3x3x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x3x3x8xf32>
   return %o : tensor<4x512x3x3x8xf32>

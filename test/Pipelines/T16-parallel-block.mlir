@@ -9,11 +9,11 @@
 // CHECK-NEXT: dist.all_reduce
 // CHECK-NEXT: graph.add
 // CHECK-NOT: dist.all_reduce
-func.func @block(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %a: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
-    %h: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
-    %wo: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "heads"]},
-    %wd: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]}) -> tensor<4x16x64xf32> {
+func.func @block(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %a: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
+    %h: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
+    %wo: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "heads"]},
+    %wd: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]}) -> tensor<4x16x64xf32> {
   %0 = graph.linear %a, %wo contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
   %1 = graph.linear %h, %wd contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
   %2 = graph.add %0, %1 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
@@ -27,14 +27,14 @@ func.func @block(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x"
 // CHECK-NOT: dist.{{all|reduce|coll|contr}}
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"}
 // CHECK-NEXT: return
-func.func @three(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %a: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
-    %h: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
-    %g: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "g", graph.dims = ["batch", "seq", "ffn"]},
-    %wo: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "heads"]},
-    %wd: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]},
-    %we: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "expert", graph.dims = ["hidden", "ffn"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @three(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %a: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
+    %h: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
+    %g: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "g", graph.dims = ["batch", "seq", "ffn"]},
+    %wo: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "heads"]},
+    %wd: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]},
+    %we: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "expert", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = graph.linear %a, %wo contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
   %1 = graph.add %x, %0 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
   %2 = graph.linear %h, %wd contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>

@@ -12,10 +12,10 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"}
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
-func.func @bias(%h: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
-    %w: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]},
-    %b: tensor<64xf32> {graph.kind = "parameter", graph.name = "bias", graph.dims = ["hidden"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y1"}) {
+func.func @bias(%h: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
+    %w: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]},
+    %b: tensor<64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "bias", graph.dims = ["hidden"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y1"}) {
   %0 = graph.linear %h, %w contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
   %1 = graph.add %0, %b : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>
   return %1 : tensor<4x16x64xf32>
@@ -30,12 +30,12 @@ func.func @bias(%h: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "h"
 // CHECK: graph.add {{.*}} -> tensor<2x16x64xf32, {{.*}}partial=sum{"tp"}
 // CHECK-NEXT: dist.all_reduce %{{.*}} axes = {"tp"}
 // CHECK-NEXT: return
-func.func @residual(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %a: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
-    %h: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
-    %wo: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "heads"]},
-    %wd: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y2"}) {
+func.func @residual(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %a: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
+    %h: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
+    %wo: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "heads"]},
+    %wd: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y2"}) {
   %0 = graph.linear %a, %wo contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
   %1 = graph.add %x, %0 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
   %2 = graph.linear %h, %wd contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
@@ -48,14 +48,14 @@ func.func @residual(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = 
 // CHECK-COUNT-1: dist.all_reduce
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
-func.func @residual_two(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %a: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
-    %h: tensor<4x16x256xf32> {graph.kind = "input", graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
-    %wo: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "heads"]},
-    %bo: tensor<64xf32> {graph.kind = "parameter", graph.name = "o_bias", graph.dims = ["hidden"]},
-    %wd: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]},
-    %bd: tensor<64xf32> {graph.kind = "parameter", graph.name = "down_bias", graph.dims = ["hidden"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y3"}) {
+func.func @residual_two(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %a: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["batch", "seq", "heads"]},
+    %h: tensor<4x16x256xf32> {graph.kind = #graph.kind<input>, graph.name = "h", graph.dims = ["batch", "seq", "ffn"]},
+    %wo: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "heads"]},
+    %bo: tensor<64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o_bias", graph.dims = ["hidden"]},
+    %wd: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]},
+    %bd: tensor<64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down_bias", graph.dims = ["hidden"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y3"}) {
   %0 = graph.linear %a, %wo contract = 1 : (tensor<4x16x256xf32>, tensor<64x256xf32>) -> tensor<4x16x64xf32>
   %1 = graph.add %0, %bo : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>
   %2 = graph.add %x, %1 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>

@@ -44,18 +44,18 @@
 // BOTH: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn
 // BOTH-NOT: dist.{{all|reduce|coll}}
 // BOTH: return
-func.func @decode(%x: tensor<2x1x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x1xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %wq: tensor<4x2x8x64xf32> {graph.kind = "parameter", graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
-    %wk: tensor<4x8x64xf32> {graph.kind = "parameter", graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wv: tensor<4x8x64xf32> {graph.kind = "parameter", graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wo: tensor<64x4x2x8xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]},
-    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
-    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]},
-    %kc: tensor<1x2x513x4x8xf32> {graph.kind = "state", graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
-    %vc: tensor<1x2x513x4x8xf32> {graph.kind = "state", graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
-    -> (tensor<2x1x64xf32> {graph.kind = "output", graph.name = "y"}, tensor<1x2x513x4x8xf32> {graph.kind = "state", graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
-        tensor<1x2x513x4x8xf32> {graph.kind = "state", graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]}) {
+func.func @decode(%x: tensor<2x1x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<2x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %wq: tensor<4x2x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
+    %wk: tensor<4x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wv: tensor<4x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wo: tensor<64x4x2x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]},
+    %w1: tensor<256x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]},
+    %kc: tensor<1x2x513x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
+    %vc: tensor<1x2x513x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
+    -> (tensor<2x1x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<1x2x513x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
+        tensor<1x2x513x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]}) {
   %i = graph.constant dense<0> : tensor<i32> : tensor<i32>
   %q = graph.linear %x, %wq contract = 1 : (tensor<2x1x64xf32>, tensor<4x2x8x64xf32>) -> tensor<2x1x4x2x8xf32>
   %k = graph.linear %x, %wk contract = 1 : (tensor<2x1x64xf32>, tensor<4x8x64xf32>) -> tensor<2x1x4x8xf32>

@@ -19,9 +19,9 @@
 // CHECK-NEXT: dist.all_reduce %[[BOTH]] axes = {"dp"} {{.*}} -> tensor<128x64xf32,
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
-func.func @step(%ids: tensor<4x16xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-    %shifted: tensor<4x16xi32> {graph.kind = "input", graph.name = "labels", graph.dims = ["batch", "seq"]},
-    %table: tensor<512x64xf32> {graph.kind = "parameter", graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
+func.func @step(%ids: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+    %shifted: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "labels", graph.dims = ["batch", "seq"]},
+    %table: tensor<512x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
     -> (tensor<f32> {graph.name = "loss"}, tensor<512x64xf32> {graph.name = "embedding"}) {
   %one = graph.constant dense<1> : tensor<i32> : tensor<i32>
   %labels = graph.sub %shifted, %one : (tensor<4x16xi32>, tensor<i32>) -> tensor<4x16xi32>

@@ -45,13 +45,13 @@
 
 // Heads asked for by hand are dealt in the same way.
 // HEADS: tensor<1x2x8x64xf32, #dist.sharding<@mesh, [{"a":(1)2}, {"a":(2)2}, {}, {}], global=[2, 4, 8, 64]>> {{{[^}]*}}graph.name = "q"
-func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %wq: tensor<2x4x8x64xf32> {graph.kind = "parameter", graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
-    %wk: tensor<2x8x64xf32> {graph.kind = "parameter", graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wv: tensor<2x8x64xf32> {graph.kind = "parameter", graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wo: tensor<64x2x4x8xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %wq: tensor<2x4x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
+    %wk: tensor<2x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wv: tensor<2x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wo: tensor<64x2x4x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %q = graph.linear %x, %wq contract = 1 : (tensor<4x16x64xf32>, tensor<2x4x8x64xf32>) -> tensor<4x16x2x4x8xf32>
   %k = graph.linear %x, %wk contract = 1 : (tensor<4x16x64xf32>, tensor<2x8x64xf32>) -> tensor<4x16x2x8xf32>
   %v = graph.linear %x, %wv contract = 1 : (tensor<4x16x64xf32>, tensor<2x8x64xf32>) -> tensor<4x16x2x8xf32>
@@ -61,12 +61,12 @@ func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name =
 }
 
 // The gradients of the keys' and values' weights, from those of each query head's copy of keys and values (dk, dv [.., kv_heads, group, ..]).
-func.func @backward(%x: tensor<4x64x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %dk: tensor<4x64x2x4x8xf32> {graph.kind = "input", graph.name = "dk", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %dv: tensor<4x64x2x4x8xf32> {graph.kind = "input", graph.name = "dv", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %dq: tensor<4x64x2x4x8xf32> {graph.kind = "input", graph.name = "dq", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]})
-    -> (tensor<2x8x64xf32> {graph.kind = "output", graph.name = "dwk"}, tensor<2x8x64xf32> {graph.kind = "output", graph.name = "dwv"},
-        tensor<2x4x8x64xf32> {graph.kind = "output", graph.name = "dwq"}) {
+func.func @backward(%x: tensor<4x64x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %dk: tensor<4x64x2x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "dk", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %dv: tensor<4x64x2x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "dv", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %dq: tensor<4x64x2x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "dq", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]})
+    -> (tensor<2x8x64xf32> {graph.kind = #graph.kind<output>, graph.name = "dwk"}, tensor<2x8x64xf32> {graph.kind = #graph.kind<output>, graph.name = "dwv"},
+        tensor<2x4x8x64xf32> {graph.kind = #graph.kind<output>, graph.name = "dwq"}) {
   %xt = graph.transpose %x [2, 0, 1] : (tensor<4x64x64xf32>) -> tensor<64x4x64xf32>
   %dk1 = graph.reduce sum %dk dims = [3] : (tensor<4x64x2x4x8xf32>) -> tensor<4x64x2x8xf32>
   %dv1 = graph.reduce sum %dv dims = [3] : (tensor<4x64x2x4x8xf32>) -> tensor<4x64x2x8xf32>

@@ -28,17 +28,17 @@
 // Where the vocabulary is whole, the op stays one op.
 // WHOLE: graph.cross_entropy %{{.*}} : (tensor<2x16x512xf32,
 // WHOLE: dist.all_reduce %{{.*}} axes = {"dp"} {{.*}} : tensor<f32,
-func.func @loss(%logits: tensor<4x16x512xf32> {graph.kind = "input", graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]},
-    %labels: tensor<4x16xi32> {graph.kind = "input", graph.name = "labels", graph.dims = ["batch", "seq"]})
-    -> (tensor<f32> {graph.kind = "output", graph.name = "loss"}) {
+func.func @loss(%logits: tensor<4x16x512xf32> {graph.kind = #graph.kind<input>, graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]},
+    %labels: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "labels", graph.dims = ["batch", "seq"]})
+    -> (tensor<f32> {graph.kind = #graph.kind<output>, graph.name = "loss"}) {
   %loss, %lse = graph.cross_entropy %logits, %labels : (tensor<4x16x512xf32>, tensor<4x16xi32>) -> (tensor<4x16xf32>, tensor<4x16xf32>)
   %sum = graph.reduce sum %loss dims = [0, 1] : (tensor<4x16xf32>) -> tensor<f32>
   return %sum : tensor<f32>
 }
 
-func.func @uneven(%logits: tensor<4x16x389xf32> {graph.kind = "input", graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]},
-    %labels: tensor<4x16xi32> {graph.kind = "input", graph.name = "labels", graph.dims = ["batch", "seq"]})
-    -> (tensor<f32> {graph.kind = "output", graph.name = "loss"}) {
+func.func @uneven(%logits: tensor<4x16x389xf32> {graph.kind = #graph.kind<input>, graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]},
+    %labels: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "labels", graph.dims = ["batch", "seq"]})
+    -> (tensor<f32> {graph.kind = #graph.kind<output>, graph.name = "loss"}) {
   %loss, %lse = graph.cross_entropy %logits, %labels : (tensor<4x16x389xf32>, tensor<4x16xi32>) -> (tensor<4x16xf32>, tensor<4x16xf32>)
   %sum = graph.reduce sum %loss dims = [0, 1] : (tensor<4x16xf32>) -> tensor<f32>
   return %sum : tensor<f32>

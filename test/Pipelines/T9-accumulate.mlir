@@ -30,9 +30,9 @@
 // PINNED: graph.yield
 // PINNED-NOT: = dist.
 // PINNED: return
-func.func @accumulate(%x: tensor<4x8x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["micro", "batch", "seq", "hidden"]},
-    %g: tensor<4x8x16x128xf32> {graph.kind = "input", graph.name = "g", graph.dims = ["micro", "batch", "seq", "ffn"]})
-    -> (tensor<128x64xf32> {graph.kind = "output", graph.name = "sum"}) {
+func.func @accumulate(%x: tensor<4x8x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["micro", "batch", "seq", "hidden"]},
+    %g: tensor<4x8x16x128xf32> {graph.kind = #graph.kind<input>, graph.name = "g", graph.dims = ["micro", "batch", "seq", "ffn"]})
+    -> (tensor<128x64xf32> {graph.kind = #graph.kind<output>, graph.name = "sum"}) {
   %zero = graph.constant dense<0.0> : tensor<128x64xf32> : tensor<128x64xf32>
   %r = graph.repeat 4 carry(%zero : tensor<128x64xf32>) stack(%x, %g : tensor<4x8x16x64xf32>, tensor<4x8x16x128xf32>) -> (tensor<128x64xf32>) {
   ^bb0(%i: tensor<i32>, %sum: tensor<128x64xf32>, %xi: tensor<8x16x64xf32>, %gi: tensor<8x16x128xf32>):
@@ -59,10 +59,10 @@ func.func @accumulate(%x: tensor<4x8x16x64xf32> {graph.kind = "input", graph.nam
 // OPEN: graph.yield
 // OPEN: dist.all_reduce %{{.*}} axes = {"dp"}
 // OPEN-NEXT: return
-func.func @nested(%x: tensor<8x16x64xf32> {graph.kind = "input", graph.name = "x2", graph.dims = ["batch", "seq", "hidden"]},
-    %g: tensor<8x16x128xf32> {graph.kind = "input", graph.name = "g2", graph.dims = ["batch", "seq", "ffn"]},
-    %start: tensor<128x64xf32> {graph.kind = "parameter", graph.name = "start", graph.dims = ["ffn", "hidden"]})
-    -> (tensor<128x64xf32> {graph.kind = "output", graph.name = "dw2"}) {
+func.func @nested(%x: tensor<8x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x2", graph.dims = ["batch", "seq", "hidden"]},
+    %g: tensor<8x16x128xf32> {graph.kind = #graph.kind<input>, graph.name = "g2", graph.dims = ["batch", "seq", "ffn"]},
+    %start: tensor<128x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "start", graph.dims = ["ffn", "hidden"]})
+    -> (tensor<128x64xf32> {graph.kind = #graph.kind<output>, graph.name = "dw2"}) {
   %decay = graph.constant dense<0.5> : tensor<128x64xf32> : tensor<128x64xf32>
   %r = graph.repeat 2 carry(%start : tensor<128x64xf32>) -> (tensor<128x64xf32>) {
   ^bb0(%i: tensor<i32>, %sum: tensor<128x64xf32>):
@@ -85,9 +85,9 @@ func.func @nested(%x: tensor<8x16x64xf32> {graph.kind = "input", graph.name = "x
 // CHECK-LABEL: func.func @ones
 // OPEN: dist.contribute
 // OPEN: graph.repeat 4 carry({{.*}}partial=sum{"dp"}
-func.func @ones(%x: tensor<4x8x64xf32> {graph.kind = "input", graph.name = "x3", graph.dims = ["micro", "batch", "hidden"]},
-    %g: tensor<4x8x32xf32> {graph.kind = "input", graph.name = "g3", graph.dims = ["micro", "batch", "ffn"]})
-    -> (tensor<32x64xf32> {graph.kind = "output", graph.name = "sum3"}) {
+func.func @ones(%x: tensor<4x8x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x3", graph.dims = ["micro", "batch", "hidden"]},
+    %g: tensor<4x8x32xf32> {graph.kind = #graph.kind<input>, graph.name = "g3", graph.dims = ["micro", "batch", "ffn"]})
+    -> (tensor<32x64xf32> {graph.kind = #graph.kind<output>, graph.name = "sum3"}) {
   %one = graph.constant dense<1.0> : tensor<32x64xf32> : tensor<32x64xf32>
   %r = graph.repeat 4 carry(%one : tensor<32x64xf32>) stack(%x, %g : tensor<4x8x64xf32>, tensor<4x8x32xf32>) -> (tensor<32x64xf32>) {
   ^bb0(%i: tensor<i32>, %sum: tensor<32x64xf32>, %xi: tensor<8x64xf32>, %gi: tensor<8x32xf32>):

@@ -7,8 +7,8 @@
 // CHECK-NEXT: graph.repeat 4
 // CHECK-NOT: = dist.
 // CHECK: return
-func.func @nested(%a: tensor<8x32xf32> {graph.kind = "input", graph.name = "a", graph.dims = ["r", "k"]}, %w: tensor<8x32xf32> {graph.kind = "parameter", graph.name = "w", graph.dims = ["c", "k"]},
-    %z: tensor<8x8xf32> {graph.kind = "input", graph.name = "z"}) -> (tensor<8x8xf32> {graph.kind = "output", graph.name = "y"}, tensor<8x8xf32> {graph.kind = "output", graph.name = "v"}) {
+func.func @nested(%a: tensor<8x32xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["r", "k"]}, %w: tensor<8x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["c", "k"]},
+    %z: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "z"}) -> (tensor<8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<8x8xf32> {graph.kind = #graph.kind<output>, graph.name = "v"}) {
   %r:2 = graph.repeat 4 carry(%z, %z : tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   ^bb0(%i: tensor<i32>, %c: tensor<8x8xf32>, %d: tensor<8x8xf32>):
     %t = graph.linear %a, %w contract = 1 : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x8xf32>

@@ -18,16 +18,16 @@
 // SP: %[[K:.*]] = dist.all_gather %{{.*}} dim = 1 axes = {"sp"} {why = "cache_update needs seq whole, not over {sp}"}
 // SP: graph.cache_update %{{.*}}[%{{.*}}], %[[K]], %arg1
 // SP: graph.attention {{.*}} -> tensor<4x8x4x1x8xf32, #dist.sharding<@mesh, [{}, {"sp"}, {"tp"}, {}, {}], global=[4, 16, 8, 1, 8]>>
-func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %wq: tensor<8x1x8x64xf32> {graph.kind = "parameter", graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
-    %wk: tensor<8x8x64xf32> {graph.kind = "parameter", graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wv: tensor<8x8x64xf32> {graph.kind = "parameter", graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wo: tensor<64x8x1x8xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]},
-    %kc: tensor<1x4x32x8x8xf32> {graph.kind = "state", graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
-    %vc: tensor<1x4x32x8x8xf32> {graph.kind = "state", graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"},
-        tensor<1x4x32x8x8xf32> {graph.kind = "state", graph.name = "k_cache"}, tensor<1x4x32x8x8xf32> {graph.kind = "state", graph.name = "v_cache"}) {
+func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %wq: tensor<8x1x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
+    %wk: tensor<8x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wv: tensor<8x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wo: tensor<64x8x1x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]},
+    %kc: tensor<1x4x32x8x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
+    %vc: tensor<1x4x32x8x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"},
+        tensor<1x4x32x8x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache"}, tensor<1x4x32x8x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache"}) {
   %i = graph.constant dense<0> : tensor<i32> : tensor<i32>
   %q = graph.linear %x, %wq contract = 1 : (tensor<4x16x64xf32>, tensor<8x1x8x64xf32>) -> tensor<4x16x8x1x8xf32>
   %k = graph.linear %x, %wk contract = 1 : (tensor<4x16x64xf32>, tensor<8x8x64xf32>) -> tensor<4x16x8x8xf32>

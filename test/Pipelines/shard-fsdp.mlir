@@ -8,9 +8,9 @@
 // CHECK-NEXT: graph.linear %{{.*}}, %[[D]]
 // CHECK-NEXT: dist.all_reduce %{{.*}} axes = {"tp"}
 // CHECK-NOT: dist.{{all|reduce|coll}}
-func.func @layers(%x: tensor<8x64x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %w1: tensor<4x256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["layer", "ffn", "hidden"]},
-    %w2: tensor<4x64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["layer", "hidden", "ffn"]}) -> tensor<8x64x64xf32> {
+func.func @layers(%x: tensor<8x64x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: tensor<4x256x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["layer", "ffn", "hidden"]},
+    %w2: tensor<4x64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["layer", "hidden", "ffn"]}) -> tensor<8x64x64xf32> {
   %r = graph.repeat 4 carry(%x : tensor<8x64x64xf32>) stack(%w1, %w2 : tensor<4x256x64xf32>, tensor<4x64x256xf32>) -> (tensor<8x64x64xf32>) {
   ^bb0(%i: tensor<i32>, %h: tensor<8x64x64xf32>, %up: tensor<256x64xf32>, %down: tensor<64x256xf32>):
     %0 = graph.linear %h, %up contract = 1 : (tensor<8x64x64xf32>, tensor<256x64xf32>) -> tensor<8x64x256xf32>

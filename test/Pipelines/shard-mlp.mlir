@@ -20,11 +20,11 @@
 // DP-NOT: dist.{{all|reduce|coll}}
 // NONE: dist.mesh @mesh = <[]>
 // NONE-NOT: dist.{{all|reduce|coll}}
-func.func @forward(%x: tensor<4x16x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %g: tensor<64xf32> {graph.kind = "parameter", graph.name = "norm", graph.dims = ["hidden"]},
-    %w1: tensor<256x64xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
-    %w2: tensor<64x256xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["hidden", "ffn"]})
-    -> (tensor<4x16x64xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @forward(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %g: tensor<64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "norm", graph.dims = ["hidden"]},
+    %w1: tensor<256x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]},
+    %w2: tensor<64x256xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %r = graph.name %x "residual" ["batch", "seq", "hidden"] : tensor<4x16x64xf32>
   %n = graph.rms_norm %r, %g eps = 1.000000e-05 : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>
   %h = graph.linear %n, %w1 contract = 1 : (tensor<4x16x64xf32>, tensor<256x64xf32>) -> tensor<4x16x256xf32>

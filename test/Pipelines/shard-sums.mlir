@@ -9,9 +9,9 @@
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
-func.func @rms_norm(%x: tensor<4x512x1024xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %g: tensor<1024xf32> {graph.kind = "parameter", graph.name = "g", graph.dims = ["hidden"]})
-    -> (tensor<4x512x1024xf32> {graph.kind = "output", graph.name = "rms_norm"}) {
+func.func @rms_norm(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %g: tensor<1024xf32> {graph.kind = #graph.kind<parameter>, graph.name = "g", graph.dims = ["hidden"]})
+    -> (tensor<4x512x1024xf32> {graph.kind = #graph.kind<output>, graph.name = "rms_norm"}) {
   %n = graph.rms_norm %x, %g eps = 1.000000e-05 : (tensor<4x512x1024xf32>, tensor<1024xf32>) -> tensor<4x512x1024xf32>
   %y = graph.name %n "y" ["batch", "seq", "hidden"] : tensor<4x512x1024xf32>
   return %y : tensor<4x512x1024xf32>
@@ -24,10 +24,10 @@ func.func @rms_norm(%x: tensor<4x512x1024xf32> {graph.kind = "input", graph.name
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
-func.func @layer_norm(%x: tensor<4x512x1024xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %w: tensor<1024xf32> {graph.kind = "parameter", graph.name = "w", graph.dims = ["hidden"]},
-    %b: tensor<1024xf32> {graph.kind = "parameter", graph.name = "b", graph.dims = ["hidden"]})
-    -> (tensor<4x512x1024xf32> {graph.kind = "output", graph.name = "layer_norm"}) {
+func.func @layer_norm(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %w: tensor<1024xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["hidden"]},
+    %b: tensor<1024xf32> {graph.kind = #graph.kind<parameter>, graph.name = "b", graph.dims = ["hidden"]})
+    -> (tensor<4x512x1024xf32> {graph.kind = #graph.kind<output>, graph.name = "layer_norm"}) {
   %n = graph.layer_norm %x, %w, %b eps = 1.000000e-05 : (tensor<4x512x1024xf32>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<4x512x1024xf32>
   %y = graph.name %n "y" ["batch", "seq", "hidden"] : tensor<4x512x1024xf32>
   return %y : tensor<4x512x1024xf32>
@@ -42,8 +42,8 @@ func.func @layer_norm(%x: tensor<4x512x1024xf32> {graph.kind = "input", graph.na
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
-func.func @softmax(%x: tensor<4x512x1024xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]})
-    -> (tensor<4x512x1024xf32> {graph.kind = "output", graph.name = "softmax"}) {
+func.func @softmax(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]})
+    -> (tensor<4x512x1024xf32> {graph.kind = #graph.kind<output>, graph.name = "softmax"}) {
   %n = graph.softmax %x : tensor<4x512x1024xf32>
   %y = graph.name %n "y" ["batch", "seq", "hidden"] : tensor<4x512x1024xf32>
   return %y : tensor<4x512x1024xf32>

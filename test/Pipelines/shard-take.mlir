@@ -22,9 +22,9 @@
 // REMARK-NOT: Missed
 // REMARK: Passed{{.*}}collective{{.*}}AR to [dp/-/-], 768 bytes received per rank: take reduces over seq, sharded over {sp}
 // REMARK-NOT: Missed
-func.func @last(%x: tensor<4x17x64xf32> {graph.kind = "input", graph.name = "hidden", graph.dims = ["batch", "seq", "hidden"]},
-    %i: tensor<4xi32> {graph.kind = "input", graph.name = "index", graph.dims = ["batch"]})
-    -> (tensor<4x1x64xf32> {graph.kind = "output", graph.name = "row"}) {
+func.func @last(%x: tensor<4x17x64xf32> {graph.kind = #graph.kind<input>, graph.name = "hidden", graph.dims = ["batch", "seq", "hidden"]},
+    %i: tensor<4xi32> {graph.kind = #graph.kind<input>, graph.name = "index", graph.dims = ["batch"]})
+    -> (tensor<4x1x64xf32> {graph.kind = #graph.kind<output>, graph.name = "row"}) {
   %0 = graph.take %x, %i : (tensor<4x17x64xf32>, tensor<4xi32>) -> tensor<4x1x64xf32>
   %1 = graph.silu %0 : tensor<4x1x64xf32>
   return %1 : tensor<4x1x64xf32>

@@ -16,9 +16,9 @@
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // EVEN: return %{{.*}} : tensor<2x1x8192xf32, #dist.sharding<@mesh, [{"dp"}, {}, {"tp"}], global=[4, 1, 32768]>>
 // ODD: return %{{.*}} : tensor<4x1x10923xf32, #dist.sharding<@mesh, [{}, {}, {"tp"}], global=[4, 1, 32768]>>
-func.func @tied(%ids: tensor<4x1xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-    %table: tensor<32768x64xf32> {graph.kind = "parameter", graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<4x1x32768xf32> {graph.kind = "output", graph.name = "logits"}, tensor<4x1xi32> {graph.kind = "output", graph.name = "next"}) {
+func.func @tied(%ids: tensor<4x1xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+    %table: tensor<32768x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<4x1x32768xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}, tensor<4x1xi32> {graph.kind = #graph.kind<output>, graph.name = "next"}) {
   %e = graph.embedding %table, %ids : (tensor<32768x64xf32>, tensor<4x1xi32>) -> tensor<4x1x64xf32>
   %h = graph.silu %e : tensor<4x1x64xf32>
   %l = graph.linear %h, %table contract = 1 : (tensor<4x1x64xf32>, tensor<32768x64xf32>) -> tensor<4x1x32768xf32>

@@ -44,9 +44,9 @@
 // BOTH: graph.yield
 // BOTH: dist.all_reduce %{{.*}}#1 axes = {"dp"}
 // BOTH: return %
-func.func @gradients(%g: !x {graph.kind = "input", graph.name = "g", graph.dims = ["batch", "seq", "hidden"]},
-    %hs: !xs {graph.kind = "input", graph.name = "hs", graph.dims = ["layer", "batch", "seq", "hidden"]},
-    %w: !ws {graph.kind = "parameter", graph.name = "w", graph.dims = ["layer", "out", "hidden"]})
+func.func @gradients(%g: !x {graph.kind = #graph.kind<input>, graph.name = "g", graph.dims = ["batch", "seq", "hidden"]},
+    %hs: !xs {graph.kind = #graph.kind<input>, graph.name = "hs", graph.dims = ["layer", "batch", "seq", "hidden"]},
+    %w: !ws {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["layer", "out", "hidden"]})
     -> (!x {graph.name = "g"}, !ws {graph.name = "w"}, !bs, !bs) {
   %dx, %dw, %db, %dc = graph.repeat 6 reverse carry(%g : !x) stack(%w, %hs : !ws, !xs) -> (!x, !ws, !bs, !bs) {
   ^bb0(%i: tensor<i32>, %d: !x, %wi: !w, %h: !x):
@@ -69,8 +69,8 @@ func.func @gradients(%g: !x {graph.kind = "input", graph.name = "g", graph.dims 
 // DP: graph.add {{.*}}partial=sum{"dp"}
 // DP-NEXT: dist.all_reduce {{.*}} axes = {"dp"}
 // DP-NEXT: return %
-func.func @tied(%a: !xs {graph.kind = "input", graph.name = "as", graph.dims = ["layer", "batch", "seq", "hidden"]},
-    %b: !xs {graph.kind = "input", graph.name = "bs", graph.dims = ["layer", "batch", "seq", "hidden"]}) -> (!ws) {
+func.func @tied(%a: !xs {graph.kind = #graph.kind<input>, graph.name = "as", graph.dims = ["layer", "batch", "seq", "hidden"]},
+    %b: !xs {graph.kind = #graph.kind<input>, graph.name = "bs", graph.dims = ["layer", "batch", "seq", "hidden"]}) -> (!ws) {
   %zero = graph.constant dense<0.0> : tensor<f32> : tensor<f32>
   %0, %first = graph.repeat 6 carry(%zero : tensor<f32>) stack(%a, %b : !xs, !xs) -> (tensor<f32>, !ws) {
   ^bb0(%i: tensor<i32>, %c: tensor<f32>, %ai: !x, %bi: !x):
@@ -102,9 +102,9 @@ func.func @tied(%a: !xs {graph.kind = "input", graph.name = "as", graph.dims = [
 // DP: graph.yield
 // DP: dist.all_reduce {{.*}} -> tensor<6x4xf32
 // DP-NEXT: return %
-func.func @alternating(%a: !xs {graph.kind = "input", graph.name = "as", graph.dims = ["layer", "batch", "seq", "hidden"]},
-    %w: !ws {graph.kind = "parameter", graph.name = "w2", graph.dims = ["layer", "out", "hidden"]},
-    %b: !bs {graph.kind = "parameter", graph.name = "b2"}) -> (!ws, !bs) {
+func.func @alternating(%a: !xs {graph.kind = #graph.kind<input>, graph.name = "as", graph.dims = ["layer", "batch", "seq", "hidden"]},
+    %w: !ws {graph.kind = #graph.kind<parameter>, graph.name = "w2", graph.dims = ["layer", "out", "hidden"]},
+    %b: !bs {graph.kind = #graph.kind<parameter>, graph.name = "b2"}) -> (!ws, !bs) {
   %zero = graph.constant dense<0.0> : tensor<f32> : tensor<f32>
   %0, %dw, %db = graph.repeat 6 carry(%zero : tensor<f32>) stack(%a, %w, %b : !xs, !ws, !bs) -> (tensor<f32>, !ws, !bs) {
   ^bb0(%i: tensor<i32>, %c: tensor<f32>, %ai: !x, %wi: !w, %bi: !b):
@@ -130,7 +130,7 @@ func.func @alternating(%a: !xs {graph.kind = "input", graph.name = "as", graph.d
 // DP: graph.yield
 // DP: dist.all_reduce {{.*}} -> tensor<3x2x32x32xf32
 // DP-NEXT: return %
-func.func @nested(%a: tensor<3x2x256x32xf32> {graph.kind = "input", graph.name = "n", graph.dims = ["chunk", "layer", "batch", "hidden"]}) -> (tensor<3x2x32x32xf32>) {
+func.func @nested(%a: tensor<3x2x256x32xf32> {graph.kind = #graph.kind<input>, graph.name = "n", graph.dims = ["chunk", "layer", "batch", "hidden"]}) -> (tensor<3x2x32x32xf32>) {
   %zero = graph.constant dense<0.0> : tensor<f32> : tensor<f32>
   %0, %outer = graph.repeat 3 carry(%zero : tensor<f32>) stack(%a : tensor<3x2x256x32xf32>) -> (tensor<f32>, tensor<3x2x32x32xf32>) {
   ^bb0(%i: tensor<i32>, %c: tensor<f32>, %ai: tensor<2x256x32xf32>):

@@ -6,7 +6,7 @@
 
 // CHECK: seed 1 result #0 out: relative error 0
 // CHECK: seed 2 result #0 out: relative error 0
-func.func @twice(%x: tensor<2x6xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<2x6xf32> {graph.name = "out"}) {
+func.func @twice(%x: tensor<2x6xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<2x6xf32> {graph.name = "out"}) {
   %0 = graph.transpose %x [1, 0] : (tensor<2x6xf32>) -> tensor<6x2xf32>
   %1 = graph.transpose %0 [1, 0] : (tensor<6x2xf32>) -> tensor<2x6xf32>
   return %1 : tensor<2x6xf32>

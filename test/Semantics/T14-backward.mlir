@@ -12,10 +12,10 @@
 // RUN: llm-judge %s --entry=period --pipeline="tessera-shard{mesh=fsdp=3}"
 // RUN: llm-judge %s --entry=period --pipeline="tessera-shard{mesh=dp=2,fsdp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=2,tp=2}"
-func.func @step(%x: tensor<4x6x10xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %dy: tensor<4x6x10xf32> {graph.kind = "input", graph.name = "dy", graph.dims = ["batch", "seq", "hidden"]},
-    %w1: tensor<3x14x10xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["layer", "ffn", "hidden"]},
-    %w2: tensor<3x10x14xf32> {graph.kind = "parameter", graph.name = "down", graph.dims = ["layer", "hidden", "ffn"]})
+func.func @step(%x: tensor<4x6x10xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %dy: tensor<4x6x10xf32> {graph.kind = #graph.kind<input>, graph.name = "dy", graph.dims = ["batch", "seq", "hidden"]},
+    %w1: tensor<3x14x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["layer", "ffn", "hidden"]},
+    %w2: tensor<3x10x14xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["layer", "hidden", "ffn"]})
     -> (tensor<4x6x10xf32> {graph.name = "x"}, tensor<4x6x10xf32> {graph.name = "dy"},
         tensor<3x14x10xf32> {graph.name = "up"}, tensor<3x10x14xf32> {graph.name = "down"}) {
   %y, %inputs = graph.repeat 3 carry(%x : tensor<4x6x10xf32>) stack(%w1, %w2 : tensor<3x14x10xf32>, tensor<3x10x14xf32>)
@@ -53,8 +53,8 @@ func.func @step(%x: tensor<4x6x10xf32> {graph.kind = "input", graph.name = "x", 
   }
   return %y, %dx, %dw1, %dw2 : tensor<4x6x10xf32>, tensor<4x6x10xf32>, tensor<3x14x10xf32>, tensor<3x10x14xf32>
 }
-func.func @period(%x: tensor<4x6xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "hidden"]},
-    %w: tensor<5x6xf32> {graph.kind = "parameter", graph.name = "w", graph.dims = ["layer", "hidden"]}) -> (tensor<4x6xf32>, tensor<5x4x6xf32>, tensor<5xi32>) {
+func.func @period(%x: tensor<4x6xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "hidden"]},
+    %w: tensor<5x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["layer", "hidden"]}) -> (tensor<4x6xf32>, tensor<5x4x6xf32>, tensor<5xi32>) {
   %y, %all, %layers = graph.repeat 5 reverse carry(%x : tensor<4x6xf32>) stack(%w : tensor<5x6xf32>) -> (tensor<4x6xf32>, tensor<5x4x6xf32>, tensor<5xi32>) {
   ^bb0(%i: tensor<i32>, %h: tensor<4x6xf32>, %s: tensor<6xf32>):
     %0 = graph.mul %h, %s : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>

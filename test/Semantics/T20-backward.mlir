@@ -11,9 +11,9 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=fsdp=3}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=2,tp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=tp=4 shard=vocab=tp:(1)2}"
-func.func @step(%ids: tensor<4x6xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-    %shifted: tensor<4x6xi32> {graph.kind = "input", graph.name = "labels", graph.dims = ["batch", "seq"]},
-    %table: tensor<13x10xf32> {graph.kind = "parameter", graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
+func.func @step(%ids: tensor<4x6xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+    %shifted: tensor<4x6xi32> {graph.kind = #graph.kind<input>, graph.name = "labels", graph.dims = ["batch", "seq"]},
+    %table: tensor<13x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
     -> (tensor<f32> {graph.name = "loss"}, tensor<13x10xf32> {graph.name = "embedding"}) {
   %one = graph.constant dense<1> : tensor<i32> : tensor<i32>
   %labels = graph.sub %shifted, %one : (tensor<4x6xi32>, tensor<i32>) -> tensor<4x6xi32>

@@ -6,8 +6,8 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=3,tp=5}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=2,tp=4}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=tp=8 shard=vocab=tp:(2)4}"
-func.func @loss(%logits: tensor<4x16x389xf32> {graph.kind = "input", graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]},
-    %labels: tensor<4x16xi32> {graph.kind = "input", graph.name = "labels", graph.dims = ["batch", "seq"]})
+func.func @loss(%logits: tensor<4x16x389xf32> {graph.kind = #graph.kind<input>, graph.name = "logits", graph.dims = ["batch", "seq", "vocab"]},
+    %labels: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "labels", graph.dims = ["batch", "seq"]})
     -> (tensor<4x16xf32>, tensor<4x16xf32>, tensor<f32>) {
   // Multiples of 65: in most pieces, 390 in the padding of the last one (389 to 391, over 4 and 8 ranks), 455 outside.
   %far = graph.constant dense<65> : tensor<i32> : tensor<i32>

@@ -20,12 +20,12 @@ dist.mesh @mesh = <["x"=2, "z"=6]>
 // EXPLAIN: costs: the busiest rank sends or receives 668 bytes in up to 2 messages, 1 times a step: 668 bytes
 // Padding does not travel.
 // EXPLAIN-NOT: of {{.*}} collective bytes
-func.func @f(%x: tensor<1001xf32> {graph.kind = "input", graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"z":(1)2}]>},
-             %y: tensor<25x13x6xf32> {graph.kind = "input", graph.name = "y", dist.sharding = #dist.sharding<@mesh, [{"z":(1)2}, {}, {"z":(2)3}]>},
-             %i: tensor<7x50xi32> {graph.kind = "input", graph.name = "i", dist.sharding = #dist.sharding<@mesh, [{"z":(1)3}, {"x"}]>})
-    -> (tensor<1001xf32> {graph.kind = "output", graph.name = "a", dist.sharding = #dist.sharding<@mesh, [{"z":(1)3}]>},
-        tensor<25x13x6xf32> {graph.kind = "output", graph.name = "b", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)3}, {"x"}]>},
-        tensor<7x50xi32> {graph.kind = "output", graph.name = "c", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"z":(1)2}]>}) {
+func.func @f(%x: tensor<1001xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"z":(1)2}]>},
+             %y: tensor<25x13x6xf32> {graph.kind = #graph.kind<input>, graph.name = "y", dist.sharding = #dist.sharding<@mesh, [{"z":(1)2}, {}, {"z":(2)3}]>},
+             %i: tensor<7x50xi32> {graph.kind = #graph.kind<input>, graph.name = "i", dist.sharding = #dist.sharding<@mesh, [{"z":(1)3}, {"x"}]>})
+    -> (tensor<1001xf32> {graph.kind = #graph.kind<output>, graph.name = "a", dist.sharding = #dist.sharding<@mesh, [{"z":(1)3}]>},
+        tensor<25x13x6xf32> {graph.kind = #graph.kind<output>, graph.name = "b", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)3}, {"x"}]>},
+        tensor<7x50xi32> {graph.kind = #graph.kind<output>, graph.name = "c", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"z":(1)2}]>}) {
   %0 = graph.silu %x : tensor<1001xf32>
   return %0, %y, %i : tensor<1001xf32>, tensor<25x13x6xf32>, tensor<7x50xi32>
 }
@@ -34,10 +34,10 @@ func.func @f(%x: tensor<1001xf32> {graph.kind = "input", graph.name = "x", dist.
 // CHECK-LABEL: func.func @cut
 // CHECK-NOT: dist.grouped_send
 // CHECK: return
-func.func @cut(%x: tensor<1x2xf32> {graph.kind = "input", graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
-               %w: tensor<1x2x2xf32> {graph.kind = "input", graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)2}, {"x"}]>},
-               %v: tensor<1x2xf32> {graph.kind = "input", graph.name = "v", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)2}]>})
-    -> (tensor<1x1xf32> {graph.kind = "output", graph.name = "d", dist.sharding = #dist.sharding<@mesh, [{"x", "z":(1)3}, {}]>}) {
+func.func @cut(%x: tensor<1x2xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+               %w: tensor<1x2x2xf32> {graph.kind = #graph.kind<input>, graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)2}, {"x"}]>},
+               %v: tensor<1x2xf32> {graph.kind = #graph.kind<input>, graph.name = "v", dist.sharding = #dist.sharding<@mesh, [{}, {"z":(1)2}]>})
+    -> (tensor<1x1xf32> {graph.kind = #graph.kind<output>, graph.name = "d", dist.sharding = #dist.sharding<@mesh, [{"x", "z":(1)3}, {}]>}) {
   %0 = graph.linear %x, %w contract = 1 : (tensor<1x2xf32>, tensor<1x2x2xf32>) -> tensor<1x1x2xf32>
   %1 = graph.reshape %0 : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
   %2 = graph.linear %1, %v contract = 1 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x1xf32>

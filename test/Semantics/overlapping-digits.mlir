@@ -5,7 +5,7 @@
 // CHECK: result #1: relative error
 module {
   dist.mesh @mesh = <["x"=6]>
-  func.func @f(%arg0: tensor<7x3xi32> {graph.kind = "input", graph.name = "positions"}, %arg1: tensor<2x2x1xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {"x":(2)3}, {"x":(1)2}]>, graph.kind = "parameter", graph.name = "w3"}, %arg2: tensor<2x2x1xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {?}, {}]>, graph.kind = "input", graph.name = "x4"}, %arg3: tensor<7x3x2x1x2xf32> {graph.kind = "input", graph.name = "cut6"}, %arg4: tensor<7x3x1xf32> {graph.kind = "input", graph.name = "cut9"}) -> (tensor<1x2x3x1xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {}, {?}, {"x":(1)3, ?}]>}, tensor<7x3x2x1x2xf32>) {
+  func.func @f(%arg0: tensor<7x3xi32> {graph.kind = #graph.kind<input>, graph.name = "positions"}, %arg1: tensor<2x2x1xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {"x":(2)3}, {"x":(1)2}]>, graph.kind = #graph.kind<parameter>, graph.name = "w3"}, %arg2: tensor<2x2x1xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {?}, {}]>, graph.kind = #graph.kind<input>, graph.name = "x4"}, %arg3: tensor<7x3x2x1x2xf32> {graph.kind = #graph.kind<input>, graph.name = "cut6"}, %arg4: tensor<7x3x1xf32> {graph.kind = #graph.kind<input>, graph.name = "cut9"}) -> (tensor<1x2x3x1xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {}, {?}, {"x":(1)3, ?}]>}, tensor<7x3x2x1x2xf32>) {
     %0 = graph.linear %arg4, %arg1 contract = 1 : (tensor<7x3x1xf32>, tensor<2x2x1xf32>) -> tensor<7x3x2x2xf32>
     %1 = graph.linear %arg4, %arg2 contract = 1 : (tensor<7x3x1xf32>, tensor<2x2x1xf32>) -> tensor<7x3x2x2xf32>
     %2 = graph.rope half %0, %arg0 frequencies = [1.000000e+00] : (tensor<7x3x2x2xf32>, tensor<7x3xi32>) -> tensor<7x3x2x2xf32>

@@ -13,9 +13,9 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 // CHECK: graph.repeat
 // CHECK-NOT: graph.mask_padding
 // CHECK: graph.linear
-func.func @layers(%x: tensor<2x5xf32> {graph.kind = "input", graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>},
-                  %w: tensor<4x5xf32> {graph.kind = "parameter", graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
-                  %s: tensor<2xf32> {graph.kind = "input", graph.name = "s"})
+func.func @layers(%x: tensor<2x5xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>},
+                  %w: tensor<4x5xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+                  %s: tensor<2xf32> {graph.kind = #graph.kind<input>, graph.name = "s"})
     -> (tensor<2xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>}) {
   %0 = graph.repeat 4 carry(%s : tensor<2xf32>) stack(%w : tensor<4x5xf32>) -> (tensor<2xf32>) {
   ^bb0(%i: tensor<i32>, %h: tensor<2xf32>, %wi: tensor<5xf32>):
@@ -31,8 +31,8 @@ func.func @layers(%x: tensor<2x5xf32> {graph.kind = "input", graph.name = "x", d
 // CHECK: dist.all_gather %{{.*}} dim = 1
 // CHECK: graph.mask_padding
 // CHECK: graph.linear
-func.func @gathered(%x: tensor<6x3xf32> {graph.kind = "input", graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}]>},
-                    %w: tensor<2x3xf32> {graph.kind = "parameter", graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}]>})
+func.func @gathered(%x: tensor<6x3xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}]>},
+                    %w: tensor<2x3xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}]>})
     -> (tensor<6x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) {
   %0 = graph.linear %x, %w contract = 1 : (tensor<6x3xf32>, tensor<2x3xf32>) -> tensor<6x2xf32>
   return %0 : tensor<6x2xf32>

@@ -13,16 +13,16 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=cp=2,tp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=2 shard=group=a}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=3 shard=head_dim=a}"
-func.func @attention(%x: tensor<2x4x10xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x4xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %wq: tensor<3x2x4x10xf32> {graph.kind = "parameter", graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
-    %wk: tensor<3x4x10xf32> {graph.kind = "parameter", graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wv: tensor<3x4x10xf32> {graph.kind = "parameter", graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
-    %wo: tensor<10x3x2x4xf32> {graph.kind = "parameter", graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]},
-    %kc: tensor<1x2x9x3x4xf32> {graph.kind = "state", graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
-    %vc: tensor<1x2x9x3x4xf32> {graph.kind = "state", graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
-    -> (tensor<2x4x10xf32> {graph.kind = "output", graph.name = "y"},
-        tensor<1x2x9x3x4xf32> {graph.kind = "state", graph.name = "k_cache"}, tensor<1x2x9x3x4xf32> {graph.kind = "state", graph.name = "v_cache"}) {
+func.func @attention(%x: tensor<2x4x10xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %wq: tensor<3x2x4x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
+    %wk: tensor<3x4x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wv: tensor<3x4x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+    %wo: tensor<10x3x2x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]},
+    %kc: tensor<1x2x9x3x4xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
+    %vc: tensor<1x2x9x3x4xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
+    -> (tensor<2x4x10xf32> {graph.kind = #graph.kind<output>, graph.name = "y"},
+        tensor<1x2x9x3x4xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache"}, tensor<1x2x9x3x4xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache"}) {
   %i = graph.constant dense<0> : tensor<i32> : tensor<i32>
   %q0 = graph.linear %x, %wq contract = 1 : (tensor<2x4x10xf32>, tensor<3x2x4x10xf32>) -> tensor<2x4x3x2x4xf32>
   %k0 = graph.linear %x, %wk contract = 1 : (tensor<2x4x10xf32>, tensor<3x4x10xf32>) -> tensor<2x4x3x4xf32>

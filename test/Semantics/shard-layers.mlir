@@ -12,13 +12,13 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=tp=4 shard=ffn=tp:(1)2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=pp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=pp=5,tp=2}"
-func.func @layers(%x: tensor<3x4x6xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<3x4xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %w1: tensor<5x7x6xf32> {graph.kind = "parameter", graph.name = "layers.up", graph.dims = ["layer", "ffn", "hidden"]},
-    %w2: tensor<5x6x7xf32> {graph.kind = "parameter", graph.name = "layers.down", graph.dims = ["layer", "hidden", "ffn"]},
-    %wk: tensor<5x3x2x6xf32> {graph.kind = "parameter", graph.name = "layers.k", graph.dims = ["layer", "kv_heads", "head_dim", "hidden"]},
-    %c: tensor<5x3x8x3x2xf32> {graph.kind = "state", graph.name = "cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
-    -> (tensor<3x4x6xf32> {graph.kind = "output", graph.name = "y"}, tensor<5x3x8x3x2xf32> {graph.kind = "state", graph.name = "cache"}) {
+func.func @layers(%x: tensor<3x4x6xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<3x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %w1: tensor<5x7x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.up", graph.dims = ["layer", "ffn", "hidden"]},
+    %w2: tensor<5x6x7xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.down", graph.dims = ["layer", "hidden", "ffn"]},
+    %wk: tensor<5x3x2x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.k", graph.dims = ["layer", "kv_heads", "head_dim", "hidden"]},
+    %c: tensor<5x3x8x3x2xf32> {graph.kind = #graph.kind<state>, graph.name = "cache", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]})
+    -> (tensor<3x4x6xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<5x3x8x3x2xf32> {graph.kind = #graph.kind<state>, graph.name = "cache"}) {
   %r:2 = graph.repeat 5 carry(%x, %c : tensor<3x4x6xf32>, tensor<5x3x8x3x2xf32>) stack(%w1, %w2, %wk : tensor<5x7x6xf32>, tensor<5x6x7xf32>, tensor<5x3x2x6xf32>)
       -> (tensor<3x4x6xf32>, tensor<5x3x8x3x2xf32>) {
   ^bb0(%i: tensor<i32>, %h: tensor<3x4x6xf32>, %cache: tensor<5x3x8x3x2xf32>, %up: tensor<7x6xf32>, %down: tensor<6x7xf32>, %k: tensor<3x2x6xf32>):

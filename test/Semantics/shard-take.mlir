@@ -8,12 +8,12 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=5,tp=3 shard=hidden=tp}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=32}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=4 shard=seq=a:(2)2}"
-func.func @last(%x: tensor<3x17x7xf32> {graph.kind = "input", graph.name = "hidden", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<3x17xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-    %i: tensor<3xi32> {graph.kind = "input", graph.name = "place", graph.dims = ["batch"]},
-    %w: tensor<11x7xf32> {graph.kind = "parameter", graph.name = "w", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<3x1x11xf32> {graph.kind = "output", graph.name = "row"}, tensor<3x1xi32> {graph.kind = "output", graph.name = "position"},
-        tensor<3x1x7xf32> {graph.kind = "output", graph.name = "outside"}) {
+func.func @last(%x: tensor<3x17x7xf32> {graph.kind = #graph.kind<input>, graph.name = "hidden", graph.dims = ["batch", "seq", "hidden"]},
+    %p: tensor<3x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %i: tensor<3xi32> {graph.kind = #graph.kind<input>, graph.name = "place", graph.dims = ["batch"]},
+    %w: tensor<11x7xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<3x1x11xf32> {graph.kind = #graph.kind<output>, graph.name = "row"}, tensor<3x1xi32> {graph.kind = #graph.kind<output>, graph.name = "position"},
+        tensor<3x1x7xf32> {graph.kind = #graph.kind<output>, graph.name = "outside"}) {
   // Drawn below 8: places up to 14, then from 13 to 20, where only the first four exist.
   %twice = graph.add %i, %i : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi32>
   %0 = graph.take %x, %twice : (tensor<3x17x7xf32>, tensor<3xi32>) -> tensor<3x1x7xf32>

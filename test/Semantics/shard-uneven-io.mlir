@@ -7,8 +7,8 @@
 // CHECK-LABEL: func.func @two_by_two
 // CHECK-SAME: %arg0: tensor<1x1xf32, #dist.sharding<@mesh, [{"x"}, {"y"}], global=[2, 2]>>
 // CHECK-SAME: -> (tensor<1x1xf32, #dist.sharding<@mesh, [{"x"}, {"y"}], global=[2, 2]>>
-func.func @two_by_two(%a: tensor<2x2xf32> {graph.kind = "input", graph.name = "c", graph.dims = ["rows", "cols"]})
-    -> (tensor<2x2xf32> {graph.kind = "output", graph.name = "o"}) {
+func.func @two_by_two(%a: tensor<2x2xf32> {graph.kind = #graph.kind<input>, graph.name = "c", graph.dims = ["rows", "cols"]})
+    -> (tensor<2x2xf32> {graph.kind = #graph.kind<output>, graph.name = "o"}) {
   // CHECK-NOT: dist.{{all|reduce|coll}}
   %0 = graph.exp %a : tensor<2x2xf32>
   return %0 : tensor<2x2xf32>
@@ -16,8 +16,8 @@ func.func @two_by_two(%a: tensor<2x2xf32> {graph.kind = "input", graph.name = "c
 
 // CHECK-LABEL: func.func @two_by_three
 // CHECK-SAME: %arg0: tensor<1x2xf32, #dist.sharding<@mesh, [{"x"}, {"y"}], global=[2, 3]>>
-func.func @two_by_three(%a: tensor<2x3xf32> {graph.kind = "input", graph.name = "a", graph.dims = ["rows", "cols"]})
-    -> (tensor<2x3xf32> {graph.kind = "output", graph.name = "o2"}, tensor<2xf32> {graph.kind = "output", graph.name = "s2"}) {
+func.func @two_by_three(%a: tensor<2x3xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["rows", "cols"]})
+    -> (tensor<2x3xf32> {graph.kind = #graph.kind<output>, graph.name = "o2"}, tensor<2xf32> {graph.kind = #graph.kind<output>, graph.name = "s2"}) {
   // exp of padding is 1: it must not be counted.
   // CHECK: %[[E:.*]] = graph.exp %arg0
   // CHECK: %[[M:.*]] = graph.mask_padding %[[E]] dims = [1]
@@ -30,7 +30,7 @@ func.func @two_by_three(%a: tensor<2x3xf32> {graph.kind = "input", graph.name = 
 
 // CHECK-LABEL: func.func @three
 // CHECK-SAME: %arg0: tensor<1xf32, #dist.sharding<@mesh, [{"x"}], global=[3]>>
-func.func @three(%a: tensor<3xf32> {graph.kind = "input", graph.name = "b", graph.dims = ["rows"]}) -> (tensor<3xf32> {graph.kind = "output", graph.name = "o3"}) {
+func.func @three(%a: tensor<3xf32> {graph.kind = #graph.kind<input>, graph.name = "b", graph.dims = ["rows"]}) -> (tensor<3xf32> {graph.kind = #graph.kind<output>, graph.name = "o3"}) {
   // CHECK-NOT: dist.{{all|reduce|coll}}
   %0 = graph.exp %a : tensor<3xf32>
   return %0 : tensor<3xf32>

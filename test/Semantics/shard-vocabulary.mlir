@@ -10,10 +10,10 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=fsdp=2,tp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=tp=4 shard=vocab=tp:(1)2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=2 shard=hidden=a}"
-func.func @tied(%ids: tensor<3x2xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-    %table: tensor<13x6xf32> {graph.kind = "parameter", graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<3x2x13xf32> {graph.kind = "output", graph.name = "logits"}, tensor<3x2xi32> {graph.kind = "output", graph.name = "next"},
-        tensor<3x2x13xf32> {graph.kind = "output", graph.name = "probabilities"}) {
+func.func @tied(%ids: tensor<3x2xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+    %table: tensor<13x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "embedding", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<3x2x13xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}, tensor<3x2xi32> {graph.kind = #graph.kind<output>, graph.name = "next"},
+        tensor<3x2x13xf32> {graph.kind = #graph.kind<output>, graph.name = "probabilities"}) {
   %e = graph.embedding %table, %ids : (tensor<13x6xf32>, tensor<3x2xi32>) -> tensor<3x2x6xf32>
   %h = graph.silu %e : tensor<3x2x6xf32>
   %l = graph.linear %h, %table contract = 1 : (tensor<3x2x6xf32>, tensor<13x6xf32>) -> tensor<3x2x13xf32>

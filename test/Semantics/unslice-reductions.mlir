@@ -12,14 +12,14 @@ dist.mesh @mesh = <["x"=3, "y"=2]>
 // CHECK: graph.reduce max {{.*}} -> tensor<f32, #dist.sharding<@mesh, []>>
 // CHECK-NOT: partial=max
 // CHECK: dist.all_reduce {{.*}}partial=sum{"x"}
-func.func @rows(%a: tensor<700xf32> {graph.kind = "input", graph.name = "a", dist.sharding = #dist.sharding<@mesh, [{}]>})
+func.func @rows(%a: tensor<700xf32> {graph.kind = #graph.kind<input>, graph.name = "a", dist.sharding = #dist.sharding<@mesh, [{}]>})
     -> (tensor<700xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>}) {
   %0 = graph.softmax %a : tensor<700xf32>
   return %0 : tensor<700xf32>
 }
 
 // CHECK-LABEL: @both
-func.func @both(%a: tensor<700xf32> {graph.kind = "input", graph.name = "b", dist.sharding = #dist.sharding<@mesh, [{"y"}]>})
+func.func @both(%a: tensor<700xf32> {graph.kind = #graph.kind<input>, graph.name = "b", dist.sharding = #dist.sharding<@mesh, [{"y"}]>})
     -> (tensor<700xf32> {dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>}) {
   %0 = graph.softmax %a : tensor<700xf32>
   return %0 : tensor<700xf32>

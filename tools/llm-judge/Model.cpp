@@ -192,12 +192,12 @@ private:
     for (unsigned i = 0; i < func.getNumArguments(); ++i) {
       auto attr = func.getArgAttrOfType<StringAttr>(i, graph::kNameAttr);
       auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
-      auto kind = func.getArgAttrOfType<StringAttr>(i, graph::kKindAttr);
+      std::optional<graph::Kind> kind = graph::argumentKind(func, i);
       if (!attr || !type || !kind)
         return Failure{"cannot run the model", ("@" + name).str(),
                        "argument #" + std::to_string(i) + " has no name or kind", ""};
       auto known = values.find(attr.getValue());
-      if (known == values.end() && kind.getValue() == "state") // caches begin empty
+      if (known == values.end() && kind == graph::Kind::State) // caches begin empty
         known =
             values.insert({attr.getValue(), ReferenceTensor(type.getElementType(), dist::globalShape(type))})
                 .first;

@@ -40,7 +40,7 @@ template <typename T> static SmallVector<T> collect(ModuleOp module) {
 static Value addArgument(func::FuncOp func, Type type, Location loc) {
   static unsigned number = 0;
   Builder b(func.getContext());
-  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), b.getStringAttr("input")},
+  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::Input)},
                                        {b.getStringAttr(graph::kNameAttr), b.getStringAttr("cut" + std::to_string(number++))}};
   unsigned at = func.getNumArguments();
   (void)func.insertArgument(at, type, b.getDictionaryAttr(attrs), loc);

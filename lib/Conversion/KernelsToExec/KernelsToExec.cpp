@@ -22,7 +22,8 @@ int64_t alignedBytes(Type type) { return int64_t(llvm::alignTo(arrayBytes(type),
 
 /// An argument or result of an entry, as the manifest wants it.
 struct Port {
-  StringRef kind, name;
+  graph::Kind kind;
+  StringRef name;
   RankedTensorType type;
   Attribute sharding;
   int64_t offset = -1;
@@ -40,11 +41,11 @@ struct Port {
 };
 
 FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr attrs, const Twine &what) {
-  auto kind = attrs ? attrs.getAs<StringAttr>(graph::kKindAttr) : nullptr;
+  auto kind = attrs ? attrs.getAs<graph::KindAttr>(graph::kKindAttr) : nullptr;
   auto name = attrs ? attrs.getAs<StringAttr>(graph::kNameAttr) : nullptr;
   if (!kind || !name)
     return func.emitOpError() << what << " needs the attributes graph.kind and graph.name";
-  return Port{kind, name, cast<RankedTensorType>(type), attrs.get(kShardingAttr)};
+  return Port{kind.getValue(), name, cast<RankedTensorType>(type), attrs.get(kShardingAttr)};
 }
 
 struct EntryPorts {
@@ -74,7 +75,7 @@ class Layout {
 public:
   LogicalResult addStates(func::FuncOp func, EntryPorts &ports) {
     for (Port &port : ports.arguments) {
-      if (port.kind != "state")
+      if (port.kind != graph::Kind::State)
         continue;
       auto [it, isNew] = states.insert({port.name, port});
       if (isNew) {
@@ -87,7 +88,7 @@ public:
       port.offset = it->second.offset;
     }
     for (Port &port : ports.results)
-      if (port.kind == "state") {
+      if (port.kind == graph::Kind::State) {
         auto it = states.find(port.name);
         if (it == states.end() || it->second.type != port.type)
           return func.emitOpError() << "returns state " << port.name << " that it does not take with the same type";
@@ -98,7 +99,7 @@ public:
   /// Equal names and types share a place: one entry's output is the next one's input.
   void addPorts(EntryPorts &ports) {
     for (Port &port : llvm::concat<Port>(ports.arguments, ports.results)) {
-      if (port.kind == "state")
+      if (port.kind == graph::Kind::State)
         continue;
       auto [it, isNew] = shared.try_emplace({port.name.str(), port.type.getAsOpaquePointer()}, bytes);
       if (isNew)
@@ -309,7 +310,7 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       SmallVector<bool> writable;
       for (const Port &port : ports.arguments) {
         argumentOffsets.push_back(port.offset);
-        writable.push_back(port.kind == "state");
+        writable.push_back(port.kind == graph::Kind::State);
       }
       for (const Port &port : ports.results)
         resultOffsets.push_back(port.offset);
@@ -323,10 +324,10 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
 
       SmallVector<Attribute> inputs, outputs;
       for (const Port &port : ports.arguments)
-        if (port.kind == "input")
+        if (port.kind == graph::Kind::Input)
           inputs.push_back(port.toAttr());
       for (const Port &port : ports.results)
-        if (port.kind == "output")
+        if (port.kind == graph::Kind::Output)
           outputs.push_back(port.toAttr());
       func->setAttr("exec.inputs", b.getArrayAttr(inputs));
       func->setAttr("exec.outputs", b.getArrayAttr(outputs));

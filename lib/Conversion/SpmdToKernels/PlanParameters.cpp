@@ -53,8 +53,7 @@ LogicalResult planParameters(Lowering &lowering) {
     parameters[op.getSymNameAttr()].op = op;
   for (auto func : lowering.module.getOps<func::FuncOp>())
     for (BlockArgument arg : func.isExternal() ? MutableArrayRef<BlockArgument>() : func.getArguments()) {
-      auto kind = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-      if (!kind || kind.getValue() != "parameter")
+      if (graph::argumentKind(arg) != graph::Kind::Parameter)
         continue;
       auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
       auto it = name ? parameters.find(name) : parameters.end();
@@ -97,8 +96,7 @@ LogicalResult eraseParameterArguments(Lowering &lowering) {
       continue;
     BitVector erased(func.getNumArguments());
     for (BlockArgument arg : func.getArguments()) {
-      auto kind = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-      if (!kind || kind.getValue() != "parameter")
+      if (graph::argumentKind(arg) != graph::Kind::Parameter)
         continue;
       // Views of layers whose only reader was a matmul.
       for (Operation *user : llvm::make_early_inc_range(arg.getUsers()))

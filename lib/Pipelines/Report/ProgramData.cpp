@@ -46,7 +46,7 @@ namespace {
 /// Where a value comes from: an argument of a function (through the edges of repeats) or an op.
 struct Origin {
   std::string name;
-  std::string kind; ///< `parameter`, `state`, `input`; empty: not an argument
+  std::optional<graph::Kind> kind; ///< none: not an argument
 };
 
 class Describer {
@@ -118,25 +118,18 @@ private:
       Operation *parent = argument.getOwner()->getParentOp();
       unsigned i = argument.getArgNumber();
       if (auto function = dyn_cast<FunctionOpInterface>(parent)) {
-        auto text = [&](StringRef attribute) {
-          auto attr = function.getArgAttrOfType<StringAttr>(i, attribute);
-          return attr ? attr.getValue().str() : std::string();
-        };
-        Origin result{text("graph.name"), text("graph.kind")};
-        if (result.name.empty())
-          result.name = "argument " + std::to_string(i);
-        if (result.kind.empty())
-          result.kind = "input";
-        return result;
+        auto name = function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr);
+        return {name ? name.getValue().str() : "argument " + std::to_string(i),
+                graph::argumentKind(function, i).value_or(graph::Kind::Input)};
       }
       // (layer index, carried values..., slices of stacks...) stand for the operands in their order.
       if (!isa<graph::RepeatOp>(parent))
-        return {"argument " + std::to_string(i), ""};
+        return {"argument " + std::to_string(i), std::nullopt};
       if (i == 0)
-        return {"layer", ""};
+        return {"layer", std::nullopt};
       value = parent->getOperand(i - 1);
     }
-    return {subject(value.getDefiningOp()), ""};
+    return {subject(value.getDefiningOp()), std::nullopt};
   }
 
   /// The name of the values that `op` makes: their own, or the weight or block it was made for.
@@ -154,8 +147,8 @@ private:
   void addArguments(FunctionOpInterface function) {
     for (BlockArgument argument : function.getArguments()) {
       Origin from = origin(argument);
-      TensorKind kind = from.kind == "parameter" ? TensorKind::Weight
-                        : from.kind == "state"   ? TensorKind::Cache
+      TensorKind kind = from.kind == graph::Kind::Parameter ? TensorKind::Weight
+                        : from.kind == graph::Kind::State   ? TensorKind::Cache
                                                  : TensorKind::Input;
       // Weights and caches are the same in all functions.
       std::string key = std::string(toString(kind)) + ":" + from.name;
@@ -172,9 +165,9 @@ private:
     DenseMap<mlir::Value, int> nodeOf;
     auto addInput = [&](BlockArgument argument) {
       Origin from = origin(argument);
-      bool carried = isBody && argument.getArgNumber() > 0 && from.kind.empty();
+      bool carried = isBody && argument.getArgNumber() > 0 && !from.kind;
       // Integers (tokens, positions) go to many places and are not split further: ops name them as operands.
-      bool given = !isBody && from.kind == "input" && isa<FloatType>(getElementTypeOrSelf(argument.getType()));
+      bool given = !isBody && from.kind == graph::Kind::Input && isa<FloatType>(getElementTypeOrSelf(argument.getType()));
       if (argument.use_empty() || !(carried || given))
         return;
       Node node;
@@ -222,14 +215,11 @@ private:
         continue;
       Node node;
       node.kind = Node::Kind::Output;
-      std::string kind;
+      std::optional<graph::Kind> kind;
       if (auto function = dyn_cast<FunctionOpInterface>(parent)) {
-        auto text = [&](StringRef attribute) {
-          auto attr = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), attribute);
-          return attr ? attr.getValue().str() : std::string();
-        };
-        node.title = text("graph.name");
-        kind = text("graph.kind");
+        auto name = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), graph::kNameAttr);
+        node.title = name ? name.getValue().str() : "";
+        kind = graph::resultKind(function, operand.getOperandNumber());
       } else if (operand.getOperandNumber() < carriedCount(*terminator.getBlock())) {
         Origin to = origin(parent->getOperand(operand.getOperandNumber()));
         node.title = "carried out";
@@ -238,7 +228,7 @@ private:
       } else {
         node.title = "layer of stack " + std::to_string(operand.getOperandNumber() - carriedCount(*terminator.getBlock()));
       }
-      if (kind == "state") // updated in place: the op that does it shows the cache
+      if (kind == graph::Kind::State) // updated in place: the op that does it shows the cache
         continue;
       if (node.title.empty())
         node.title = "result " + std::to_string(operand.getOperandNumber());

@@ -33,8 +33,7 @@ std::optional<PackedWeight> packedWeight(Value weight) {
   auto func = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : nullptr;
   if (!func)
     return std::nullopt;
-  auto kind = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-  if (!kind || kind.getValue() != "parameter")
+  if (graph::argumentKind(arg) != graph::Kind::Parameter)
     return std::nullopt;
   auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
   return PackedWeight{FlatSymbolRefAttr::get(name), layer};

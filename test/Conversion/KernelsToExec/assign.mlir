@@ -17,7 +17,7 @@
 // CHECK: return
 module {
 func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
-func.func @loop(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}) attributes {exec.entry} {
+func.func @loop(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
   %e = tensor.empty() : tensor<16xf32>
   %r = exec.for %i = 3 step 1 carry(%c = %x : tensor<16xf32>) {
     %0 = exec.launch @k ins(%c : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
@@ -37,7 +37,7 @@ func.func @loop(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> 
 // CHECK: exec.copy %[[N]] to %[[C]]
 module {
 func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
-func.func @needed_at_once(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}) attributes {exec.entry} {
+func.func @needed_at_once(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
   %e = tensor.empty() : tensor<16xf32>
   %r = exec.for %i = 3 step 1 carry(%c = %x : tensor<16xf32>) {
     %0 = exec.launch @k ins(%c : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
@@ -57,8 +57,8 @@ func.func @needed_at_once(%x: tensor<16xf32> {graph.kind = "input", graph.name =
 // CHECK: exec.copy %[[S]] to %[[A]]
 // CHECK: exec.copy %[[T]] to %[[B]]
 module {
-func.func @swap(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}, %y: tensor<16xf32> {graph.kind = "input", graph.name = "y"})
-    -> (tensor<16xf32> {graph.kind = "output", graph.name = "a"}, tensor<16xf32> {graph.kind = "output", graph.name = "b"}) attributes {exec.entry} {
+func.func @swap(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %y: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "y"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}, tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "b"}) attributes {exec.entry} {
   %r:2 = exec.for %i = 3 step 1 carry(%a = %x : tensor<16xf32>, %b = %y : tensor<16xf32>) {
     exec.yield %b, %a : tensor<16xf32>, tensor<16xf32>
   }
@@ -88,15 +88,15 @@ module {
 func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
 func.func private @write(tensor<16xf32>, tensor<4x16xf32>, index, index) -> tensor<4x16xf32>
 func.func private @read(tensor<4x16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
-func.func @first(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}, %s: tensor<4x16xf32> {graph.kind = "state", graph.name = "s"})
-    -> (tensor<16xf32> {graph.kind = "output", graph.name = "h"}, tensor<4x16xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+func.func @first(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %s: tensor<4x16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "h"}, tensor<4x16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   %e = tensor.empty() : tensor<16xf32>
   %0 = exec.launch @write ins(%x : tensor<16xf32>) outs(%s : tensor<4x16xf32>) count = 1 grain = 1 -> tensor<4x16xf32>
   %1 = exec.launch @read ins(%0 : tensor<4x16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
   return %1, %0 : tensor<16xf32>, tensor<4x16xf32>
 }
-func.func @second(%h: tensor<16xf32> {graph.kind = "input", graph.name = "h"}, %s: tensor<4x16xf32> {graph.kind = "state", graph.name = "s"})
-    -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}, tensor<4x16xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+func.func @second(%h: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "h"}, %s: tensor<4x16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<4x16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   %e = tensor.empty() : tensor<16xf32>
   %0 = exec.launch @write ins(%h : tensor<16xf32>) outs(%s : tensor<4x16xf32>) count = 1 grain = 1 -> tensor<4x16xf32>
   %1 = exec.launch @read ins(%s : tensor<4x16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
@@ -112,7 +112,7 @@ func.func @second(%h: tensor<16xf32> {graph.kind = "input", graph.name = "h"}, %
 // CHECK: exec.collective all_reduce sum over {{.*}} ins(%[[P]] : memref<16xf32>) outs(%[[P]] : memref<16xf32>)
 module {
 func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
-func.func @reduce(%x: tensor<16xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<16xf32> {graph.kind = "output", graph.name = "y"}) attributes {exec.entry} {
+func.func @reduce(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
   %e = tensor.empty() : tensor<16xf32>
   %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
   %1 = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%0 : tensor<16xf32>) outs(%e : tensor<16xf32>) -> tensor<16xf32>

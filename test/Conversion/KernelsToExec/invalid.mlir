@@ -7,17 +7,17 @@ func.func @nameless(%x: tensor<4xf32>) attributes {exec.entry} {
 
 // -----
 
-func.func @one(%s: tensor<4xf32> {graph.kind = "state", graph.name = "s"}) -> (tensor<4xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+func.func @one(%s: tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) -> (tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   return %s : tensor<4xf32>
 }
 // expected-error @+1 {{has state s as 'tensor<5xf32>', another entry as 'tensor<4xf32>'}}
-func.func @two(%s: tensor<5xf32> {graph.kind = "state", graph.name = "s"}) -> (tensor<5xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+func.func @two(%s: tensor<5xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) -> (tensor<5xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   return %s : tensor<5xf32>
 }
 
 // -----
 
 // expected-error @+1 {{returns state s that it does not take with the same type}}
-func.func @new(%x: tensor<4xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<4xf32> {graph.kind = "state", graph.name = "s"}) attributes {exec.entry} {
+func.func @new(%x: tensor<4xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   return %x : tensor<4xf32>
 }

@@ -26,9 +26,9 @@ graph.parameter @n : tensor<5x2x8xf32> stacked from [#graph.source<"n.{}", file 
 // EXEC: exec.layer %[[CACHE]]
 // EXEC-NOT: exec.copy {{.*}}memref<5x1x32x2x8xf32>
 // EXEC: return
-func.func @decode(%x: tensor<1x1x2x8xf32> {graph.kind = "input", graph.name = "x"}, %p: tensor<1x1xi32> {graph.kind = "input", graph.name = "positions"},
-    %n: tensor<5x2x8xf32> {graph.kind = "parameter", graph.name = "n"}, %k: tensor<5x1x32x2x8xf32> {graph.kind = "state", graph.name = "k"})
-    -> (tensor<1x1x2x8xf32> {graph.kind = "output", graph.name = "y"}, tensor<5x1x32x2x8xf32> {graph.kind = "state", graph.name = "k"}) {
+func.func @decode(%x: tensor<1x1x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %p: tensor<1x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions"},
+    %n: tensor<5x2x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "n"}, %k: tensor<5x1x32x2x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k"})
+    -> (tensor<1x1x2x8xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<5x1x32x2x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k"}) {
   %r:2 = graph.repeat 5 carry(%k, %x : tensor<5x1x32x2x8xf32>, tensor<1x1x2x8xf32>) stack(%n : tensor<5x2x8xf32>) -> (tensor<5x1x32x2x8xf32>, tensor<1x1x2x8xf32>) {
   ^bb0(%i: tensor<i32>, %c: tensor<5x1x32x2x8xf32>, %h: tensor<1x1x2x8xf32>, %w: tensor<2x8xf32>):
     %0 = graph.cache_update %c[%i], %h, %p : (tensor<5x1x32x2x8xf32>, tensor<1x1x2x8xf32>, tensor<i32>, tensor<1x1xi32>) -> tensor<5x1x32x2x8xf32>

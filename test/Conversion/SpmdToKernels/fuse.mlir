@@ -17,11 +17,11 @@ graph.parameter @n : tensor<64xf32> from [#graph.source<"n", file = [64]>]
 // CHECK: exec.launch @[[REST]] ins(%[[Z]], %[[S]]#0, %[[N]]
 // CHECK-NOT: exec.launch
 // CHECK: return
-func.func @residual(%x: tensor<2x256x64xf32> {graph.kind = "input", graph.name = "x"},
-    %y: tensor<2x256x64xf32> {graph.kind = "input", graph.name = "y"},
-    %w: tensor<64x64xf32> {graph.kind = "parameter", graph.name = "w"},
-    %n: tensor<64xf32> {graph.kind = "parameter", graph.name = "n"})
-    -> (tensor<2x256x64xf32> {graph.kind = "output", graph.name = "a"}, tensor<2x256x64xf32> {graph.kind = "output", graph.name = "b"}) {
+func.func @residual(%x: tensor<2x256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x"},
+    %y: tensor<2x256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "y"},
+    %w: tensor<64x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"},
+    %n: tensor<64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "n"})
+    -> (tensor<2x256x64xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}, tensor<2x256x64xf32> {graph.kind = #graph.kind<output>, graph.name = "b"}) {
   %0 = graph.add %x, %y : (tensor<2x256x64xf32>, tensor<2x256x64xf32>) -> tensor<2x256x64xf32>
   %1 = graph.rms_norm %0, %n eps = 1.0e-5 : (tensor<2x256x64xf32>, tensor<64xf32>) -> tensor<2x256x64xf32>
   %2 = graph.linear %1, %w contract = 1 : (tensor<2x256x64xf32>, tensor<64x64xf32>) -> tensor<2x256x64xf32>
@@ -53,7 +53,7 @@ func.func @residual(%x: tensor<2x256x64xf32> {graph.kind = "input", graph.name =
 // CHECK: exec.launch @mul_exp_256x64 ins(%{{.*}} : tensor<256x64xf32>)
 // CHECK: exec.launch @transpose_mul_64x256 ins(%{{.*}} : tensor<256x64xf32>)
 // CHECK: return
-func.func @apart(%x: tensor<256x64xf32> {graph.kind = "input", graph.name = "x"}) -> (tensor<64x256xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @apart(%x: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<64x256xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %c = graph.constant dense<2.0> : tensor<f32> : tensor<f32>
   %0 = graph.mul %x, %c : (tensor<256x64xf32>, tensor<f32>) -> tensor<256x64xf32>
   %1 = graph.exp %0 : tensor<256x64xf32>

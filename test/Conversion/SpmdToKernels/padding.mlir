@@ -7,8 +7,8 @@ dist.mesh @mesh = <["x"=3]>
 // CHECK-LABEL: func.func @rows
 // CHECK: exec.collective all_gather none over [#dist.axis_ref<"x">] ins({{.*}} : tensor<2x4xf32>) outs({{.*}} : tensor<6x4xf32>)
 // CHECK: exec.reshape %{{.*}} : tensor<6x4xf32> -> tensor<5x4xf32>
-func.func @rows(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @rows(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.all_gather %x dim = 0 axes = {"x"} : tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> -> tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>>
   return %0 : tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>>
 }
@@ -16,8 +16,8 @@ func.func @rows(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5
 // CHECK-LABEL: func.func @columns
 // CHECK: exec.collective all_gather {{.*}} outs(%{{.*}} : tensor<4x6xf32>) {dim = 1 : i64}
 // CHECK: exec.launch @[[CUT:resize_4x5]] ins(%{{.*}} : tensor<4x6xf32>) outs(%{{.*}} : tensor<4x5xf32>)
-func.func @columns(%x: tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 5]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @columns(%x: tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 5]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.all_gather %x dim = 1 axes = {"x"} : tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>> -> tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 5]>>
   return %0 : tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 5]>>
 }
@@ -26,8 +26,8 @@ func.func @columns(%x: tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global
 // CHECK-LABEL: func.func @slice
 // CHECK: %[[SHARD:.*]] = exec.group_index [#dist.axis_ref<"x">]
 // CHECK: exec.launch @resize_2x4 ins(%{{.*}} : tensor<5x4xf32>) outs(%{{.*}} : tensor<2x4xf32>) scalars(%[[SHARD]])
-func.func @slice(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @slice(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.all_slice %x dim = 0 axes = {"x"} : tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>> -> tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>>
   return %0 : tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>>
 }
@@ -35,8 +35,8 @@ func.func @slice(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 
 // CHECK-LABEL: func.func @scatter
 // CHECK: exec.launch @resize_6x4 ins(%{{.*}} : tensor<5x4xf32>) outs(%{{.*}} : tensor<6x4xf32>)
 // CHECK: exec.collective reduce_scatter sum over {{.*}} ins(%{{.*}} : tensor<6x4xf32>) outs(%{{.*}} : tensor<2x4xf32>)
-func.func @scatter(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[5, 4]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @scatter(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[5, 4]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.reduce_scatter %x dim = 0 axes = {"x"} : tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[5, 4]>> -> tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>>
   return %0 : tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>>
 }
@@ -46,8 +46,8 @@ func.func @scatter(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], partial=s
 // CHECK: exec.launch @resize_2x6 ins(%{{.*}} : tensor<2x5xf32>)
 // CHECK: exec.collective all_to_all none over {{.*}} ins(%{{.*}} : tensor<2x6xf32>) outs(%{{.*}} : tensor<6x2xf32>) {dim = 1 : i64}
 // CHECK: exec.reshape %{{.*}} : tensor<6x2xf32> -> tensor<5x2xf32>
-func.func @exchange(%x: tensor<2x5xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 5]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 5]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @exchange(%x: tensor<2x5xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 5]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 5]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.all_to_all %x from = 0 to = 1 axes = {"x"} : tensor<2x5xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 5]>> -> tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 5]>>
   return %0 : tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 5]>>
 }
@@ -59,8 +59,8 @@ func.func @exchange(%x: tensor<2x5xf32, #dist.sharding<@mesh, [{"x"}, {}], globa
 // CHECK-SAME: from = #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>, to = #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>, why = "uneven"
 // CHECK-NOT: exec.launch
 // CHECK: return
-func.func @sends(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @sends(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.grouped_send %x {why = "uneven"} : tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>> -> tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>>
   return %0 : tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 4]>>
 }
@@ -73,8 +73,8 @@ func.func @sends(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[SIZE]] : index
 // CHECK: arith.constant 5 : index
 // CHECK: linalg.index 1
-func.func @mask(%x: tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<4xf32, #dist.sharding<@mesh, [{}], partial=max{"x"}, global=[4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @mask(%x: tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<4xf32, #dist.sharding<@mesh, [{}], partial=max{"x"}, global=[4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = graph.mask_padding %x dims = [1] value = 0xFFF0000000000000 : tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>>
   %1 = graph.reduce max %0 dims = [1] : (tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>>) -> tensor<4xf32, #dist.sharding<@mesh, [{}], partial=max{"x"}, global=[4]>>
   return %1 : tensor<4xf32, #dist.sharding<@mesh, [{}], partial=max{"x"}, global=[4]>>

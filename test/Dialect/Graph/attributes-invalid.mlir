@@ -1,8 +1,8 @@
 // Attributes of arguments and results that say what a function takes and gives.
 // RUN: llm-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{argument #0 has graph.kind = "weight"; it is "input", "parameter", "state" or "output"}}
-func.func @kind(%x: tensor<4xf32> {graph.kind = "weight"}) {
+// expected-error @+1 {{argument #0 has graph.kind = "input"; it is #graph.kind<input>, <parameter>, <state> or <output>}}
+func.func @kind(%x: tensor<4xf32> {graph.kind = "input"}) {
   return
 }
 
@@ -36,8 +36,8 @@ func.func @unknown(%x: tensor<4xf32> {graph.layout = "row"}) {
 
 // -----
 
-// expected-error @+1 {{result #0 has graph.kind = "result"; it is "input", "parameter", "state" or "output"}}
-func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.kind = "result"}) {
+// expected-error @+1 {{result #0 has graph.kind = "output"; it is #graph.kind<input>, <parameter>, <state> or <output>}}
+func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.kind = "output"}) {
   return %x : tensor<4xf32>
 }
 
@@ -53,3 +53,45 @@ func.func @too_large(%x: tensor<4611686018427387904x4xf32>) {
 
 // expected-error @+1 {{source #0 has file = [4611686018427387904, 4]; sizes are 1 or more, at most 2^48 elements together}}
 graph.parameter @large : tensor<8xf32> from [#graph.source<"w", file = [4611686018427387904, 4], reshape = [8]>]
+
+// -----
+
+// expected-error @+2 {{expected ::tessera::graph::Kind to be one of: input, parameter, state, output}}
+// expected-error @+1 {{failed to parse}}
+func.func @unknown(%x: tensor<4xf32> {graph.kind = #graph.kind<weight>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument #0 has graph.fill = "token_ids", which is no #graph.fill}}
+func.func @fill(%x: tensor<4xi32> {graph.fill = "token_ids"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{#graph.fill<output> must name an output and its entry}}
+func.func @fill(%x: tensor<4xi32> {graph.fill = #graph.fill<output>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{#graph.fill<positions> names no output}}
+func.func @fill(%x: tensor<4xi32> {graph.fill = #graph.fill<positions "hidden" of @prefill>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{has graph.role = "prompt"; it is a #graph.role of a function}}
+func.func @role() attributes {graph.role = "prompt"} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{#graph.generate needs positive sizes and a chunk within the context}}
+module attributes {graph.generate = #graph.generate<batch = 1, chunk = 9, max_seq_len = 8, vocab = 5>} {
+}

@@ -7,9 +7,9 @@ module {
 // -----
 
 // Softmax over positions cannot run on single ones.
-func.func @forward(%x: tensor<1x4x8xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "hidden", "seq"]},
-                   %tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]})
-    -> (tensor<1x8x4xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%x: tensor<1x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "hidden", "seq"]},
+                   %tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
+    -> (tensor<1x8x4xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   // expected-error@+1 {{has no form for single positions: it mixes the elements of dimension 'seq'}}
   %s = graph.softmax %x : tensor<1x4x8xf32>
   %t = graph.transpose %s [0, 2, 1] : (tensor<1x4x8xf32>) -> tensor<1x8x4xf32>
@@ -19,9 +19,9 @@ func.func @forward(%x: tensor<1x4x8xf32> {graph.kind = "input", graph.name = "x"
 // -----
 
 // Nor can they once they are joined with another dimension.
-func.func @forward(%x: tensor<1x8x4xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-                   %tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]})
-    -> (tensor<1x8x4xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%x: tensor<1x8x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+                   %tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
+    -> (tensor<1x8x4xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   // expected-error@+1 {{has no form for single positions: its result has no dimension 'seq'}}
   %s = graph.reshape %x : (tensor<1x8x4xf32>) -> tensor<1x32xf32>
   %t = graph.reshape %s : (tensor<1x32xf32>) -> tensor<1x8x4xf32>
@@ -30,7 +30,7 @@ func.func @forward(%x: tensor<1x8x4xf32> {graph.kind = "input", graph.name = "x"
 
 // -----
 
-// expected-error@+1 {{argument #0 must have graph.kind "input" or "parameter"}}
+// expected-error@+1 {{argument #0 must have graph.kind input or parameter}}
 func.func @forward(%tokens: tensor<1x8xi32> {graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
@@ -38,28 +38,28 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.dims = ["batch", "seq"]}) -> 
 // -----
 
 // expected-error@+1 {{argument #1 must be a ranked tensor}}
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}, %n: i32) -> tensor<1x8xi32> {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}, %n: i32) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
 
 // -----
 
 // expected-error@+1 {{has no argument with graph.dims ["batch", "seq"]}}
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "place"]}) -> tensor<1x8xi32> {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "place"]}) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
 
 // -----
 
 // expected-error@+1 {{must return logits [batch, seq, vocab]}}
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
 
 // -----
 
 // expected-error@+1 {{cannot run with batch 1, max-seq-len 2 and chunk 4: expected batch >= 1 and 1 <= chunk <= max-seq-len <= 2}}
-func.func @forward(%tokens: tensor<1x2xi32> {graph.kind = "input", graph.dims = ["batch", "seq"]}) -> tensor<1x2xi32> {
+func.func @forward(%tokens: tensor<1x2xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x2xi32> {
   return %tokens : tensor<1x2xi32>
 }
 

@@ -4,15 +4,15 @@
 // positions, run for one position per row.
 
 // CHECK-LABEL: func.func @prefill(
-// CHECK-SAME: %[[TOKENS:[a-z0-9]+]]: tensor<2x4xi32> {graph.dims = ["batch", "seq"], graph.kind = "input", graph.name = "tokens"}
+// CHECK-SAME: %[[TOKENS:[a-z0-9]+]]: tensor<2x4xi32> {graph.dims = ["batch", "seq"], graph.kind = #graph.kind<input>, graph.name = "tokens"}
 // CHECK-SAME: %[[POS:[a-z0-9]+]]: tensor<2x4xi32>
-// CHECK-SAME: %[[INDEX:[a-z0-9]+]]: tensor<2xi32> {graph.dims = ["batch"], graph.kind = "input", graph.name = "index"}
-// CHECK-SAME: %[[KC:[a-z0-9]+]]: tensor<3x2x16x2x4xf32> {graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"], graph.kind = "state", graph.name = "blocks.k_cache"}
+// CHECK-SAME: %[[INDEX:[a-z0-9]+]]: tensor<2xi32> {graph.dims = ["batch"], graph.kind = #graph.kind<input>, graph.name = "index"}
+// CHECK-SAME: %[[KC:[a-z0-9]+]]: tensor<3x2x16x2x4xf32> {graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"], graph.kind = #graph.kind<state>, graph.name = "blocks.k_cache"}
 // CHECK-SAME: %[[VC:[a-z0-9]+]]: tensor<3x2x16x2x4xf32> {{[^}]*}}graph.name = "blocks.v_cache"}
-// CHECK-SAME: -> (tensor<2x4x8xf32> {graph.dims = ["batch", "seq", "hidden"], graph.kind = "output", graph.name = "hidden"}
-// CHECK-SAME: tensor<2x1x9xf32> {graph.dims = ["batch", "seq", "vocab"], graph.kind = "output", graph.name = "logits"}
+// CHECK-SAME: -> (tensor<2x4x8xf32> {graph.dims = ["batch", "seq", "hidden"], graph.kind = #graph.kind<output>, graph.name = "hidden"}
+// CHECK-SAME: tensor<2x1x9xf32> {graph.dims = ["batch", "seq", "vocab"], graph.kind = #graph.kind<output>, graph.name = "logits"}
 // CHECK-SAME: tensor<2x1xi32> {{[^}]*}}graph.name = "next"}
-// CHECK-SAME: tensor<3x2x16x2x4xf32> {{[^}]*}}graph.kind = "state", graph.name = "blocks.k_cache"}
+// CHECK-SAME: tensor<3x2x16x2x4xf32> {{[^}]*}}graph.kind = #graph.kind<state>, graph.name = "blocks.k_cache"}
 // CHECK: %[[R:.*]]:3 = graph.repeat 3 carry(%{{.*}}, %[[KC]], %[[VC]]
 // CHECK: ^bb0(%[[I:[a-z0-9]+]]: tensor<i32>, %[[H:[a-z0-9]+]]: tensor<2x4x8xf32>, %[[K0:[a-z0-9]+]]: tensor<3x2x16x2x4xf32>, %[[V0:[a-z0-9]+]]: tensor<3x2x16x2x4xf32>
 // CHECK: graph.linear
@@ -41,7 +41,7 @@
 // CHECK-LABEL: func.func @head(
 // CHECK-SAME: tensor<2x4x8xf32> {{[^%]*}}graph.name = "hidden"}
 // CHECK-SAME: tensor<2xi32>
-// CHECK-NOT: graph.kind = "state"
+// CHECK-NOT: graph.kind = #graph.kind<state>
 // CHECK: graph.take
 // CHECK-NEXT: graph.rms_norm
 // CHECK-NEXT: graph.linear
@@ -49,14 +49,14 @@
 // CHECK-NEXT: graph.arg_max_index
 // CHECK-NEXT: return
 // CHECK-NOT: @forward
-func.func @forward(%tokens: tensor<2x16xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %positions: tensor<2x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-                   %table: tensor<9x8xf32> {graph.kind = "parameter", graph.name = "table", graph.dims = ["vocab", "hidden"]},
-                   %wq: tensor<3x2x1x4x8xf32> {graph.kind = "parameter", graph.name = "blocks.q", graph.dims = ["layer", "kv_heads", "group", "head_dim", "hidden"]},
-                   %wk: tensor<3x2x4x8xf32> {graph.kind = "parameter", graph.name = "blocks.k", graph.dims = ["layer", "kv_heads", "head_dim", "hidden"]},
-                   %wo: tensor<3x8x2x1x4xf32> {graph.kind = "parameter", graph.name = "blocks.o", graph.dims = ["layer", "hidden", "kv_heads", "group", "head_dim"]},
-                   %norm: tensor<8xf32> {graph.kind = "parameter", graph.name = "norm", graph.dims = ["hidden"]})
-    -> (tensor<2x16x9xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%tokens: tensor<2x16xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<2x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+                   %table: tensor<9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "hidden"]},
+                   %wq: tensor<3x2x1x4x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "blocks.q", graph.dims = ["layer", "kv_heads", "group", "head_dim", "hidden"]},
+                   %wk: tensor<3x2x4x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "blocks.k", graph.dims = ["layer", "kv_heads", "head_dim", "hidden"]},
+                   %wo: tensor<3x8x2x1x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "blocks.o", graph.dims = ["layer", "hidden", "kv_heads", "group", "head_dim"]},
+                   %norm: tensor<8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "norm", graph.dims = ["hidden"]})
+    -> (tensor<2x16x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %table, %tokens : (tensor<9x8xf32>, tensor<2x16xi32>) -> tensor<2x16x8xf32>
   %r = graph.repeat 3 carry(%x : tensor<2x16x8xf32>)
       stack(%wq, %wk, %wo : tensor<3x2x1x4x8xf32>, tensor<3x2x4x8xf32>, tensor<3x8x2x1x4xf32>) -> (tensor<2x16x8xf32>) {
@@ -88,11 +88,11 @@ func.func @forward(%tokens: tensor<2x16xi32> {graph.kind = "input", graph.name =
 // CHECK: graph.take
 // CHECK: graph.transpose
 // CHECK: graph.linear
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %positions: tensor<1x8xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-                   %table: tensor<9x2x4xf32> {graph.kind = "parameter", graph.name = "table", graph.dims = ["vocab", "kv_heads", "head_dim"]},
-                   %w: tensor<2x4x9xf32> {graph.kind = "parameter", graph.name = "w", graph.dims = ["kv_heads", "head_dim", "vocab"]})
-    -> (tensor<1x8x9xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+                   %table: tensor<9x2x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "kv_heads", "head_dim"]},
+                   %w: tensor<2x4x9xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["kv_heads", "head_dim", "vocab"]})
+    -> (tensor<1x8x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %table, %tokens : (tensor<9x2x4xf32>, tensor<1x8xi32>) -> tensor<1x8x2x4xf32>
   %q = graph.reshape %x : (tensor<1x8x2x4xf32>) -> tensor<1x8x2x1x4xf32>
   %a = graph.attention %q, %x, %x, %positions scale = 0.5 : (tensor<1x8x2x1x4xf32>, tensor<1x8x2x4xf32>, tensor<1x8x2x4xf32>, tensor<1x8xi32>) -> tensor<1x8x2x1x4xf32>
@@ -115,10 +115,10 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = 
 // CHECK: ^bb0(%[[I:[a-z0-9]+]]: tensor<i32>, %{{[a-z0-9]+}}: tensor<1x1x2x4xf32>, %[[K0:[a-z0-9]+]]: tensor<4x1x8x2x4xf32>
 // CHECK: graph.cache_update %[[K0]][%[[I]]]
 // CHECK-LABEL: func.func @head(
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %positions: tensor<1x8xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]},
-                   %table: tensor<9x2x4xf32> {graph.kind = "parameter", graph.name = "table", graph.dims = ["vocab", "kv_heads", "head_dim"]})
-    -> (tensor<1x8x9xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+                   %table: tensor<9x2x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "kv_heads", "head_dim"]})
+    -> (tensor<1x8x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %table, %tokens : (tensor<9x2x4xf32>, tensor<1x8xi32>) -> tensor<1x8x2x4xf32>
   %r = graph.repeat 4 carry(%x : tensor<1x8x2x4xf32>) -> (tensor<1x8x2x4xf32>) {
   ^bb0(%i: tensor<i32>, %h: tensor<1x8x2x4xf32>):

@@ -39,11 +39,11 @@ std::unique_ptr<MLIRContext> createContext() {
 static void namePorts(func::FuncOp func) {
   Builder b(func.getContext());
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-    func.setArgAttr(i, graph::kKindAttr, b.getStringAttr("input"));
+    func.setArgAttr(i, graph::kKindAttr, graph::KindAttr::get(b.getContext(), graph::Kind::Input));
     func.setArgAttr(i, graph::kNameAttr, b.getStringAttr("in" + std::to_string(i)));
   }
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    func.setResultAttr(i, graph::kKindAttr, b.getStringAttr("output"));
+    func.setResultAttr(i, graph::kKindAttr, graph::KindAttr::get(b.getContext(), graph::Kind::Output));
     func.setResultAttr(i, graph::kNameAttr, b.getStringAttr("out" + std::to_string(i)));
   }
 }

@@ -26,8 +26,8 @@ static double errorOf(StringRef global, StringRef spmd) {
 // x [2, 6] . w1 [5, 6] -> relu -> . w2 [3, 5]: the inner 5 is split over 2 ranks, 3 places each, one of them
 // padding.
 static const char *mlp = R"(
-  func.func @f(%x: tensor<2x6xf32>, %w1: tensor<5x6xf32> {graph.kind = "parameter"},
-               %w2: tensor<3x5xf32> {graph.kind = "parameter"}) -> tensor<2x3xf32> {
+  func.func @f(%x: tensor<2x6xf32>, %w1: tensor<5x6xf32> {graph.kind = #graph.kind<parameter>},
+               %w2: tensor<3x5xf32> {graph.kind = #graph.kind<parameter>}) -> tensor<2x3xf32> {
     %0 = graph.linear %x, %w1 contract = 1 : (tensor<2x6xf32>, tensor<5x6xf32>) -> tensor<2x5xf32>
     %1 = graph.relu %0 : tensor<2x5xf32>
     %2 = graph.linear %1, %w2 contract = 1 : (tensor<2x5xf32>, tensor<3x5xf32>) -> tensor<2x3xf32>
@@ -42,8 +42,8 @@ static std::string mlpOnTwo(StringRef kindOfW2, StringRef last) {
   !p = tensor<2x3xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp"}, global=[2, 3]>>
   !y = tensor<2x3xf32, #dist.sharding<@mesh, [{}, {}], global=[2, 3]>>
   dist.mesh @mesh = <["tp"=2]>
-  func.func @f(%x: !x, %w1: !w1 {graph.kind = "parameter"}, %w2: !w2 {graph.kind = ")" +
-          kindOfW2 + R"("}) -> !y {
+  func.func @f(%x: !x, %w1: !w1 {graph.kind = #graph.kind<parameter>}, %w2: !w2 {graph.kind = #graph.kind<)" +
+          kindOfW2 + R"(>}) -> !y {
     %0 = graph.linear %x, %w1 contract = 1 : (!x, !w1) -> !h
     %1 = graph.relu %0 : !h
     )" + last +

@@ -64,6 +64,17 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyParameter(*this, getParamAttr(), tables);
 }
 
+LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto parameter = tables.lookupNearestSymbolFrom<graph::ParameterOp>(*this, getParamAttr());
+  if (!parameter)
+    return emitOpError() << "names " << getParamAttr() << ", which is no graph.parameter";
+  if (!parameter.getVariable())
+    return emitOpError() << "packs " << getParamAttr() << ", which is no variable: nothing can have changed it";
+  if (getLayer() && !parameter.getStacked())
+    return emitOpError() << "packs a layer of " << getParamAttr() << ", which is not stacked";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   if (int64_t(getOffset()) < 0 || getOffset() % kBufferAlignment != 0)
     return emitOpError() << "has offset " << getOffset() << ", which is not a multiple of " << kBufferAlignment;

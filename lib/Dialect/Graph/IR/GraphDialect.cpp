@@ -22,10 +22,10 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
   StringRef name = attr.getName().getValue();
   auto text = dyn_cast<StringAttr>(attr.getValue());
   if (name == kKindAttr) {
-    if (text && llvm::is_contained({"input", "parameter", "state", "output"}, text.getValue()))
+    if (isa<KindAttr>(attr.getValue()))
       return success();
     return op->emitError() << what << " has graph.kind = " << attr.getValue()
-                           << "; it is \"input\", \"parameter\", \"state\" or \"output\"";
+                           << "; it is #graph.kind<input>, <parameter>, <state> or <output>";
   }
   if (name == kNameAttr) {
     if (text && !text.getValue().empty())
@@ -43,6 +43,13 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
                              << type;
     return success();
   }
+  // Each of these has an attribute of its own; which side of the function it belongs to is checked by those who read it.
+  bool known = name == kFillAttr || name == kGivesAttr || name == kClearAttr;
+  if ((name == kFillAttr && isa<FillAttr>(attr.getValue())) || (name == kGivesAttr && isa<GivesAttr>(attr.getValue())) ||
+      (name == kClearAttr && isa<ClearAttr>(attr.getValue())))
+    return success();
+  if (known)
+    return op->emitError() << what << " has " << name << " = " << attr.getValue() << ", which is no #" << name;
   return op->emitError() << what << " has an unknown attribute " << attr.getName();
 }
 
@@ -58,6 +65,50 @@ LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   Type type = function ? function.getResultTypes()[result] : Type();
   return verifyValueAttr(op, "result #" + Twine(result), type, attr);
 }
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName().getValue();
+  if (name == kRoleAttr && !(isa<RoleAttr>(attr.getValue()) && isa<FunctionOpInterface>(op)))
+    return op->emitError() << "has graph.role = " << attr.getValue() << "; it is a #graph.role of a function";
+  if (name == kGenerateAttr && !(isa<GenerateAttr>(attr.getValue()) && isa<ModuleOp>(op)))
+    return op->emitError() << "has graph.generate = " << attr.getValue() << "; it is a #graph.generate of a module";
+  return success();
+}
+
+LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, FillSource source, StringAttr output,
+                               FlatSymbolRefAttr entry) {
+  if ((source == FillSource::Output) != bool(output) || bool(output) != bool(entry))
+    return emitError() << "#graph.fill<" << stringifyFillSource(source) << "> "
+                       << (source == FillSource::Output ? "must name an output and its entry" : "names no output");
+  return success();
+}
+
+LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t chunk, int64_t maxSeqLen,
+                                   int64_t vocab) {
+  if (batch < 1 || chunk < 1 || vocab < 1 || maxSeqLen < chunk)
+    return emitError() << "#graph.generate needs positive sizes and a chunk within the context";
+  return success();
+}
+
+namespace tessera::graph {
+
+std::optional<Kind> argumentKind(FunctionOpInterface function, unsigned i) {
+  auto kind = function.getArgAttrOfType<KindAttr>(i, kKindAttr);
+  return kind ? std::optional(kind.getValue()) : std::nullopt;
+}
+
+std::optional<Kind> resultKind(FunctionOpInterface function, unsigned i) {
+  auto kind = function.getResultAttrOfType<KindAttr>(i, kKindAttr);
+  return kind ? std::optional(kind.getValue()) : std::nullopt;
+}
+
+std::optional<Kind> argumentKind(Value value) {
+  auto arg = dyn_cast<BlockArgument>(value);
+  auto function = arg ? dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp()) : FunctionOpInterface();
+  return function ? argumentKind(function, arg.getArgNumber()) : std::nullopt;
+}
+
+} // namespace tessera::graph
 
 //===----------------------------------------------------------------------===//
 // Source

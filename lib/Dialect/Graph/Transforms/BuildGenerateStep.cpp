@@ -19,7 +19,7 @@ namespace {
 /// Argument or result of a function to build.
 struct Slot {
   Type type;
-  StringRef kind;
+  Kind kind;
   std::string name;
   SmallVector<StringRef> dims;
 };
@@ -48,7 +48,7 @@ private:
   void cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
                      MutableArrayRef<Value> states);
   Value nextToken(Value logits);
-  Slot slot(Value value, StringRef kind, std::string name, int64_t seq);
+  Slot slot(Value value, Kind kind, std::string name, int64_t seq);
 
   func::FuncOp forward;
   const DimNames &names;
@@ -81,11 +81,11 @@ LogicalResult StepBuilder::analyze() {
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
       return forward.emitError() << "argument #" << i << " must be a ranked tensor";
-    StringRef kind = argText(forward, i, kKindAttr);
-    if (kind != "input" && kind != "parameter")
+    std::optional<Kind> kind = argumentKind(forward, i);
+    if (kind != Kind::Input && kind != Kind::Parameter)
       return forward.emitError() << "argument #" << i << " must have " << kKindAttr
-                                 << " \"input\" or \"parameter\"";
-    (kind == "input" ? inputArgs : weightArgs).push_back(i);
+                                 << " input or parameter";
+    (kind == Kind::Input ? inputArgs : weightArgs).push_back(i);
   }
   if (failed(positionWise.checkPassesThrough("seq")) || failed(positionWise.checkPassesThrough("batch")))
     return failure();
@@ -108,14 +108,14 @@ LogicalResult StepBuilder::analyze() {
 // Functions
 //===----------------------------------------------------------------------===//
 
-Slot StepBuilder::slot(Value value, StringRef kind, std::string name, int64_t seq) {
+Slot StepBuilder::slot(Value value, Kind kind, std::string name, int64_t seq) {
   return {positionWise.resized(value, batch, seq), kind, std::move(name),
           SmallVector<StringRef>(names.names(value))};
 }
 
 static DictionaryAttr attributes(Builder &b, const Slot &slot) {
   NamedAttrList attrs;
-  attrs.set(kKindAttr, b.getStringAttr(slot.kind));
+  attrs.set(kKindAttr, KindAttr::get(b.getContext(), slot.kind));
   attrs.set(kNameAttr, b.getStringAttr(slot.name));
   if (!slot.dims.empty())
     attrs.set(kDimsAttr, b.getStrArrayAttr(slot.dims));
@@ -127,9 +127,9 @@ static DictionaryAttr attributes(Builder &b, const Slot &slot) {
 func::FuncOp StepBuilder::begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping) {
   SmallVector<Slot> slots(inputs);
   for (unsigned arg : weightArgs)
-    slots.push_back(slot(forward.getArgument(arg), "parameter", argText(forward, arg, kNameAttr).str(), 0));
+    slots.push_back(slot(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
   for (const Cache &cache : caches)
-    slots.push_back({cache.type, "state", cache.name, cache.dims});
+    slots.push_back({cache.type, Kind::State, cache.name, cache.dims});
   SmallVector<Type> types = llvm::map_to_vector(slots, [](const Slot &s) { return s.type; });
   SmallVector<DictionaryAttr> attrs =
       llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); });
@@ -151,7 +151,7 @@ void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Sl
   SmallVector<Slot> slots(results);
   for (auto [cache, state] : llvm::zip(caches, states)) {
     all.push_back(state);
-    slots.push_back({cache.type, "state", cache.name, cache.dims});
+    slots.push_back({cache.type, Kind::State, cache.name, cache.dims});
   }
   func::ReturnOp::create(builder, forward.getLoc(), all);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
@@ -161,7 +161,7 @@ void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Sl
 
 SmallVector<Slot> StepBuilder::resizedInputs(int64_t seq) {
   return llvm::map_to_vector(inputArgs, [&](unsigned arg) {
-    return slot(forward.getArgument(arg), "input", argText(forward, arg, kNameAttr).str(), seq);
+    return slot(forward.getArgument(arg), Kind::Input, argText(forward, arg, kNameAttr).str(), seq);
   });
 }
 
@@ -281,7 +281,7 @@ Value StepBuilder::nextToken(Value logits) {
 void StepBuilder::buildPrefill() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   SmallVector<Slot> inputs = resizedInputs(chunk);
-  inputs.push_back({RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}});
+  inputs.push_back({RankedTensorType::get({batch}, builder.getI32Type()), Kind::Input, "index", {"batch"}});
   IRMapping mapping;
   func::FuncOp function = begin("prefill", inputs, mapping);
   Block &entry = function.getBody().front();
@@ -296,9 +296,9 @@ void StepBuilder::buildPrefill() {
     cloneResized(*op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {hidden, last, next},
-      {slot(tail.input, "output", "hidden", chunk),
-       slot(logits, "output", "logits", 1),
-       {next.getType(), "output", "next", {"batch", "seq"}}});
+      {slot(tail.input, Kind::Output, "hidden", chunk),
+       slot(logits, Kind::Output, "logits", 1),
+       {next.getType(), Kind::Output, "next", {"batch", "seq"}}});
 }
 
 void StepBuilder::buildDecode() {
@@ -309,14 +309,14 @@ void StepBuilder::buildDecode() {
   cloneAll(1, mapping, /*withTail=*/true);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
-      {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+      {slot(logits, Kind::Output, "logits", 1), {next.getType(), Kind::Output, "next", {"batch", "seq"}}});
 }
 
 void StepBuilder::buildHead() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   SmallVector<Slot> inputs{
-      slot(tail.input, "input", "hidden", chunk),
-      {RankedTensorType::get({batch}, builder.getI32Type()), "input", "index", {"batch"}}};
+      slot(tail.input, Kind::Input, "hidden", chunk),
+      {RankedTensorType::get({batch}, builder.getI32Type()), Kind::Input, "index", {"batch"}}};
   ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
   IRMapping mapping;
   func::FuncOp function = begin("head", inputs, mapping);
@@ -336,7 +336,7 @@ void StepBuilder::buildHead() {
       cloneResized(op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
-      {slot(logits, "output", "logits", 1), {next.getType(), "output", "next", {"batch", "seq"}}});
+      {slot(logits, Kind::Output, "logits", 1), {next.getType(), Kind::Output, "next", {"batch", "seq"}}});
   caches = all;
 }
 

@@ -13,14 +13,14 @@
 // SPMD-LABEL: func.func @second
 // SPMD-SAME: %arg0: tensor<2x8x4xf32, #dist.sharding<@mesh, [{}, {"tp"}, {}],
 // SPMD-NOT: dist.all_gather
-func.func @first(%x: tensor<2x16x4xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]})
-    -> (tensor<2x16x4xf32> {graph.kind = "output", graph.name = "h", graph.dims = ["batch", "seq", "hidden"]}) {
+func.func @first(%x: tensor<2x16x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]})
+    -> (tensor<2x16x4xf32> {graph.kind = #graph.kind<output>, graph.name = "h", graph.dims = ["batch", "seq", "hidden"]}) {
   %0 = graph.exp %x : tensor<2x16x4xf32>
   %1 = graph.name %0 "residual" ["batch", "seq", "hidden"] : tensor<2x16x4xf32>
   return %1 : tensor<2x16x4xf32>
 }
-func.func @second(%h: tensor<2x16x4xf32> {graph.kind = "input", graph.name = "h", graph.dims = ["batch", "seq", "hidden"]})
-    -> (tensor<2x16x4xf32> {graph.kind = "output", graph.name = "y", graph.dims = ["batch", "seq", "hidden"]}) {
+func.func @second(%h: tensor<2x16x4xf32> {graph.kind = #graph.kind<input>, graph.name = "h", graph.dims = ["batch", "seq", "hidden"]})
+    -> (tensor<2x16x4xf32> {graph.kind = #graph.kind<output>, graph.name = "y", graph.dims = ["batch", "seq", "hidden"]}) {
   %0 = graph.exp %h : tensor<2x16x4xf32>
   return %0 : tensor<2x16x4xf32>
 }

@@ -15,10 +15,10 @@
 // Asked for otherwise, nothing is left.
 // ASKED-NOT: [Missed] left-whole
 // ASKED-NOT: [Missed] replicated
-func.func @f(%x: tensor<4x1x4xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-             %y: tensor<4x1x4xf32> {graph.kind = "input", graph.name = "y", graph.dims = ["batch", "seq", "hidden"]},
-             %up: tensor<64x4xf32> {graph.kind = "parameter", graph.name = "up", graph.dims = ["ffn", "hidden"]},
-             %both: tensor<8x32xf32> {graph.kind = "parameter", graph.name = "both", graph.dims = ["ffn", "vocab"]},
-             %bias: tensor<4xf32> {graph.kind = "parameter", graph.name = "bias", graph.dims = ["hidden"]}) {
+func.func @f(%x: tensor<4x1x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+             %y: tensor<4x1x4xf32> {graph.kind = #graph.kind<input>, graph.name = "y", graph.dims = ["batch", "seq", "hidden"]},
+             %up: tensor<64x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]},
+             %both: tensor<8x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "both", graph.dims = ["ffn", "vocab"]},
+             %bias: tensor<4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "bias", graph.dims = ["hidden"]}) {
   return
 }

@@ -13,7 +13,7 @@
 // ONE: dist.mesh @mesh = <["tp"=1]>
 
 // Asked to be whole: the weight lacks what tp means, and propagation may not shard the named value there.
-// WHOLE: [{}, {}]>, graph.dims = ["ffn", "hidden"], graph.kind = "parameter", graph.name = "w"
+// WHOLE: [{}, {}]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "w"
 // WHOLE: dist.constraint {{.*}} <@mesh, [{?}, {}, {?}]>
 
 // Activations: dp and fsdp share the batch. Weights: tp its dimension, fsdp the largest that is left, never the layer, after activations.
@@ -46,10 +46,10 @@
 // OWN-SAME: %arg0: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{"a", "b"}, {}]>
 
 // ONE-NOT: {"tp"}
-func.func @f(%tokens: tensor<4x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-             %w: tensor<8x32xf32> {graph.kind = "parameter", graph.name = "w", graph.dims = ["ffn", "hidden"]},
-             %stack: tensor<64x8x32xf32> {graph.kind = "parameter", graph.name = "layers.w", graph.dims = ["layer", "ffn", "hidden"]},
-             %cache: tensor<64x4x16x4x8xf32> {graph.kind = "state", graph.name = "k", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
+func.func @f(%tokens: tensor<4x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+             %w: tensor<8x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["ffn", "hidden"]},
+             %stack: tensor<64x8x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.w", graph.dims = ["layer", "ffn", "hidden"]},
+             %cache: tensor<64x4x16x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
              %x: tensor<4x8x32xf32>) {
   %0 = graph.name %x "residual" ["batch", "seq", "hidden"] : tensor<4x8x32xf32>
   return
@@ -60,7 +60,7 @@ func.func @f(%tokens: tensor<4x8xi32> {graph.kind = "input", graph.name = "token
 // SEQ-SAME: %arg0: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{}, {}]>
 // SEQ-SAME: %arg1: {{[^{]*}}{dist.sharding = #dist.sharding<@mesh, [{"sp"}, {?}]>
 // SEQ-SAME: %arg2: tensor<4xf32>)
-func.func @decode(%tokens: tensor<4x1xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
+func.func @decode(%tokens: tensor<4x1xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
                   %mine: tensor<4x8xf32> {dist.sharding = #dist.sharding<@mesh, [{"sp"}, {?}]>, graph.dims = ["batch", "seq"]},
                   %plain: tensor<4xf32>) {
   return

@@ -56,7 +56,7 @@ func.func @nothing(%e: !e, %h: !h) {
 
 // A product: the padding of a parameter is zero, also in a layer of a stack of them.
 // CHECK-LABEL: func.func @parameter
-func.func @parameter(%h: !h, %w: !w {graph.kind = "parameter"}, %s: !s {graph.kind = "parameter"}) {
+func.func @parameter(%h: !h, %w: !w {graph.kind = #graph.kind<parameter>}, %s: !s {graph.kind = #graph.kind<parameter>}) {
   // CHECK-NOT: mask_padding
   %0 = graph.linear %h, %w contract = 1 : (!h, !w) -> !o
   %r = graph.repeat 7 carry(%h : !h) stack(%s : !s) -> (!h) {
@@ -79,7 +79,7 @@ func.func @product(%h: !h, %w: !w) {
 
 // Rows of a table that is a parameter: a rank gives zeros for what it does not have.
 // CHECK-LABEL: func.func @table
-func.func @table(%t: tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>> {graph.kind = "parameter"}, %i: tensor<4xi32, #dist.sharding<@mesh, [{}]>>) {
+func.func @table(%t: tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>> {graph.kind = #graph.kind<parameter>}, %i: tensor<4xi32, #dist.sharding<@mesh, [{}]>>) {
   // CHECK-NOT: mask_padding
   %0 = graph.embedding %t, %i : (tensor<5x3xf32, #dist.sharding<@mesh, [{"x"}, {}]>>, tensor<4xi32, #dist.sharding<@mesh, [{}]>>) -> !o
   return
@@ -111,7 +111,7 @@ func.func @masked(%h: !h, %q: tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>
 !h1 = tensor<4x1xf32, #dist.sharding<@mesh, [{}, {}]>>
 !h5 = tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}]>>
 // CHECK-LABEL: func.func @roots
-func.func @roots(%h: !h, %w: !w {graph.kind = "parameter"}, %v: !h1) {
+func.func @roots(%h: !h, %w: !w {graph.kind = #graph.kind<parameter>}, %v: !h1) {
   // CHECK: %[[R:.*]] = graph.rsqrt
   // CHECK-NEXT: %[[N:.*]] = graph.neg %[[R]]
   // CHECK-NEXT: %[[M:.*]] = graph.mask_padding %[[N]] dims = [1] value = 0.000000e+00

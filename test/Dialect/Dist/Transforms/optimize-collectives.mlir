@@ -108,7 +108,7 @@ func.func @twice(%a: !x) -> (!w, !w) {
 
 // What a loop gathers of an activation is the same in every iteration; a gathered weight would be held all the time.
 // CHECK-LABEL: func.func @loop
-func.func @loop(%a: !x, %w: !x {graph.kind = "parameter"}, %h: !w) -> !w {
+func.func @loop(%a: !x, %w: !x {graph.kind = #graph.kind<parameter>}, %h: !w) -> !w {
   // CHECK: dist.all_gather %arg0
   // CHECK: graph.repeat
   %r = graph.repeat 3 carry(%h : !w) -> (!w) {

@@ -4,7 +4,7 @@
 
 // CHECK: Missed{{.*}}pins{{.*}}first pinned to [tp/-] and second pinned to [-/tp] do not agree: exp, neg are between them, a rank receives 64 bytes
 // AGREE-NOT: Missed{{.*}}pins
-func.func @f(%x: tensor<8x8xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["rows", "cols"]}) -> tensor<8x8xf32> {
+func.func @f(%x: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["rows", "cols"]}) -> tensor<8x8xf32> {
   %0 = graph.neg %x : tensor<8x8xf32>
   %1 = graph.name %0 inner "first" ["rows", "cols"] : tensor<8x8xf32>
   %2 = graph.exp %1 : tensor<8x8xf32>

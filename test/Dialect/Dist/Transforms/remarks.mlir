@@ -6,7 +6,7 @@
 // CHECK-DAG: propagate{{.*}}graph.exp: a value lies [dp/tp]
 // CHECK-DAG: Missed{{.*}}gather{{.*}}[dp/tp] -> [dp/-], 384 bytes received per rank: softmax needs vocab whole, not over {tp}
 // CHECK-DAG: collective{{.*}}AG to [dp/-], 384 bytes received per rank: softmax needs vocab whole, not over {tp}
-func.func @f(%x: tensor<4x64xf32> {graph.kind = "input", graph.name = "x", graph.dims = ["batch", "vocab"]}) -> tensor<4x64xf32> {
+func.func @f(%x: tensor<4x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "vocab"]}) -> tensor<4x64xf32> {
   %0 = graph.exp %x : tensor<4x64xf32>
   %1 = graph.softmax %0 : tensor<4x64xf32>
   return %1 : tensor<4x64xf32>

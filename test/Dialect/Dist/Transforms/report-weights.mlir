@@ -22,8 +22,8 @@ dist.mesh @mesh = <["x"=2, "y"=2]>
 !sx = tensor<3x2x8xf32, #dist.sharding<@mesh, [{}, {"x"}, {}], global=[3, 4, 8]>>
 !sy = tensor<3x4x4xf32, #dist.sharding<@mesh, [{}, {}, {"y"}], global=[3, 4, 8]>>
 
-func.func @block(%a: !wx {graph.kind = "parameter", graph.name = "once"}, %b: !wxy {graph.kind = "parameter", graph.name = "both"},
-    %x: !wx {graph.kind = "input", graph.name = "x"}) {
+func.func @block(%a: !wx {graph.kind = #graph.kind<parameter>, graph.name = "once"}, %b: !wxy {graph.kind = #graph.kind<parameter>, graph.name = "both"},
+    %x: !wx {graph.kind = #graph.kind<input>, graph.name = "x"}) {
   %0 = dist.all_gather %a dim = 0 axes = {"x"} : !wx -> !w
   %1 = dist.all_gather %b dim = 0 axes = {"x"} : !wxy -> !wy
   %2 = dist.all_gather %1 dim = 1 axes = {"y"} : !wy -> !w
@@ -35,8 +35,8 @@ func.func @block(%a: !wx {graph.kind = "parameter", graph.name = "once"}, %b: !w
   return
 }
 
-func.func @loops(%c: !w {graph.kind = "input", graph.name = "c"}, %s: !sx {graph.kind = "parameter", graph.name = "stack"},
-    %t: !sy {graph.kind = "parameter", graph.name = "single"}) {
+func.func @loops(%c: !w {graph.kind = #graph.kind<input>, graph.name = "c"}, %s: !sx {graph.kind = #graph.kind<parameter>, graph.name = "stack"},
+    %t: !sy {graph.kind = #graph.kind<parameter>, graph.name = "single"}) {
   %0 = graph.repeat 3 carry(%c : !w) stack(%s, %t : !sx, !sy) -> (!w) {
   ^bb0(%i: tensor<i32, #dist.sharding<@mesh, []>>, %a: !w, %si: !wx, %ti: !wy):
     %1 = dist.all_gather %si dim = 0 axes = {"x"} : !wx -> !w

@@ -13,11 +13,11 @@
 // SPMD-COUNT-1: dist.all_slice %arg3 dim = 1 axes = {"sp"}
 // SPMD-NOT: dist.all_gather %arg3
 // SPMD: return
-func.func @whole(%q: tensor<4x16x8x1x8xf32> {graph.kind = "input", graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x16x8x1x8xf32> {graph.kind = "output", graph.name = "a"}, tensor<4x16x8x1x8xf32> {graph.kind = "output", graph.name = "r"}) {
+func.func @whole(%q: tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}, tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "r"}) {
   %r = graph.rope half %q, %p frequencies = [1.0, 0.1, 0.01, 0.001] : (tensor<4x16x8x1x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
   %n = graph.name %r "turned" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x16x8x1x8xf32>
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x16x8x1x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
@@ -29,11 +29,11 @@ func.func @whole(%q: tensor<4x16x8x1x8xf32> {graph.kind = "input", graph.name = 
 // CHECK-NOT: what all are handed
 // SPMD-LABEL: func.func @told
 // SPMD: dist.all_gather %arg3 dim = 1 axes = {"sp"}
-func.func @told(%q: tensor<4x16x8x1x8xf32> {graph.kind = "input", graph.name = "q2", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
-    %k: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "k2", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %v: tensor<4x16x8x8xf32> {graph.kind = "input", graph.name = "v2", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x16xi32> {graph.kind = "input", graph.name = "pinned", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x16x8x1x8xf32> {graph.kind = "output", graph.name = "b"}) {
+func.func @told(%q: tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q2", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %k: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k2", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %v: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v2", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "pinned", graph.dims = ["batch", "seq"]})
+    -> (tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "b"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x16x8x1x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
   return %a : tensor<4x16x8x1x8xf32>
 }
@@ -41,7 +41,7 @@ func.func @told(%q: tensor<4x16x8x1x8xf32> {graph.kind = "input", graph.name = "
 // CHECK-LABEL: func.func @local
 // CHECK-SAME: %arg0: tensor<4x16xi32, #dist.sharding<@mesh, [{"dp"}, {"sp"}]>> {graph.dims
 // CHECK-NOT: dist.reshard
-func.func @local(%p: tensor<4x16xi32> {graph.kind = "input", graph.name = "ids", graph.dims = ["batch", "seq"]}) -> (tensor<4x16xi32> {graph.kind = "output", graph.name = "d"}) {
+func.func @local(%p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "ids", graph.dims = ["batch", "seq"]}) -> (tensor<4x16xi32> {graph.kind = #graph.kind<output>, graph.name = "d"}) {
   %d = graph.add %p, %p : (tensor<4x16xi32>, tensor<4x16xi32>) -> tensor<4x16xi32>
   return %d : tensor<4x16xi32>
 }

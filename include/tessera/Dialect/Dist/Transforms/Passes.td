@@ -15,12 +15,12 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
 
     With `mesh="tp=2"`,
     ```mlir
-    func.func @f(%w: tensor<8x4xf32> {graph.kind = "parameter", graph.dims = ["ffn", "hidden"]})
+    func.func @f(%w: tensor<8x4xf32> {graph.kind = #graph.kind<parameter>, graph.dims = ["ffn", "hidden"]})
     ```
     becomes
     ```mlir
     dist.mesh @mesh = <["tp"=2]>
-    func.func @f(%w: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {} ]>, graph.kind = "parameter", ...})
+    func.func @f(%w: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {} ]>, graph.kind = #graph.kind<parameter>, ...})
     ```
   }];
   let options = [

@@ -44,7 +44,8 @@ def Exec_Layout : Attr<CPred<"::llvm::isa<::tessera::dist::ShardingAttr>($_self)
 def Exec_ParamOp : Exec_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A plain (unpacked) parameter: this rank's shard, all layers";
   let description = [{
-    Made by `spmd-to-kernels` for weights that kernels or collectives read; lowered to `params[i]` of the runtime's rank.
+    Made by `spmd-to-kernels` for weights that kernels or collectives read; lowered to `params[i]` of the runtime's rank. On rung `exec` the parameter may
+    be written if it is a `variable`.
     ```mlir
     %w = exec.param @layers.norm : tensor<30x576xf32>
     ```
@@ -206,6 +207,20 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective"> {
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
   }];
+}
+
+def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Makes the packed form of a variable again, from its plain one";
+  let description = [{
+    Whoever updates a variable (a launch, a copy or a collective that writes what `exec.param` gives) writes its plain form. Products read the packed one, which is a
+    cached view: after an update it is stale until this op has run, for all layers or for one. `exec-verify-variables` finds a stale use.
+    ```mlir
+    exec.pack @w
+    exec.pack @layers.down[%i]
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$param, Optional<Index>:$layer);
+  let assemblyFormat = "$param (`[` $layer^ `]`)? attr-dict";
 }
 
 def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {

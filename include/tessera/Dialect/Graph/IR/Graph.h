@@ -11,6 +11,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -34,6 +35,19 @@ namespace tessera::graph {
 inline constexpr llvm::StringLiteral kKindAttr = "graph.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
+
+/// What an executable can do (docs/Step.md, "Entries"): of functions, arguments, results, state arguments, modules.
+inline constexpr llvm::StringLiteral kRoleAttr = "graph.role";
+inline constexpr llvm::StringLiteral kFillAttr = "graph.fill";
+inline constexpr llvm::StringLiteral kGivesAttr = "graph.gives";
+inline constexpr llvm::StringLiteral kClearAttr = "graph.clear";
+inline constexpr llvm::StringLiteral kGenerateAttr = "graph.generate";
+
+/// What argument (result) `i` of `function` is; nothing if it does not say.
+std::optional<Kind> argumentKind(mlir::FunctionOpInterface function, unsigned i);
+std::optional<Kind> resultKind(mlir::FunctionOpInterface function, unsigned i);
+/// The same for a block argument; nothing if it is none of a function.
+std::optional<Kind> argumentKind(mlir::Value value);
 
 /// Groups of operand numbers, see ShardingRule::linear.
 using OperandGroups = llvm::SmallVector<llvm::SmallVector<int, 2>, 2>;

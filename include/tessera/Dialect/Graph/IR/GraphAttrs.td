@@ -3,6 +3,103 @@
 
 include "tessera/Dialect/Graph/IR/GraphDialect.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Graph_Kind : I32EnumAttr<"Kind", "what an argument or result of a function is", [
+    I32EnumAttrCase<"Input", 0, "input">, I32EnumAttrCase<"Parameter", 1, "parameter">, I32EnumAttrCase<"State", 2, "state">,
+    I32EnumAttrCase<"Output", 3, "output">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_KindAttr : EnumAttr<Graph_Dialect, Graph_Kind, "kind"> {
+  let summary = "What an argument or result of a function is";
+  let description = [{
+    `#graph.kind<input>`, `parameter` (a weight; argument `graph.name` names its `graph.parameter`), `state` (carried from call to call; an argument and
+    the result with the same `graph.name`) or `output`. Read through `graph::argumentKind` and `graph::resultKind`.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// What an executable can do (docs/Step.md, "Entries")
+//===----------------------------------------------------------------------===//
+
+def Graph_Role : I32EnumAttr<"Role", "what an entry is for", [
+    I32EnumAttrCase<"Prompt", 0, "prompt">, I32EnumAttrCase<"Next", 1, "next">, I32EnumAttrCase<"Logits", 2, "logits">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_RoleAttr : EnumAttr<Graph_Dialect, Graph_Role, "role"> {
+  let summary = "What an entry is for";
+  let description = [{
+    Function attribute `graph.role`: `#graph.role<prompt>` consumes a chunk of prompts, `<next>` one token of every row, `<logits>` gives logits of more
+    positions of the last chunk. Made by the pass that builds the step; the manifest carries it. An entry without a role is called by whoever knows it.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes from", [
+    I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
+    I32EnumAttrCase<"LastIndex", 2, "last_index">, I32EnumAttrCase<"Output", 3, "output">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
+  let mnemonic = "fill";
+  let summary = "What fills an input of an entry";
+  let description = [{
+    Argument attribute `graph.fill`: `#graph.fill<token_ids>` and `<positions>` (of the same places, -1: inert), `<last_index>` (for each row the index within
+    the chunk of the position whose logits are wanted), or `<output "hidden" of @prefill>`, what another entry gave last. An importer says what fills
+    the inputs of `@forward`, `graph-build-generate-step` what fills those of the entries. Without it the caller fills the input.
+  }];
+  let parameters = (ins EnumParameter<Graph_FillSource>:$source, OptionalParameter<"::mlir::StringAttr">:$output,
+      OptionalParameter<"::mlir::FlatSymbolRefAttr">:$entry);
+  let builders = [AttrBuilder<(ins "FillSource":$source), [{
+    return Base::get($_ctxt, source, ::mlir::StringAttr(), ::mlir::FlatSymbolRefAttr());
+  }]>];
+  let assemblyFormat = "`<` $source ($output^ `of` $entry)? `>`";
+  let genVerifyDecl = 1;
+}
+
+def Graph_Gives : I32EnumAttr<"Gives", "what an output holds", [
+    I32EnumAttrCase<"Logits", 0, "logits">, I32EnumAttrCase<"NextTokens", 1, "next_tokens">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_GivesAttr : EnumAttr<Graph_Dialect, Graph_Gives, "gives"> {
+  let summary = "What an output of an entry holds";
+  let description = [{
+    Result attribute `graph.gives`: `#graph.gives<logits>` [batch, 1, vocab], `<next_tokens>` [batch, 1], the likeliest ids. Without it: what the name says to whoever asks.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Graph_Clear : I32EnumAttr<"Clear", "when a state is set to zero", [
+    I32EnumAttrCase<"AtStart", 0, "at_start">, I32EnumAttrCase<"BeforePrompts", 1, "before_prompts">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_ClearAttr : EnumAttr<Graph_Dialect, Graph_Clear, "clear"> {
+  let summary = "When a state is set to zero";
+  let description = [{
+    Attribute `graph.clear` of state arguments: `#graph.clear<before_prompts>` (KV caches: before each batch of prompts) or `<at_start>`, once, which is also the
+    meaning of a state that does not say.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Graph_Generate : AttrDef<Graph_Dialect, "Generate"> {
+  let mnemonic = "generate";
+  let summary = "How an executable generates text: its sizes";
+  let description = [{
+    Module attribute `graph.generate`, made by `graph-build-generate-step`: rows of a batch, positions of a chunk of prompts, the longest context, ids of the
+    vocabulary. With the entries' roles it is all that `generate` knows of a program.
+    `#graph.generate<batch = 1, chunk = 128, max_seq_len = 2048, vocab = 49152>`
+  }];
+  let parameters = (ins "int64_t":$batch, "int64_t":$chunk, "int64_t":$max_seq_len, "int64_t":$vocab);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
 
 def Graph_Source : AttrDef<Graph_Dialect, "Source"> {
   let mnemonic = "source";

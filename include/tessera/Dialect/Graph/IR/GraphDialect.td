@@ -14,7 +14,8 @@ def Graph_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
-  // graph.kind, graph.name and graph.dims of arguments and results.
+  // graph.role of functions and graph.generate of modules; graph.kind, graph.name and others of arguments and results.
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
 }

@@ -8,7 +8,7 @@ include "mlir/IR/RegionKindInterface.td"
 def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A weight: its shape and where it comes from in the checkpoint";
   let description = [{
-    Functions take the weight as an argument with `graph.kind = "parameter"` and `graph.name` = the symbol. A stacked weight's leading
+    Functions take the weight as an argument with `graph.kind = #graph.kind<parameter>` and `graph.name` = the symbol. A stacked weight's leading
     dimension is `layer`: `{}` in the source name stands for the layer's number.
     ```mlir
     graph.parameter @layers.q : tensor<4x2x3x8x48xf32> stacked
@@ -16,10 +16,13 @@ def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mli
     ```
     Per layer: file tensor -> `reshape` -> `slice` ([begin, end) pairs, empty: all) -> `permute` (empty: none) -> reshape to the parameter's shape. Several
     sources are concatenated along the first dimension (after `layer`) before the last step.
+
+    A `variable` is updated in place by entries and can be read back by the host, for saving: it is always held plain, and a packed form beside it is a cached
+    view, which `exec.pack` makes again. Any other parameter is only read.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, UnitAttr:$stacked,
-      TypedArrayAttrBase<Graph_Source, "sources">:$sources);
-  let assemblyFormat = "$sym_name `:` $type (`stacked` $stacked^)? `from` $sources attr-dict";
+      TypedArrayAttrBase<Graph_Source, "sources">:$sources, UnitAttr:$variable);
+  let assemblyFormat = "$sym_name `:` $type (`stacked` $stacked^)? (`variable` $variable^)? `from` $sources attr-dict";
   let hasVerifier = 1;
 }
 

@@ -9,8 +9,7 @@ ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : names
   for (auto function : module.getOps<func::FuncOp>())
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
-      auto kind = function.getResultAttrOfType<StringAttr>(i, graph::kKindAttr);
-      if (name && kind && kind == "output")
+      if (name && graph::resultKind(function, i) == graph::Kind::Output)
         outputs.insert(name);
     }
   for (auto function : module.getOps<func::FuncOp>())
@@ -35,10 +34,10 @@ ShardableValue ShardableValues::of(func::FuncOp function, BlockArgument arg) con
   subject.dims = llvm::to_vector(names.names(arg));
   subject.shape = llvm::to_vector(cast<RankedTensorType>(arg.getType()).getShape());
   subject.dims.resize(subject.shape.size());
-  auto kind = function.getArgAttrOfType<StringAttr>(i, graph::kKindAttr);
-  subject.isWeight = kind && kind == "parameter";
-  subject.isInput = kind && kind == "input";
-  subject.isHeld = subject.isWeight || (kind && kind == "state");
+  std::optional<graph::Kind> kind = graph::argumentKind(arg);
+  subject.isWeight = kind == graph::Kind::Parameter;
+  subject.isInput = kind == graph::Kind::Input;
+  subject.isHeld = subject.isWeight || kind == graph::Kind::State;
   subject.bytes = tensorBytes(arg.getType());
   // What another function of the program gives lies as that one leaves it, and as names want.
   subject.isDecided = !subject.isInput || !outputs.count(subject.name);

@@ -250,10 +250,7 @@ static bool isWeight(Value value) {
       return false;
     value = op->getOperand(0);
   }
-  auto arg = cast<BlockArgument>(value);
-  auto function = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp());
-  auto kind = function ? function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr) : StringAttr();
-  return kind && kind == "parameter";
+  return graph::argumentKind(value) == graph::Kind::Parameter;
 }
 
 /// Ops of `region` that `op` needs, itself included, in order; none if one of them has effects, needs what the region is given anew each time

@@ -31,10 +31,8 @@ bool tessera::dist::isZeroPadded(Value value, int64_t dim) {
   if (!arg)
     return false;
   Operation *parent = arg.getOwner()->getParentOp();
-  if (auto function = dyn_cast<func::FuncOp>(parent)) {
-    auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-    return kind && kind == "parameter";
-  }
+  if (isa<func::FuncOp>(parent))
+    return graph::argumentKind(arg) == graph::Kind::Parameter;
   if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
     for (const StackEdge &edge : flow.getStackEdges())
       if (llvm::is_contained(edge.slices, value))

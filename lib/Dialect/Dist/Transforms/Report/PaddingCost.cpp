@@ -75,14 +75,12 @@ private:
   }
 
   void addArgument(func::FuncOp function, BlockArgument arg, std::set<StringRef> &counted) {
-    auto text = [&](StringRef attribute) {
-      auto attr = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), attribute);
-      return attr ? attr.getValue() : StringRef();
-    };
-    StringRef name = text(graph::kNameAttr), kind = text(graph::kKindAttr);
+    auto nameAttr = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+    StringRef name = nameAttr ? nameAttr.getValue() : StringRef();
+    std::optional<graph::Kind> kind = graph::argumentKind(arg);
     if (!isa<RankedTensorType>(arg.getType()) || (!name.empty() && !counted.insert(name).second))
       return;
-    double PaddingShare::*held = kind == "parameter" ? &PaddingShare::weightBytes : kind == "state" ? &PaddingShare::stateBytes : nullptr;
+    double PaddingShare::*held = kind == graph::Kind::Parameter ? &PaddingShare::weightBytes : kind == graph::Kind::State ? &PaddingShare::stateBytes : nullptr;
     double bytes = tensorBytes(arg.getType());
     if (held)
       cost.total.*held += bytes;

@@ -30,10 +30,8 @@ BlockArgument weightOf(Value value) {
   }
   auto arg = cast<BlockArgument>(value);
   Operation *parent = arg.getOwner()->getParentOp();
-  if (auto function = dyn_cast<func::FuncOp>(parent)) {
-    auto kind = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kKindAttr);
-    return kind && kind == "parameter" ? arg : BlockArgument();
-  }
+  if (isa<func::FuncOp>(parent))
+    return graph::argumentKind(arg) == graph::Kind::Parameter ? arg : BlockArgument();
   if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
     for (const StackEdge &edge : flow.getStackEdges())
       if (llvm::is_contained(edge.slices, value))
