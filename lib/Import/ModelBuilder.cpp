@@ -26,10 +26,15 @@ static SmallVector<int64_t> shapeOf(const Weight &weight, bool stacked) {
   return shape;
 }
 
-static DictionaryAttr argumentAttrs(Builder &b, graph::Kind kind, StringRef name, ArrayRef<StringRef> dims) {
-  return b.getDictionaryAttr({b.getNamedAttr(graph::kKindAttr, graph::KindAttr::get(b.getContext(), kind)),
-                              b.getNamedAttr(graph::kNameAttr, b.getStringAttr(name)),
-                              b.getNamedAttr(graph::kDimsAttr, b.getStrArrayAttr(dims))});
+static DictionaryAttr argumentAttrs(Builder &b, graph::Kind kind, StringRef name, ArrayRef<StringRef> dims,
+                                    std::optional<graph::FillSource> fill = std::nullopt) {
+  NamedAttrList attrs;
+  attrs.set(graph::kKindAttr, graph::KindAttr::get(b.getContext(), kind));
+  attrs.set(graph::kNameAttr, b.getStringAttr(name));
+  attrs.set(graph::kDimsAttr, b.getStrArrayAttr(dims));
+  if (fill)
+    attrs.set(graph::kFillAttr, graph::FillAttr::get(b.getContext(), *fill));
+  return attrs.getDictionary(b.getContext());
 }
 
 ModelBuilder::ModelBuilder(MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype)
@@ -136,8 +141,8 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
   forward_.setType(builder_.getFunctionType(entry.getArgumentTypes(), logits.getType()));
 
   SmallVector<DictionaryAttr> attrs;
-  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "tokens", {"batch", "seq"}));
-  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "positions", {"batch", "seq"}));
+  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "tokens", {"batch", "seq"}, graph::FillSource::TokenIds));
+  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "positions", {"batch", "seq"}, graph::FillSource::Positions));
   for (const Weight &weight : weights_) {
     SmallVector<StringRef> dims;
     if (weight.layers)

@@ -14,23 +14,27 @@ namespace tessera::runtime {
 
 GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
                           const std::vector<std::vector<int32_t>> &prompts) {
+  if (!manifest.generate)
+    throw Error("cannot generate", manifest.model, "this program does not generate text",
+                "compile a language model with --task=generate");
+  const GenerateSpec &sizes = *manifest.generate;
   GenerateJob job;
   job.prompts = prompts;
   for (size_t p = 0; p < prompts.size(); ++p) {
     std::string where = "prompt " + std::to_string(p + 1);
-    int64_t length = int64_t(prompts[p].size()), room = manifest.maxSeqLen - length;
+    int64_t length = int64_t(prompts[p].size()), room = sizes.maxSeqLen - length;
     if (length == 0)
       throw Error("cannot generate", where, "it has no tokens", "give it some text");
     for (int32_t id : prompts[p])
-      if (id < 0 || id >= manifest.vocab)
+      if (id < 0 || id >= sizes.vocab)
         throw Error("cannot generate", where, "token id " + std::to_string(id) + " is out of range",
-                    "use ids from 0 to " + std::to_string(manifest.vocab - 1));
+                    "use ids from 0 to " + std::to_string(sizes.vocab - 1));
     int64_t limit = options.maxNewTokens.value_or(room);
     if (room < limit || (room <= 0 && !options.maxNewTokens))
       throw Error("cannot generate", where,
                   std::to_string(length) + " prompt tokens" +
                       (options.maxNewTokens ? " and " + std::to_string(limit) + " new ones" : "") +
-                      " do not fit the longest context of " + std::to_string(manifest.maxSeqLen),
+                      " do not fit the longest context of " + std::to_string(sizes.maxSeqLen),
                   room > 0 ? "use --max-new-tokens=" + std::to_string(room) +
                                  " or less, or compile with a larger --max-seq-len"
                            : "shorten the prompt, or compile with a larger --max-seq-len");
@@ -117,7 +121,7 @@ public:
         logitsFile_(logits), wantLogits_(!job.logitsFile.empty() && first == 0), made_(count_, 0),
         current_(session.batch(), 0), active_(session.batch(), 0) {}
 
-  void prefill() {
+  void takePrompts() {
     session_.clear();
     int64_t longest = 0, chunk = session_.chunk();
     for (size_t row = 0; row < count_; ++row)
@@ -137,7 +141,7 @@ public:
           ready.push_back(row);
         }
       }
-      session_.prefill(tokens, positions, index);
+      session_.prompt(tokens, positions, index);
       choose(ready);
       if (wantLogits_)
         promptLogits(begin);
@@ -149,7 +153,7 @@ public:
     return std::any_of(active_.begin(), active_.end(), [](char a) { return a != 0; });
   }
 
-  void decode() {
+  void advance() {
     std::vector<int32_t> tokens(session_.batch(), 0), positions(session_.batch(), -1);
     std::vector<size_t> ready;
     for (size_t row = 0; row < count_; ++row)
@@ -158,7 +162,7 @@ public:
         positions[row] = int32_t(prompt(row).size() + made_[row] - 1);
         ready.push_back(row);
       }
-    session_.decode(tokens, positions);
+    session_.advance(tokens, positions);
     choose(ready);
   }
 
@@ -168,7 +172,7 @@ public:
       total += n;
     return total;
   }
-  // Between prefill and decode: the row after the prompt's last token follows those of the prompt.
+  // Between the prompts and the tokens after them: the row after the prompt's last token follows those of the prompt.
   void flushLogits() {
     if (logitsFile_ && !lateLogits_.empty())
       check(logitsFile_->append(lateLogits_.data(), 1));
@@ -231,7 +235,7 @@ private:
     for (int64_t at = begin; at < std::min(last, begin + session_.chunk()); ++at) {
       std::vector<int32_t> index(session_.batch(), 0);
       index[0] = int32_t(at - begin);
-      session_.head(index);
+      session_.promptLogits(index);
       const std::vector<float> &logits = session_.logits();
       if (logitsFile_)
         check(logitsFile_->append(logits.data(), 1));
@@ -263,8 +267,8 @@ private:
 void generateOnRank(Rank &rank, const GenerateJob &job) {
   Session session(rank);
   bool root = session.isRoot();
-  if (!job.logitsFile.empty() && !session.hasHead())
-    throw Error("cannot write logits", job.logitsFile, "the program has no step for them",
+  if (!job.logitsFile.empty() && !session.hasPromptLogits())
+    throw Error("cannot write logits", job.logitsFile, "the program has no entry for them",
                 "compile it again with this version of llm-compile");
   std::unique_ptr<io::SafetensorsRowWriter> logits;
   if (root && !job.logitsFile.empty())
@@ -279,12 +283,12 @@ void generateOnRank(Rank &rank, const GenerateJob &job) {
   for (size_t first = 0; first < job.prompts.size(); first += session.batch()) {
     Round round(session, job, first, printer ? &*printer : nullptr, first == 0 ? logits.get() : nullptr);
     auto start = Clock::now();
-    round.prefill();
+    round.takePrompts();
     round.flushLogits();
     auto middle = Clock::now();
     firstTokens += round.made();
     while (round.running())
-      round.decode();
+      round.advance();
     newTokens += round.made();
     prefillSeconds += std::chrono::duration<double>(middle - start).count();
     decodeSeconds += std::chrono::duration<double>(Clock::now() - middle).count();

@@ -67,7 +67,9 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
     textNeeded |= prompt.isText;
   std::string noText; // why not
   std::unique_ptr<text::Tokenizer> tokenizer;
-  std::vector<int32_t> endTokens(manifest.eos.begin(), manifest.eos.end());
+  std::vector<int32_t> endTokens;
+  if (manifest.generate)
+    endTokens.assign(manifest.generate->eos.begin(), manifest.generate->eos.end());
   try {
     const io::ModelFile &texts = models.texts();
     tokenizer = take(text::Tokenizer::load(texts));

@@ -101,7 +101,7 @@ std::string describeProgram(const Manifest &m, bool json) {
     axes[axis.name] = axis.size;
   Json steps = Json::object();
   for (const EntrySpec &entry : m.entries)
-    if (entry.name == "prefill" || entry.name == "decode" || entry.name == "train")
+    if (entry.role != Role::Logits) // a tool of --logits, no step
       steps[entry.name] = stepJson(m, entry);
   std::vector<Padded> padding = paddedDims(m);
   Json paddingJson = Json::array();
@@ -120,13 +120,15 @@ std::string describeProgram(const Manifest &m, bool json) {
                {"cpu", m.cpuName},
                {"mesh", axes},
                {"ranks", ranks},
-               {"batch", m.batch},
-               {"max_seq_len", m.maxSeqLen},
-               {"vocab", m.vocab},
                {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
                {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)},
                {"padding", paddingJson},
                {"steps", steps}};
+  if (m.generate) {
+    info["batch"] = m.generate->batch;
+    info["max_seq_len"] = m.generate->maxSeqLen;
+    info["vocab"] = m.generate->vocab;
+  }
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 
@@ -139,8 +141,9 @@ std::string describeProgram(const Manifest &m, bool json) {
                      (m.cpuName.empty() ? "" : " (" + m.cpuName + ")") + "\n";
   page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) +
           (ranks == 1 ? " rank)\n" : " ranks)\n");
-  page += "batch        " + std::to_string(m.batch) + ", context up to " + std::to_string(m.maxSeqLen) +
-          ", vocabulary " + std::to_string(m.vocab) + "\n";
+  if (m.generate)
+    page += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
+            std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) + "\n";
   page += "per rank     weights " + mega(plan.bytes()) + ", arena " + mega(m.arenaBytes) + "\n";
   for (const Padded &p : padding) {
     page += "padding      " + std::to_string(p.size) + " over " + p.axes + " is " + std::to_string(p.padded) + ": ";
@@ -171,18 +174,22 @@ std::string describeProgram(const Manifest &m, bool json) {
 }
 
 BenchPlan checkBench(const Manifest &m, const Options &options) {
-  int64_t decode = options.decodeSteps.value_or(std::max<int64_t>(1, std::min<int64_t>(64, m.maxSeqLen / 4)));
+  if (!m.generate)
+    throw Error("cannot measure", m.model, "this program does not generate text",
+                "compile a language model with --task=generate");
+  int64_t longest = m.generate->maxSeqLen;
+  int64_t decode = options.decodeSteps.value_or(std::max<int64_t>(1, std::min<int64_t>(64, longest / 4)));
   int64_t prompt =
-      options.promptLength.value_or(std::max<int64_t>(1, std::min<int64_t>(512, m.maxSeqLen - decode)));
-  if (prompt + decode > m.maxSeqLen)
+      options.promptLength.value_or(std::max<int64_t>(1, std::min<int64_t>(512, longest - decode)));
+  if (prompt + decode > longest)
     throw Error("cannot measure",
                 "--prompt-len=" + std::to_string(prompt) + " --decode=" + std::to_string(decode),
-                "together they exceed the longest context of " + std::to_string(m.maxSeqLen),
+                "together they exceed the longest context of " + std::to_string(longest),
                 "use shorter ones, or compile with a larger --max-seq-len");
   return {prompt, decode};
 }
 
-static void prefillAll(Session &session, int64_t length, int64_t vocab) {
+static void takePrompts(Session &session, int64_t length, int64_t vocab) {
   session.clear();
   int64_t chunk = session.chunk(), batch = session.batch();
   for (int64_t begin = 0; begin < length; begin += chunk) {
@@ -193,7 +200,7 @@ static void prefillAll(Session &session, int64_t length, int64_t vocab) {
         tokens[row * chunk + i - begin] = int32_t((i * 7919 + row * 104729 + 1) % vocab);
         positions[row * chunk + i - begin] = int32_t(i);
       }
-    session.prefill(tokens, positions, index);
+    session.prompt(tokens, positions, index);
   }
 }
 
@@ -209,7 +216,7 @@ void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
   for (int round = 0; round < 4; ++round) {
     rank.comm().barrier();
     auto start = Clock::now();
-    prefillAll(session, plan.promptLength, session.vocab());
+    takePrompts(session, plan.promptLength, session.vocab());
     next = session.next();
     if (round > 0)
       prefills.push_back(since(start));
@@ -217,7 +224,7 @@ void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
   auto step = [&](int64_t position) {
     for (int32_t &id : next) // made-up weights may give anything
       id = id < 0 || id >= session.vocab() ? 0 : id;
-    session.decode(next, std::vector<int32_t>(batch, int32_t(position)));
+    session.advance(next, std::vector<int32_t>(batch, int32_t(position)));
     next = session.next();
   };
   step(plan.promptLength); // warm-up; the first timed step writes the same place again

@@ -2,89 +2,75 @@
 #include "Buffers.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <cstring>
+
 namespace tessera::runtime {
 
-static void require(const Manifest &manifest, int64_t entry, const char *name,
-                    std::initializer_list<const char *> inputs, std::initializer_list<const char *> outputs) {
-  auto fail = [&](const std::string &what) {
-    throw Error("cannot run this program", std::string("step ") + name, "it has no " + what,
-                "compile it again with this version of llm-compile");
-  };
-  if (entry < 0)
-    fail("such step");
-  for (const char *input : inputs)
-    if (!manifest.entries[entry].input(input))
-      fail(std::string("input ") + input);
-  for (const char *output : outputs)
-    if (!manifest.entries[entry].output(output))
-      fail(std::string("output ") + output);
+static const GenerateSpec &generateOf(const Manifest &manifest) {
+  if (!manifest.generate)
+    throw Error("cannot generate", manifest.model, "this program does not generate text",
+                "compile a language model with --task=generate");
+  return *manifest.generate;
 }
 
-Session::Session(Rank &rank) : rank_(rank) {
-  const Manifest &m = rank.manifest();
-  prefill_ = m.entryIndex("prefill");
-  decode_ = m.entryIndex("decode");
-  head_ = m.entryIndex("head");
-  require(m, prefill_, "prefill", {"tokens", "positions", "index"}, {"logits", "next"});
-  require(m, decode_, "decode", {"tokens", "positions"}, {"logits", "next"});
-  if (head_ >= 0) {
-    require(m, head_, "head", {"hidden", "index"}, {"logits"});
-    require(m, prefill_, "prefill", {}, {"hidden"});
-    const BufferSpec *from = m.entries[prefill_].output("hidden"), *to = m.entries[head_].input("hidden");
-    if (from->local != to->local || from->shape != to->shape)
-      throw Error("cannot run this program", "step head",
-                  "its input hidden is sharded differently from prefill's output",
-                  "compile it again with this version of llm-compile");
-  }
-  batch_ = m.batch;
-  chunk_ = m.chunk;
-  vocab_ = m.vocab;
-}
+Session::Session(Rank &rank) : rank_(rank), generate_(generateOf(rank.manifest())) {}
 
 void Session::clear() { rank_.clearStates(); }
 
-void Session::setInput(int64_t entry, const char *name, const std::vector<int32_t> &global, int32_t padding) {
-  const Manifest &m = rank_.manifest();
-  const BufferSpec &spec = *m.entries[entry].input(name);
-  local_.resize(size_t(elementCount(spec.local)) * 4);
-  takeShard(spec, m.mesh, rank_.id(), global.data(), padding, local_.data());
-  rank_.write(rank_.arena() + spec.offset, local_.data(), local_.size());
+void Session::fillFromOutput(const InputSpec &input) {
+  const OutputSpec &from = rank_.manifest().entries[input.entry].outputs[input.output];
+  Kept &kept = kept_[{input.entry, input.output}];
+  if (!kept.memory.bytes())
+    kept.memory = rank_.device().allocate(
+        size_t(from.bytes), "output " + from.name + " of rank " + std::to_string(rank_.id()), MemoryUse::Arena);
+  if (!kept.isLast)
+    rank_.compute().copy(kept.memory.address(), rank_.arena() + from.offset, size_t(from.bytes));
+  kept.isLast = true;
+  rank_.compute().copy(rank_.arena() + input.offset, kept.memory.address(), size_t(from.bytes));
 }
 
-void Session::run(int64_t entry) {
+void Session::run(int64_t entry, const Content &content) {
+  const Manifest &m = rank_.manifest();
+  auto fill = [&](const InputSpec &input, const std::vector<int32_t> &global, int32_t padding) {
+    local_.resize(size_t(input.bytes));
+    takeShard(input, m.mesh, rank_.id(), global.data(), padding, local_.data());
+    rank_.write(rank_.arena() + input.offset, local_.data(), local_.size());
+  };
+  for (const InputSpec &input : m.entries[entry].inputs)
+    switch (input.fill) {
+    case Fill::TokenIds:
+      fill(input, *content.tokens, 0);
+      break;
+    case Fill::Positions:
+      fill(input, *content.positions, -1);
+      break;
+    case Fill::LastIndex:
+      fill(input, *content.index, 0);
+      break;
+    case Fill::Output:
+      fillFromOutput(input);
+      break;
+    case Fill::Caller: // Manifest::parse lets no entry of `generate` have one
+      break;
+    }
   rank_.call(entry);
+  for (auto &[output, kept] : kept_)
+    if (output.first == entry)
+      kept.isLast = false;
   last_ = entry;
 }
 
-void Session::prefill(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
-                      const std::vector<int32_t> &index) {
-  setInput(prefill_, "tokens", tokens, 0);
-  setInput(prefill_, "positions", positions, -1);
-  setInput(prefill_, "index", index, 0);
-  run(prefill_);
-  hiddenKept_ = false;
+void Session::prompt(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
+                     const std::vector<int32_t> &index) {
+  run(generate_.prompt, {&tokens, &positions, &index});
 }
 
-void Session::decode(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions) {
-  setInput(decode_, "tokens", tokens, 0);
-  setInput(decode_, "positions", positions, -1);
-  run(decode_);
+void Session::advance(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions) {
+  run(generate_.next, {&tokens, &positions, nullptr});
 }
 
-void Session::head(const std::vector<int32_t> &index) {
-  const Manifest &m = rank_.manifest();
-  const BufferSpec &from = *m.entries[prefill_].output("hidden"), &to = *m.entries[head_].input("hidden");
-  // The step may use the space of its inputs: keep a copy for the next position.
-  size_t bytes = size_t(elementCount(from.local)) * 4;
-  if (!hidden_.bytes())
-    hidden_ = rank_.device().allocate(bytes, "the hidden states of rank " + std::to_string(rank_.id()),
-                                      MemoryUse::Arena);
-  if (!hiddenKept_)
-    rank_.compute().copy(hidden_.address(), rank_.arena() + from.offset, bytes);
-  hiddenKept_ = true;
-  rank_.compute().copy(rank_.arena() + to.offset, hidden_.address(), bytes);
-  setInput(head_, "index", index, 0);
-  run(head_);
+void Session::promptLogits(const std::vector<int32_t> &index) {
+  run(generate_.logits, {nullptr, nullptr, &index});
 }
 
 template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T> &global) {
@@ -110,14 +96,14 @@ template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T>
 
 std::vector<int32_t> Session::next() {
   std::vector<int32_t> tokens;
-  fetch(*rank_.manifest().entries[last_].output("next"), tokens);
-  tokens.resize(batch_);
+  fetch(*rank_.manifest().entries[last_].output(Gives::NextTokens), tokens);
+  tokens.resize(generate_.batch);
   shareFromRoot(tokens);
   return tokens;
 }
 
 const std::vector<float> &Session::logits() {
-  fetch(*rank_.manifest().entries[last_].output("logits"), logits_);
+  fetch(*rank_.manifest().entries[last_].output(Gives::Logits), logits_);
   return logits_;
 }
 

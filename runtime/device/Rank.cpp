@@ -50,6 +50,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   for (const EntrySpec &spec : manifest.entries)
     dead_.push_back(deadBefore(manifest, spec));
   staging_.resize(8);
+  stateWritten_.resize(manifest.states.size());
   comm.prepare(manifest);
 }
 
@@ -91,18 +92,23 @@ void Rank::read(void *data, const char *src, size_t bytes) {
 
 void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
   manifest_.entries[entry].checkCounts(counts);
-  statesUsed_ = true;
+  if (base == arena())
+    for (int64_t state : manifest_.entries[entry].statesWritten)
+      stateWritten_[size_t(state)] = true;
   ts_call arguments{base, counts.data()};
   std::function<void()> enqueue = [&] { program_.entries[entry](&abi_, &arguments); };
   device_->call({entry, base, dead_[entry], enqueue}, *compute_);
 }
 
 void Rank::clearStates() {
-  if (!statesUsed_) // as zero as the device gave them, and not even touched
-    return;
-  statesUsed_ = false;
-  for (const BufferSpec &state : manifest_.states)
+  for (size_t i = 0; i < manifest_.states.size(); ++i) {
+    const StateSpec &state = manifest_.states[i];
+    // What nobody wrote is as zero as the device gave it, and not even touched.
+    if (state.clear != Clear::BeforePrompts || !stateWritten_[i])
+      continue;
+    stateWritten_[i] = false;
     compute_->fill(arena() + state.offset, 0, size_t(state.bytes));
+  }
 }
 
 } // namespace tessera::runtime

@@ -42,7 +42,7 @@ TEST(Mesh, LastShardsMayBeShortOrEmpty) {
 }
 
 static const char *tiny =
-    R"({"version": 1, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m", "batch": 1,
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
   "mesh": [["tp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [[["tp", 1, 2]]],
   "collectives": [{"kind": "all_reduce", "op": "sum", "dtype": "f32", "group": 0, "shape": [4]}],
   "entries": [{"name": "decode", "outputs": [], "collectives": [{"id": 0, "executions": 2}],
@@ -83,8 +83,76 @@ TEST(Manifest, RefusesCountsOutsideTheirBounds) {
   expectRefused("\"inputs\"", "\"counts\": [[6, 5]], \"inputs\"", "no values between its bounds");
 }
 
+// A field that the runtime would not honour must not be there.
+TEST(Manifest, RefusesFieldsItDoesNotKnow) {
+  expectRefused("\"params\": []", "\"params\": [], \"streams\": 2", "a field \"streams\"");
+  expectRefused("\"executions\": 2", "\"executions\": 2, \"overlap\": true", "a field \"overlap\"");
+  expectRefused("\"offset\": 64", "\"offset\": 64, \"alias\": 0", "a field \"alias\"");
+  expectRefused("\"op\": \"sum\"", "\"op\": \"sum\", \"stream\": 1", "a field \"stream\"");
+  expectRefused("\"name\": \"decode\"", "\"name\": \"decode\", \"when\": 1", "a field \"when\"");
+}
+
+// The same program with all that `generate` needs, one entry for everything.
+static std::string generating() {
+  std::string text = tiny;
+  auto replace = [&](const std::string &piece, const std::string &by) {
+    text.replace(text.find(piece), piece.size(), by);
+  };
+  replace("\"params\": []",
+          "\"params\": [], \"generate\": {\"batch\": 1, \"chunk\": 3, \"max_seq_len\": 8, \"vocab\": 5}");
+  auto port = [](const char *name, const char *dtype, const char *shape, const char *axes, const char *more) {
+    return std::string("{\"name\": \"") + name + "\", \"dtype\": \"" + dtype + "\", \"shape\": " + shape +
+           ", \"local\": " + shape + ", \"sharding\": " + axes + ", \"offset\": 128, " + more + "}";
+  };
+  std::string outputs = port("l", "f32", "[1, 1, 5]", "[[], [], []]", "\"gives\": \"logits\"") + ", " +
+                        port("n", "i32", "[1, 1]", "[[], []]", "\"gives\": \"next_tokens\"");
+  replace("\"outputs\": []", "\"role\": \"prompt\", \"outputs\": [" + outputs + "]");
+  replace("\"offset\": 64}]", "\"offset\": 64, \"fill\": \"token_ids\"}, " +
+                                  port("i", "i32", "[1]", "[[]]", "\"fill\": \"last_index\"") + "]");
+  replace("\"entries\": [", "\"entries\": [{\"name\": \"go\", \"role\": \"next\", \"outputs\": [" + outputs +
+                                "], \"inputs\": [" +
+                                port("t", "i32", "[1, 1]", "[[], []]", "\"fill\": \"token_ids\"") + "]}, ");
+  return text;
+}
+
+TEST(Manifest, FindsTheEntriesOfGenerateByTheirRoles) {
+  Manifest m = Manifest::parse(generating());
+  ASSERT_TRUE(m.generate);
+  EXPECT_EQ(m.generate->prompt, 1);
+  EXPECT_EQ(m.generate->next, 0);
+  EXPECT_EQ(m.generate->logits, -1);
+  EXPECT_EQ(m.entries[1].input(Fill::LastIndex)->name, "i");
+  EXPECT_EQ(m.entries[0].output(Gives::Logits)->name, "l");
+  EXPECT_FALSE(Manifest::parse(tiny).generate);
+}
+
+TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    std::string text = generating();
+    size_t at = text.find(piece);
+    ASSERT_NE(at, std::string::npos) << piece;
+    text.replace(at, piece.size(), by);
+    try {
+      Manifest::parse(text);
+      ADD_FAILURE() << "accepted: " << by;
+    } catch (const Error &e) {
+      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+    }
+  };
+  refused("\"role\": \"next\"", "\"role\": null", "none the role next");
+  refused("\"role\": \"next\"", "\"role\": \"prompt\"", "has the role of entry go");
+  refused("\"role\": \"next\"", "\"role\": \"decode\"", "is not known");
+  refused(", \"fill\": \"last_index\"", ", \"fill\": null", "nothing fills input i");
+  refused("\"fill\": \"token_ids\"", "\"fill\": \"positions\"", "takes no token ids");
+  refused("\"vocab\": 5", "\"vocab\": 6", "gives no logits");
+  refused("\"chunk\": 3", "\"chunk\": 4", "its token ids are [1, 3]");
+  refused("\"gives\": \"next_tokens\"", "\"gives\": null", "gives no next tokens");
+  refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 7, \"output\": 0}", "does not exist");
+  refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 0, \"output\": 0}", "shaped differently");
+}
+
 TEST(Manifest, RefusesContradictions) {
-  expectRefused("\"version\": 1", "\"version\": 2", "version");
+  expectRefused("\"version\": 2", "\"version\": 1", "version");
   expectRefused("\"offset\": 64", "\"offset\": 1020", "outside the arena");
   expectRefused("\"offset\": 64", "\"offset\": -4", "outside the arena");
   expectRefused("\"groups\": [[[\"tp\"", "\"groups\": [[[\"ep\"", "axis ep");
@@ -93,7 +161,7 @@ TEST(Manifest, RefusesContradictions) {
   expectRefused("\"group\": 0", "\"group\": 1", "no such group");
   expectRefused("\"id\": 0", "\"id\": 9", "does not exist");
   expectRefused("[[], [[\"tp\", 1, 2]]]", "[[], [[\"tp\", 2, 2]]]", "does not fit the mesh");
-  expectRefused("\"kind\": \"all_reduce\"", "\"kind\": \"all_reduse\"", "unknown kind");
+  expectRefused("\"kind\": \"all_reduce\"", "\"kind\": \"all_reduse\"", "is not known");
 }
 
 TEST(ThreadPool, EveryPartOnceAndAllDone) {

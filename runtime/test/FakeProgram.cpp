@@ -181,22 +181,34 @@ std::string makeManifest() {
     mesh.push_back({"dp", dp});
   if (tp > 1)
     mesh.push_back({"tp", tp});
-  auto step = [&](const char *name, int64_t chunk, bool index) {
-    Json entry = {{"name", name}, {"inputs", none}, {"outputs", none}, {"collectives", none}};
+  auto with = [](Json object, const char *field, Json value) {
+    object[field] = std::move(value);
+    return object;
+  };
+  auto step = [&](const char *name, const char *role, int64_t chunk, bool index) {
+    Json entry = {{"name", name}, {"role", role}, {"inputs", none}, {"outputs", none}, {"collectives", none}};
+    entry["params"] = {{"reads", strcmp(name, "head") == 0 ? Json{0} : Json{0, 1}}, {"updates", none}};
+    entry["states"] = strcmp(name, "head") == 0 ? Json{{"reads", none}, {"writes", none}}
+                                                : Json{{"reads", {0}}, {"writes", {0}}};
     if (strcmp(name, "head") == 0) {
-      entry["inputs"].push_back(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt));
+      entry["inputs"].push_back(with(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt), "fill",
+                                     {{"entry", 0}, {"output", 0}}));
     } else {
-      entry["inputs"].push_back(buffer("tokens", "i32", {B, chunk}, {Bl, chunk}, none, tokensAt));
-      entry["inputs"].push_back(buffer("positions", "i32", {B, chunk}, {Bl, chunk}, none, positionsAt));
+      entry["inputs"].push_back(
+          with(buffer("ids", "i32", {B, chunk}, {Bl, chunk}, none, tokensAt), "fill", "token_ids"));
+      entry["inputs"].push_back(
+          with(buffer("places", "i32", {B, chunk}, {Bl, chunk}, none, positionsAt), "fill", "positions"));
       entry["collectives"].push_back({{"id", chunk == 1 ? 1 : 0}, {"executions", 1}});
     }
     entry["collectives"].push_back({{"id", 2}, {"executions", 1}});
     if (index)
-      entry["inputs"].push_back(buffer("index", "i32", {B}, {Bl}, none, indexAt));
+      entry["inputs"].push_back(with(buffer("at", "i32", {B}, {Bl}, none, indexAt), "fill", "last_index"));
     if (strcmp(name, "prefill") == 0)
       entry["outputs"].push_back(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt));
-    entry["outputs"].push_back(buffer("logits", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt));
-    entry["outputs"].push_back(buffer("next", "i32", {B, 1}, {Bl, 1}, none, nextAt));
+    entry["outputs"].push_back(
+        with(buffer("scores", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt), "gives", "logits"));
+    entry["outputs"].push_back(
+        with(buffer("best", "i32", {B, 1}, {Bl, 1}, none, nextAt), "gives", "next_tokens"));
     return entry;
   };
   Json embedding = {{"name", "embedding"},
@@ -223,32 +235,32 @@ std::string makeManifest() {
                 {"pack", nullptr}};
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
+  cache["clear"] = "before_prompts";
   auto collective = [&](const char *op, const char *dtype, std::vector<int64_t> shape, const char *why) {
     return Json{{"kind", "all_reduce"}, {"op", op}, {"dtype", dtype}, {"group", 0},
-                {"shape", shape}, {"dim", 0},    {"dim2", 0},      {"why", why}};
+                {"shape", shape},       {"dim", 0}, {"dim2", 0},      {"why", why}};
   };
-  Json manifest = {{"version", 1},
-                   {"task", "generate"},
-                   {"dtype", "f32"},
-                   {"target", "cpu"},
-                   {"model", "/nonexistent/model"},
-                   {"architecture", "fake"},
-                   {"batch", B},
-                   {"max_seq_len", L},
-                   {"chunk", C},
-                   {"vocab", V},
-                   {"eos", {endToken}},
-                   {"mesh", mesh},
-                   {"arena_bytes", arenaBytes},
-                   {"params", {embedding, scale}},
-                   {"states", {cache}},
-                   {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
-                   {"groups", {tpAxes, dpAxes}},
-                   {"collectives",
-                    {collective("sum", "f32", {Bl, C, D}, "rows of the embedding"),
-                     collective("sum", "f32", {Bl, 1, D}, "rows of the embedding"),
-                     collective("max", "i64", {Bl}, "the likeliest token")}},
-                   {"entries", {step("prefill", C, true), step("decode", 1, false), step("head", C, true)}}};
+  Json manifest = {
+      {"version", 2},
+      {"task", "generate"},
+      {"dtype", "f32"},
+      {"target", "cpu"},
+      {"model", "/nonexistent/model"},
+      {"architecture", "fake"},
+      {"generate", {{"batch", B}, {"max_seq_len", L}, {"chunk", C}, {"vocab", V}, {"eos", {endToken}}}},
+      {"mesh", mesh},
+      {"arena_bytes", arenaBytes},
+      {"params", {embedding, scale}},
+      {"states", {cache}},
+      {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
+      {"groups", {tpAxes, dpAxes}},
+      {"collectives",
+       {collective("sum", "f32", {Bl, C, D}, "rows of the embedding"),
+        collective("sum", "f32", {Bl, 1, D}, "rows of the embedding"),
+        collective("max", "i64", {Bl}, "the likeliest token")}},
+      {"entries",
+       {step("prefill", "prompt", C, true), step("decode", "next", 1, false),
+        step("head", "logits", C, true)}}};
   if (const char *feature = getenv("FAKE_CPU"))
     manifest["cpu"] = {{"name", "other"}, {"features", {"fpu", feature}}};
   return manifest.dump();

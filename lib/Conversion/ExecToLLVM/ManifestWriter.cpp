@@ -96,7 +96,8 @@ json::Object ManifestWriter::paramJson(Operation *op) {
                       {"layer_sharding", std::move(layerAxes)},
                       {"local", numbers(local.getShape().drop_front(stacked))},
                       {"sources", std::move(sources)},
-                      {"pack", std::move(pack)}};
+                      {"pack", std::move(pack)},
+                      {"variable", parameter.getVariable()}};
 }
 
 int64_t ManifestWriter::param(FlatSymbolRefAttr symbol) const { return paramNumbers.find(symbol.getAttr())->second; }
@@ -176,6 +177,39 @@ static FailureOr<json::Array> countBounds(func::FuncOp entry) {
   return list;
 }
 
+/// What fills the inputs of `entry`; outputs of other entries by their numbers.
+LogicalResult ManifestWriter::addFills(func::FuncOp entry, json::Array &inputs) {
+  auto ports = entry->getAttrOfType<ArrayAttr>("exec.inputs");
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    auto fill = cast<DictionaryAttr>(ports[i]).getAs<graph::FillAttr>("fill");
+    if (!fill)
+      continue;
+    json::Object &object = *input.getAsObject();
+    if (fill.getSource() != graph::FillSource::Output) {
+      object["fill"] = graph::stringifyFillSource(fill.getSource()).str();
+      continue;
+    }
+    int64_t number = 0, output = -1;
+    for (auto other : module.getOps<func::FuncOp>()) {
+      if (!other->hasAttr(kEntryAttr))
+        continue;
+      if (other.getSymNameAttr() == fill.getEntry().getAttr()) {
+        if (auto outputs = other->getAttrOfType<ArrayAttr>("exec.outputs"))
+          for (auto [o, port] : llvm::enumerate(outputs.getAsRange<DictionaryAttr>()))
+            if (port.getAs<StringAttr>("name") == fill.getOutput())
+              output = int64_t(o);
+        break;
+      }
+      ++number;
+    }
+    if (output < 0)
+      return entry.emitOpError() << "has input " << cast<DictionaryAttr>(ports[i]).get("name") << " that is filled by output "
+                                 << fill.getOutput() << " of " << fill.getEntry() << ", which is no output of an entry";
+    object["fill"] = json::Object{{"entry", number}, {"output", output}};
+  }
+  return success();
+}
+
 LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
   FailureOr<json::Array> counts = countBounds(entry);
   if (failed(counts))
@@ -190,39 +224,35 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
   auto ports = [&](StringRef name) {
     json::Array list;
     if (auto attr = entry->getAttrOfType<ArrayAttr>(name))
-      for (auto port : attr.getAsRange<DictionaryAttr>())
-        list.push_back(portJson(port));
+      for (auto port : attr.getAsRange<DictionaryAttr>()) {
+        json::Object object = portJson(port);
+        if (auto gives = port.getAs<graph::GivesAttr>("gives"))
+          object["gives"] = graph::stringifyGives(gives.getValue()).str();
+        list.push_back(std::move(object));
+      }
     return list;
   };
+  json::Array inputs = ports("exec.inputs");
+  if (failed(addFills(entry, inputs)))
+    return failure();
+  EntryUses uses = usesOf(entry);
+  auto indices = [](const std::set<int64_t> &set) { return json::Array(std::vector<int64_t>(set.begin(), set.end())); };
   json::Array used;
   for (auto [id, times] : executions)
     used.push_back(json::Object{{"id", id}, {"executions", times}});
   json::Object object{{"name", entry.getName().str()},
                       {"counts", std::move(*counts)},
-                      {"inputs", ports("exec.inputs")},
+                      {"inputs", std::move(inputs)},
                       {"outputs", ports("exec.outputs")},
+                      {"states", json::Object{{"reads", indices(uses.statesRead)}, {"writes", indices(uses.statesWritten)}}},
+                      {"params", json::Object{{"reads", indices(uses.paramsRead)}, {"updates", indices(uses.paramsUpdated)}}},
                       {"collectives", std::move(used)}};
+  if (auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr))
+    object["role"] = graph::stringifyRole(role.getValue()).str();
   if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))
     object["padding_flops"] = json::Array{flops[0], flops[1]};
   entries.push_back(std::move(object));
   return success();
-}
-
-/// Global sizes of the first port called `name` in any entry (from `first` on), or empty.
-static std::vector<int64_t> portShape(const std::vector<json::Value> &entries, StringRef entry, StringRef list, StringRef name) {
-  for (const json::Value &value : entries) {
-    const json::Object &object = *value.getAsObject();
-    if (!entry.empty() && *object.getString("name") != entry)
-      continue;
-    for (const json::Value &port : *object.getArray(list))
-      if (*port.getAsObject()->getString("name") == name) {
-        std::vector<int64_t> shape;
-        for (const json::Value &size : *port.getAsObject()->getArray("shape"))
-          shape.push_back(*size.getAsInteger());
-        return shape;
-      }
-  }
-  return {};
 }
 
 std::string ManifestWriter::text() {
@@ -237,35 +267,33 @@ std::string ManifestWriter::text() {
   json::Array meshJson, stateList, paramList, eos;
   for (const MeshAxis &axis : mesh.axes)
     meshJson.push_back(json::Array{axis.name, axis.size});
-  int64_t context = 0;
   if (auto states = module->getAttrOfType<ArrayAttr>("exec.states"))
     for (auto state : states.getAsRange<DictionaryAttr>()) {
       json::Object object = portJson(state);
-      // A cache is [layer, batch, context, heads, d].
-      if (const json::Array *shape = object.getArray("shape"); shape->size() == 5)
-        context = std::max(context, *(*shape)[2].getAsInteger());
+      auto clear = state.getAs<graph::ClearAttr>("clear");
+      object["clear"] = graph::stringifyClear(clear ? clear.getValue() : graph::Clear::AtStart).str();
       stateList.push_back(std::move(object));
     }
   for (auto &[name, object] : params)
     paramList.push_back(std::move(object));
   if (auto attr = module->getAttrOfType<DenseI64ArrayAttr>("tessera.eos"))
     eos = numbers(attr.asArrayRef());
-  std::vector<int64_t> tokens = portShape(entries, "prefill", "inputs", "tokens");
-  if (tokens.empty())
-    tokens = portShape(entries, "", "inputs", "tokens");
-  std::vector<int64_t> logits = portShape(entries, "", "outputs", "logits");
-  json::Object document{{"version", 1},
-                        {"task", stringAttr("tessera.task", "generate")},
+  auto generate = module->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr);
+  json::Value generateJson = nullptr;
+  if (generate)
+    generateJson = json::Object{{"batch", generate.getBatch()},
+                                {"chunk", generate.getChunk()},
+                                {"max_seq_len", generate.getMaxSeqLen()},
+                                {"vocab", generate.getVocab()},
+                                {"eos", std::move(eos)}};
+  json::Object document{{"version", 2},
+                        {"task", stringAttr("tessera.task", generate ? "generate" : "")},
                         {"dtype", "f32"},
                         {"target", target.driver},
                         {"model", stringAttr("tessera.model", "")},
                         {"architecture", stringAttr("graph.architecture", "")},
                         {target.driver, std::move(target.facts)},
-                        {"batch", intAttr("tessera.batch", tokens.empty() ? 1 : tokens[0])},
-                        {"max_seq_len", intAttr("tessera.max_seq_len", context)},
-                        {"chunk", intAttr("tessera.chunk", tokens.size() < 2 ? 1 : tokens[1])},
-                        {"vocab", intAttr("tessera.vocab", logits.empty() ? 0 : logits.back())},
-                        {"eos", std::move(eos)},
+                        {"generate", std::move(generateJson)},
                         {"mesh", std::move(meshJson)},
                         {"arena_bytes", intAttr(kArenaAttr, 0)},
                         {"params", std::move(paramList)},

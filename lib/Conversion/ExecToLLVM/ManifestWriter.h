@@ -15,6 +15,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/JSON.h"
 
+#include <set>
+
 namespace tessera::exec {
 
 class ManifestWriter {
@@ -39,6 +41,13 @@ private:
   llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
   llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
+  mlir::LogicalResult addFills(mlir::func::FuncOp entry, llvm::json::Array &inputs);
+
+  /// Numbers of the states and parameters that an entry's ops touch.
+  struct EntryUses {
+    std::set<int64_t> statesRead, statesWritten, paramsRead, paramsUpdated;
+  };
+  EntryUses usesOf(mlir::func::FuncOp entry) const;
 
   mlir::ModuleOp module;
   TargetSection target;

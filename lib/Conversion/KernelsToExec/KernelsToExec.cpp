@@ -25,7 +25,7 @@ struct Port {
   graph::Kind kind;
   StringRef name;
   RankedTensorType type;
-  Attribute sharding;
+  Attribute sharding, fill, gives, clear;
   int64_t offset = -1;
 
   DictionaryAttr toAttr() const {
@@ -34,8 +34,9 @@ struct Port {
     list.append("name", b.getStringAttr(name));
     list.append("type", TypeAttr::get(type));
     list.append("offset", b.getI64IntegerAttr(offset));
-    if (sharding)
-      list.append("sharding", sharding);
+    for (auto [key, value] : {std::pair<StringRef, Attribute>{"sharding", sharding}, {"fill", fill}, {"gives", gives}, {"clear", clear}})
+      if (value)
+        list.append(key, value);
     return list.getDictionary(type.getContext());
   }
 };
@@ -45,7 +46,8 @@ FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr attrs, con
   auto name = attrs ? attrs.getAs<StringAttr>(graph::kNameAttr) : nullptr;
   if (!kind || !name)
     return func.emitOpError() << what << " needs the attributes graph.kind and graph.name";
-  return Port{kind.getValue(), name, cast<RankedTensorType>(type), attrs.get(kShardingAttr)};
+  return Port{kind.getValue(), name, cast<RankedTensorType>(type), attrs.get(kShardingAttr),
+              attrs.get(graph::kFillAttr), attrs.get(graph::kGivesAttr), attrs.get(graph::kClearAttr)};
 }
 
 struct EntryPorts {

@@ -37,13 +37,11 @@ public:
 
 private:
   LogicalResult checkArgument(func::FuncOp func, BlockArgument arg) {
-    auto text = [&](StringRef attr) {
-      auto value = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), attr);
-      return value ? value.getValue() : StringRef();
-    };
-    StringRef kind = text(graph::kKindAttr), name = text(graph::kNameAttr);
-    std::string what = (kind.empty() ? "argument" : kind).str() + " '" + (name.empty() ? Twine(arg.getArgNumber()).str() : name.str()) + "'";
-    auto parameter = kind == "parameter" ? dyn_cast_or_null<graph::ParameterOp>(SymbolTable::lookupSymbolIn(module, name)) : nullptr;
+    auto nameAttr = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+    StringRef name = nameAttr ? nameAttr.getValue() : StringRef();
+    std::optional<graph::Kind> kind = graph::argumentKind(arg);
+    std::string what = (kind ? graph::stringifyKind(*kind) : "argument").str() + " '" + (name.empty() ? Twine(arg.getArgNumber()).str() : name.str()) + "'";
+    auto parameter = kind == graph::Kind::Parameter ? dyn_cast_or_null<graph::ParameterOp>(SymbolTable::lookupSymbolIn(module, name)) : nullptr;
     if (parameter && parameter.getStacked())
       if (failed(checkDim(func, arg, 0, what)))
         return failure();

@@ -18,3 +18,13 @@ func.func @f() attributes {exec.entry} {
   }
   return
 }
+
+// -----
+
+// expected-error @+1 {{has input "x" that is filled by output "y" of @g, which is no output of an entry}}
+func.func @f() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<1x8xf32>, fill = #graph.fill<output "y" of @g>}]} {
+  return
+}
+func.func @g() attributes {exec.entry, exec.outputs = [{name = "z", offset = 0 : i64, type = tensor<1x8xf32>}]} {
+  return
+}

@@ -13,8 +13,8 @@ def constant(last):
 
 
 with open(sys.argv[1], "w") as out:
-    out.write(f'func.func @step(%x: {TENSOR} {{graph.kind = "input", graph.name = "x"}})\n')
-    out.write(f'    -> ({TENSOR} {{graph.kind = "output", graph.name = "b"}}) {{\n')
+    out.write(f'func.func @step(%x: {TENSOR} {{graph.kind = #graph.kind<input>, graph.name = "x"}})\n')
+    out.write(f'    -> ({TENSOR} {{graph.kind = #graph.kind<output>, graph.name = "b"}}) {{\n')
     out.write(f"  %ca = graph.constant {constant(2.0)} : {TENSOR}\n")
     out.write(f"  %cb = graph.constant {constant(3.0)} : {TENSOR}\n")
     # The reshapes keep the two additions in kernels of their own.

@@ -5,7 +5,7 @@
 dist.mesh @mesh = <["pp"=2]>
 graph.parameter @w : tensor<4x8xf32> stacked from [#graph.source<"w.{}", file = [8]>]
 // expected-error @+1 {{has parameter 'w' whose dimension 'layer' is sharded over pp: there are no pipelines yet, every rank runs all layers; leave pp out of the mesh, or shard another dimension over it (--shard=batch=pp)}}
-func.func @parameter(%w: tensor<2x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>> {graph.kind = "parameter", graph.name = "w"}) {
+func.func @parameter(%w: tensor<2x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) {
   return
 }
 
@@ -14,8 +14,8 @@ func.func @parameter(%w: tensor<2x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], glo
 dist.mesh @mesh = <["a"=2, "pp"=4]>
 // expected-error @+1 {{has state 'cache' whose dimension 'layer' is sharded over pp:(2)2+a}}
 func.func @state(%s: tensor<1x8xf32, #dist.sharding<@mesh, [{"pp":(2)2, "a"}, {}], global=[4, 8]>>
-    {graph.kind = "state", graph.name = "cache", graph.dims = ["layer", "context"]})
-    -> (tensor<1x8xf32, #dist.sharding<@mesh, [{"pp":(2)2, "a"}, {}], global=[4, 8]>> {graph.kind = "state", graph.name = "cache"}) {
+    {graph.kind = #graph.kind<state>, graph.name = "cache", graph.dims = ["layer", "context"]})
+    -> (tensor<1x8xf32, #dist.sharding<@mesh, [{"pp":(2)2, "a"}, {}], global=[4, 8]>> {graph.kind = #graph.kind<state>, graph.name = "cache"}) {
   return %s : tensor<1x8xf32, #dist.sharding<@mesh, [{"pp":(2)2, "a"}, {}], global=[4, 8]>>
 }
 
@@ -25,7 +25,7 @@ func.func @state(%s: tensor<1x8xf32, #dist.sharding<@mesh, [{"pp":(2)2, "a"}, {}
 dist.mesh @mesh = <["pp"=2]>
 // expected-error @+1 {{has input 'x' whose dimension 'layer' is sharded over pp}}
 func.func @elsewhere(%s: tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"pp"}], global=[8, 4]>>
-    {graph.kind = "input", graph.name = "x", graph.dims = ["hidden", "layer"]}) {
+    {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["hidden", "layer"]}) {
   return
 }
 
@@ -34,7 +34,7 @@ func.func @elsewhere(%s: tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"pp"}], glo
 // A value that a rule gives the name to.
 dist.mesh @mesh = <["pp"=2]>
 func.func @computed(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>>
-    {graph.kind = "input", graph.name = "x", graph.dims = ["layer", "hidden"]}) {
+    {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["layer", "hidden"]}) {
   // expected-error @+1 {{has a value whose dimension 'layer' is sharded over pp}}
   %0 = dist.all_slice %x dim = 0 axes = {"pp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 8]>> -> tensor<2x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>>
   return
@@ -44,7 +44,7 @@ func.func @computed(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {}], global=[
 
 // A stack that the loop fills, in a program without names.
 dist.mesh @mesh = <["pp"=2]>
-func.func @stack(%x: tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>> {graph.kind = "input", graph.name = "x"}) {
+func.func @stack(%x: tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>> {graph.kind = #graph.kind<input>, graph.name = "x"}) {
   // expected-error @+1 {{has a returned stack whose dimension 'layer' is sharded over pp}}
   %r:2 = graph.repeat 4 carry(%x : tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>>)
       -> (tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>>, tensor<2x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>>) {
@@ -59,6 +59,6 @@ func.func @stack(%x: tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>> {gra
 // One piece is the whole.
 dist.mesh @mesh = <["pp"=1]>
 graph.parameter @w : tensor<4x8xf32> stacked from [#graph.source<"w.{}", file = [8]>]
-func.func @whole(%w: tensor<4x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>> {graph.kind = "parameter", graph.name = "w"}) {
+func.func @whole(%w: tensor<4x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) {
   return
 }

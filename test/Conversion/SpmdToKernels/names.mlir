@@ -6,8 +6,8 @@
 // CHECK: exec.launch @add_8_0 ins
 // CHECK: func.func private @add_8_0(
 graph.parameter @add_8 : tensor<8xf32> from [#graph.source<"w", file = [8]>]
-func.func @step(%x: tensor<8xf32> {graph.kind = "input", graph.name = "x"}, %w: tensor<8xf32> {graph.kind = "parameter", graph.name = "add_8"})
-    -> (tensor<8xf32> {graph.kind = "output", graph.name = "y"}) {
+func.func @step(%x: tensor<8xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "add_8"})
+    -> (tensor<8xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = graph.add %x, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

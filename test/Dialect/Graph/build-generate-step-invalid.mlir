@@ -7,8 +7,8 @@ module {
 // -----
 
 // Softmax over positions cannot run on single ones.
-func.func @forward(%x: tensor<1x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "hidden", "seq"]},
-                   %tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
+func.func @forward(%x: tensor<1x4x8xf32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "hidden", "seq"]},
+                   %tokens: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
     -> (tensor<1x8x4xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   // expected-error@+1 {{has no form for single positions: it mixes the elements of dimension 'seq'}}
   %s = graph.softmax %x : tensor<1x4x8xf32>
@@ -19,8 +19,8 @@ func.func @forward(%x: tensor<1x4x8xf32> {graph.kind = #graph.kind<input>, graph
 // -----
 
 // Nor can they once they are joined with another dimension.
-func.func @forward(%x: tensor<1x8x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-                   %tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
+func.func @forward(%x: tensor<1x8x4xf32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+                   %tokens: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
     -> (tensor<1x8x4xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   // expected-error@+1 {{has no form for single positions: its result has no dimension 'seq'}}
   %s = graph.reshape %x : (tensor<1x8x4xf32>) -> tensor<1x32xf32>
@@ -38,28 +38,28 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.dims = ["batch", "seq"]}) -> 
 // -----
 
 // expected-error@+1 {{argument #1 must be a ranked tensor}}
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}, %n: i32) -> tensor<1x8xi32> {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}, %n: i32) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
 
 // -----
 
 // expected-error@+1 {{has no argument with graph.dims ["batch", "seq"]}}
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "place"]}) -> tensor<1x8xi32> {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "place"]}) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
 
 // -----
 
 // expected-error@+1 {{must return logits [batch, seq, vocab]}}
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
   return %tokens : tensor<1x8xi32>
 }
 
 // -----
 
 // expected-error@+1 {{cannot run with batch 1, max-seq-len 2 and chunk 4: expected batch >= 1 and 1 <= chunk <= max-seq-len <= 2}}
-func.func @forward(%tokens: tensor<1x2xi32> {graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x2xi32> {
+func.func @forward(%tokens: tensor<1x2xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x2xi32> {
   return %tokens : tensor<1x2xi32>
 }
 
@@ -67,9 +67,9 @@ func.func @forward(%tokens: tensor<1x2xi32> {graph.kind = #graph.kind<input>, gr
 
 // expected-error@+1 {{taken name (@prefill): a function of the step is called so; rename this parameter}}
 graph.parameter @prefill : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %w: tensor<16x8xf32> {graph.kind = "parameter", graph.name = "prefill", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<1x8x16xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %w: tensor<16x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "prefill", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<1x8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x8xi32>) -> tensor<1x8x8xf32>
   %y = graph.linear %x, %w contract = 1 : (tensor<1x8x8xf32>, tensor<16x8xf32>) -> tensor<1x8x16xf32>
   return %y : tensor<1x8x16xf32>
@@ -79,9 +79,9 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = 
 
 // expected-error@+1 {{taken name (@decode): a function of the step is called so; rename this parameter}}
 graph.parameter @decode : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %w: tensor<16x8xf32> {graph.kind = "parameter", graph.name = "decode", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<1x8x16xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %w: tensor<16x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "decode", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<1x8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x8xi32>) -> tensor<1x8x8xf32>
   %y = graph.linear %x, %w contract = 1 : (tensor<1x8x8xf32>, tensor<16x8xf32>) -> tensor<1x8x16xf32>
   return %y : tensor<1x8x16xf32>
@@ -91,10 +91,32 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = 
 
 // expected-error@+1 {{taken name (@head): a function of the step is called so; rename this parameter}}
 graph.parameter @head : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = "input", graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %w: tensor<16x8xf32> {graph.kind = "parameter", graph.name = "head", graph.dims = ["vocab", "hidden"]})
-    -> (tensor<1x8x16xf32> {graph.kind = "output", graph.name = "logits"}) {
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %w: tensor<16x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "head", graph.dims = ["vocab", "hidden"]})
+    -> (tensor<1x8x16xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x8xi32>) -> tensor<1x8x8xf32>
   %y = graph.linear %x, %w contract = 1 : (tensor<1x8x8xf32>, tensor<16x8xf32>) -> tensor<1x8x16xf32>
   return %y : tensor<1x8x16xf32>
+}
+
+// -----
+
+// expected-error@+1 {{argument #0 must say whether token ids or positions fill it: graph.fill = #graph.fill<token_ids> or #graph.fill<positions>}}
+func.func @forward(%ids: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+  return %ids : tensor<1x8xi32>
+}
+
+// -----
+
+// expected-error@+1 {{argument #1 is filled with token_ids, as another argument is}}
+func.func @forward(%a: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]},
+                   %b: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+  return %a : tensor<1x8xi32>
+}
+
+// -----
+
+// expected-error@+1 {{has no argument that token ids fill: nothing can be generated}}
+func.func @forward(%b: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
+  return %b : tensor<1x8xi32>
 }

@@ -3,16 +3,19 @@
 // Inside a repeat: one stacked cache each for keys and values, carried through the loop; the norm and the head, which do not mix
 // positions, run for one position per row.
 
+// The program says what its entries are for, what fills their inputs, what they give and when caches are cleared.
+// CHECK: module attributes {graph.generate = #graph.generate<batch = 2, chunk = 4, max_seq_len = 16, vocab = 9>}
 // CHECK-LABEL: func.func @prefill(
-// CHECK-SAME: %[[TOKENS:[a-z0-9]+]]: tensor<2x4xi32> {graph.dims = ["batch", "seq"], graph.kind = #graph.kind<input>, graph.name = "tokens"}
-// CHECK-SAME: %[[POS:[a-z0-9]+]]: tensor<2x4xi32>
-// CHECK-SAME: %[[INDEX:[a-z0-9]+]]: tensor<2xi32> {graph.dims = ["batch"], graph.kind = #graph.kind<input>, graph.name = "index"}
-// CHECK-SAME: %[[KC:[a-z0-9]+]]: tensor<3x2x16x2x4xf32> {graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"], graph.kind = #graph.kind<state>, graph.name = "blocks.k_cache"}
+// CHECK-SAME: %[[TOKENS:[a-z0-9]+]]: tensor<2x4xi32> {graph.dims = ["batch", "seq"], graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens"}
+// CHECK-SAME: %[[POS:[a-z0-9]+]]: tensor<2x4xi32> {{[^}]*}}graph.fill = #graph.fill<positions>
+// CHECK-SAME: %[[INDEX:[a-z0-9]+]]: tensor<2xi32> {graph.dims = ["batch"], graph.fill = #graph.fill<last_index>, graph.kind = #graph.kind<input>, graph.name = "index"}
+// CHECK-SAME: %[[KC:[a-z0-9]+]]: tensor<3x2x16x2x4xf32> {graph.clear = #graph.clear<before_prompts>, graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"], graph.kind = #graph.kind<state>, graph.name = "blocks.k_cache"}
 // CHECK-SAME: %[[VC:[a-z0-9]+]]: tensor<3x2x16x2x4xf32> {{[^}]*}}graph.name = "blocks.v_cache"}
 // CHECK-SAME: -> (tensor<2x4x8xf32> {graph.dims = ["batch", "seq", "hidden"], graph.kind = #graph.kind<output>, graph.name = "hidden"}
-// CHECK-SAME: tensor<2x1x9xf32> {graph.dims = ["batch", "seq", "vocab"], graph.kind = #graph.kind<output>, graph.name = "logits"}
-// CHECK-SAME: tensor<2x1xi32> {{[^}]*}}graph.name = "next"}
+// CHECK-SAME: tensor<2x1x9xf32> {graph.dims = ["batch", "seq", "vocab"], graph.gives = #graph.gives<logits>, graph.kind = #graph.kind<output>, graph.name = "logits"}
+// CHECK-SAME: tensor<2x1xi32> {{[^}]*}}graph.gives = #graph.gives<next_tokens>, {{[^}]*}}graph.name = "next"}
 // CHECK-SAME: tensor<3x2x16x2x4xf32> {{[^}]*}}graph.kind = #graph.kind<state>, graph.name = "blocks.k_cache"}
+// CHECK-SAME: attributes {graph.role = #graph.role<prompt>}
 // CHECK: %[[R:.*]]:3 = graph.repeat 3 carry(%{{.*}}, %[[KC]], %[[VC]]
 // CHECK: ^bb0(%[[I:[a-z0-9]+]]: tensor<i32>, %[[H:[a-z0-9]+]]: tensor<2x4x8xf32>, %[[K0:[a-z0-9]+]]: tensor<3x2x16x2x4xf32>, %[[V0:[a-z0-9]+]]: tensor<3x2x16x2x4xf32>
 // CHECK: graph.linear
@@ -34,12 +37,13 @@
 // CHECK-LABEL: func.func @decode(
 // CHECK-SAME: tensor<2x1xi32>
 // CHECK-NOT: graph.name = "index"
+// CHECK-SAME: attributes {graph.role = #graph.role<next>}
 // CHECK: graph.repeat 3 carry(%{{.*}} : tensor<2x1x8xf32>, tensor<3x2x16x2x4xf32>, tensor<3x2x16x2x4xf32>)
 // CHECK-NOT: graph.take
 // CHECK: graph.rms_norm {{.*}} -> tensor<2x1x8xf32>
 
 // CHECK-LABEL: func.func @head(
-// CHECK-SAME: tensor<2x4x8xf32> {{[^%]*}}graph.name = "hidden"}
+// CHECK-SAME: tensor<2x4x8xf32> {{[^%]*}}graph.fill = #graph.fill<output "hidden" of @prefill>, {{[^%]*}}graph.name = "hidden"}
 // CHECK-SAME: tensor<2xi32>
 // CHECK-NOT: graph.kind = #graph.kind<state>
 // CHECK: graph.take
@@ -49,8 +53,8 @@
 // CHECK-NEXT: graph.arg_max_index
 // CHECK-NEXT: return
 // CHECK-NOT: @forward
-func.func @forward(%tokens: tensor<2x16xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %positions: tensor<2x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+func.func @forward(%tokens: tensor<2x16xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<2x16xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
                    %table: tensor<9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "hidden"]},
                    %wq: tensor<3x2x1x4x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "blocks.q", graph.dims = ["layer", "kv_heads", "group", "head_dim", "hidden"]},
                    %wk: tensor<3x2x4x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "blocks.k", graph.dims = ["layer", "kv_heads", "head_dim", "hidden"]},
@@ -88,8 +92,8 @@ func.func @forward(%tokens: tensor<2x16xi32> {graph.kind = #graph.kind<input>, g
 // CHECK: graph.take
 // CHECK: graph.transpose
 // CHECK: graph.linear
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %positions: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
                    %table: tensor<9x2x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "kv_heads", "head_dim"]},
                    %w: tensor<2x4x9xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["kv_heads", "head_dim", "vocab"]})
     -> (tensor<1x8x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
@@ -115,8 +119,8 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, gr
 // CHECK: ^bb0(%[[I:[a-z0-9]+]]: tensor<i32>, %{{[a-z0-9]+}}: tensor<1x1x2x4xf32>, %[[K0:[a-z0-9]+]]: tensor<4x1x8x2x4xf32>
 // CHECK: graph.cache_update %[[K0]][%[[I]]]
 // CHECK-LABEL: func.func @head(
-func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
-                   %positions: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
                    %table: tensor<9x2x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "kv_heads", "head_dim"]})
     -> (tensor<1x8x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
   %x = graph.embedding %table, %tokens : (tensor<9x2x4xf32>, tensor<1x8xi32>) -> tensor<1x8x2x4xf32>

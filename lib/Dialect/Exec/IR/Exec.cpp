@@ -23,6 +23,17 @@ int64_t arrayBytes(Type type) {
   return shaped.getNumElements() * bytes;
 }
 
+Value rootOf(Value value) {
+  for (;;) {
+    if (auto layer = value.getDefiningOp<LayerOp>())
+      value = layer.getStack();
+    else if (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getInput();
+    else
+      return value;
+  }
+}
+
 MemRefType bufferType(Type type) {
   auto shaped = cast<ShapedType>(type);
   return MemRefType::get(shaped.getShape(), shaped.getElementType());

@@ -75,6 +75,36 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   return success();
 }
 
+Attribute FillAttr::parse(AsmParser &parser, Type) {
+  StringRef keyword;
+  StringAttr output;
+  FlatSymbolRefAttr entry;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&keyword))
+    return {};
+  std::optional<FillSource> source = symbolizeFillSource(keyword);
+  if (!source) {
+    parser.emitError(loc, "expected 'token_ids', 'positions', 'last_index' or 'output'");
+    return {};
+  }
+  std::string name;
+  if (succeeded(parser.parseOptionalString(&name))) {
+    output = StringAttr::get(parser.getContext(), name);
+    if (parser.parseKeyword("of") || parser.parseAttribute(entry))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<FillAttr>(loc, parser.getContext(), *source, output, entry);
+}
+
+void FillAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyFillSource(getSource());
+  if (getOutput())
+    printer << ' ' << getOutput() << " of " << getEntry();
+  printer << '>';
+}
+
 LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, FillSource source, StringAttr output,
                                FlatSymbolRefAttr entry) {
   if ((source == FillSource::Output) != bool(output) || bool(output) != bool(entry))

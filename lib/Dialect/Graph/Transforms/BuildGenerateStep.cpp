@@ -5,6 +5,8 @@
 
 #include "mlir/IR/IRMapping.h"
 
+#include <set>
+
 namespace tessera::graph {
 #define GEN_PASS_DEF_BUILDGENERATESTEP
 #include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
@@ -22,22 +24,25 @@ struct Slot {
   Kind kind;
   std::string name;
   SmallVector<StringRef> dims;
+  std::optional<NamedAttribute> fact = std::nullopt; ///< what fills it, what it gives, or when it is cleared
 };
 
 class StepBuilder {
 public:
   StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk)
       : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
-        batch(batch), chunk(chunk), found(forward, names, batch, maxSeqLen) {}
+        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk), found(forward, names, batch, maxSeqLen) {}
 
   /// Finds caches and tail. Fails with an error if the program has no step form.
   LogicalResult analyze();
+  /// What the runtime needs to know of the program as a whole.
+  GenerateAttr sizes();
   void buildPrefill();
   void buildDecode();
   void buildHead();
 
 private:
-  func::FuncOp begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping);
+  func::FuncOp begin(StringRef name, Role role, ArrayRef<Slot> inputs, IRMapping &mapping);
   void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Slot> results);
   SmallVector<Slot> resizedInputs(int64_t seq);
   void mapInputs(Block &entry, IRMapping &mapping);
@@ -49,12 +54,19 @@ private:
                      MutableArrayRef<Value> states);
   Value nextToken(Value logits);
   Slot slot(Value value, Kind kind, std::string name, int64_t seq);
+  Slot index();
+  Slot cacheSlot(const Cache &cache);
+  NamedAttribute fill(FillAttr from) { return builder.getNamedAttr(kFillAttr, from); }
+  Slot gives(Slot of, Gives what) {
+    of.fact = builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), what));
+    return of;
+  }
 
   func::FuncOp forward;
   const DimNames &names;
   PositionWise positionWise;
   OpBuilder builder;
-  int64_t batch, chunk;
+  int64_t batch, maxSeqLen, chunk;
 
   SmallVector<unsigned> inputArgs, weightArgs; // numbers of @forward's arguments
   ArrayRef<Cache> caches;
@@ -78,6 +90,7 @@ static StringRef argText(func::FuncOp function, unsigned arg, StringRef attr) {
 LogicalResult StepBuilder::analyze() {
   if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
     return forward.emitError() << "must be one block that returns the logits alone";
+  std::set<FillSource> filled;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
       return forward.emitError() << "argument #" << i << " must be a ranked tensor";
@@ -85,8 +98,17 @@ LogicalResult StepBuilder::analyze() {
     if (kind != Kind::Input && kind != Kind::Parameter)
       return forward.emitError() << "argument #" << i << " must have " << kKindAttr
                                  << " input or parameter";
+    auto fill = forward.getArgAttrOfType<FillAttr>(i, kFillAttr);
+    if (kind == Kind::Input && (!fill || (fill.getSource() != FillSource::TokenIds && fill.getSource() != FillSource::Positions)))
+      return forward.emitError() << "argument #" << i << " must say whether token ids or positions fill it: " << kFillAttr
+                                 << " = #graph.fill<token_ids> or #graph.fill<positions>";
+    if (kind == Kind::Input && !filled.insert(fill.getSource()).second)
+      return forward.emitError() << "argument #" << i << " is filled with " << stringifyFillSource(fill.getSource())
+                                 << ", as another argument is";
     (kind == Kind::Input ? inputArgs : weightArgs).push_back(i);
   }
+  if (!filled.count(FillSource::TokenIds))
+    return forward.emitError() << "has no argument that token ids fill: nothing can be generated";
   if (failed(positionWise.checkPassesThrough("seq")) || failed(positionWise.checkPassesThrough("batch")))
     return failure();
 
@@ -113,23 +135,41 @@ Slot StepBuilder::slot(Value value, Kind kind, std::string name, int64_t seq) {
           SmallVector<StringRef>(names.names(value))};
 }
 
+/// For each row the index within the chunk of the position whose logits are wanted.
+Slot StepBuilder::index() {
+  return {RankedTensorType::get({batch}, builder.getI32Type()), Kind::Input, "index", {"batch"},
+          fill(FillAttr::get(builder.getContext(), FillSource::LastIndex))};
+}
+
+Slot StepBuilder::cacheSlot(const Cache &cache) {
+  return {cache.type, Kind::State, cache.name, cache.dims,
+          builder.getNamedAttr(kClearAttr, ClearAttr::get(builder.getContext(), Clear::BeforePrompts))};
+}
+
+GenerateAttr StepBuilder::sizes() {
+  auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
+  return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, logits.getDimSize(2));
+}
+
 static DictionaryAttr attributes(Builder &b, const Slot &slot) {
   NamedAttrList attrs;
   attrs.set(kKindAttr, KindAttr::get(b.getContext(), slot.kind));
   attrs.set(kNameAttr, b.getStringAttr(slot.name));
   if (!slot.dims.empty())
     attrs.set(kDimsAttr, b.getStrArrayAttr(slot.dims));
+  if (slot.fact)
+    attrs.set(slot.fact->getName(), slot.fact->getValue());
   return attrs.getDictionary(b.getContext());
 }
 
 /// Starts function `name` (inputs, then weights, then caches) before @forward; maps @forward's weights and
 /// sets `states`.
-func::FuncOp StepBuilder::begin(StringRef name, ArrayRef<Slot> inputs, IRMapping &mapping) {
+func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Slot> inputs, IRMapping &mapping) {
   SmallVector<Slot> slots(inputs);
   for (unsigned arg : weightArgs)
     slots.push_back(slot(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
   for (const Cache &cache : caches)
-    slots.push_back({cache.type, Kind::State, cache.name, cache.dims});
+    slots.push_back(cacheSlot(cache));
   SmallVector<Type> types = llvm::map_to_vector(slots, [](const Slot &s) { return s.type; });
   SmallVector<DictionaryAttr> attrs =
       llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); });
@@ -137,6 +177,7 @@ func::FuncOp StepBuilder::begin(StringRef name, ArrayRef<Slot> inputs, IRMapping
   builder.setInsertionPoint(forward);
   auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
   function.setAllArgAttrs(attrs);
+  function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), role));
   Block *entry = function.addEntryBlock();
   for (auto [i, arg] : llvm::enumerate(weightArgs))
     mapping.map(forward.getArgument(arg), entry->getArgument(unsigned(inputs.size() + i)));
@@ -161,7 +202,9 @@ void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Sl
 
 SmallVector<Slot> StepBuilder::resizedInputs(int64_t seq) {
   return llvm::map_to_vector(inputArgs, [&](unsigned arg) {
-    return slot(forward.getArgument(arg), Kind::Input, argText(forward, arg, kNameAttr).str(), seq);
+    Slot input = slot(forward.getArgument(arg), Kind::Input, argText(forward, arg, kNameAttr).str(), seq);
+    input.fact = fill(forward.getArgAttrOfType<FillAttr>(arg, kFillAttr));
+    return input;
   });
 }
 
@@ -281,9 +324,9 @@ Value StepBuilder::nextToken(Value logits) {
 void StepBuilder::buildPrefill() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   SmallVector<Slot> inputs = resizedInputs(chunk);
-  inputs.push_back({RankedTensorType::get({batch}, builder.getI32Type()), Kind::Input, "index", {"batch"}});
+  inputs.push_back(index());
   IRMapping mapping;
-  func::FuncOp function = begin("prefill", inputs, mapping);
+  func::FuncOp function = begin("prefill", Role::Prompt, inputs, mapping);
   Block &entry = function.getBody().front();
   mapInputs(entry, mapping);
   cloneAll(chunk, mapping, /*withTail=*/false);
@@ -297,29 +340,30 @@ void StepBuilder::buildPrefill() {
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {hidden, last, next},
       {slot(tail.input, Kind::Output, "hidden", chunk),
-       slot(logits, Kind::Output, "logits", 1),
-       {next.getType(), Kind::Output, "next", {"batch", "seq"}}});
+       gives(slot(logits, Kind::Output, "logits", 1), Gives::Logits),
+       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
 }
 
 void StepBuilder::buildDecode() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   IRMapping mapping;
-  func::FuncOp function = begin("decode", resizedInputs(1), mapping);
+  func::FuncOp function = begin("decode", Role::Next, resizedInputs(1), mapping);
   mapInputs(function.getBody().front(), mapping);
   cloneAll(1, mapping, /*withTail=*/true);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
-      {slot(logits, Kind::Output, "logits", 1), {next.getType(), Kind::Output, "next", {"batch", "seq"}}});
+      {gives(slot(logits, Kind::Output, "logits", 1), Gives::Logits),
+       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
 }
 
 void StepBuilder::buildHead() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<Slot> inputs{
-      slot(tail.input, Kind::Input, "hidden", chunk),
-      {RankedTensorType::get({batch}, builder.getI32Type()), Kind::Input, "index", {"batch"}}};
+  SmallVector<Slot> inputs{slot(tail.input, Kind::Input, "hidden", chunk), index()};
+  inputs.front().fact = fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
+                                           FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
   ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
   IRMapping mapping;
-  func::FuncOp function = begin("head", inputs, mapping);
+  func::FuncOp function = begin("head", Role::Logits, inputs, mapping);
   Block &entry = function.getBody().front();
   Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1),
                              entry.getArgument(0), entry.getArgument(1));
@@ -336,7 +380,8 @@ void StepBuilder::buildHead() {
       cloneResized(op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
-      {slot(logits, Kind::Output, "logits", 1), {next.getType(), Kind::Output, "next", {"batch", "seq"}}});
+      {gives(slot(logits, Kind::Output, "logits", 1), Gives::Logits),
+       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
   caches = all;
 }
 
@@ -385,6 +430,7 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
     StepBuilder step(forward, names, rows, context, piece);
     if (failed(step.analyze()))
       return signalPassFailure();
+    module->setAttr(kGenerateAttr, step.sizes());
     step.buildPrefill();
     step.buildDecode();
     step.buildHead();

@@ -31,6 +31,8 @@ inline constexpr llvm::StringLiteral kArenaAttr = "exec.arena_bytes"; ///< on th
 
 /// Bytes of a statically shaped tensor or memref type; index counts 8, i1 counts 1.
 int64_t arrayBytes(mlir::Type type);
+/// What `value` is a view of: the value under all exec.layer and exec.reshape.
+mlir::Value rootOf(mlir::Value value);
 /// The memref type of a tensor type: same shape and elements, identity layout.
 mlir::MemRefType bufferType(mlir::Type type);
 

@@ -57,7 +57,8 @@ def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
   let builders = [AttrBuilder<(ins "FillSource":$source), [{
     return Base::get($_ctxt, source, ::mlir::StringAttr(), ::mlir::FlatSymbolRefAttr());
   }]>];
-  let assemblyFormat = "`<` $source ($output^ `of` $entry)? `>`";
+  // <SOURCE>, or <output "NAME" of @ENTRY>.
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 

@@ -28,12 +28,14 @@ struct ParamSource {
 struct ParamSpec {
   std::string name;
   io::DType dtype = io::DType::F32; // as held; whatever floats or blocks the file has are converted at load
-  int64_t layers = 0; // 0: not stacked
-  Shape shape, local; // of one layer
+  int64_t layers = 0;               // 0: not stacked
+  Shape shape, local;               // of one layer
   Sharding sharding;
   AxisList layerSharding;
   std::vector<ParamSource> sources;
   std::optional<int64_t> packOutDims; // a matmul weight; else plain row-major
+  bool variable =
+      false; // updated in place by entries: held plain, and packed beside it if packOutDims says so
 };
 
 // A named buffer in the arena: state, input or output.
@@ -43,6 +45,28 @@ struct BufferSpec {
   Shape shape, local;
   Sharding sharding;
   int64_t offset = 0, bytes = 0;
+};
+
+// What fills an input of an entry.
+enum class Fill {
+  Caller,    // whoever calls the entry
+  TokenIds,  // of the places that the entry works on
+  Positions, // of those places; -1: inert
+  LastIndex, // for each row the index within the chunk of the position whose logits are wanted
+  Output     // what another entry gave last
+};
+struct InputSpec : BufferSpec {
+  Fill fill = Fill::Caller;
+  int64_t entry = -1, output = -1; // Fill::Output
+};
+// What an output holds, where the runtime has to know.
+enum class Gives { Other, Logits, NextTokens };
+struct OutputSpec : BufferSpec {
+  Gives gives = Gives::Other;
+};
+enum class Clear { AtStart, BeforePrompts };
+struct StateSpec : BufferSpec {
+  Clear clear = Clear::AtStart;
 };
 
 struct MatmulSpec {
@@ -62,7 +86,7 @@ struct CollectiveSpec {
   Shape shape; // local shape of src
   int64_t dim = 0, dim2 = 0;
   std::vector<std::pair<int64_t, int64_t>> pairs;
-  Shape global;      // GroupedSend: unpadded sizes, and how they lie before and after
+  Shape global; // GroupedSend: unpadded sizes, and how they lie before and after
   Sharding from, to;
   std::string why;
 };
@@ -72,36 +96,57 @@ struct CountSpec {
   int64_t least = 1, most = 1;
 };
 
+// What an entry is for, where the runtime calls it by itself.
+enum class Role {
+  None,
+  Prompt, // takes a chunk of prompts; gives logits and next tokens of one position a row
+  Next,   // takes one token a row; gives logits and next tokens
+  Logits  // gives the logits of another position of the chunk that the prompt entry took last
+};
+
 struct EntrySpec {
   std::string name;
+  Role role = Role::None;
   std::vector<CountSpec> counts;
-  std::vector<BufferSpec> inputs, outputs;
-  std::vector<std::pair<int64_t, int64_t>> collectives; // id, executions
-  int64_t paddingFlops = 0, flops = 0;                  // of a rank in one run; both 0 where nothing is padded
+  std::vector<InputSpec> inputs;
+  std::vector<OutputSpec> outputs;
+  std::vector<int64_t> statesRead, statesWritten, paramsRead, paramsUpdated; // numbers, ascending
+  std::vector<std::pair<int64_t, int64_t>> collectives;                      // id, executions
+  int64_t paddingFlops = 0, flops = 0; // of a rank in one run; both 0 where nothing is padded
 
-  const BufferSpec *input(std::string_view name) const;
-  const BufferSpec *output(std::string_view name) const;
+  const InputSpec *input(std::string_view name) const; // null if there is none
+  const OutputSpec *output(std::string_view name) const;
+  const InputSpec *input(Fill fill) const;
+  const OutputSpec *output(Gives gives) const;
   // Throws Error unless `values` are as many as `counts` and within their bounds.
   void checkCounts(const std::vector<int64_t> &values) const;
+};
+
+// How a program generates text: sizes, and the numbers of the entries that do it.
+struct GenerateSpec {
+  int64_t batch = 1, chunk = 1, maxSeqLen = 1, vocab = 1;
+  std::vector<int64_t> eos;
+  int64_t prompt = -1, next = -1;
+  int64_t logits = -1; // -1: there is none
 };
 
 struct Manifest {
   std::string task, dtype, target, model, architecture;
   std::string cpuName;
   std::vector<std::string> cpuFeatures;
-  int64_t batch = 1, maxSeqLen = 0, chunk = 0, vocab = 0;
-  std::vector<int64_t> eos;
   Mesh mesh;
   int64_t arenaBytes = 0;
   std::vector<ParamSpec> params;
-  std::vector<BufferSpec> states;
+  std::vector<StateSpec> states;
   std::vector<MatmulSpec> matmuls;
   std::vector<AxisList> groups;
   std::vector<CollectiveSpec> collectives;
   std::vector<EntrySpec> entries;
+  std::optional<GenerateSpec> generate; // none: the program does not generate text
 
-  // Throws Error on text that is no manifest or that contradicts itself (an axis the mesh lacks, buffers
-  // beyond the arena, ids out of range): after this, ids and offsets can be trusted.
+  // Throws Error on text that is no manifest, that has a field nobody knows, or that contradicts itself (an
+  // axis the mesh lacks, buffers beyond the arena, ids out of range, entries that lack what their role
+  // needs): after this, ids, offsets and roles can be trusted.
   static Manifest parse(std::string_view json);
 
   int64_t entryIndex(std::string_view name) const; // -1 if there is none

@@ -13,6 +13,9 @@ namespace tessera::runtime {
 struct SubAxis {
   std::string axis;
   int64_t pre = 1, size = 1;
+  bool operator==(const SubAxis &other) const {
+    return axis == other.axis && pre == other.pre && size == other.size;
+  }
 };
 using AxisList = std::vector<SubAxis>;  // major to minor
 using Sharding = std::vector<AxisList>; // one list per dimension

@@ -61,7 +61,7 @@ public:
   void call(int64_t entry, const std::vector<int64_t> &counts, char *base);
   // The same on this rank's own arena.
   void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
-  // Zeroes all states: before a new batch of prompts.
+  // Zeroes the states that are to be zero before a new batch of prompts, in this rank's own arena.
   void clearStates();
 
   static Rank &of(ts_rank *rank) { return *reinterpret_cast<Rank *>(rank); }
@@ -83,7 +83,7 @@ private:
   std::unique_ptr<Device> device_; // outlives what follows
   std::unique_ptr<Stream> compute_;
   Buffer arena_, weights_;
-  bool statesUsed_ = false;
+  std::vector<bool> stateWritten_; // since it was zero, in this rank's own arena
   std::vector<char *> paramPointers_;
   std::unique_ptr<Module> module_;
   std::vector<std::unique_ptr<Product>> products_;

@@ -1,0 +1,221 @@
+// What a manifest must not contradict.
+#include "ManifestCheck.h"
+#include "Fields.h"
+#include "tessera/runtime/core/Sends.h"
+
+#include <algorithm>
+
+namespace tessera::runtime {
+
+// Structural mistakes that later code must not meet; `where` names the entry.
+namespace {
+struct Checker {
+  const Manifest &m;
+
+  void require(bool ok, const std::string &where, const std::string &why) const {
+    if (!ok)
+      damaged(where, why);
+  }
+  void axes(const AxisList &axes, const std::string &where) const {
+    for (const SubAxis &axis : axes)
+      require(m.mesh.has(axis), where, "axis " + axis.axis + " does not fit the mesh " + m.mesh.describe());
+  }
+  void shards(const Shape &shape, const Shape &local, const Sharding &sharding,
+              const std::string &where) const {
+    require(shape.size() == local.size() && shape.size() == sharding.size(), where,
+            "shape, local and sharding differ in rank");
+    for (size_t i = 0; i < shape.size(); ++i) {
+      axes(sharding[i], where);
+      require(shape[i] >= 0 && local[i] >= 0 && local[i] * shardCount(sharding[i]) >= shape[i], where,
+              "shards of " + toString(local) + " do not cover " + toString(shape));
+    }
+  }
+  void buffer(const BufferSpec &b, const std::string &where) const {
+    shards(b.shape, b.local, b.sharding, where);
+    require(b.bytes >= io::bytesOf(b.dtype, elementCount(b.local)), where,
+            "holds fewer bytes than its elements have");
+    require(b.offset >= 0 && b.bytes >= 0 && b.offset <= m.arenaBytes - b.bytes, where,
+            "lies outside the arena");
+  }
+  void param(const ParamSpec &p) const {
+    std::string where = "parameter " + p.name;
+    shards(p.shape, p.local, p.sharding, where);
+    axes(p.layerSharding, where);
+    require(io::traits(p.dtype).narrow, where,
+            std::string("no weights can be held as ") + io::traits(p.dtype).name);
+    require(!p.packOutDims || io::traits(p.dtype).pack, where,
+            std::string("there is no packed form of ") + io::traits(p.dtype).name);
+    require(p.layers >= 0, where, "a negative number of layers");
+    require(p.layerSharding.empty(), where, "its layers are sharded, which needs pipelines");
+    require(!p.packOutDims || (*p.packOutDims >= 0 && *p.packOutDims <= int64_t(p.shape.size())), where,
+            "out_dims is out of range");
+    int64_t rowElements = p.shape.empty() ? 1 : elementCount(Shape(p.shape.begin() + 1, p.shape.end()));
+    int64_t total = 0;
+    for (const ParamSource &s : p.sources) {
+      require(s.slice.size() == s.reshape.size() && s.permute.size() == s.reshape.size(), where,
+              "slice, permute and reshape differ in rank");
+      require(elementCount(s.shape) == elementCount(s.reshape), where,
+              "reshape changes the number of elements");
+      std::vector<bool> seen(s.permute.size());
+      int64_t count = 1;
+      for (size_t i = 0; i < s.slice.size(); ++i) {
+        auto [begin, end] = s.slice[i];
+        require(0 <= begin && begin <= end && end <= s.reshape[i], where, "slice is out of range");
+        count *= end - begin;
+        int64_t to = s.permute[i];
+        require(to >= 0 && to < int64_t(seen.size()) && !seen[to], where, "permute is no permutation");
+        seen[to] = true;
+      }
+      require(rowElements > 0 && count % rowElements == 0, where, "a source does not fill whole rows");
+      total += count;
+    }
+    require(total == elementCount(p.shape), where, "the sources do not fill the shape");
+  }
+  void collective(const CollectiveSpec &c, size_t id) const {
+    std::string where = "collective " + std::to_string(id) + " " + kindName(c.kind);
+    require(c.group >= 0 && c.group < int64_t(m.groups.size()), where, "no such group");
+    int64_t size = shardCount(m.groups[c.group]), rank = c.shape.size();
+    bool usesDim = c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::ReduceScatter ||
+                   c.kind == CollectiveKind::AllToAll;
+    require(!usesDim || (c.dim >= 0 && c.dim < rank), where, "dim is out of range");
+    bool splits = c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
+    require(!splits || c.shape[c.dim] % size == 0, where, "dim does not divide by the group");
+    require(c.kind != CollectiveKind::AllToAll || (c.dim2 >= 0 && c.dim2 < rank), where,
+            "dim2 is out of range");
+    std::vector<bool> receives(size), sends(size);
+    for (auto [from, to] : c.pairs) {
+      require(from >= 0 && from < size && to >= 0 && to < size && !receives[to] && !sends[from], where,
+              "pairs are no partial permutation");
+      receives[to] = sends[from] = true;
+    }
+    if (c.kind == CollectiveKind::GroupedSend)
+      layouts(c, where);
+  }
+  // Both layouts are of one tensor, and whoever sends is in the group of its receiver.
+  void layouts(const CollectiveSpec &c, const std::string &where) const {
+    shards(c.global, c.shape, c.from, where);
+    require(c.to.size() == c.global.size(), where, "global and to differ in rank");
+    for (const AxisList &dim : c.to)
+      axes(dim, where);
+    require(c.shape == localShape(c.global, c.from), where, "shape is none of a shard of global");
+    for (int64_t rank = 0; rank < m.mesh.size(); ++rank) {
+      std::vector<int64_t> group = m.mesh.group(rank, m.groups[c.group]);
+      for (const SentBox &box : boxesReceived(m.mesh, c, rank))
+        require(std::find(group.begin(), group.end(), box.sender) != group.end(), where,
+                "a box comes from outside the group");
+    }
+  }
+  void all() const {
+    require(m.arenaBytes >= 0 && m.mesh.size() > 0, "top level", "a size is not positive");
+    for (const AxisList &group : m.groups)
+      axes(group, "groups");
+    for (const ParamSpec &p : m.params)
+      param(p);
+    for (const StateSpec &s : m.states)
+      buffer(s, "state " + s.name);
+    for (size_t i = 0; i < m.matmuls.size(); ++i) {
+      const MatmulSpec &mm = m.matmuls[i];
+      std::string where = "matmul " + std::to_string(i);
+      require(mm.m >= 0 && mm.n >= 0 && mm.k >= 0 && mm.param < int64_t(m.params.size()), where,
+              "out of range");
+      require(mm.param < 0 || m.params[mm.param].packOutDims, where, "its parameter is not packed");
+      if (mm.param >= 0) {
+        const ParamSpec &p = m.params[mm.param];
+        int64_t n = elementCount(Shape(p.local.begin(), p.local.begin() + *p.packOutDims));
+        require(mm.n == n && mm.n * mm.k == elementCount(p.local), where, "does not fit parameter " + p.name);
+      }
+    }
+    for (size_t i = 0; i < m.collectives.size(); ++i)
+      collective(m.collectives[i], i);
+    for (const EntrySpec &e : m.entries) {
+      uses(e);
+      for (const CountSpec &c : e.counts)
+        require(c.least >= 0 && c.least <= c.most, "entry " + e.name,
+                "a count has no values between its bounds");
+      for (const InputSpec &b : e.inputs) {
+        buffer(b, "entry " + e.name + ", input " + b.name);
+        fill(e, b);
+      }
+      for (const OutputSpec &b : e.outputs)
+        buffer(b, "entry " + e.name + ", output " + b.name);
+      for (auto [id, executions] : e.collectives)
+        require(id >= 0 && id < int64_t(m.collectives.size()) && executions >= 0, "entry " + e.name,
+                "names a collective that does not exist");
+    }
+    if (m.generate)
+      generate(*m.generate);
+  }
+
+  void numbers(const EntrySpec &e, const std::vector<int64_t> &list, size_t count, const char *what) const {
+    for (int64_t number : list)
+      require(number >= 0 && number < int64_t(count), "entry " + e.name,
+              std::string("names a ") + what + " that does not exist");
+  }
+  void uses(const EntrySpec &e) const {
+    numbers(e, e.statesRead, m.states.size(), "state");
+    numbers(e, e.statesWritten, m.states.size(), "state");
+    numbers(e, e.paramsRead, m.params.size(), "parameter");
+    numbers(e, e.paramsUpdated, m.params.size(), "parameter");
+    for (int64_t p : e.paramsUpdated)
+      require(m.params[p].variable, "entry " + e.name,
+              "updates parameter " + m.params[p].name + ", which is no variable");
+  }
+  // What another entry gives must lie on the ranks as it is wanted.
+  void fill(const EntrySpec &e, const InputSpec &input) const {
+    std::string where = "entry " + e.name + ", input " + input.name;
+    if (input.fill == Fill::TokenIds || input.fill == Fill::Positions || input.fill == Fill::LastIndex)
+      require(input.dtype == io::DType::I32, where, "token ids, positions and indices are i32");
+    if (input.fill != Fill::Output)
+      return;
+    require(input.entry >= 0 && input.entry < int64_t(m.entries.size()) && input.output >= 0 &&
+                input.output < int64_t(m.entries[input.entry].outputs.size()),
+            where, "is filled by an output that does not exist");
+    const OutputSpec &from = m.entries[input.entry].outputs[input.output];
+    require(from.dtype == input.dtype && from.shape == input.shape && from.local == input.local &&
+                from.sharding == input.sharding,
+            where, "is sharded or shaped differently from what fills it");
+  }
+
+  // The entries of `generate` have all that the runtime gives them and takes from them.
+  void generate(const GenerateSpec &g) const {
+    require(g.batch > 0 && g.chunk > 0 && g.maxSeqLen >= g.chunk && g.vocab > 0, "generate",
+            "a size is not positive");
+    for (int64_t id : g.eos)
+      require(id >= 0, "generate", "an end token is negative");
+    require(g.prompt >= 0 && g.next >= 0, "generate", "no entry has the role prompt, or none the role next");
+    role(g, g.prompt, {g.batch, g.chunk}, /*picks=*/true);
+    role(g, g.next, {g.batch, 1}, /*picks=*/false);
+    if (g.logits < 0)
+      return;
+    role(g, g.logits, {}, /*picks=*/true);
+    for (const InputSpec &input : m.entries[g.logits].inputs)
+      require(input.fill != Fill::Output || input.entry == g.prompt, "entry " + m.entries[g.logits].name,
+              "needs what another entry gives than the one that takes prompts");
+  }
+  void role(const GenerateSpec &g, int64_t number, const Shape &ids, bool picks) const {
+    const EntrySpec &e = m.entries[number];
+    std::string where = "entry " + e.name;
+    require(e.counts.empty(), where, "takes counts, which nothing gives");
+    for (const InputSpec &input : e.inputs) {
+      require(input.fill != Fill::Caller, where, "nothing fills input " + input.name);
+      require(input.fill != Fill::TokenIds || input.shape == ids, where,
+              "its token ids are " + toString(input.shape));
+      require(input.fill != Fill::Positions || input.shape == ids, where,
+              "its positions are " + toString(input.shape));
+      require(input.fill != Fill::LastIndex || (picks && input.shape == Shape{g.batch}), where,
+              "its indices are " + toString(input.shape));
+    }
+    require(ids.empty() || e.input(Fill::TokenIds), where, "it takes no token ids");
+    require(!picks || e.input(Fill::LastIndex), where, "it takes no index of the wanted position");
+    const OutputSpec *logits = e.output(Gives::Logits), *next = e.output(Gives::NextTokens);
+    require(logits && logits->dtype == io::DType::F32 && logits->shape == Shape{g.batch, 1, g.vocab}, where,
+            "it gives no logits [batch, 1, vocab] in f32");
+    require(next && next->dtype == io::DType::I32 && next->shape == Shape{g.batch, 1}, where,
+            "it gives no next tokens [batch, 1]");
+  }
+};
+} // namespace
+
+void checkManifest(const Manifest &manifest) { Checker{manifest}.all(); }
+
+} // namespace tessera::runtime

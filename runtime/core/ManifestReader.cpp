@@ -1,0 +1,314 @@
+// The manifest's JSON to data. Every field that stands there is read, here and nowhere else.
+#include "Fields.h"
+#include "ManifestCheck.h"
+
+namespace tessera::runtime {
+
+static constexpr std::pair<CollectiveKind, const char *> kindNames[] = {
+    {CollectiveKind::AllReduce, "all_reduce"},
+    {CollectiveKind::AllGather, "all_gather"},
+    {CollectiveKind::ReduceScatter, "reduce_scatter"},
+    {CollectiveKind::AllToAll, "all_to_all"},
+    {CollectiveKind::CollectivePermute, "collective_permute"},
+    {CollectiveKind::GroupedSend, "grouped_send"}};
+
+const char *kindName(CollectiveKind kind) {
+  for (auto &[value, name] : kindNames)
+    if (value == kind)
+      return name;
+  return "";
+}
+
+// The value called `text` in `names`, an error that says `what` otherwise.
+template <typename Value, size_t N>
+static Value byName(const std::pair<Value, const char *> (&names)[N], const std::string &text,
+                    const std::string &where) {
+  for (auto &[value, name] : names)
+    if (text == name)
+      return value;
+  damaged(where, "\"" + text + "\" is not known");
+}
+
+static constexpr std::pair<Role, const char *> roleNames[] = {
+    {Role::Prompt, "prompt"}, {Role::Next, "next"}, {Role::Logits, "logits"}};
+static constexpr std::pair<Fill, const char *> fillNames[] = {
+    {Fill::TokenIds, "token_ids"}, {Fill::Positions, "positions"}, {Fill::LastIndex, "last_index"}};
+static constexpr std::pair<Gives, const char *> givesNames[] = {{Gives::Logits, "logits"},
+                                                                {Gives::NextTokens, "next_tokens"}};
+static constexpr std::pair<Clear, const char *> clearNames[] = {{Clear::AtStart, "at_start"},
+                                                                {Clear::BeforePrompts, "before_prompts"}};
+static constexpr std::pair<ReduceOp, const char *> reduceNames[] = {{ReduceOp::Sum, "sum"},
+                                                                    {ReduceOp::Max, "max"}};
+
+static AxisList readAxes(const Json &json) {
+  AxisList axes;
+  for (const Json &axis : json)
+    axes.push_back({axis.at(0).get<std::string>(), axis.at(1).get<int64_t>(), axis.at(2).get<int64_t>()});
+  return axes;
+}
+
+static Sharding readSharding(const Json &json) {
+  Sharding sharding;
+  for (const Json &dim : json)
+    sharding.push_back(readAxes(dim));
+  return sharding;
+}
+
+static io::DType readDType(Fields &fields, const std::string &where) {
+  std::string name = fields["dtype"];
+  if (std::optional<io::DType> type = io::dtypeFromName(name))
+    return *type;
+  damaged(where, "dtype " + name + " is not supported");
+}
+
+static std::vector<std::pair<int64_t, int64_t>> readPairs(const Json &json) {
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (const Json &pair : json)
+    pairs.emplace_back(pair.at(0).get<int64_t>(), pair.at(1).get<int64_t>());
+  return pairs;
+}
+
+// The fields that states, inputs and outputs share, into `buffer`.
+static void readBuffer(Fields &fields, BufferSpec &buffer) {
+  buffer.name = fields.get<std::string>("name");
+  buffer.dtype = readDType(fields, buffer.name);
+  buffer.shape = fields["shape"].get<Shape>();
+  buffer.local = fields["local"].get<Shape>();
+  buffer.sharding = readSharding(fields["sharding"]);
+  buffer.offset = fields["offset"];
+  buffer.bytes = fields.get("bytes", io::bytesOf(buffer.dtype, elementCount(buffer.local)));
+}
+
+static StateSpec readState(const Json &json) {
+  Fields fields(json, "states");
+  StateSpec state;
+  readBuffer(fields, state);
+  state.clear = byName(clearNames, fields["clear"], "state " + state.name);
+  fields.checkAllRead();
+  return state;
+}
+
+static InputSpec readInput(const Json &json, const std::string &where) {
+  Fields fields(json, where + ", inputs");
+  InputSpec input;
+  readBuffer(fields, input);
+  if (const Json *fill = fields.find("fill")) {
+    if (fill->is_string()) {
+      input.fill = byName(fillNames, *fill, where + ", input " + input.name);
+    } else {
+      Fields from(*fill, where + ", input " + input.name);
+      input.fill = Fill::Output;
+      input.entry = from["entry"];
+      input.output = from["output"];
+      from.checkAllRead();
+    }
+  }
+  fields.checkAllRead();
+  return input;
+}
+
+static OutputSpec readOutput(const Json &json, const std::string &where) {
+  Fields fields(json, where + ", outputs");
+  OutputSpec output;
+  readBuffer(fields, output);
+  if (const Json *gives = fields.find("gives"))
+    output.gives = byName(givesNames, *gives, where + ", output " + output.name);
+  fields.checkAllRead();
+  return output;
+}
+
+static ParamSource readSource(const Json &json, const std::string &where) {
+  Fields fields(json, where);
+  ParamSource source;
+  source.name = fields.get<std::string>("name");
+  source.shape = fields["shape"].get<Shape>();
+  source.reshape = fields.get("reshape", source.shape);
+  if (const Json *slice = fields.find("slice"))
+    source.slice = readPairs(*slice);
+  else
+    for (int64_t size : source.reshape)
+      source.slice.emplace_back(0, size);
+  if (const Json *permute = fields.find("permute"))
+    source.permute = permute->get<std::vector<int64_t>>();
+  else
+    for (size_t i = 0; i < source.reshape.size(); ++i)
+      source.permute.push_back(i);
+  fields.checkAllRead();
+  return source;
+}
+
+static ParamSpec readParam(const Json &json) {
+  Fields fields(json, "params");
+  ParamSpec param;
+  param.name = fields.get<std::string>("name");
+  std::string where = "parameter " + param.name;
+  param.dtype = readDType(fields, where);
+  param.layers = fields.get("layers", int64_t(0));
+  param.shape = fields["shape"].get<Shape>();
+  param.local = fields["local"].get<Shape>();
+  param.sharding = readSharding(fields["sharding"]);
+  if (const Json *axes = fields.find("layer_sharding"))
+    param.layerSharding = readAxes(*axes);
+  for (const Json &source : fields["sources"])
+    param.sources.push_back(readSource(source, where));
+  if (const Json *pack = fields.find("pack")) {
+    Fields form(*pack, where);
+    param.packOutDims = form["out_dims"].get<int64_t>();
+    form.checkAllRead();
+  }
+  param.variable = fields.get("variable", false);
+  fields.checkAllRead();
+  return param;
+}
+
+static MatmulSpec readMatmul(const Json &json) {
+  Fields fields(json, "matmuls");
+  MatmulSpec spec{fields["m"], fields["n"], fields["k"], fields.get("param", int64_t(-1))};
+  fields.checkAllRead();
+  return spec;
+}
+
+static CollectiveSpec readCollective(const Json &json) {
+  Fields fields(json, "collectives");
+  CollectiveSpec c;
+  c.kind = byName(kindNames, fields["kind"], "collectives");
+  c.op = byName(reduceNames, fields.get<std::string>("op", "sum"), "collectives");
+  c.type = readDType(fields, "collectives");
+  bool reduces = c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::ReduceScatter;
+  if (reduces && !io::traits(c.type).reduce)
+    damaged("collectives", std::string("there are no sums of ") + io::traits(c.type).name);
+  c.group = fields["group"];
+  c.shape = fields["shape"].get<Shape>();
+  c.dim = fields.get("dim", int64_t(0));
+  c.dim2 = fields.get("dim2", int64_t(0));
+  if (const Json *pairs = fields.find("pairs"))
+    c.pairs = readPairs(*pairs);
+  if (c.kind == CollectiveKind::GroupedSend) {
+    c.global = fields["global"].get<Shape>();
+    c.from = readSharding(fields["from"]);
+    c.to = readSharding(fields["to"]);
+  }
+  c.why = fields.get<std::string>("why", "");
+  fields.checkAllRead();
+  return c;
+}
+
+static EntrySpec readEntry(const Json &json) {
+  Fields fields(json, "entries");
+  EntrySpec entry;
+  entry.name = fields.get<std::string>("name");
+  std::string where = "entry " + entry.name;
+  if (const Json *role = fields.find("role"))
+    entry.role = byName(roleNames, *role, where);
+  if (const Json *counts = fields.find("counts"))
+    for (auto [least, most] : readPairs(*counts))
+      entry.counts.push_back({least, most});
+  for (const Json &input : fields["inputs"])
+    entry.inputs.push_back(readInput(input, where));
+  for (const Json &output : fields["outputs"])
+    entry.outputs.push_back(readOutput(output, where));
+  if (const Json *states = fields.find("states")) {
+    Fields uses(*states, where + ", states");
+    entry.statesRead = uses["reads"].get<std::vector<int64_t>>();
+    entry.statesWritten = uses["writes"].get<std::vector<int64_t>>();
+    uses.checkAllRead();
+  }
+  if (const Json *params = fields.find("params")) {
+    Fields uses(*params, where + ", params");
+    entry.paramsRead = uses["reads"].get<std::vector<int64_t>>();
+    entry.paramsUpdated = uses["updates"].get<std::vector<int64_t>>();
+    uses.checkAllRead();
+  }
+  if (const Json *collectives = fields.find("collectives"))
+    for (const Json &use : *collectives) {
+      Fields one(use, where + ", collectives");
+      entry.collectives.emplace_back(one["id"].get<int64_t>(), one["executions"].get<int64_t>());
+      one.checkAllRead();
+    }
+  if (const Json *flops = fields.find("padding_flops")) {
+    entry.paddingFlops = flops->at(0).get<int64_t>();
+    entry.flops = flops->at(1).get<int64_t>();
+  }
+  fields.checkAllRead();
+  return entry;
+}
+
+// The entry with `role`, which must be the only one; -1 if there is none.
+static int64_t onlyEntry(const std::vector<EntrySpec> &entries, Role role) {
+  int64_t found = -1;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].role == role) {
+      if (found >= 0)
+        damaged("entry " + entries[i].name, "has the role of entry " + entries[found].name);
+      found = int64_t(i);
+    }
+  return found;
+}
+
+static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> &entries) {
+  Fields fields(json, "generate");
+  GenerateSpec g;
+  g.batch = fields["batch"];
+  g.chunk = fields["chunk"];
+  g.maxSeqLen = fields["max_seq_len"];
+  g.vocab = fields["vocab"];
+  g.eos = fields.get("eos", std::vector<int64_t>());
+  g.prompt = onlyEntry(entries, Role::Prompt);
+  g.next = onlyEntry(entries, Role::Next);
+  g.logits = onlyEntry(entries, Role::Logits);
+  fields.checkAllRead();
+  return g;
+}
+
+static void readTop(const Json &json, Manifest &m) {
+  Fields fields(json, "top level");
+  if (fields["version"] != 2)
+    damaged("version", "is not 2");
+  m.task = fields.get<std::string>("task");
+  m.dtype = fields.get<std::string>("dtype");
+  m.target = fields.get<std::string>("target");
+  m.model = fields.get<std::string>("model");
+  m.architecture = fields.get<std::string>("architecture", "");
+  if (const Json *cpu = fields.find("cpu")) {
+    Fields one(*cpu, "cpu");
+    m.cpuName = one.get<std::string>("name", "");
+    m.cpuFeatures = one.get("features", std::vector<std::string>());
+    one.checkAllRead();
+  }
+  std::vector<MeshAxis> axes;
+  for (const Json &axis : fields["mesh"])
+    axes.push_back({axis.at(0).get<std::string>(), axis.at(1).get<int64_t>()});
+  for (const MeshAxis &axis : axes)
+    if (axis.size < 1)
+      damaged("mesh", "axis " + axis.name + " is smaller than 1");
+  m.mesh = Mesh(std::move(axes));
+  m.arenaBytes = fields["arena_bytes"];
+  for (const Json &param : fields["params"])
+    m.params.push_back(readParam(param));
+  for (const Json &state : fields["states"])
+    m.states.push_back(readState(state));
+  for (const Json &matmul : fields["matmuls"])
+    m.matmuls.push_back(readMatmul(matmul));
+  for (const Json &group : fields["groups"])
+    m.groups.push_back(readAxes(group));
+  for (const Json &collective : fields["collectives"])
+    m.collectives.push_back(readCollective(collective));
+  for (const Json &entry : fields["entries"])
+    m.entries.push_back(readEntry(entry));
+  if (const Json *generate = fields.find("generate"))
+    m.generate = readGenerate(*generate, m.entries);
+  fields.checkAllRead();
+}
+
+Manifest Manifest::parse(std::string_view text) {
+  Manifest m;
+  try {
+    readTop(Json::parse(text), m);
+  } catch (const Json::exception &e) {
+    damaged("manifest", e.what());
+  }
+  checkManifest(m);
+  return m;
+}
+
+} // namespace tessera::runtime
