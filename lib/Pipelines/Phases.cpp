@@ -3,6 +3,7 @@
 
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Exec/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Target/Target.h"
 
@@ -84,6 +85,8 @@ static void buildExec(OpPassManager &pm) {
 
 /// The LLVM dialect and the manifest.
 static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
+  // Here, so that programs written by hand go through it too.
+  pm.addPass(exec::createExecVerifyVariables());
   //===--- Kernels: tensors -> buffers -> vectors -> LLVM -----------------===//
   // A target that cannot be resolved is reported by exec-to-llvm.
   if (auto target = resolveTarget(options.target, options.targetOptions))

@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Pipelines/Explanation.h"
@@ -24,6 +25,7 @@ void tessera::registerDialects(mlir::DialectRegistry &registry) {
 }
 
 void tessera::registerPasses() {
+  exec::registerExecPasses();
   graph::registerGraphPasses();
   registerTesseraConversionPasses();
   registerTargets();

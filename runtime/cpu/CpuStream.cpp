@@ -66,6 +66,19 @@ void CpuStream::gather(const WeightLayout &layout, const void *w, const int32_t 
   });
 }
 
+void CpuStream::pack(const WeightLayout &layout, const void *plain, void *packed) {
+  begin();
+  ThreadPool &pool = device_.pool_;
+  int64_t blocks = (layout.rows + layout.rowBlock - 1) / layout.rowBlock;
+  int64_t parts = std::min<int64_t>(pool.size(), 1 + layout.bytes / (256 << 10));
+  pool.parallel(int(parts), [&](int part) {
+    Range range = splitRange(blocks, parts, part);
+    int64_t first = range.begin * layout.rowBlock, last = std::min(range.end * layout.rowBlock, layout.rows);
+    if (first < last)
+      device_.store(layout, packed, first, last - first, static_cast<const float *>(plain) + first * layout.columns);
+  });
+}
+
 // Calls f(begin, end) for parts of `bytes`, each worth a thread.
 template <typename F> static void inParts(ThreadPool &pool, size_t bytes, F &&f) {
   int64_t parts = std::min<int64_t>(pool.size(), 1 + int64_t(bytes / (256 << 10)));

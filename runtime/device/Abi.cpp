@@ -55,6 +55,11 @@ void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32
   });
 }
 
+void ts_pack(ts_rank *handle, int32_t param, int64_t layer) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] { rank.pack(param, layer); });
+}
+
 void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
   guarded([&] { rank.compute().post(std::make_unique<CollectiveTask>(rank, id, src, dst)); });

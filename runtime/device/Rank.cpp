@@ -39,7 +39,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   arena_ = device_->allocate(size_t(manifest.arenaBytes), "the arena" + who, MemoryUse::Arena);
   weights_ = device_->allocate(size_t(plan.bytes()), "the weights" + who, MemoryUse::Weights);
   for (int64_t i = 0; i < plan.count(); ++i)
-    paramPointers_.push_back(plan.param(i).layout->packed ? nullptr : weights(i, 0));
+    paramPointers_.push_back(plan.param(i).plainOffset < 0 ? nullptr : plainWeights(i, 0));
   abi_ = {paramPointers_.data()};
   module_ = device_->load(program);
   for (const MatmulSpec &spec : manifest.matmuls)
@@ -88,6 +88,23 @@ void Rank::write(char *dst, const void *data, size_t bytes) {
 void Rank::read(void *data, const char *src, size_t bytes) {
   compute_->download(data, src, bytes);
   compute_->synchronize();
+}
+
+void Rank::pack(int64_t param, int64_t layer) {
+  const WeightPlan::Param &p = plan_.param(param);
+  if (!p.plain) // held in one form: there is nothing to make again
+    return;
+  for (int64_t l = layer < 0 ? 0 : layer, end = layer < 0 ? p.layers : layer + 1; l < end; ++l)
+    compute_->pack(*p.layout, plainWeights(param, l), weights(param, l));
+}
+
+void Rank::readVariable(int64_t param, int64_t layer, void *rows) {
+  const WeightPlan::Param &p = plan_.param(param);
+  if (!p.spec->variable || layer < 0 || layer >= p.layers)
+    throw Error("cannot read a variable back", p.spec->name + ", layer " + std::to_string(layer),
+                p.spec->variable ? "it has " + std::to_string(p.layers) : "it is no variable",
+                "ask for what the manifest says");
+  read(rows, plainWeights(param, layer), size_t((p.plain ? p.plain : p.layout)->bytes));
 }
 
 void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {

@@ -9,28 +9,51 @@ int64_t rowDims(const ParamSpec &spec) {
   return spec.packOutDims ? *spec.packOutDims : std::max<int64_t>(int64_t(spec.local.size()) - 1, 0);
 }
 
+// `spec` as it is held without a packed form.
+static ParamSpec plainSpec(ParamSpec spec) {
+  spec.packOutDims.reset();
+  return spec;
+}
+
 WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_(driver) {
   for (const ParamSpec &spec : manifest.params) {
     Param p;
     p.spec = &spec;
     p.layout = driver.layout(spec);
     p.layers = std::max<int64_t>(spec.layers, 1);
-    p.offset = bytes_;
-    bytes_ += (p.layers * p.layout->bytes + 63) / 64 * 64;
+    auto place = [&](const WeightLayout &layout) {
+      int64_t offset = bytes_;
+      bytes_ += (p.layers * layout.bytes + 63) / 64 * 64;
+      return offset;
+    };
+    p.offset = place(*p.layout);
+    if (!p.layout->packed) {
+      p.plainOffset = p.offset;
+    } else if (spec.variable) {
+      p.plain = driver.layout(plainSpec(spec));
+      p.plainOffset = place(*p.plain);
+    }
     params_.push_back(std::move(p));
   }
 }
 
-void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const WeightOrigin &origin,
-                 Device &device, char *weights, ThreadPool &pool,
-                 const std::function<void(int64_t)> &onBytes) {
-  for (int64_t i = 0; i < plan.count(); ++i) {
-    const WeightPlan::Param &p = plan.param(i);
-    int64_t rowDimensions = rowDims(*p.spec);
-    ShardReader reader = origin.model ? ShardReader(*p.spec, rowDimensions, mesh, rank, *origin.model)
-                                      : ShardReader(*p.spec, rowDimensions, mesh, rank, origin.seed);
+namespace {
+// Where a load goes.
+struct Load {
+  const Mesh &mesh;
+  int64_t rank;
+  const WeightOrigin &origin;
+  Device &device;
+  ThreadPool &pool;
+  const std::function<void(int64_t)> &onBytes;
+
+  // All layers of one form of a parameter.
+  void form(const ParamSpec &spec, const WeightLayout &layout, int64_t layers, char *to) const {
+    int64_t rowDimensions = rowDims(spec);
+    ShardReader reader = origin.model ? ShardReader(spec, rowDimensions, mesh, rank, *origin.model)
+                                      : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
     // Work items: blocks of rows of one layer, about 1 MiB each; packed ones in whole blocks of the layout.
-    int64_t unit = p.layout->rowBlock;
+    int64_t unit = layout.rowBlock;
     int64_t rowsPerItem =
         std::max<int64_t>(unit, (1 << 18) / std::max<int64_t>(reader.columns(), 1) / unit * unit);
     int64_t itemsPerLayer = (reader.rows() + rowsPerItem - 1) / rowsPerItem;
@@ -39,16 +62,16 @@ void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const W
     pool.parallel(pool.size(), [&](int part) {
       try {
         std::vector<float> scratch;
-        for (int64_t item; !failed && (item = next.fetch_add(1)) < itemsPerLayer * p.layers;) {
+        for (int64_t item; !failed && (item = next.fetch_add(1)) < itemsPerLayer * layers;) {
           int64_t layer = item / itemsPerLayer, begin = item % itemsPerLayer * rowsPerItem;
           int64_t count = std::min(rowsPerItem, reader.rows() - begin);
-          char *held = weights + p.offset + layer * p.layout->bytes;
-          if (float *inPlace = device.storeInPlace(*p.layout, held, begin)) {
+          char *held = to + layer * layout.bytes;
+          if (float *inPlace = device.storeInPlace(layout, held, begin)) {
             reader.read(layer, begin, count, inPlace);
           } else {
             scratch.resize(count * reader.columns());
             reader.read(layer, begin, count, scratch.data());
-            device.store(*p.layout, held, begin, count, scratch.data());
+            device.store(layout, held, begin, count, scratch.data());
           }
           if (onBytes)
             onBytes(count * reader.columns() * int64_t(sizeof(float)));
@@ -58,8 +81,21 @@ void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const W
         throw;
       }
     });
-    for (int64_t layer = 0; layer < p.layers; ++layer)
+    for (int64_t layer = 0; layer < layers; ++layer)
       reader.release(layer);
+  }
+};
+} // namespace
+
+void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const WeightOrigin &origin,
+                 Device &device, char *weights, ThreadPool &pool,
+                 const std::function<void(int64_t)> &onBytes) {
+  Load load{mesh, rank, origin, device, pool, onBytes};
+  for (int64_t i = 0; i < plan.count(); ++i) {
+    const WeightPlan::Param &p = plan.param(i);
+    load.form(*p.spec, *p.layout, p.layers, weights + p.offset);
+    if (p.plain)
+      load.form(plainSpec(*p.spec), *p.plain, p.layers, weights + p.plainOffset);
   }
   device.finishStores();
 }

@@ -19,7 +19,8 @@ ManifestWriter::EntryUses ManifestWriter::usesOf(func::FuncOp entry) const {
   if (auto list = module->getAttrOfType<ArrayAttr>("exec.states"))
     for (auto state : list.getAsRange<DictionaryAttr>()) {
       int64_t begin = state.getAs<IntegerAttr>("offset").getInt();
-      states.push_back({int64_t(states.size()), begin, begin + arrayBytes(state.getAs<TypeAttr>("type").getValue())});
+      states.push_back(
+          {int64_t(states.size()), begin, begin + arrayBytes(state.getAs<TypeAttr>("type").getValue())});
     }
   EntryUses uses;
   auto touch = [&](Value value, bool writes) {

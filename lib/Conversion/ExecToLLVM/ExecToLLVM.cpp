@@ -128,6 +128,9 @@ private:
     } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
       call("ts_collective", nothing,
            {rank, constant32(manifest.collective(collective)), at(collective.getInput()), at(collective.getOutput())});
+    } else if (auto pack = dyn_cast<PackOp>(op)) {
+      call("ts_pack", nothing,
+           {rank, constant32(manifest.param(pack.getParamAttr())), pack.getLayer() ? at(pack.getLayer()) : constant(-1)});
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       call("ts_copy", nothing,
            {rank, at(copy.getTarget()), at(copy.getSource()), constant(arrayBytes(copy.getSource().getType()))});

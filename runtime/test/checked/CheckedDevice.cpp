@@ -159,6 +159,13 @@ void CheckedStream::gather(const WeightLayout &layout, const void *w, const int3
        });
 }
 
+void CheckedStream::pack(const WeightLayout &layout, const void *plain, void *packed) {
+  give("a packing",
+       {{plain, size_t(layout.rows * layout.columns) * sizeof(float), MemoryAccess::Read},
+        {packed, size_t(layout.bytes), MemoryAccess::Write}},
+       [this, &layout](const std::vector<char *> &at) { device_.innerStream_->pack(layout, at[0], at[1]); });
+}
+
 void CheckedStream::copy(void *dst, const void *src, size_t bytes) {
   give("a copy", {{src, bytes, MemoryAccess::Read}, {dst, bytes, MemoryAccess::Write}},
        [bytes](const std::vector<char *> &at) { memcpy(at[1], at[0], bytes); });

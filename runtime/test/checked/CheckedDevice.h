@@ -75,6 +75,7 @@ public:
   void multiply(Product &product, const void *x, const void *w, void *y) override;
   void gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base, int64_t rows,
               void *out) override;
+  void pack(const WeightLayout &layout, const void *plain, void *packed) override;
   void copy(void *dst, const void *src, size_t bytes) override;
   void upload(void *dst, const void *host, size_t bytes) override;
   void download(void *host, const void *src, size_t bytes) override;

@@ -26,7 +26,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // CHECK: llvm.return
   // CHECK: llvm.mlir.global internal constant @tessera_name_k("k\00")
   // Buffers of the kernel: 32 bytes read, 32 read, 32 updated.
-  // CHECK: llvm.mlir.global internal constant @tessera_buffers_k(dense<[32, 1, 32, 1, 32, 3]> : tensor<6xi64>)
+  // CHECK: llvm.mlir.global internal constant @tessera_buffers_k(dense<[32, 1, 32, 1, 32, 3, 32, 3]> : tensor<8xi64>)
   // CHECK: llvm.mlir.global internal constant @tessera_kernels()
   // CHECK: llvm.mlir.addressof @k
   // CHECK: llvm.mlir.global external constant @tessera_program()

@@ -255,3 +255,21 @@ func.func @f() {
   }
   return
 }
+
+// -----
+
+graph.parameter @w : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
+func.func @f() {
+  // expected-error @+1 {{packs @w, which is no variable: nothing can have changed it}}
+  exec.pack @w
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>]
+func.func @f(%i: index) {
+  // expected-error @+1 {{packs a layer of @w, which is not stacked}}
+  exec.pack @w[%i]
+  return
+}

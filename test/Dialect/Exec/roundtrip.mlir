@@ -3,6 +3,8 @@
 
 graph.parameter @norm : tensor<4x8xf32> stacked from [#graph.source<"n.{}", file = [8]>]
 graph.parameter @w : tensor<4x16x8xf32> stacked from [#graph.source<"w.{}", file = [16, 8]>]
+// CHECK: graph.parameter @v : tensor<4x16x8xf32> stacked variable from
+graph.parameter @v : tensor<4x16x8xf32> stacked variable from [#graph.source<"v.{}", file = [16, 8]>]
 graph.parameter @embed : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
 
 func.func private @scale(tensor<2x8xf32>, tensor<8xf32>, tensor<2x8xf32>, index, index, index) -> tensor<2x8xf32>
@@ -53,8 +55,12 @@ func.func @exec() {
     // CHECK: exec.copy %{{.*}} to %{{.*}} : memref<2x8xf32>, memref<2x8xf32>
     exec.copy %a to %b : memref<2x8xf32>, memref<2x8xf32>
   }
-  // CHECK: exec.for %{{.*}} = call[1] in 0 to 3 step 2 {
+  // CHECK: exec.pack @v
+  exec.pack @v
+  // CHECK: exec.for %[[I:.*]] = call[1] in 0 to 3 step 2 {
   exec.for %i = call[1] in 0 to 3 step 2 {
+    // CHECK: exec.pack @v[%[[I]]]
+    exec.pack @v[%i]
     exec.copy %a to %b : memref<2x8xf32>, memref<2x8xf32>
   }
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<16x8xf32>) outs(%{{.*}} : memref<2x16xf32>)

@@ -25,7 +25,7 @@ using namespace mlir;
 
 /// Keeps the functions that compiled programs look up in this executable.
 [[gnu::used]] static void *const abi[] = {(void *)ts_launch,     (void *)ts_matmul,      (void *)ts_gather_packed,
-                                          (void *)ts_collective, (void *)ts_group_index, (void *)ts_copy};
+                                          (void *)ts_collective, (void *)ts_group_index, (void *)ts_copy, (void *)ts_pack};
 
 std::unique_ptr<MLIRContext> createContext() {
   DialectRegistry registry;
@@ -63,20 +63,16 @@ static void load(const char *from, ReferenceTensor &to) {
       to.i[i] = reinterpret_cast<const int32_t *>(from)[i];
 }
 
-namespace {
-struct Library {
-  void *handle = nullptr;
-  ~Library() {
-    if (handle)
-      dlclose(handle);
-  }
-};
-} // namespace
+Library::~Library() {
+  if (handle)
+    dlclose(handle);
+}
 
-/// From rung spmd to a loaded library.
-static std::string compile(ModuleOp module, Library &library) {
+const ts_program &Library::program() const { return *static_cast<const ts_program *>(dlsym(handle, "tessera_program")); }
+
+std::string compile(ModuleOp module, Rung first, Library &library) {
   PassManager pm(module.getContext());
-  buildPhases(pm, Rung::Kernels, Rung::Binary, {});
+  buildPhases(pm, first, Rung::Binary, {});
   if (failed(pm.run(module)))
     return "the pipeline failed";
   llvm::SmallString<128> object, shared;
@@ -95,6 +91,33 @@ static std::string compile(ModuleOp module, Library &library) {
   llvm::sys::fs::remove(object);
   llvm::sys::fs::remove(shared);
   return why;
+}
+
+std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads, const std::function<void(runtime::Rank &)> &body) {
+  using namespace runtime;
+  Manifest manifest;
+  try {
+    manifest = Manifest::parse({program.manifest, size_t(program.manifest_bytes)});
+  } catch (const std::exception &e) {
+    return e.what();
+  }
+  WeightPlan plan(manifest, driver);
+  int64_t ranks = manifest.mesh.size();
+  Board board(ranks);
+  auto world = createHostWorld(ranks, board);
+  auto runRank = [&](int64_t r) {
+    auto comm = createHostCommunicator(world, r);
+    comm->prepare(manifest);
+    Rank rank(program, manifest, plan, *comm, board.entry(r), threads);
+    body(rank);
+  };
+  std::vector<std::thread> others;
+  for (int64_t r = 1; r < ranks; ++r)
+    others.emplace_back(runRank, r);
+  runRank(0);
+  for (std::thread &other : others)
+    other.join();
+  return "";
 }
 
 ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
@@ -143,25 +166,14 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
   result.ranks = numRanks(func);
 
   Library library;
-  if (std::string why = compile(*compiled, library); !why.empty())
+  if (std::string why = compile(*compiled, Rung::Kernels, library); !why.empty())
     return fail(why);
-  auto *program = static_cast<const ts_program *>(dlsym(library.handle, "tessera_program"));
   using namespace runtime;
-  Manifest manifest;
-  try {
-    manifest = Manifest::parse({program->manifest, program->manifest_bytes});
-  } catch (const std::exception &e) {
-    return fail(e.what());
-  }
-  WeightPlan plan(manifest, cpuDriver());
-  Board board(result.ranks);
-  auto world = createHostWorld(result.ranks, board);
   std::vector<RankValues> outputs(resultLayouts.size(), RankValues(result.ranks));
-  auto runRank = [&](int64_t r) {
-    auto comm = createHostCommunicator(world, r);
-    comm->prepare(manifest);
-    Rank rank(*program, manifest, plan, *comm, board.entry(r), threads);
+  std::string error = runOnRanks(library.program(), cpuDriver(), threads, [&](Rank &rank) {
+    const Manifest &manifest = rank.manifest();
     const EntrySpec &entry = manifest.entries[0];
+    int64_t r = rank.id();
     // The arena is memory like any other: what was not written must not be read.
     memset(rank.arena(), 0xCD, size_t(manifest.arenaBytes));
     for (size_t i = 0; i < pieces.size(); ++i)
@@ -172,13 +184,9 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
       load(rank.arena() + entry.outputs[i].offset, value);
       outputs[i][r] = std::move(value);
     }
-  };
-  std::vector<std::thread> others;
-  for (int64_t r = 1; r < result.ranks; ++r)
-    others.emplace_back(runRank, r);
-  runRank(0);
-  for (std::thread &other : others)
-    other.join();
+  });
+  if (!error.empty())
+    return fail(error);
 
   for (size_t i = 0; i < outputs.size(); ++i) {
     std::string error;

@@ -2,9 +2,13 @@
 #ifndef TESSERA_TEST_UNIT_EXECUTE_EXECUTEHARNESS_H
 #define TESSERA_TEST_UNIT_EXECUTE_EXECUTEHARNESS_H
 
+#include "tessera/Pipelines/Phases.h"
+#include "tessera/runtime/device/Rank.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +16,17 @@ namespace tessera::test {
 
 /// A context with everything the pipelines need.
 std::unique_ptr<mlir::MLIRContext> createContext();
+
+/// A compiled program in this process.
+struct Library {
+  void *handle = nullptr;
+  const ts_program &program() const;
+  ~Library();
+};
+/// From a module on the rung before `first` to a loaded library; the error, or nothing.
+std::string compile(mlir::ModuleOp module, Rung first, Library &library);
+/// Runs `body` on every rank of a program, as threads of this process; the error, or nothing.
+std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads, const std::function<void(runtime::Rank &)> &body);
 
 struct ExecuteResult {
   std::string error;     ///< why it could not be run; empty if it ran

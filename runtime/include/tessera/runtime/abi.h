@@ -70,6 +70,9 @@ void ts_matmul(ts_rank *rank, int32_t id, int64_t layer, const void *x, const vo
 void ts_gather_packed(ts_rank *rank, int32_t param, int64_t layer, const int32_t *ids, int64_t base, int64_t rows,
                       float *out);
 
+/* Makes the packed form of a variable again, from its plain one: of one layer, or (layer < 0) of all. */
+void ts_pack(ts_rank *rank, int32_t param, int64_t layer);
+
 /* manifest.collectives[id]. */
 void ts_collective(ts_rank *rank, int32_t id, const void *src, void *dst);
 

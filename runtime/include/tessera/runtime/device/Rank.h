@@ -47,6 +47,11 @@ public:
     return weights_.address() + p.offset + layer * p.layout->bytes;
   }
 
+  char *plainWeights(int64_t param, int64_t layer) const {
+    const WeightPlan::Param &p = plan_.param(param);
+    return weights_.address() + p.plainOffset + layer * (p.plain ? p.plain : p.layout)->bytes;
+  }
+
   // Copies to device memory, in the order of the compute stream; `data` may be used again on return.
   void write(char *dst, const void *data, size_t bytes);
   // Copies from device memory and waits for it, and so for all calls before.
@@ -61,6 +66,17 @@ public:
   void call(int64_t entry, const std::vector<int64_t> &counts, char *base);
   // The same on this rank's own arena.
   void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
+  // One more arena for calls of this program, zero at first: with a base of its own, states and all. Calls on
+  // different bases know nothing of each other.
+  Buffer newArena() {
+    return device_->allocate(size_t(manifest_.arenaBytes), "one more arena of rank " + std::to_string(id()),
+                             MemoryUse::Arena);
+  }
+  // Makes the packed form of a variable again from its plain one, of one layer or (layer < 0) of all.
+  void pack(int64_t param, int64_t layer);
+  // This rank's shard of one layer of a variable, plain row-major as the last call left it: for saving. `rows`
+  // holds product(local shape) elements of its type. Throws Error for what is no variable.
+  void readVariable(int64_t param, int64_t layer, void *rows);
   // Zeroes the states that are to be zero before a new batch of prompts, in this rank's own arena.
   void clearStates();
 

@@ -85,6 +85,9 @@ public:
   virtual void gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,
                       int64_t rows, void *out) = 0;
 
+  // One layer of a variable, packed as `layout` says, from its plain rows.
+  virtual void pack(const WeightLayout &layout, const void *plain, void *packed) = 0;
+
   // Device to device, host to device, device to host. Source and destination do not overlap.
   virtual void copy(void *dst, const void *src, size_t bytes) = 0;
   virtual void upload(void *dst, const void *host, size_t bytes) = 0;

@@ -18,13 +18,17 @@ public:
 
   struct Param {
     const ParamSpec *spec;
-    std::unique_ptr<WeightLayout> layout; // of one layer
+    std::unique_ptr<WeightLayout> layout; // of one layer, as products and lookups read it
+    // Of one layer as generated code reads and writes it: of variables whose `layout` is packed. Null
+    // elsewhere: `layout` itself, unless it is packed.
+    std::unique_ptr<WeightLayout> plain;
     int64_t layers;
-    int64_t offset; // bytes from the start of the weights, 64-byte aligned
+    int64_t offset;           // bytes from the start of the weights, 64-byte aligned
+    int64_t plainOffset = -1; // the same for the plain form; -1: there is none
   };
   const Param &param(int64_t i) const { return params_[i]; }
   int64_t count() const { return int64_t(params_.size()); }
-  int64_t bytes() const { return bytes_; } // of all weights of a rank, as held
+  int64_t bytes() const { return bytes_; } // of all weights of a rank, as held: both forms of a variable
   const Driver &driver() const { return driver_; }
 
 private:
