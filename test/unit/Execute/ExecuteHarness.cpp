@@ -8,6 +8,7 @@
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/comm/MpiWorld.h"
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/cpu/Driver.h"
 #include "tessera/runtime/device/Rank.h"
@@ -15,6 +16,8 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
+
+#include "gtest/gtest.h"
 
 #include <dlfcn.h>
 #include <thread>
@@ -93,6 +96,18 @@ std::string compile(ModuleOp module, Rung first, Library &library) {
   return why;
 }
 
+namespace {
+/// The ranks of an MPI run, of which this process is one, once a program has asked for them. All programs of a run have as many.
+struct MpiRun : testing::Environment {
+  std::unique_ptr<runtime::MpiWorld> world;
+  void TearDown() override {
+    if (world)
+      world->finish();
+  }
+};
+} // namespace
+static MpiRun *const mpiRun = static_cast<MpiRun *>(testing::AddGlobalTestEnvironment(new MpiRun));
+
 std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads, const std::function<void(runtime::Rank &)> &body) {
   using namespace runtime;
   Manifest manifest;
@@ -103,6 +118,14 @@ std::string runOnRanks(const ts_program &program, const runtime::Driver &driver,
   }
   WeightPlan plan(manifest, driver);
   int64_t ranks = manifest.mesh.size();
+  if (getenv("OMPI_COMM_WORLD_SIZE")) {
+    if (!mpiRun->world)
+      mpiRun->world = MpiWorld::start(ranks, /*oneMachine=*/true);
+    MpiWorld &world = *mpiRun->world;
+    Rank rank(program, manifest, plan, world.communicator(), world.board().entry(world.rank()), threads);
+    body(rank);
+    return "";
+  }
   Board board(ranks);
   auto world = createHostWorld(ranks, board);
   auto runRank = [&](int64_t r) {

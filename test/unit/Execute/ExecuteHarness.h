@@ -25,7 +25,7 @@ struct Library {
 };
 /// From a module on the rung before `first` to a loaded library; the error, or nothing.
 std::string compile(mlir::ModuleOp module, Rung first, Library &library);
-/// Runs `body` on every rank of a program, as threads of this process; the error, or nothing.
+/// Runs `body` on every rank of a program, as threads of this process, or under mpirun on the one that this process is; the error, or nothing.
 std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads, const std::function<void(runtime::Rank &)> &body);
 
 struct ExecuteResult {
