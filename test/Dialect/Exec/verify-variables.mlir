@@ -116,3 +116,25 @@ func.func @packed_only() attributes {exec.entry} {
   %w = exec.param @w : memref<16x8xf32>
   return
 }
+
+// -----
+
+// The second iteration packs layer 1 and reads layer 0, which the first one updated.
+graph.parameter @layers : tensor<4x16x8xf32> stacked variable from [#graph.source<"l.{}", file = [16, 8]>] {exec.local = tensor<4x16x8xf32>, exec.pack = 1 : i64}
+func.func @first_layer() attributes {exec.entry} {
+  %x = exec.buffer at 0 : memref<2x8xf32>
+  %y = exec.buffer at 64 : memref<2x16xf32>
+  %g = exec.buffer at 192 : memref<16x8xf32>
+  %zero = arith.constant 0 : index
+  %l = exec.param @layers : memref<4x16x8xf32>
+  exec.for %i = 4 step 1 {
+    exec.pack @layers[%i]
+    // expected-error @+1 {{uses the packed form of @layers, which is stale}}
+    exec.matmul m = 2 n = 16 k = 8 ins(%x : memref<2x8xf32>) packed @layers[%zero] outs(%y : memref<2x16xf32>)
+    %li = exec.layer %l[%i] : memref<4x16x8xf32> -> memref<16x8xf32>
+    // expected-note @+1 {{the variable is updated here}}
+    exec.copy %g to %li : memref<16x8xf32>, memref<16x8xf32>
+  }
+  exec.pack @layers
+  return
+}
