@@ -179,6 +179,9 @@ def checks_for(tree, mutant, seen, before):
         text, where = path.read_text(errors="replace"), path.relative_to(root)
         if "Inputs" in where.parts or re.search(r"REQUIRES:.*\bslow", text) or "unit" == where.parts[0]:
             continue
+        # Only tests that read a model come near import and the runtime.
+        if mutant.file.startswith(("lib/Import", "runtime")) and not re.search(r"[Ii]nputs|%models|%\{model\}", text):
+            continue
         tools = {tool for tool in tree.tools if re.search(rf"(?<![\w-]){tool}(?![\w-])", text)}
         if where.parts[0] == "Integration" or ("llm-compile" in tools and "compile-to" not in text):
             tools |= {"llm-compile", "runtime"}

@@ -153,6 +153,37 @@ TEST_F(ImportSettings, Gpt2ScaleOfScoresCanBeOff) {
   EXPECT_EQ(scale(config), 1);
 }
 
+// What config.json may leave out, as transformers has it.
+TEST_F(ImportSettings, NormsHaveTheEpsilonOfTheirFamily) {
+  auto epsilon = [&](const json &config) {
+    double found = 0;
+    import(config)->walk([&](Operation *op) {
+      if (auto norm = dyn_cast<graph::RmsNormOp>(op))
+        found = norm.getEps().convertToDouble();
+      if (auto norm = dyn_cast<graph::LayerNormOp>(op))
+        found = norm.getEps().convertToDouble();
+    });
+    return found;
+  };
+  json llama = llamaConfig(), gpt2 = gpt2Config();
+  llama["rms_norm_eps"] = gpt2["layer_norm_epsilon"] = 0.25;
+  EXPECT_EQ(epsilon(llama), 0.25);
+  EXPECT_EQ(epsilon(gpt2), 0.25);
+  llama.erase("rms_norm_eps");
+  gpt2.erase("layer_norm_epsilon");
+  EXPECT_EQ(epsilon(llama), 1e-6);
+  EXPECT_EQ(epsilon(gpt2), 1e-5);
+}
+
+// Rotary embedding turns queries and keys, with the frequencies of the model.
+TEST_F(ImportSettings, QueriesAndKeysAreRotated) {
+  SmallVector<int64_t> ranks;
+  import(llamaConfig())->walk([&](graph::RopeOp op) {
+    ranks.push_back(cast<RankedTensorType>(op.getType()).getRank());
+  });
+  EXPECT_EQ(ranks, (SmallVector<int64_t>{5, 4}));
+}
+
 //===----------------------------------------------------------------------===//
 // Activations
 //===----------------------------------------------------------------------===//
@@ -167,10 +198,14 @@ TEST_F(ImportSettings, EveryNameOfAnActivationIsItsOp) {
     });
     return found;
   };
-  const std::pair<const char *, const char *> names[] = {
-      {"silu", "silu"},          {"swish", "silu"},          {"relu", "relu"},
-      {"gelu", "gelu_erf"},      {"gelu_python", "gelu_erf"}, {"gelu_new", "gelu_tanh"},
-      {"gelu_fast", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"}};
+  const std::pair<const char *, const char *> names[] = {{"silu", "silu"},
+                                                         {"swish", "silu"},
+                                                         {"relu", "relu"},
+                                                         {"gelu", "gelu_erf"},
+                                                         {"gelu_python", "gelu_erf"},
+                                                         {"gelu_new", "gelu_tanh"},
+                                                         {"gelu_fast", "gelu_tanh"},
+                                                         {"gelu_pytorch_tanh", "gelu_tanh"}};
   for (auto [name, op] : names) {
     json llama = llamaConfig(), gpt2 = gpt2Config();
     llama["hidden_act"] = gpt2["activation_function"] = name;
@@ -205,6 +240,8 @@ TEST_F(ImportSettings, RopeThetaIsReadInBothPlaces) {
   inside["rope_parameters"]["rope_theta"] = 500000.0;
   EXPECT_EQ(frequencies(context, top), frequencies(context, inside));
   EXPECT_FLOAT_EQ(float(frequencies(context, top)[1]), std::pow(500000.0f, -0.25f));
+  top.erase("rope_theta"); // transformers' default
+  EXPECT_FLOAT_EQ(float(frequencies(context, top)[1]), 0.1f);
 }
 
 // Values of transformers' _compute_llama3_parameters for head_dim 8: a short wave is kept, a middle one
