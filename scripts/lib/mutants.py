@@ -1,7 +1,7 @@
 """scripts/mutants [--applies] [--since=COMMIT] [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ and runs the tests that can see it.
 
-A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the file exactly once (whatever their indentation),
-and the lines `+ new`. It is applied in a copy, build/mutants/tree or DIR; this tree is never touched. Where the system lets us
+A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the file exactly once (whatever their indentation and breaks),
+and the lines `+ new`; one old and one new line may also be a part of a line. It is applied in a copy, build/mutants/tree or DIR; this tree is never touched. Where the system lets us
 (unshare), the copy is mounted over this tree's own path, so that the build folder it was copied with is warm.
 
 What a mutant can reach is what ninja builds from its file: unit tests, and lit tests by the tools they name. The likely ones come first:
@@ -51,13 +51,25 @@ class Mutant:
                 self.new.append(line[2:])
 
     def apply(self, tree):
-        """The mutated text, or None if the old lines do not stand there exactly once."""
+        """The mutated text, or None if the old lines do not stand there exactly once. Where they break, and how far they are indented, is the
+        formatter's business: they are compared without blanks, and replaced as whole lines."""
         lines = (tree / self.file).read_text().split("\n") if self.file and (tree / self.file).exists() else []
-        flat, n = [line.strip() for line in lines], len(self.old)
-        at = [i for i in range(len(flat) - n + 1) if n and flat[i:i + n] == self.old]
-        if len(at) != 1:
+        plain, begins, ends = "", {}, {}  # the text without blanks; where lines begin and end in it
+        for number, line in enumerate(lines):
+            if word := "".join(line.split()):
+                begins[len(plain)] = number
+                plain += word
+                ends[len(plain)] = number
+        old = "".join("".join(self.old).split())
+        found = [at.start() for at in re.finditer(f"(?={re.escape(old)})", plain)] if old else []
+        places = [(begins[at], ends[at + len(old)]) for at in found if at in begins and at + len(old) in ends]
+        text = "\n".join(lines)
+        if not places and len(self.old) == len(self.new) == 1 and text.count(self.old[0]) == 1:  # a part of a line
+            return text.replace(self.old[0], self.new[0].strip())
+        if len(places) != 1:
             return None
-        return "\n".join(lines[:at[0]] + self.new + lines[at[0] + n:])
+        first, last = places[0]
+        return "\n".join(lines[:first] + self.new + lines[last + 1:])
 
 
 class Tree:
