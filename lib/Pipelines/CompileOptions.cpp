@@ -232,8 +232,8 @@ Parser::Reader Parser::readerOf(unsigned id) {
   return found->second;
 }
 
-/// The flags of targets, `--cpu`, leave the arguments: the table does not know them. Whether the chosen target has them is checked at the
-/// end.
+/// The flags of targets, `--cpu`, leave the arguments: the table does not know them. Whether the chosen
+/// target has them is checked at the end.
 Status Parser::takeTargetFlags() {
   std::vector<const char *> others;
   for (size_t i = 0; i < arguments.size(); ++i) {

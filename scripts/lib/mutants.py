@@ -251,7 +251,8 @@ def read_table():
 def write_table(rows, mutants):
     lines = [f"| `{m.name}` | `{m.file}` | {m.why.replace('|', '/')} | {rows[m.name][0]} | {rows[m.name][1]} |\n" for m in mutants if m.name in rows]
     tried = sum(1 for m in mutants if m.name in rows and not rows[m.name][0].startswith("**"))
-    TABLE.write_text(HEAD + "".join(lines) + f"\n{tried} of {len(mutants)} caught.\n")
+    left = len(mutants) - len(lines)
+    TABLE.write_text(HEAD + "".join(lines) + f"\n{tried} of {len(lines)} caught" + (f"; {left} not tried yet.\n" if left else ".\n"))
 
 
 def commit_of_tree():

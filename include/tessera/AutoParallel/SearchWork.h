@@ -1,6 +1,7 @@
 //===- SearchWork.h - What searching for plans has cost ---------*- C++ -*-===//
 //
-// Counted, not timed: the same on every machine, whatever else it does. Tests bound it; times are measured in bench/.
+// Counted, not timed: the same on every machine, whatever else it does. Tests bound it; times are measured in
+// bench/.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_SEARCHWORK_H
@@ -16,7 +17,8 @@ struct SearchWork {
   int64_t tableEntries = 0; ///< costs of combinations of choices that placement compared
 
   SearchWork since(const SearchWork &before) const {
-    return {reshards - before.reshards, reshardSteps - before.reshardSteps, tableEntries - before.tableEntries};
+    return {reshards - before.reshards, reshardSteps - before.reshardSteps,
+            tableEntries - before.tableEntries};
   }
 };
 

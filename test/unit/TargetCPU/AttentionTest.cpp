@@ -185,7 +185,9 @@ INSTANTIATE_TEST_SUITE_P(
              10},
         Case{"decode_log_sum_exp", with(make(2, 1, 64, 2, 3, 64), [](auto &s) { s.logSumExp = true; }), 11,
              11},
-        Case{"few_rows", make(1, 3, 64, 2, 1, 64), 20}),
+        Case{"few_rows", make(1, 3, 64, 2, 1, 64), 20},
+        // Rows of one tile begin at different keys.
+        Case{"few_rows_window", with(make(1, 3, 64, 8, 1, 64), [](auto &s) { s.window = 5; }), 20}),
     [](const auto &info) { return std::string(info.param.name); });
 
 /// q, k, v and out of 16 bits against the same numbers in float32.
