@@ -193,7 +193,7 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
               const LaunchOptions &options, const std::function<void(Rank &)> &body) {
   // Few malloc arenas: their slack is memory nobody planned.
   mallopt(M_ARENA_MAX, 4);
-  const Driver &driver = driverFor(manifest.target);
+  const Driver &driver = options.driver ? *options.driver : driverFor(manifest.target);
   driver.prepareProcess();
   WeightPlan plan(manifest, driver);
   CollectiveNames names = collectiveNames(manifest);

@@ -25,6 +25,7 @@ struct Launcher {
 struct LaunchOptions {
   std::optional<int64_t> threads; // of this process in all; default: its share of the cores
   WeightOrigin origin;
+  const Driver *driver = nullptr; // default: the one for the manifest's target
 };
 
 // Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends

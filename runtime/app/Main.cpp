@@ -88,7 +88,8 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   GenerateJob job = checkGenerate(manifest, options, prompts);
   job.tokenizer = tokenizer.get();
   job.endTokens = endTokens;
-  LaunchOptions launch{options.threads, {}};
+  LaunchOptions launch;
+  launch.threads = options.threads;
   if (options.initSeed)
     launch.origin.seed = *options.initSeed;
   else
@@ -102,7 +103,8 @@ void bench(const ts_program &program, const Manifest &manifest, const Options &o
            const Launcher &launcher) {
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);
-  LaunchOptions launch{options.threads, {}};
+  LaunchOptions launch;
+  launch.threads = options.threads;
   if (options.initSeed)
     launch.origin.seed = *options.initSeed;
   else
