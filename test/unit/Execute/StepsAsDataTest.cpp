@@ -220,6 +220,12 @@ TEST(StepsAsData, TwoArenasKnowNothingOfEachOther) {
     a.rank.clearStates(); // of the rank's own arena
     EXPECT_EQ(a.take(sum), Values(16, 0));
     EXPECT_EQ(b.take(sum), two);
+    // Whatever the other one was used for meanwhile.
+    a.give("accumulate_x", "x", one);
+    a.call("accumulate_x");
+    a.rank.clearStates();
+    EXPECT_EQ(a.take(sum), Values(16, 0));
+    EXPECT_EQ(b.take(sum), two);
   });
 }
 
