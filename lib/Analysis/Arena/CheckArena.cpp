@@ -1,0 +1,361 @@
+//===- CheckArena.cpp - nothing is read that is not there -------------------===//
+//
+// The state of the arena is a map from ranges of bytes to who wrote them last: through which buffer, by which
+// item. A read through buffer B is right if all its bytes were last written through B (or by the runtime,
+// where B is that port).
+//
+//===----------------------------------------------------------------------===//
+
+#include "tessera/Analysis/Arena/ArenaProgram.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+#include <set>
+
+namespace tessera {
+
+namespace {
+
+/// Who wrote a range last.
+struct Owner {
+  int buffer = -1; ///< -1: unknown or nobody
+  int port = -1;   ///< the runtime, there
+  int tag = -1;    ///< the item that wrote it
+  bool operator==(const Owner &o) const { return buffer == o.buffer && port == o.port && tag == o.tag; }
+  bool sameValue(const Owner &o) const { return buffer == o.buffer && port == o.port; }
+};
+
+struct Extent {
+  int64_t end = 0;
+  Owner owner;
+  bool operator==(const Extent &o) const { return end == o.end && owner == o.owner; }
+};
+
+/// Disjoint ranges by their first byte; bytes in no range have been written by nobody.
+using State = std::map<int64_t, Extent>;
+
+/// The range that contains or follows `begin`.
+State::iterator firstAt(State &state, int64_t begin) {
+  auto it = state.upper_bound(begin);
+  if (it != state.begin() && std::prev(it)->second.end > begin)
+    --it;
+  return it;
+}
+
+void assign(State &state, int64_t begin, int64_t end, Owner owner) {
+  if (begin == end)
+    return;
+  auto it = firstAt(state, begin);
+  while (it != state.end() && it->first < end) {
+    auto [from, extent] = *it;
+    it = state.erase(it);
+    if (from < begin)
+      state.emplace(from, Extent{begin, extent.owner});
+    if (extent.end > end)
+      it = state.emplace(end, Extent{extent.end, extent.owner}).first;
+  }
+  // Layers of a stack that are written one after another are one range.
+  if (auto next = state.find(end); next != state.end() && next->second.owner == owner) {
+    end = next->second.end;
+    state.erase(next);
+  }
+  if (auto next = state.lower_bound(begin); next != state.begin())
+    if (auto before = std::prev(next); before->second.end == begin && before->second.owner == owner) {
+      before->second.end = end;
+      return;
+    }
+  state[begin] = {end, owner};
+}
+
+/// What both states agree on: a byte that has another value in one of them belongs to nobody.
+State meet(const State &a, const State &b) {
+  State result;
+  auto x = a.begin(), y = b.begin();
+  while (x != a.end() && y != b.end()) {
+    int64_t begin = std::max(x->first, y->first), end = std::min(x->second.end, y->second.end);
+    if (begin < end && x->second.owner.sameValue(y->second.owner))
+      result[begin] = {end, x->second.owner};
+    (x->second.end < y->second.end ? x : y)++;
+  }
+  return result;
+}
+
+class Checker {
+public:
+  explicit Checker(const ArenaProgram &program) : program(program) {}
+
+  std::optional<ArenaViolation> run() {
+    for (auto [i, port] : llvm::enumerate(program.ports))
+      assign(state, port.offset, port.offset + port.bytes, {-1, int(i), -1});
+    if (!runItems(program.items) || !checkEnd())
+      return violation;
+    return std::nullopt;
+  }
+
+private:
+  struct Range {
+    int64_t begin = 0, end = 0;
+  };
+  struct Flight {
+    int tag = -1;
+    llvm::SmallVector<Range> reads, writes;
+  };
+
+  bool fail(int tag, int access, int other, const llvm::Twine &what) {
+    violation = ArenaViolation{tag, access, other, what.str()};
+    return false;
+  }
+  static std::string text(Range range) { return llvm::formatv("[{0}, {1})", range.begin, range.end); }
+
+  bool runItems(const std::vector<ArenaItem> &items) {
+    return llvm::all_of(items,
+                        [&](const ArenaItem &item) { return item.loop ? runLoop(item) : runOp(item); });
+  }
+
+  //===- Loops --------------------------------------------------------------===//
+
+  bool runLoop(const ArenaItem &item) {
+    const ArenaLoop &loop = *item.loop;
+    std::optional<State> after; // over all counts that are possible so far
+    auto mayEnd = [&] { after = after ? meet(*after, state) : state; };
+    if (loop.least <= 0)
+      mayEnd();
+    size_t inFlight = flights.size();
+    bool changesPlace = dependsOnIndex(loop.body, int(indices.size()));
+    indices.push_back(0);
+    for (int64_t index = 0; index < loop.most; index += loop.step) {
+      indices.back() = index;
+      std::optional<State> before;
+      if (!changesPlace)
+        before = state;
+      if (!runItems(loop.body))
+        return false;
+      // What was started in an iteration is waited for in it: its token is another one in the next.
+      if (flights.size() > inFlight)
+        return fail(flights.back().second.tag, -1, item.tag,
+                    "is still at work when its iteration ends: nobody waits for it there");
+      int64_t next = index + loop.step; // the counts index + 1 .. next end here
+      if (next >= loop.least)
+        mayEnd();
+      if (before && *before == state) { // and so will all iterations be
+        mayEnd();
+        break;
+      }
+    }
+    indices.pop_back();
+    state = std::move(*after);
+    return true;
+  }
+
+  static bool dependsOnIndex(const std::vector<ArenaItem> &items, int depth) {
+    return llvm::any_of(items, [&](const ArenaItem &item) {
+      if (item.loop)
+        return dependsOnIndex(item.loop->body, depth);
+      return llvm::any_of(item.op.accesses, [&](const ArenaAccess &access) {
+        return llvm::any_of(access.layers, [&](const ArenaLayer &layer) {
+          return llvm::any_of(layer.index.factors,
+                              [&](auto factor) { return factor.first == depth && factor.second != 0; });
+        });
+      });
+    });
+  }
+
+  //===- Ops ----------------------------------------------------------------===//
+
+  /// The bytes of an access; of a parameter from its own start.
+  std::optional<Range> rangeOf(const ArenaItem &item, int number) {
+    const ArenaAccess &access = item.op.accesses[size_t(number)];
+    const ArenaBuffer &buffer = program.buffers[size_t(access.buffer)];
+    int64_t begin = 0;
+    for (const ArenaLayer &layer : access.layers) {
+      int64_t index = layer.index.constant;
+      for (auto [depth, factor] : layer.index.factors)
+        index += factor * indices[size_t(depth)];
+      if (index < 0 || index >= layer.layers) {
+        fail(item.tag, number, -1, llvm::formatv("takes layer {0} of a stack of {1}", index, layer.layers));
+        return std::nullopt;
+      }
+      begin += index * layer.bytes;
+    }
+    Range range{buffer.offset + begin, buffer.offset + begin + access.bytes};
+    if (begin + access.bytes > buffer.bytes) {
+      fail(item.tag, number, -1,
+           llvm::formatv("touches bytes {0} of a buffer that ends at {1}", text(range),
+                         buffer.offset + buffer.bytes));
+      return std::nullopt;
+    }
+    if (!buffer.constant && (range.begin < 0 || range.end > program.bytes)) {
+      fail(item.tag, number, -1,
+           llvm::formatv("touches bytes {0} of an arena of {1}", text(range), program.bytes));
+      return std::nullopt;
+    }
+    return range;
+  }
+
+  bool runOp(const ArenaItem &item) {
+    const ArenaOp &op = item.op;
+    for (int token : op.waitsFor)
+      if (!finish(item, token))
+        return false;
+    Flight flight{item.tag, {}, {}};
+    llvm::SmallVector<Range> ranges;
+    for (int i = 0; i < int(op.accesses.size()); ++i) {
+      std::optional<Range> range = rangeOf(item, i);
+      if (!range)
+        return false;
+      ranges.push_back(*range);
+      const ArenaAccess &access = op.accesses[size_t(i)];
+      if (program.buffers[size_t(access.buffer)].constant)
+        continue;
+      if (access.mode != AccessMode::Write && !read(item, i, *range))
+        return false;
+    }
+    for (int i = 0; i < int(op.accesses.size()); ++i) {
+      const ArenaAccess &access = op.accesses[size_t(i)];
+      if (program.buffers[size_t(access.buffer)].constant)
+        continue;
+      if (access.mode != AccessMode::Read) {
+        for (int j = 0; j < i; ++j)
+          if (op.accesses[size_t(j)].mode != AccessMode::Read &&
+              overlaps(ranges[size_t(j)], ranges[size_t(i)]) &&
+              !program.buffers[size_t(op.accesses[size_t(j)].buffer)].constant)
+            return fail(item.tag, i, -1,
+                        llvm::formatv("writes bytes {0}, which the same op writes for another result",
+                                      text(ranges[size_t(i)])));
+        if (!write(item, i, ranges[size_t(i)]))
+          return false;
+        flight.writes.push_back(ranges[size_t(i)]);
+      } else {
+        flight.reads.push_back(ranges[size_t(i)]);
+      }
+    }
+    if (op.starts >= 0)
+      flights.emplace_back(op.starts, std::move(flight));
+    return true;
+  }
+
+  static bool overlaps(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
+
+  bool read(const ArenaItem &item, int number, Range range) {
+    int buffer = item.op.accesses[size_t(number)].buffer;
+    for (auto &[token, flight] : flights)
+      for (Range busy : flight.writes)
+        if (overlaps(busy, range))
+          return fail(
+              item.tag, number, flight.tag,
+              llvm::formatv("reads bytes {0}, which are still being written: wait first", text(range)));
+    int64_t at = range.begin;
+    for (auto it = firstAt(state, at); at < range.end; ++it) {
+      if (it == state.end() || it->first > at) {
+        Range missing{at, it == state.end() ? range.end : std::min(range.end, it->first)};
+        return fail(
+            item.tag, number, -1,
+            llvm::formatv("reads bytes {0}, of which nobody has written {1}", text(range), text(missing)));
+      }
+      const Owner &owner = it->second.owner;
+      if (owner.port >= 0 ? !isPort(buffer, owner.port) : owner.buffer != buffer)
+        return fail(item.tag, number, owner.tag,
+                    llvm::formatv("reads bytes {0}, of which {1} have another value now", text(range),
+                                  text({std::max(at, it->first), std::min(range.end, it->second.end)})));
+      if (owner.tag >= 0)
+        wasRead.insert(owner.tag);
+      at = it->second.end;
+    }
+    return true;
+  }
+
+  /// A buffer that is this port as a whole, where the runtime has put a value.
+  bool isPort(int buffer, int port) const {
+    const ArenaBuffer &b = program.buffers[size_t(buffer)];
+    const ArenaPort &p = program.ports[size_t(port)];
+    return p.given && b.offset == p.offset && b.bytes == p.bytes;
+  }
+
+  bool write(const ArenaItem &item, int number, Range range) {
+    for (auto &[token, flight] : flights) {
+      for (Range busy : flight.writes)
+        if (overlaps(busy, range))
+          return fail(
+              item.tag, number, flight.tag,
+              llvm::formatv("writes bytes {0}, which are still being written: wait first", text(range)));
+      for (Range busy : flight.reads)
+        if (overlaps(busy, range))
+          return fail(item.tag, number, flight.tag,
+                      llvm::formatv("writes bytes {0}, which are still being read: wait first", text(range)));
+    }
+    for (const ArenaPort &port : program.ports)
+      if (!port.returned && overlaps({port.offset, port.offset + port.bytes}, range))
+        return fail(item.tag, number, -1,
+                    llvm::formatv(
+                        "writes bytes {0}, which hold an input, or what another entry returns, at [{1}, {2})",
+                        text(range), port.offset, port.offset + port.bytes));
+    // Part of a value in another place is no value any more, but nobody minds unless it is read.
+    assign(state, range.begin, range.end, {item.op.accesses[size_t(number)].buffer, -1, item.tag});
+    if (!item.op.mayBeUnread)
+      written.insert({item.tag, number});
+    return true;
+  }
+
+  bool finish(const ArenaItem &item, int token) {
+    auto it = llvm::find_if(flights, [&](auto &flight) { return flight.first == token; });
+    if (it == flights.end())
+      return fail(item.tag, -1, -1, "waits for what is done, or has not begun");
+    flights.erase(it);
+    return true;
+  }
+
+  //===- The end ------------------------------------------------------------===//
+
+  bool checkEnd() {
+    if (!flights.empty())
+      return fail(flights.back().second.tag, -1, -1,
+                  "is still at work when the entry ends: nobody waits for it");
+    for (auto [i, port] : llvm::enumerate(program.ports)) {
+      if (!port.returned)
+        continue;
+      Range range{port.offset, port.offset + port.bytes};
+      int64_t at = range.begin;
+      std::optional<Owner> first;
+      for (auto it = firstAt(state, at); at < range.end; ++it) {
+        if (it == state.end() || it->first > at)
+          return fail(-1, int(i), -1,
+                      llvm::formatv("returns bytes {0}, of which nobody has written [{1}, {2})", text(range),
+                                    at, it == state.end() ? range.end : std::min(range.end, it->first)));
+        const Owner &owner = it->second.owner;
+        bool own = owner.port >= 0 ? port.given && owner.port == int(i)
+                                   : program.buffers[size_t(owner.buffer)].offset == port.offset &&
+                                         program.buffers[size_t(owner.buffer)].bytes == port.bytes;
+        if (!own || (owner.port < 0 && first && !first->sameValue(owner)))
+          return fail(-1, int(i), owner.tag,
+                      llvm::formatv("returns bytes {0}, of which nobody has written [{1}, {2}) as that",
+                                    text(range), std::max(at, it->first),
+                                    std::min(range.end, it->second.end)));
+        if (owner.port < 0)
+          first = owner;
+        if (owner.tag >= 0)
+          wasRead.insert(owner.tag);
+        at = it->second.end;
+      }
+    }
+    for (auto [tag, access] : written)
+      if (!wasRead.count(tag))
+        return fail(tag, access, -1, "writes what nobody reads");
+    return true;
+  }
+
+  const ArenaProgram &program;
+  State state;
+  llvm::SmallVector<int64_t, 2> indices;             ///< of the loops around, outermost first
+  llvm::SmallVector<std::pair<int, Flight>> flights; ///< by token
+  std::set<int> wasRead;                             ///< items
+  std::set<std::pair<int, int>> written;             ///< items and accesses that write
+  std::optional<ArenaViolation> violation;
+};
+
+} // namespace
+
+std::optional<ArenaViolation> checkArena(const ArenaProgram &program) { return Checker(program).run(); }
+
+} // namespace tessera
