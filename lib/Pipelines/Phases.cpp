@@ -81,6 +81,8 @@ static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
 static void buildExec(OpPassManager &pm) {
   pm.addPass(createKernelsToExec());
   verifyRung(pm, Rung::Exec);
+  // What the plan of the arena got wrong would be wrong numbers.
+  pm.addPass(exec::createVerifyExecMemory());
 }
 
 /// The LLVM dialect and the manifest.

@@ -12,9 +12,15 @@ def SpmdToKernels : Pass<"spmd-to-kernels", "::mlir::ModuleOp"> {
     out as smaller ops if it can be. Shardings leave the types (docs/Lowering.md).
 
     ```mlir
-    %h = graph.add %x, %y                                     // before
-    %n = graph.rms_norm %h, %w
-    %h, %n = exec.launch @add_rms_norm ins(%x, %y, %w) ...    // after
+    // given %x: tensor<8x64xf32>, %y: tensor<8x64xf32>, %w: tensor<64xf32>
+    %h = graph.add %x, %y : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+    %n = graph.rms_norm %h, %w eps = 1.0e-05 : (tensor<8x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+    // to
+    func.func private @add_rms_norm_8x64(tensor<8x64xf32>, tensor<8x64xf32>, tensor<64xf32>, tensor<8x64xf32>, tensor<8x64xf32>, index, index)
+        -> (tensor<8x64xf32>, tensor<8x64xf32>)
+    %e = tensor.empty() : tensor<8x64xf32>
+    %h, %n = exec.launch @add_rms_norm_8x64 ins(%x, %y, %w : tensor<8x64xf32>, tensor<8x64xf32>, tensor<64xf32>)
+        outs(%e, %e : tensor<8x64xf32>, tensor<8x64xf32>) count = 8 grain = 8 -> tensor<8x64xf32>, tensor<8x64xf32>
     ```
   }];
   let dependentDialects = ["::tessera::exec::ExecDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
@@ -35,10 +41,14 @@ def KernelsToExec : Pass<"kernels-to-exec", "::mlir::ModuleOp"> {
     value in the carried place, a result in the output's. What cannot be is copied (docs/Arena.md).
 
     ```mlir
-    %e = tensor.empty() : tensor<8x64xf32>                    // before
+    // given %x: tensor<8x64xf32>
+    func.func private @k(tensor<8x64xf32>, tensor<8x64xf32>, index, index) -> tensor<8x64xf32>
+    %e = tensor.empty() : tensor<8x64xf32>
     %y = exec.launch @k ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) count = 8 grain = 8 -> tensor<8x64xf32>
-    %b = exec.buffer at 2048 : memref<8x64xf32>               // after
-    exec.launch @k ins(%a : memref<8x64xf32>) outs(%b : memref<8x64xf32>) count = 8 grain = 8
+    // to
+    %a = exec.buffer at 0 : memref<8x64xf32>
+    %b = exec.buffer at 2048 : memref<8x64xf32>
+    exec.launch @k ins(%a : memref<8x64xf32>) outs(%b : memref<8x64xf32>) count = 8 grain = 8 modes(write)
     ```
   }];
   let dependentDialects = ["::tessera::exec::ExecDialect"];

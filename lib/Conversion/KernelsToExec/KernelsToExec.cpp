@@ -34,7 +34,10 @@ struct Port {
     list.append("name", b.getStringAttr(name));
     list.append("type", TypeAttr::get(type));
     list.append("offset", b.getI64IntegerAttr(offset));
-    for (auto [key, value] : {std::pair<StringRef, Attribute>{"sharding", sharding}, {"fill", fill}, {"gives", gives}, {"clear", clear}})
+    for (auto [key, value] : {std::pair<StringRef, Attribute>{"sharding", sharding},
+                              {"fill", fill},
+                              {"gives", gives},
+                              {"clear", clear}})
       if (value)
         list.append(key, value);
     return list.getDictionary(type.getContext());
@@ -46,8 +49,13 @@ FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr attrs, con
   auto name = attrs ? attrs.getAs<StringAttr>(graph::kNameAttr) : nullptr;
   if (!kind || !name)
     return func.emitOpError() << what << " needs the attributes graph.kind and graph.name";
-  return Port{kind.getValue(), name, cast<RankedTensorType>(type), attrs.get(kShardingAttr),
-              attrs.get(graph::kFillAttr), attrs.get(graph::kGivesAttr), attrs.get(graph::kClearAttr)};
+  return Port{kind.getValue(),
+              name,
+              cast<RankedTensorType>(type),
+              attrs.get(kShardingAttr),
+              attrs.get(graph::kFillAttr),
+              attrs.get(graph::kGivesAttr),
+              attrs.get(graph::kClearAttr)};
 }
 
 struct EntryPorts {
@@ -64,11 +72,19 @@ FailureOr<EntryPorts> readPorts(func::FuncOp func) {
     ports.arguments.push_back(*port);
   }
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    FailureOr<Port> port = readPort(func, func.getResultTypes()[i], func.getResultAttrDict(i), "result " + Twine(i));
+    FailureOr<Port> port =
+        readPort(func, func.getResultTypes()[i], func.getResultAttrDict(i), "result " + Twine(i));
     if (failed(port))
       return failure();
     ports.results.push_back(*port);
   }
+  // A name stands for one place.
+  for (ArrayRef<Port> list : {ArrayRef<Port>(ports.arguments), ArrayRef<Port>(ports.results)})
+    for (size_t i = 0; i < list.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (list[i].kind == list[j].kind && list[i].name == list[j].name)
+          return func.emitOpError() << "has two of " << graph::stringifyKind(list[i].kind) << " '"
+                                    << list[i].name << "'; rename one";
   return ports;
 }
 
@@ -93,7 +109,8 @@ public:
       if (port.kind == graph::Kind::State) {
         auto it = states.find(port.name);
         if (it == states.end() || it->second.type != port.type)
-          return func.emitOpError() << "returns state " << port.name << " that it does not take with the same type";
+          return func.emitOpError() << "returns state " << port.name
+                                    << " that it does not take with the same type";
         port.offset = it->second.offset;
       }
     return success();
@@ -126,7 +143,8 @@ private:
 class EntryRewriter {
 public:
   EntryRewriter(func::FuncOp func, BufferAssignment &buffers, int64_t scratchBase)
-      : func(func), buffers(buffers), scratch(scratchBase), scratchEnd(scratchBase), builder(func.getContext()) {}
+      : func(func), buffers(buffers), scratch(scratchBase), scratchEnd(scratchBase),
+        builder(func.getContext()) {}
 
   LogicalResult run(ArrayRef<Port> results) {
     Block &body = func.getBody().front();
@@ -139,7 +157,7 @@ public:
     builder.setInsertionPoint(ret);
     SmallVector<std::pair<Value, Value>> copies;
     for (auto [value, port] : llvm::zip_equal(ret->getOperands(), results))
-      copies.push_back({memory.lookup(value), bufferAt(port.offset, bufferType(port.type))});
+      copies.push_back({memory.lookup(value), outputBuffer(value, port.offset, bufferType(port.type))});
     copyAll(ret->getLoc(), copies);
     ret->setOperands({});
     eraseTensors(body);
@@ -153,18 +171,36 @@ public:
   int64_t end() const { return scratchEnd; }
 
 private:
-  /// The buffer at an offset; one op per place and type, at the start of the function.
-  Value bufferAt(int64_t offset, MemRefType type) {
-    Value &buffer = places[{offset, type.getAsOpaquePointer()}];
-    if (!buffer) {
-      OpBuilder atStart = OpBuilder::atBlockBegin(entry);
-      buffer = BufferOp::create(atStart, func.getLoc(), type, offset);
-    }
+  Value newBuffer(int64_t offset, MemRefType type) {
+    OpBuilder atStart = OpBuilder::atBlockBegin(entry);
+    return BufferOp::create(atStart, func.getLoc(), type, offset);
+  }
+  /// The buffer of a storage; one op for each, at the start of the function, also where storages lie over
+  /// each other: who reads through a buffer wants what was written through it (verify-exec-memory).
+  Value bufferFor(Value value) {
+    int storage = buffers.storage(value);
+    Value &buffer = ofStorage[{storage, bufferType(value.getType()).getAsOpaquePointer()}];
+    if (!buffer)
+      buffer = newBuffer(buffers.offset(storage), bufferType(value.getType()));
     return buffer;
   }
-  Value bufferFor(Value value) { return bufferAt(buffers.offset(buffers.storage(value)), bufferType(value.getType())); }
+  /// What the caller finds at `offset`: the buffer of `value` if that lives there, that of the argument that
+  /// comes from there (a state), or one of its own.
+  Value outputBuffer(Value value, int64_t offset, MemRefType type) {
+    auto isThere = [&](Value found) {
+      auto buffer = found.getDefiningOp<BufferOp>();
+      return buffer && int64_t(buffer.getOffset()) == offset && found.getType() == type;
+    };
+    if (Value found = memory.lookup(value); isThere(found))
+      return found;
+    for (BlockArgument arg : entry->getArguments())
+      if (isThere(memory.lookup(arg)))
+        return memory.lookup(arg);
+    return newBuffer(offset, type);
+  }
 
-  /// Assigns all targets at once. Where a target is another pair's source, that source goes through a scratch buffer first.
+  /// Assigns all targets at once. Where a target is another pair's source, that source goes through a scratch
+  /// buffer first.
   void copyAll(Location loc, ArrayRef<std::pair<Value, Value>> copies) {
     SmallVector<std::pair<Value, Value>> work;
     int64_t at = scratch;
@@ -177,7 +213,7 @@ private:
       });
       if (clobbered) {
         auto type = cast<MemRefType>(source.getType());
-        Value through = bufferAt(at, type);
+        Value through = newBuffer(at, type);
         at += alignedBytes(type);
         CopyOp::create(builder, loc, source, through);
         source = through;
@@ -208,11 +244,23 @@ private:
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       operands.push_back(isa<RankedTensorType>(operand.getType()) ? memory.lookup(operand) : operand);
-    Operation *view = Operation::create(op->getLoc(), op->getName(), TypeRange(Type(bufferType(op->getResult(0).getType()))),
-                                        operands, op->getDiscardableAttrDictionary(), op->getPropertiesStorage(), {}, 0);
+    Operation *view = Operation::create(
+        op->getLoc(), op->getName(), TypeRange(Type(bufferType(op->getResult(0).getType()))), operands,
+        op->getDiscardableAttrDictionary(), op->getPropertiesStorage(), {}, 0);
     builder.insert(view);
     memory[op->getResult(0)] = view->getResult(0);
     dead.push_back(op);
+  }
+
+  /// An output whose old value goes into the new one. A fresh stack has none, even if it is filled layer by
+  /// layer.
+  static bool isUpdated(OpOperand &output) {
+    if (output.get().getDefiningOp<tensor::EmptyOp>())
+      return false;
+    auto launch = dyn_cast<LaunchOp>(output.getOwner());
+    return launch &&
+           launch.getMode(output.getOperandNumber() -
+                          launch.getOutputsMutable().begin()->getOperandNumber()) != AccessKind::Write;
   }
 
   void rewriteWork(Operation *op) {
@@ -232,12 +280,21 @@ private:
       Value made = op->getResult(result++), place = bufferFor(made);
       memory[made] = place;
       // Updated in place, but the old value is needed again (or may not be touched): work on a copy.
-      if (!value.getDefiningOp<tensor::EmptyOp>() && memory.lookup(value) != place)
+      if (isUpdated(operand) && memory.lookup(value) != place)
         CopyOp::create(builder, op->getLoc(), memory.lookup(value), place);
       operands.push_back(place);
     }
-    builder.insert(Operation::create(op->getLoc(), op->getName(), TypeRange(), operands,
-                                     op->getDiscardableAttrDictionary(), op->getPropertiesStorage(), {}, 0));
+    Operation *work =
+        Operation::create(op->getLoc(), op->getName(), TypeRange(), operands,
+                          op->getDiscardableAttrDictionary(), op->getPropertiesStorage(), {}, 0);
+    builder.insert(work);
+    // Which outputs were fresh is not to be seen any more.
+    if (auto launch = dyn_cast<LaunchOp>(op)) {
+      SmallVector<AccessKind> modes;
+      for (unsigned i = 0; i < launch.getOutputs().size(); ++i)
+        modes.push_back(launch.getMode(i));
+      cast<LaunchOp>(work).setModes(modes);
+    }
     dead.push_back(op);
   }
 
@@ -284,7 +341,7 @@ private:
   OpBuilder builder;
   Block *entry = nullptr;
   llvm::DenseMap<Value, Value> memory;
-  std::map<std::pair<int64_t, const void *>, Value> places;
+  std::map<std::pair<int, const void *>, Value> ofStorage;
   SmallVector<Operation *> dead;
   SmallVector<std::pair<ForOp, ForOp>> loops;
 };

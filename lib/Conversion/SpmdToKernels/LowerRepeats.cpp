@@ -1,8 +1,9 @@
 //===- LowerRepeats.cpp - graph.repeat to exec.for --------------------------===//
 //
-// The loop sees whole stacks and takes one layer by a view. Stacks that it returns are carried and written layer by layer, in place. A period of
-// several bodies becomes one body that runs them in turn; what is left of the last period follows after the loop, or in reverse stands
-// before it (host code only: kernels are shared).
+// The loop sees whole stacks and takes one layer by a view. Stacks that it returns are carried and written
+// layer by layer, in place. A period of several bodies becomes one body that runs them in turn; what is left
+// of the last period follows after the loop, or in reverse stands before it (host code only: kernels are
+// shared).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +17,20 @@
 namespace tessera::kernels {
 
 /// `stack` with `slice` as layer `index`: one copy, row by row.
-static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Value stack, Value slice, Value index) {
+static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Value stack, Value slice,
+                        Value index) {
   RankedTensorType type = tensorOf(slice);
   int64_t rank = type.getRank(), count = rank ? type.getDimSize(0) : 1;
-  KernelShell shell(loc, llvm::formatv("write_layer_{0:$[x]}", llvm::make_range(type.getShape().begin(), type.getShape().end())).str(),
-                    {type}, {tensorOf(stack)}, 1);
+  KernelShell shell(
+      loc,
+      llvm::formatv("write_layer_{0:$[x]}", llvm::make_range(type.getShape().begin(), type.getShape().end()))
+          .str(),
+      {type}, {tensorOf(stack)}, 1);
   shell.loop(count, [&](OpBuilder &b, Value row, ValueRange outs) -> SmallVector<Value> {
     if (!rank)
-      return {tensor::InsertOp::create(b, loc, tensor::ExtractOp::create(b, loc, shell.inputs[0], ValueRange()), outs[0],
-                                       ValueRange{shell.scalars[0]})};
+      return {tensor::InsertOp::create(b, loc,
+                                       tensor::ExtractOp::create(b, loc, shell.inputs[0], ValueRange()),
+                                       outs[0], ValueRange{shell.scalars[0]})};
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
     SmallVector<OpFoldResult> at(rank, zero), sizes = {one}, ones(rank, one);
     at[0] = row;
@@ -40,15 +46,17 @@ static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Va
     return {tensor::InsertSliceOp::create(b, loc, copied, outs[0], at, sizes, ones)};
   });
   FlatSymbolRefAttr symbol = lowering.kernels.add(shell.func);
-  auto launch = exec::LaunchOp::create(builder, loc, TypeRange(stack.getType()), symbol, ValueRange{slice}, stack, index,
-                                       builder.getI64IntegerAttr(count),
-                                       builder.getI64IntegerAttr(lowering.grain(type.getNumElements() / count, count)));
+  auto launch =
+      exec::LaunchOp::create(builder, loc, TypeRange(stack.getType()), symbol, ValueRange{slice}, stack,
+                             index, builder.getI64IntegerAttr(count),
+                             builder.getI64IntegerAttr(lowering.grain(type.getNumElements() / count, count)));
+  launch.setModes(exec::AccessKind::Layer);
   return launch.getResults()[0];
 }
 
 /// Clones body `number` for layer `index`; returns the next carried values and stacks.
-static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, graph::RepeatOp repeat, unsigned number, Value index,
-                                    ValueRange carried) {
+static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, graph::RepeatOp repeat,
+                                    unsigned number, Value index, ValueRange carried) {
   IRMapping map;
   Location loc = repeat.getLoc();
   BlockArgument indexArg = repeat.getIndex(number);
@@ -60,8 +68,10 @@ static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, grap
   Block &body = repeat.getBody(number);
   for (Operation &op : body.without_terminator())
     builder.clone(op, map);
-  auto next = llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value v) { return map.lookupOrDefault(v); });
-  for (auto [value, stack] : llvm::zip_equal(MutableArrayRef(next).drop_front(inits), carried.drop_front(inits)))
+  auto next = llvm::map_to_vector(body.getTerminator()->getOperands(),
+                                  [&](Value v) { return map.lookupOrDefault(v); });
+  for (auto [value, stack] :
+       llvm::zip_equal(MutableArrayRef(next).drop_front(inits), carried.drop_front(inits)))
     value = writeLayer(lowering, builder, loc, stack, value, index);
   return next;
 }
@@ -74,12 +84,14 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   SmallVector<Value> carried(repeat.getInits());
   for (Value stack : repeat.getCollected()) {
     RankedTensorType type = tensorOf(stack);
-    carried.push_back(tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType(), type.getEncoding()));
+    carried.push_back(
+        tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType(), type.getEncoding()));
   }
   auto runRest = [&] {
     for (int64_t i = whole; i < count; ++i) {
       int64_t layer = reverse ? whole + count - 1 - i : i;
-      carried = cloneBody(lowering, builder, repeat, layer % period, arith::ConstantIndexOp::create(builder, loc, layer), carried);
+      carried = cloneBody(lowering, builder, repeat, layer % period,
+                          arith::ConstantIndexOp::create(builder, loc, layer), carried);
     }
   };
   if (reverse)

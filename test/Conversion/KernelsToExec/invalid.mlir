@@ -21,3 +21,12 @@ func.func @two(%s: tensor<5xf32> {graph.kind = #graph.kind<state>, graph.name = 
 func.func @new(%x: tensor<4xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// Both would lie in one place.
+// expected-error @+1 {{has two of output 'y'; rename one}}
+func.func @twice(%x: tensor<4xf32> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  return %x, %x : tensor<4xf32>, tensor<4xf32>
+}

@@ -267,9 +267,135 @@ func.func @f() {
 
 // -----
 
+func.func @f(%x: tensor<4x8xf32>) {
+  %i = arith.constant 4 : index
+  // expected-error @+1 {{takes layer 4 of 'tensor<4x8xf32>'}}
+  %0 = exec.layer %x[%i] : tensor<4x8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has 2 modes for 1 outputs}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1 modes(write, update) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{writes a layer of output 0, but no scalar says which}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1 modes(layer) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<f32>, index, index, index) -> tensor<f32>
+func.func @f(%x: tensor<f32>, %i: index) {
+  // expected-error @+1 {{writes a layer of output 0, but that is no stack}}
+  %0 = exec.launch @k outs(%x : tensor<f32>) scalars(%i) count = 1 grain = 1 modes(layer) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{unknown mode 'fill': an output is written (write), updated (update) or gets one layer (layer)}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1 modes(fill) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>, i64, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{passes an index to @k, which takes 'i64'}}
+  %0 = exec.launch @k outs(%x : tensor<4xf32>) count = 1 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<4x8xf32> from [#graph.source<"w", file = [4, 8]>] {exec.local = tensor<2x8xf32>}
+func.func @f() {
+  // expected-error @+1 {{is 'tensor<4x8xf32>', but a rank holds 'tensor<2x8xf32>' of @w}}
+  %0 = exec.param @w : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<4x16x8xf32> stacked from [#graph.source<"w.{}", file = [16, 8]>]
+func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{needs the number of a layer of @w, which is stacked}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
+func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
+  // expected-error @+1 {{takes a layer of @w, which is not stacked}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w[%i] outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
 graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>]
 func.func @f(%i: index) {
   // expected-error @+1 {{packs a layer of @w, which is not stacked}}
   exec.pack @w[%i]
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<4x16x9xf32> stacked from [#graph.source<"w.{}", file = [16, 9]>]
+func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
+  // expected-error @+1 {{takes 128 elements of @w, which has 144 a layer: 'tensor<4x16x9xf32>'}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w[%i] outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
+func.func @f(%ids: tensor<2xi32>, %y: tensor<2x9xf32>) {
+  // expected-error @+1 {{makes rows of 9 elements; those of @e have 8}}
+  %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<2x9xf32>) -> tensor<2x9xf32>
+  return
+}
+
+// -----
+
+// What the library does not multiply, nor the runtime gather.
+func.func @f(%x: tensor<2x8xbf16>, %w: tensor<16x8xbf16>, %y: tensor<2x16xbf16>) {
+  // expected-error @+1 {{input is 'tensor<2x8xbf16>': products are in f32; convert to f32 before and from it after}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xbf16>, tensor<16x8xbf16>) outs(%y : tensor<2x16xbf16>) -> tensor<2x16xbf16>
+  return
+}
+
+// -----
+
+graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
+func.func @f(%ids: tensor<2xi32>, %y: tensor<2x8xbf16>) {
+  // expected-error @+1 {{output is 'tensor<2x8xbf16>': products are in f32}}
+  %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<2x8xbf16>) -> tensor<2x8xbf16>
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<4x8xbf16> from [#graph.source<"w", file = [4, 8]>]
+func.func @f() {
+  // expected-error @+1 {{is 'tensor<4x8xbf16>': the runtime holds parameters in f32; convert after reading}}
+  %0 = exec.param @w : tensor<4x8xbf16>
   return
 }

@@ -8,6 +8,7 @@ graph.parameter @v : tensor<4x16x8xf32> stacked variable from [#graph.source<"v.
 graph.parameter @embed : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
 
 func.func private @scale(tensor<2x8xf32>, tensor<8xf32>, tensor<2x8xf32>, index, index, index) -> tensor<2x8xf32>
+func.func private @both(memref<2x8xf32>, memref<2x8xf32>, memref<4x8xf32>, index, index, index)
 func.func private @write(tensor<8xf32>, tensor<4x8xf32>, index, index) -> tensor<4x8xf32>
 
 // CHECK-LABEL: func.func @kernels
@@ -63,6 +64,10 @@ func.func @exec() {
     exec.pack @v[%i]
     exec.copy %a to %b : memref<2x8xf32>, memref<2x8xf32>
   }
+  // CHECK: exec.launch @both ins(%{{.*}} : memref<2x8xf32>) outs(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<4x8xf32>) scalars(%{{.*}}) count = 2 grain = 1 modes(update, layer)
+  %two = arith.constant 2 : index
+  %stack = exec.buffer at 2048 : memref<4x8xf32>
+  exec.launch @both ins(%a : memref<2x8xf32>) outs(%b, %stack : memref<2x8xf32>, memref<4x8xf32>) scalars(%two) count = 2 grain = 1 modes(update, layer)
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<16x8xf32>) outs(%{{.*}} : memref<2x16xf32>)
   exec.matmul m = 2 n = 16 k = 8 ins(%b, %w : memref<2x8xf32>, memref<16x8xf32>) outs(%y : memref<2x16xf32>)
   // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"tp">] {{.*}} {pairs = array<i64: 0, 1>}

@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Exec/IR/ExecDialect.cpp.inc"
 #include "tessera/Dialect/Exec/IR/ExecEnums.cpp.inc"
+#include "tessera/Dialect/Exec/IR/ExecInterfaces.cpp.inc"
 
 using namespace mlir;
 

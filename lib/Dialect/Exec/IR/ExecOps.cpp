@@ -4,38 +4,50 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+/// `modes(write, update, ...)`, if there are any.
+static ParseResult parseModes(OpAsmParser &parser, DenseI32ArrayAttr &modes) {
+  using tessera::exec::AccessKind;
+  if (failed(parser.parseOptionalKeyword("modes")))
+    return success();
+  SmallVector<int32_t> kinds;
+  auto parseOne = [&]() -> ParseResult {
+    StringRef word;
+    llvm::SMLoc at = parser.getCurrentLocation();
+    if (parser.parseKeyword(&word))
+      return failure();
+    for (AccessKind kind : {AccessKind::Write, AccessKind::Update, AccessKind::Layer})
+      if (word == stringifyAccessKind(kind)) {
+        kinds.push_back(int32_t(kind));
+        return success();
+      }
+    return parser.emitError(at)
+           << "unknown mode '" << word
+           << "': an output is written (write), updated (update) or gets one layer (layer)";
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne))
+    return failure();
+  modes = parser.getBuilder().getDenseI32ArrayAttr(kinds);
+  return success();
+}
+
+static void printModes(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr modes) {
+  if (!modes)
+    return;
+  printer << "modes(";
+  llvm::interleaveComma(modes.asArrayRef(), printer, [&](int32_t kind) {
+    printer << stringifyAccessKind(tessera::exec::AccessKind(kind));
+  });
+  printer << ")";
+}
 
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecOps.cpp.inc"
 
-using namespace mlir;
-
 namespace tessera::exec {
-
-using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
-
-/// Buffers: reads what it takes, writes (and, updated in place, reads) what it makes. Tensors: none.
-static void addEffects(DestinationStyleOpInterface op, Effects &effects) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    effects.emplace_back(MemoryEffects::Read::get(), &operand);
-    if (op.isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-  }
-}
-void LaunchOp::getEffects(Effects &effects) { addEffects(*this, effects); }
-void MatmulOp::getEffects(Effects &effects) { addEffects(*this, effects); }
-void GatherPackedOp::getEffects(Effects &effects) { addEffects(*this, effects); }
-void CollectiveOp::getEffects(Effects &effects) {
-  addEffects(*this, effects);
-  // Every rank of the group must take part, whether or not this one uses the result.
-  effects.emplace_back(MemoryEffects::Write::get());
-}
-void CopyOp::getEffects(Effects &effects) {
-  effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
-  effects.emplace_back(MemoryEffects::Write::get(), &getTargetMutable());
-}
 
 static int64_t numElements(Value value) { return cast<ShapedType>(value.getType()).getNumElements(); }
 static Type elementType(Value value) { return cast<ShapedType>(value.getType()).getElementType(); }
@@ -52,16 +64,53 @@ static LogicalResult verifyOneRung(Operation *op) {
   return success();
 }
 
-static LogicalResult verifyParameter(Operation *op, FlatSymbolRefAttr param, SymbolTableCollection &tables) {
-  if (!tables.lookupNearestSymbolFrom<graph::ParameterOp>(op, param))
-    return op->emitOpError() << "names " << param << ", which is no graph.parameter";
+static graph::ParameterOp lookupParameter(Operation *op, FlatSymbolRefAttr param,
+                                          SymbolTableCollection &tables) {
+  auto parameter = tables.lookupNearestSymbolFrom<graph::ParameterOp>(op, param);
+  if (!parameter)
+    op->emitOpError() << "names " << param << ", which is no graph.parameter";
+  return parameter;
+}
+
+/// This rank's shard, all layers: as the runtime holds it; on programs of one rank that is the parameter.
+static RankedTensorType heldType(graph::ParameterOp parameter) {
+  auto local = parameter->getAttrOfType<TypeAttr>(kLocalTypeAttr);
+  return cast<RankedTensorType>(local ? local.getValue() : parameter.getType());
+}
+
+/// A packed parameter: a layer number where it is stacked, and `elements` in one layer, unless they are not
+/// known (-1).
+static LogicalResult verifyPacked(Operation *op, FlatSymbolRefAttr param, Value layer, int64_t elements,
+                                  SymbolTableCollection &tables) {
+  graph::ParameterOp parameter = lookupParameter(op, param, tables);
+  if (!parameter)
+    return failure();
+  RankedTensorType held = heldType(parameter);
+  if (bool(layer) != parameter.getStacked())
+    return op->emitOpError() << (layer ? "takes a layer of " : "needs the number of a layer of ") << param
+                             << ", which is " << (layer ? "not stacked" : "stacked");
+  int64_t inLayer = held.getNumElements() / (parameter.getStacked() ? held.getDimSize(0) : 1);
+  if (elements >= 0 && elements != inLayer)
+    return op->emitOpError() << "takes " << elements << " elements of " << param << ", which has " << inLayer
+                             << (layer ? " a layer: " : ": ") << held;
   return success();
 }
 
 //===- Values ---------------------------------------------------------------===//
 
 LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyParameter(*this, getParamAttr(), tables);
+  graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
+  if (!parameter)
+    return failure();
+  RankedTensorType held = heldType(parameter);
+  auto seen = cast<ShapedType>(getType());
+  if (!seen.getElementType().isF32())
+    return emitOpError() << "is " << Type(seen)
+                         << ": the runtime holds parameters in f32; convert after reading";
+  if (parameter->hasAttr(kLocalTypeAttr) &&
+      (held.getShape() != seen.getShape() || held.getElementType() != seen.getElementType()))
+    return emitOpError() << "is " << Type(seen) << ", but a rank holds " << held << " of " << getParamAttr();
+  return success();
 }
 
 LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -69,7 +118,8 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (!parameter)
     return emitOpError() << "names " << getParamAttr() << ", which is no graph.parameter";
   if (!parameter.getVariable())
-    return emitOpError() << "packs " << getParamAttr() << ", which is no variable: nothing can have changed it";
+    return emitOpError() << "packs " << getParamAttr()
+                         << ", which is no variable: nothing can have changed it";
   if (getLayer() && !parameter.getStacked())
     return emitOpError() << "packs a layer of " << getParamAttr() << ", which is not stacked";
   return success();
@@ -77,7 +127,8 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
 
 LogicalResult BufferOp::verify() {
   if (int64_t(getOffset()) < 0 || getOffset() % kBufferAlignment != 0)
-    return emitOpError() << "has offset " << getOffset() << ", which is not a multiple of " << kBufferAlignment;
+    return emitOpError() << "has offset " << getOffset() << ", which is not a multiple of "
+                         << kBufferAlignment;
   return success();
 }
 
@@ -86,11 +137,16 @@ LogicalResult LayerOp::verify() {
   if (stack.getRank() == 0 || stack.getShape().drop_front() != result.getShape() ||
       stack.getElementType() != result.getElementType() || isa<MemRefType>(stack) != isa<MemRefType>(result))
     return emitOpError() << "takes one layer of " << Type(stack) << ", which is not " << Type(result);
+  APInt index;
+  if (matchPattern(getIndex(), m_ConstantInt(&index)) &&
+      (index.isNegative() || index.getSExtValue() >= stack.getDimSize(0)))
+    return emitOpError() << "takes layer " << index.getSExtValue() << " of " << Type(stack);
   return success();
 }
 
 LogicalResult ReshapeOp::verify() {
-  if (numElements(getResult()) > numElements(getInput()) || elementType(getResult()) != elementType(getInput()) ||
+  if (numElements(getResult()) > numElements(getInput()) ||
+      elementType(getResult()) != elementType(getInput()) ||
       isa<MemRefType>(getInput().getType()) != isa<MemRefType>(getResult().getType()))
     return emitOpError() << "cannot see " << getInput().getType() << " as " << getResult().getType();
   return success();
@@ -100,7 +156,18 @@ LogicalResult ReshapeOp::verify() {
 
 LogicalResult LaunchOp::verify() {
   if (int64_t(getCount()) < 1 || int64_t(getGrain()) < 1)
-    return emitOpError() << "has count " << getCount() << " and grain " << getGrain() << "; both must be positive";
+    return emitOpError() << "has count " << getCount() << " and grain " << getGrain()
+                         << "; both must be positive";
+  if (getModes()) {
+    if (getModes()->size() != getOutputs().size())
+      return emitOpError() << "has " << getModes()->size() << " modes for " << getOutputs().size()
+                           << " outputs";
+    for (unsigned i = 0; i < getOutputs().size(); ++i)
+      if (getMode(i) == AccessKind::Layer &&
+          (getScalars().empty() || cast<ShapedType>(getOutputs()[i].getType()).getRank() == 0))
+        return emitOpError() << "writes a layer of output " << i << ", but "
+                             << (getScalars().empty() ? "no scalar says which" : "that is no stack");
+  }
   return verifyOneRung(*this);
 }
 
@@ -124,7 +191,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
       return emitOpError() << "passes " << Type(passed) << " as argument " << i << " of " << getKernelAttr()
                            << ", which takes " << type.getInput(i);
   }
+  for (Type scalar : type.getInputs().drop_front(arrays))
+    if (!scalar.isIndex())
+      return emitOpError() << "passes an index to " << getKernelAttr() << ", which takes " << scalar;
   return success();
+}
+
+/// What the library multiplies.
+static LogicalResult verifyProductType(Operation *op, StringRef what, Value value) {
+  if (elementType(value).isF32())
+    return success();
+  return op->emitOpError() << what << " is " << value.getType()
+                           << ": products are in f32; convert to f32 before and from it after";
 }
 
 LogicalResult MatmulOp::verify() {
@@ -139,26 +217,41 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "input " << getInput().getType() << " is no " << m << " x " << k << " matrix";
   if (numElements(getOutput()) != m * n)
     return emitOpError() << "output " << getOutput().getType() << " is no " << m << " x " << n << " matrix";
+  if (failed(verifyProductType(*this, "input", getInput())) ||
+      failed(verifyProductType(*this, "output", getOutput())) ||
+      (getWeight() && failed(verifyProductType(*this, "weight", getWeight()))))
+    return failure();
   if (getWeight() && numElements(getWeight()) != n * k)
     return emitOpError() << "weight " << getWeight().getType() << " is no " << n << " x " << k << " matrix";
   return verifyOneRung(*this);
 }
 
 LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return getParamAttr() ? verifyParameter(*this, getParamAttr(), tables) : success();
+  return getParamAttr()
+             ? verifyPacked(*this, getParamAttr(), getLayer(), int64_t(getN()) * int64_t(getK()), tables)
+             : success();
 }
 
 LogicalResult GatherPackedOp::verify() {
   auto ids = cast<ShapedType>(getIds().getType()), out = cast<ShapedType>(getOutput().getType());
   if (!ids.getElementType().isSignlessInteger(32))
     return emitOpError() << "ids have type " << Type(ids) << ", not i32";
+  if (failed(verifyProductType(*this, "output", getOutput())))
+    return failure();
   if (!out.getShape().take_front(ids.getRank()).equals(ids.getShape()) || out.getRank() <= ids.getRank())
     return emitOpError() << "output " << Type(out) << " does not lead with the dimensions of " << Type(ids);
   return verifyOneRung(*this);
 }
 
 LogicalResult GatherPackedOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyParameter(*this, getParamAttr(), tables);
+  if (failed(verifyPacked(*this, getParamAttr(), getLayer(), /*elements=*/-1, tables)))
+    return failure();
+  // Rows as long as the parameter's.
+  RankedTensorType held = heldType(lookupParameter(*this, getParamAttr(), tables));
+  int64_t row = held.getDimSize(held.getRank() - 1), taken = numElements(getOutput()) / numElements(getIds());
+  return row == taken ? success()
+                      : emitOpError() << "makes rows of " << taken << " elements; those of " << getParamAttr()
+                                      << " have " << row;
 }
 
 LogicalResult CollectiveOp::verify() {
@@ -177,9 +270,11 @@ LogicalResult CollectiveOp::verify() {
   auto dimOk = [&](uint64_t dim) { return dim == 0 || int64_t(dim) < in.getRank(); };
   if (!dimOk(getDim()) || !dimOk(getDim2()))
     return emitOpError() << "dimension " << std::max(getDim(), getDim2()) << " is not one of " << Type(in);
-  if (sends && (int64_t(getFrom()->getDims().size()) != in.getRank() || int64_t(getTo()->getDims().size()) != in.getRank() ||
+  if (sends && (int64_t(getFrom()->getDims().size()) != in.getRank() ||
+                int64_t(getTo()->getDims().size()) != in.getRank() ||
                 getFrom()->getGlobal() != getTo()->getGlobal() || !getFrom()->isLocal()))
-    return emitOpError() << "sends " << Type(in) << " between layouts of another rank, or of other global sizes";
+    return emitOpError() << "sends " << Type(in)
+                         << " between layouts of another rank, or of other global sizes";
   return verifyOneRung(*this);
 }
 
@@ -191,9 +286,10 @@ LogicalResult CopyOp::verify() {
 
 //===- Loop -----------------------------------------------------------------===//
 
-void ForOp::build(OpBuilder &builder, OperationState &state, TypeRange types, int64_t count, int64_t step, ValueRange inits) {
-  build(builder, state, types, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(step), /*call=*/IntegerAttr(),
-        builder.getI64IntegerAttr(1), inits);
+void ForOp::build(OpBuilder &builder, OperationState &state, TypeRange types, int64_t count, int64_t step,
+                  ValueRange inits) {
+  build(builder, state, types, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(step),
+        /*call=*/IntegerAttr(), builder.getI64IntegerAttr(1), inits);
 }
 
 /// COUNT, or `call[N] in LEAST to COUNT`.
@@ -201,8 +297,8 @@ static ParseResult parseCount(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   int64_t count = 0, number = 0, least = 1;
   if (succeeded(parser.parseOptionalKeyword("call"))) {
-    if (parser.parseLSquare() || parser.parseInteger(number) || parser.parseRSquare() || parser.parseKeyword("in") ||
-        parser.parseInteger(least) || parser.parseKeyword("to"))
+    if (parser.parseLSquare() || parser.parseInteger(number) || parser.parseRSquare() ||
+        parser.parseKeyword("in") || parser.parseInteger(least) || parser.parseKeyword("to"))
       return failure();
     result.addAttribute(ForOp::getCallAttrName(result.name), builder.getI64IntegerAttr(number));
   }
@@ -217,7 +313,8 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::Argument index;
   int64_t step = 1;
   Builder &builder = parser.getBuilder();
-  if (parser.parseArgument(index) || parser.parseEqual() || parseCount(parser, result) || parser.parseKeyword("step") || parser.parseInteger(step))
+  if (parser.parseArgument(index) || parser.parseEqual() || parseCount(parser, result) ||
+      parser.parseKeyword("step") || parser.parseInteger(step))
     return failure();
   index.type = builder.getIndexType();
   SmallVector<OpAsmParser::Argument> args{index};
@@ -261,18 +358,22 @@ void ForOp::print(OpAsmPrinter &printer) {
     });
     printer << ')';
   }
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getCountAttrName(), getStepAttrName(), getCallAttrName(), getLeastAttrName()});
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getCountAttrName(), getStepAttrName(), getCallAttrName(), getLeastAttrName()});
   printer << ' ';
-  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/!getInits().empty());
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/!getInits().empty());
 }
 
 LogicalResult ForOp::verify() {
   if (int64_t(getCount()) < 1 || int64_t(getStep()) < 1)
-    return emitOpError() << "has count " << getCount() << " and step " << getStep() << "; both must be positive";
+    return emitOpError() << "has count " << getCount() << " and step " << getStep()
+                         << "; both must be positive";
   if (getCall() && int64_t(*getCall()) < 0)
     return emitOpError() << "takes count " << int64_t(*getCall()) << " of the call; they begin at 0";
   if (int64_t(getLeast()) < 0 || getLeast() > getCount())
-    return emitOpError() << "runs for " << int64_t(getLeast()) << " to " << getCount() << ", which is no range";
+    return emitOpError() << "runs for " << int64_t(getLeast()) << " to " << getCount()
+                         << ", which is no range";
   if (!getCall() && getLeast() != 1)
     return emitOpError("has a least count, but its count is fixed");
   Block &block = getBody().front();
@@ -282,8 +383,8 @@ LogicalResult ForOp::verify() {
     return emitOpError("body must end with exec.yield");
   auto agree = [&](TypeRange types, StringRef what) -> LogicalResult {
     if (!llvm::equal(types, getInits().getTypes()))
-      return emitOpError() << what << " have types (" << types << "), the initial values (" << getInits().getTypes()
-                           << ")";
+      return emitOpError() << what << " have types (" << types << "), the initial values ("
+                           << getInits().getTypes() << ")";
     return success();
   };
   if (failed(agree(TypeRange(block.getArgumentTypes()).drop_front(), "carried arguments")) ||

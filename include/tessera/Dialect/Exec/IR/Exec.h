@@ -12,8 +12,10 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Exec/IR/Access.h"
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecEnums.h.inc"
+#include "tessera/Dialect/Exec/IR/ExecInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecOps.h.inc"
 
@@ -23,11 +25,16 @@ namespace tessera::exec {
 inline constexpr int64_t kBufferAlignment = 64;
 
 /// Attributes of functions, arguments and parameters on the rungs `kernels` and `exec`.
-inline constexpr llvm::StringLiteral kShardingAttr = "exec.sharding"; ///< #dist.sharding with `global`: of a value or one layer of a parameter
-inline constexpr llvm::StringLiteral kPackAttr = "exec.pack";         ///< on graph.parameter: out_dims of a packed matmul weight
-inline constexpr llvm::StringLiteral kLocalTypeAttr = "exec.local";   ///< on graph.parameter: this rank's shard, all layers
-inline constexpr llvm::StringLiteral kEntryAttr = "exec.entry";       ///< on a host function: an entry of the program
-inline constexpr llvm::StringLiteral kArenaAttr = "exec.arena_bytes"; ///< on the module: size of a rank's arena
+inline constexpr llvm::StringLiteral kShardingAttr =
+    "exec.sharding"; ///< #dist.sharding with `global`: of a value or one layer of a parameter
+inline constexpr llvm::StringLiteral kPackAttr =
+    "exec.pack"; ///< on graph.parameter: out_dims of a packed matmul weight
+inline constexpr llvm::StringLiteral kLocalTypeAttr =
+    "exec.local"; ///< on graph.parameter: this rank's shard, all layers
+inline constexpr llvm::StringLiteral kEntryAttr =
+    "exec.entry"; ///< on a host function: an entry of the program
+inline constexpr llvm::StringLiteral kArenaAttr =
+    "exec.arena_bytes"; ///< on the module: size of a rank's arena
 
 /// Bytes of a statically shaped tensor or memref type; index counts 8, i1 counts 1.
 int64_t arrayBytes(mlir::Type type);
@@ -35,6 +42,18 @@ int64_t arrayBytes(mlir::Type type);
 mlir::Value rootOf(mlir::Value value);
 /// The memref type of a tensor type: same shape and elements, identity layout.
 mlir::MemRefType bufferType(mlir::Type type);
+
+/// An array as what it is a view of.
+struct ArrayView {
+  struct Layer {
+    mlir::Value index;
+    int64_t layers, bytes; ///< of the stack; of one layer
+  };
+  mlir::Value root;                   ///< no view
+  llvm::SmallVector<Layer, 1> layers; ///< outermost first; none: from the start of the root
+  int64_t bytes;
+};
+ArrayView viewOf(mlir::Value value);
 
 } // namespace tessera::exec
 #endif

@@ -2,6 +2,7 @@
 #define TESSERA_DIALECT_EXEC_EXECOPS_TD
 
 include "tessera/Dialect/Exec/IR/ExecDialect.td"
+include "tessera/Dialect/Exec/IR/ExecInterfaces.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -15,7 +16,8 @@ class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemo
 
 /// An op that writes its `outs`: results are tensors on rung `kernels`, none on rung `exec`.
 class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([
-    DestinationStyleOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)> {
+    DestinationStyleOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ExecAccessOpInterface>], traits)> {
   let hasVerifier = 1;
 }
 
@@ -47,6 +49,7 @@ def Exec_ParamOp : Exec_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserO
     Made by `spmd-to-kernels` for weights that kernels or collectives read; lowered to `params[i]` of the runtime's rank. On rung `exec` the parameter may
     be written if it is a `variable`.
     ```mlir
+    graph.parameter @layers.norm : tensor<30x576xf32> stacked from [#graph.source<"layers.{}.norm", file = [576]>]
     %w = exec.param @layers.norm : tensor<30x576xf32>
     ```
   }];
@@ -91,6 +94,7 @@ def Exec_LayerOp : Exec_Op<"layer", [Pure]> {
   let description = [{
     A view: reading a layer of a cache or a stacked weight copies nothing. `index` below n.
     ```mlir
+    // given %cache: tensor<30x1x2048x3x64xf32>, %i: index
     %k = exec.layer %cache[%i] : tensor<30x1x2048x3x64xf32> -> tensor<1x2048x3x64xf32>
     ```
   }];
@@ -105,6 +109,7 @@ def Exec_ReshapeOp : Exec_Op<"reshape", [Pure]> {
   let description = [{
     A view. The result may hold fewer elements: a gathered dimension's padding, when it lies at the end, is dropped so.
     ```mlir
+    // given %x: tensor<6x64xf32>
     %v = exec.reshape %x : tensor<6x64xf32> -> tensor<5x64xf32>
     ```
   }];
@@ -123,22 +128,41 @@ def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
   let summary = "Runs a kernel over [0, count) on the rank's threads";
   let description = [{
     `kernel` is a function with attribute `tessera.kernel` and arguments (inputs..., outputs..., scalars..., begin, end). Any partition of
-    the range gives the same result; `grain` iterations are worth a thread. An output that is a fresh `tensor.empty` is written whole;
-    any other output is updated in place.
+    the range gives the same result; `grain` iterations are worth a thread. `modes` says of each output what the kernel does to it: `write` (every
+    element, whatever was there), `update` (reads and changes what is there) or `layer` (writes every element of one layer of a stack, the one that the first scalar
+    numbers, and nothing else). On rung `kernels` it may be left out: an output that is a fresh `tensor.empty` is written whole, any other is updated in
+    place. On rung `exec`, where that can't be seen, `kernels-to-exec` writes it out.
     ```mlir
+    // given %x: tensor<8x64xf32>, %w: tensor<64xf32>, %layer: index
+    func.func private @add_norm(tensor<8x64xf32>, tensor<64xf32>, tensor<8x64xf32>, index, index, index) -> tensor<8x64xf32>
+    %e = tensor.empty() : tensor<8x64xf32>
     %r = exec.launch @add_norm ins(%x, %w : tensor<8x64xf32>, tensor<64xf32>) outs(%e : tensor<8x64xf32>)
         scalars(%layer) count = 8 grain = 4 -> tensor<8x64xf32>
+    // to rung exec
+    func.func private @add_norm(tensor<8x64xf32>, tensor<64xf32>, tensor<8x64xf32>, index, index, index) -> tensor<8x64xf32>
+    %a = exec.buffer at 0 : memref<8x64xf32>
+    %b = exec.buffer at 2048 : memref<8x64xf32>
+    %v = exec.buffer at 4096 : memref<64xf32>
+    exec.launch @add_norm ins(%a, %v : memref<8x64xf32>, memref<64xf32>) outs(%b : memref<8x64xf32>)
+        scalars(%layer) count = 8 grain = 4 modes(write)
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Array>:$inputs, Variadic<Exec_Array>:$outputs,
-      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain);
+      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain, OptionalAttr<DenseI32ArrayAttr>:$modes);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)? `outs` `(` $outputs `:` type($outputs) `)`
-        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain attr-dict (`->` type($results)^)?
+        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain custom<Modes>($modes) attr-dict (`->` type($results)^)?
   }];
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::ValueRange":$inputs,
+      "::mlir::ValueRange":$outputs, "::mlir::ValueRange":$scalars, "::mlir::IntegerAttr":$count, "::mlir::IntegerAttr":$grain), [{
+    build($_builder, $_state, results, kernel, inputs, outputs, scalars, count, grain, /*modes=*/nullptr);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
+    /// What the kernel does to an output.
+    ::tessera::exec::AccessKind getMode(unsigned output);
+    void setModes(::llvm::ArrayRef<::tessera::exec::AccessKind> modes);
   }];
 }
 
@@ -149,7 +173,9 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     x and y are row-major and seen as matrices. The weight is a packed parameter (`packed @w[%layer]`: the runtime packs it at load) or a
     plain row-major array, for weights that are gathered at run time.
     ```mlir
-    %y = exec.matmul 128x576x1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] outs(%e : tensor<1x128x576xf32>)
+    // given %x: tensor<1x128x1536xf32>, %e: tensor<1x128x576xf32>, %i: index
+    graph.parameter @layers.down : tensor<30x576x1536xf32> stacked from [#graph.source<"layers.{}.down", file = [576, 1536]>]
+    %y = exec.matmul m = 128 n = 576 k = 1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] outs(%e : tensor<1x128x576xf32>)
         -> tensor<1x128x576xf32>
     ```
   }];
@@ -162,6 +188,7 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    std::pair<::mlir::FlatSymbolRefAttr, ::mlir::Value> getPackedLayer() { return {getParamAttr(), getLayer()}; }
   }];
 }
 
@@ -171,6 +198,8 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
   let description = [{
     out[i, :] = W[ids[i] - shard * v, :], zeros where that is outside [0, v). One copy of a tied embedding serves both uses.
     ```mlir
+    // given %ids: tensor<1x128xi32>, %s: index, %e: tensor<1x128x576xf32>
+    graph.parameter @embed : tensor<49152x576xf32> from [#graph.source<"embed", file = [49152, 576]>]
     %y = exec.gather_packed @embed ins(%ids : tensor<1x128xi32>) shard %s outs(%e : tensor<1x128x576xf32>) -> tensor<1x128x576xf32>
     ```
   }];
@@ -183,6 +212,7 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    std::pair<::mlir::FlatSymbolRefAttr, ::mlir::Value> getPackedLayer() { return {getParamAttr(), getLayer()}; }
   }];
 }
 
@@ -191,6 +221,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective"> {
   let description = [{
     Meaning of kinds and of `dim`, `dim2`, `pairs`, `from`, `to`: docs/Manifest.md. `why` says which two ops disagreed. An all_reduce may work in place.
     ```mlir
+    // given %x: tensor<8x64xf32>, %e: tensor<8x64xf32>
     %y = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>)
         -> tensor<8x64xf32>
     ```
@@ -215,6 +246,9 @@ def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
     Whoever updates a variable (a launch, a copy or a collective that writes what `exec.param` gives) writes its plain form. Products read the packed one, which is a
     cached view: after an update it is stale until this op has run, for all layers or for one. `exec-verify-variables` finds a stale use.
     ```mlir
+    // given %i: index
+    graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>]
+    graph.parameter @layers.down : tensor<4x16x8xf32> stacked variable from [#graph.source<"w.{}", file = [16, 8]>]
     exec.pack @w
     exec.pack @layers.down[%i]
     ```
@@ -223,12 +257,14 @@ def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
   let assemblyFormat = "$param (`[` $layer^ `]`)? attr-dict";
 }
 
-def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
   let summary = "Copies a buffer: two values that must be apart met in one place";
   let description = [{
     Rung `exec` only; made by `kernels-to-exec` where a loop-carried value or a result could not be computed in place.
     ```mlir
-    exec.copy %a to %b : memref<8x64xf32>
+    %a = exec.buffer at 0 : memref<8x64xf32>
+    %b = exec.buffer at 2048 : memref<8x64xf32>
+    exec.copy %a to %b : memref<8x64xf32>, memref<8x64xf32>
     ```
   }];
   let arguments = (ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target);
@@ -242,6 +278,7 @@ def Exec_ForOp : Exec_Op<"for", [RecursiveMemoryEffects, SingleBlock, Recursivel
     The body runs for index = 0, step, 2 step, ... < count. On rung `kernels` it carries tensors from iteration to
     iteration; on rung `exec` it carries nothing: values live in buffers.
     ```mlir
+    // given %x: tensor<8x64xf32>
     %r = exec.for %i = 30 step 1 carry(%h = %x : tensor<8x64xf32>) {
       exec.yield %h : tensor<8x64xf32>
     }
@@ -280,6 +317,7 @@ def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
   let summary = "offset + index, for bodies of a period after the first; `reverse`: offset - index, for loops from the last layer to the first";
   let description = [{
     ```mlir
+    // given %i: index
     %j = exec.index_offset %i, 1
     %k = exec.index_offset %i, 29 reverse
     ```

@@ -10,10 +10,36 @@ def ExecVerifyVariables : Pass<"exec-verify-variables", "::mlir::ModuleOp"> {
     Whoever writes the plain form of a packed variable leaves its packed form stale until `exec.pack` has made it again: a product or a lookup in between, or an
     entry that ends with a stale form, is an error. A layer that a loop updates counts as packed if the same iteration packs it.
     ```mlir
+    // given %g: memref<16x8xf32>, %x: memref<2x8xf32>, %y: memref<2x16xf32>
+    graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>]
+    func.func private @step(memref<16x8xf32>, memref<16x8xf32>, index, index)
     %w = exec.param @w : memref<16x8xf32>
-    exec.launch @step ins(%g : memref<16x8xf32>) outs(%w : memref<16x8xf32>) count = 16 grain = 4
+    exec.launch @step ins(%g : memref<16x8xf32>) outs(%w : memref<16x8xf32>) count = 16 grain = 4 modes(update)
     exec.pack @w // without it the product is an error
     exec.matmul m = 2 n = 16 k = 8 ins(%x : memref<2x8xf32>) packed @w outs(%y : memref<2x16xf32>)
+    ```
+  }];
+}
+
+def VerifyExecMemory : Pass<"verify-exec-memory", "::mlir::ModuleOp"> {
+  let summary = "Check that entries read what was written for them, and write where nothing is needed";
+  let description = [{
+    Runs after `kernels-to-exec`, on every compile; changes nothing. Every entry is run on ranges of bytes (docs/Arena.md): all iterations of all loops, every
+    buffer with its views. An error is an access outside its buffer or the arena; a read of bytes that nobody wrote, or that were written through another buffer
+    since; a write over what work in flight still needs, or over an input or what another entry returns; a missing wait; an output or state that is not
+    written at the end; a value that nobody reads. Inputs and states are written by the runtime.
+
+    ```mlir
+    module attributes {exec.arena_bytes = 128 : i64} {
+      func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
+      func.func @entry() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<4xf32>} ]} {
+        %x = exec.buffer at 0 : memref<4xf32>
+        %t = exec.buffer at 64 : memref<4xf32>
+        exec.launch @k ins(%x : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
+        // error: writes what nobody reads
+        return
+      }
+    }
     ```
   }];
 }

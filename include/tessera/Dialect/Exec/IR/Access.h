@@ -1,0 +1,28 @@
+//===- Access.h - What an op does to an operand -----------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_EXEC_IR_ACCESS_H
+#define TESSERA_DIALECT_EXEC_IR_ACCESS_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace tessera::exec {
+
+enum class AccessKind {
+  Read,   ///< reads; writes nothing
+  Write,  ///< writes every element, whatever was there
+  Update, ///< reads and changes what is there
+  Layer,  ///< writes every element of one layer of the stack, and nothing else; the layer is the op's first
+          ///< scalar
+};
+
+/// `read`, `write`, `update`, `layer`.
+llvm::StringRef stringifyAccessKind(AccessKind kind);
+
+struct Access {
+  mlir::OpOperand *operand;
+  AccessKind kind;
+  mlir::Value layer; ///< for Layer: its number
+};
+
+} // namespace tessera::exec
+#endif

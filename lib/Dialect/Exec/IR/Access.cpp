@@ -1,0 +1,96 @@
+//===- Access.cpp - what ops do to their operands ---------------------------===//
+
+#include "tessera/Dialect/Exec/IR/Exec.h"
+
+using namespace mlir;
+
+namespace tessera::exec {
+
+StringRef stringifyAccessKind(AccessKind kind) {
+  static constexpr StringLiteral kNames[] = {"read", "write", "update", "layer"};
+  return kNames[size_t(kind)];
+}
+
+ArrayView viewOf(Value value) {
+  ArrayView view{value, {}, arrayBytes(value.getType())};
+  for (;;) {
+    if (auto layer = view.root.getDefiningOp<LayerOp>()) {
+      auto stack = cast<ShapedType>(layer.getStack().getType());
+      view.layers.insert(view.layers.begin(),
+                         {layer.getIndex(), stack.getDimSize(0), arrayBytes(layer.getType())});
+      view.root = layer.getStack();
+    } else if (auto reshape = view.root.getDefiningOp<ReshapeOp>()) {
+      view.root = reshape.getInput();
+    } else {
+      return view;
+    }
+  }
+}
+
+using Accesses = SmallVector<Access>;
+
+/// Reads what it takes, writes all of what it makes.
+static Accesses wholeAccesses(DestinationStyleOpInterface op) {
+  Accesses accesses;
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<MemRefType>(operand.get().getType()))
+      accesses.push_back({&operand, op.isDpsInit(&operand) ? AccessKind::Write : AccessKind::Read, {}});
+  return accesses;
+}
+Accesses MatmulOp::getAccesses() { return wholeAccesses(*this); }
+Accesses GatherPackedOp::getAccesses() { return wholeAccesses(*this); }
+Accesses CollectiveOp::getAccesses() { return wholeAccesses(*this); }
+
+Accesses CopyOp::getAccesses() {
+  return {{&getSourceMutable(), AccessKind::Read, {}}, {&getTargetMutable(), AccessKind::Write, {}}};
+}
+
+Accesses LaunchOp::getAccesses() {
+  Accesses accesses = wholeAccesses(*this);
+  for (Access &access : accesses)
+    if (access.kind == AccessKind::Write) {
+      access.kind =
+          getMode(access.operand->getOperandNumber() - getOutputsMutable().begin()->getOperandNumber());
+      if (access.kind == AccessKind::Layer)
+        access.layer = getScalars().front();
+    }
+  return accesses;
+}
+
+//===- Effects --------------------------------------------------------------===//
+
+using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+static void addEffects(ExecAccessOpInterface op, Effects &effects) {
+  for (const Access &access : op.getAccesses()) {
+    if (access.kind != AccessKind::Write) // of a stack, the other layers are as needed as if they were read
+      effects.emplace_back(MemoryEffects::Read::get(), access.operand);
+    if (access.kind != AccessKind::Read)
+      effects.emplace_back(MemoryEffects::Write::get(), access.operand);
+  }
+}
+void LaunchOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void MatmulOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void GatherPackedOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void CollectiveOp::getEffects(Effects &effects) {
+  addEffects(*this, effects);
+  // Every rank of the group must take part, whether or not this one uses the result.
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+void CopyOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+
+//===- Modes of a launch ----------------------------------------------------===//
+
+AccessKind LaunchOp::getMode(unsigned output) {
+  if (getModes())
+    return AccessKind((*getModes())[output]);
+  Operation *def = getOutputs()[output].getDefiningOp();
+  return def && def->getName().getStringRef() == "tensor.empty" ? AccessKind::Write : AccessKind::Update;
+}
+
+void LaunchOp::setModes(ArrayRef<AccessKind> modes) {
+  setModesAttr(DenseI32ArrayAttr::get(
+      getContext(), llvm::map_to_vector(modes, [](AccessKind kind) { return int32_t(kind); })));
+}
+
+} // namespace tessera::exec

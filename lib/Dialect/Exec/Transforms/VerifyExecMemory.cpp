@@ -1,0 +1,282 @@
+//===- VerifyExecMemory.cpp - What entries do to the arena ------------------===//
+//
+// Turns every entry into an ArenaProgram (plain data: ranges and loops) and has `checkArena` run it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tessera/Analysis/Arena/ArenaProgram.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tessera::exec {
+#define GEN_PASS_DEF_VERIFYEXECMEMORY
+#include "tessera/Dialect/Exec/Transforms/Passes.h.inc"
+} // namespace tessera::exec
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::exec;
+
+namespace {
+
+/// A place that the runtime knows by name.
+struct NamedPort {
+  std::string what;
+  ArenaPort port;
+};
+
+/// The list of dictionaries `attr` of `op`: name, offset, type.
+LogicalResult readPorts(Operation *op, StringRef attr, StringRef kind, SmallVectorImpl<NamedPort> &ports) {
+  auto list = op->getAttrOfType<ArrayAttr>(attr);
+  for (Attribute entry : list ? list.getValue() : ArrayRef<Attribute>()) {
+    auto port = dyn_cast<DictionaryAttr>(entry);
+    auto name = port ? port.getAs<StringAttr>("name") : nullptr;
+    auto offset = port ? port.getAs<IntegerAttr>("offset") : nullptr;
+    auto type = port ? port.getAs<TypeAttr>("type") : nullptr;
+    if (!name || !offset || !type || !isa<RankedTensorType>(type.getValue()))
+      return op->emitOpError() << "has " << entry << " in " << attr
+                               << ": expected a name, an offset and a type";
+    ports.push_back(
+        {(kind + " '" + name.getValue() + "'").str(), {offset.getInt(), arrayBytes(type.getValue())}});
+  }
+  return success();
+}
+
+class EntryChecker {
+public:
+  EntryChecker(func::FuncOp entry, int64_t arenaBytes) : entry(entry) { program.bytes = arenaBytes; }
+
+  LogicalResult run(ArrayRef<func::FuncOp> entries) {
+    if (failed(addPorts(entries)) || failed(addBlock(entry.getBody().front(), program.items)))
+      return failure();
+    std::optional<ArenaViolation> violation = checkArena(program);
+    return violation ? report(*violation) : success();
+  }
+
+private:
+  LogicalResult addPorts(ArrayRef<func::FuncOp> entries) {
+    auto add = [&](ArrayRef<NamedPort> list, bool given, bool returned) {
+      for (const NamedPort &named : list) {
+        // One entry's output is the next one's input: one place.
+        auto same = llvm::find_if(program.ports, [&](const ArenaPort &p) {
+          return p.offset == named.port.offset && p.bytes == named.port.bytes;
+        });
+        size_t i = size_t(same - program.ports.begin());
+        if (same == program.ports.end()) {
+          program.ports.push_back(named.port);
+          portNames.push_back(named.what);
+        }
+        program.ports[i].given |= given;
+        program.ports[i].returned |= returned;
+      }
+    };
+    SmallVector<NamedPort> states;
+    if (failed(readPorts(entry->getParentOp(), "exec.states", "state", states)))
+      return failure();
+    add(states, true, true);
+    for (func::FuncOp other : entries) {
+      SmallVector<NamedPort> inputs, outputs;
+      if (failed(readPorts(other, "exec.inputs", "input", inputs)) ||
+          failed(readPorts(other, "exec.outputs", "output", outputs)))
+        return failure();
+      add(inputs, other == entry, false);
+      add(outputs, false, other == entry);
+    }
+    return success();
+  }
+
+  LogicalResult addBlock(Block &block, std::vector<ArenaItem> &items) {
+    for (Operation &op : block.without_terminator()) {
+      if (auto loop = dyn_cast<ForOp>(op)) {
+        ArenaItem &item = addItem(&op, items);
+        item.loop = std::make_unique<ArenaLoop>();
+        item.loop->most = int64_t(loop.getCount());
+        item.loop->least = loop.getCall() ? int64_t(loop.getLeast()) : item.loop->most;
+        item.loop->step = int64_t(loop.getStep());
+        depths[loop.getIndex()] = depth++;
+        if (failed(addBlock(loop.getBody().front(), item.loop->body)))
+          return failure();
+        --depth;
+      } else if (auto accessing = dyn_cast<ExecAccessOpInterface>(op)) {
+        if (failed(addOp(accessing, items)))
+          return failure();
+      } else if (llvm::any_of(op.getOperandTypes(), llvm::IsaPred<MemRefType>) &&
+                 !isa<LayerOp, ReshapeOp>(op)) {
+        return op.emitOpError("touches memory and does not say how: it needs ExecAccessOpInterface");
+      } else if (llvm::any_of(op.getOperands(), [&](Value v) { return tokens.count(v); })) {
+        addWaits(&op, addItem(&op, items).op);
+      }
+    }
+    return success();
+  }
+
+  ArenaItem &addItem(Operation *op, std::vector<ArenaItem> &items) {
+    items.emplace_back();
+    items.back().tag = int(tagged.size());
+    tagged.push_back({op, {}});
+    return items.back();
+  }
+
+  void addWaits(Operation *op, ArenaOp &made) {
+    for (Value operand : op->getOperands())
+      if (auto token = tokens.find(operand); token != tokens.end())
+        made.waitsFor.push_back(token->second);
+  }
+
+  LogicalResult addOp(ExecAccessOpInterface op, std::vector<ArenaItem> &items) {
+    if (auto launch = dyn_cast<LaunchOp>(op.getOperation()); launch && !launch.getModes())
+      return launch.emitOpError("does not say how it writes its outputs: modes(write), modes(update) or "
+                                "modes(layer), one for each");
+    ArenaOp &made = addItem(op, items).op;
+    for (const Access &access : op.getAccesses()) {
+      FailureOr<ArenaAccess> range = accessOf(op, access);
+      if (failed(range))
+        return failure();
+      made.accesses.push_back(*range);
+      tagged.back().operands.push_back(access.operand->getOperandNumber());
+    }
+    if (auto [symbol, layer] = op.getPackedLayer(); symbol && layer)
+      if (failed(addPacked(op, symbol, layer, made)))
+        return failure();
+    addWaits(op, made);
+    if (Value token = op.getStartedToken()) {
+      made.starts = int(tokens.size());
+      tokens[token] = made.starts;
+    }
+    // Others of its group need this rank's part, whether or not it needs theirs.
+    made.mayBeUnread = isa<CollectiveOp>(op.getOperation()) || made.starts >= 0;
+    return success();
+  }
+
+  FailureOr<ArenaAccess> accessOf(Operation *op, const Access &access) {
+    ArrayView view = viewOf(access.operand->get());
+    ArenaAccess made;
+    made.bytes = view.bytes;
+    made.mode = access.kind == AccessKind::Read     ? AccessMode::Read
+                : access.kind == AccessKind::Update ? AccessMode::Update
+                                                    : AccessMode::Write;
+    if (access.kind == AccessKind::Layer) {
+      auto stack = cast<ShapedType>(access.operand->get().getType());
+      made.bytes = view.bytes / stack.getDimSize(0);
+      view.layers.push_back({access.layer, stack.getDimSize(0), made.bytes});
+    }
+    for (const ArrayView::Layer &layer : view.layers) {
+      FailureOr<ArenaIndex> index = indexOf(op, layer.index);
+      if (failed(index))
+        return failure();
+      made.layers.push_back({*index, layer.layers, layer.bytes});
+    }
+    auto [it, isNew] = buffers.try_emplace(view.root, int(program.buffers.size()));
+    made.buffer = it->second;
+    if (isNew) {
+      ArenaBuffer buffer{0, arrayBytes(view.root.getType()), false};
+      if (auto place = view.root.getDefiningOp<BufferOp>())
+        buffer.offset = int64_t(place.getOffset());
+      else if (view.root.getDefiningOp<ParamOp>())
+        buffer.constant = true;
+      else
+        return op->emitOpError() << "operand #" << access.operand->getOperandNumber()
+                                 << " is neither a place in the arena nor a parameter";
+      program.buffers.push_back(buffer);
+    }
+    return made;
+  }
+
+  /// A layer of a packed parameter: nothing of the arena, but its number has bounds.
+  LogicalResult addPacked(Operation *op, FlatSymbolRefAttr symbol, Value layer, ArenaOp &made) {
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, symbol);
+    auto local = parameter->getAttrOfType<TypeAttr>(kLocalTypeAttr);
+    auto type = cast<RankedTensorType>(local ? local.getValue() : parameter.getType());
+    FailureOr<ArenaIndex> index = indexOf(op, layer);
+    if (failed(index))
+      return failure();
+    ArenaAccess access;
+    access.buffer = int(program.buffers.size());
+    program.buffers.push_back({0, arrayBytes(type), true});
+    access.bytes = arrayBytes(type) / type.getDimSize(0);
+    access.layers.push_back({*index, type.getDimSize(0), access.bytes});
+    made.accesses.push_back(access);
+    tagged.back().operands.push_back(unsigned(llvm::find(op->getOperands(), layer) - op->operand_begin()));
+    return success();
+  }
+
+  /// Sum of loop indices and a constant.
+  FailureOr<ArenaIndex> indexOf(Operation *op, Value value) {
+    ArenaIndex index;
+    int64_t sign = 1;
+    while (auto offset = value.getDefiningOp<IndexOffsetOp>()) {
+      index.constant += sign * int64_t(offset.getOffset());
+      sign = offset.getReverse() ? -sign : sign;
+      value = offset.getIndex();
+    }
+    if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>()) {
+      index.constant += sign * constant.value();
+      return index;
+    }
+    auto loop = depths.find(value);
+    if (loop == depths.end())
+      return op->emitOpError("takes a layer whose number is neither a loop's index nor a constant");
+    index.factors.push_back({loop->second, sign});
+    return index;
+  }
+
+  LogicalResult report(const ArenaViolation &violation) {
+    if (violation.tag < 0) {
+      InFlightDiagnostic error = entry.emitOpError()
+                                 << portNames[size_t(violation.access)] << ": " << violation.what;
+      note(error, violation);
+      return error;
+    }
+    const auto &[op, operands] = tagged[size_t(violation.tag)];
+    InFlightDiagnostic error = op->emitOpError();
+    if (violation.access >= 0)
+      error << "operand #" << operands[size_t(violation.access)] << " ";
+    error << violation.what;
+    note(error, violation);
+    return error;
+  }
+  void note(InFlightDiagnostic &error, const ArenaViolation &violation) {
+    if (violation.other >= 0)
+      error.attachNote(tagged[size_t(violation.other)].op->getLoc()) << "this is the other op";
+  }
+
+  struct Tagged {
+    Operation *op;
+    SmallVector<unsigned> operands; ///< of each access
+  };
+
+  func::FuncOp entry;
+  ArenaProgram program;
+  std::vector<std::string> portNames;
+  std::vector<Tagged> tagged; ///< by tag
+  llvm::DenseMap<Value, int> buffers, depths, tokens;
+  int depth = 0;
+};
+
+struct VerifyExecMemory : public tessera::exec::impl::VerifyExecMemoryBase<VerifyExecMemory> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> entries;
+    for (auto func : module.getOps<func::FuncOp>())
+      if (func->hasAttr(kEntryAttr))
+        entries.push_back(func);
+    if (entries.empty())
+      return;
+    auto arena = module->getAttrOfType<IntegerAttr>(kArenaAttr);
+    if (!arena) {
+      module.emitOpError() << "has entries but no " << kArenaAttr << ": the size of a rank's arena";
+      return signalPassFailure();
+    }
+    for (func::FuncOp entry : entries)
+      if (failed(EntryChecker(entry, arena.getInt()).run(entries)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
