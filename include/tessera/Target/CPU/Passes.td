@@ -13,9 +13,15 @@ def FuseTileOps : Pass<"cpu-fuse-tile-ops", "::mlir::func::FuncOp"> {
     compute more often than its producer does (a table that all heads share) stays apart.
 
     ```mlir
-    %s = linalg.generic  {silu} ins(%gate) ...      // before
-    %y = linalg.generic  {mulf} ins(%s, %up) ...
-    %y = linalg.generic  {silu, mulf} ins(%gate, %up) ...   // after
+    // given %gate: tensor<64xf32>, %up: tensor<64xf32>, %o: tensor<64xf32>
+    %s = linalg.map { math.tanh } ins(%gate : tensor<64xf32>) outs(%o : tensor<64xf32>)
+    %y = linalg.map { arith.mulf } ins(%s, %up : tensor<64xf32>, tensor<64xf32>) outs(%o : tensor<64xf32>)
+    // to
+    %y = linalg.map ins(%gate, %up : tensor<64xf32>, tensor<64xf32>) outs(%o : tensor<64xf32>) (%g: f32, %u: f32, %init: f32) {
+      %t = math.tanh %g : f32
+      %m = arith.mulf %t, %u : f32
+      linalg.yield %m : f32
+    }
     ```
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
@@ -31,8 +37,9 @@ def BufferizeKernels : Pass<"cpu-bufferize-kernels", "::mlir::ModuleOp"> {
     Constant tiles become globals of the module.
 
     ```mlir
-    func.func @k(%a: tensor<8x4xf32>, %o: tensor<8x4xf32>, %b: index, %e: index) -> tensor<8x4xf32>   // before
-    func.func @k(%a: memref<8x4xf32>, %o: memref<8x4xf32>, %b: index, %e: index)                      // after
+    func.func private @k(%a: tensor<8x4xf32>, %o: tensor<8x4xf32>, %b: index, %e: index) -> tensor<8x4xf32>
+    // to
+    func.func private @k(%a: memref<8x4xf32>, %o: memref<8x4xf32>, %b: index, %e: index)
     ```
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",

@@ -43,20 +43,26 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
                              << type;
     return success();
   }
-  // Each of these has an attribute of its own; which side of the function it belongs to is checked by those who read it.
+  // Each of these has an attribute of its own; which side of the function it belongs to is checked by those
+  // who read it.
   bool known = name == kFillAttr || name == kGivesAttr || name == kClearAttr;
-  if ((name == kFillAttr && isa<FillAttr>(attr.getValue())) || (name == kGivesAttr && isa<GivesAttr>(attr.getValue())) ||
+  if ((name == kFillAttr && isa<FillAttr>(attr.getValue())) ||
+      (name == kGivesAttr && isa<GivesAttr>(attr.getValue())) ||
       (name == kClearAttr && isa<ClearAttr>(attr.getValue())))
     return success();
   if (known)
-    return op->emitError() << what << " has " << name << " = " << attr.getValue() << ", which is no #" << name;
+    return op->emitError() << what << " has " << name << " = " << attr.getValue() << ", which is no #"
+                           << name;
   return op->emitError() << what << " has an unknown attribute " << attr.getName();
 }
 
 LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
                                                      NamedAttribute attr) {
-  return verifyValueAttr(op, "argument #" + Twine(argument),
-                         op->getRegion(region).getArgument(argument).getType(), attr);
+  // A declaration has no block.
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  Type type = function ? function.getArgumentTypes()[argument]
+                       : op->getRegion(region).getArgument(argument).getType();
+  return verifyValueAttr(op, "argument #" + Twine(argument), type, attr);
 }
 
 LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result,
@@ -71,7 +77,8 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (name == kRoleAttr && !(isa<RoleAttr>(attr.getValue()) && isa<FunctionOpInterface>(op)))
     return op->emitError() << "has graph.role = " << attr.getValue() << "; it is a #graph.role of a function";
   if (name == kGenerateAttr && !(isa<GenerateAttr>(attr.getValue()) && isa<ModuleOp>(op)))
-    return op->emitError() << "has graph.generate = " << attr.getValue() << "; it is a #graph.generate of a module";
+    return op->emitError() << "has graph.generate = " << attr.getValue()
+                           << "; it is a #graph.generate of a module";
   return success();
 }
 
@@ -105,16 +112,17 @@ void FillAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, FillSource source, StringAttr output,
-                               FlatSymbolRefAttr entry) {
+LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, FillSource source,
+                               StringAttr output, FlatSymbolRefAttr entry) {
   if ((source == FillSource::Output) != bool(output) || bool(output) != bool(entry))
     return emitError() << "#graph.fill<" << stringifyFillSource(source) << "> "
-                       << (source == FillSource::Output ? "must name an output and its entry" : "names no output");
+                       << (source == FillSource::Output ? "must name an output and its entry"
+                                                        : "names no output");
   return success();
 }
 
-LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t chunk, int64_t maxSeqLen,
-                                   int64_t vocab) {
+LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t chunk,
+                                   int64_t maxSeqLen, int64_t vocab) {
   if (batch < 1 || chunk < 1 || vocab < 1 || maxSeqLen < chunk)
     return emitError() << "#graph.generate needs positive sizes and a chunk within the context";
   return success();

@@ -32,6 +32,8 @@ def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "re
     On rung `step`, before propagation: `dist-annotate` makes it from `--shard`, or a person writes it. A closed dimension
     is a pin that propagation may not override. Consumed by `dist-propagate`.
     ```mlir
+    // given %0: tensor<4x16x64xf32>
+    dist.mesh @mesh = <["dp"=2]>
     %1 = dist.constraint %0 <@mesh, [{"dp"}, {}, {?} ]> : tensor<4x16x64xf32>
     ```
   }];
@@ -48,6 +50,8 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, DeclareOpInterfaceMethods<Shardin
     Rung `sharded` only. Made by `dist-insert-reshards` where an op needs another sharding than the value has, partial axes included (a value that becomes
     partial is contributed by one rank); `dist-partition` replaces it by collectives that the reshard planner chooses. `why` names the two ops and the dimension that disagree.
     ```mlir
+    // given %0: tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {} ]>>
+    dist.mesh @mesh = <["x"=2]>
     %1 = dist.reshard %0 : tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {} ]>> -> tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
   }];
@@ -90,6 +94,8 @@ def Dist_ContributeOp : Dist_CollectiveOp<"contribute"> {
     already, and one reduction serves all of them. Rung `spmd`; made by `dist-partition`, lowered by `spmd-to-kernels` (a copy or zeros, by the
     rank's coordinates).
     ```mlir
+    // given %0: tensor<4xf32, #dist.sharding<@mesh, [{} ], global=[4]>>
+    dist.mesh @mesh = <["tp"=2]>
     %1 = dist.contribute %0 axes = {"tp"} : tensor<4xf32, #dist.sharding<@mesh, [{} ], global=[4]>> -> tensor<4xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[4]>>
     ```
   }];
@@ -118,7 +124,11 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
     that they come to (`to`), in the order given: `from` grows, `to` is split. One entry of `from` and `to` for each axis; the group is all of
     them, first one major. Rung `spmd`.
     ```mlir
-    %1 = dist.all_to_all %0 from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"} : ...
+    // given %0: tensor<2x12x2xf32, #dist.sharding<@mesh, [{"y"}, {}, {"x"} ], global=[4, 12, 4]>>
+    dist.mesh @mesh = <["x"=2, "y"=2]>
+    %1 = dist.all_to_all %0 from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"}
+        : tensor<2x12x2xf32, #dist.sharding<@mesh, [{"y"}, {}, {"x"} ], global=[4, 12, 4]>>
+        -> tensor<4x3x4xf32, #dist.sharding<@mesh, [{}, {"x", "y"}, {} ], global=[4, 12, 4]>>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$from, DenseI64ArrayAttr:$to, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
@@ -143,6 +153,8 @@ def Dist_GroupedSendOp : Dist_CollectiveOp<"grouped_send"> {
     no op lists ranks. Messages have a latency each and are of many sizes, so the planner takes it last. Rung `spmd`; made by `dist-partition`,
     lowered by `spmd-to-kernels`; the runtime lists each rank's messages when the program starts.
     ```mlir
+    // given %0: tensor<3xf32, #dist.sharding<@mesh, [{"x"} ], global=[6]>>
+    dist.mesh @mesh = <["x"=2, "y"=3]>
     %1 = dist.grouped_send %0 : tensor<3xf32, #dist.sharding<@mesh, [{"x"} ], global=[6]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"y"} ], global=[6]>>
     ```
   }];

@@ -15,12 +15,12 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
 
     With `mesh="tp=2"`,
     ```mlir
-    func.func @f(%w: tensor<8x4xf32> {graph.kind = #graph.kind<parameter>, graph.dims = ["ffn", "hidden"]})
+    func.func private @f(%w: tensor<8x4xf32> {graph.kind = #graph.kind<parameter>, graph.dims = ["ffn", "hidden"]})
     ```
     becomes
     ```mlir
     dist.mesh @mesh = <["tp"=2]>
-    func.func @f(%w: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {} ]>, graph.kind = #graph.kind<parameter>, ...})
+    func.func private @f(%w: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {} ]>, graph.kind = #graph.kind<parameter>, graph.dims = ["ffn", "hidden"]})
     ```
   }];
   let options = [
@@ -39,10 +39,13 @@ def DistPropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
     `dist.block_shardings` (one list per region) on ops. Types stay as they are. Arguments and results of the same `graph.name` and shape
     form one sharding group across functions: prefill and decode hold one cache, in one layout.
     ```mlir
+    // given %x: tensor<4x8xf32>
     %0 = graph.relu %x : tensor<4x8xf32>
     ```
     becomes, if `%x` is sharded over dp,
     ```mlir
+    // given %x: tensor<4x8xf32>
+    dist.mesh @mesh = <["dp"=2]>
     %0 = graph.relu %x {dist.shardings = [#dist.sharding<@mesh, [{"dp"}, {} ]>]} : tensor<4x8xf32>
     ```
   }];
@@ -58,12 +61,19 @@ def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
     pays. A weight sharded by fsdp keeps its sharding as a stack; its slice is gathered inside the body, just before use, unless
     moving the activations is faster.
     ```mlir
-    %0 = graph.linear %x, %w contract = 1 {dist.shardings = [#dist.sharding<@mesh, [{}, {} ]>]} : ...   // both sharded over tp where they contract
+    // given %x: tensor<4x16xf32>, %w: tensor<8x16xf32>
+    dist.mesh @mesh = <["tp"=2]>
+    %0 = graph.linear %x, %w contract = 1 {dist.shardings = [#dist.sharding<@mesh, [{}, {} ]>]}
+        : (tensor<4x16xf32>, tensor<8x16xf32>) -> tensor<4x8xf32>   // both sharded over tp where they contract
     ```
     becomes
     ```mlir
-    %0 = graph.linear %x, %w contract = 1 : (...) -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>>
-    %1 = dist.reshard %0 {why = "linear contracts ffn, sharded over {tp}"} : ... -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ]>>
+    // given %x: tensor<4x16xf32, #dist.sharding<@mesh, [{}, {"tp"} ]>>, %w: tensor<8x16xf32, #dist.sharding<@mesh, [{}, {"tp"} ]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %0 = graph.linear %x, %w contract = 1 : (tensor<4x16xf32, #dist.sharding<@mesh, [{}, {"tp"} ]>>, tensor<8x16xf32, #dist.sharding<@mesh, [{}, {"tp"} ]>>)
+        -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>>
+    %1 = dist.reshard %0 {why = "linear contracts ffn, sharded over {tp}"}
+        : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
   }];
   let dependentDialects = ["::tessera::dist::DistDialect"];
@@ -76,13 +86,15 @@ def DistWidenInputsPass : Pass<"dist-widen-inputs", "::mlir::ModuleOp"> {
     and who wants its part slices it, which moves nothing. Only arguments that dist-annotate marked `dist.widenable`: integer inputs whose sharding
     neither the program nor an item for this value asks for. `dist.seeded` keeps what was asked, for who explains the program.
     ```mlir
-    func.func @f(%p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> {dist.widenable})
-      %1 = dist.reshard %p : tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> -> tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>>
+    // given %p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> {dist.widenable}
+    dist.mesh @mesh = <["sp"=2]>
+    %1 = dist.reshard %p : tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>> -> tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
     becomes
     ```mlir
-    func.func @f(%p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>>)
-      %0 = dist.reshard %p : tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>> -> tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>>  // for all other users
+    // given %p: tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>>
+    dist.mesh @mesh = <["sp"=2]>
+    %0 = dist.reshard %p : tensor<4x16xi32, #dist.sharding<@mesh, [{}, {} ]>> -> tensor<4x16xi32, #dist.sharding<@mesh, [{}, {"sp"} ]>>  // for all other users
     ```
   }];
   let dependentDialects = ["::tessera::dist::DistDialect"];
@@ -96,11 +108,15 @@ def DistPartitionPass : Pass<"dist-partition", "::mlir::ModuleOp"> {
     `graph.mask_padding` writes the neutral element into the padding (unless the op is multilinear and an operand is a parameter, whose padding is zero, or the
     op knows where its shard begins); `graph.name` goes away.
     ```mlir
+    // given %0: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>>
+    dist.mesh @mesh = <["tp"=2]>
     %1 = dist.reshard %0 : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
     becomes
     ```mlir
-    %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> ...
+    // given %0: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 8]>>
     ```
   }];
   let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];
@@ -117,12 +133,16 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
     outside runs once, before the loop, unless the operand is a weight: gathered weights would then be held for the whole loop, which is what
     sharding them was to avoid.
     ```mlir
-    %1 = dist.all_reduce %0 axes = {"tp"} : ...
-    %2 = dist.all_slice %1 dim = 1 axes = {"tp"} : ...
+    // given %0: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 8]>>
+    %2 = dist.all_slice %1 dim = 1 axes = {"tp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 8]>> -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 8]>>
     ```
     becomes
     ```mlir
-    %2 = dist.reduce_scatter %0 dim = 1 axes = {"tp"} : ...
+    // given %0: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %2 = dist.reduce_scatter %0 dim = 1 axes = {"tp"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 8]>>
     ```
   }];
   let dependentDialects = ["::tessera::dist::DistDialect"];
@@ -136,14 +156,18 @@ def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleO
     out takes less time on the module's machine than the latency saved. What used the earlier ones waits for the last, if that is little too. `why` lists
     all reasons.
     ```mlir
-    %2 = dist.all_reduce %0 axes = {"tp"} {why = "a"} : ...
-    %3 = dist.all_reduce %1 axes = {"tp"} {why = "b"} : ...
+    // given %0: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>>, %1: tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %2 = dist.all_reduce %0 axes = {"tp"} {why = "a"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 8]>>
+    %3 = dist.all_reduce %1 axes = {"tp"} {why = "b"} : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 8]>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 8]>>
     ```
     becomes
     ```mlir
-    %2 = graph.concat %0r, %1r dim = 0 : ...        // reshaped to one dimension
-    %3 = dist.all_reduce %2 axes = {"tp"} {why = "a; b"} : ...
-    %4 = graph.slice %3 at [0] : ...                // and reshaped back, as the other
+    // given %a: tensor<32xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[32]>>, %b: tensor<32xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[32]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %2 = graph.concat %a, %b dim = 0 : (tensor<32xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[32]>>, tensor<32xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[32]>>) -> tensor<64xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[64]>> // reshaped to one dimension
+    %3 = dist.all_reduce %2 axes = {"tp"} {why = "a; b"} : tensor<64xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[64]>> -> tensor<64xf32, #dist.sharding<@mesh, [{} ], global=[64]>>
+    %4 = graph.slice %3 at [0] : (tensor<64xf32, #dist.sharding<@mesh, [{} ], global=[64]>>) -> tensor<32xf32, #dist.sharding<@mesh, [{} ], global=[32]>> // and reshaped back, as the other
     ```
   }];
   let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];

@@ -21,6 +21,7 @@ def Graph_ScatterAddOp : Graph_Op<"scatter_add"> {
     Result row i is the sum, float32 at least, of the rows whose id is i; an id outside [0, v) adds nothing. Sharding n makes the result a partial sum; where v is sharded a rank
     keeps the rows that it holds. The gradient of an embedding's table.
     ```mlir
+    // given %dx: tensor<4x16x64xf32>, %ids: tensor<4x16xi32>
     %dt = graph.scatter_add %dx, %ids : (tensor<4x16x64xf32>, tensor<4x16xi32>) -> tensor<512x64xf32>
     ```
   }];
@@ -91,6 +92,7 @@ def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [DeclareOpInterfaceMethods<
     With a sharded vocabulary one maximum and one sum of exponentials per row travel; the loss stays a partial sum (every rank has the terms
     of the labels in its piece), so that it is reduced with the scalar.
     ```mlir
+    // given %logits: tensor<4x16x512xf32>, %labels: tensor<4x16xi32>
     %loss, %lse = graph.cross_entropy %logits, %labels : (tensor<4x16x512xf32>, tensor<4x16xi32>) -> (tensor<4x16xf32>, tensor<4x16xf32>)
     %sum = graph.reduce sum %loss dims = [0, 1] : (tensor<4x16xf32>) -> tensor<f32>
     ```

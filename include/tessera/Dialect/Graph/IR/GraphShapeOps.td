@@ -138,6 +138,7 @@ def Graph_NameOp : Graph_Op<"name", [AllTypesMatch<["input", "result"]>]> {
     What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned. An
     `inner` value is sharded as propagation finds best unless an item names it (`dist-annotate` removes the name); the others take the meaning of standard axes, too.
     ```mlir
+    // given %0: tensor<1x16x64xf32>
     %1 = graph.name %0 "residual" ["batch", "seq", "hidden"] : tensor<1x16x64xf32>
     ```
   }];

@@ -38,6 +38,7 @@ def Graph_RepeatOp : Op<Graph_Dialect, "repeat", [AttrSizedOperandSegments, Recu
     to the first (backward).
     One body stands for all equal layers on every rung, into the binary.
     ```mlir
+    // given %x: tensor<1x16x48xf32>, %w: tensor<4x48xf32>
     %r = graph.repeat 4 carry(%x : tensor<1x16x48xf32>) stack(%w : tensor<4x48xf32>) -> (tensor<1x16x48xf32>) {
     ^bb0(%i: tensor<i32>, %h: tensor<1x16x48xf32>, %wi: tensor<48xf32>):
       %y = graph.mul %h, %wi : (tensor<1x16x48xf32>, tensor<48xf32>) -> tensor<1x16x48xf32>

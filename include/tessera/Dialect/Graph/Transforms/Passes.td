@@ -10,10 +10,12 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
     `chunk` positions (@prefill) or one (@decode); the position-wise ops between the last mixing of positions and the logits run for
     one position per row only.
     ```mlir
-    func.func @forward(%tokens: tensor<1x64xi32> ..., %w: ...) -> (tensor<1x64x99xf32> {graph.name = "logits"})
-    // becomes, for chunk=16
-    func.func @prefill(%tokens: tensor<1x16xi32>, %positions: tensor<1x16xi32>, %index: tensor<1xi32>, %w: ..., %k: tensor<4x1x64x2x8xf32>, ...)
-        -> (hidden tensor<1x16x48xf32>, logits tensor<1x1x99xf32>, next tensor<1x1xi32>, %k, ...)
+    func.func private @forward(%tokens: tensor<1x64xi32>, %positions: tensor<1x64xi32>, %w: tensor<99x48xf32>)
+        -> (tensor<1x64x99xf32> {graph.name = "logits"})
+    // to, for chunk=16 (and @decode, @head)
+    func.func private @prefill(%tokens: tensor<1x16xi32>, %positions: tensor<1x16xi32>, %index: tensor<1xi32>, %w: tensor<99x48xf32>, %k: tensor<4x1x64x2x8xf32>)
+        -> (tensor<1x16x48xf32> {graph.name = "hidden"}, tensor<1x1x99xf32> {graph.name = "logits"}, tensor<1x1xi32> {graph.name = "next"},
+            tensor<4x1x64x2x8xf32> {graph.name = "layers.k_cache"})
     ```
   }];
   let options = [
