@@ -38,8 +38,9 @@ ProgramBuilder::Shape ProgramBuilder::shape(int minRank, int maxRank) {
 }
 
 Value ProgramBuilder::argument(Type type, graph::Kind kind, StringRef name) {
-  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), kind)},
-                                       {b.getStringAttr(graph::kNameAttr), b.getStringAttr(name)}};
+  SmallVector<NamedAttribute> attrs = {
+      {b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), kind)},
+      {b.getStringAttr(graph::kNameAttr), b.getStringAttr(name)}};
   unsigned number = func.getNumArguments();
   (void)func.insertArgument(number, type, b.getDictionaryAttr(attrs), b.getLoc());
   return func.getArgument(number);
@@ -106,21 +107,21 @@ Value ProgramBuilder::draw() {
     int weight;
     Draw draw;
   };
-  static const Weighted table[] = {{10, &ProgramBuilder::drawUnary},    {12, &ProgramBuilder::drawBinary},
-                                   {3, &ProgramBuilder::drawConstant},  {3, &ProgramBuilder::drawIota},
-                                   {4, &ProgramBuilder::drawSelect},    {2, &ProgramBuilder::drawCast},
-                                   {2, &ProgramBuilder::drawName},      {8, &ProgramBuilder::drawReshape},
-                                   {6, &ProgramBuilder::drawTranspose}, {3, &ProgramBuilder::drawBroadcast},
-                                   {5, &ProgramBuilder::drawSlice},     {4, &ProgramBuilder::drawConcat},
-                                   {8, &ProgramBuilder::drawReduce},    {3, &ProgramBuilder::drawTake},
-                                   {18, &ProgramBuilder::drawLinear},   {5, &ProgramBuilder::drawEmbedding},
-                                   {8, &ProgramBuilder::drawNorm},      {7, &ProgramBuilder::drawAttention},
-                                   {6, &ProgramBuilder::drawMlp},       {5, &ProgramBuilder::drawRepeat},
-                                   {4, &ProgramBuilder::drawScatterAdd}, {4, &ProgramBuilder::drawCrossEntropy},
-                                   {4, &ProgramBuilder::drawEinsum},    {3, &ProgramBuilder::drawReverse},
-                                   {3, &ProgramBuilder::drawArgMax},    {2, &ProgramBuilder::drawLayerSlice},
-                                   {7, &ProgramBuilder::drawConstraint},
-                                   {5, &ProgramBuilder::drawJoin}};
+  static const Weighted table[] = {
+      {10, &ProgramBuilder::drawUnary},     {12, &ProgramBuilder::drawBinary},
+      {3, &ProgramBuilder::drawConstant},   {3, &ProgramBuilder::drawIota},
+      {4, &ProgramBuilder::drawSelect},     {2, &ProgramBuilder::drawCast},
+      {2, &ProgramBuilder::drawName},       {8, &ProgramBuilder::drawReshape},
+      {6, &ProgramBuilder::drawTranspose},  {3, &ProgramBuilder::drawBroadcast},
+      {5, &ProgramBuilder::drawSlice},      {4, &ProgramBuilder::drawConcat},
+      {8, &ProgramBuilder::drawReduce},     {3, &ProgramBuilder::drawTake},
+      {18, &ProgramBuilder::drawLinear},    {5, &ProgramBuilder::drawEmbedding},
+      {8, &ProgramBuilder::drawNorm},       {7, &ProgramBuilder::drawAttention},
+      {6, &ProgramBuilder::drawMlp},        {5, &ProgramBuilder::drawRepeat},
+      {4, &ProgramBuilder::drawScatterAdd}, {4, &ProgramBuilder::drawCrossEntropy},
+      {4, &ProgramBuilder::drawEinsum},     {3, &ProgramBuilder::drawReverse},
+      {3, &ProgramBuilder::drawArgMax},     {2, &ProgramBuilder::drawLayerSlice},
+      {7, &ProgramBuilder::drawConstraint}, {5, &ProgramBuilder::drawJoin}};
   int64_t total = 0;
   for (const Weighted &entry : table)
     total += entry.weight;
@@ -157,8 +158,8 @@ ProgramBuilder::Shape ProgramBuilder::stackOf(int64_t count, Value slice) {
   return shape;
 }
 
-/// One or two bodies that carry one or two values of fixed shapes; the second one sums up what the body drew. A body
-/// may hold another repeat, and another one may follow directly.
+/// One or two bodies that carry one or two values of fixed shapes; the second one sums up what the body drew.
+/// A body may hold another repeat, and another one may follow directly.
 Value ProgramBuilder::drawRepeat() {
   if (depth > 1 || (depth == 1 && !dice.chance(30)))
     return {};
@@ -168,8 +169,9 @@ Value ProgramBuilder::drawRepeat() {
   SmallVector<Value> inits = {init};
   if (dice.chance(40)) {
     Shape carried = dice.chance(50) ? shapeOf(init) : shape(1, 3);
-    inits.push_back(dice.chance(25) ? Value(graph::ConstantOp::create(b, floats(carried), DenseElementsAttr::get(floats(carried), 0.0f)))
-                                    : weight(carried));
+    inits.push_back(dice.chance(25)
+                        ? Value(graph::ConstantOp::create(b, floats(carried), numbers(carried, 0.0f)))
+                        : weight(carried));
   }
   Value result = drawRepeatOver(inits);
   if (dice.chance(20))
@@ -218,17 +220,20 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
           addend = value;
       if (Value open = dice.chance(40) ? drawAddend(shapeOf(sum)) : Value())
         addend = open;
-      yielded.push_back(addend ? Value(graph::AddOp::create(b, sum.getType(), sum, addend)) : withSumOf(sum, last));
+      yielded.push_back(addend ? Value(graph::AddOp::create(b, sum.getType(), sum, addend))
+                               : withSumOf(sum, last));
     }
     if (last != carried && (inits.size() == 1 || dice.chance(50)))
       yielded[0] = withSumOf(carried, last);
     // Stacks of what the body drew; the second body yields its newest value of that type, or the carried one.
     if (body == 0)
       for (int64_t n = dice.chance(40) ? dice.between(1, 2) : 0; n > 0; --n)
-        if (Value slice = bodies == 1 ? dice.pick(inner.values) : Value(block->getArgument(1)); fits(stackOf(count, slice)))
+        if (Value slice = bodies == 1 ? dice.pick(inner.values) : Value(block->getArgument(1));
+            fits(stackOf(count, slice)))
           collected.push_back(slice.getType()), yielded.push_back(slice);
     for (Type type : body == 0 ? ArrayRef<Type>() : ArrayRef<Type>(collected))
-      yielded.push_back(*llvm::find_if(llvm::reverse(inner.values), [&](Value value) { return value.getType() == type; }));
+      yielded.push_back(
+          *llvm::find_if(llvm::reverse(inner.values), [&](Value value) { return value.getType() == type; }));
     graph::YieldOp::create(b, yielded);
     regions.push_back(std::move(region));
   }
@@ -244,12 +249,16 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     shape.insert(shape.begin(), count);
     types.push_back(floats(shape));
   }
-  auto op = graph::RepeatOp::create(b, types, count, inits, stacks, unsigned(regions.size()), dice.chance(30));
+  for (Value &stack : stacks)
+    stack = wholeLayers(stack);
+  auto op =
+      graph::RepeatOp::create(b, types, count, inits, stacks, unsigned(regions.size()), dice.chance(30));
   for (auto [to, from] : llvm::zip(op.getBodies(), regions))
     to.takeBody(*from);
   stacks = std::move(outerStacks);
   for (Value result : op.getResults().drop_front())
-    scope->values.push_back(result);
+    scope->values.push_back(cast<OpResult>(result).getResultNumber() >= inits.size() ? wholeLayers(result)
+                                                                                     : result);
   return op.getResults()[0];
 }
 
@@ -284,8 +293,9 @@ void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
         attr = b.getDictionaryAttr({{b.getStringAttr(kShardingAttr), drawSharding(shapeOf(value))}});
   for (auto [value, name] : llvm::zip(states, stateNames)) {
     results.push_back(value);
-    attrs.push_back(b.getDictionaryAttr({{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::State)},
-                                         {b.getStringAttr(graph::kNameAttr), name}}));
+    attrs.push_back(b.getDictionaryAttr(
+        {{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::State)},
+         {b.getStringAttr(graph::kNameAttr), name}}));
   }
   llvm::append_range(results, integerResults);
   attrs.resize(results.size(), b.getDictionaryAttr({}));
@@ -370,6 +380,16 @@ dist::ShardingAttr ProgramBuilder::drawSharding(ArrayRef<int64_t> shape) {
   }
 }
 
+Value ProgramBuilder::wholeLayers(Value stack) {
+  if (options.shardedLayers || !options.shardings)
+    return stack;
+  Sharding sharding(int64_t(shapeOf(stack).size()));
+  for (auto &dim : llvm::drop_begin(sharding.dims))
+    dim.open = true;
+  return dist::ConstraintOp::create(b, stack.getType(), stack,
+                                    dist::ShardingAttr::get(b.getContext(), "mesh", sharding, mesh));
+}
+
 Value ProgramBuilder::drawConstraint() {
   if (!options.shardings)
     return {};
@@ -382,6 +402,23 @@ void ProgramBuilder::annotateArguments() {
     if (known.insert(func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr)).second &&
         dice.chance(50))
       func.setArgAttr(arg.getArgNumber(), kShardingAttr, drawSharding(shapeOf(arg)));
+  if (options.shardedLayers)
+    return;
+  for (BlockArgument arg : func.getArguments()) {
+    // Stacks, and what layers are taken of one by one.
+    auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue();
+    if (!name.starts_with("stack") && !name.starts_with("layers") && !name.starts_with("cache"))
+      continue;
+    Sharding sharding(int64_t(shapeOf(arg).size()));
+    if (auto drawn = func.getArgAttrOfType<dist::ShardingAttr>(arg.getArgNumber(), kShardingAttr))
+      sharding = drawn.toSharding(mesh);
+    else
+      for (auto &dim : sharding.dims)
+        dim.open = true;
+    sharding.dims.front() = {};
+    func.setArgAttr(arg.getArgNumber(), kShardingAttr,
+                    dist::ShardingAttr::get(b.getContext(), "mesh", sharding, mesh));
+  }
 }
 
 OwningOpRef<ModuleOp> tessera::randomProgram(MLIRContext &context, uint64_t seed,

@@ -48,7 +48,18 @@ private:
 
   // Types and arguments.
   mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape) {
-    return mlir::RankedTensorType::get(shape, b.getF32Type());
+    using Floats = RandomProgramOptions::Floats;
+    mlir::Type type = options.floats == Floats::BF16  ? mlir::Type(b.getBF16Type())
+                      : options.floats == Floats::F16 ? mlir::Type(b.getF16Type())
+                                                      : mlir::Type(b.getF32Type());
+    return mlir::RankedTensorType::get(shape, type);
+  }
+  /// Constants of `floats(shape)`: one value for all, or one for each element.
+  mlir::DenseElementsAttr numbers(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values) {
+    llvm::SmallVector<mlir::Attribute> list;
+    for (float value : values)
+      list.push_back(b.getFloatAttr(floats({}).getElementType(), double(value)));
+    return mlir::DenseElementsAttr::get(floats(shape), list);
   }
   mlir::RankedTensorType ints(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, b.getI32Type());
@@ -111,6 +122,8 @@ private:
   void drawMesh();
   AxisList drawAxes(AxisList &free);
   dist::ShardingAttr drawSharding(llvm::ArrayRef<int64_t> shape);
+  /// `stack` with its layers pinned whole, where no pipelines may be; else the same.
+  Value wholeLayers(Value stack);
   void annotateArguments();
 
   mlir::ImplicitLocOpBuilder b;

@@ -88,7 +88,7 @@ Value ProgramBuilder::drawConstant() {
   Value x = operand();
   Shape shape = shapeOf(x);
   if (dice.chance(60)) {
-    auto value = DenseElementsAttr::get(floats(shape), float(dice.between(-3, 3)) / 2);
+    auto value = numbers(shape, float(dice.between(-3, 3)) / 2);
     return graph::AddOp::create(b, x.getType(), x, graph::ConstantOp::create(b, floats(shape), value));
   }
   if (shape.empty())
@@ -96,7 +96,7 @@ Value ProgramBuilder::drawConstant() {
   SmallVector<float> row;
   for (int64_t i = 0; i < shape.back(); ++i)
     row.push_back(float(dice.between(-4, 4)) / 4);
-  auto value = DenseElementsAttr::get(floats({shape.back()}), ArrayRef<float>(row));
+  auto value = numbers({shape.back()}, row);
   return graph::MulOp::create(b, x.getType(), x, graph::ConstantOp::create(b, floats({shape.back()}), value));
 }
 

@@ -1,7 +1,7 @@
 //===- PlanParameters.cpp - which weights are packed for matmul -------------===//
 //
-// A parameter that every reader in the module can read packed (a product, or a table of rows beside one: tied embeddings) is held
-// packed, once. Everything else is a plain array.
+// A parameter that every reader in the module can read packed (a product, or a table of rows beside one: tied
+// embeddings) is held packed, once. Everything else is a plain array.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +33,10 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &
   for (BlockArgument arg : parameter.args) {
     SmallVector<OpOperand *> uses;
     collectUses(arg, uses);
+    // One array in the checkpoint that is read layer by layer: only stacks are packed by layer.
+    bool byLayer = llvm::any_of(arg.getUsers(), [](Operation *user) { return isa<exec::LayerOp>(user); });
+    if (byLayer && !graph::ParameterOp(parameter.op).getStacked())
+      return std::nullopt;
     for (OpOperand *use : uses) {
       const LibraryForm *reader = lowering.formOf(use->getOwner());
       std::optional<PackedUse> packed = reader ? reader->packedUse(*use) : std::nullopt;
@@ -58,7 +62,8 @@ LogicalResult planParameters(Lowering &lowering) {
       auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
       auto it = name ? parameters.find(name) : parameters.end();
       if (it == parameters.end())
-        return func.emitOpError() << "argument " << arg.getArgNumber() << " is a parameter, but no graph.parameter "
+        return func.emitOpError() << "argument " << arg.getArgNumber()
+                                  << " is a parameter, but no graph.parameter "
                                   << (name ? name.getValue() : "") << " says where it comes from";
       Parameter &parameter = it->second;
       if (!parameter.args.empty() && parameter.args.front().getType() != arg.getType())
@@ -103,7 +108,8 @@ LogicalResult eraseParameterArguments(Lowering &lowering) {
         if (isa<exec::LayerOp>(user) && user->use_empty())
           user->erase();
       if (!arg.use_empty())
-        return func.emitOpError() << "argument " << arg.getArgNumber() << " is a packed parameter with a use that is no matmul";
+        return func.emitOpError() << "argument " << arg.getArgNumber()
+                                  << " is a packed parameter with a use that is no matmul";
       erased.set(arg.getArgNumber());
     }
     if (failed(func.eraseArguments(erased)))

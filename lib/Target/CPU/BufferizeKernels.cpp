@@ -75,6 +75,46 @@ void tieYieldsToOutputs(func::FuncOp func) {
   });
 }
 
+/// Writes its result without reading a tensor: an empty one, or one filled with a constant.
+bool isFreshTensor(Operation *op) {
+  auto dps = dyn_cast<DestinationStyleOpInterface>(op);
+  return isa<tensor::EmptyOp>(op) || (dps && llvm::all_of(dps.getDpsInputs(), [](Value input) {
+                                        return !isa<TensorType>(input.getType());
+                                      }));
+}
+
+/// Every op that updates a tensor gets one that no other op updates. Two sums that begin with the same zeros
+/// (CSE merges them) would both be computed in the output of one of them, and the first result written there
+/// is the second's end.
+void separateDestinations(func::FuncOp func) {
+  SmallVector<Operation *> producers;
+  func.walk([&](Operation *op) { producers.push_back(op); });
+  // From the last to the first: a copy of a fill is one more use of its empty tensor.
+  for (Operation *op : llvm::reverse(producers))
+    for (Value value : op->getResults()) {
+      if (!isa<RankedTensorType>(value.getType()))
+        continue;
+      SmallVector<OpOperand *> updates;
+      for (OpOperand &use : value.getUses()) {
+        auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+        auto loop = dyn_cast<scf::ForOp>(use.getOwner());
+        if ((dps && dps.isDpsInit(&use)) || (loop && use.getOperandNumber() >= loop.getNumControlOperands()))
+          updates.push_back(&use);
+      }
+      for (OpOperand *use : llvm::drop_begin(updates, std::min<size_t>(updates.size(), 1))) {
+        OpBuilder builder(op->getContext());
+        builder.setInsertionPointAfter(op);
+        if (isFreshTensor(op)) {
+          use->set(builder.clone(*op)->getResult(cast<OpResult>(value).getResultNumber()));
+          continue;
+        }
+        auto type = cast<RankedTensorType>(value.getType());
+        Value empty = tensor::EmptyOp::create(builder, op->getLoc(), type.getShape(), type.getElementType());
+        use->set(linalg::CopyOp::create(builder, op->getLoc(), value, empty).getResult(0));
+      }
+    }
+}
+
 struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
   /// Reads of an input that shares its buffer with an output go through the output.
   LogicalResult linkInplaceArguments(func::FuncOp func) {
@@ -166,6 +206,7 @@ struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
     if (failed(linkInplaceArguments(func)) || failed(convertBoundary(func)))
       return failure();
     tieYieldsToOutputs(func);
+    separateDestinations(func);
     IRRewriter rewriter(&getContext());
     // Lets a tile be computed where it is inserted afterwards.
     if (failed(bufferization::eliminateEmptyTensors(rewriter, func)))
