@@ -164,6 +164,8 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
       file.format() == io::ModelFormat::Gguf ? describeGguf(file) : describeHuggingFace(file);
   if (!described)
     return described.takeFailure();
+  if (options.layers)
+    described->config.layers = std::min(described->config.layers, options.layers);
   const ModelConfig &config = described->config;
   Result<int64_t> seq = sequenceLength(options, config, file);
   if (!seq)
@@ -184,7 +186,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   std::vector<WeightSource> sources;
   for (const Weight &weight : model.weights())
     sources.push_back(weightSource(weight, model.weights(), table, stripPrefix));
-  if (file.hasWeights())
+  if (file.hasWeights() && !options.layers)
     if (Status s =
             checkTensors(file, model.weights(), sources, table, config.tiedHead, described->settingsFile);
         !s)

@@ -1,6 +1,7 @@
 //===- Compile.cpp - From a model to an executable ------------------------===//
 #include "tessera/Pipelines/Compile.h"
 
+#include "Check.h"
 #include "Executable.h"
 #include "OutputFiles.h"
 #include "Progress.h"
@@ -90,7 +91,8 @@ static Status writeReport(ModuleOp module, const CompileOptions &options, const 
   return writeText(options.report, [&](llvm::raw_ostream &os) { report::writePage(os, program); });
 }
 
-Status compile(const CompileOptions &options, const Installation &installation) {
+Status compile(const CompileOptions &options, const Installation &installation,
+               std::function<void(ModuleOp)> onSpmd) {
   if (Status s = checkEnvironment(options); !s)
     return s;
   Progress progress(int(options.compileTo) + 1);
@@ -106,11 +108,14 @@ Status compile(const CompileOptions &options, const Installation &installation) 
   OwningOpRef<ModuleOp> module = loaded.take();
 
   Explanation explanation;
-  OwningOpRef<ModuleOp> step; // kept for the report's reasons
+  OwningOpRef<ModuleOp> step;      // kept for the report's reasons
+  OwningOpRef<ModuleOp> unsharded; // for --check
+  CheckedProgram checked;
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
     if (rung == Rung::Sharded && options.explain) {
-      Result<Explanation> explained = explainSharding(*module, {options.mesh, options.shard, options.machine});
+      Result<Explanation> explained =
+          explainSharding(*module, {options.mesh, options.shard, options.machine});
       if (!explained)
         return explained.takeFailure();
       explanation = explained.take();
@@ -127,6 +132,13 @@ Status compile(const CompileOptions &options, const Installation &installation) 
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
+    if (rung == Rung::Step && options.check)
+      unsharded = module->clone();
+    if (rung == Rung::Spmd) {
+      if (onSpmd)
+        onSpmd(*module);
+      checked.ports = entryPorts(*module);
+    }
     if (rung == Rung::Spmd && step) {
       // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
       Result<Explanation> explained =
@@ -141,7 +153,18 @@ Status compile(const CompileOptions &options, const Installation &installation) 
   }
   if (options.compileTo != Rung::Binary)
     return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });
-  return makeExecutable(*module, options, installation);
+  return makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
+    if (!options.check)
+      return {};
+    progress.begin("checking");
+    checked.step = *unsharded;
+    checked.onSpmd = onSpmd;
+    Result<std::string> line = checkExecutable(checked, object, options);
+    if (!line)
+      return line.takeFailure();
+    llvm::outs() << *line << "\n";
+    return {};
+  });
 }
 
 } // namespace tessera

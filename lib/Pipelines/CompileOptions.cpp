@@ -189,6 +189,7 @@ private:
   Status cluster(StringRef flag, StringRef) { return missingFeature(flag, "choosing a mesh for a cluster"); }
   Status plan(StringRef flag, StringRef) { return missingFeature(flag, "reading a plan"); }
   Status report(StringRef flag, StringRef value) { return text(flag, value, options.report); }
+  Status check(StringRef, StringRef) { return set(options.check); }
   Status embedWeights(StringRef, StringRef) { return set(options.embedWeights); }
   Status explain(StringRef, StringRef) { return set(options.explain); }
   Status output(StringRef flag, StringRef value) {
@@ -222,6 +223,7 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_max_seq_len, &Parser::maxSeqLen},
       {OPT_micro_batches, &Parser::microBatches},
       {OPT_embed_weights, &Parser::embedWeights},
+      {OPT_check, &Parser::check},
       {OPT_compile_to, &Parser::compileTo},
       {OPT_dump_rungs, &Parser::dumpRungs},
       {OPT_explain, &Parser::explain},
@@ -325,6 +327,10 @@ Result<CompileOptions> Parser::finish() {
   // Shardings and collectives do not ask what a number is; kernels do.
   if (options.dtype != "f32" && options.compileTo > Rung::Spmd)
     return missingFeature("--dtype=" + options.dtype, "computing in 16 bits (weights of any type are read)");
+  if (options.check && options.compileTo != Rung::Binary)
+    return badFlag("--check",
+                   "there is no executable to check with --compile-to=" + rungName(options.compileTo),
+                   "leave one of them out");
   if (options.embedWeights && options.compileTo != Rung::Binary)
     return badFlag("--embed-weights",
                    "there is no executable to embed them in with --compile-to=" + rungName(options.compileTo),

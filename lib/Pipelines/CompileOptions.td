@@ -30,6 +30,7 @@ defm target : Value<"target", "TARGET", "what to compile for (default cpu); its 
 defm micro_batches : Value<"micro-batches", "N", "1">;
 defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
+def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;
 defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output">;
 defm dump_rungs : Value<"dump-rungs", "DIR", "write every rung to DIR/RUNG.mlir">;
 def explain : Flag<["--"], "explain">, HelpText<"print the reason of every decision">;

@@ -13,8 +13,8 @@
 
 namespace tessera {
 
-Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
-                      const Installation &installation) {
+Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation,
+                      llvm::function_ref<Status(const std::string &object)> check) {
   Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
   if (!target)
     return target.takeFailure();
@@ -27,6 +27,8 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
     return Failure{"cannot write object", "", error.message(), "make room in TMPDIR"};
   llvm::FileRemover objectRemover(object);
   if (Status s = (*target)->emitObject(module, object.str()); !s)
+    return s;
+  if (Status s = check(std::string(object)); !s)
     return s;
 
   LinkOptions link;

@@ -10,7 +10,9 @@ namespace tessera {
 
 /// Emits `module` (LLVM dialect alone), links it with the runtime, appends the model's files if asked to, and
 /// leaves `options.output`.
-Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation);
+/// `check` sees the object before; if it fails, no output appears.
+Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation,
+                      llvm::function_ref<Status(const std::string &object)> check);
 
 } // namespace tessera
 #endif

@@ -70,6 +70,7 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   importer::ImportOptions importing;
   importing.batch = options.batch ? options.batch : 1;
   importing.maxSeqLen = options.maxSeqLen;
+  importing.layers = options.layers;
   importing.dtype = llvm::StringSwitch<importer::NumberFormat>(options.dtype)
                         .Case("bf16", importer::NumberFormat::BF16)
                         .Case("f16", importer::NumberFormat::F16)

@@ -1,5 +1,8 @@
 //===- Interpreter.cpp - The judge: runs programs of the upper rungs ------===//
 #include "tessera/Reference/Interpreter.h"
+#include "Collectives.h"
+
+#include "tessera/Reference/TensorRounding.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -58,7 +61,8 @@ private:
 
 class Interpreter {
 public:
-  Interpreter(int64_t ranks, const InterpreterOptions &options) : ranks(ranks), options(options) {}
+  Interpreter(int64_t ranks, const InterpreterOptions &options)
+      : ranks(ranks), options(options), dice(options.randomRounding.value_or(0)) {}
 
   FailureOr<std::vector<RankValues>> runFunction(func::FuncOp func, std::vector<RankValues> arguments) {
     if (func.isExternal()) {
@@ -89,11 +93,19 @@ private:
   LogicalResult runOp(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
-              dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>([&](auto collective) { return runCollective(collective); })
+              dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>(
+            [&](auto collective) { return runCollective(collective); })
         .Case([&](graph::RepeatOp repeat) { return runRepeat(repeat); })
         .Case([&](func::CallOp call) { return runCall(call); })
         .Case([&](ReferenceOpInterface local) { return runLocal(local); })
         .Default([&](Operation *other) { return other->emitOpError() << "has no reference meaning"; });
+  }
+
+  void round(ReferenceTensor &tensor) {
+    if (options.randomRounding)
+      roundAtRandom(tensor, dice);
+    else if (options.programRounding)
+      tensor.roundToType();
   }
 
   /// An op every rank runs by itself.
@@ -121,26 +133,13 @@ private:
       if (failed(ran))
         return failure();
       for (auto [result, tensor] : llvm::zip_equal(results, own)) {
-        if (options.programRounding)
-          tensor.roundToType();
+        round(tensor);
         result.push_back(std::move(tensor));
       }
     }
     for (auto [value, result] : llvm::zip_equal(op->getResults(), results))
       values[value] = std::move(result);
     return success();
-  }
-
-  /// The axes of a collective's groups; a permutation reaches every rank, what moves nothing none.
-  static AxisList reach(CollectiveOpInterface op, const Mesh &mesh) {
-    AxisList axes;
-    if (op.getStepKind() == StepKind::CollectivePermute) {
-      for (int i = 0; i < int(mesh.axes.size()); ++i)
-        axes.push_back(wholeAxis(mesh, i));
-    } else if (op.communicates()) {
-      axes = op.getGroupAxes(mesh);
-    }
-    return axes;
   }
 
   template <typename Op> LogicalResult runCollective(Op op) {
@@ -150,23 +149,12 @@ private:
       return op.emitOpError() << "cannot be run: its types are not local";
     if (from->mesh.numDevices() != ranks)
       return op.emitOpError() << "cannot be run: nothing else in the function is local";
-    if constexpr (std::is_same_v<Op, dist::CollectivePermuteOp>)
-      if (op.getMirrored()) {
-        AxisList axes = dist::fromAxesAttr(*op.getMirrored(), from->mesh);
-        const RankValues &pieces = values.find(op.getInput())->second;
-        RankValues moved;
-        for (int64_t rank = 0; rank < ranks; ++rank)
-          moved.push_back(pieces[size_t(mirrorOf(from->mesh, axes, rank))]);
-        values[op.getResult()] = std::move(moved);
-        return success();
-      }
     std::string error;
-    auto moved = exchange(values.find(op.getInput())->second, *from, *to, reach(op, from->mesh), error);
+    auto moved = tessera::runCollective(op, values.find(op.getInput())->second, *from, *to, error);
     if (failed(moved))
       return op.emitOpError() << error;
-    if (options.programRounding)
-      for (ReferenceTensor &tensor : *moved)
-        tensor.roundToType();
+    for (ReferenceTensor &tensor : *moved)
+      round(tensor);
     values[op.getResult()] = std::move(*moved);
     return success();
   }
@@ -177,7 +165,8 @@ private:
       carried.push_back(values.lookup(init));
     std::vector<RankValues> collected;
     for (Value stack : op.getCollected())
-      collected.push_back(RankValues(size_t(ranks), ReferenceTensor(cast<RankedTensorType>(stack.getType()))));
+      collected.push_back(
+          RankValues(size_t(ranks), ReferenceTensor(cast<RankedTensorType>(stack.getType()))));
     for (int64_t iteration = 0; iteration < int64_t(op.getCount()); ++iteration) {
       int64_t i = op.getLayer(iteration);
       std::vector<RankValues> arguments;
@@ -248,6 +237,7 @@ private:
 
   int64_t ranks;
   InterpreterOptions options;
+  std::mt19937_64 dice;
   llvm::DenseMap<Value, RankValues> values;
   SmallVector<func::FuncOp> stack;
 };

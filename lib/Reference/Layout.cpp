@@ -1,5 +1,6 @@
 //===- Layout.cpp - Global values and the pieces of ranks -----------------===//
 #include "tessera/Reference/Layout.h"
+#include "Groups.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -19,6 +20,10 @@ void tessera::poison(ReferenceTensor &tensor, int64_t index) {
     tensor.i[index] = int64_t(x & 1);
   else
     tensor.i[index] = int64_t(x % 1009) - 3;
+}
+
+int64_t Layout::shard(int dim, int64_t rank) const {
+  return judge::indexOver(mesh, sharding.dims[size_t(dim)].axes, rank);
 }
 
 /// Walks all multi-indices of `shape`, row-major; `fn(flat, index)`.
@@ -54,7 +59,8 @@ static void setNeutral(ReferenceTensor &tensor, int64_t at, PartialKind kind) {
 
 static void combineElement(const ReferenceTensor &from, int64_t at, ReferenceTensor &to, int64_t toAt,
                            PartialKind kind) {
-  auto combine = [kind](auto &x, auto y) { x = kind == PartialKind::Max ? std::max(x, y) : x + y; };
+  // A NaN is larger than all.
+  auto combine = [kind](auto &x, auto y) { x = kind != PartialKind::Max ? x + y : x != x || x > y ? x : y; };
   if (from.isFloat())
     combine(to.f[toAt], from.f[at]);
   else
@@ -69,7 +75,7 @@ RankValues tessera::shard(const ReferenceTensor &global, const Layout &layout, P
     SmallVector<int64_t> begin;
     for (size_t d = 0; d < local.size(); ++d)
       begin.push_back(layout.shard(int(d), rank) * local[d]);
-    bool first = groupIndex(layout.mesh, layout.sharding.partial, rank) == 0;
+    bool first = judge::indexOver(layout.mesh, layout.sharding.partial, rank) == 0;
     forEachIndex(local, [&](int64_t flat, ArrayRef<int64_t> index) {
       int64_t at = 0;
       bool inside = true;
@@ -111,9 +117,9 @@ FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const Layo
     for (int64_t i = 0; global.isFloat() && i < piece.size(); ++i)
       largest = std::isfinite(piece.f[i]) ? std::max(largest, std::fabs(piece.f[i])) : largest;
   for (int64_t rank = 0, ranks = layout.mesh.numDevices(); rank < ranks; ++rank) {
-    if (groupIndex(layout.mesh, layout.sharding.partial, rank) != 0)
+    if (judge::indexOver(layout.mesh, layout.sharding.partial, rank) != 0)
       continue;
-    auto group = groupOf(layout.mesh, layout.sharding.partial, rank);
+    auto group = judge::membersOver(layout.mesh, layout.sharding.partial, rank);
     SmallVector<int64_t> begin;
     for (size_t d = 0; d < local.size(); ++d)
       begin.push_back(layout.shard(int(d), rank) * local[d]);
@@ -151,24 +157,6 @@ FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const Layo
   return global;
 }
 
-/// Digit `axis` of `rank` set to `value`.
-static int64_t withDigit(const Mesh &mesh, int64_t rank, const AxisRef &axis, int64_t value) {
-  int64_t stride = 1;
-  for (size_t i = size_t(axis.axis) + 1; i < mesh.axes.size(); ++i)
-    stride *= mesh.axes[i].size;
-  stride *= mesh.axes[axis.axis].size / (axis.pre * axis.size);
-  return rank + (value - axis.digit(mesh.coordinates(rank)[axis.axis], mesh)) * stride;
-}
-
-/// `rank` as the holder of shard `number` over `axes`.
-static int64_t withShard(const Mesh &mesh, int64_t rank, ArrayRef<AxisRef> axes, int64_t number) {
-  for (const AxisRef &axis : llvm::reverse(axes)) {
-    rank = withDigit(mesh, rank, axis, number % axis.size);
-    number /= axis.size;
-  }
-  return rank;
-}
-
 FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &from, const Layout &to,
                                         ArrayRef<AxisRef> axes, std::string &error) {
   const Mesh &mesh = from.mesh;
@@ -176,13 +164,15 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &
   size_t rank = localTo.size();
   SmallVector<int64_t> strides = ReferenceTensor(from.elementType, localFrom).strides();
   bool sameKind = from.sharding.partialKind == to.sharding.partialKind;
-  AxisList combined = sameKind ? axesWithout(from.sharding.partial, to.sharding.partial) : from.sharding.partial;
+  AxisList combined =
+      sameKind ? axesWithout(from.sharding.partial, to.sharding.partial) : from.sharding.partial;
   // Who contributes to a sum: one of each group; to a maximum everybody can.
-  AxisList contributed = sameKind ? axesWithout(to.sharding.partial, from.sharding.partial) : to.sharding.partial;
+  AxisList contributed =
+      sameKind ? axesWithout(to.sharding.partial, from.sharding.partial) : to.sharding.partial;
   bool isSum = to.sharding.partialKind == PartialKind::Sum;
   RankValues results;
   for (int64_t r = 0, ranks = mesh.numDevices(); r < ranks; ++r) {
-    SmallVector<int64_t> reachable = groupOf(mesh, axes, r);
+    SmallVector<int64_t> reachable = judge::membersOver(mesh, axes, r);
     // Per dimension and place of the result: the step to the source rank (digits of dimensions are
     // independent) and the place there; place -1: padding.
     struct Source {
@@ -199,7 +189,7 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &
           sources[d].push_back({0, same ? l : -1});
           continue;
         }
-        int64_t source = withShard(mesh, r, from.sharding.dims[d].axes, g / localFrom[d]);
+        int64_t source = judge::memberOver(mesh, from.sharding.dims[d].axes, r, g / localFrom[d]);
         if (!llvm::is_contained(reachable, source)) {
           error = "rank " + std::to_string(r) + " needs element " + std::to_string(g) + " of dimension " +
                   std::to_string(d) + ", which lies on rank " + std::to_string(source) +
@@ -229,12 +219,12 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &
         return;
       }
       if (groups[source].empty())
-        groups[source] = groupOf(mesh, combined, source);
+        groups[source] = judge::membersOver(mesh, combined, source);
       copyElement(pieces[groups[source].front()], at, result, flat);
       for (int64_t other : ArrayRef<int64_t>(groups[source]).drop_front())
         combineElement(pieces[other], at, result, flat, from.sharding.partialKind);
     });
-    if (isSum && groupIndex(mesh, contributed, r) != 0)
+    if (isSum && judge::indexOver(mesh, contributed, r) != 0)
       for (int64_t i = 0; i < result.size(); ++i)
         setNeutral(result, i, PartialKind::Sum);
     results.push_back(std::move(result));

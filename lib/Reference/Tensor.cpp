@@ -1,5 +1,5 @@
 //===- Tensor.cpp - Values of the reference interpreter -------------------===//
-#include "tessera/Reference/Tensor.h"
+#include "tessera/Reference/TensorRounding.h"
 
 #include <cmath>
 #include <limits>
@@ -28,16 +28,31 @@ llvm::SmallVector<int64_t> ReferenceTensor::strides() const {
   return strides;
 }
 
-/// Rounds to nearest even with `precision` significant bits, gradual underflow below 2^minExponent and
-/// overflow above `largest`.
-static double roundTo(double x, int precision, int minExponent, double largest) {
+namespace {
+/// What a float type can say: `precision` significant bits, gradual underflow below 2^minExponent, overflow
+/// above `largest`.
+struct FloatFormat {
+  int precision, minExponent;
+  double largest;
+};
+} // namespace
+
+static FloatFormat formatOf(Type type) {
+  return type.isF16()    ? FloatFormat{11, -14, 65504.0}
+         : type.isBF16() ? FloatFormat{8, -126, 0x1.FEp127}
+                         : FloatFormat{24, -126, 0x1.FFFFFEp127};
+}
+
+/// `x` as a multiple of the format's unit at its place, brought to an integer by `round`.
+template <typename Round> static double roundTo(double x, const FloatFormat &format, Round round) {
   if (x == 0 || !std::isfinite(x))
     return x;
   int exponent; // x = m * 2^exponent with 0.5 <= |m| < 1
   std::frexp(x, &exponent);
-  int quantum = std::max(exponent - precision, minExponent - (precision - 1));
-  double rounded = std::scalbn(std::nearbyint(std::scalbn(x, -quantum)), quantum);
-  return std::fabs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
+  int quantum = std::max(exponent - format.precision, format.minExponent - (format.precision - 1));
+  double rounded = std::scalbn(round(std::scalbn(x, -quantum)), quantum);
+  return std::fabs(rounded) > format.largest ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                                             : rounded;
 }
 
 void ReferenceTensor::roundToType() {
@@ -46,11 +61,17 @@ void ReferenceTensor::roundToType() {
   if (elementType.isF32()) {
     for (double &x : f)
       x = double(float(x));
-  } else if (elementType.isF16()) {
-    for (double &x : f)
-      x = roundTo(x, 11, -14, 65504.0);
-  } else if (elementType.isBF16()) {
-    for (double &x : f)
-      x = roundTo(x, 8, -126, 0x1.FEp127);
+    return;
   }
+  FloatFormat format = formatOf(elementType);
+  for (double &x : f)
+    x = roundTo(x, format, [](double units) { return std::nearbyint(units); });
+}
+
+void tessera::roundAtRandom(ReferenceTensor &tensor, std::mt19937_64 &dice) {
+  if (!tensor.isFloat() || tensor.elementType.isF64())
+    return;
+  FloatFormat format = formatOf(tensor.elementType);
+  for (double &x : tensor.f)
+    x = roundTo(x, format, [&](double units) { return dice() >> 63 ? std::floor(units) : std::ceil(units); });
 }

@@ -84,8 +84,8 @@ static std::string megabytes(double bytes) {
 namespace {
 
 // Loads with a progress bar at the rank that talks.
-void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
-  if (rank.id() != 0) {
+void loadWithProgress(Rank &rank, const WeightOrigin &origin, bool quiet) {
+  if (rank.id() != 0 || quiet) {
     rank.loadWeights(origin);
     return;
   }
@@ -121,12 +121,12 @@ static CollectiveNames collectiveNames(const Manifest &manifest) {
 
 static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
                      Communicator &comm, BoardEntry &entry, int threads, const WeightOrigin &origin,
-                     const std::function<void(Rank &)> &body) {
+                     bool quiet, const std::function<void(Rank &)> &body) {
   currentRank() = comm.rank();
   entry.activity = int32_t(Activity::Working);
   Rank rank(program, manifest, plan, comm, entry, threads);
   entry.activity = int32_t(Activity::Outside); // files may lie on a slow disk or another machine
-  loadWithProgress(rank, origin);
+  loadWithProgress(rank, origin, quiet);
   entry.activity = int32_t(Activity::Working);
   comm.barrier();
   body(rank);
@@ -203,7 +203,7 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
       threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
   auto guarded = [&](Communicator &comm, BoardEntry &entry) {
     try {
-      rankBody(program, manifest, plan, comm, entry, threads, options.origin, body);
+      rankBody(program, manifest, plan, comm, entry, threads, options.origin, options.quiet, body);
     } catch (const std::exception &e) {
       endRun(messageOf(e));
     }

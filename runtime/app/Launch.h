@@ -26,6 +26,7 @@ struct LaunchOptions {
   std::optional<int64_t> threads; // of this process in all; default: its share of the cores
   WeightOrigin origin;
   const Driver *driver = nullptr; // default: the one for the manifest's target
+  bool quiet = false;             // no progress, no line about the weights
 };
 
 // Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends

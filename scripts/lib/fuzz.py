@@ -1,12 +1,14 @@
-"""scripts/fuzz sharding [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, partitioned and judged (docs/Judge.md).
+"""scripts/fuzz sharding|binary [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, judged (docs/Judge.md).
 
-Prints a table op x factor kind x collective of what the programs held. Exit status 1 if a program fails (each is shrunk
-into build/fuzz/), or an op of the dialect was in none of them.
+sharding: partitioned and interpreted; prints a table op x factor kind x collective of what the programs held. binary: compiled and run by all ranks with
+the real runtime; prints which pairs of op, element type, collective and loop form never reached the machine, each with its reason. Exit status 1 if a
+program fails (each is shrunk into build/fuzz/), an op of the dialect was in none of them, or a pair is empty without a reason.
 """
 import collections
 import concurrent.futures
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -26,6 +28,29 @@ REACHABLE = {
 }
 
 
+# Of `binary`: how many programs, rung, element types.
+BINARY = ["--rung=binary", "--types=f32"]
+TYPES = ["f32", "i32", "i1", "i64", "f64"]
+LOOPS = ["none", "forward", "reverse", "period", "remainder", "reverse period", "reverse remainder", "nested"]
+COLLECTIVES = ["all_gather", "all_slice", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "grouped_send", "contribute"]
+# Why a pair cannot be: patterns of `table: a|b`, first match counts.
+REASONS = [
+    (r"op x type: (iota|arg_max_index)\|(f|i1|i64)", "its result is i32"),
+    (r"op x type: arg_max_key\|", "its result is i64"),
+    (r"op x type: compare\|", "its result is i1"),
+    (r"op x type: (?!cast|constant|select|broadcast|reshape|transpose|slice|concat|mask_padding|name|constraint|reverse)\w+\|(i1|i32|i64)", "it computes floats; integers are drawn as ids and places only"),
+    (r"op x type: \w+\|(i1|i32|i64|f64)", "the generator draws this type for ids, places and casts only"),
+    (r"collective x type: \w+\|(i1|f64)", "values of this type stand beside their reader, where nothing moves"),
+    (r"collective x type: (reduce_scatter|contribute|all_reduce|all_to_all|grouped_send|collective_permute)\|(i32|i64)", "integers are ids and keys: never summed, seldom moved"),
+    (r"type x loop: (i64|f64|i1)\|", "the generator draws this type seldom in bodies"),
+    (r"op x loop: (arg_max_key|arg_max_index)\|(?!none)", "drawn as results of functions only"),
+    (r"op x loop: repeat\|nested", "two levels are the deepest drawn"),
+    (r"op x loop: \w+\|(reverse period|reverse remainder|nested)", "a rare draw in a rare loop: more programs reach it"),
+    (r"collective x loop: \w+\|", "the planner moves it out of loops, or a rare loop"),
+    (r"op x collective: ", "the planner never had a reason to put the two side by side in these programs"),
+]
+
+
 def die(message):
     sys.exit(f"error: {message}")
 
@@ -40,21 +65,21 @@ def arguments(argv):
             judge = value
         elif word.isdigit() and words and int(word) > 0:
             count = int(word)
-        elif word == "sharding" and not words:
+        elif word in ("sharding", "binary") and not words:
             words.append(word)
         else:
-            die(f"unknown argument ({word}): scripts/fuzz sharding [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
+            die(f"unknown argument ({word}): scripts/fuzz sharding|binary [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
     if not words:
-        die("nothing to fuzz (no argument): sharding is what there is; try scripts/fuzz sharding")
+        die("nothing to fuzz (no argument): sharding and binary are what there is; try scripts/fuzz sharding")
     if not pathlib.Path(judge).exists():
         die(f"no judge ({judge}): it is not built; run scripts/build")
-    return count, seed, jobs, judge
+    return words[0], count, seed, jobs, judge
 
 
-def run_chunk(judge, first, count):
+def run_chunk(judge, first, count, flags):
     coverage = OUT / f"coverage-{first}.json"
     coverage.unlink(missing_ok=True)
-    done = subprocess.run([judge, f"--random={count}", f"--seed={first}", f"--coverage={coverage}", f"--shrink={OUT}/case"],
+    done = subprocess.run([judge, f"--random={count}", f"--seed={first}", f"--coverage={coverage}", f"--shrink={OUT}/case", *flags],
                           capture_output=True, text=True, errors="replace")
     covered = json.loads(coverage.read_text()) if coverage.exists() else {}
     return done.returncode, done.stdout + done.stderr, covered
@@ -76,14 +101,35 @@ def table(cells):
         print("  " + cell)
 
 
+def print_pairs(pairs, dialect):
+    """Counts of the pairs that reached the machine, and the empty ones by reason; those without one are returned."""
+    made = {"mask_padding"}
+    ops = [op.split(".")[1] for op in dialect if op not in ("graph.repeat", "graph.yield")] + sorted(made)
+    wanted = {"op x type": (ops, TYPES), "op x loop": (ops, LOOPS), "collective x type": (COLLECTIVES, TYPES),
+              "collective x loop": (COLLECTIVES, LOOPS), "type x loop": (TYPES, LOOPS), "op x collective": (ops, COLLECTIVES)}
+    empty, unexplained = collections.defaultdict(list), []
+    for name, (rows, columns) in wanted.items():
+        all_pairs = [f"{name}: {a}|{b}" for a in dict.fromkeys(rows) for b in columns]
+        print("%-18s %4d of %4d pairs, %d programs' ops in the rarest" % (name, sum(pairs[p] > 0 for p in all_pairs), len(all_pairs),
+                                                                         min((pairs[p] for p in all_pairs if pairs[p]), default=0)))
+        for pair in all_pairs:
+            if not pairs[pair]:
+                reason = next((text for pattern, text in REASONS if re.match(pattern, pair)), None)
+                (empty[reason] if reason else unexplained).append(pair)
+    for reason, list_ in empty.items():
+        print(f"\n{len(list_)} empty pairs: {reason}\n  " + ", ".join(list_))
+    return unexplained
+
+
 def main(argv):
-    count, seed, jobs, judge = arguments(argv)
+    what, count, seed, jobs, judge = arguments(argv)
+    flags, size = (BINARY, 100) if what == "binary" else ([], CHUNK)
     OUT.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    ops, cells, dialect = collections.Counter(), collections.Counter(), []
+    ops, cells, pairs, dialect = collections.Counter(), collections.Counter(), collections.Counter(), []
     good = failed_chunks = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        chunks = [pool.submit(run_chunk, judge, first, min(CHUNK, seed + count - first)) for first in range(seed, seed + count, CHUNK)]
+        chunks = [pool.submit(run_chunk, judge, first, min(size, seed + count - first), flags) for first in range(seed, seed + count, size)]
         for chunk in chunks:
             status, text, covered = chunk.result()
             if status != 0:
@@ -93,11 +139,18 @@ def main(argv):
             good += int(last[0].split()[0]) if last else 0
             ops.update(covered.get("ops", {}))
             cells.update(covered.get("cells", {}))
+            pairs.update(covered.get("pairs", {}))
             dialect = covered.get("dialect", dialect)
-    table(cells)
+    unexplained = []
+    if what == "binary":
+        unexplained = print_pairs(pairs, dialect)
+    else:
+        table(cells)
     uncovered = [op for op in dialect if not ops[op]]
     print(f"\n{len(dialect) - len(uncovered)} of {len(dialect)} ops covered, " + str(sum(ops.values())) + " ops in all")
     print(f"{good} of {count} cases kept their numbers, {time.monotonic() - begin:.0f} s")
+    if unexplained:
+        die(f"pairs without a reason ({', '.join(unexplained)}): no program held them; draw them, or say in {pathlib.Path(__file__).name} why they cannot be")
     if uncovered:
         die(f"ops never covered ({', '.join(uncovered)}): no program held them; draw more, or teach the generator")
     if failed_chunks or good != count or not dialect:

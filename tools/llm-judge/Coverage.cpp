@@ -31,7 +31,8 @@ static std::string kindName(const Factor &factor) {
 static SmallVector<int64_t> movedDims(Operation *op) {
   SmallVector<int64_t> dims;
   if (isa<dist::ContributeOp>(op))
-    return llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
+    return llvm::to_vector(
+        llvm::seq<int64_t>(0, cast<RankedTensorType>(op->getResult(0).getType()).getRank()));
   if (auto dim = op->getAttrOfType<IntegerAttr>("dim"))
     dims.push_back(dim.getInt());
   for (StringRef name : {"from", "to"})
@@ -41,15 +42,16 @@ static SmallVector<int64_t> movedDims(Operation *op) {
     auto before = dist::getShardingAttr(op->getOperand(0).getType()),
          after = dist::getShardingAttr(op->getResult(0).getType());
     for (auto [d, pair] : llvm::enumerate(llvm::zip(before.getDims(), after.getDims())))
-      if (std::get<0>(pair) != std::get<1>(pair) || (op->hasAttr("mirrored") && !std::get<0>(pair).getAxes().empty()))
+      if (std::get<0>(pair) != std::get<1>(pair) ||
+          (op->hasAttr("mirrored") && !std::get<0>(pair).getAxes().empty()))
         dims.push_back(int64_t(d));
   }
   return dims;
 }
 
 static bool isCollective(Operation *op) {
-  return op && isa<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
-                   dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>(op);
+  return op && isa<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp,
+                   dist::AllToAllOp, dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>(op);
 }
 
 void Coverage::countOps(ModuleOp step) {
@@ -131,7 +133,52 @@ void Coverage::countCollectives(ModuleOp module) {
   });
 }
 
-std::string Coverage::toJson() const { return nlohmann::json{{"ops", ops}, {"cells", cells}}.dump(); }
+/// In what kind of loop an op stands.
+static std::string loopForm(Operation *op) {
+  auto repeat = op->getParentOfType<graph::RepeatOp>();
+  if (!repeat)
+    return "none";
+  if (repeat->getParentOfType<graph::RepeatOp>())
+    return "nested";
+  std::string reverse = repeat.getReverse() ? "reverse" : "";
+  int64_t bodies = int64_t(repeat.getBodies().size());
+  if (bodies == 1)
+    return reverse.empty() ? "forward" : reverse;
+  return (reverse.empty() ? "" : reverse + " ") +
+         (int64_t(repeat.getCount()) % bodies ? "remainder" : "period");
+}
+
+static std::string elementType(Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << cast<RankedTensorType>(value.getType()).getElementType();
+  return text;
+}
+
+void Coverage::countPairs(ModuleOp spmd) {
+  spmd.walk([&](Operation *op) {
+    bool collective = isCollective(op);
+    if (!op->getNumResults() || !(collective || isa<ReferenceOpInterface>(op)))
+      return;
+    std::string name = op->getName().stripDialect().str(), type = elementType(op->getResult(0)),
+                loop = loopForm(op);
+    std::string group = collective ? "collective" : "op";
+    ++pairs[group + " x type: " + name + "|" + type];
+    ++pairs[group + " x loop: " + name + "|" + loop];
+    ++pairs["type x loop: " + type + "|" + loop];
+    for (Value operand : op->getOperands())
+      if (Operation *before = operand.getDefiningOp();
+          before && isCollective(before) != collective && (collective || isCollective(before))) {
+        Operation *computes = collective ? before : op, *moves = collective ? op : before;
+        if (isa<ReferenceOpInterface>(computes))
+          ++pairs["op x collective: " + computes->getName().stripDialect().str() + "|" +
+                  moves->getName().stripDialect().str()];
+      }
+  });
+}
+
+std::string Coverage::toJson() const {
+  return nlohmann::json{{"ops", ops}, {"cells", cells}, {"pairs", pairs}}.dump();
+}
 
 void Coverage::add(StringRef text) {
   auto json = nlohmann::json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
@@ -141,12 +188,15 @@ void Coverage::add(StringRef text) {
     ops[name] += count.get<int64_t>();
   for (auto &[name, count] : json["cells"].items())
     cells[name] += count.get<int64_t>();
+  for (auto &[name, count] : json["pairs"].items())
+    pairs[name] += count.get<int64_t>();
 }
 
 bool Coverage::write(StringRef path, MLIRContext &context) const {
-  nlohmann::json json{{"ops", ops}, {"cells", cells}};
+  nlohmann::json json{{"ops", ops}, {"cells", cells}, {"pairs", pairs}};
   for (RegisteredOperationName op : context.getRegisteredOperations())
-    if (op.getDialectNamespace() == graph::GraphDialect::getDialectNamespace() && !op.hasTrait<OpTrait::HasParent<ModuleOp>::Impl>())
+    if (op.getDialectNamespace() == graph::GraphDialect::getDialectNamespace() &&
+        !op.hasTrait<OpTrait::HasParent<ModuleOp>::Impl>())
       json["dialect"].push_back(op.getStringRef().str());
   std::error_code error;
   llvm::raw_fd_ostream file(path, error);

@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Execution/CompiledProgram.h"
 #include "tessera/Import/Import.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/Judge.h"
@@ -41,7 +42,8 @@ public:
     if (Status status = lower(); !status)
       return status;
     logits = ReferenceTensor(expected.elementType, expected.shape);
-    if (Status status = judgement.rung == "graph" ? runForward() : runSteps(); !status)
+    planCalls();
+    if (Status status = machine() ? execute() : interpret(); !status)
       return status;
     double largest = 0, difference = 0;
     for (size_t i = 0; i < expected.f.size(); ++i) {
@@ -104,87 +106,50 @@ private:
     if (!imported)
       return imported.takeFailure();
     module = imported.take();
-    for (auto parameter : module->getOps<graph::ParameterOp>())
-      if (Status status = load(**file, parameter); !status)
-        return status;
-    return {};
-  }
-
-  Status load(const io::ModelFile &file, graph::ParameterOp parameter) {
-    auto type = cast<RankedTensorType>(parameter.getType());
-    ReferenceTensor value(type);
-    int64_t at = 0;
-    for (int64_t layer = 0, layers = parameter.getStacked() ? type.getDimSize(0) : 1; layer < layers; ++layer)
-      for (auto source : parameter.getSources().getAsRange<graph::SourceAttr>()) {
-        auto [before, after] = source.getName().split("{}");
-        std::string name =
-            parameter.getStacked() ? (before + llvm::Twine(layer) + after).str() : source.getName().str();
-        const io::TensorInfo *info = file.find(name);
-        if (!info)
-          return Failure{"cannot load weights", judgement.model, "there is no tensor " + name,
-                         "use a complete checkpoint"};
-        ReferenceTensor whole;
-        if (Status status = readAll(file, *info, whole); !status)
-          return status;
-        at = append(whole, source, value, at);
-      }
-    values[parameter.getSymName()] = std::move(value);
-    return {};
-  }
-
-  /// Writes reshape, slice and permutation of `whole` into `value` from place `at` on; gives the place
-  /// behind.
-  static int64_t append(ReferenceTensor &whole, graph::SourceAttr source, ReferenceTensor &value,
-                        int64_t at) {
-    if (!source.getReshape().empty())
-      whole.shape.assign(source.getReshape().begin(), source.getReshape().end());
-    SmallVector<int64_t> shape = whole.shape, strides = whole.strides();
-    int64_t base = 0;
-    for (size_t d = 0; d < shape.size() && !source.getSlice().empty(); ++d) {
-      base += source.getSlice()[2 * d] * strides[d];
-      shape[d] = source.getSlice()[2 * d + 1] - source.getSlice()[2 * d];
+    if (machine()) // loads them itself
+      return {};
+    for (auto parameter : module->getOps<graph::ParameterOp>()) {
+      auto value = readParameter(**file, parameter);
+      if (!value)
+        return value.takeFailure();
+      values[parameter.getSymName()] = value.take();
     }
-    SmallVector<int64_t> order(source.getPermute());
-    if (order.empty())
-      order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shape.size())));
-    SmallVector<int64_t> index(shape.size(), 0);
-    while (true) {
-      int64_t from = base;
-      for (size_t d = 0; d < index.size(); ++d)
-        from += index[d] * strides[order[d]];
-      value.f[at++] = whole.f[from];
-      size_t d = index.size();
-      while (d-- > 0) {
-        if (++index[d] < shape[order[d]])
-          break;
-        index[d] = 0;
-      }
-      if (d == size_t(-1))
-        return at;
-    }
+    return {};
   }
 
   //===--------------------------------------------------------------------===//
   // Program
   //===--------------------------------------------------------------------===//
 
-  Status lower() {
-    if (judgement.rung == "graph")
-      return {};
+  /// Rungs below spmd run on the machine.
+  bool machine() const {
+    return llvm::is_contained({"kernels", "exec", "binary"}, StringRef(judgement.rung));
+  }
+
+  CompileOptions options() const {
     CompileOptions options;
+    options.model = judgement.model;
     options.chunk = judgement.chunk;
     options.mesh = judgement.mesh;
     options.shard = judgement.shard;
-    Rung last = judgement.rung == "step" ? Rung::Step : judgement.rung == "sharded" ? Rung::Sharded : Rung::Spmd;
+    return options;
+  }
+
+  Status lower() {
+    if (judgement.rung == "graph")
+      return {};
+    Rung last = judgement.rung == "step" || machine() ? Rung::Step
+                : judgement.rung == "sharded"         ? Rung::Sharded
+                                                      : Rung::Spmd;
     PassManager manager(&context);
-    buildPhases(manager, Rung::Step, last, options);
+    buildPhases(manager, Rung::Step, last, options());
     if (failed(manager.run(*module)))
       return Failure{"cannot lower the model", judgement.model, "a pass failed", "its error is above"};
     return {};
   }
 
   /// Runs `@name`: arguments from `values`, results into `values` (states under their argument's name).
-  Status call(StringRef name) {
+  Status run(StringRef name) {
     auto func = module->lookupSymbol<func::FuncOp>(name);
     if (!func)
       return Failure{"cannot run the model", judgement.model, ("there is no function @" + name).str(), ""};
@@ -216,28 +181,46 @@ private:
     return {};
   }
 
-  /// Columns [begin, begin + count) of all rows of the tokens, -1 for `inert` more, and their positions.
-  void setTokens(int64_t begin, int64_t count, int64_t inert) {
+  //===--------------------------------------------------------------------===//
+  // Calls
+  //===--------------------------------------------------------------------===//
+
+  /// Adds a call for columns [begin, begin + count) of all rows of the tokens and `inert` more of -1; its
+  /// logits are those of `position`.
+  void plan(const char *entry, int64_t begin, int64_t count, int64_t inert, int64_t index, int64_t position) {
     int64_t batch = tokens.shape[0], seq = tokens.shape[1], width = count + inert;
-    ReferenceTensor ids(tokens.elementType, {batch, width}), positions = ids;
+    ReferenceTensor ids(tokens.elementType, {batch, width}), positions = ids,
+                                                             last(tokens.elementType, {batch});
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t i = 0; i < width; ++i) {
         ids.i[b * width + i] = i < count ? tokens.i[b * seq + begin + i] : 0;
         positions.i[b * width + i] = i < count ? begin + i : -1;
       }
-    values["tokens"] = std::move(ids);
-    values["positions"] = std::move(positions);
+    last.i.assign(last.i.size(), index);
+    calls.push_back(
+        {entry,
+         {{"tokens", std::move(ids)}, {"positions", std::move(positions)}, {"index", std::move(last)}},
+         {},
+         {}});
+    places.push_back(position);
   }
 
-  void setIndex(int64_t i) {
-    ReferenceTensor index(tokens.elementType, {tokens.shape[0]});
-    index.i.assign(index.i.size(), i);
-    values["index"] = std::move(index);
+  void planCalls() {
+    int64_t seq = tokens.shape[1], prefilled = (2 * seq + 2) / 3;
+    if (judgement.rung == "graph")
+      return plan("forward", 0, seq, 0, 0, -1);
+    for (int64_t begin = 0; begin < prefilled; begin += judgement.chunk) {
+      int64_t count = std::min(judgement.chunk, prefilled - begin);
+      plan("prefill", begin, count, judgement.chunk - count, count - 1, begin + count - 1);
+      for (int64_t i = 0; i + 1 < count; ++i)
+        plan("head", begin, count, judgement.chunk - count, i, begin + i);
+    }
+    for (int64_t position = prefilled; position < seq; ++position)
+      plan("decode", position, 1, 0, 0, position);
   }
 
   /// Keeps the step's logits [batch, 1, vocab] as those of `position`; checks the token it chose.
-  Status keepLogits(int64_t position) {
-    const ReferenceTensor &row = values["logits"], &next = values["next"];
+  Status keepLogits(const ReferenceTensor &row, const ReferenceTensor &next, int64_t position) {
     int64_t batch = logits.shape[0], seq = logits.shape[1], vocab = logits.shape[2];
     for (int64_t b = 0; b < batch; ++b) {
       auto begin = row.f.begin() + b * vocab;
@@ -255,41 +238,39 @@ private:
     return {};
   }
 
-  Status runForward() {
-    setTokens(0, tokens.shape[1], 0);
-    if (Status status = call("forward"); !status)
-      return status;
-    logits = std::move(values["logits"]);
+  /// Interprets one call after another; what a later one takes of an earlier one is in `values`.
+  Status interpret() {
+    for (auto [call, place] : llvm::zip_equal(calls, places)) {
+      for (auto &[name, value] : call.inputs)
+        values[name] = value;
+      if (Status status = run(call.entry); !status)
+        return status;
+      if (place < 0)
+        logits = std::move(values["logits"]);
+      else if (Status status = keepLogits(values["logits"], values["next"], place); !status)
+        return status;
+    }
     if (logits.shape != expected.shape)
       return Failure{"wrong logits", judgement.model, "their shape is not the expected one", ""};
     return {};
   }
 
-  Status runSteps() {
-    int64_t seq = tokens.shape[1], prefilled = (2 * seq + 2) / 3;
-    for (int64_t begin = 0; begin < prefilled; begin += judgement.chunk) {
-      int64_t count = std::min(judgement.chunk, prefilled - begin);
-      setTokens(begin, count, judgement.chunk - count);
-      setIndex(count - 1);
-      if (Status status = call("prefill"); !status)
+  Status execute() {
+    ExecutionOptions execution;
+    execution.compile = options();
+    execution.through = judgement.rung == "kernels" ? Rung::Kernels
+                        : judgement.rung == "exec"  ? Rung::Exec
+                                                    : Rung::Binary;
+    auto program = CompiledProgram::compile(*module, execution);
+    if (!program)
+      return program.takeFailure();
+    runtime::RunOptions run;
+    run.weights = judgement.model;
+    if (Status status = program->run(calls, run, judgement.tolerance * 10); !status)
+      return status;
+    for (auto [call, place] : llvm::zip_equal(calls, places))
+      if (Status status = keepLogits(call.outputs.at("logits"), call.outputs.at("next"), place); !status)
         return status;
-      if (Status status = keepLogits(begin + count - 1); !status)
-        return status;
-      for (int64_t i = 0; i + 1 < count; ++i) {
-        setIndex(i);
-        if (Status status = call("head"); !status)
-          return status;
-        if (Status status = keepLogits(begin + i); !status)
-          return status;
-      }
-    }
-    for (int64_t position = prefilled; position < seq; ++position) {
-      setTokens(position, 1, 0);
-      if (Status status = call("decode"); !status)
-        return status;
-      if (Status status = keepLogits(position); !status)
-        return status;
-    }
     return {};
   }
 
@@ -298,6 +279,8 @@ private:
   OwningOpRef<ModuleOp> module;
   ReferenceTensor tokens, expected, logits;
   Values values;
+  std::vector<GlobalCall> calls;
+  std::vector<int64_t> places; ///< the position that each call gives the logits of; -1: all
 };
 } // namespace
 

@@ -11,7 +11,7 @@ namespace tessera {
 struct ModelJudgement {
   std::string model;    ///< directory or file that importModel reads
   std::string expected; ///< .safetensors with `tokens` i32 [batch, seq] and `logits` f32 [batch, seq, vocab]
-  std::string rung;     ///< graph, step, sharded or spmd
+  std::string rung;     ///< graph, step, sharded, spmd; kernels, exec, binary: compiled and run
   std::string mesh;     ///< as --mesh of llm-compile; rungs sharded and spmd
   std::string shard;    ///< as --shard of llm-compile
   int64_t chunk = 5;    ///< positions of one @prefill
@@ -22,7 +22,8 @@ struct ModelJudgement {
 /// runs once; on later rungs two thirds of the positions go through @prefill (in chunks, the last one with
 /// inert positions) and @head, the rest through
 /// @decode, with the caches carried along; the token that each step chooses must be the largest of its
-/// logits. Prints the largest error over the largest logit; returns the exit status.
+/// logits. Below spmd the same calls are made of the compiled program, through the text of the rung, by all
+/// ranks. Prints the largest error over the largest logit; returns the exit status.
 int judgeModel(mlir::MLIRContext &context, const ModelJudgement &judgement);
 
 } // namespace tessera

@@ -2,6 +2,7 @@
 #include "Program.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Execution/Compare.h"
 #include "tessera/Reference/Judge.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,8 +29,9 @@ static FailureOr<SmallVector<func::FuncOp>> findEntries(ModuleOp module, StringR
     if (!func.isExternal() && (entry.empty() || entry == "*" ? func.isPublic() : func.getName() == entry))
       found.push_back(func);
   if (found.empty())
-    return fail("entry (" + where + "): " + (entry.empty() || entry == "*" ? std::string("no public function with a body")
-                                                           : ("no function @" + entry).str()));
+    return fail("entry (" + where + "): " +
+                (entry.empty() || entry == "*" ? std::string("no public function with a body")
+                                               : ("no function @" + entry).str()));
   if (entry.empty())
     found.resize(1);
   return found;
@@ -52,7 +54,8 @@ static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint
     return failure();
   if (expected->size() != found->size())
     return fail("results (" + after.getName() + "): " + llvm::Twine(found->size()) + " after the pipeline, " +
-                llvm::Twine(expected->size()) + " before; only pipelines that keep the signature can be judged");
+                llvm::Twine(expected->size()) +
+                " before; only pipelines that keep the signature can be judged");
   unsigned bad = 0;
   for (auto [i, pair] : llvm::enumerate(llvm::zip(*expected, *found))) {
     double error = relativeError(std::get<0>(pair), std::get<1>(pair));
@@ -65,8 +68,8 @@ static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint
   return bad;
 }
 
-/// `FAULT:OP`: at every op OP of the program after the pipeline. neg: its first result changes sign. crash: abort.
-/// hang: never ends.
+/// `FAULT:OP`: at every op OP of the program after the pipeline. neg: its first result changes sign. crash:
+/// abort. hang: never ends.
 static void applyBreak(ModuleOp module, StringRef text) {
   auto [fault, name] = text.split(':');
   SmallVector<Operation *> found;
@@ -87,7 +90,52 @@ static void applyBreak(ModuleOp module, StringRef text) {
   }
 }
 
-FailureOr<unsigned> tessera::judgeProgram(ModuleOp before, const ProgramJudgement &judgement, Coverage *coverage) {
+std::string ProgramJudgement::flags() const {
+  if (!machine)
+    return "--pipeline='" + pipeline + "'";
+  return "--rung=" + rungName(*machine).str() + (mesh.empty() ? "" : " --mesh=" + mesh) +
+         (shard.empty() ? "" : " --shard=" + shard);
+}
+
+/// Compiled and run, against the interpreter.
+static FailureOr<unsigned> judgeOnMachine(ModuleOp before, const ProgramJudgement &judgement,
+                                          Coverage *coverage) {
+  ExecutionJudgement execution;
+  execution.seed = judgement.seed;
+  execution.bounds.relative = judgement.tolerance;
+  execution.execution.through = *judgement.machine;
+  execution.execution.compile.mesh = judgement.mesh;
+  execution.execution.compile.shard = judgement.shard;
+  execution.execution.onSpmd = [&](ModuleOp spmd) {
+    if (!judgement.breakOp.empty())
+      applyBreak(spmd, judgement.breakOp);
+    if (judgement.print)
+      spmd.print(llvm::outs());
+    if (coverage) {
+      coverage->countOps(before);
+      coverage->countCollectives(spmd);
+      coverage->countPairs(spmd);
+    }
+  };
+  Result<std::vector<Difference>> differences = judgeExecution(before, execution);
+  if (!differences)
+    return fail(differences.failure().message());
+  unsigned bad = 0;
+  for (const Difference &difference : *differences) {
+    bad += difference.tooLarge();
+    if (difference.tooLarge() || judgement.everyResult)
+      llvm::outs() << "seed " << judgement.seed << " " << difference.where << ": relative error "
+                   << llvm::format("%.3g", difference.relative)
+                   << (difference.tooLarge() ? "  TOO LARGE, allowed is " : ", allowed is ")
+                   << llvm::format("%.3g", difference.allowed) << "\n";
+  }
+  return bad;
+}
+
+FailureOr<unsigned> tessera::judgeProgram(ModuleOp before, const ProgramJudgement &judgement,
+                                          Coverage *coverage) {
+  if (judgement.machine)
+    return judgeOnMachine(before, judgement, coverage);
   OwningOpRef<ModuleOp> after(before.clone());
   PassManager manager(before.getContext());
   std::string pipelineError;
@@ -137,7 +185,10 @@ static std::string essence(StringRef text) {
     if (!isdigit(static_cast<unsigned char>(c)))
       kept += c;
   // Up to the first value, type or list: these shrink.
-  return StringRef(kept).take_until([](char c) { return c == '[' || c == '<' || c == '(' || c == '"'; }).rtrim().str();
+  return StringRef(kept)
+      .take_until([](char c) { return c == '[' || c == '<' || c == '(' || c == '"'; })
+      .rtrim()
+      .str();
 }
 
 bool Outcome::same(const Outcome &other) const {

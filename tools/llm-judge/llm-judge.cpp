@@ -49,8 +49,12 @@ static llvm::cl::opt<bool> print("print", llvm::cl::desc("Print the program afte
 
 static llvm::cl::opt<std::string> expectedFile("expected", llvm::cl::desc("Logits to compare a model's with"),
                                                llvm::cl::cat(category));
-static llvm::cl::opt<std::string> rung("rung", llvm::cl::desc("Of a model: graph, step, sharded or spmd"),
-                                       llvm::cl::init("graph"), llvm::cl::cat(category));
+static llvm::cl::opt<std::string> rung(
+    "rung",
+    llvm::cl::desc(
+        "graph (of a model; the default), step, sharded, spmd: interpreted; kernels, exec, binary: compiled "
+        "through the text of that rung, and run"),
+    llvm::cl::init(""), llvm::cl::cat(category));
 static llvm::cl::opt<std::string> meshText("mesh",
                                            llvm::cl::desc("Of a model on rungs sharded and spmd: tp=2,dp=2"),
                                            llvm::cl::cat(category));
@@ -64,29 +68,53 @@ static llvm::cl::opt<unsigned>
     randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
                    llvm::cl::init(0), llvm::cl::cat(category));
 
-static llvm::cl::opt<std::string> coverageFile("coverage",
-                                               llvm::cl::desc("Of random programs: write what they covered, as JSON"),
-                                               llvm::cl::cat(category));
-static llvm::cl::opt<std::string> shrinkFile("shrink",
-                                             llvm::cl::desc("Shrink a failing program into this file (of random "
-                                                            "programs: FILE.SEED.mlir)"),
-                                             llvm::cl::cat(category));
+static llvm::cl::opt<std::string>
+    coverageFile("coverage", llvm::cl::desc("Of random programs: write what they covered, as JSON"),
+                 llvm::cl::cat(category));
+static llvm::cl::opt<std::string>
+    shrinkFile("shrink",
+               llvm::cl::desc("Shrink a failing program into this file (of random "
+                              "programs: FILE.SEED.mlir)"),
+               llvm::cl::cat(category));
 static llvm::cl::opt<unsigned> timeLimit("time-limit",
                                          llvm::cl::desc("Seconds for one program with --random or --shrink"),
                                          llvm::cl::init(300), llvm::cl::cat(category));
-static llvm::cl::opt<std::string> breakOp("break",
-                                          llvm::cl::desc("Test the judge: FAULT:OP puts a fault at every op OP after "
-                                                         "the pipeline; neg, crash or hang"),
-                                          llvm::cl::cat(category));
+static llvm::cl::opt<std::string>
+    breakOp("break",
+            llvm::cl::desc("Test the judge: FAULT:OP puts a fault at every op OP after "
+                           "the pipeline; neg, crash or hang"),
+            llvm::cl::cat(category));
 static llvm::cl::opt<unsigned> maxFailures("max-failures",
                                            llvm::cl::desc("With --random: stop after this many (0: never)"),
                                            llvm::cl::init(0), llvm::cl::cat(category));
+static llvm::cl::opt<std::string>
+    types("types", llvm::cl::desc("Of random programs: f32, bf16, f16, drawn from these"),
+          llvm::cl::init("f32"), llvm::cl::cat(category));
 /// Of one run: who breaks everything needs no thousand files.
 static constexpr unsigned maxShrunk = 5;
 
 static int fail(const llvm::Twine &message) {
   llvm::errs() << "error: " << message << "\n";
   return 1;
+}
+
+/// --rung as a rung that runs on the machine; none of the interpreter's.
+static std::optional<Rung> machine;
+
+/// The program of a seed: small meshes where every rank is a thread.
+static OwningOpRef<ModuleOp> drawProgram(MLIRContext &context, uint64_t seed) {
+  RandomProgramOptions options;
+  if (machine) {
+    options.maxRanks = 8;
+    options.shardedLayers = false;
+  }
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(types).split(names, ',');
+  llvm::StringRef name = names[seed % names.size()];
+  options.floats = name == "bf16"  ? RandomProgramOptions::Floats::BF16
+                   : name == "f16" ? RandomProgramOptions::Floats::F16
+                                   : RandomProgramOptions::Floats::F32;
+  return randomProgram(context, seed, options);
 }
 
 static ProgramJudgement judgementOf(uint64_t inputSeed) {
@@ -100,22 +128,31 @@ static ProgramJudgement judgementOf(uint64_t inputSeed) {
   judgement.tolerance = tolerance;
   judgement.print = print;
   judgement.everyResult = !randomPrograms;
+  if (machine) {
+    judgement.machine = machine;
+    judgement.mesh = meshText;
+    judgement.shard = shardText;
+    judgement.entry = "*";
+  }
   return judgement;
 }
 
-/// Shrinks a failing program into --shrink=FILE (of random programs: FILE.SEED.mlir), with the command that shows it.
-static int shrinkTo(ModuleOp module, const ProgramJudgement &judgement, const Outcome &outcome, std::string path) {
+/// Shrinks a failing program into --shrink=FILE (of random programs: FILE.SEED.mlir), with the command that
+/// shows it.
+static int shrinkTo(ModuleOp module, const ProgramJudgement &judgement, const Outcome &outcome,
+                    std::string path) {
   OwningOpRef<ModuleOp> small = shrinkProgram(module, judgement, outcome, timeLimit);
   unsigned ops = 0;
   small->walk([&](Operation *op) {
-    ops += isa<graph::GraphDialect, dist::DistDialect>(op->getDialect()) && !isa<dist::MeshOp, graph::YieldOp>(op);
+    ops += isa<graph::GraphDialect, dist::DistDialect>(op->getDialect()) &&
+           !isa<dist::MeshOp, graph::YieldOp>(op);
   });
   std::string name = llvm::sys::path::filename(path).str();
   std::error_code error;
   llvm::raw_fd_ostream file(path, error);
   if (!error)
-    file << "// llm-judge " << name << " --entry='*' --seed=" << judgement.seed << " --pipeline='" << judgement.pipeline
-         << "'" << (judgement.breakOp.empty() ? "" : " --break=" + judgement.breakOp) << "\n"
+    file << "// llm-judge " << name << " --entry='*' --seed=" << judgement.seed << " " << judgement.flags()
+         << (judgement.breakOp.empty() ? "" : " --break=" + judgement.breakOp) << "\n"
          << *small << "\n";
   file.flush();
   if (error || file.has_error()) {
@@ -136,7 +173,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
   unsigned failures = 0;
   Coverage covered;
   // A process costs as much as ten programs: many share one, and have their own only where not all are good.
-  constexpr uint64_t batch = 100;
+  const uint64_t batch = machine ? 20 : 100;
   uint64_t goodUntil = seed;
   for (uint64_t program = seed, end = seed + randomPrograms; program < end; ++program) {
     if (program < goodUntil)
@@ -146,7 +183,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
       Outcome all = isolated(unsigned(timeLimit), [&](Coverage &counted) -> llvm::FailureOr<unsigned> {
         unsigned bad = 0;
         for (uint64_t member = program; member < until && !bad; ++member) {
-          OwningOpRef<ModuleOp> module = randomProgram(context, member);
+          OwningOpRef<ModuleOp> module = drawProgram(context, member);
           llvm::FailureOr<unsigned> worse = failure();
           if (module)
             worse = judgeProgram(*module, judgementOf(member), &counted);
@@ -162,16 +199,19 @@ static int judgeRandomPrograms(MLIRContext &context) {
         continue;
       }
     }
-    OwningOpRef<ModuleOp> module = randomProgram(context, program);
+    OwningOpRef<ModuleOp> module = drawProgram(context, program);
     if (!module)
       return fail("random program (seed " + llvm::Twine(program) + "): the generator made an invalid one");
     ProgramJudgement judgement = judgementOf(program);
-    Outcome outcome = isolated(timeLimit, [&](Coverage &counted) { return judgeProgram(*module, judgement, &counted); });
+    Outcome outcome =
+        isolated(timeLimit, [&](Coverage &counted) { return judgeProgram(*module, judgement, &counted); });
     covered.add(outcome.coverage);
     if (outcome.kind == Outcome::Good)
       continue;
     ++failures;
-    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program << ": " << word(outcome.kind) << "\n"
+    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
+                 << (machine ? " --rung=" + rung + " --types=" + types : "") << ": " << word(outcome.kind)
+                 << "\n"
                  << outcome.text << "\n";
     if (shrinkFile.empty()) {
       module->print(llvm::outs());
@@ -217,19 +257,26 @@ int main(int argc, char **argv) {
   context.loadAllAvailableDialects();
   if (randomPrograms || !shrinkFile.empty())
     context.disableMultithreading(); // a child process has the calling thread only
-  if (!breakOp.empty() && !llvm::is_contained({"neg", "crash", "hang"}, llvm::StringRef(breakOp).split(':').first))
+  if (!breakOp.empty() &&
+      !llvm::is_contained({"neg", "crash", "hang"}, llvm::StringRef(breakOp).split(':').first))
     return fail("break (" + breakOp + "): there is no such fault; use neg:OP, crash:OP or hang:OP");
+  if (llvm::is_contained({"kernels", "exec", "binary"}, llvm::StringRef(rung.getValue())))
+    machine = rung == "kernels" ? Rung::Kernels : rung == "exec" ? Rung::Exec : Rung::Binary;
+  else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
+    return fail("rung (" + rung +
+                "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
+  for (llvm::StringRef name : llvm::split(types, ","))
+    if (!llvm::is_contained({"f32", "bf16", "f16"}, name))
+      return fail("types (" + types + "): " + name + " is none of f32, bf16, f16");
   if (!expectedFile.empty()) {
-    if (!llvm::is_contained({"graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
-      return fail("rung (" + rung +
-                  "): there is no such rung to interpret; use graph, step, sharded or spmd");
     if (chunk < 1)
       return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
-    return judgeModel(
-        context, {inputFile, expectedFile, rung, meshText, shardText, chunk, tolerance ? tolerance : 1e-5});
+    return judgeModel(context,
+                      {inputFile, expectedFile, rung.empty() ? std::string("graph") : rung.getValue(),
+                       meshText, shardText, chunk, tolerance ? tolerance : 1e-5});
   }
   if (!tolerance)
-    tolerance = 1e-9;
+    tolerance = machine ? 1e-5 : 1e-9;
   if (randomPrograms)
     return judgeRandomPrograms(context);
   if (inputFile.empty())

@@ -31,6 +31,8 @@ struct ImportOptions {
   int64_t maxSeqLen = 0;
   /// Element type of weights and activations.
   NumberFormat dtype = NumberFormat::F32;
+  /// The first so many layers of the model only; 0: all. Tensors are not checked then.
+  int64_t layers = 0;
 };
 
 /// Builds `func @forward` and the `graph.parameter` symbols it takes (docs/Architecture.md, "Program form").

@@ -4,6 +4,10 @@
 
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
+#include <functional>
+
 namespace tessera {
 
 /// Where the compiler finds what it links with.
@@ -15,7 +19,9 @@ Installation findInstallation(const std::string &executable);
 
 /// Compiles `options.model` up to `options.compileTo`. Output files appear whole or not at all. Remarks go to
 /// standard error, progress too if that is a terminal.
-Status compile(const CompileOptions &options, const Installation &installation);
+/// `onSpmd` may change rung spmd, for tests of what --check finds.
+Status compile(const CompileOptions &options, const Installation &installation,
+               std::function<void(mlir::ModuleOp)> onSpmd = {});
 
 } // namespace tessera
 #endif

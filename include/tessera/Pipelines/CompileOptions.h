@@ -19,19 +19,22 @@ enum class Rung { Graph, Step, Sharded, Spmd, Kernels, Exec, Binary };
 llvm::StringRef rungName(Rung rung);
 
 struct CompileOptions {
-  std::string model;       ///< directory, .gguf or .mlir
-  std::string output;      ///< empty: standard output, for rungs before binary
-  std::string mesh, shard; ///< as given; the grammar is checked where meshes are known
-  std::string machine;     ///< file; empty: the default machine
-  std::string target = "cpu"; ///< a name in the list of targets
+  std::string model;           ///< directory, .gguf or .mlir
+  std::string output;          ///< empty: standard output, for rungs before binary
+  std::string mesh, shard;     ///< as given; the grammar is checked where meshes are known
+  std::string machine;         ///< file; empty: the default machine
+  std::string target = "cpu";  ///< a name in the list of targets
   TargetOptions targetOptions; ///< as given: {"cpu", "native"}
-  int64_t batch = 0;     ///< 0: not given
-  int64_t maxSeqLen = 0; ///< 0: not given
-  int64_t chunk = 0;     ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)
+  int64_t batch = 0;           ///< 0: not given
+  int64_t maxSeqLen = 0;       ///< 0: not given
+  int64_t chunk = 0;  ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)
+  int64_t layers = 0; ///< the first so many layers of a model; 0: all (no flag sets it; --check does)
   bool embedWeights = false, explain = false, help = false;
+  bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;
-  std::string report;    ///< HTML file; empty: none
-  std::string dtype = "f32"; ///< f32, bf16 or f16: of weights, activations and caches; ignored for program text
+  std::string report; ///< HTML file; empty: none
+  std::string dtype =
+      "f32";             ///< f32, bf16 or f16: of weights, activations and caches; ignored for program text
   std::string dumpRungs; ///< directory; empty: none
 };
 

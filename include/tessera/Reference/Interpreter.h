@@ -16,6 +16,9 @@ namespace tessera {
 struct InterpreterOptions {
   /// Round every result to its element type (float64 otherwise: the same program, exactly).
   bool programRounding = false;
+  /// Round every result to its element type, each element up or down at random, by this seed: how far
+  /// rounding of whatever kind may carry the program (stochastic arithmetic, as CESTAC has it).
+  std::optional<uint64_t> randomRounding;
 };
 
 /// The layout of a local tensor type (rung spmd), looked up from `from`; none if the type is not local.

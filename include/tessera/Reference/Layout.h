@@ -27,7 +27,7 @@ struct Layout {
 
   llvm::SmallVector<int64_t> localShape() const { return sharding.localShape(global); }
   /// Number of `rank`'s shard along `dim`.
-  int64_t shard(int dim, int64_t rank) const { return groupIndex(mesh, sharding.dims[dim].axes, rank); }
+  int64_t shard(int dim, int64_t rank) const;
 };
 
 /// What stands in the padding of a new value. Padding is unspecified but finite; the judge fills it with
@@ -45,8 +45,9 @@ llvm::FailureOr<ReferenceTensor> unshard(const RankValues &pieces, const Layout 
 
 /// Moves values from layout `from` to layout `to` (equal meshes and global sizes), as a collective does: a
 /// rank may read only ranks that differ from it in the digits of `axes`; partial axes of `from` that `to`
-/// lacks are combined over them, and of those that only `to` has one rank contributes the value. Padding of the result is poisoned. Error if an element would have to come
-/// from another rank: a layout step that the named collective cannot do.
+/// lacks are combined over them, and of those that only `to` has one rank contributes the value. Padding of
+/// the result is poisoned. Error if an element would have to come from another rank: a layout step that the
+/// named collective cannot do.
 llvm::FailureOr<RankValues> exchange(const RankValues &pieces, const Layout &from, const Layout &to,
                                      llvm::ArrayRef<AxisRef> axes, std::string &error);
 

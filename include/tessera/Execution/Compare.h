@@ -1,0 +1,59 @@
+//===- Compare.h - The machine against the interpreter ---------*- C++ -*-===//
+#ifndef TESSERA_EXECUTION_COMPARE_H
+#define TESSERA_EXECUTION_COMPARE_H
+
+#include "tessera/Execution/CompiledProgram.h"
+#include "tessera/Reference/Interpreter.h"
+
+namespace tessera {
+
+/// Random values for all parameters of the module's entries, in the types of the program. `drawn` is the
+/// module before completePorts, whose names say what values make sense (randomInputs).
+NamedValues randomParameters(mlir::ModuleOp module, mlir::ModuleOp drawn, uint64_t seed);
+/// `rounds` calls of every entry in turn, on random inputs of seeds from `seed` on, rounded to their types.
+std::vector<GlobalCall> randomCalls(mlir::ModuleOp module, mlir::ModuleOp drawn, uint64_t seed, int rounds);
+
+/// Interprets the calls one after another on a program of one device; states begin as zeros and stay. Emits
+/// errors at ops.
+llvm::LogicalResult interpretCalls(mlir::ModuleOp module, const NamedValues &parameters,
+                                   std::vector<GlobalCall> &calls, const InterpreterOptions &options = {});
+
+/// How far a value of a call may be off.
+struct Bounds {
+  double relative = 1e-5; ///< of the largest element; float32 and wider. More, by the next line, where random
+                          ///< rounding to float32 errs more itself
+  int roundings = 8; ///< 16-bit floats: 3 times the largest error of so many runs that round at random, plus
+                     ///< one unit in the last place
+};
+
+struct Difference {
+  std::string where;   ///< `call 1 of f, output out0`
+  double relative = 0; ///< largest difference over largest element
+  double allowed = 0;  ///< in the same unit
+  bool tooLarge() const { return !(relative <= allowed); }
+};
+
+/// Every output and state of every call, in order. `rounded`: the same calls, interpreted with random
+/// rounding.
+std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
+                                     const std::vector<GlobalCall> &found,
+                                     const std::vector<std::vector<GlobalCall>> &rounded,
+                                     const Bounds &bounds);
+
+struct ExecutionJudgement {
+  ExecutionOptions execution;
+  Bounds bounds;
+  uint64_t seed = 1;
+  int rounds = 2;      ///< calls of every entry
+  int64_t threads = 1; ///< of each rank
+  std::string
+      weights; ///< a file with `parameters`; empty: random ones, written to a file and read from there
+  const NamedValues *parameters = nullptr;
+};
+
+/// Compiles a copy of `step`, runs it on its mesh and compares it with the interpreter on the module as it
+/// is. Failure where it does not compile or run.
+Result<std::vector<Difference>> judgeExecution(mlir::ModuleOp step, const ExecutionJudgement &judgement);
+
+} // namespace tessera
+#endif

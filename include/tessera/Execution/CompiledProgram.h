@@ -1,0 +1,68 @@
+//===- CompiledProgram.h - A program as the machine runs it ----*- C++ -*-===//
+//
+// What ships, seen from outside: the phases of llm-compile, the same object, linked as a shared library, run
+// by all ranks with the real runtime. All that tools and tests need to judge the rungs below spmd.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_EXECUTION_COMPILEDPROGRAM_H
+#define TESSERA_EXECUTION_COMPILEDPROGRAM_H
+
+#include "tessera/Execution/Ports.h"
+#include "tessera/Execution/Weights.h"
+#include "tessera/Pipelines/CompileOptions.h"
+
+#include <functional>
+
+namespace tessera {
+
+struct ExecutionOptions {
+  CompileOptions compile;      ///< mesh, shard, machine, cpu
+  Rung from = Rung::Step;      ///< the module's
+  Rung through = Rung::Binary; ///< kernels and exec: the text of that rung is printed, and what follows is
+                               ///< made from it as it is parsed again
+  std::function<void(mlir::ModuleOp)> onSpmd; ///< sees, and may change, rung spmd
+};
+
+/// One call with global values.
+struct GlobalCall {
+  std::string entry;
+  NamedValues inputs;          ///< by port; one that is missing takes the last output of its name
+  NamedValues outputs, states; ///< by port and name, after the call
+};
+
+class CompiledProgram {
+public:
+  /// Takes a module whose ports are complete down to a loaded library; `module` is on rung binary then. The
+  /// first diagnostic becomes the failure.
+  static Result<CompiledProgram> compile(mlir::ModuleOp module, const ExecutionOptions &options);
+  /// An object of emitObject, whose program had these ports on rung spmd.
+  static Result<CompiledProgram> load(const std::string &object, std::vector<EntryPorts> ports,
+                                      const Target &target);
+  CompiledProgram(CompiledProgram &&) = default;
+  ~CompiledProgram();
+
+  const std::vector<EntryPorts> &entries() const { return ports; }
+  const std::string &library() const { return *path; } ///< the file; lives as long as the object
+  int64_t ranks() const;
+
+  /// Splits inputs as the ports say, their padding poisoned.
+  Result<std::vector<runtime::ProgramCall>> split(const std::vector<GlobalCall> &calls) const;
+  /// Puts outputs and states together; copies of an element must agree within `tolerance` of the largest.
+  Status join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
+              double tolerance) const;
+  /// Both with the run between: all ranks as threads of this process.
+  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance) const;
+
+private:
+  CompiledProgram() = default;
+  const EntryPorts *find(const std::string &entry) const;
+  std::optional<size_t> giverOf(const std::string &output,
+                                const std::vector<runtime::ProgramCall> &calls) const;
+
+  std::vector<EntryPorts> ports;
+  std::unique_ptr<std::string> path;
+  std::unique_ptr<runtime::LoadedProgram> loaded;
+};
+
+} // namespace tessera
+#endif

@@ -1,0 +1,38 @@
+//===- Ports.h - What entries take and give, and as bytes -------*- C++ -*-===//
+#ifndef TESSERA_EXECUTION_PORTS_H
+#define TESSERA_EXECUTION_PORTS_H
+
+#include "tessera/Reference/Layout.h"
+#include "tessera/runtime/run/ProgramRun.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tessera {
+
+/// One argument or result of an entry: how it lies on the ranks.
+struct Port {
+  std::string name, kind; ///< `graph.name`, `graph.kind`
+  Layout layout;          ///< without a mesh: whole, on one rank
+};
+
+struct EntryPorts {
+  std::string name;
+  std::vector<Port> arguments, results;
+};
+
+/// Gives every argument and result of the public functions that has no kind or name one of its own (`input`
+/// in0, `output` out0; of two inputs of one name the second another), and every parameter that the module
+/// says nothing of a `graph.parameter` from a tensor of its name: what rungs below spmd ask for. Sources
+/// differ from weight to weight (reshaped, transposed, a part of a larger tensor, several), so that loading
+/// is tested too; `stacked` where only graph.repeat reads it layer by layer.
+void completePorts(mlir::ModuleOp module);
+
+/// The ports of all public functions of a module on rung spmd, or of one that was never partitioned.
+std::vector<EntryPorts> entryPorts(mlir::ModuleOp module);
+
+/// Row-major bytes of a value as ranks hold it, and back. Floats are rounded to their type.
+std::vector<char> toBytes(const ReferenceTensor &value);
+ReferenceTensor fromBytes(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<char> bytes);
+
+} // namespace tessera
+#endif

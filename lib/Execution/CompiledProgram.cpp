@@ -1,0 +1,190 @@
+//===- CompiledProgram.cpp - A program as the machine runs it -------------===//
+#include "tessera/Execution/CompiledProgram.h"
+
+#include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Phases.h"
+#include "tessera/Target/Target.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+//===----------------------------------------------------------------------===//
+// To a library
+//===----------------------------------------------------------------------===//
+
+/// The module as its own text says it is.
+static LogicalResult reparse(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, OpPrintingFlags().enableDebugInfo(true, false));
+  OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(text, ParserConfig(module.getContext()));
+  if (!parsed)
+    return failure();
+  module->setAttrs(parsed.get()->getAttrDictionary());
+  module.getBodyRegion().takeBody(parsed->getBodyRegion());
+  return success();
+}
+
+Result<CompiledProgram> CompiledProgram::load(const std::string &object, std::vector<EntryPorts> ports,
+                                              const Target &target) {
+  CompiledProgram made;
+  made.ports = std::move(ports);
+  llvm::SmallString<128> library;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera-judge", "so", library))
+    return Failure{"cannot make a library", "", error.message(), "make room in TMPDIR"};
+  made.path = std::make_unique<std::string>(library.str());
+  LinkOptions link;
+  link.objects = {object};
+  link.shared = true;
+  if (Status s = target.link(link, *made.path); !s)
+    return s.takeFailure();
+  Result<runtime::LoadedProgram> loaded = runtime::LoadedProgram::open(*made.path);
+  if (!loaded)
+    return loaded.takeFailure();
+  made.loaded = std::make_unique<runtime::LoadedProgram>(loaded.take());
+  return made;
+}
+
+Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const ExecutionOptions &options) {
+  std::vector<EntryPorts> ports;
+  DiagnosticCollector diagnostics(*module.getContext());
+  for (int i = int(options.from) + 1; i <= int(Rung::Binary); ++i) {
+    Rung rung = Rung(i);
+    PassManager pm(module.getContext());
+    buildPhase(pm, rung, options.compile);
+    if (failed(pm.run(module)))
+      return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.compile.model);
+    if (rung == Rung::Spmd) {
+      if (options.onSpmd)
+        options.onSpmd(module);
+      ports = entryPorts(module);
+    }
+    if (rung == options.through && rung != Rung::Binary && failed(reparse(module)))
+      return diagnostics.failure("cannot read rung " + rungName(rung).str() + " again",
+                                 options.compile.model);
+  }
+  auto target = resolveTarget(options.compile.target, options.compile.targetOptions);
+  if (!target)
+    return target.takeFailure();
+  llvm::SmallString<128> object;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera-judge", "o", object))
+    return Failure{"cannot make a library", "", error.message(), "make room in TMPDIR"};
+  llvm::FileRemover remover(object);
+  if (Status s = (*target)->emitObject(module, object.str()); !s)
+    return s.takeFailure();
+  return load(std::string(object), std::move(ports), **target);
+}
+
+CompiledProgram::~CompiledProgram() {
+  if (path)
+    (void)llvm::sys::fs::remove(*path);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+int64_t CompiledProgram::ranks() const {
+  for (const EntryPorts &entry : ports)
+    for (const auto *list : {&entry.arguments, &entry.results})
+      for (const Port &port : *list)
+        if (!port.layout.mesh.axes.empty())
+          return port.layout.mesh.numDevices();
+  return 1;
+}
+
+const EntryPorts *CompiledProgram::find(const std::string &entry) const {
+  auto it = llvm::find_if(ports, [&](const EntryPorts &other) { return other.name == entry; });
+  return it == ports.end() ? nullptr : &*it;
+}
+
+static runtime::RankBytes rankBytes(const ReferenceTensor &value, const Layout &layout, size_t ranks) {
+  runtime::RankBytes bytes;
+  for (const ReferenceTensor &piece : shard(value, layout, Padding::Poison))
+    bytes.push_back(toBytes(piece));
+  bytes.resize(ranks, bytes.front()); // without a mesh of its own: the same everywhere
+  return bytes;
+}
+
+/// The last of the calls before the newest one that gives an output of that name.
+std::optional<size_t> CompiledProgram::giverOf(const std::string &output,
+                                               const std::vector<runtime::ProgramCall> &calls) const {
+  for (size_t i = calls.size() - 1; i-- > 0;)
+    if (llvm::any_of(find(calls[i].entry)->results,
+                     [&](const Port &port) { return port.kind == "output" && port.name == output; }))
+      return i;
+  return std::nullopt;
+}
+
+Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vector<GlobalCall> &calls) const {
+  std::vector<runtime::ProgramCall> local;
+  for (const GlobalCall &call : calls) {
+    const EntryPorts *entry = find(call.entry);
+    if (!entry)
+      return Failure{"cannot call the program", "entry " + call.entry, "there is no such entry", ""};
+    local.push_back({call.entry, {}, {}, {}, {}});
+    for (const Port &port : entry->arguments) {
+      if (port.kind != "input")
+        continue;
+      auto value = call.inputs.find(port.name);
+      if (value == call.inputs.end())
+        if (std::optional<size_t> earlier = giverOf(port.name, local)) {
+          local.back().reused[port.name] = *earlier;
+          continue;
+        }
+      if (value == call.inputs.end() || value->second.shape != port.layout.global)
+        return Failure{"cannot call the program", "entry " + call.entry,
+                       "no value of its shape is given for input " + port.name, ""};
+      local.back().inputs[port.name] = rankBytes(value->second, port.layout, size_t(ranks()));
+    }
+  }
+  return local;
+}
+
+static Result<ReferenceTensor> joined(const runtime::RankBytes &bytes, const Port &port, double tolerance) {
+  RankValues pieces;
+  for (const std::vector<char> &piece : bytes)
+    pieces.push_back(fromBytes(port.layout.elementType, port.layout.localShape(), piece));
+  pieces.resize(size_t(port.layout.mesh.numDevices()));
+  std::string error;
+  auto whole = unshard(pieces, port.layout, tolerance, error);
+  if (failed(whole))
+    return Failure{"ranks disagree", port.name, error, ""};
+  return std::move(*whole);
+}
+
+Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
+                             double tolerance) const {
+  for (auto [from, to] : llvm::zip_equal(local, calls)) {
+    for (const Port &port : find(to.entry)->results) {
+      bool state = port.kind == "state";
+      const auto &have = state ? from.states : from.outputs;
+      auto bytes = have.find(port.name);
+      if (bytes == have.end())
+        return Failure{"cannot call the program", "entry " + to.entry,
+                       "the executable has no " + port.kind + " " + port.name, ""};
+      Result<ReferenceTensor> whole = joined(bytes->second, port, tolerance);
+      if (!whole)
+        return whole.takeFailure();
+      (state ? to.states : to.outputs)[port.name] = whole.take();
+    }
+  }
+  return {};
+}
+
+Status CompiledProgram::run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options,
+                            double tolerance) const {
+  auto local = split(calls);
+  if (!local)
+    return local.takeFailure();
+  if (Status s = runtime::runCalls(loaded->program(), options, *local); !s)
+    return s;
+  return join(*local, calls, tolerance);
+}
+
+} // namespace tessera

@@ -1,0 +1,239 @@
+//===- Check.cpp - The executable against one device ----------------------===//
+#include "Check.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Execution/Compare.h"
+#include "tessera/Interfaces/Interfaces.h"
+#include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Frontend.h"
+#include "tessera/Pipelines/Phases.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+namespace {
+constexpr int64_t kMostRanks = 64, kCutLayers = 2, kCutPositions = 16;
+constexpr double kMostFlops = 6e10; ///< for the interpreter: about a minute
+constexpr uint64_t kSeed = 1;
+
+class Checker {
+public:
+  Checker(const CheckedProgram &checked, const std::string &object, const CompileOptions &options)
+      : checked(checked), object(object), options(options) {}
+
+  Result<std::string> run() {
+    if (Status s = prepare(); !s)
+      return s.takeFailure();
+    if (Status s = compareWithInterpreter(); !s)
+      return s.takeFailure();
+    if (Status s = compareWithOneRank(); !s)
+      return s.takeFailure();
+    std::string line;
+    llvm::raw_string_ostream os(line);
+    os << "equal to one device: largest difference " << llvm::format("%.2g", worst.relative) << " at "
+       << (worst.where.empty() ? "no output" : worst.where);
+    for (size_t i = 0; i < notes.size(); ++i)
+      os << (i ? "; " : " (") << notes[i];
+    return line + (notes.empty() ? "" : ")");
+  }
+
+private:
+  /// Weights, and a mesh that this machine can run.
+  Status prepare() {
+    if (!isProgramText(options)) {
+      auto file = io::ModelFile::open(options.model);
+      if (!file)
+        return file.takeFailure();
+      model = file.take();
+    }
+    if (!hasWeights())
+      notes.push_back("random weights");
+    std::string error;
+    std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+    mesh1 = options.mesh;
+    if (!mesh || mesh->numDevices() <= kMostRanks)
+      return {};
+    while (mesh->numDevices() > kMostRanks) {
+      auto &axis = *llvm::max_element(mesh->axes,
+                                      [](const MeshAxis &a, const MeshAxis &b) { return a.size < b.size; });
+      axis.size = (axis.size + 1) / 2;
+    }
+    mesh1.clear();
+    for (const MeshAxis &axis : mesh->axes)
+      mesh1 += (mesh1.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+    notes.push_back("mesh cut to " + mesh1);
+    return {};
+  }
+  bool hasWeights() const { return model && model->hasWeights(); }
+  bool isWholeMesh() const { return mesh1 == options.mesh; }
+
+  ExecutionOptions execution(const std::string &mesh) const {
+    ExecutionOptions execution;
+    execution.compile = options;
+    execution.compile.mesh = mesh;
+    if (mesh.empty())
+      execution.compile.shard.clear();
+    else
+      execution.onSpmd = checked.onSpmd;
+    return execution;
+  }
+
+  static bool bringsMesh(ModuleOp module) { return bool(dist::getMesh(module)); }
+
+  /// Keeps the largest difference; a Failure if one is too large.
+  Status keep(const std::vector<Difference> &differences, const std::string &against) {
+    for (const Difference &difference : differences) {
+      if (difference.tooLarge()) {
+        std::string why;
+        llvm::raw_string_ostream(why)
+            << "the largest difference from " << against << " is "
+            << llvm::format("%.2g", difference.relative) << " of the largest element, allowed is "
+            << llvm::format("%.2g", difference.allowed);
+        return Failure{
+            "not equal to one device", difference.where, why,
+            "this is a mistake of the compiler: report it with the command line; no executable was written"};
+      }
+      if (difference.relative >= worst.relative)
+        worst = difference;
+    }
+    return {};
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Against the interpreter
+  //===--------------------------------------------------------------------===//
+
+  static double flopsOf(ModuleOp module) {
+    double flops = 0;
+    module.walk([&](CostOpInterface op) {
+      if (isa<graph::RepeatOp>(op))
+        return;
+      double times = 1;
+      for (auto loop = op->getParentOfType<graph::RepeatOp>(); loop;
+           loop = loop->getParentOfType<graph::RepeatOp>())
+        times *= double(loop.getCount()) / double(loop.getBodies().size());
+      flops += times * op.getCost().flops;
+    });
+    return flops;
+  }
+
+  /// The program that the interpreter can run: of a model two layers and few positions.
+  Result<OwningOpRef<ModuleOp>> smallProgram(MLIRContext &context) {
+    if (isProgramText(options))
+      return OwningOpRef<ModuleOp>(cast<ModuleOp>(checked.step->clone()));
+    CompileOptions cut = options;
+    cut.layers = kCutLayers;
+    cut.maxSeqLen = options.maxSeqLen ? std::min(options.maxSeqLen, kCutPositions) : kCutPositions;
+    Result<OwningOpRef<ModuleOp>> loaded = loadModel(context, cut);
+    if (!loaded)
+      return loaded.takeFailure();
+    OwningOpRef<ModuleOp> module = loaded.take();
+    DiagnosticCollector diagnostics(context);
+    PassManager pm(&context);
+    buildPhases(pm, Rung::Graph, Rung::Step, cut);
+    if (failed(pm.run(*module)))
+      return diagnostics.failure("cannot cut the model", options.model);
+    notes.push_back("interpreted with " + std::to_string(kCutLayers) + " layers and " +
+                    std::to_string(cut.maxSeqLen) + " positions at most");
+    return module;
+  }
+
+  Status compareWithInterpreter() {
+    Result<OwningOpRef<ModuleOp>> small = smallProgram(*checked.step.getContext());
+    if (!small)
+      return small.takeFailure();
+    ModuleOp module = **small;
+    if (flopsOf(module) > kMostFlops) {
+      notes.push_back("too large to interpret");
+      return {};
+    }
+    ExecutionJudgement judgement;
+    judgement.execution = execution(mesh1);
+    judgement.bounds.relative = 1e-4;
+    judgement.seed = kSeed;
+    NamedValues parameters;
+    if (hasWeights()) {
+      for (auto parameter : module.getOps<graph::ParameterOp>()) {
+        auto value = readParameter(*model, parameter);
+        if (!value)
+          return value.takeFailure();
+        parameters[parameter.getSymName().str()] = value.take();
+        parameters[parameter.getSymName().str()].roundToType();
+      }
+      judgement.weights = options.model;
+      judgement.parameters = &parameters;
+    }
+    auto differences = judgeExecution(module, judgement);
+    if (!differences)
+      return differences.takeFailure();
+    for (const Difference &difference : *differences)
+      if (difference.allowed > 0)
+        shortBound = std::max(shortBound, difference.allowed);
+    return keep(*differences, "the interpreter");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Against one rank
+  //===--------------------------------------------------------------------===//
+
+  int64_t layersOf(ModuleOp module) const {
+    int64_t layers = 1;
+    module.walk([&](graph::RepeatOp op) { layers = std::max(layers, int64_t(op.getCount())); });
+    return layers;
+  }
+
+  Status compareWithOneRank() {
+    if (bringsMesh(checked.step)) { // its shardings are part of the program
+      notes.push_back("not compared with one rank: the program brings its own mesh");
+      return {};
+    }
+    OwningOpRef<ModuleOp> one(cast<ModuleOp>(checked.step->clone()));
+    std::vector<GlobalCall> calls = randomCalls(*one, checked.step, kSeed, 2), expected = calls;
+    Result<CompiledProgram> single = CompiledProgram::compile(*one, execution(""));
+    if (!single)
+      return single.takeFailure();
+    OwningOpRef<ModuleOp> again(isWholeMesh() ? ModuleOp() : cast<ModuleOp>(checked.step->clone()));
+    auto target = resolveTarget(options.target, options.targetOptions);
+    if (!target)
+      return target.takeFailure();
+    Result<CompiledProgram> whole = isWholeMesh() ? CompiledProgram::load(object, checked.ports, **target)
+                                                  : CompiledProgram::compile(*again, execution(mesh1));
+    if (!whole)
+      return whole.takeFailure();
+    runtime::RunOptions run;
+    if (hasWeights())
+      run.weights = options.model;
+    // Sums in other orders: what ranks hold of one element may differ by what results may.
+    Bounds bounds;
+    bounds.relative = options.dtype == "f32"
+                          ? 1e-4
+                          : shortBound * std::max(1.0, double(layersOf(checked.step)) / kCutLayers);
+    for (auto [program, result] : {std::pair(&*single, &expected), std::pair(&*whole, &calls)})
+      if (Status s = program->run(*result, run, bounds.relative); !s)
+        return s;
+    return keep(compareCalls(expected, calls, {}, bounds), "the executable of one rank");
+  }
+
+  CheckedProgram checked;
+  const std::string &object;
+  const CompileOptions &options;
+  std::unique_ptr<io::ModelFile> model;
+  std::string mesh1; ///< the mesh that runs
+  std::vector<std::string> notes;
+  Difference worst;
+  double shortBound = 1e-4; ///< what the interpreter's own roundings allow
+};
+} // namespace
+
+Result<std::string> checkExecutable(const CheckedProgram &checked, const std::string &object,
+                                    const CompileOptions &options) {
+  return Checker(checked, object, options).run();
+}
+
+} // namespace tessera

@@ -1,0 +1,20 @@
+//===- Collectives.h - What collectives mean by their attributes -*- C++ -*-===//
+#ifndef TESSERA_LIB_REFERENCE_COLLECTIVES_H
+#define TESSERA_LIB_REFERENCE_COLLECTIVES_H
+
+#include "tessera/Reference/Layout.h"
+
+#include "mlir/IR/Operation.h"
+
+namespace tessera {
+
+/// What the runtime would do with a collective of dialect dist: whom it meets, what it takes from whom and
+/// where it puts it follows from the attributes (axes, dims) and from how the operand lies, never from the
+/// type of the result, which only says how large a piece is. The second opinion is `exchange`, which knows
+/// the two types and nothing of the attributes: elements must be the same, and padding is as poisoned as
+/// there. `error` says which element differs, where one does.
+llvm::FailureOr<RankValues> runCollective(mlir::Operation *op, const RankValues &pieces, const Layout &from,
+                                          const Layout &to, std::string &error);
+
+} // namespace tessera
+#endif

@@ -1,0 +1,63 @@
+// Calls of a compiled program, run by all its ranks with the real runtime: the judge's way into rung binary.
+//
+// A program is a shared library of the compiler (LinkOptions::shared) that exports `tessera_program`; the
+// functions of abi.h are looked up in the executable that loads it (linked with
+// --export-dynamic-symbol=ts_*).
+#ifndef TESSERA_RUNTIME_RUN_PROGRAMRUN_H
+#define TESSERA_RUNTIME_RUN_PROGRAMRUN_H
+
+#include "tessera/runtime/Result.h"
+#include "tessera/runtime/abi.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+// One port of an entry: the local array of every rank, as it lies in memory.
+using RankBytes = std::vector<std::vector<char>>;
+
+struct ProgramCall {
+  std::string entry;
+  std::map<std::string, RankBytes> inputs; // by port, all of the entry's but
+  std::map<std::string, size_t>
+      reused; // ports that take what an earlier call, by its number, gave under the same name
+  std::map<std::string, RankBytes> outputs; // by port; filled by runCalls
+  std::map<std::string, RankBytes> states;  // by name, all of the program's; what they are after the call
+};
+
+struct RunOptions {
+  std::string weights; // a file that ModelFile reads; empty: random numbers, the same on every mesh
+  int64_t threads = 1; // of each rank
+};
+
+class LoadedProgram {
+public:
+  static Result<LoadedProgram> open(const std::string &library);
+  LoadedProgram(LoadedProgram &&other) noexcept : handle(other.handle) { other.handle = nullptr; }
+  ~LoadedProgram();
+  const ts_program &program() const;
+
+private:
+  explicit LoadedProgram(void *handle) : handle(handle) {}
+  void *handle;
+};
+
+// Runs `calls` one after another on every rank; states begin as zeros and stay. Before each call whatever is
+// neither state nor input of the arena is filled with bytes 0xFF: NaN as any float. Ranks are threads of this
+// process, or, under a launcher, its processes: then only the launcher's own rank has outputs. Fails on calls
+// that do not fit the program (a port missing, other sizes); errors of the runtime itself end the process
+// (runtime/core/Error.h).
+Status runCalls(const ts_program &program, const RunOptions &options, std::vector<ProgramCall> &calls);
+
+// The same as files: safetensors with one tensor U8 per array, `CALL/ENTRY/KIND/PORT/RANK`,
+// and an empty one `CALL/ENTRY/reused/PORT/EARLIER` for each port of `reused`. Ranks that have no array have
+// none.
+Status writeCalls(const std::string &path, const std::vector<ProgramCall> &calls);
+// Adds to `calls` what the file holds.
+Status readCalls(const std::string &path, std::vector<ProgramCall> &calls);
+
+} // namespace tessera::runtime
+#endif

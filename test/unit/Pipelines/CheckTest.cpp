@@ -1,0 +1,76 @@
+// --check finds a fault of the compiler and leaves no executable.
+#include "tessera/Pipelines/Compile.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace tessera;
+
+static const char *kProgram = R"(
+func.func @forward(%tokens: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens", graph.fill = #graph.fill<token_ids>, graph.dims = ["batch", "seq"]},
+                   %positions: tensor<1x8xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
+                   %table: tensor<12x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "hidden"]},
+                   %up: tensor<6x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up", graph.dims = ["ffn", "hidden"]},
+                   %down: tensor<4x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down", graph.dims = ["hidden", "ffn"]})
+    -> (tensor<1x8x12xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
+  %x = graph.embedding %table, %tokens : (tensor<12x4xf32>, tensor<1x8xi32>) -> tensor<1x8x4xf32>
+  %h = graph.linear %x, %up contract = 1 : (tensor<1x8x4xf32>, tensor<6x4xf32>) -> tensor<1x8x6xf32>
+  %a = graph.silu %h : tensor<1x8x6xf32>
+  %y = graph.linear %a, %down contract = 1 : (tensor<1x8x6xf32>, tensor<4x6xf32>) -> tensor<1x8x4xf32>
+  %logits = graph.linear %y, %table contract = 1 : (tensor<1x8x4xf32>, tensor<12x4xf32>) -> tensor<1x8x12xf32>
+  return %logits : tensor<1x8x12xf32>
+}
+graph.parameter @table : tensor<12x4xf32> from [#graph.source<"table", file = [12, 4]>]
+graph.parameter @up : tensor<6x4xf32> from [#graph.source<"up", file = [6, 4]>]
+graph.parameter @down : tensor<4x6xf32> from [#graph.source<"down", file = [4, 6]>]
+)";
+
+namespace {
+struct CheckTest : ::testing::Test {
+  llvm::SmallString<128> folder;
+  std::string out;
+  CompileOptions options;
+
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tessera-check", folder));
+    options.model = (folder + "/program.mlir").str();
+    options.output = out = (folder + "/out").str();
+    options.mesh = "tp=2";
+    options.shard = "ffn=tp,hidden=-,vocab=-";
+    options.check = true;
+    std::error_code error;
+    llvm::raw_fd_ostream(options.model, error) << kProgram;
+    ASSERT_FALSE(error);
+  }
+  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder); }
+};
+} // namespace
+
+TEST_F(CheckTest, AProgramThatIsEqualBecomesAnExecutable) {
+  Status status = compile(options, findInstallation("build/bin/llm-compile"));
+  EXPECT_TRUE(status) << status.failure().message();
+  EXPECT_TRUE(llvm::sys::fs::exists(out));
+}
+
+TEST_F(CheckTest, AWrongSignIsFoundAndLeavesNoExecutable) {
+  bool broken = false;
+  Status status = compile(options, findInstallation("build/bin/llm-compile"), [&](ModuleOp spmd) {
+    spmd.walk([&](dist::AllReduceOp op) {
+      OpBuilder b(op->getContext());
+      b.setInsertionPointAfter(op);
+      auto neg = graph::NegOp::create(b, op.getLoc(), op.getType(), op.getResult());
+      op.getResult().replaceAllUsesExcept(neg, neg);
+      broken = true;
+    });
+  });
+  EXPECT_TRUE(broken);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.failure().what, "not equal to one device");
+  EXPECT_FALSE(llvm::sys::fs::exists(out));
+}
