@@ -409,6 +409,9 @@ void ProgramBuilder::annotateArguments() {
     auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue();
     if (!name.starts_with("stack") && !name.starts_with("layers") && !name.starts_with("cache"))
       continue;
+    // A weight of the function before has its annotation there.
+    if (!pinned.insert(StringAttr::get(b.getContext(), name)).second)
+      continue;
     Sharding sharding(int64_t(shapeOf(arg).size()));
     if (auto drawn = func.getArgAttrOfType<dist::ShardingAttr>(arg.getArgNumber(), kShardingAttr))
       sharding = drawn.toSharding(mesh);

@@ -141,7 +141,8 @@ private:
   llvm::SmallVector<Value> integerResults;
   /// Weights of the function before, which the next one may read too.
   llvm::SmallVector<std::pair<mlir::RankedTensorType, mlir::StringAttr>> shared;
-  llvm::DenseSet<mlir::StringAttr> known; ///< names of arguments so far: annotated once, or never
+  llvm::DenseSet<mlir::StringAttr> pinned; ///< names of stacks whose layers stay whole
+  llvm::DenseSet<mlir::StringAttr> known;  ///< names of arguments so far: annotated once, or never
 };
 
 } // namespace tessera
