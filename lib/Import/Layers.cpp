@@ -21,7 +21,8 @@ Value Linear::operator()(ModelBuilder &model, Value x) const {
   shape.truncate(shape.size() - in.size());
   for (const Dim &dim : out)
     shape.push_back(dim.size);
-  Value y = model.make<graph::LinearOp>(shape, x, w, int64_t(in.size()));
+  Value y = model.makeOf<graph::LinearOp>(result ? result : getElementTypeOrSelf(x), shape, x, w,
+                                          int64_t(in.size()));
   if (!bias)
     return y;
   return model.make<graph::AddOp>(shape, y, model.weight(name + "_bias", out));
@@ -78,7 +79,8 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
       model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
                                      window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
   mixed = nameValue(model, mixed, "attention", {"batch", "seq", "kv_heads", "group", "head_dim"});
-  return nameValue(model, Linear{name + ".o", hiddenDim, queryDims, outputBias}(model, mixed), "attention_output", kStreamDims);
+  return nameValue(model, Linear{name + ".o", hiddenDim, queryDims, outputBias}(model, mixed),
+                   "attention_output", kStreamDims);
 }
 
 Value activate(ModelBuilder &model, Activation activation, Value x) {
@@ -105,15 +107,18 @@ Value GatedMlp::operator()(ModelBuilder &model, Value x) const {
   up = nameValue(model, up, "up", {"batch", "seq", "ffn"});
   Value inner = model.make<graph::MulOp>(shapeOf(up), activate(model, activation, gate), up);
   inner = nameValue(model, inner, "mlp", {"batch", "seq", "ffn"});
-  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output", kStreamDims);
+  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output",
+                   kStreamDims);
 }
 
 Value Mlp::operator()(ModelBuilder &model, Value x) const {
   x = nameValue(model, x, "mlp_input", kStreamDims);
   Dims hiddenDim{{"hidden", hidden}}, ffnDim{{"ffn", ffn}};
-  Value up = nameValue(model, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x), "up", {"batch", "seq", "ffn"});
+  Value up = nameValue(model, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x), "up",
+                       {"batch", "seq", "ffn"});
   Value inner = nameValue(model, activate(model, activation, up), "mlp", {"batch", "seq", "ffn"});
-  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output", kStreamDims);
+  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output",
+                   kStreamDims);
 }
 
 Value Embedding::operator()(ModelBuilder &model, Value ids) const {
@@ -125,23 +130,29 @@ Value Embedding::operator()(ModelBuilder &model, Value ids) const {
 
 Value Head::operator()(ModelBuilder &model, Value x) const {
   x = nameValue(model, x, "head_input", kStreamDims);
-  return nameValue(model, Linear{name, {{"vocab", vocab}}, {{"hidden", hidden}}}(model, x), "logits", {"batch", "seq", "vocab"});
+  // Logits leave the sums of the product as they are, unrounded.
+  Linear product{name, {{"vocab", vocab}}, {{"hidden", hidden}}};
+  product.result = model.builder().getF32Type();
+  return nameValue(model, product(model, x), "logits", {"batch", "seq", "vocab"});
 }
 
 Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x,
-                     llvm::function_ref<Value(const std::string &name, Value)> norm, llvm::function_ref<Value(Value)> mlp) {
+                     llvm::function_ref<Value(const std::string &name, Value)> norm,
+                     llvm::function_ref<Value(Value)> mlp) {
   auto layer = [&](Value h) {
     h = addResidual(model, h, Attention::from("layers", config)(model, norm("layers.attention_norm", h)));
     return addResidual(model, h, mlp(norm("layers.mlp_norm", h)));
   };
   x = model.repeat(config.layers, x, {layer});
-  return Head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden}(model, norm("norm", x));
+  return Head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden}(model,
+                                                                                          norm("norm", x));
 }
 
 Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims) {
   Builder &b = model.builder();
-  return model.make<graph::NameOp>(shapeOf(x), x, b.getStringAttr(name), b.getStrArrayAttr(dims),
-                                   /*inner=*/name != kResidualName);
+  return model.makeOf<graph::NameOp>(getElementTypeOrSelf(x), shapeOf(x), x, b.getStringAttr(name),
+                                     b.getStrArrayAttr(dims),
+                                     /*inner=*/name != kResidualName);
 }
 
 Value nameResidual(ModelBuilder &model, Value x) { return nameValue(model, x, kResidualName, kStreamDims); }

@@ -324,9 +324,6 @@ Result<CompileOptions> Parser::finish() {
     return target.takeFailure();
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
-  // Shardings and collectives do not ask what a number is; kernels do.
-  if (options.dtype != "f32" && options.compileTo > Rung::Spmd)
-    return missingFeature("--dtype=" + options.dtype, "computing in 16 bits (weights of any type are read)");
   if (options.check && options.compileTo != Rung::Binary)
     return badFlag("--check",
                    "there is no executable to check with --compile-to=" + rungName(options.compileTo),

@@ -24,7 +24,7 @@ defm shard : Value<"shard", "ITEMS", "[VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=
 defm template : Value<"template", "NAME", "a partial plan: ddp, fsdp or megatron">;
 defm batch : Value<"batch", "N", "sequences a step over all ranks (default 1)">;
 defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smaller of 2048 and the model's)">;
-defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16 (16 bits: up to --compile-to=spmd)">;
+defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16: weights, activations and caches (sums are kept in f32)">;
 defm task : Value<"task", "TASK", "generate">;
 defm target : Value<"target", "TARGET", "what to compile for (default cpu); its own flags are below">;
 defm micro_batches : Value<"micro-batches", "N", "1">;

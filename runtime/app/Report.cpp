@@ -31,8 +31,10 @@ int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
 }
 
 static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
-  auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(), [&](const MeshAxis &a) { return a.name == sub.axis; });
-  return sub.size == axis->size ? sub.axis : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size);
+  auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(),
+                           [&](const MeshAxis &a) { return a.name == sub.axis; });
+  return sub.size == axis->size ? sub.axis
+                                : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size);
 }
 
 static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
@@ -57,7 +59,8 @@ static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
 }
 
 namespace {
-// Weights and states with a dimension that its axes do not divide: of one size, over the same axes. Bytes of one rank, the mean over ranks.
+// Weights and states with a dimension that its axes do not divide: of one size, over the same axes. Bytes of
+// one rank, the mean over ranks.
 struct Padded {
   std::string axes;
   int64_t size, padded;
@@ -68,8 +71,8 @@ struct Padded {
 
 static std::vector<Padded> paddedDims(const Manifest &m) {
   std::vector<Padded> list;
-  auto add = [&](const std::string &name, const Shape &shape, const Shape &local, const Sharding &sharding, int64_t bytes,
-                 double Padded::*held) {
+  auto add = [&](const std::string &name, const Shape &shape, const Shape &local, const Sharding &sharding,
+                 int64_t bytes, double Padded::*held) {
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t padded = local[d] * shardCount(sharding[d]);
       if (padded == shape[d])
@@ -77,7 +80,8 @@ static std::vector<Padded> paddedDims(const Manifest &m) {
       std::string axes;
       for (const SubAxis &sub : sharding[d])
         axes += (axes.empty() ? "" : "+") + axisText(m, sub);
-      auto at = std::find_if(list.begin(), list.end(), [&](const Padded &p) { return p.axes == axes && p.size == shape[d]; });
+      auto at = std::find_if(list.begin(), list.end(),
+                             [&](const Padded &p) { return p.axes == axes && p.size == shape[d]; });
       if (at == list.end())
         at = list.insert(at, {axes, shape[d], padded, 0, 0, {}});
       (*at).*held += double(bytes) * double(padded - shape[d]) / double(padded);
@@ -86,10 +90,53 @@ static std::vector<Padded> paddedDims(const Manifest &m) {
     }
   };
   for (const ParamSpec &p : m.params)
-    add(p.name, p.shape, p.local, p.sharding, std::max<int64_t>(p.layers, 1) * elementCount(p.local) * int64_t(sizeof(float)),
-        &Padded::weightBytes);
+    add(p.name, p.shape, p.local, p.sharding,
+        std::max<int64_t>(p.layers, 1) * io::bytesOf(p.dtype, elementCount(p.local)), &Padded::weightBytes);
   for (const BufferSpec &state : m.states)
     add(state.name, state.shape, state.local, state.sharding, state.bytes, &Padded::stateBytes);
+  return list;
+}
+
+// What a rank holds: weights with what the packed form adds, and states.
+static Json weightsJson(const WeightPlan &plan) {
+  Json list = Json::array();
+  for (int64_t i = 0; i < plan.count(); ++i) {
+    const WeightPlan::Param &p = plan.param(i);
+    int64_t bytes =
+        p.layers * (p.layout->bytes + (p.plain ? p.plain->bytes : 0)); // a variable may lie in both forms
+    list.push_back(
+        {{"name", p.spec->name},
+         {"stored", io::traits(p.spec->dtype).name},
+         {"layers", p.spec->layers},
+         {"shape", p.spec->local},
+         {"packed", p.layout->packed},
+         {"bytes", bytes},
+         {"packing_bytes", bytes - p.layers * io::bytesOf(p.spec->dtype, elementCount(p.spec->local))}});
+  }
+  return list;
+}
+
+static Json statesJson(const Manifest &m) {
+  Json list = Json::array();
+  for (const BufferSpec &state : m.states)
+    list.push_back({{"name", state.name},
+                    {"stored", io::traits(state.dtype).name},
+                    {"shape", state.local},
+                    {"bytes", state.bytes}});
+  return list;
+}
+
+// The policy of products: how the operands are stored, what sums are kept in, what results are rounded to.
+static Json productsJson(const Manifest &m) {
+  Json list = Json::array();
+  for (const MatmulSpec &spec : m.matmuls) {
+    Json product = {{"x", io::traits(spec.x).name},
+                    {"weight", io::traits(spec.w).name},
+                    {"accumulated", io::traits(MatmulSpec::sum).name},
+                    {"result", io::traits(spec.y).name}};
+    if (std::find(list.begin(), list.end(), product) == list.end())
+      list.push_back(std::move(product));
+  }
   return list;
 }
 
@@ -122,6 +169,9 @@ std::string describeProgram(const Manifest &m, bool json) {
                {"ranks", ranks},
                {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
                {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)},
+               {"weights", weightsJson(plan)},
+               {"states", statesJson(m)},
+               {"products", productsJson(m)},
                {"padding", paddingJson},
                {"steps", steps}};
   if (m.generate) {
@@ -143,21 +193,43 @@ std::string describeProgram(const Manifest &m, bool json) {
           (ranks == 1 ? " rank)\n" : " ranks)\n");
   if (m.generate)
     page += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
-            std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) + "\n";
+            std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) +
+            "\n";
   page += "per rank     weights " + mega(plan.bytes()) + ", arena " + mega(m.arenaBytes) + "\n";
+  for (const Json &p : info["products"])
+    page += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
+            ", added up in " + p["accumulated"].get<std::string>() + ", rounded to " +
+            p["result"].get<std::string>() + "\n";
+  auto held = [&](const char *kind, const Json &value, const std::string &more) {
+    page += kind + value["name"].get<std::string>() + " " + value["stored"].get<std::string>() + " " +
+            toString(value["shape"].get<Shape>()) + more + ", " + mega(value["bytes"].get<double>());
+  };
+  for (const Json &w : info["weights"]) {
+    int64_t layers = w["layers"].get<int64_t>();
+    held("weight       ", w, layers ? " of " + std::to_string(layers) + " layers" : "");
+    double packing = w["packing_bytes"].get<double>();
+    page += (packing > 0 ? ", of it " + mega(packing) + " padding of the packed form" : "") + "\n";
+  }
+  for (const Json &state : info["states"]) {
+    held("state        ", state, "");
+    page += "\n";
+  }
   for (const Padded &p : padding) {
-    page += "padding      " + std::to_string(p.size) + " over " + p.axes + " is " + std::to_string(p.padded) + ": ";
+    page += "padding      " + std::to_string(p.size) + " over " + p.axes + " is " + std::to_string(p.padded) +
+            ": ";
     if (p.weightBytes > 0)
       page += mega(p.weightBytes) + " of the weights" + (p.stateBytes > 0 ? ", " : "");
     if (p.stateBytes > 0)
       page += mega(p.stateBytes) + " of the states";
-    page += " (" + p.values.front() + (p.values.size() > 1 ? " and " + std::to_string(p.values.size() - 1) + " more" : "") + ")\n";
+    page += " (" + p.values.front() +
+            (p.values.size() > 1 ? " and " + std::to_string(p.values.size() - 1) + " more" : "") + ")\n";
   }
   for (auto &[name, step] : steps.items()) {
     page += name;
     if (step.contains("padding_flops")) {
       char share[48];
-      snprintf(share, sizeof(share), ", %.1f %% of its FLOPs on padding", 100 * step["padding_flops"].get<double>() / step["flops"].get<double>());
+      snprintf(share, sizeof(share), ", %.1f %% of its FLOPs on padding",
+               100 * step["padding_flops"].get<double>() / step["flops"].get<double>());
       page += share;
     }
     page += step["collectives"].empty() ? ": no collectives\n" : ":\n";

@@ -118,10 +118,16 @@ struct Checker {
       std::string where = "matmul " + std::to_string(i);
       require(mm.m >= 0 && mm.n >= 0 && mm.k >= 0 && mm.param < int64_t(m.params.size()), where,
               "out of range");
+      for (io::DType type : {mm.x, mm.w, mm.y})
+        require(io::traits(type).pack, where,
+                std::string("there are no products of ") + io::traits(type).name);
       require(mm.param < 0 || m.params[mm.param].packOutDims, where, "its parameter is not packed");
       if (mm.param >= 0) {
         const ParamSpec &p = m.params[mm.param];
         int64_t n = elementCount(Shape(p.local.begin(), p.local.begin() + *p.packOutDims));
+        require(mm.w == p.dtype, where,
+                "takes weights as " + std::string(io::traits(mm.w).name) + ", parameter " + p.name +
+                    " is held as " + io::traits(p.dtype).name);
         require(mm.n == n && mm.n * mm.k == elementCount(p.local), where, "does not fit parameter " + p.name);
       }
     }

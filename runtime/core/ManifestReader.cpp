@@ -54,8 +54,8 @@ static Sharding readSharding(const Json &json) {
   return sharding;
 }
 
-static io::DType readDType(Fields &fields, const std::string &where) {
-  std::string name = fields["dtype"];
+static io::DType readDType(Fields &fields, const std::string &where, const char *field = "dtype") {
+  std::string name = fields[field];
   if (std::optional<io::DType> type = io::dtypeFromName(name))
     return *type;
   damaged(where, "dtype " + name + " is not supported");
@@ -164,6 +164,12 @@ static ParamSpec readParam(const Json &json) {
 static MatmulSpec readMatmul(const Json &json) {
   Fields fields(json, "matmuls");
   MatmulSpec spec{fields["m"], fields["n"], fields["k"], fields.get("param", int64_t(-1))};
+  spec.x = readDType(fields, "matmuls", "x");
+  spec.w = readDType(fields, "matmuls", "w");
+  spec.y = readDType(fields, "matmuls", "y");
+  if (readDType(fields, "matmuls", "sum") != MatmulSpec::sum)
+    damaged("matmuls", "adds up in " + fields.get<std::string>("sum") + "; only " +
+                           io::traits(MatmulSpec::sum).name + " is supported");
   fields.checkAllRead();
   return spec;
 }

@@ -14,16 +14,16 @@
 namespace tessera::runtime {
 
 CpuWeightLayout::CpuWeightLayout(const ParamSpec &spec) {
+  type = spec.dtype;
   int64_t elements = elementCount(spec.local);
   rows = elementCount(Shape(spec.local.begin(), spec.local.begin() + rowDims(spec)));
   columns = rows ? elements / rows : 0;
   packed = spec.packOutDims.has_value();
   if (packed) {
-    pack.emplace(rows, columns);
-    elements = pack->elements();
+    pack.emplace(rows, columns, type);
     rowBlock = pack->block;
   }
-  bytes = elements * int64_t(sizeof(float));
+  bytes = pack ? pack->bytes() : io::bytesOf(type, elements);
 }
 
 Buffer CpuDevice::allocate(size_t bytes, const std::string &what, MemoryUse use) {
@@ -50,20 +50,25 @@ std::unique_ptr<Module> CpuDevice::load(const ts_program &program) {
 }
 
 std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
-  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, layout && layout->packed, pool_));
+  GemmTypes types{spec.x, spec.w, spec.y};
+  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_));
 }
 
 void CpuDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
                       const float *rows) {
   auto &held = static_cast<const CpuWeightLayout &>(layout);
   if (held.pack)
-    held.pack->packRows(begin, count, rows, static_cast<float *>(weight));
+    held.pack->packRows(begin, count, rows, weight);
   else
-    memcpy(storeInPlace(layout, weight, begin), rows, size_t(count * layout.columns) * sizeof(float));
+    io::traits(layout.type)
+        .narrow(rows, count * layout.columns,
+                static_cast<char *>(weight) + io::bytesOf(layout.type, begin * layout.columns));
 }
 
 float *CpuDevice::storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) {
-  return layout.packed ? nullptr : static_cast<float *>(weight) + begin * layout.columns;
+  return layout.packed || layout.type != io::DType::F32
+             ? nullptr
+             : static_cast<float *>(weight) + begin * layout.columns;
 }
 
 void CpuDevice::finish(CpuStream &stream, uint64_t place) {

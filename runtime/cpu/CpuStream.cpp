@@ -43,25 +43,25 @@ void CpuStream::launch(Module &module, const Launch &launch) {
 
 void CpuStream::multiply(Product &product, const void *x, const void *w, void *y) {
   begin();
-  static_cast<CpuProduct &>(product).gemm.run(static_cast<const float *>(x), static_cast<const float *>(w),
-                                              static_cast<float *>(y));
+  static_cast<CpuProduct &>(product).gemm.run(x, w, y);
 }
 
 void CpuStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,
                        int64_t rows, void *out) {
   begin();
   const PackedLayout &pack = *static_cast<const CpuWeightLayout &>(layout).pack;
+  int64_t rowBytes = io::bytesOf(pack.type, pack.k);
   ThreadPool &pool = device_.pool_;
   int64_t parts = std::min<int64_t>(pool.size(), std::max<int64_t>(rows * pack.k / 8192, 1));
   pool.parallel(int(parts), [&](int part) {
     Range range = splitRange(rows, parts, part);
     for (int64_t i = range.begin; i < range.end; ++i) {
       int64_t row = ids[i] - base;
-      float *to = static_cast<float *>(out) + i * pack.k;
+      char *to = static_cast<char *>(out) + i * rowBytes;
       if (row >= 0 && row < pack.n)
-        pack.unpackRow(row, static_cast<const float *>(w), to);
+        pack.unpackRow(row, w, to);
       else
-        std::fill_n(to, pack.k, 0.0f);
+        memset(to, 0, size_t(rowBytes));
     }
   });
 }
@@ -74,8 +74,17 @@ void CpuStream::pack(const WeightLayout &layout, const void *plain, void *packed
   pool.parallel(int(parts), [&](int part) {
     Range range = splitRange(blocks, parts, part);
     int64_t first = range.begin * layout.rowBlock, last = std::min(range.end * layout.rowBlock, layout.rows);
-    if (first < last)
-      device_.store(layout, packed, first, last - first, static_cast<const float *>(plain) + first * layout.columns);
+    // Narrow rows are widened block by block: rounding them again changes nothing.
+    int64_t step = layout.type == io::DType::F32 ? std::max<int64_t>(last - first, 1) : layout.rowBlock;
+    std::vector<float> wide(layout.type == io::DType::F32 ? 0 : size_t(step * layout.columns));
+    for (; first < last; first += step) {
+      int64_t count = std::min(step, last - first);
+      auto *from = static_cast<const char *>(plain) + io::bytesOf(layout.type, first * layout.columns);
+      if (!wide.empty())
+        io::traits(layout.type).widen(from, count * layout.columns, wide.data());
+      device_.store(layout, packed, first, count,
+                    wide.empty() ? reinterpret_cast<const float *>(from) : wide.data());
+    }
   });
 }
 

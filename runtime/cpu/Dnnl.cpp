@@ -4,6 +4,11 @@
 #include <dlfcn.h>
 #include <string>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace tessera::runtime {
 
 static void *openDnnl() {
@@ -13,7 +18,16 @@ static void *openDnnl() {
   return library;
 }
 
+// Linux gives the tiles of AMX to those processes alone that ask before their first use.
+static void askForTiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  syscall(SYS_arch_prctl, requestPermission, tileData);     // refused: oneDNN sees that there are none
+#endif
+}
+
 static Dnnl load() {
+  askForTiles();
   void *library = openDnnl();
   Dnnl dnnl;
   auto symbol = [&](const char *name) {
@@ -36,6 +50,15 @@ static Dnnl load() {
 const Dnnl &Dnnl::get() {
   static const Dnnl dnnl = load();
   return dnnl;
+}
+
+bool hasBfloat16Products() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16") || __builtin_cpu_supports("amx-bf16");
+#else
+  return false;
+#endif
 }
 
 void keepDnnlSingleThreaded() {

@@ -39,6 +39,9 @@ struct Dnnl {
   static const Dnnl &get();
 };
 
+// The CPU multiplies bfloat16 (AVX512_BF16 or AMX).
+bool hasBfloat16Products();
+
 // libgomp, which oneDNN brings along, must not start a team of its own: call once on every thread that runs
 // primitives.
 void keepDnnlSingleThreaded();

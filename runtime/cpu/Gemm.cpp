@@ -8,35 +8,21 @@
 
 namespace tessera::runtime {
 
-PackedLayout::PackedLayout(int64_t n, int64_t k) : n(n), k(k) {
+PackedLayout::PackedLayout(int64_t n, int64_t k, io::DType type) : n(n), k(k), type(type) {
   block = std::max<int64_t>(16, std::min<int64_t>(64, (n + 15) / 16 * 16));
   paddedN = (n + block - 1) / block * block;
-  paddedK = (k + 15) / 16 * 16;
+  int64_t step = 16 * io::traits(type).packGroup;
+  paddedK = (k + step - 1) / step * step;
 }
 
-void PackedLayout::packRow(int64_t i, const float *row, float *packed) const {
-  float *to = packed + i / block * block * paddedK + i % block;
-  for (int64_t j = 0; j < k; ++j)
-    to[j * block] = row[j];
+void PackedLayout::packRows(int64_t begin, int64_t rows, const float *from, void *packed) const {
+  for (int64_t i = 0; i < rows; i += block)
+    io::traits(type).pack(from + i * k, k, std::min(block, rows - i), k, block,
+                          static_cast<char *>(packed) + blockOffset(begin + i));
 }
 
-void PackedLayout::packRows(int64_t begin, int64_t rows, const float *from, float *packed) const {
-  // Tiles of 16 by 16: both sides stay in the cache's lines.
-  for (int64_t i0 = 0; i0 < rows; i0 += 16)
-    for (int64_t j0 = 0; j0 < k; j0 += 16) {
-      int64_t iEnd = std::min(i0 + 16, rows), jEnd = std::min(j0 + 16, k);
-      int64_t row = begin + i0;
-      float *to = packed + row / block * block * paddedK + row % block;
-      for (int64_t j = j0; j < jEnd; ++j)
-        for (int64_t i = i0; i < iEnd; ++i)
-          to[j * block + i - i0] = from[i * k + j];
-    }
-}
-
-void PackedLayout::unpackRow(int64_t i, const float *packed, float *row) const {
-  const float *from = packed + i / block * block * paddedK + i % block;
-  for (int64_t j = 0; j < k; ++j)
-    row[j] = from[j * block];
+void PackedLayout::unpackRow(int64_t i, const void *packed, void *row) const {
+  io::traits(type).unpackRow(static_cast<const char *>(packed) + blockOffset(i), i % block, k, block, row);
 }
 
 namespace {
@@ -44,17 +30,19 @@ namespace {
 // A one-thread oneDNN product of fixed shape, with its own memory objects: used by one thread at a time.
 class DnnlMatmul {
 public:
-  DnnlMatmul(const PackedLayout *layout, int64_t m, int64_t n, int64_t k) : dnnl_(Dnnl::get()), m_(m) {
+  DnnlMatmul(const PackedLayout *layout, int64_t m, int64_t n, int64_t k, GemmTypes types)
+      : dnnl_(Dnnl::get()), m_(m) {
     dnnl_memory_desc_t x, w, y;
     dnnl_dims_t xDims = {m, k}, wDims = {k, n}, yDims = {m, n};
-    expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dnnl_f32, dnnl_ab));
-    expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dnnl_f32, dnnl_ab));
+    expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dataType(types.x), dnnl_ab));
+    expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dataType(types.y), dnnl_ab));
+    bool pairs = layout && io::traits(types.w).packGroup == 2;
     dnnl_format_tag_t tag = !layout               ? dnnl_ba
-                            : layout->block == 64 ? dnnl_BA16a64b
-                            : layout->block == 48 ? dnnl_BA16a48b
-                            : layout->block == 32 ? dnnl_BA16a32b
-                                                  : dnnl_BA16a16b;
-    expect(dnnl_.memory_desc_init_by_tag(&w, 2, wDims, dnnl_f32, tag));
+                            : layout->block == 64 ? (pairs ? dnnl_BA16a64b2a : dnnl_BA16a64b)
+                            : layout->block == 48 ? (pairs ? dnnl_BA16a48b2a : dnnl_BA16a48b)
+                            : layout->block == 32 ? (pairs ? dnnl_BA16a32b2a : dnnl_BA16a32b)
+                                                  : (pairs ? dnnl_BA16a16b2a : dnnl_BA16a16b);
+    expect(dnnl_.memory_desc_init_by_tag(&w, 2, wDims, dataType(types.w), tag));
     dnnl_matmul_desc_t desc;
     expect(dnnl_.matmul_desc_init(&desc, &x, &w, nullptr, &y));
     dnnl_primitive_attr_t attributes;
@@ -86,9 +74,9 @@ public:
   const char *implementation() const { return implementation_; }
   int64_t rows() const { return m_; }
 
-  void run(const float *x, const float *w, float *y) {
-    dnnl_.memory_set_data_handle(memory_[0], const_cast<float *>(x));
-    dnnl_.memory_set_data_handle(memory_[1], const_cast<float *>(w));
+  void run(const void *x, const void *w, void *y) {
+    dnnl_.memory_set_data_handle(memory_[0], const_cast<void *>(x));
+    dnnl_.memory_set_data_handle(memory_[1], const_cast<void *>(w));
     dnnl_.memory_set_data_handle(memory_[2], y);
     dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, memory_[0]},
                                    {DNNL_ARG_WEIGHTS, memory_[1]},
@@ -98,6 +86,7 @@ public:
   }
 
 private:
+  static dnnl_data_type_t dataType(io::DType type) { return type == io::DType::BF16 ? dnnl_bf16 : dnnl_f32; }
   static void expect(dnnl_status_t status) {
     if (status != dnnl_success)
       throw Error("cannot compute a product", "oneDNN", "status " + std::to_string(int(status)));
@@ -118,33 +107,58 @@ private:
 // each, one alone at about 24.
 static int64_t rowsForDnnl(int64_t threads) { return threads == 1 ? 24 : 64; }
 
+// float32 throughout, or bfloat16 operands where the CPU multiplies them: elsewhere oneDNN would widen them
+// more slowly than we do.
+static bool dnnlMultiplies(GemmTypes types) {
+  using io::DType;
+  if (types.w == DType::F32)
+    return types.x == DType::F32 && types.y == DType::F32;
+  bool results = types.y == DType::F32 || types.y == DType::BF16;
+  return types.x == DType::BF16 && types.w == DType::BF16 && results && hasBfloat16Products();
+}
+
+static WeightFormat formatOf(io::DType type) {
+  return type == io::DType::BF16  ? WeightFormat::BF16
+         : type == io::DType::F16 ? WeightFormat::F16
+                                  : WeightFormat::F32;
+}
+
 struct Gemm::State {
   int64_t m, n, k;
+  GemmTypes types;
   bool packed;
   ThreadPool &pool;
   PackedLayout layout;
   PackedWeight weight;
   std::vector<std::unique_ptr<DnnlMatmul>> byRows; // one for each part of the rows; empty: own kernels
+  // Own kernels read and write float32: x widened, y before it is rounded. Empty where that is their type.
+  std::vector<float> x, y;
 };
 
-Gemm::Gemm(int64_t m, int64_t n, int64_t k, bool packed, ThreadPool &pool)
-    : state_(new State{m, n, k, packed, pool, PackedLayout(n, k), {}, {}}) {
-  const PackedLayout &l = state_->layout;
-  state_->weight = {l.n, l.k, l.block, l.paddedN, l.paddedK};
+Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool)
+    : state_(new State{m, n, k, types, packed, pool, PackedLayout(n, k, types.w), {}, {}, {}, {}}) {
+  State &s = *state_;
+  s.weight = {s.layout.n, s.layout.k, s.layout.block, s.layout.paddedN, s.layout.paddedK};
   int64_t parts = pool.size();
-  if (m / parts < rowsForDnnl(parts) || n == 0 || k == 0)
-    return;
-  for (int64_t part = 0; part < parts; ++part) {
-    Range rows = splitRange(m, parts, part);
-    auto product = std::make_unique<DnnlMatmul>(packed ? &l : nullptr, rows.end - rows.begin, n, k);
-    // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
-    // slower.
-    if (strncmp(product->implementation(), "ref", 3) == 0) {
-      state_->byRows.clear();
-      return;
+  if (m / parts >= rowsForDnnl(parts) && n > 0 && k > 0 && dnnlMultiplies(types))
+    for (int64_t part = 0; part < parts; ++part) {
+      Range rows = splitRange(m, parts, part);
+      auto product =
+          std::make_unique<DnnlMatmul>(packed ? &s.layout : nullptr, rows.end - rows.begin, n, k, types);
+      // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
+      // slower.
+      if (strncmp(product->implementation(), "ref", 3) == 0) {
+        s.byRows.clear();
+        break;
+      }
+      s.byRows.push_back(std::move(product));
     }
-    state_->byRows.push_back(std::move(product));
-  }
+  if (!s.byRows.empty())
+    return;
+  if (types.x != io::DType::F32)
+    s.x.resize(size_t(m * k));
+  if (types.y != io::DType::F32)
+    s.y.resize(size_t(m * n));
 }
 
 Gemm::~Gemm() = default;
@@ -154,30 +168,45 @@ const char *Gemm::implementation() const {
   return state_->byRows.empty() ? "own" : state_->byRows[0]->implementation();
 }
 
-void Gemm::run(const float *x, const float *w, float *y) {
+void Gemm::run(const void *x, const void *w, void *y) {
   State &s = *state_;
+  int64_t yBytes = io::blockBytes(s.types.y);
   if (s.k == 0) {
-    memset(y, 0, s.m * s.n * sizeof(float));
+    memset(y, 0, s.m * s.n * yBytes);
     return;
   }
   if (!s.byRows.empty()) {
-    int64_t parts = int64_t(s.byRows.size());
+    int64_t parts = int64_t(s.byRows.size()), xBytes = io::blockBytes(s.types.x);
     s.pool.parallel(int(parts), [&](int part) {
       int64_t begin = splitRange(s.m, parts, part).begin;
-      s.byRows[part]->run(x + begin * s.k, w, y + begin * s.n);
+      s.byRows[part]->run(static_cast<const char *>(x) + begin * s.k * xBytes, w,
+                          static_cast<char *>(y) + begin * s.n * yBytes);
     });
     return;
   }
-  const GemmKernels &kernels = gemmKernels();
-  int64_t units = s.packed ? (s.n + 15) / 16 : s.n;
+  const float *wideX = static_cast<const float *>(x);
+  if (!s.x.empty()) {
+    io::traits(s.types.x).widen(x, s.m * s.k, s.x.data());
+    wideX = s.x.data();
+  }
+  float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
+  const GemmKernelSet &kernels = gemmKernels()[formatOf(s.types.w)];
+  int64_t perUnit = s.packed ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
   // A thread is worth about a microsecond: 64 KiB of weights.
-  int64_t parts = std::min<int64_t>({int64_t(s.pool.size()), units, 1 + s.n * s.k * 4 / (64 << 10)});
+  int64_t parts = std::min<int64_t>(
+      {int64_t(s.pool.size()), units, 1 + s.n * s.k * io::blockBytes(s.types.w) / (64 << 10)});
   s.pool.parallel(int(std::max<int64_t>(parts, 1)), [&](int part) {
     Range r = splitRange(units, std::max<int64_t>(parts, 1), part);
     if (s.packed)
-      kernels.packedColumns(s.weight, w, s.m, x, y, r.begin, r.end);
+      kernels.packedColumns(s.weight, w, s.m, wideX, wideY, r.begin, r.end);
     else
-      kernels.plainColumns(s.m, s.n, s.k, x, w, y, r.begin, r.end);
+      kernels.plainColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);
+    if (s.y.empty())
+      return;
+    int64_t begin = r.begin * perUnit, end = std::min(r.end * perUnit, s.n);
+    for (int64_t i = 0; i < s.m && begin < end; ++i)
+      io::traits(s.types.y).narrow(wideY + i * s.n + begin, end - begin,
+                                   static_cast<char *>(y) + (i * s.n + begin) * yBytes);
   });
 }
 

@@ -12,7 +12,7 @@ static const GemmKernels &choose() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f"))
     return gemmKernelsAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
     return gemmKernelsAvx2;
 #endif
   return gemmKernelsBaseline;

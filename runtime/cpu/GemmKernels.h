@@ -7,22 +7,31 @@
 namespace tessera::runtime {
 
 // Layout of one packed weight [n, k]: blocks of `block` rows (64, fewer if n is small); within a block
-// k-major: element (i, j) at ((i / block) * paddedK + j) * block + i % block. k is padded to 16, n to the
-// block, with zeros. It is oneDNN's BA16a<block>b of the transposed matrix.
+// k-major in groups of g neighbours: element (i, j) at (((i / block) * paddedK / g + j / g) * block + i %
+// block) * g + j % g. g is 1, and 2 for bfloat16. k is padded to 16 g, n to the block, with zeros. It is
+// oneDNN's BA16a<block>b (BA16a<block>b2a) of the transposed matrix.
 struct PackedWeight {
   int64_t n, k, block, paddedN, paddedK;
 };
 
-struct GemmKernels {
+// How weights are stored; x and y are float32.
+enum class WeightFormat { F32, BF16, F16 };
+
+struct GemmKernelSet {
   // y[m, n] = x[m, k] . w^T for the columns [16 begin, 16 end) of y.
-  void (*packedColumns)(const PackedWeight &w, const float *data, int64_t m, const float *x, float *y,
+  void (*packedColumns)(const PackedWeight &w, const void *data, int64_t m, const float *x, float *y,
                         int64_t begin, int64_t end);
   // y[m, n] = x[m, k] . w[n, k]^T, w row-major, for the columns [begin, end).
-  void (*plainColumns)(int64_t m, int64_t n, int64_t k, const float *x, const float *w, float *y,
+  void (*plainColumns)(int64_t m, int64_t n, int64_t k, const float *x, const void *w, float *y,
                        int64_t begin, int64_t end);
 };
 
-// The fastest set that this machine runs.
+struct GemmKernels {
+  GemmKernelSet sets[3]; // by WeightFormat
+  const GemmKernelSet &operator[](WeightFormat format) const { return sets[int(format)]; }
+};
+
+// The fastest that this machine runs.
 const GemmKernels &gemmKernels();
 
 } // namespace tessera::runtime

@@ -48,7 +48,7 @@ void ts_matmul(ts_rank *handle, int32_t id, int64_t layer, const void *x, const 
 }
 
 void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32_t *ids, int64_t base,
-                      int64_t rows, float *out) {
+                      int64_t rows, void *out) {
   Rank &rank = Rank::of(handle);
   guarded([&] {
     rank.compute().gather(*rank.plan().param(param).layout, rank.weights(param, layer), ids, base, rows, out);

@@ -74,7 +74,7 @@ struct Load {
             device.store(layout, held, begin, count, scratch.data());
           }
           if (onBytes)
-            onBytes(count * reader.columns() * int64_t(sizeof(float)));
+            onBytes(io::bytesOf(spec.dtype, count * reader.columns()));
         }
       } catch (...) {
         failed = true;

@@ -89,8 +89,11 @@ void idKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end)
 }
 
 enum : int32_t { Attend, Pick, Key, Id };
-constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE}, {Bl * D * 4, TS_READ}, {Bl * 4, TS_READ},
-                                              {D * 4, TS_READ}, {Bl * D * 4, TS_UPDATE}},
+constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE},
+                                              {Bl * D * 4, TS_READ},
+                                              {Bl * 4, TS_READ},
+                                              {D * 4, TS_READ},
+                                              {Bl * D * 4, TS_UPDATE}},
                            pickBuffers[] = {{Bl * D * 4, TS_READ}, {Bl * 4, TS_READ}, {Bl * D * 4, TS_WRITE}},
                            keyBuffers[] = {{Bl * Vl * 4, TS_READ}, {Bl * 8, TS_WRITE}},
                            idBuffers[] = {{Bl * 8, TS_READ}, {Bl * 4, TS_WRITE}};
@@ -252,7 +255,15 @@ std::string makeManifest() {
       {"arena_bytes", arenaBytes},
       {"params", {embedding, scale}},
       {"states", {cache}},
-      {"matmuls", {{{"m", Bl}, {"n", Vl}, {"k", D}, {"param", 0}}}},
+      {"matmuls",
+       {{{"m", Bl},
+         {"n", Vl},
+         {"k", D},
+         {"param", 0},
+         {"x", "f32"},
+         {"w", "f32"},
+         {"y", "f32"},
+         {"sum", "f32"}}}},
       {"groups", {tpAxes, dpAxes}},
       {"collectives",
        {collective("sum", "f32", {Bl, C, D}, "rows of the embedding"),

@@ -3,6 +3,7 @@
 #include "tessera/runtime/core/Wait.h"
 
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -17,66 +18,104 @@ static std::vector<float> randomVector(int64_t n, int seed) {
   return v;
 }
 
-static void checkProduct(int64_t m, int64_t n, int64_t k, bool packed, int threads) {
-  SCOPED_TRACE(testing::Message() << "m " << m << " n " << n << " k " << k << " packed " << packed
-                                  << " threads " << threads);
-  ThreadPool pool(threads);
-  std::vector<float> x = randomVector(m * k, 1), w = randomVector(n * k, 2);
-  std::vector<float> y(m * n + 1, 123.0f);
-  PackedLayout layout(n, k);
-  Memory packedData(layout.elements() * 4, "test");
-  float *p = reinterpret_cast<float *>(packedData.data());
-  for (int64_t i = 0; i < n; i += layout.block)
-    layout.packRows(i, std::min(layout.block, n - i), w.data() + i * k, p);
-  std::vector<float> row(k);
-  for (int64_t i = 0; i < n; ++i) {
-    layout.unpackRow(i, p, row.data());
-    ASSERT_EQ(row, std::vector<float>(w.begin() + i * k, w.begin() + (i + 1) * k));
+// Row-major numbers of a type: what it gives back of `values` rounded to it.
+struct Stored {
+  Stored(io::DType type, const std::vector<float> &values)
+      : wide(values.size()), data(size_t(io::bytesOf(type, int64_t(values.size()))) + 1) {
+    io::traits(type).narrow(values.data(), int64_t(values.size()), data.data());
+    io::traits(type).widen(data.data(), int64_t(values.size()), wide.data());
   }
-  Gemm gemm(m, n, k, packed, pool);
+  std::vector<float> wide;
+  std::vector<char> data;
+};
+
+// Largest relative error of rounding to the type.
+static double roundingOf(io::DType type) {
+  return type == io::DType::F32 ? 0 : type == io::DType::F16 ? 0x1p-11 : 0x1p-8;
+}
+
+static void checkProduct(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, int threads) {
+  SCOPED_TRACE(testing::Message() << "m " << m << " n " << n << " k " << k << " of " << io::dtypeName(types.x)
+                                  << " and " << io::dtypeName(types.w) << " to " << io::dtypeName(types.y)
+                                  << " packed " << packed << " threads " << threads);
+  ThreadPool pool(threads);
+  Stored x(types.x, randomVector(m * k, 1)), w(types.w, randomVector(n * k, 2));
+  size_t yBytes = size_t(io::bytesOf(types.y, m * n));
+  std::vector<char> y(yBytes + 1, 77);
+  PackedLayout layout(n, k, types.w);
+  Memory packedData(layout.bytes(), "test");
+  layout.packRows(0, n, w.wide.data(), packedData.data());
+  size_t rowBytes = size_t(io::bytesOf(types.w, k));
+  std::vector<char> row(rowBytes);
+  for (int64_t i = 0; i < n; ++i) {
+    layout.unpackRow(i, packedData.data(), row.data());
+    ASSERT_EQ(memcmp(row.data(), w.data.data() + size_t(i) * rowBytes, rowBytes), 0) << "row " << i;
+  }
+  Gemm gemm(m, n, k, types, packed, pool);
   for (int round = 0; round < 2; ++round)
-    gemm.run(x.data(), packed ? p : w.data(), y.data());
+    gemm.run(x.data.data(), packed ? packedData.data() : w.data.data(), y.data());
+  std::vector<float> got(size_t(m * n));
+  io::traits(types.y).widen(y.data(), m * n, got.data());
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       double want = 0;
       for (int64_t l = 0; l < k; ++l)
-        want += double(x[i * k + l]) * w[j * k + l];
-      ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k)) + 1e-6)
+        want += double(x.wide[i * k + l]) * w.wide[j * k + l];
+      ASSERT_NEAR(got[i * n + j], want,
+                  1e-5 * std::sqrt(double(k)) + 1e-6 + roundingOf(types.y) * std::fabs(want))
           << i << ", " << j << " by " << gemm.implementation();
     }
-  EXPECT_EQ(y.back(), 123.0f);
+  EXPECT_EQ(y.back(), 77);
 }
+
+static constexpr io::DType F32 = io::DType::F32, BF16 = io::DType::BF16, F16 = io::DType::F16;
 
 TEST(Gemm, AllShapesAgainstPlainLoops) {
   setBusyThreads(1000);
-  for (int threads : {1, 2, 3})
-    for (bool packed : {true, false})
-      for (int64_t m : {1, 2, 3, 4, 6, 7, 13, 33, 128})
-        for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1},
-                            {16, 16},
-                            {27, 80},
-                            {80, 27},
-                            {64, 48},
-                            {192, 577},
-                            {389, 48},
-                            {257, 130},
-                            {130, 300}})
-          checkProduct(m, n, k, packed, threads);
+  for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, F32}, GemmTypes{F16, F16, F16}})
+    for (int threads : {1, 2, 3})
+      for (bool packed : {true, false})
+        for (int64_t m : {1, 2, 3, 4, 6, 7, 13, 33, 128})
+          for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1},
+                              {16, 16},
+                              {27, 80},
+                              {80, 27},
+                              {64, 48},
+                              {192, 577},
+                              {389, 48},
+                              {257, 130},
+                              {130, 300}})
+            checkProduct(m, n, k, types, packed, threads);
+}
+
+TEST(Gemm, EveryMixtureOfTypes) {
+  for (io::DType x : {F32, BF16, F16})
+    for (io::DType w : {F32, BF16, F16})
+      for (io::DType y : {F32, BF16, F16})
+        for (bool packed : {true, false})
+          for (int64_t m : {1, 5, 130})
+            checkProduct(m, 40, 83, {x, w, y}, packed, 2);
 }
 
 TEST(Gemm, ManyRowsDoNotFallBackToReferenceCode) {
   ThreadPool pool(2);
-  for (bool packed : {true, false})
-    for (auto [n, k] : {std::pair<int64_t, int64_t>{576, 576}, {192, 576}, {27, 80}, {49152, 64}}) {
-      Gemm gemm(128, n, k, packed, pool);
-      EXPECT_NE(std::string(gemm.implementation()).substr(0, 3), "ref");
-    }
+  for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, BF16}})
+    for (bool packed : {true, false})
+      for (auto [n, k] : {std::pair<int64_t, int64_t>{576, 576}, {192, 576}, {27, 80}, {49152, 64}}) {
+        Gemm gemm(128, n, k, types, packed, pool);
+        EXPECT_NE(std::string(gemm.implementation()).substr(0, 3), "ref");
+      }
+}
+
+TEST(Gemm, Bfloat16HalvesTheBytesOfPackedWeights) {
+  EXPECT_EQ(2 * PackedLayout(576, 1536, BF16).bytes(), PackedLayout(576, 1536, F32).bytes());
+  EXPECT_EQ(2 * PackedLayout(576, 1536, F16).bytes(), PackedLayout(576, 1536, F32).bytes());
 }
 
 TEST(Gemm, EmptyInnerDimensionGivesZeros) {
   ThreadPool pool(1);
   std::vector<float> y(6, 5.0f);
-  Gemm(2, 3, 0, true, pool).run(nullptr, nullptr, y.data());
+  Gemm(2, 3, 0, {}, true, pool).run(nullptr, nullptr, y.data());
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
 }
 
@@ -90,30 +129,50 @@ TEST(Gemm, KernelsOfEveryInstructionSet) {
     sets.push_back(&gemmKernelsAvx2);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
     sets.push_back(&gemmKernelsAvx512);
+  const io::DType types[] = {F32, BF16, F16}; // in the order of WeightFormat
   for (const GemmKernels *kernels : sets)
-    for (int64_t m : {1, 2, 5, 6, 11})
-      for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {17, 33}, {64, 48}, {150, 577}}) {
-        std::vector<float> x = randomVector(m * k, 1), w = randomVector(n * k, 2), y(m * n), z(m * n);
-        PackedLayout layout(n, k);
-        std::vector<float> packed(layout.elements());
-        for (int64_t i = 0; i < n; ++i)
-          layout.packRow(i, w.data() + i * k, packed.data());
-        PackedWeight weight = {layout.n, layout.k, layout.block, layout.paddedN, layout.paddedK};
-        int64_t units = (n + 15) / 16;
-        // In two uneven shares of the columns.
-        kernels->packedColumns(weight, packed.data(), m, x.data(), y.data(), 0, units / 3);
-        kernels->packedColumns(weight, packed.data(), m, x.data(), y.data(), units / 3, units);
-        kernels->plainColumns(m, n, k, x.data(), w.data(), z.data(), 0, n / 3);
-        kernels->plainColumns(m, n, k, x.data(), w.data(), z.data(), n / 3, n);
-        for (int64_t i = 0; i < m; ++i)
-          for (int64_t j = 0; j < n; ++j) {
-            double want = 0;
-            for (int64_t l = 0; l < k; ++l)
-              want += double(x[i * k + l]) * w[j * k + l];
-            ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k)));
-            ASSERT_NEAR(z[i * n + j], want, 1e-5 * std::sqrt(double(k)));
-          }
-      }
+    for (int format = 0; format < 3; ++format)
+      for (int64_t m : {1, 2, 5, 6, 11})
+        for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {17, 33}, {64, 48}, {150, 577}}) {
+          const GemmKernelSet &set = (*kernels)[WeightFormat(format)];
+          Stored w(types[format], randomVector(n * k, 2));
+          std::vector<float> x = randomVector(m * k, 1), y(m * n), z(m * n);
+          PackedLayout layout(n, k, types[format]);
+          Memory packed(layout.bytes(), "test");
+          layout.packRows(0, n, w.wide.data(), packed.data());
+          PackedWeight weight = {layout.n, layout.k, layout.block, layout.paddedN, layout.paddedK};
+          int64_t units = (n + 15) / 16;
+          // In two uneven shares of the columns.
+          set.packedColumns(weight, packed.data(), m, x.data(), y.data(), 0, units / 3);
+          set.packedColumns(weight, packed.data(), m, x.data(), y.data(), units / 3, units);
+          set.plainColumns(m, n, k, x.data(), w.data.data(), z.data(), 0, n / 3);
+          set.plainColumns(m, n, k, x.data(), w.data.data(), z.data(), n / 3, n);
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+              double want = 0;
+              for (int64_t l = 0; l < k; ++l)
+                want += double(x[i * k + l]) * w.wide[j * k + l];
+              ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k))) << format;
+              ASSERT_NEAR(z[i * n + j], want, 1e-5 * std::sqrt(double(k))) << format;
+            }
+        }
+}
+
+// Subnormal numbers, infinities and NaN widen as the table says, in every set of instructions.
+TEST(Gemm, EveryHalfAsWeight) {
+  std::vector<uint16_t> halves(65536);
+  std::vector<float> want(65536), got(65536);
+  for (size_t i = 0; i < halves.size(); ++i)
+    halves[i] = uint16_t(i);
+  io::traits(F16).widen(halves.data(), 65536, want.data());
+  const float one = 1;
+  for (const GemmKernels *kernels : {&gemmKernelsBaseline, &gemmKernels()}) {
+    // A weight of one packed block of 65536 rows of one element.
+    (*kernels)[WeightFormat::F16].packedColumns({65536, 1, 65536, 65536, 1}, halves.data(), 1, &one,
+                                                got.data(), 0, 4096);
+    for (size_t i = 0; i < halves.size(); ++i)
+      ASSERT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))) << i;
+  }
 }
 #endif
 

@@ -18,6 +18,7 @@ struct Linear {
   std::string name;
   Dims out, in;
   bool bias = false;
+  mlir::Type result = {}; ///< element type of what comes out; null: the input's
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -89,16 +90,19 @@ struct Head {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// The decoder that most families are: per layer attention and MLP, each on a normalized copy of the residual stream x and added to it; a
-/// norm; the head. Weights `layers.attention_norm`, `layers.mlp_norm`, `norm` and those of `mlp` and Attention.
+/// The decoder that most families are: per layer attention and MLP, each on a normalized copy of the residual
+/// stream x and added to it; a norm; the head. Weights `layers.attention_norm`, `layers.mlp_norm`, `norm` and
+/// those of `mlp` and Attention.
 mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir::Value x,
                            llvm::function_ref<mlir::Value(const std::string &name, mlir::Value)> norm,
                            llvm::function_ref<mlir::Value(mlir::Value)> mlp);
 
 /// activation(x), element by element.
 mlir::Value activate(ModelBuilder &model, Activation activation, mlir::Value x);
-/// Calls x `name` with dimensions `dims`, so that `--shard=NAME:DIM=AXIS` can pin it. Names of the blocks here: docs/llm-compile.md.
-mlir::Value nameValue(ModelBuilder &model, mlir::Value x, llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> dims);
+/// Calls x `name` with dimensions `dims`, so that `--shard=NAME:DIM=AXIS` can pin it. Names of the blocks
+/// here: docs/llm-compile.md.
+mlir::Value nameValue(ModelBuilder &model, mlir::Value x, llvm::StringRef name,
+                      llvm::ArrayRef<llvm::StringRef> dims);
 /// x + y, called "residual": the stream between blocks.
 mlir::Value addResidual(ModelBuilder &model, mlir::Value x, mlir::Value y);
 /// Calls x "residual" (what `--shard=residual:seq=tp` means).

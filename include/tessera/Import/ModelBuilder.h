@@ -23,14 +23,16 @@ public:
   mlir::Value tokens() const { return tokens_; }
   mlir::Value positions() const { return positions_; }
 
-  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name, with the same dims, it is the
-  /// same weight; in another body of the same repeat it is another layer of the same stack.
+  /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name, with the
+  /// same dims, it is the same weight; in another body of the same repeat it is another layer of the same
+  /// stack.
   mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0);
 
   /// Makes one layer: its input -> its output, of the same type.
   using Body = llvm::function_ref<mlir::Value(mlir::Value)>;
-  /// Runs `count` >= 1 layers, one after another: layer i is made by body i mod (number of bodies). `count` need not be a multiple of
-  /// the period, and bodies that no layer would run are left out. Weights asked for in a body are stacked, [count, dims...].
+  /// Runs `count` >= 1 layers, one after another: layer i is made by body i mod (number of bodies). `count`
+  /// need not be a multiple of the period, and bodies that no layer would run are left out. Weights asked for
+  /// in a body are stacked, [count, dims...].
   mlir::Value repeat(int64_t count, mlir::Value init, llvm::ArrayRef<Body> period);
 
   /// A value of `shape` in the program's element type.
@@ -38,6 +40,13 @@ public:
   /// Creates an op at the present place.
   template <typename Op, typename... Args> mlir::Value make(llvm::ArrayRef<int64_t> shape, Args &&...args) {
     return Op::create(builder_, location_, type(shape), std::forward<Args>(args)...).getResult();
+  }
+  /// The same with elements of `element`: logits are float32 whatever the program computes in.
+  template <typename Op, typename... Args>
+  mlir::Value makeOf(mlir::Type element, llvm::ArrayRef<int64_t> shape, Args &&...args) {
+    return Op::create(builder_, location_, mlir::RankedTensorType::get(shape, element),
+                      std::forward<Args>(args)...)
+        .getResult();
   }
   mlir::OpBuilder &builder() { return builder_; }
   mlir::Location location() const { return location_; }

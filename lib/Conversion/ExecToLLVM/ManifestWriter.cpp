@@ -13,15 +13,8 @@ namespace tessera::exec {
 
 static json::Array numbers(ArrayRef<int64_t> values) { return json::Array(values); }
 
-static std::string dtypeName(Type type) {
-  if (auto integer = dyn_cast<IntegerType>(type))
-    return "i" + std::to_string(integer.getWidth());
-  std::string text;
-  llvm::raw_string_ostream(text) << type; // f32, f16, bf16
-  return text;
-}
-
-/// The number of `value` in `list`, appended if new. Lists are short: one entry for each distinct thing a layer does.
+/// The number of `value` in `list`, appended if new. Lists are short: one entry for each distinct thing a
+/// layer does.
 static int64_t numberOf(std::vector<json::Value> &list, json::Value value) {
   auto it = llvm::find(list, value);
   if (it == list.end())
@@ -29,7 +22,8 @@ static int64_t numberOf(std::vector<json::Value> &list, json::Value value) {
   return it - list.begin();
 }
 
-ManifestWriter::ManifestWriter(ModuleOp module, TargetSection target) : module(module), target(std::move(target)) {
+ManifestWriter::ManifestWriter(ModuleOp module, TargetSection target)
+    : module(module), target(std::move(target)) {
   if (dist::MeshOp op = dist::getMesh(module))
     mesh = op.getMesh().toMesh();
   for (auto op : module.getOps<graph::ParameterOp>())
@@ -46,7 +40,9 @@ json::Array ManifestWriter::axesJson(ArrayRef<AxisRef> axes) const {
   return list;
 }
 
-json::Array ManifestWriter::axesJson(ArrayAttr axes) const { return axesJson(dist::fromAxesAttr(axes, mesh)); }
+json::Array ManifestWriter::axesJson(ArrayAttr axes) const {
+  return axesJson(dist::fromAxesAttr(axes, mesh));
+}
 
 json::Array ManifestWriter::shardingJson(dist::ShardingAttr sharding) const {
   json::Array dims;
@@ -77,8 +73,9 @@ json::Object ManifestWriter::paramJson(Operation *op) {
     source["reshape"] = numbers(reshape);
     json::Array slice, permute;
     for (size_t d = 0; d < reshape.size(); ++d) {
-      slice.push_back(attr.getSlice().empty() ? json::Array{0, reshape[d]}
-                                              : json::Array{attr.getSlice()[2 * d], attr.getSlice()[2 * d + 1]});
+      slice.push_back(attr.getSlice().empty()
+                          ? json::Array{0, reshape[d]}
+                          : json::Array{attr.getSlice()[2 * d], attr.getSlice()[2 * d + 1]});
       permute.push_back(attr.getPermute().empty() ? int64_t(d) : attr.getPermute()[d]);
     }
     source["slice"] = std::move(slice);
@@ -89,7 +86,7 @@ json::Object ManifestWriter::paramJson(Operation *op) {
   if (auto outDims = op->getAttrOfType<IntegerAttr>(kPackAttr))
     pack = json::Object{{"out_dims", outDims.getInt()}};
   return json::Object{{"name", parameter.getSymName().str()},
-                      {"dtype", dtypeName(type.getElementType())},
+                      {"dtype", elementName(type)},
                       {"layers", stacked ? type.getDimSize(0) : 0},
                       {"shape", numbers(type.getShape().drop_front(stacked))},
                       {"sharding", std::move(dims)},
@@ -100,13 +97,19 @@ json::Object ManifestWriter::paramJson(Operation *op) {
                       {"variable", parameter.getVariable()}};
 }
 
-int64_t ManifestWriter::param(FlatSymbolRefAttr symbol) const { return paramNumbers.find(symbol.getAttr())->second; }
+int64_t ManifestWriter::param(FlatSymbolRefAttr symbol) const {
+  return paramNumbers.find(symbol.getAttr())->second;
+}
 
 int64_t ManifestWriter::matmul(MatmulOp op) {
   return numberOf(matmuls, json::Object{{"m", int64_t(op.getM())},
                                         {"n", int64_t(op.getN())},
                                         {"k", int64_t(op.getK())},
-                                        {"param", op.getParamAttr() ? param(op.getParamAttr()) : -1}});
+                                        {"param", op.getParamAttr() ? param(op.getParamAttr()) : -1},
+                                        {"x", elementName(op.getInput().getType())},
+                                        {"w", elementName(op.getWeightElementType())},
+                                        {"y", elementName(op.getOutput().getType())},
+                                        {"sum", "f32"}});
 }
 
 int64_t ManifestWriter::group(ArrayAttr axes) { return numberOf(groups, axesJson(axes)); }
@@ -114,7 +117,7 @@ int64_t ManifestWriter::group(ArrayAttr axes) { return numberOf(groups, axesJson
 int64_t ManifestWriter::collective(CollectiveOp op) {
   auto type = cast<ShapedType>(op.getInput().getType());
   json::Object object{{"kind", stringifyCollectiveKind(op.getKind()).str()},
-                      {"dtype", dtypeName(type.getElementType())},
+                      {"dtype", elementName(type)},
                       {"group", group(op.getAxes())},
                       {"shape", numbers(type.getShape())},
                       {"dim", int64_t(op.getDim())},
@@ -148,7 +151,7 @@ json::Object ManifestWriter::portJson(DictionaryAttr port) const {
   for (const DimSharding &dim : sharding.dims)
     dims.push_back(axesJson(dim.axes));
   return json::Object{{"name", port.getAs<StringAttr>("name").str()},
-                      {"dtype", dtypeName(type.getElementType())},
+                      {"dtype", elementName(type)},
                       {"shape", numbers(global)},
                       {"local", numbers(type.getShape())},
                       {"sharding", std::move(dims)},
@@ -163,15 +166,17 @@ static FailureOr<json::Array> countBounds(func::FuncOp entry) {
     if (!loop.getCall())
       return;
     auto [it, fresh] = bounds.insert({int64_t(*loop.getCall()), {0, std::numeric_limits<int64_t>::max()}});
-    it->second = {std::max<int64_t>(it->second.first, loop.getLeast()), std::min<int64_t>(it->second.second, loop.getCount())};
+    it->second = {std::max<int64_t>(it->second.first, loop.getLeast()),
+                  std::min<int64_t>(it->second.second, loop.getCount())};
   });
   json::Array list;
   for (auto [number, range] : bounds) {
     if (number != int64_t(list.size()))
       return entry.emitOpError() << "uses count " << number << " of its call, but not count " << list.size();
     if (range.first > range.second)
-      return entry.emitOpError() << "has no value for count " << number << " of its call that all its loops can take: at least "
-                                 << range.first << ", at most " << range.second;
+      return entry.emitOpError() << "has no value for count " << number
+                                 << " of its call that all its loops can take: at least " << range.first
+                                 << ", at most " << range.second;
     list.push_back(json::Array{range.first, range.second});
   }
   return list;
@@ -203,8 +208,9 @@ LogicalResult ManifestWriter::addFills(func::FuncOp entry, json::Array &inputs) 
       ++number;
     }
     if (output < 0)
-      return entry.emitOpError() << "has input " << cast<DictionaryAttr>(ports[i]).get("name") << " that is filled by output "
-                                 << fill.getOutput() << " of " << fill.getEntry() << ", which is no output of an entry";
+      return entry.emitOpError() << "has input " << cast<DictionaryAttr>(ports[i]).get("name")
+                                 << " that is filled by output " << fill.getOutput() << " of "
+                                 << fill.getEntry() << ", which is no output of an entry";
     object["fill"] = json::Object{{"entry", number}, {"output", output}};
   }
   return success();
@@ -236,23 +242,39 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
   if (failed(addFills(entry, inputs)))
     return failure();
   EntryUses uses = usesOf(entry);
-  auto indices = [](const std::set<int64_t> &set) { return json::Array(std::vector<int64_t>(set.begin(), set.end())); };
+  auto indices = [](const std::set<int64_t> &set) {
+    return json::Array(std::vector<int64_t>(set.begin(), set.end()));
+  };
   json::Array used;
   for (auto [id, times] : executions)
     used.push_back(json::Object{{"id", id}, {"executions", times}});
-  json::Object object{{"name", entry.getName().str()},
-                      {"counts", std::move(*counts)},
-                      {"inputs", std::move(inputs)},
-                      {"outputs", ports("exec.outputs")},
-                      {"states", json::Object{{"reads", indices(uses.statesRead)}, {"writes", indices(uses.statesWritten)}}},
-                      {"params", json::Object{{"reads", indices(uses.paramsRead)}, {"updates", indices(uses.paramsUpdated)}}},
-                      {"collectives", std::move(used)}};
+  json::Object object{
+      {"name", entry.getName().str()},
+      {"counts", std::move(*counts)},
+      {"inputs", std::move(inputs)},
+      {"outputs", ports("exec.outputs")},
+      {"states", json::Object{{"reads", indices(uses.statesRead)}, {"writes", indices(uses.statesWritten)}}},
+      {"params", json::Object{{"reads", indices(uses.paramsRead)}, {"updates", indices(uses.paramsUpdated)}}},
+      {"collectives", std::move(used)}};
   if (auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr))
     object["role"] = graph::stringifyRole(role.getValue()).str();
   if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))
     object["padding_flops"] = json::Array{flops[0], flops[1]};
   entries.push_back(std::move(object));
   return success();
+}
+
+/// The type that most of the parameters' elements are stored in.
+std::string ManifestWriter::mostStored() const {
+  llvm::StringMap<int64_t> elements;
+  std::string most = "f32";
+  for (auto op : const_cast<ModuleOp &>(module).getOps<graph::ParameterOp>())
+    if (auto local = op->getAttrOfType<TypeAttr>(kLocalTypeAttr)) {
+      auto type = cast<RankedTensorType>(local.getValue());
+      if ((elements[elementName(type)] += type.getNumElements()) > elements.lookup(most))
+        most = elementName(type);
+    }
+  return most;
 }
 
 std::string ManifestWriter::text() {
@@ -288,7 +310,7 @@ std::string ManifestWriter::text() {
                                 {"eos", std::move(eos)}};
   json::Object document{{"version", 2},
                         {"task", stringAttr("tessera.task", generate ? "generate" : "")},
-                        {"dtype", "f32"},
+                        {"dtype", mostStored()},
                         {"target", target.driver},
                         {"model", stringAttr("tessera.model", "")},
                         {"architecture", stringAttr("graph.architecture", "")},

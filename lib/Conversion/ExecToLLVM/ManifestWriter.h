@@ -29,14 +29,15 @@ public:
   int64_t group(mlir::ArrayAttr axes);
   int64_t collective(CollectiveOp op);
 
-  /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table. An error if a count that
-  /// the call gives fits none of the loops that use it.
+  /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table. An
+  /// error if a count that the call gives fits none of the loops that use it.
   mlir::LogicalResult addEntry(mlir::func::FuncOp entry);
   /// The document, after all entries.
   std::string text();
 
 private:
   llvm::json::Object paramJson(mlir::Operation *op);
+  std::string mostStored() const;
   llvm::json::Array axesJson(llvm::ArrayRef<AxisRef> axes) const;
   llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
   llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;

@@ -45,7 +45,7 @@ std::unique_ptr<Product> CheckedDevice::createProduct(const MatmulSpec &spec, co
   auto product = std::make_unique<CheckedProduct>();
   product->inner = inner_->createProduct(spec, layout);
   product->spec = spec;
-  product->weightBytes = layout ? layout->bytes : spec.n * spec.k * int64_t(sizeof(float));
+  product->weightBytes = layout ? layout->bytes : io::bytesOf(spec.w, spec.n * spec.k);
   return product;
 }
 
@@ -136,13 +136,13 @@ void CheckedStream::launch(Module &module, const Launch &launch) {
 
 void CheckedStream::multiply(Product &product, const void *x, const void *w, void *y) {
   auto &p = static_cast<CheckedProduct &>(product);
-  auto width = int64_t(sizeof(float));
+  auto yBytes = size_t(io::bytesOf(p.spec.y, p.spec.m * p.spec.n));
   give("a product",
-       {{x, size_t(p.spec.m * p.spec.k * width), MemoryAccess::Read},
+       {{x, size_t(io::bytesOf(p.spec.x, p.spec.m * p.spec.k)), MemoryAccess::Read},
         {w, size_t(p.weightBytes), MemoryAccess::Read},
-        {y, size_t(p.spec.m * p.spec.n * width), MemoryAccess::Write}},
-       [this, &p, width](const std::vector<char *> &at) {
-         memset(at[2], 0xff, size_t(p.spec.m * p.spec.n * width));
+        {y, yBytes, MemoryAccess::Write}},
+       [this, &p, yBytes](const std::vector<char *> &at) {
+         memset(at[2], 0xff, yBytes);
          device_.innerStream_->multiply(*p.inner, at[0], at[1], at[2]);
        });
 }
@@ -152,7 +152,7 @@ void CheckedStream::gather(const WeightLayout &layout, const void *w, const int3
   give("a gather of rows",
        {{w, size_t(layout.bytes), MemoryAccess::Read},
         {ids, size_t(rows) * sizeof(int32_t), MemoryAccess::Read},
-        {out, size_t(rows * layout.columns) * sizeof(float), MemoryAccess::Write}},
+        {out, size_t(io::bytesOf(layout.type, rows * layout.columns)), MemoryAccess::Write}},
        [this, &layout, base, rows](const std::vector<char *> &at) {
          device_.innerStream_->gather(layout, at[0], reinterpret_cast<const int32_t *>(at[1]), base, rows,
                                       at[2]);
@@ -161,7 +161,7 @@ void CheckedStream::gather(const WeightLayout &layout, const void *w, const int3
 
 void CheckedStream::pack(const WeightLayout &layout, const void *plain, void *packed) {
   give("a packing",
-       {{plain, size_t(layout.rows * layout.columns) * sizeof(float), MemoryAccess::Read},
+       {{plain, size_t(io::bytesOf(layout.type, layout.rows * layout.columns)), MemoryAccess::Read},
         {packed, size_t(layout.bytes), MemoryAccess::Write}},
        [this, &layout](const std::vector<char *> &at) { device_.innerStream_->pack(layout, at[0], at[1]); });
 }

@@ -47,7 +47,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // MANIFEST-SAME: \22params\22:{\22reads\22:[],\22updates\22:[2]},\22states\22:{\22reads\22:[0],\22writes\22:[]}
   // MANIFEST-SAME: \22generate\22:{\22batch\22:1,\22chunk\22:16,\22eos\22:[2,7],\22max_seq_len\22:32,\22vocab\22:99}
   // MANIFEST-SAME: \22groups\22:[{{\[\[}}\22tp\22,1,4]]]
-  // MANIFEST-SAME: \22matmuls\22:[{\22k\22:8,\22m\22:1,\22n\22:8,\22param\22:0}]
+  // MANIFEST-SAME: \22matmuls\22:[{\22k\22:8,\22m\22:1,\22n\22:8,\22param\22:0,\22sum\22:\22f32\22,\22w\22:\22f32\22,\22x\22:\22f32\22,\22y\22:\22f32\22}]
   // MANIFEST-SAME: \22mesh\22:[{{\[}}\22dp\22,2],[\22tp\22,4]]
   // MANIFEST-SAME: \22layers\22:4,\22local\22:[8,8],\22name\22:\22w\22,\22pack\22:{\22out_dims\22:1}
   // MANIFEST-SAME: \22slice\22:[{{\[}}0,8],[8,16]]

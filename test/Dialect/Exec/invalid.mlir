@@ -348,6 +348,14 @@ func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
 
 // -----
 
+func.func @matmul_of_integers(%x: tensor<2x8xf32>, %w: tensor<16x8xi32>, %y: tensor<2x16xf32>) {
+  // expected-error @below {{weight holds 'i32'; products take f32, bf16 and f16}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xi32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
 graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>]
 func.func @f(%i: index) {
   // expected-error @+1 {{packs a layer of @w, which is not stacked}}
@@ -366,6 +374,14 @@ func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
 
 // -----
 
+func.func @matmul_of_doubles(%x: tensor<2x8xf64>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @below {{input holds 'f64'; products take f32, bf16 and f16}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf64>, tensor<16x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
 graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
 func.func @f(%ids: tensor<2xi32>, %y: tensor<2x9xf32>) {
   // expected-error @+1 {{makes rows of 9 elements; those of @e have 8}}
@@ -375,27 +391,27 @@ func.func @f(%ids: tensor<2xi32>, %y: tensor<2x9xf32>) {
 
 // -----
 
-// What the library does not multiply, nor the runtime gather.
-func.func @f(%x: tensor<2x8xbf16>, %w: tensor<16x8xbf16>, %y: tensor<2x16xbf16>) {
-  // expected-error @+1 {{input is 'tensor<2x8xbf16>': products are in f32; convert to f32 before and from it after}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xbf16>, tensor<16x8xbf16>) outs(%y : tensor<2x16xbf16>) -> tensor<2x16xbf16>
+graph.parameter @w : tensor<16x8xf64> from [#graph.source<"w", file = [16, 8]>]
+func.func @matmul_of_a_parameter_of_doubles(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @below {{parameter holds 'f64'; products take f32, bf16 and f16}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
   return
 }
 
 // -----
 
-graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
-func.func @f(%ids: tensor<2xi32>, %y: tensor<2x8xbf16>) {
-  // expected-error @+1 {{output is 'tensor<2x8xbf16>': products are in f32}}
-  %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<2x8xbf16>) -> tensor<2x8xbf16>
+graph.parameter @w : tensor<16x8xbf16> from [#graph.source<"w", file = [16, 8]>]
+func.func @gather_into_another_type(%ids: tensor<2xi32>, %y: tensor<2x8xf32>) {
+  // expected-error @below {{writes rows of @w, stored as 'bf16', to 'tensor<2x8xf32>'}}
+  %0 = exec.gather_packed @w ins(%ids : tensor<2xi32>) outs(%y : tensor<2x8xf32>) -> tensor<2x8xf32>
   return
 }
 
 // -----
 
-graph.parameter @w : tensor<4x8xbf16> from [#graph.source<"w", file = [4, 8]>]
-func.func @f() {
-  // expected-error @+1 {{is 'tensor<4x8xbf16>': the runtime holds parameters in f32; convert after reading}}
-  %0 = exec.param @w : tensor<4x8xbf16>
+graph.parameter @w : tensor<8xbf16> from [#graph.source<"w", file = [8]>]
+func.func @parameter_read_as_another_type() {
+  // expected-error @below {{reads @w, stored as 'bf16', as 'tensor<8xf32>'}}
+  %0 = exec.param @w : tensor<8xf32>
   return
 }

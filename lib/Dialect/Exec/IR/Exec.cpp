@@ -17,11 +17,22 @@ void ExecDialect::initialize() {
       >();
 }
 
+std::optional<io::DType> elementDType(Type element) {
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  return io::dtypeFromName(name);
+}
+
+StringRef elementName(Type type) {
+  std::optional<io::DType> dtype = elementDType(getElementTypeOrSelf(type));
+  return dtype ? io::traits(*dtype).name : "";
+}
+
 int64_t arrayBytes(Type type) {
   auto shaped = cast<ShapedType>(type);
-  Type element = shaped.getElementType();
-  int64_t bytes = element.isIndex() ? 8 : (int64_t(element.getIntOrFloatBitWidth()) + 7) / 8;
-  return shaped.getNumElements() * bytes;
+  // An index is a number of the machine's word.
+  std::optional<io::DType> dtype = elementDType(shaped.getElementType());
+  return io::bytesOf(dtype.value_or(io::DType::I64), shaped.getNumElements());
 }
 
 Value rootOf(Value value) {

@@ -96,6 +96,14 @@ static LogicalResult verifyPacked(Operation *op, FlatSymbolRefAttr param, Value 
   return success();
 }
 
+/// Operands and results of products: types with a packed form are those that products take.
+static LogicalResult verifyProductType(Operation *op, StringRef what, Type element) {
+  std::optional<io::DType> dtype = elementDType(element);
+  if (dtype && io::traits(*dtype).pack)
+    return success();
+  return op->emitOpError() << what << " holds " << element << "; products take f32, bf16 and f16";
+}
+
 //===- Values ---------------------------------------------------------------===//
 
 LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -104,11 +112,10 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &tables) {
     return failure();
   RankedTensorType held = heldType(parameter);
   auto seen = cast<ShapedType>(getType());
-  if (!seen.getElementType().isF32())
-    return emitOpError() << "is " << Type(seen)
-                         << ": the runtime holds parameters in f32; convert after reading";
-  if (parameter->hasAttr(kLocalTypeAttr) &&
-      (held.getShape() != seen.getShape() || held.getElementType() != seen.getElementType()))
+  if (held.getElementType() != seen.getElementType())
+    return emitOpError() << "reads " << getParamAttr() << ", stored as " << held.getElementType() << ", as "
+                         << Type(seen);
+  if (parameter->hasAttr(kLocalTypeAttr) && held.getShape() != seen.getShape())
     return emitOpError() << "is " << Type(seen) << ", but a rank holds " << held << " of " << getParamAttr();
   return success();
 }
@@ -197,14 +204,6 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
-/// What the library multiplies.
-static LogicalResult verifyProductType(Operation *op, StringRef what, Value value) {
-  if (elementType(value).isF32())
-    return success();
-  return op->emitOpError() << what << " is " << value.getType()
-                           << ": products are in f32; convert to f32 before and from it after";
-}
-
 LogicalResult MatmulOp::verify() {
   int64_t m = getM(), n = getN(), k = getK();
   if (m < 1 || n < 1 || k < 1)
@@ -217,27 +216,35 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "input " << getInput().getType() << " is no " << m << " x " << k << " matrix";
   if (numElements(getOutput()) != m * n)
     return emitOpError() << "output " << getOutput().getType() << " is no " << m << " x " << n << " matrix";
-  if (failed(verifyProductType(*this, "input", getInput())) ||
-      failed(verifyProductType(*this, "output", getOutput())) ||
-      (getWeight() && failed(verifyProductType(*this, "weight", getWeight()))))
-    return failure();
   if (getWeight() && numElements(getWeight()) != n * k)
     return emitOpError() << "weight " << getWeight().getType() << " is no " << n << " x " << k << " matrix";
+  if (failed(verifyProductType(*this, "input", elementType(getInput()))) ||
+      failed(verifyProductType(*this, "output", elementType(getOutput()))) ||
+      (getWeight() && failed(verifyProductType(*this, "weight", elementType(getWeight())))))
+    return failure();
   return verifyOneRung(*this);
 }
 
+Type MatmulOp::getWeightElementType() {
+  if (getWeight())
+    return elementType(getWeight());
+  auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(*this, getParamAttr());
+  return cast<ShapedType>(parameter.getType()).getElementType();
+}
+
 LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return getParamAttr()
-             ? verifyPacked(*this, getParamAttr(), getLayer(), int64_t(getN()) * int64_t(getK()), tables)
-             : success();
+  if (!getParamAttr())
+    return success();
+  if (failed(verifyPacked(*this, getParamAttr(), getLayer(), int64_t(getN()) * int64_t(getK()), tables)))
+    return failure();
+  return verifyProductType(*this, "parameter",
+                           heldType(lookupParameter(*this, getParamAttr(), tables)).getElementType());
 }
 
 LogicalResult GatherPackedOp::verify() {
   auto ids = cast<ShapedType>(getIds().getType()), out = cast<ShapedType>(getOutput().getType());
   if (!ids.getElementType().isSignlessInteger(32))
     return emitOpError() << "ids have type " << Type(ids) << ", not i32";
-  if (failed(verifyProductType(*this, "output", getOutput())))
-    return failure();
   if (!out.getShape().take_front(ids.getRank()).equals(ids.getShape()) || out.getRank() <= ids.getRank())
     return emitOpError() << "output " << Type(out) << " does not lead with the dimensions of " << Type(ids);
   return verifyOneRung(*this);
@@ -248,6 +255,9 @@ LogicalResult GatherPackedOp::verifySymbolUses(SymbolTableCollection &tables) {
     return failure();
   // Rows as long as the parameter's.
   RankedTensorType held = heldType(lookupParameter(*this, getParamAttr(), tables));
+  if (elementType(getOutput()) != held.getElementType())
+    return emitOpError() << "writes rows of " << getParamAttr() << ", stored as " << held.getElementType()
+                         << ", to " << getOutput().getType();
   int64_t row = held.getDimSize(held.getRank() - 1), taken = numElements(getOutput()) / numElements(getIds());
   return row == taken ? success()
                       : emitOpError() << "makes rows of " << taken << " elements; those of " << getParamAttr()

@@ -46,8 +46,8 @@ static LogicalResult expectWideElements(Operation *op, NamedValue result, NamedV
   Type wide = element.getIntOrFloatBitWidth() < 32 ? Type(Float32Type::get(op->getContext())) : element;
   if (have == wide)
     return success();
-  return op->emitOpError() << result.name << " has element type " << have << ", expected " << wide << " for " << terms.name << " of "
-                           << element;
+  return op->emitOpError() << result.name << " has element type " << have << ", expected " << wide << " for "
+                           << terms.name << " of " << element;
 }
 
 LogicalResult ScatterAddOp::verify() {
@@ -64,7 +64,12 @@ LogicalResult ScatterAddOp::verify() {
 
 LogicalResult LinearOp::verify() {
   NamedValue input{"input", getInput()}, weight{"weight", getWeight()}, result{"result", getResult()};
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
+  if (failed(verifyTensors(*this)))
+    return failure();
+  // Sums are kept in float32, float64 where everything is.
+  if (llvm::any_of(ArrayRef{input, weight, result},
+                   [](NamedValue v) { return typeOf(v.value).getElementType().isF64(); }) &&
+      (failed(expectSameElements(*this, input, weight)) || failed(expectSameElements(*this, input, result))))
     return failure();
   int64_t contract = int64_t(getContract()), ni = rankOf(getInput()), nw = rankOf(getWeight());
   if (contract < 1 || contract > ni || contract > nw)
@@ -97,11 +102,13 @@ LogicalResult EinsumOp::verify() {
       return failure();
     for (auto [d, letter] : llvm::enumerate(text)) {
       if (letter < 'a' || letter > 'z')
-        return emitOpError() << "subscripts \"" << getSubscripts() << "\" are not of the form \"ab,bc->ac\", small letters only";
+        return emitOpError() << "subscripts \"" << getSubscripts()
+                             << "\" are not of the form \"ab,bc->ac\", small letters only";
       if (text.find(letter, d + 1) != StringRef::npos)
         return emitOpError() << "has '" << letter << "' twice in " << tensors[i].name;
       auto [it, isNew] = seen.try_emplace(letter, int(i), int64_t(d));
-      if (!isNew && failed(expectSameSize(*this, tensors[i], int64_t(d), tensors[it->second.first], it->second.second)))
+      if (!isNew &&
+          failed(expectSameSize(*this, tensors[i], int64_t(d), tensors[it->second.first], it->second.second)))
         return failure();
       ++count[letter];
     }
@@ -114,8 +121,8 @@ LogicalResult EinsumOp::verify() {
 }
 
 /// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.
-static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedValue> vectors, NamedValue result,
-                                const APFloat &eps) {
+static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedValue> vectors,
+                                NamedValue result, const APFloat &eps) {
   int64_t rank = rankOf(input.value);
   if (failed(verifyTensors(op)) || failed(expectSameElements(op, input, result)))
     return failure();
@@ -156,10 +163,12 @@ LogicalResult CrossEntropyOp::verify() {
     return failure();
   if (rank < 1)
     return emitOpError() << "logits have no dimension to choose from";
-  if (failed(expectRank(*this, labels, rank - 1)) || failed(expectSameSizes(*this, labels, 0, logits, 0, rank - 1)))
+  if (failed(expectRank(*this, labels, rank - 1)) ||
+      failed(expectSameSizes(*this, labels, 0, logits, 0, rank - 1)))
     return failure();
   for (NamedValue result : {NamedValue{"loss", getLoss()}, NamedValue{"log_sum_exp", getLogSumExp()}}) {
-    if (failed(expectRank(*this, result, rank - 1)) || failed(expectSameSizes(*this, result, 0, logits, 0, rank - 1)) ||
+    if (failed(expectRank(*this, result, rank - 1)) ||
+        failed(expectSameSizes(*this, result, 0, logits, 0, rank - 1)) ||
         failed(expectWideElements(*this, result, logits)))
       return failure();
   }
@@ -167,7 +176,8 @@ LogicalResult CrossEntropyOp::verify() {
 }
 
 LogicalResult RopeOp::verify() {
-  NamedValue input{"input", getInput()}, positions{"positions", getPositions()}, result{"result", getResult()};
+  NamedValue input{"input", getInput()}, positions{"positions", getPositions()},
+      result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
     return failure();
   int64_t rank = rankOf(getInput());
@@ -212,7 +222,8 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult CacheUpdateOp::verify() {
-  NamedValue cache{"cache", getCache()}, update{"update", getUpdate()}, positions{"positions", getPositions()};
+  NamedValue cache{"cache", getCache()}, update{"update", getUpdate()},
+      positions{"positions", getPositions()};
   if (failed(verifyTensors(*this)) || failed(expectRank(*this, cache, 5)) ||
       failed(expectRank(*this, update, 4)) || failed(expectRank(*this, {"index", getIndex()}, 0)) ||
       failed(expectRank(*this, positions, 2)) || failed(expectSameElements(*this, update, cache)))

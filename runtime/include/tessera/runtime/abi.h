@@ -15,15 +15,16 @@ extern "C" {
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
-  char *const *params; /* params[i]: base of the rank's plain (unpacked) parameter i, layer after layer; NULL if there is no plain form */
+  char *const *params; /* params[i]: base of the rank's plain (unpacked) parameter i, layer after layer; NULL
+                          if there is no plain form */
 } ts_rank;
 
-/* What differs from call to call of an entry. Addresses of device memory are opaque to generated code: it adds offsets to them and
- * hands them on, and reads nothing there. */
+/* What differs from call to call of an entry. Addresses of device memory are opaque to generated code: it
+ * adds offsets to them and hands them on, and reads nothing there. */
 typedef struct ts_call {
-  char *base;            /* base of the arena of this call, 64-byte aligned; every buffer is base + constant offset */
-  const int64_t *counts; /* counts of loops whose length is data, in the order of the entry's "counts" in the manifest; the caller
-                            has checked them against the bounds that stand there */
+  char *base; /* base of the arena of this call, 64-byte aligned; every buffer is base + constant offset */
+  const int64_t *counts; /* counts of loops whose length is data, in the order of the entry's "counts" in the
+                            manifest; the caller has checked them against the bounds that stand there */
 } ts_call;
 
 /* One entry of the manifest's "entries". Runs on the rank's main thread. */
@@ -33,7 +34,8 @@ typedef void (*ts_entry_fn)(ts_rank *rank, const ts_call *call);
  * buffers: base pointers in the order of the launch; scalars: i64 (layer index, shard indices). */
 typedef void (*ts_kernel_fn)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
 
-/* What a kernel does with a buffer, from its base on. TS_WRITE: it writes all of it and reads nothing there. */
+/* What a kernel does with a buffer, from its base on. TS_WRITE: it writes all of it and reads nothing there.
+ */
 enum { TS_READ = 1, TS_WRITE = 2, TS_UPDATE = 3 };
 typedef struct ts_kernel_buffer {
   int64_t bytes;
@@ -59,16 +61,19 @@ typedef struct ts_program {
 
 extern const ts_program tessera_program;
 
-/* Runs kernels[kernel] over [0, count) on the rank's threads and waits. `grain`: least iterations worth a thread. */
+/* Runs kernels[kernel] over [0, count) on the rank's threads and waits. `grain`: least iterations worth a
+ * thread. */
 void ts_launch(ts_rank *rank, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
                int64_t grain);
 
-/* manifest.matmuls[id]: y[m,n] = x[m,k] . W^T with W = layer `layer` of the packed parameter (w == NULL), or the plain buffer w[n,k]. */
+/* manifest.matmuls[id]: y[m,n] = x[m,k] . W^T with W = layer `layer` of the packed parameter (w == NULL), or
+ * the plain buffer w[n,k]. */
 void ts_matmul(ts_rank *rank, int32_t id, int64_t layer, const void *x, const void *w, void *y);
 
-/* Rows of a packed parameter (matmul weight [N, K], N local): out[i, :] = W[ids[i] - base, :], 0 where that is outside [0, N). */
-void ts_gather_packed(ts_rank *rank, int32_t param, int64_t layer, const int32_t *ids, int64_t base, int64_t rows,
-                      float *out);
+/* Rows of a packed parameter (matmul weight [N, K], N local): out[i, :] = W[ids[i] - base, :], 0 where that
+ * is outside [0, N). */
+void ts_gather_packed(ts_rank *rank, int32_t param, int64_t layer, const int32_t *ids, int64_t base,
+                      int64_t rows, void *out);
 
 /* Makes the packed form of a variable again, from its plain one: of one layer, or (layer < 0) of all. */
 void ts_pack(ts_rank *rank, int32_t param, int64_t layer);

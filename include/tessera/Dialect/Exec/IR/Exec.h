@@ -13,6 +13,8 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Exec/IR/Access.h"
+#include "tessera/runtime/io/DType.h"
+
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecEnums.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecInterfaces.h.inc"
@@ -40,6 +42,11 @@ inline constexpr llvm::StringLiteral kArenaAttr =
 int64_t arrayBytes(mlir::Type type);
 /// What `value` is a view of: the value under all exec.layer and exec.reshape.
 mlir::Value rootOf(mlir::Value value);
+/// The row of an element type in the table that compiler and runtime share; none where no array has such
+/// elements.
+std::optional<io::DType> elementDType(mlir::Type element);
+/// "bf16" of an array of bf16.
+llvm::StringRef elementName(mlir::Type arrayOrElement);
 /// The memref type of a tensor type: same shape and elements, identity layout.
 mlir::MemRefType bufferType(mlir::Type type);
 

@@ -170,7 +170,8 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Library call: y[m, n] = x[m, k] . w[n, k]^T";
   let description = [{
-    x and y are row-major and seen as matrices. The weight is a packed parameter (`packed @w[%layer]`: the runtime packs it at load) or a
+    x and y are row-major and seen as matrices. Operands and results are f32, bf16 or f16 in any mixture: what the types of the arrays (of the
+    parameter) say is how numbers are stored; sums are kept in f32 and rounded once. The weight is a packed parameter (`packed @w[%layer]`: the runtime packs it at load) or a
     plain row-major array, for weights that are gathered at run time.
     ```mlir
     // given %x: tensor<1x128x1536xf32>, %e: tensor<1x128x576xf32>, %i: index
@@ -189,6 +190,8 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     std::pair<::mlir::FlatSymbolRefAttr, ::mlir::Value> getPackedLayer() { return {getParamAttr(), getLayer()}; }
+    /// How the weight is stored: of the plain weight, or of the packed parameter.
+    ::mlir::Type getWeightElementType();
   }];
 }
 
@@ -196,7 +199,7 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Rows of a packed parameter [v, d]: an embedding tied to a matmul weight";
   let description = [{
-    out[i, :] = W[ids[i] - shard * v, :], zeros where that is outside [0, v). One copy of a tied embedding serves both uses.
+    out[i, :] = W[ids[i] - shard * v, :], in the type that the parameter is stored in, zeros where that is outside [0, v). One copy of a tied embedding serves both uses.
     ```mlir
     // given %ids: tensor<1x128xi32>, %s: index, %e: tensor<1x128x576xf32>
     graph.parameter @embed : tensor<49152x576xf32> from [#graph.source<"embed", file = [49152, 576]>]

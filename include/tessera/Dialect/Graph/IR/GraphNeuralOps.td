@@ -33,6 +33,12 @@ def Graph_ScatterAddOp : Graph_Op<"scatter_add"> {
 
 def Graph_LinearOp : Graph_Op<"linear"> {
   let summary = "x [n..., in...] . w [out..., in...] -> [n..., out...]; the last `contract` dimensions of both are summed over";
+  let description = [{
+    f32, bf16 and f16 may stand in any mixture: sums are kept in float32 and rounded to the result's type once. f64 goes with f64 alone.
+    ```mlir
+    %logits = graph.linear %x, %w contract = 1 : (tensor<1x16x64xbf16>, tensor<512x64xbf16>) -> tensor<1x16x512xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, I64Attr:$contract);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `,` $weight `contract` `=` $contract attr-dict `:` functional-type(operands, results)";

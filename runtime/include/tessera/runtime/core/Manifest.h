@@ -72,6 +72,8 @@ struct StateSpec : BufferSpec {
 struct MatmulSpec {
   int64_t m = 0, n = 0, k = 0;
   int64_t param = -1; // -1: plain weights given at run time
+  io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
+  static constexpr io::DType sum = io::DType::F32; // what products are added up in; the manifest must say so
 };
 
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, GroupedSend };

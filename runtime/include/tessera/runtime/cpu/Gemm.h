@@ -1,10 +1,11 @@
-// float32 products on the CPU: packed weights for few rows (own kernels) and for many (oneDNN's brgemm on the
-// same bytes).
+// Products on the CPU: packed weights for few rows (own kernels) and for many (oneDNN's brgemm on the same
+// bytes). Operands and results are float32, bfloat16 or float16, sums always float32.
 #ifndef TESSERA_RUNTIME_CPU_GEMM_H
 #define TESSERA_RUNTIME_CPU_GEMM_H
 
 #include "tessera/runtime/core/Memory.h"
 #include "tessera/runtime/core/ThreadPool.h"
+#include "tessera/runtime/io/DType.h"
 
 #include <cstdint>
 #include <memory>
@@ -18,15 +19,25 @@ struct PackedWeight;
 // threads.
 class PackedLayout {
 public:
-  PackedLayout(int64_t n, int64_t k);
+  // `type` has a packed form.
+  PackedLayout(int64_t n, int64_t k, io::DType type);
   int64_t n, k, block, paddedN, paddedK;
-  int64_t elements() const { return paddedN * paddedK; }
-  // Writes row `i` (k floats) of the weight.
-  void packRow(int64_t i, const float *row, float *packed) const;
-  // Writes rows [begin, begin + rows) from a row-major buffer; faster than row by row. `begin` is a multiple
-  // of `block`.
-  void packRows(int64_t begin, int64_t rows, const float *from, float *packed) const;
-  void unpackRow(int64_t i, const float *packed, float *row) const;
+  io::DType type;
+  int64_t bytes() const { return io::bytesOf(type, paddedN * paddedK); }
+  // Writes rows [begin, begin + rows) from a row-major buffer, rounded to the type. `begin` is a multiple of
+  // `block`.
+  void packRows(int64_t begin, int64_t rows, const float *from, void *packed) const;
+  // Row `i`, k elements of the type.
+  void unpackRow(int64_t i, const void *packed, void *row) const;
+
+private:
+  int64_t blockOffset(int64_t i) const { return io::bytesOf(type, i / block * block * paddedK); }
+};
+
+// Types of x, W and y. Any of float32, bfloat16 and float16; products are added up in float32 and rounded
+// once.
+struct GemmTypes {
+  io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
 };
 
 // One product shape y[m, n] = x[m, k] . W^T, ready to run: primitives are made here, not at the first call.
@@ -34,12 +45,12 @@ public:
 // are few.
 class Gemm {
 public:
-  // packed: W comes in PackedLayout(n, k); else plain row-major [n, k].
-  Gemm(int64_t m, int64_t n, int64_t k, bool packed, ThreadPool &pool);
+  // packed: W comes in PackedLayout(n, k, types.w); else plain row-major [n, k].
+  Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool);
   ~Gemm();
   Gemm(Gemm &&) noexcept;
 
-  void run(const float *x, const float *w, float *y);
+  void run(const void *x, const void *w, void *y);
   // "own", "brg:avx512_core", "gemm:jit": what computes it.
   const char *implementation() const;
 

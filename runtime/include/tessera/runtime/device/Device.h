@@ -83,6 +83,7 @@ public:
 class WeightLayout {
 public:
   virtual ~WeightLayout() = default;
+  io::DType type = io::DType::F32;
   int64_t rows = 1, columns = 1; // of the local shard
   bool packed = false;           // not addressable by generated code
   int64_t bytes = 0;             // of one layer as held
@@ -121,11 +122,12 @@ public:
   virtual std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) = 0;
 
   // Rows [begin, begin + count) of a layer at `weight`, from row-major host memory that may be used again on
-  // return. Any thread; different rows at once. Streams see them after finishStores().
+  // return, rounded to the layout's type. Any thread; different rows at once. Streams see them after
+  // finishStores().
   virtual void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
                      const float *rows) = 0;
-  // A place in device memory where the rows of a plain layout can be written straight away, past store();
-  // null if there is none.
+  // A place in device memory where the rows of a plain float32 layout can be written straight away, past
+  // store(); null if there is none.
   virtual float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) { return nullptr; }
   virtual void finishStores() {}
 
