@@ -1,5 +1,6 @@
 #include "Launch.h"
 #include "Terminal.h"
+#include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/comm/MpiWorld.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
@@ -113,27 +114,27 @@ static CollectiveNames collectiveNames(const Manifest &manifest) {
     std::string axes;
     for (const SubAxis &axis : manifest.groups[c.group])
       axes += (axes.empty() ? "" : ",") + axis.axis;
-    names.names.push_back("collective " + std::to_string(i) + ", " + kindName(c.kind) + " over " +
+    names.names.push_back("collective " + std::to_string(i) + ", " + collectiveName(c.kind) + " over " +
                           (axes.empty() ? "nobody" : axes));
   }
   return names;
 }
 
 static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
-                     Communicator &comm, BoardEntry &entry, int threads, const WeightOrigin &origin,
-                     bool quiet, const std::function<void(Rank &)> &body) {
-  currentRank() = comm.rank();
+                     Communicator &comm, HostPlane &plane, BoardEntry &entry, int threads,
+                     const WeightOrigin &origin, bool quiet, const std::function<void(Rank &)> &body) {
+  currentRank() = plane.rank();
   entry.activity = int32_t(Activity::Working);
-  Rank rank(program, manifest, plan, comm, entry, threads);
+  Rank rank(program, manifest, plan, comm, plane, entry, threads);
   entry.activity = int32_t(Activity::Outside); // files may lie on a slow disk or another machine
   loadWithProgress(rank, origin, quiet);
   entry.activity = int32_t(Activity::Working);
-  comm.barrier();
+  plane.barrier();
   body(rank);
   entry.activity = int32_t(Activity::Finished);
 }
 
-using RankBody = std::function<void(Communicator &, BoardEntry &)>;
+using RankBody = std::function<void(Communicator &, HostPlane &, BoardEntry &)>;
 
 // All ranks are threads of this process.
 static void runThreadRanks(const Manifest &manifest, const CollectiveNames &names, double stall,
@@ -149,7 +150,8 @@ static void runThreadRanks(const Manifest &manifest, const CollectiveNames &name
     watch.start();
   auto one = [&](int64_t r) {
     auto comm = createHostCommunicator(world, r);
-    body(*comm, board.entry(r));
+    auto plane = createHostPlane(world, r);
+    body(*comm, *plane, board.entry(r));
   };
   std::vector<std::thread> others;
   try {
@@ -181,9 +183,9 @@ static void runProcessRank(const Manifest &manifest, const Launcher &launcher, c
   std::optional<Watch> watch(std::in_place, board, std::vector<int64_t>{world->rank()}, names, stall);
   watch->setTickHook([](void *world) { static_cast<MpiWorld *>(world)->tick(); }, world.get());
   watch->start();
-  body(world->communicator(), entry);
+  body(world->communicator(), world->plane(), entry);
   // Nobody leaves before all have come here: from now on an end is a good one.
-  world->communicator().barrier();
+  world->plane().barrier();
   entry.activity = int32_t(Activity::Finished);
   watch.reset(); // its ticks may call MPI
   world->finish();
@@ -201,9 +203,9 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   double stall = stallTimeout();
   setBusyThreads(int(std::min<int64_t>(
       threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
-  auto guarded = [&](Communicator &comm, BoardEntry &entry) {
+  auto guarded = [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
     try {
-      rankBody(program, manifest, plan, comm, entry, threads, options.origin, options.quiet, body);
+      rankBody(program, manifest, plan, comm, plane, entry, threads, options.origin, options.quiet, body);
     } catch (const std::exception &e) {
       endRun(messageOf(e));
     }

@@ -2,7 +2,6 @@
 #include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
-#include "tessera/runtime/core/Sends.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,21 +12,8 @@ namespace tessera::runtime {
 using Json = nlohmann::ordered_json;
 
 int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
-  int64_t size = shardCount(manifest.groups[c.group]), bytes = elementCount(c.shape) * io::blockBytes(c.type);
-  switch (c.kind) {
-  case CollectiveKind::AllReduce:
-    return 2 * (size - 1) * bytes / size;
-  case CollectiveKind::AllGather:
-    return (size - 1) * bytes;
-  case CollectiveKind::ReduceScatter:
-  case CollectiveKind::AllToAll:
-    return (size - 1) * bytes / size;
-  case CollectiveKind::CollectivePermute:
-    return bytes;
-  case CollectiveKind::GroupedSend:
-    return mostMoved(manifest.mesh, c) * io::blockBytes(c.type);
-  }
-  return 0;
+  int64_t elements = c.kind == CollectiveKind::GroupedSend ? c.mostMoved : c.elements;
+  return tessera::bytesSent(c.kind, shardCount(manifest.groups[c.group]), io::bytesOf(c.type, elements));
 }
 
 static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
@@ -44,7 +30,7 @@ static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
     Json axes = Json::array();
     for (const SubAxis &sub : manifest.groups[c.group])
       axes.push_back(axisText(manifest, sub));
-    collectives.push_back({{"kind", kindName(c.kind)},
+    collectives.push_back({{"kind", collectiveName(c.kind)},
                            {"axes", axes},
                            {"executions", executions},
                            {"bytes_per_rank", executions * bytesSent(manifest, c)},
@@ -286,7 +272,7 @@ void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
   std::vector<double> prefills;
   std::vector<int32_t> next;
   for (int round = 0; round < 4; ++round) {
-    rank.comm().barrier();
+    rank.plane().barrier();
     auto start = Clock::now();
     takePrompts(session, plan.promptLength, session.vocab());
     next = session.next();
@@ -316,7 +302,7 @@ void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
                    {"prompt_len", plan.promptLength},
                    {"decode", plan.decodeSteps},
                    {"batch", batch},
-                   {"ranks", rank.comm().ranks()},
+                   {"ranks", rank.plane().ranks()},
                    {"threads_per_rank", rank.pool().size()}};
     out.write(result.dump() + "\n");
   } else {

@@ -87,10 +87,10 @@ template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T>
   local_.resize(bytes);
   rank_.read(local_.data(), held, bytes);
   if (isRoot())
-    gathered_.resize(bytes * rank_.comm().ranks());
-  rank_.comm().gather(local_.data(), bytes, gathered_.data(), 0);
+    gathered_.resize(bytes * rank_.plane().ranks());
+  rank_.plane().gather(local_.data(), bytes, gathered_.data(), 0);
   if (isRoot())
-    for (int64_t r = 0; r < rank_.comm().ranks(); ++r)
+    for (int64_t r = 0; r < rank_.plane().ranks(); ++r)
       placeShard(spec, mesh, r, gathered_.data() + r * bytes, global.data());
 }
 
@@ -108,8 +108,8 @@ const std::vector<float> &Session::logits() {
 }
 
 void Session::shareFromRoot(std::vector<int32_t> &data) {
-  if (rank_.comm().ranks() > 1)
-    rank_.comm().broadcast(data.data(), data.size() * 4, 0);
+  if (rank_.plane().ranks() > 1)
+    rank_.plane().broadcast(data.data(), data.size() * 4, 0);
 }
 
 } // namespace tessera::runtime

@@ -43,6 +43,8 @@ const char *CollectiveNames::name(int32_t where) const {
     return "the broadcast of tokens";
   case GatherCollective:
     return "the gathering of outputs";
+  case MessageCollective:
+    return "a message";
   default:
     return where >= 0 && where < int32_t(names.size()) ? names[where].c_str() : "between collectives";
   }

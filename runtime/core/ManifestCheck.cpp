@@ -1,7 +1,6 @@
 // What a manifest must not contradict.
 #include "ManifestCheck.h"
 #include "Fields.h"
-#include "tessera/runtime/core/Sends.h"
 
 #include <algorithm>
 
@@ -72,38 +71,32 @@ struct Checker {
     require(total == elementCount(p.shape), where, "the sources do not fill the shape");
   }
   void collective(const CollectiveSpec &c, size_t id) const {
-    std::string where = "collective " + std::to_string(id) + " " + kindName(c.kind);
+    std::string where = "collective " + std::to_string(id) + " " + collectiveName(c.kind);
+    require(communicates(c.kind), where, "it does not communicate");
     require(c.group >= 0 && c.group < int64_t(m.groups.size()), where, "no such group");
-    int64_t size = shardCount(m.groups[c.group]), rank = c.shape.size();
-    bool usesDim = c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::ReduceScatter ||
-                   c.kind == CollectiveKind::AllToAll;
-    require(!usesDim || (c.dim >= 0 && c.dim < rank), where, "dim is out of range");
+    require(c.elements >= 0 && c.mostMoved >= 0, where, "a number of elements is negative");
+    require(reduces(c.kind) == (c.op != Reduction::None), where, std::string("op ") + reductionName(c.op) + " does not belong to it");
+    require(!reduces(c.kind) || io::traits(c.type).reduce, where, std::string("dtype ") + io::dtypeName(c.type) + " cannot be combined");
     bool splits = c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
-    require(!splits || c.shape[c.dim] % size == 0, where, "dim does not divide by the group");
-    require(c.kind != CollectiveKind::AllToAll || (c.dim2 >= 0 && c.dim2 < rank), where,
-            "dim2 is out of range");
-    std::vector<bool> receives(size), sends(size);
-    for (auto [from, to] : c.pairs) {
-      require(from >= 0 && from < size && to >= 0 && to < size && !receives[to] && !sends[from], where,
-              "pairs are no partial permutation");
-      receives[to] = sends[from] = true;
-    }
-    if (c.kind == CollectiveKind::GroupedSend)
-      layouts(c, where);
-  }
-  // Both layouts are of one tensor, and whoever sends is in the group of its receiver.
-  void layouts(const CollectiveSpec &c, const std::string &where) const {
-    shards(c.global, c.shape, c.from, where);
-    require(c.to.size() == c.global.size(), where, "global and to differ in rank");
-    for (const AxisList &dim : c.to)
-      axes(dim, where);
-    require(c.shape == localShape(c.global, c.from), where, "shape is none of a shard of global");
-    for (int64_t rank = 0; rank < m.mesh.size(); ++rank) {
-      std::vector<int64_t> group = m.mesh.group(rank, m.groups[c.group]);
-      for (const SentBox &box : boxesReceived(m.mesh, c, rank))
-        require(std::find(group.begin(), group.end(), box.sender) != group.end(), where,
-                "a box comes from outside the group");
-    }
+    require(!splits || c.elements % shardCount(m.groups[c.group]) == 0, where, "elements do not divide by the group");
+    bool sends = c.kind == CollectiveKind::GroupedSend, permutes = c.kind == CollectiveKind::CollectivePermute;
+    require(sends || c.global.empty(), where, "global does not belong to it");
+    require(sends || permutes || (c.from.empty() && c.to.empty()), where, "from and to do not belong to it");
+    require(permutes || c.mirrored.empty(), where, "mirrored does not belong to it");
+    require(c.mirrored.empty() || (c.from.empty() && c.to.empty()), where, "pieces are mirrored or go to another sharding");
+    axes(c.mirrored, where);
+    if (!sends && !permutes)
+      return;
+    require(c.from.size() == c.to.size(), where, "from and to differ in rank");
+    for (const Sharding *sharding : {&c.from, &c.to})
+      for (const AxisList &dim : *sharding)
+        axes(dim, where);
+    if (!sends)
+      return;
+    require(c.global.size() == c.from.size(), where, "global and from differ in rank");
+    for (int64_t size : c.global)
+      require(size >= 0, where, "a size of global is negative");
+    require(c.elements == elementCount(localShape(c.global, c.from)), where, "elements are not those of a shard of global");
   }
   void all() const {
     require(m.arenaBytes >= 0 && m.mesh.size() > 0, "top level", "a size is not positive");

@@ -4,21 +4,6 @@
 
 namespace tessera::runtime {
 
-static constexpr std::pair<CollectiveKind, const char *> kindNames[] = {
-    {CollectiveKind::AllReduce, "all_reduce"},
-    {CollectiveKind::AllGather, "all_gather"},
-    {CollectiveKind::ReduceScatter, "reduce_scatter"},
-    {CollectiveKind::AllToAll, "all_to_all"},
-    {CollectiveKind::CollectivePermute, "collective_permute"},
-    {CollectiveKind::GroupedSend, "grouped_send"}};
-
-const char *kindName(CollectiveKind kind) {
-  for (auto &[value, name] : kindNames)
-    if (value == kind)
-      return name;
-  return "";
-}
-
 // The value called `text` in `names`, an error that says `what` otherwise.
 template <typename Value, size_t N>
 static Value byName(const std::pair<Value, const char *> (&names)[N], const std::string &text,
@@ -37,8 +22,6 @@ static constexpr std::pair<Gives, const char *> givesNames[] = {{Gives::Logits, 
                                                                 {Gives::NextTokens, "next_tokens"}};
 static constexpr std::pair<Clear, const char *> clearNames[] = {{Clear::AtStart, "at_start"},
                                                                 {Clear::BeforePrompts, "before_prompts"}};
-static constexpr std::pair<ReduceOp, const char *> reduceNames[] = {{ReduceOp::Sum, "sum"},
-                                                                    {ReduceOp::Max, "max"}};
 
 static AxisList readAxes(const Json &json) {
   AxisList axes;
@@ -177,20 +160,23 @@ static MatmulSpec readMatmul(const Json &json) {
 static CollectiveSpec readCollective(const Json &json) {
   Fields fields(json, "collectives");
   CollectiveSpec c;
-  c.kind = byName(kindNames, fields["kind"], "collectives");
-  c.op = byName(reduceNames, fields.get<std::string>("op", "sum"), "collectives");
+  std::string kind = fields["kind"], op = fields.get<std::string>("op", "none");
+  std::optional<CollectiveKind> knownKind = collectiveFromName(kind);
+  std::optional<Reduction> knownOp = reductionFromName(op);
+  if (!knownKind || !knownOp)
+    damaged("collectives", "unknown kind or op: " + kind + ", " + op);
+  c.kind = *knownKind;
+  c.op = *knownOp;
   c.type = readDType(fields, "collectives");
-  bool reduces = c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::ReduceScatter;
-  if (reduces && !io::traits(c.type).reduce)
-    damaged("collectives", std::string("there are no sums of ") + io::traits(c.type).name);
   c.group = fields["group"];
-  c.shape = fields["shape"].get<Shape>();
-  c.dim = fields.get("dim", int64_t(0));
-  c.dim2 = fields.get("dim2", int64_t(0));
-  if (const Json *pairs = fields.find("pairs"))
-    c.pairs = readPairs(*pairs);
+  c.elements = fields["elements"];
   if (c.kind == CollectiveKind::GroupedSend) {
     c.global = fields["global"].get<Shape>();
+    c.mostMoved = fields["most_moved"];
+  }
+  if (const Json *mirrored = fields.find("mirrored")) {
+    c.mirrored = readAxes(*mirrored);
+  } else if (c.kind == CollectiveKind::GroupedSend || c.kind == CollectiveKind::CollectivePermute) {
     c.from = readSharding(fields["from"]);
     c.to = readSharding(fields["to"]);
   }

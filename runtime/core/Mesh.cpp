@@ -78,4 +78,13 @@ ShardRange shardRange(int64_t global, int64_t local, int64_t index) {
   return {std::min(index * local, global), std::min((index + 1) * local, global)};
 }
 
+std::vector<int64_t> localShape(const std::vector<int64_t> &global, const Sharding &sharding) {
+  std::vector<int64_t> local(global.size());
+  for (size_t d = 0; d < global.size(); ++d) {
+    int64_t shards = shardCount(sharding[d]);
+    local[d] = (global[d] + shards - 1) / shards;
+  }
+  return local;
+}
+
 } // namespace tessera::runtime

@@ -13,26 +13,6 @@ template <typename F> static void guarded(F &&f) {
   }
 }
 
-namespace {
-// A collective in the order of the compute stream.
-class CollectiveTask final : public StreamTask {
-public:
-  CollectiveTask(Rank &rank, int32_t id, const void *src, void *dst)
-      : rank_(rank), id_(id), src_(src), dst_(dst) {}
-  bool advance(bool mayBlock) override {
-    rank_.comm().run(id_, rank_.device().view(src_), rank_.device().view(dst_));
-    return true;
-  }
-  std::string name() const override { return "collective " + std::to_string(id_); }
-
-private:
-  Rank &rank_;
-  int32_t id_;
-  const void *src_;
-  void *dst_;
-};
-} // namespace
-
 extern "C" {
 
 void ts_launch(ts_rank *handle, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
@@ -62,7 +42,40 @@ void ts_pack(ts_rank *handle, int32_t param, int64_t layer) {
 
 void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.compute().post(std::make_unique<CollectiveTask>(rank, id, src, dst)); });
+  guarded([&] { rank.collectives().run(id, src, dst, rank.compute()); });
+}
+
+int64_t ts_collective_start(ts_rank *handle, int32_t id, const void *src, void *dst) {
+  Rank &rank = Rank::of(handle);
+  int64_t token = 0;
+  guarded([&] { token = rank.collectives().start(id, src, dst, rank.beginCommunication()); });
+  return token;
+}
+
+int64_t ts_send(ts_rank *handle, int32_t group, int64_t index, int64_t tag, const void *src, int64_t bytes) {
+  Rank &rank = Rank::of(handle);
+  int64_t token = 0;
+  guarded([&] {
+    token = rank.collectives().send(group, index, tag, src, size_t(bytes), rank.beginCommunication());
+  });
+  return token;
+}
+
+int64_t ts_receive(ts_rank *handle, int32_t group, int64_t index, int64_t tag, void *dst, int64_t bytes) {
+  Rank &rank = Rank::of(handle);
+  int64_t token = 0;
+  guarded([&] {
+    token = rank.collectives().receive(group, index, tag, dst, size_t(bytes), rank.beginCommunication());
+  });
+  return token;
+}
+
+void ts_collective_wait(ts_rank *handle, int64_t token) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] {
+    rank.collectives().wait(token, rank.beginCommunication());
+    rank.joinCommunication();
+  });
 }
 
 int64_t ts_group_index(ts_rank *handle, int32_t group) { return Rank::of(handle).groupIndex(group); }

@@ -29,13 +29,17 @@ static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const EntrySpe
 }
 
 Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
-           BoardEntry &entry, int threads)
-    : program_(program), manifest_(manifest), plan_(plan), comm_(comm), entry_(entry),
+           HostPlane &plane, BoardEntry &entry, int threads)
+    : program_(program), manifest_(manifest), plan_(plan), plane_(plane), collectives_(manifest, comm),
+      entry_(entry),
       pool_(threads, [&driver = plan.driver()] { driver.prepareThread(); }) {
   plan.driver().prepareThread();
-  device_ = plan.driver().open({comm.rank(), pool_, entry});
+  device_ = plan.driver().open({plane.rank(), pool_, entry});
   compute_ = device_->createStream(StreamKind::Compute);
-  std::string who = " of rank " + std::to_string(comm.rank());
+  communication_ = device_->createStream(StreamKind::Communication);
+  begun_ = device_->createEvent();
+  joined_ = device_->createEvent();
+  std::string who = " of rank " + std::to_string(plane.rank());
   arena_ = device_->allocate(size_t(manifest.arenaBytes), "the arena" + who, MemoryUse::Arena);
   weights_ = device_->allocate(size_t(plan.bytes()), "the weights" + who, MemoryUse::Weights);
   for (int64_t i = 0; i < plan.count(); ++i)
@@ -45,19 +49,17 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   for (const MatmulSpec &spec : manifest.matmuls)
     products_.push_back(
         device_->createProduct(spec, spec.param < 0 ? nullptr : plan.param(spec.param).layout.get()));
-  for (const AxisList &group : manifest.groups)
-    groupIndex_.push_back(manifest.mesh.index(comm.rank(), group));
   for (const EntrySpec &spec : manifest.entries)
     dead_.push_back(deadBefore(manifest, spec));
   staging_.resize(8);
   stateWritten_.resize(manifest.states.size());
-  comm.prepare(manifest);
 }
 
 Rank::~Rank() { finish(); }
 
 void Rank::finish() {
   try {
+    communication_->synchronize();
     compute_->synchronize();
   } catch (const std::exception &e) {
     endRun(messageOf(e));
@@ -115,6 +117,18 @@ void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
   ts_call arguments{base, counts.data()};
   std::function<void()> enqueue = [&] { program_.entries[entry](&abi_, &arguments); };
   device_->call({entry, base, dead_[entry], enqueue}, *compute_);
+  collectives_.expectAllWaitedFor();
+}
+
+Stream &Rank::beginCommunication() {
+  compute_->record(*begun_);
+  communication_->wait(*begun_);
+  return *communication_;
+}
+
+void Rank::joinCommunication() {
+  communication_->record(*joined_);
+  compute_->wait(*joined_);
 }
 
 void Rank::clearStates() {

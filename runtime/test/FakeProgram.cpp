@@ -239,9 +239,9 @@ std::string makeManifest() {
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
   cache["clear"] = "before_prompts";
-  auto collective = [&](const char *op, const char *dtype, std::vector<int64_t> shape, const char *why) {
+  auto collective = [&](const char *op, const char *dtype, int64_t elements, const char *why) {
     return Json{{"kind", "all_reduce"}, {"op", op}, {"dtype", dtype}, {"group", 0},
-                {"shape", shape},       {"dim", 0}, {"dim2", 0},      {"why", why}};
+                {"elements", elements}, {"why", why}};
   };
   Json manifest = {
       {"version", 2},
@@ -266,9 +266,9 @@ std::string makeManifest() {
          {"sum", "f32"}}}},
       {"groups", {tpAxes, dpAxes}},
       {"collectives",
-       {collective("sum", "f32", {Bl, C, D}, "rows of the embedding"),
-        collective("sum", "f32", {Bl, 1, D}, "rows of the embedding"),
-        collective("max", "i64", {Bl}, "the likeliest token")}},
+       {collective("sum", "f32", Bl * C * D, "rows of the embedding"),
+        collective("sum", "f32", Bl * D, "rows of the embedding"),
+        collective("max", "i64", Bl, "the likeliest token")}},
       {"entries",
        {step("prefill", "prompt", C, true), step("decode", "next", 1, false),
         step("head", "logits", C, true)}}};

@@ -182,6 +182,10 @@ double tessera::mostSent(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const 
   return Receipts(mesh, shape, from, to).mostSent(sendMessages(shape, from, to));
 }
 
+double tessera::mostMoved(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  return std::max(mostReceived(mesh, shape, from, to), mostSent(mesh, shape, from, to));
+}
+
 double tessera::someReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to, int samples) {
   return Receipts(mesh, shape, from, to).atLeast(samples);
 }

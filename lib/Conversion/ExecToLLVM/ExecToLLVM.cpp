@@ -131,6 +131,15 @@ private:
     } else if (auto pack = dyn_cast<PackOp>(op)) {
       call("ts_pack", nothing,
            {rank, constant32(manifest.param(pack.getParamAttr())), pack.getLayer() ? at(pack.getLayer()) : constant(-1)});
+    } else if (auto start = dyn_cast<CollectiveStartOp>(op)) {
+      values[start.getToken()] =
+          call("ts_collective_start", i64, {rank, constant32(manifest.collective(start)), at(start.getInput()), at(start.getOutput())});
+    } else if (auto send = dyn_cast<SendOp>(op)) {
+      values[send.getToken()] = emitMessage("ts_send", send);
+    } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
+      values[receive.getToken()] = emitMessage("ts_receive", receive);
+    } else if (auto wait = dyn_cast<WaitOp>(op)) {
+      call("ts_collective_wait", nothing, {rank, at(wait.getToken())});
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       call("ts_copy", nothing,
            {rank, at(copy.getTarget()), at(copy.getSource()), constant(arrayBytes(copy.getSource().getType()))});
@@ -159,6 +168,12 @@ private:
     }
     call("ts_launch", nothing,
          {rank, constant32(kernel - kernels.begin()), bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
+  }
+
+  template <typename Op> Value emitMessage(StringRef function, Op op) {
+    return call(function, i64,
+                {rank, constant32(manifest.group(op.getAxes())), at(op.getPeer()), constant(op.getTag()), at(op.getBuffer()),
+                 constant(arrayBytes(op.getBuffer().getType()))});
   }
 
   void emitGather(GatherPackedOp op) {

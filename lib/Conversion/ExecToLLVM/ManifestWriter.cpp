@@ -2,6 +2,7 @@
 
 #include "ManifestWriter.h"
 
+#include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -114,28 +115,33 @@ int64_t ManifestWriter::matmul(MatmulOp op) {
 
 int64_t ManifestWriter::group(ArrayAttr axes) { return numberOf(groups, axesJson(axes)); }
 
-int64_t ManifestWriter::collective(CollectiveOp op) {
+template <typename Op> json::Object ManifestWriter::collectiveJson(Op op) {
   auto type = cast<ShapedType>(op.getInput().getType());
-  json::Object object{{"kind", stringifyCollectiveKind(op.getKind()).str()},
+  json::Object object{{"kind", collectiveName(op.getKind())},
+                      {"op", reductionName(op.getReduce())},
                       {"dtype", elementName(type)},
                       {"group", group(op.getAxes())},
-                      {"shape", numbers(type.getShape())},
-                      {"dim", int64_t(op.getDim())},
-                      {"dim2", int64_t(op.getDim2())},
+                      {"elements", type.getNumElements()},
                       {"why", op.getWhy() ? op.getWhy()->str() : ""}};
-  object["op"] = op.getReduce() == ReduceOpKind::max ? "max" : "sum";
-  if (op.getPairs()) {
-    json::Array pairs;
-    for (size_t i = 0; i + 1 < op.getPairs()->size(); i += 2)
-      pairs.push_back(json::Array{(*op.getPairs())[i], (*op.getPairs())[i + 1]});
-    object["pairs"] = std::move(pairs);
-  }
+  if (op.getMirrored())
+    object["mirrored"] = axesJson(*op.getMirrored());
   if (op.getFrom()) {
-    object["global"] = numbers(op.getFrom()->getGlobal().asArrayRef());
     object["from"] = shardingJson(*op.getFrom());
     object["to"] = shardingJson(*op.getTo());
   }
-  return numberOf(collectives, std::move(object));
+  if (op.getKind() == CollectiveKind::GroupedSend) {
+    ArrayRef<int64_t> global = op.getFrom()->getGlobal().asArrayRef();
+    Sharding before = op.getFrom()->toSharding(mesh), after = op.getTo()->toSharding(mesh);
+    object["global"] = numbers(global);
+    object["most_moved"] = int64_t(mostMoved(mesh, global, before, after));
+  }
+  return object;
+}
+
+int64_t ManifestWriter::collective(Operation *op) {
+  if (auto start = dyn_cast<CollectiveStartOp>(op))
+    return numberOf(collectives, collectiveJson(start));
+  return numberOf(collectives, collectiveJson(cast<CollectiveOp>(op)));
 }
 
 json::Object ManifestWriter::portJson(DictionaryAttr port) const {
@@ -221,7 +227,9 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
   if (failed(counts))
     return failure();
   std::map<int64_t, int64_t> executions;
-  entry.walk([&](CollectiveOp op) {
+  entry.walk([&](Operation *op) {
+    if (!isa<CollectiveOp, CollectiveStartOp>(op))
+      return;
     int64_t times = 1;
     for (auto loop = op->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
       times *= loop.getIterations();

@@ -27,7 +27,8 @@ public:
   int64_t param(mlir::FlatSymbolRefAttr symbol) const;
   int64_t matmul(MatmulOp op);
   int64_t group(mlir::ArrayAttr axes);
-  int64_t collective(CollectiveOp op);
+  /// `op`: exec.collective or exec.collective_start.
+  int64_t collective(mlir::Operation *op);
 
   /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table. An
   /// error if a count that the call gives fits none of the loops that use it.
@@ -41,6 +42,7 @@ private:
   llvm::json::Array axesJson(llvm::ArrayRef<AxisRef> axes) const;
   llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
   llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;
+  template <typename Op> llvm::json::Object collectiveJson(Op op);
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
   mlir::LogicalResult addFills(mlir::func::FuncOp entry, llvm::json::Array &inputs);
 

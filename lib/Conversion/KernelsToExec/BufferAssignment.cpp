@@ -11,17 +11,6 @@ namespace tessera::exec {
 // Steps: op number n reads and writes at 2n (an op's operands and results are apart). A loop's carried values begin at 2n + 1 of the loop, its results at
 // 2n + 1 of its yield, so that they can take over the places of the initial and of the yielded values.
 
-Value viewedValue(Value value) {
-  for (;;) {
-    if (auto layer = value.getDefiningOp<LayerOp>())
-      value = layer.getStack();
-    else if (auto reshape = value.getDefiningOp<ReshapeOp>())
-      value = reshape.getInput();
-    else
-      return value;
-  }
-}
-
 static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argumentOffsets, ArrayRef<bool> writable,
@@ -154,7 +143,7 @@ void BufferAssignment::coalesce(Block &block) {
     for (auto [out, result] : llvm::zip_equal(destination.getDpsInits(), op.getResults()))
       if (!out.getDefiningOp<tensor::EmptyOp>())
         unify(out, result, stepOf[&op]);
-    if (auto collective = dyn_cast<CollectiveOp>(op); collective && collective.getKind() == CollectiveKind::all_reduce)
+    if (auto collective = dyn_cast<CollectiveOp>(op); collective && collective.getKind() == CollectiveKind::AllReduce)
       unify(collective.getInput(), collective.getResults()[0], stepOf[&op]);
   }
 }

@@ -17,9 +17,6 @@
 
 namespace tessera::exec {
 
-/// The value that a view (exec.layer, exec.reshape) looks at.
-mlir::Value viewedValue(mlir::Value value);
-
 /// Steps (inclusive) between which a value is needed.
 struct LiveRange {
   int64_t first = 0, last = 0;

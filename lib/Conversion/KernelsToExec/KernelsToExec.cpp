@@ -224,7 +224,7 @@ private:
     for (auto [source, target] : work)
       CopyOp::create(builder, loc, source, target);
   }
-  static Value rootBuffer(Value value) { return viewedValue(value); }
+  static Value rootBuffer(Value value) { return rootOf(value); }
 
   void rewriteBlock(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {

@@ -1,5 +1,8 @@
 //===- LowerCollectives.cpp - dist collectives to exec.collective -----------===//
 //
+// exec.collective works on contiguous blocks, one for each rank of a group. Where the dimension that is gathered or split is not the outermost, a
+// transposition that brings blocks together, or puts them in their places, stands before or after: it fuses with what makes or uses the value.
+//
 // A dimension of size n over k shards holds ceil(n / k) rows a shard. Where that does not divide, pieces are longer together
 // than the whole: gathered dimensions are cut, and dimensions that are going to be split are filled up with zeros,
 // by a small kernel (no code runs where it divides, or where the cut is at the end of memory).
@@ -103,16 +106,16 @@ struct CollectiveLowering {
         .getResults()[0];
   }
 
-  Value collective(exec::CollectiveKind kind, exec::ReduceOpKind reduce, ArrayAttr axes, Value value, RankedTensorType to,
-                   int64_t dim = 0, int64_t dim2 = 0, DenseI64ArrayAttr pairs = {}) {
-    return exec::CollectiveOp::create(builder, op->getLoc(), TypeRange(to), kind, reduce, axes, value, fresh(to), dim,
-                                      dim2, pairs, /*from=*/nullptr, /*to=*/nullptr, op->getAttrOfType<StringAttr>("why"))
+  Value collective(CollectiveKind kind, Reduction reduce, ArrayAttr axes, Value value, RankedTensorType to, dist::ShardingAttr before = {},
+                   dist::ShardingAttr after = {}, ArrayAttr mirrored = {}) {
+    return exec::CollectiveOp::create(builder, op->getLoc(), TypeRange(to), kind, reduce, axes, value, fresh(to), before, after, mirrored,
+                                      op->getAttrOfType<StringAttr>("why"))
         .getResults()[0];
   }
 
-  exec::ReduceOpKind reduceKind() {
+  Reduction reduceKind() {
     bool max = dist::getShardingAttr(input().getType()).getPartialKind() == dist::PartialKindEnum::max;
-    return max ? exec::ReduceOpKind::max : exec::ReduceOpKind::sum;
+    return max ? Reduction::Max : Reduction::Sum;
   }
 
   /// Splitting `shards` of a dimension into `parts` each: the length of it before the split so that all pieces are equal. An error where the
@@ -125,15 +128,31 @@ struct CollectiveLowering {
     return piece * parts;
   }
 
+  /// Pieces along `dim` are contiguous.
+  static bool outermost(RankedTensorType type, int64_t dim) {
+    return llvm::all_of(type.getShape().take_front(dim), [](int64_t n) { return n == 1; });
+  }
+
   FailureOr<Value> gather(dist::AllGatherOp op) {
     int64_t dim = op.getDim(), parts = groupSize(op.getAxes());
     int64_t piece = tensorOf(op.getInput()).getDimSize(dim), whole = resultType().getDimSize(dim);
     FailureOr<int64_t> length = nested(dim, whole, piece, parts, resultType());
     if (failed(length))
       return failure();
-    Value gathered = collective(exec::CollectiveKind::all_gather, exec::ReduceOpKind::none, op.getAxes(), input(),
-                                resized(tensorOf(input()), dim, *length), dim);
-    return resize(gathered, dim, whole, nullptr);
+    RankedTensorType together = resized(tensorOf(input()), dim, *length);
+    if (outermost(together, dim))
+      return resize(collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(), together), dim, whole, nullptr);
+    // [parts, .., piece, ..] -> [.., parts, piece, ..]
+    SmallVector<int64_t> blocks(tensorOf(input()).getShape()), order;
+    blocks.insert(blocks.begin(), parts);
+    for (int64_t d = 1; d <= dim; ++d)
+      order.push_back(d);
+    order.push_back(0);
+    for (int64_t d = dim + 1; d < int64_t(blocks.size()); ++d)
+      order.push_back(d);
+    Value gathered = collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(),
+                                RankedTensorType::get(blocks, together.getElementType()));
+    return resize(reshaped(transposed(gathered, order), together.getShape()), dim, whole, nullptr);
   }
 
   FailureOr<Value> slice(dist::AllSliceOp op) {
@@ -162,8 +181,17 @@ struct CollectiveLowering {
     if (failed(length))
       return failure();
     Value padded = resize(input(), dim, *length, nullptr);
-    return collective(exec::CollectiveKind::reduce_scatter, reduceKind(), op.getAxes(), padded,
-                      resized(tensorOf(padded), dim, piece), dim);
+    RankedTensorType kept = resized(tensorOf(padded), dim, piece);
+    if (!outermost(kept, dim)) {
+      // [.., parts, piece, ..] -> [parts, .., piece, ..]
+      SmallVector<int64_t> blocks(kept.getShape()), order = {dim};
+      blocks.insert(blocks.begin() + dim, groupSize(op.getAxes()));
+      for (int64_t d = 0; d < int64_t(blocks.size()); ++d)
+        if (d != dim)
+          order.push_back(d);
+      padded = transposed(reshaped(padded, blocks), order);
+    }
+    return collective(CollectiveKind::ReduceScatter, reduceKind(), op.getAxes(), padded, kept);
   }
 
   FailureOr<Value> allToAll(dist::AllToAllOp op) {
@@ -182,8 +210,7 @@ struct CollectiveLowering {
         count *= axes[i].size;
       return count;
     };
-    SmallVector<int64_t> sources, targets;
-    bool inOrder = true;
+    SmallVector<int64_t> sources;
     Value padded = input();
     for (int64_t d = 0; d < in.getRank(); ++d) {
       auto place = [&](size_t i) {
@@ -191,32 +218,19 @@ struct CollectiveLowering {
         return std::make_pair(holder - before.dims[d].axes.begin(), axes[i].pre);
       };
       llvm::sort(leave[d], [&](size_t a, size_t b) { return place(a) < place(b); });
-      inOrder &= llvm::is_sorted(leave[d]);
       if (!leave[d].empty())
         sources.push_back(d);
       if (come[d].empty())
         continue;
-      targets.push_back(d);
       FailureOr<int64_t> split = nested(d, in.getDimSize(d), out.getDimSize(d), parts(come[d]), in);
       if (failed(split))
         return failure();
       padded = resize(padded, d, *split, nullptr);
     }
-    SmallVector<int64_t> joined(in.getRank());
-    for (int64_t d : sources) {
-      FailureOr<int64_t> length = nested(d, out.getDimSize(d), in.getDimSize(d), parts(leave[d]), out);
-      if (failed(length))
+    for (int64_t d : sources)
+      if (failed(nested(d, out.getDimSize(d), in.getDimSize(d), parts(leave[d]), out)))
         return failure();
-      joined[d] = *length;
-    }
-    Value result;
-    if (sources.size() == 1 && targets.size() == 1 && inOrder) {
-      int64_t from = sources[0], to = targets[0];
-      RankedTensorType exchanged = resized(resized(tensorOf(padded), to, out.getDimSize(to)), from, joined[from]);
-      result = collective(exec::CollectiveKind::all_to_all, exec::ReduceOpKind::none, op.getAxes(), padded, exchanged, to, from);
-    } else {
-      result = exchangeBlocks(padded, axes, come, leave);
-    }
+    Value result = exchangeBlocks(padded, axes, come, leave);
     for (int64_t d : sources)
       result = resize(result, d, out.getDimSize(d), nullptr);
     return result;
@@ -242,7 +256,7 @@ struct CollectiveLowering {
     return graph::TransposeOp::create(builder, op->getLoc(), to, value, builder.getDenseI64ArrayAttr(order));
   }
 
-  /// Several pairs of dimensions at once: what goes to one rank is brought together first, in group order, and put in its places after.
+  /// What goes to one rank is brought together first, in group order, and put in its places after; several pairs of dimensions at once.
   Value exchangeBlocks(Value value, const AxisList &axes, ArrayRef<SmallVector<size_t>> come, ArrayRef<SmallVector<size_t>> leave) {
     RankedTensorType type = tensorOf(value);
     int64_t group = axesSize(axes), rank = type.getRank();
@@ -261,14 +275,12 @@ struct CollectiveLowering {
     }
     order.append(rests);
     value = transposed(reshaped(value, split), order);
-    SmallVector<int64_t> apart = {group, 1}, together = {1, group}, digits;
-    apart.append(restShape);
-    together.append(restShape);
+    SmallVector<int64_t> blocks = {group}, digits;
+    blocks.append(restShape);
     AxisList groupAxes = axes;
     mergeAdjacent(groupAxes);
-    value = collective(exec::CollectiveKind::all_to_all, exec::ReduceOpKind::none,
-                       dist::axesAttr(op->getContext(), groupAxes, mesh), reshaped(value, apart),
-                       RankedTensorType::get(together, type.getElementType()), 0, 1);
+    value = collective(CollectiveKind::AllToAll, Reduction::None, dist::axesAttr(op->getContext(), groupAxes, mesh), reshaped(value, blocks),
+                       RankedTensorType::get(blocks, type.getElementType()));
     for (const AxisRef &axis : axes)
       digits.push_back(axis.size);
     digits.append(restShape);
@@ -285,60 +297,33 @@ struct CollectiveLowering {
     return reshaped(transposed(reshaped(value, digits), back), shape);
   }
 
-  /// Which piece (shard numbers per dimension) a device holds.
-  SmallVector<int64_t> pieceOf(const Sharding &sharding, int64_t device) {
-    return llvm::map_to_vector(sharding.dims, [&](const DimSharding &dim) { return groupIndex(mesh, dim.axes, device); });
+  /// The runtime finds out who exchanges with whom, from both layouts or the mirrored axes.
+  Value permute(dist::CollectivePermuteOp op) {
+    if (op.getMirrored())
+      return collective(CollectiveKind::CollectivePermute, Reduction::None, *op.getMirrored(), input(), resultType(), {}, {}, *op.getMirrored());
+    dist::ShardingAttr before = dist::getShardingAttr(input().getType()), after = dist::getShardingAttr(resultType());
+    AxisList axes;
+    for (const dist::ShardingAttr &sharding : {before, after}) {
+      AxisList own;
+      for (const DimSharding &dim : sharding.toSharding(mesh).dims)
+        llvm::append_range(own, dim.axes);
+      llvm::append_range(axes, axesWithout(own, axes));
+    }
+    llvm::sort(axes);
+    mergeAdjacent(axes);
+    return collective(CollectiveKind::CollectivePermute, Reduction::None, dist::axesAttr(op.getContext(), axes, mesh), input(), resultType(), before,
+                      after);
   }
 
-  FailureOr<Value> permute(dist::CollectivePermuteOp op) {
-    Sharding from = dist::getShardingAttr(input().getType()).toSharding(mesh);
-    Sharding to = dist::getShardingAttr(resultType()).toSharding(mesh);
-    // Holders and needers of every piece in device order; who has what it needs keeps it.
-    std::map<SmallVector<int64_t>, SmallVector<int64_t>> holders, needers;
-    SmallVector<int64_t> pairs;
-    AxisList mirrored = op.getMirrored() ? dist::fromAxesAttr(*op.getMirrored(), mesh) : AxisList();
-    for (int64_t device = 0, n = mesh.numDevices(); device < n; ++device) {
-      if (!mirrored.empty()) {
-        pairs.append({mirrorOf(mesh, mirrored, device), device});
-        continue;
-      }
-      SmallVector<int64_t> has = pieceOf(from, device), needs = pieceOf(to, device);
-      if (has == needs) {
-        pairs.append({device, device});
-        continue;
-      }
-      holders[has].push_back(device);
-      needers[needs].push_back(device);
-    }
-    for (auto &[piece, devices] : needers) {
-      ArrayRef<int64_t> sources = holders[piece];
-      if (sources.size() != devices.size())
-        return op.emitOpError() << "cannot be a permutation: " << devices.size() << " ranks need a piece that "
-                                << sources.size() << " ranks can give";
-      for (auto [source, target] : llvm::zip_equal(sources, devices))
-        pairs.append({source, target});
-    }
-    AxisList all;
-    for (int axis = 0; axis < int(mesh.axes.size()); ++axis)
-      all.push_back(wholeAxis(mesh, axis));
-    return collective(exec::CollectiveKind::collective_permute, exec::ReduceOpKind::none,
-                      dist::axesAttr(op.getContext(), all, mesh), input(), resultType(), 0, 0,
-                      builder.getDenseI64ArrayAttr(pairs));
-  }
-
-  /// The runtime lists the messages from both layouts.
   Value send(dist::GroupedSendOp op) {
-    RankedTensorType to = resultType();
-    dist::ShardingAttr before = dist::getShardingAttr(input().getType()), after = dist::getShardingAttr(to);
-    ArrayAttr axes = dist::axesAttr(op.getContext(), op.getGroupAxes(mesh), mesh);
-    return exec::CollectiveOp::create(builder, op.getLoc(), TypeRange(to), exec::CollectiveKind::grouped_send, exec::ReduceOpKind::none, axes,
-                                      input(), fresh(to), /*dim=*/0, /*dim2=*/0, /*pairs=*/nullptr, before, after, op.getWhyAttr())
-        .getResults()[0];
+    dist::ShardingAttr before = dist::getShardingAttr(input().getType()), after = dist::getShardingAttr(resultType());
+    return collective(CollectiveKind::GroupedSend, Reduction::None, dist::axesAttr(op.getContext(), op.getGroupAxes(mesh), mesh), input(), resultType(),
+                      before, after);
   }
 
   FailureOr<Value> run() {
     if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
-      return collective(exec::CollectiveKind::all_reduce, reduceKind(), reduce.getAxes(), input(), resultType());
+      return collective(CollectiveKind::AllReduce, reduceKind(), reduce.getAxes(), input(), resultType());
     if (auto gatherOp = dyn_cast<dist::AllGatherOp>(op))
       return gather(gatherOp);
     if (auto sliceOp = dyn_cast<dist::AllSliceOp>(op))

@@ -5,7 +5,7 @@
 
 namespace tessera::runtime {
 
-static MpiLibrary load() {
+static void load(MpiLibrary &mpi) {
   // Global: Open MPI's own plugins look its symbols up in the process.
   void *library = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
   if (!library)
@@ -18,7 +18,6 @@ static MpiLibrary load() {
                   "install Open MPI 4: apt-get install openmpi-bin");
     return address;
   };
-  MpiLibrary mpi;
 #define TESSERA_MPI_LOAD(name, result, arguments)                                                            \
   mpi.name = reinterpret_cast<result(*) arguments>(symbol("MPI_" #name));
   TESSERA_MPI_FUNCTIONS(TESSERA_MPI_LOAD)
@@ -26,11 +25,12 @@ static MpiLibrary load() {
 #define TESSERA_MPI_LOAD(name, text) mpi.name = symbol(text);
   TESSERA_MPI_OBJECTS(TESSERA_MPI_LOAD)
 #undef TESSERA_MPI_LOAD
-  return mpi;
 }
 
 const MpiLibrary &MpiLibrary::get() {
-  static const MpiLibrary mpi = load();
+  static MpiLibrary mpi;
+  static std::once_flag once;
+  std::call_once(once, [] { load(mpi); });
   return mpi;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TESSERA_RUNTIME_COMM_MPI_MPILIBRARY_H
 #define TESSERA_RUNTIME_COMM_MPI_MPILIBRARY_H
 
+#include <mutex>
 #include <string>
 
 namespace tessera::runtime {
@@ -20,6 +21,7 @@ using MpiErrorHandler = void *;
   X(Comm_rank, int, (MpiComm, int *))                                                                        \
   X(Comm_size, int, (MpiComm, int *))                                                                        \
   X(Comm_set_errhandler, int, (MpiComm, MpiErrorHandler))                                                    \
+  X(Comm_get_attr, int, (MpiComm, int, void *, int *))                                                       \
   X(Error_string, int, (int, char *, int *))                                                                 \
   X(Isend, int, (const void *, int, MpiType, int, int, MpiComm, MpiRequest *))                               \
   X(Irecv, int, (void *, int, MpiType, int, int, MpiComm, MpiRequest *))                                     \
@@ -32,7 +34,8 @@ using MpiErrorHandler = void *;
   X(errorsReturn, "ompi_mpi_errors_return")                                                                  \
   X(requestNull, "ompi_request_null")
 
-constexpr int mpiThreadFunneled = 1, mpiThreadMultiple = 3, mpiMaxErrorString = 256;
+constexpr int mpiThreadSerialized = 2, mpiThreadMultiple = 3, mpiMaxErrorString = 256;
+constexpr int mpiTagUpperBound = 0; // the key of an attribute of the world
 
 struct MpiLibrary {
 #define TESSERA_MPI_MEMBER(name, result, arguments) result(*name) arguments;
@@ -41,6 +44,9 @@ struct MpiLibrary {
 #define TESSERA_MPI_MEMBER(name, symbol) void *name;
   TESSERA_MPI_OBJECTS(TESSERA_MPI_MEMBER)
 #undef TESSERA_MPI_MEMBER
+
+  // One thread at a time calls MPI: streams may run on threads of their own.
+  mutable std::mutex mutex;
 
   // Opens libmpi.so.40 on the first call. Throws Error if it is missing.
   static const MpiLibrary &get();

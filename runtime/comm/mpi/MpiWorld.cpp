@@ -1,5 +1,6 @@
 #include "tessera/runtime/comm/MpiWorld.h"
-#include "MpiCommunicator.h"
+#include "../MessageCommunicator.h"
+#include "MpiTransport.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -16,8 +17,6 @@
 namespace tessera::runtime {
 
 namespace {
-
-constexpr int heartbeatTag = 2;
 
 // Processes with equal names can see each other's memory segments and process ids.
 struct MachineName {
@@ -52,7 +51,7 @@ public:
   World(int64_t ranks, bool oneMachine) : mpi_(MpiLibrary::get()) {
     int provided = 0, rank = 0, size = 0;
     mpi_.expect(
-        mpi_.Init_thread(nullptr, nullptr, oneMachine ? mpiThreadFunneled : mpiThreadMultiple, &provided),
+        mpi_.Init_thread(nullptr, nullptr, oneMachine ? mpiThreadSerialized : mpiThreadMultiple, &provided),
         "MPI_Init_thread");
     mpi_.expect(mpi_.Comm_set_errhandler(mpi_.world, mpi_.errorsReturn), "MPI_Comm_set_errhandler");
     mpi_.expect(mpi_.Comm_rank(mpi_.world, &rank), "MPI_Comm_rank");
@@ -62,7 +61,8 @@ public:
                   "the program has " + std::to_string(ranks) + " ranks, MPI started " + std::to_string(size),
                   "start it with mpirun -np " + std::to_string(ranks) + ", or alone");
     rank_ = rank;
-    comm_ = std::make_unique<MpiCommunicator>(mpi_, rank, ranks);
+    checkTags();
+    plane_ = std::make_unique<MpiPlane>(mpi_, rank, ranks);
     shareBoard(ranks);
     if (firsts_.size() > 1 && provided < mpiThreadMultiple)
       throw Error(
@@ -72,10 +72,11 @@ public:
     BoardEntry &entry = board_->entry(rank_);
     entry.pid = getpid();
     entry.activity = int32_t(Activity::Working);
-    comm_->setEntry(entry);
+    plane_->setEntry(entry);
+    comm_ = std::make_unique<MessageCommunicator>(createMpiTransport(mpi_), rank, ranks, entry);
     electionBoard = board_.get();
     setReportElection([] { return electionBoard->claimReport(); });
-    comm_->barrier(); // every entry of this machine is filled
+    plane_->barrier(); // every entry of this machine is filled
     if (isFirst())
       unlinkSegment();
     startHeartbeat();
@@ -84,13 +85,16 @@ public:
   int64_t rank() const override { return rank_; }
   Board &board() override { return *board_; }
   Communicator &communicator() override { return *comm_; }
+  HostPlane &plane() override { return *plane_; }
 
   void tick() override {
     if (!isFirst())
       return;
     for (Link &link : links_) {
       int done = 0;
-      while (mpi_.Test(&link.incoming, &done, nullptr) == 0 && done) {
+      while (link.incoming != mpi_.requestNull && mpi_.Test(&link.incoming, &done, nullptr) == 0 && done) {
+        if (link.in[0].rank == lastHeartbeat)
+          break; // its machine has come to the end of the run
         for (const Pulse &pulse : link.in) {
           BoardEntry &entry = board_->entry(pulse.rank);
           entry.progress = pulse.progress;
@@ -108,14 +112,27 @@ public:
           link.out.push_back({r, entry.progress, entry.beat, entry.activity, entry.where});
         }
         (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Pulse)), mpi_.byte, int(link.peer),
-                         heartbeatTag, mpi_.world, &link.outgoing);
+                         mpiHeartbeatTag, mpi_.world, &link.outgoing);
       }
     }
   }
 
   void finish() override {
-    // Requests for heartbeats that nobody will send stay open; Open MPI frees them.
+    comm_.reset(); // what it sent from copies is delivered
+    // A last heartbeat, without ranks, ends the receiving: MPI must not be finalized with requests open.
+    for (int64_t turn = 0; openRequests() > 0; ++turn) {
+      for (Link &link : links_)
+        end(link);
+      mpiPause(turn);
+    }
     (void)mpi_.Finalize();
+  }
+
+  int64_t openRequests() const override {
+    int64_t open = 0;
+    for (const Link &link : links_)
+      open += (link.incoming != mpi_.requestNull) + (link.outgoing != mpi_.requestNull || !link.ended);
+    return open;
   }
 
 private:
@@ -123,16 +140,41 @@ private:
     int64_t peer;
     std::vector<Pulse> in, out;
     MpiRequest incoming = nullptr, outgoing = nullptr;
+    bool ended = false; // the last heartbeat was sent
   };
 
+  static constexpr int64_t lastHeartbeat = -1; // in place of a rank
+
+  void end(Link &link) {
+    int done = 0;
+    if (link.outgoing == mpi_.requestNull || (mpi_.Test(&link.outgoing, &done, nullptr) == 0 && done)) {
+      if (!link.ended) {
+        link.ended = true;
+        link.out.assign(1, {lastHeartbeat, 0, 0, 0, 0});
+        mpi_.expect(mpi_.Isend(link.out.data(), int(sizeof(Pulse)), mpi_.byte, int(link.peer), mpiHeartbeatTag, mpi_.world, &link.outgoing), "MPI_Isend");
+      }
+    }
+    while (link.incoming != mpi_.requestNull && mpi_.Test(&link.incoming, &done, nullptr) == 0 && done)
+      if (link.in[0].rank != lastHeartbeat)
+        post(link);
+  }
+
   bool isFirst() const { return machine_[0] == rank_; }
+
+  void checkTags() {
+    int *largest = nullptr, found = 0;
+    mpi_.expect(mpi_.Comm_get_attr(mpi_.world, mpiTagUpperBound, &largest, &found), "MPI_Comm_get_attr");
+    if (found && *largest < mpiLargestTag)
+      throw Error("cannot start", "MPI", "its messages can tell " + std::to_string(*largest) + " tags apart, " + std::to_string(mpiLargestTag) + " are needed",
+                  "choose another transport of Open MPI (--mca pml ob1)");
+  }
 
   void shareBoard(int64_t ranks) {
     // Who is on which machine.
     MachineName mine = machineName();
     std::vector<MachineName> names(ranks);
-    comm_->gather(&mine, sizeof(mine), names.data(), 0);
-    comm_->broadcast(names.data(), names.size() * sizeof(MachineName), 0);
+    plane_->gather(&mine, sizeof(mine), names.data(), 0);
+    plane_->broadcast(names.data(), names.size() * sizeof(MachineName), 0);
     for (int64_t r = 0; r < ranks; ++r) {
       bool seen = false;
       for (int64_t s = 0; s < r; ++s)
@@ -164,8 +206,8 @@ private:
       segment_ = segment.text;
     }
     std::vector<SegmentName> segments(ranks);
-    comm_->gather(&segment, sizeof(segment), segments.data(), 0);
-    comm_->broadcast(segments.data(), segments.size() * sizeof(SegmentName), 0);
+    plane_->gather(&segment, sizeof(segment), segments.data(), 0);
+    plane_->broadcast(segments.data(), segments.size() * sizeof(SegmentName), 0);
     if (!isFirst())
       file = shm_open(segments[machine_[0]].text, O_RDWR, 0600);
     void *memory = file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -200,13 +242,14 @@ private:
 
   void post(Link &link) {
     mpi_.expect(mpi_.Irecv(link.in.data(), int(link.in.size() * sizeof(Pulse)), mpi_.byte, int(link.peer),
-                           heartbeatTag, mpi_.world, &link.incoming),
+                           mpiHeartbeatTag, mpi_.world, &link.incoming),
                 "MPI_Irecv");
   }
 
   const MpiLibrary &mpi_;
   int64_t rank_ = 0;
-  std::unique_ptr<MpiCommunicator> comm_;
+  std::unique_ptr<MpiPlane> plane_;
+  std::unique_ptr<Communicator> comm_;
   std::unique_ptr<Board> board_;
   std::vector<int64_t> machine_, firsts_; // ranks of this machine; first rank of every machine
   std::vector<size_t> sizes_;             // ranks of every machine

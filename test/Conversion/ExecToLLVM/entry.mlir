@@ -35,7 +35,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // MANIFEST: constant @tessera_manifest("{
   // MANIFEST-SAME: \22arena_bytes\22:4096
   // Eight all_reduces: two a layer are one collective.
-  // MANIFEST-SAME: \22collectives\22:[{\22dim\22:0,\22dim2\22:0,\22dtype\22:\22f32\22,\22group\22:0,\22kind\22:\22all_reduce\22,\22op\22:\22sum\22,\22shape\22:[1,8],\22why\22:\22down\22}]
+  // MANIFEST-SAME: \22collectives\22:[{\22dtype\22:\22f32\22,\22elements\22:8,\22group\22:0,\22kind\22:\22all_reduce\22,\22op\22:\22sum\22,\22why\22:\22down\22}]
   // MANIFEST-SAME: \22executions\22:8,\22id\22:0
   // What fills an input and what an output gives, by attributes; the first is what entry 1 gives.
   // MANIFEST-SAME: \22counts\22:[],\22inputs\22:[{{.*}}\22fill\22:{\22entry\22:1,\22output\22:0}{{.*}}\22name\22:\22given\22

@@ -111,6 +111,7 @@ func.func @second(%h: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.nam
 // CHECK: exec.launch @k ins(%{{.*}}) outs(%[[P:.*]] : memref<16xf32>)
 // CHECK: exec.collective all_reduce sum over {{.*}} ins(%[[P]] : memref<16xf32>) outs(%[[P]] : memref<16xf32>)
 module {
+dist.mesh @mesh = <["tp"=2]>
 func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
 func.func @reduce(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
   %e = tensor.empty() : tensor<16xf32>

@@ -13,8 +13,11 @@ func.func @rows(%x: tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5
   return %0 : tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], global=[5, 4]>>
 }
 
+// Blocks of columns come one after another; a kernel puts them side by side.
 // CHECK-LABEL: func.func @columns
-// CHECK: exec.collective all_gather {{.*}} outs(%{{.*}} : tensor<4x6xf32>) {dim = 1 : i64}
+// CHECK: exec.collective all_gather {{.*}} ins(%{{.*}} : tensor<4x2xf32>) outs(%{{.*}} : tensor<3x4x2xf32>)
+// CHECK: exec.launch @transpose{{.*}} ins(%{{.*}} : tensor<3x4x2xf32>) outs(%{{.*}} : tensor<4x3x2xf32>)
+// CHECK: exec.reshape %{{.*}} : tensor<4x3x2xf32> -> tensor<4x6xf32>
 // CHECK: exec.launch @[[CUT:resize_4x5]] ins(%{{.*}} : tensor<4x6xf32>) outs(%{{.*}} : tensor<4x5xf32>)
 func.func @columns(%x: tensor<4x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[4, 5]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
     -> (tensor<4x5xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 5]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
@@ -41,10 +44,11 @@ func.func @scatter(%x: tensor<5x4xf32, #dist.sharding<@mesh, [{}, {}], partial=s
   return %0 : tensor<2x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>>
 }
 
-// Columns are split (5 -> 6 first), rows joined (6 -> 5 afterwards, at the end of memory).
+// Columns are split (5 -> 6 first) and brought together by receiver, rows joined (6 -> 5 afterwards, at the end of memory).
 // CHECK-LABEL: func.func @exchange
 // CHECK: exec.launch @resize_2x6 ins(%{{.*}} : tensor<2x5xf32>)
-// CHECK: exec.collective all_to_all none over {{.*}} ins(%{{.*}} : tensor<2x6xf32>) outs(%{{.*}} : tensor<6x2xf32>) {dim = 1 : i64}
+// CHECK: exec.launch @transpose{{.*}} ins(%{{.*}} : tensor<2x3x2xf32>) outs(%{{.*}} : tensor<3x2x2xf32>)
+// CHECK: exec.collective all_to_all none over {{.*}} ins(%{{.*}} : tensor<3x2x2xf32>) outs(%{{.*}} : tensor<3x2x2xf32>)
 // CHECK: exec.reshape %{{.*}} : tensor<6x2xf32> -> tensor<5x2xf32>
 func.func @exchange(%x: tensor<2x5xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 5]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
     -> (tensor<5x2xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[5, 5]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {

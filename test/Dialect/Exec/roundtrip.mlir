@@ -1,6 +1,7 @@
 // Every op of dialect exec, on tensors (rung kernels) and on buffers (rung exec), is printed as it is read.
 // RUN: llm-opt %s | llm-opt | FileCheck %s
 
+dist.mesh @mesh = <["tp"=2]>
 graph.parameter @norm : tensor<4x8xf32> stacked from [#graph.source<"n.{}", file = [8]>]
 graph.parameter @w : tensor<4x16x8xf32> stacked from [#graph.source<"w.{}", file = [16, 8]>]
 // CHECK: graph.parameter @v : tensor<4x16x8xf32> stacked variable from
@@ -70,7 +71,23 @@ func.func @exec() {
   exec.launch @both ins(%a : memref<2x8xf32>) outs(%b, %stack : memref<2x8xf32>, memref<4x8xf32>) scalars(%two) count = 2 grain = 1 modes(update, layer)
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<16x8xf32>) outs(%{{.*}} : memref<2x16xf32>)
   exec.matmul m = 2 n = 16 k = 8 ins(%b, %w : memref<2x8xf32>, memref<16x8xf32>) outs(%y : memref<2x16xf32>)
-  // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"tp">] {{.*}} {pairs = array<i64: 0, 1>}
-  exec.collective collective_permute none over [#dist.axis_ref<"tp">] ins(%a : memref<2x8xf32>) outs(%b : memref<2x8xf32>) {pairs = array<i64: 0, 1>}
+  // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"tp">] {{.*}} {mirrored = [#dist.axis_ref<"tp">]}
+  exec.collective collective_permute none over [#dist.axis_ref<"tp">] ins(%a : memref<2x8xf32>) outs(%b : memref<2x8xf32>) {mirrored = [#dist.axis_ref<"tp">]}
+  // CHECK: %[[TOKEN:.*]] = exec.collective_start reduce_scatter max over [#dist.axis_ref<"tp">] ins(%{{.*}} : memref<16x8xf32>) outs(%{{.*}} : memref<8x8xf32>) {why = "w"}
+  %out = exec.buffer at 2048 : memref<8x8xf32>
+  %t = exec.collective_start reduce_scatter max over [#dist.axis_ref<"tp">] ins(%w : memref<16x8xf32>) outs(%out : memref<8x8xf32>) {why = "w"}
+  exec.copy %a to %b : memref<2x8xf32>, memref<2x8xf32>
+  // CHECK: exec.wait %[[TOKEN]]
+  exec.wait %t
+  %self = exec.group_index [#dist.axis_ref<"tp">]
+  %other = exec.index_offset %self, 1 reverse
+  // CHECK: %[[SENT:.*]] = exec.send %{{.*}} to %{{.*}} over [#dist.axis_ref<"tp">] tag 7 : memref<2x8xf32>
+  %s = exec.send %a to %other over [#dist.axis_ref<"tp">] tag 7 : memref<2x8xf32>
+  // CHECK: %[[CAME:.*]] = exec.receive %{{.*}} from %{{.*}} over [#dist.axis_ref<"tp">] tag 7 : memref<2x8xf32>
+  %r = exec.receive %b from %other over [#dist.axis_ref<"tp">] tag 7 : memref<2x8xf32>
+  // CHECK: exec.wait %[[CAME]]
+  // CHECK: exec.wait %[[SENT]]
+  exec.wait %r
+  exec.wait %s
   return
 }

@@ -28,7 +28,9 @@ using namespace mlir;
 
 /// Keeps the functions that compiled programs look up in this executable.
 [[gnu::used]] static void *const abi[] = {(void *)ts_launch,     (void *)ts_matmul,      (void *)ts_gather_packed,
-                                          (void *)ts_collective, (void *)ts_group_index, (void *)ts_copy, (void *)ts_pack};
+                                          (void *)ts_collective, (void *)ts_group_index, (void *)ts_copy, (void *)ts_pack,
+                                          (void *)ts_collective_start, (void *)ts_collective_wait, (void *)ts_send,
+                                          (void *)ts_receive};
 
 std::unique_ptr<MLIRContext> createContext() {
   DialectRegistry registry;
@@ -122,7 +124,7 @@ std::string runOnRanks(const ts_program &program, const runtime::Driver &driver,
     if (!mpiRun->world)
       mpiRun->world = MpiWorld::start(ranks, /*oneMachine=*/true);
     MpiWorld &world = *mpiRun->world;
-    Rank rank(program, manifest, plan, world.communicator(), world.board().entry(world.rank()), threads);
+    Rank rank(program, manifest, plan, world.communicator(), world.plane(), world.board().entry(world.rank()), threads);
     body(rank);
     return "";
   }
@@ -130,8 +132,8 @@ std::string runOnRanks(const ts_program &program, const runtime::Driver &driver,
   auto world = createHostWorld(ranks, board);
   auto runRank = [&](int64_t r) {
     auto comm = createHostCommunicator(world, r);
-    comm->prepare(manifest);
-    Rank rank(program, manifest, plan, *comm, board.entry(r), threads);
+    auto plane = createHostPlane(world, r);
+    Rank rank(program, manifest, plan, *comm, *plane, board.entry(r), threads);
     body(rank);
   };
   std::vector<std::thread> others;

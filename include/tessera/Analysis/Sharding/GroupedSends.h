@@ -32,6 +32,9 @@ double mostReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shard
 /// receive up to 2^17 messages; else what no device exceeds, from sizes alone.
 double mostSent(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
 
+/// Elements that the busiest device receives or sends, whichever is more.
+double mostMoved(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to);
+
 /// What the busiest of `samples` devices spread over the mesh lacks: no more than mostReceived.
 double someReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to, int samples);
 

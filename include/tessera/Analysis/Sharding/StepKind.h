@@ -2,18 +2,13 @@
 #ifndef TESSERA_ANALYSIS_SHARDING_STEPKIND_H
 #define TESSERA_ANALYSIS_SHARDING_STEPKIND_H
 
+#include "tessera/runtime/comm/Collective.h"
+
 namespace tessera {
 
-enum class StepKind {
-  AllSlice,          ///< keeps this device's piece; no communication
-  AllGather,         ///< axes leave a dimension
-  AllReduce,         ///< partial axes are combined
-  ReduceScatter,     ///< partial axes are combined and then shard a dimension
-  AllToAll,          ///< axes move between dimensions
-  CollectivePermute, ///< devices exchange whole pieces; received == 0: same pieces, only axes of size 1 come or go
-  Contribute,        ///< the value becomes partial: of each group one device keeps it (all do for a maximum); no communication
-  GroupedSend,       ///< every device gets what it lacks from those that have it, by messages of their own (GroupedSends.h)
-};
+/// The kinds of the runtime, and the two that do not communicate. CollectivePermute: devices exchange whole pieces; received == 0: same pieces, only
+/// axes of size 1 come or go. GroupedSend: GroupedSends.h.
+using StepKind = CollectiveKind;
 
 /// `AG`, `SL`, ...
 const char *toString(StepKind kind);

@@ -306,30 +306,31 @@ int64_t AllToAllOp::getLeftDim() { return getFrom().front(); }
 int64_t CollectivePermuteOp::getLeftDim() { return -1; }
 int64_t GroupedSendOp::getLeftDim() { return -1; }
 
-int64_t AllGatherOp::getBytesSent(const Mesh &mesh) { return (axesSize(getGroupAxes(mesh)) - 1) * bytesOf(getInput()); }
-int64_t AllSliceOp::getBytesSent(const Mesh &) { return 0; }
-int64_t ContributeOp::getBytesSent(const Mesh &) { return 0; }
-int64_t AllReduceOp::getBytesSent(const Mesh &mesh) {
-  int64_t group = axesSize(getGroupAxes(mesh));
-  return 2 * (group - 1) * bytesOf(getInput()) / group;
+/// Of an operand of `bytes`, padding included, as `info` of the executable counts it.
+static int64_t bytesSentBy(CollectiveOpInterface op, const Mesh &mesh, int64_t bytes) {
+  return bytesSent(op.getStepKind(), axesSize(op.getGroupAxes(mesh)), bytes);
 }
+int64_t AllGatherOp::getBytesSent(const Mesh &mesh) { return bytesSentBy(*this, mesh, bytesOf(getInput())); }
+int64_t AllSliceOp::getBytesSent(const Mesh &mesh) { return bytesSentBy(*this, mesh, bytesOf(getInput())); }
+int64_t ContributeOp::getBytesSent(const Mesh &mesh) { return bytesSentBy(*this, mesh, bytesOf(getInput())); }
+int64_t AllReduceOp::getBytesSent(const Mesh &mesh) { return bytesSentBy(*this, mesh, bytesOf(getInput())); }
 // The result is one of as many equal pieces, padding included.
-int64_t ReduceScatterOp::getBytesSent(const Mesh &mesh) { return (axesSize(getGroupAxes(mesh)) - 1) * bytesOf(getResult()); }
+int64_t ReduceScatterOp::getBytesSent(const Mesh &mesh) {
+  return bytesSentBy(*this, mesh, axesSize(getGroupAxes(mesh)) * bytesOf(getResult()));
+}
 // Each rank gets a piece: the operand, split along the dimensions that the axes come to as the result is.
 int64_t AllToAllOp::getBytesSent(const Mesh &mesh) {
   auto before = cast<RankedTensorType>(getInput().getType()), after = cast<RankedTensorType>(getResult().getType());
   SmallVector<int64_t> piece(before.getShape());
   for (int64_t dim : getTo())
     piece[dim] = after.getDimSize(dim);
-  return (axesSize(getGroupAxes(mesh)) - 1) * int64_t(tensorBytes(before.clone(piece)));
+  return bytesSentBy(*this, mesh, axesSize(getGroupAxes(mesh)) * int64_t(tensorBytes(before.clone(piece))));
 }
-int64_t CollectivePermuteOp::getBytesSent(const Mesh &) { return bytesOf(getInput()); }
+int64_t CollectivePermuteOp::getBytesSent(const Mesh &mesh) { return bytesSentBy(*this, mesh, bytesOf(getInput())); }
 int64_t GroupedSendOp::getBytesSent(const Mesh &mesh) {
   RankedTensorType type = getInput().getType();
-  SmallVector<int64_t> shape = globalShape(type);
-  Sharding before = shardingOf(getInput(), mesh), after = shardingOf(getResult(), mesh);
-  double elements = std::max(mostReceived(mesh, shape, before, after), mostSent(mesh, shape, before, after));
-  return int64_t(elements * tensorBytes(type.clone(ArrayRef<int64_t>(1))));
+  double elements = mostMoved(mesh, globalShape(type), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+  return bytesSentBy(*this, mesh, int64_t(elements * tensorBytes(type.clone(ArrayRef<int64_t>(1)))));
 }
 int64_t GroupedSendOp::getMessages(const Mesh &mesh) {
   return sendMessages(globalShape(getInput().getType()), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));

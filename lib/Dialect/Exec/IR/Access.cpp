@@ -40,6 +40,11 @@ static Accesses wholeAccesses(DestinationStyleOpInterface op) {
 Accesses MatmulOp::getAccesses() { return wholeAccesses(*this); }
 Accesses GatherPackedOp::getAccesses() { return wholeAccesses(*this); }
 Accesses CollectiveOp::getAccesses() { return wholeAccesses(*this); }
+Accesses CollectiveStartOp::getAccesses() {
+  return {{&getInputMutable(), AccessKind::Read, {}}, {&getOutputMutable(), AccessKind::Write, {}}};
+}
+Accesses SendOp::getAccesses() { return {{&getBufferMutable(), AccessKind::Read, {}}}; }
+Accesses ReceiveOp::getAccesses() { return {{&getBufferMutable(), AccessKind::Write, {}}}; }
 
 Accesses CopyOp::getAccesses() {
   return {{&getSourceMutable(), AccessKind::Read, {}}, {&getTargetMutable(), AccessKind::Write, {}}};
@@ -61,7 +66,7 @@ Accesses LaunchOp::getAccesses() {
 
 using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
 
-static void addEffects(ExecAccessOpInterface op, Effects &effects) {
+void addAccessEffects(ExecAccessOpInterface op, Effects &effects) {
   for (const Access &access : op.getAccesses()) {
     if (access.kind != AccessKind::Write) // of a stack, the other layers are as needed as if they were read
       effects.emplace_back(MemoryEffects::Read::get(), access.operand);
@@ -69,15 +74,10 @@ static void addEffects(ExecAccessOpInterface op, Effects &effects) {
       effects.emplace_back(MemoryEffects::Write::get(), access.operand);
   }
 }
-void LaunchOp::getEffects(Effects &effects) { addEffects(*this, effects); }
-void MatmulOp::getEffects(Effects &effects) { addEffects(*this, effects); }
-void GatherPackedOp::getEffects(Effects &effects) { addEffects(*this, effects); }
-void CollectiveOp::getEffects(Effects &effects) {
-  addEffects(*this, effects);
-  // Every rank of the group must take part, whether or not this one uses the result.
-  effects.emplace_back(MemoryEffects::Write::get());
-}
-void CopyOp::getEffects(Effects &effects) { addEffects(*this, effects); }
+void LaunchOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
+void MatmulOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
+void GatherPackedOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
+void CopyOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
 
 //===- Modes of a launch ----------------------------------------------------===//
 

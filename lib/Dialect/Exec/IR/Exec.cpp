@@ -3,14 +3,21 @@
 #include "tessera/Dialect/Exec/IR/Exec.h"
 
 #include "tessera/Dialect/Exec/IR/ExecDialect.cpp.inc"
-#include "tessera/Dialect/Exec/IR/ExecEnums.cpp.inc"
 #include "tessera/Dialect/Exec/IR/ExecInterfaces.cpp.inc"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/Exec/IR/ExecTypes.cpp.inc"
 
 using namespace mlir;
 
 namespace tessera::exec {
 
 void ExecDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "tessera/Dialect/Exec/IR/ExecTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "tessera/Dialect/Exec/IR/ExecOps.cpp.inc"

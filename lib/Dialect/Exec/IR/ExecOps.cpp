@@ -44,6 +44,33 @@ static void printModes(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr mod
   printer << ")";
 }
 
+using namespace mlir;
+
+// Kinds of collectives are written by their names (tessera/runtime/comm/Collective.h).
+template <typename T> static ParseResult parseNamed(OpAsmParser &parser, IntegerAttr &attr, StringRef what, std::optional<T> (*fromName)(std::string_view)) {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<T> value = fromName(std::string_view(name.data(), name.size()));
+  if (!value)
+    return parser.emitError(loc) << "'" << name << "' is no " << what;
+  attr = parser.getBuilder().getI32IntegerAttr(int32_t(*value));
+  return success();
+}
+static ParseResult parseCollectiveKind(OpAsmParser &parser, IntegerAttr &kind) {
+  return parseNamed(parser, kind, "kind of collective", tessera::collectiveFromName);
+}
+static void printCollectiveKind(OpAsmPrinter &printer, Operation *, IntegerAttr kind) {
+  printer << tessera::collectiveName(tessera::CollectiveKind(kind.getInt()));
+}
+static ParseResult parseReduction(OpAsmParser &parser, IntegerAttr &reduction) {
+  return parseNamed(parser, reduction, "way to combine", tessera::reductionFromName);
+}
+static void printReduction(OpAsmPrinter &printer, Operation *, IntegerAttr reduction) {
+  printer << tessera::reductionName(tessera::Reduction(reduction.getInt()));
+}
+
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecOps.cpp.inc"
 
@@ -262,30 +289,6 @@ LogicalResult GatherPackedOp::verifySymbolUses(SymbolTableCollection &tables) {
   return row == taken ? success()
                       : emitOpError() << "makes rows of " << taken << " elements; those of " << getParamAttr()
                                       << " have " << row;
-}
-
-LogicalResult CollectiveOp::verify() {
-  bool reduces = getKind() == CollectiveKind::all_reduce || getKind() == CollectiveKind::reduce_scatter;
-  if (reduces != (getReduce() != ReduceOpKind::none))
-    return emitOpError() << stringifyCollectiveKind(getKind()) << (reduces ? " must say" : " does not say")
-                         << " how to combine";
-  if ((getKind() == CollectiveKind::collective_permute) != bool(getPairs()))
-    return emitOpError("pairs belong to collective_permute, and only there");
-  bool sends = getKind() == CollectiveKind::grouped_send;
-  if (sends != bool(getFrom()) || sends != bool(getTo()))
-    return emitOpError("from and to belong to grouped_send, and only there");
-  auto in = cast<ShapedType>(getInput().getType()), out = cast<ShapedType>(getOutput().getType());
-  if (in.getElementType() != out.getElementType() || in.getRank() != out.getRank())
-    return emitOpError() << "turns " << Type(in) << " into " << Type(out) << ": rank or elements differ";
-  auto dimOk = [&](uint64_t dim) { return dim == 0 || int64_t(dim) < in.getRank(); };
-  if (!dimOk(getDim()) || !dimOk(getDim2()))
-    return emitOpError() << "dimension " << std::max(getDim(), getDim2()) << " is not one of " << Type(in);
-  if (sends && (int64_t(getFrom()->getDims().size()) != in.getRank() ||
-                int64_t(getTo()->getDims().size()) != in.getRank() ||
-                getFrom()->getGlobal() != getTo()->getGlobal() || !getFrom()->isLocal()))
-    return emitOpError() << "sends " << Type(in)
-                         << " between layouts of another rank, or of other global sizes";
-  return verifyOneRung(*this);
 }
 
 LogicalResult CopyOp::verify() {

@@ -16,8 +16,10 @@
 #include "tessera/runtime/io/DType.h"
 
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
-#include "tessera/Dialect/Exec/IR/ExecEnums.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecInterfaces.h.inc"
+#include "tessera/runtime/comm/Collective.h"
+#define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/Exec/IR/ExecTypes.h.inc"
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecOps.h.inc"
 
@@ -61,6 +63,10 @@ struct ArrayView {
   int64_t bytes;
 };
 ArrayView viewOf(mlir::Value value);
+
+/// Adds reads and writes of what `op` says it accesses.
+void addAccessEffects(ExecAccessOpInterface op,
+                      llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>> &effects);
 
 } // namespace tessera::exec
 #endif

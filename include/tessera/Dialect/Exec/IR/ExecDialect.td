@@ -6,6 +6,7 @@ include "mlir/IR/OpBase.td"
 def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::tessera::exec";
+  let useDefaultTypePrinterParser = 1;
   let summary = "The host program of one rank: launches, library calls, communication";
   let description = [{
     `exec` is what a rank does between the start and the end of a step. Every op that computes is in destination-passing style and

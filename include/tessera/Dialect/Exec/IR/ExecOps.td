@@ -3,7 +3,7 @@
 
 include "tessera/Dialect/Exec/IR/ExecDialect.td"
 include "tessera/Dialect/Exec/IR/ExecInterfaces.td"
-include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -19,24 +19,6 @@ class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mne
     DestinationStyleOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ExecAccessOpInterface>], traits)> {
   let hasVerifier = 1;
-}
-
-def Exec_CollectiveKind : I32EnumAttr<"CollectiveKind", "kinds of collectives, see docs/Manifest.md", [
-    I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>,
-    I32EnumAttrCase<"all_to_all", 3>, I32EnumAttrCase<"collective_permute", 4>,
-    I32EnumAttrCase<"grouped_send", 5>]> {
-  let cppNamespace = "::tessera::exec";
-}
-def Exec_ReduceOpKind : I32EnumAttr<"ReduceOpKind", "how a collective combines", [
-    I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"sum", 1>, I32EnumAttrCase<"max", 2>]> {
-  let cppNamespace = "::tessera::exec";
-}
-
-/// #dist.sharding with `global`; not by including its .td, whose enums would be made twice.
-def Exec_Layout : Attr<CPred<"::llvm::isa<::tessera::dist::ShardingAttr>($_self)">, "sharding with global sizes"> {
-  let storageType = "::tessera::dist::ShardingAttr";
-  let returnType = "::tessera::dist::ShardingAttr";
-  let convertFromStorage = "$_self";
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,30 +201,6 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
   }];
 }
 
-def Exec_CollectiveOp : Exec_DestinationOp<"collective"> {
-  let summary = "Communication within the groups over `axes`";
-  let description = [{
-    Meaning of kinds and of `dim`, `dim2`, `pairs`, `from`, `to`: docs/Manifest.md. `why` says which two ops disagreed. An all_reduce may work in place.
-    ```mlir
-    // given %x: tensor<8x64xf32>, %e: tensor<8x64xf32>
-    %y = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>)
-        -> tensor<8x64xf32>
-    ```
-  }];
-  let arguments = (ins Exec_CollectiveKind:$kind, Exec_ReduceOpKind:$reduce, ArrayAttr:$axes, Exec_Array:$input,
-      Exec_Array:$output, DefaultValuedAttr<I64Attr, "0">:$dim, DefaultValuedAttr<I64Attr, "0">:$dim2,
-      OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<Exec_Layout>:$from, OptionalAttr<Exec_Layout>:$to,
-      OptionalAttr<StrAttr>:$why);
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
-  let assemblyFormat = [{
-    $kind $reduce `over` $axes `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` attr-dict
-        (`->` type($results)^)?
-  }];
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-  }];
-}
-
 def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Makes the packed form of a variable again, from its plain one";
   let description = [{
@@ -330,5 +288,11 @@ def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
   let assemblyFormat = "$index `,` $offset (`reverse` $reverse^)? attr-dict";
   let hasFolder = 0;
 }
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+include "tessera/Dialect/Exec/IR/ExecCommunicationOps.td"
 
 #endif

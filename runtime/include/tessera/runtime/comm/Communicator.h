@@ -1,13 +1,21 @@
-// Collectives between the ranks of a program. Two implementations with one contract and one conformance suite
-// (runtime/test): ranks that are threads of one process (comm/host) and MPI processes (comm/mpi).
+// Communication between the devices of a program's ranks, in the order of streams. Implementations have one contract and one conformance suite
+// (runtime/test/CommConformance.h): ranks that are threads of one process (comm/host), MPI processes (comm/mpi).
 //
-// Every rank calls the same collectives in the same order. Results are deterministic: sums run in the order
-// of the ranks in the group, so every rank, every run and both implementations give the same bits.
+// Only the ranks of a group meet. The members of a group start the same collectives on it, in the same order; different groups may come in
+// different orders on different ranks: whoever waits for one collective goes on with all that it has started. Results are the same bits on all
+// members of a group, so all ranks decide alike; in which order a sum runs is an implementation's own (these two: the order of the ranks in the
+// group).
+//
+// Work is started and waited for. From the place in the stream where it was started until the place where it is waited for, the program neither
+// writes src nor touches dst. Buffers are contiguous, in device memory, not null.
 #ifndef TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 #define TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 
+#include "tessera/runtime/comm/Collective.h"
+#include "tessera/runtime/comm/Transfers.h"
 #include "tessera/runtime/core/Board.h"
-#include "tessera/runtime/core/Manifest.h"
+#include "tessera/runtime/device/Stream.h"
+#include "tessera/runtime/io/DType.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,25 +24,56 @@
 
 namespace tessera::runtime {
 
+// A group that this rank is in: ranks in group order. A group has the same number on all of its members.
+struct RankGroup {
+  std::vector<int64_t> members;
+  int64_t self = 0; // members[self] is this rank
+};
+
+// all_reduce, all_gather, reduce_scatter, all_to_all of contiguous blocks. With G members, in group order: all_gather puts the members' src one
+// after another; reduce_scatter keeps block `self` of G of the sum; all_to_all sends block i of src to member i and puts what comes from
+// member i at block i. Only all_reduce may run in place.
+struct BlockCollective {
+  CollectiveKind kind;
+  Reduction reduction;
+  io::DType type; // F32, F16, BF16 (summed in float32, rounded once), I32, I64
+  int64_t group;
+  int64_t elements; // of src
+};
+
+// Number of something started, until it is waited for.
+using CommToken = int64_t;
+
 class Communicator {
 public:
   virtual ~Communicator() = default;
   int64_t rank() const { return rank_; }
   int64_t ranks() const { return ranks_; }
 
-  // Makes the groups of `manifest` known; called once, by every rank, before the first run().
-  virtual void prepare(const Manifest &manifest) = 0;
+  // Once, before anything is started.
+  virtual void setGroups(std::vector<RankGroup> groups) = 0;
 
-  // manifest.collectives[id], with src and dst as in abi.h, not null. Only all_reduce may run in place. Cost per rank, G
-  // ranks in the group, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for all_gather,
-  // B (G-1)/G for reduce_scatter and all_to_all, B for collective_permute, what it lacks for grouped_send; two synchronizations.
-  virtual void run(int32_t id, const void *src, void *dst) = 0;
+  // Each of these returns at once. `where`: what the board shows while this rank waits for it (BoardEntry::where).
+  //
+  // Cost per rank, G members, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for all_gather, B (G-1)/G for
+  // reduce_scatter and all_to_all.
+  virtual CommToken start(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) = 0;
+  // Whole pieces, or boxes of them, between ranks of a group (Transfers.h; it has to live until the wait).
+  virtual CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst, Stream &stream, int32_t where) = 0;
+  // A message to the rank `peer` (not a place in a group), which receives as many bytes with the same tag (0 to kLargestMessageTag). Messages between
+  // two ranks with one tag arrive in the order in which they were sent.
+  virtual CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) = 0;
+  virtual CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) = 0;
 
-  // Of all ranks.
-  virtual void barrier() = 0;
-  virtual void broadcast(void *data, size_t bytes, int64_t root) = 0;
-  // dst (root only): the ranks' blocks of `bytes` one after another.
-  virtual void gather(const void *src, size_t bytes, void *dst, int64_t root) = 0;
+  // What is given to `stream` from now on runs after the end of what `token` stands for. Throws Error unless it was started and not yet waited for.
+  virtual void wait(CommToken token, Stream &stream) = 0;
+  // Throws Error, naming the collective, if something was started and not waited for: to be called at the end of an entry.
+  virtual void expectAllWaitedFor() = 0;
+
+  // start() and wait() at once.
+  virtual void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) {
+    wait(start(collective, src, dst, stream, where), stream);
+  }
 
 protected:
   int64_t rank_ = 0, ranks_ = 1;
@@ -43,23 +82,28 @@ protected:
 // Says on the board that `rank` waits in `where`, until the end of the scope.
 class WaitingScope {
 public:
-  WaitingScope(BoardEntry &entry, int32_t where) : entry_(entry) {
+  WaitingScope(BoardEntry &entry, int32_t where) : entry_(entry) { begin(entry, where); }
+  ~WaitingScope() { end(entry_); }
+  static void begin(BoardEntry &entry, int32_t where) {
     entry.where.store(where, std::memory_order_relaxed);
     entry.activity.store(int32_t(Activity::Waiting), std::memory_order_relaxed);
   }
-  ~WaitingScope() {
-    entry_.progress.store(entry_.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    entry_.activity.store(int32_t(Activity::Working), std::memory_order_relaxed);
+  static void end(BoardEntry &entry) {
+    entry.progress.store(entry.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    entry.activity.store(int32_t(Activity::Working), std::memory_order_relaxed);
   }
 
 private:
   BoardEntry &entry_;
 };
 
-// The ranks of one process. Create one world, then one communicator for each rank's thread.
+// The ranks of one process. Create one world, then one communicator and one plane for each rank's thread. Both are of that thread: a communicator's
+// work may be advanced by other threads, one at a time.
 class HostWorld;
+class HostPlane;
 std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board);
 std::unique_ptr<Communicator> createHostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank);
+std::unique_ptr<HostPlane> createHostPlane(std::shared_ptr<HostWorld> world, int64_t rank);
 
 } // namespace tessera::runtime
 #endif

@@ -4,12 +4,13 @@
 // order and nothing depends on which algorithm MPI picks. Ranks on one machine share a board in a segment of
 // shared memory (unlinked as soon as all have it). Entries of ranks on other machines are refreshed by
 // heartbeats: the first rank of each machine sends its machine's entries to the first ranks of the others at
-// every tick of the watch. Only then is MPI asked for MPI_THREAD_MULTIPLE; on one machine only the main
-// thread calls MPI.
+// every tick of the watch. Only then is MPI asked for MPI_THREAD_MULTIPLE; on one machine one thread at a
+// time calls MPI.
 #ifndef TESSERA_RUNTIME_COMM_MPIWORLD_H
 #define TESSERA_RUNTIME_COMM_MPIWORLD_H
 
 #include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/comm/HostPlane.h"
 
 #include <memory>
 
@@ -25,10 +26,13 @@ public:
   virtual int64_t rank() const = 0;
   virtual Board &board() = 0;
   virtual Communicator &communicator() = 0;
+  virtual HostPlane &plane() = 0;
   // For the watch: sends and receives heartbeats where there are other machines.
   virtual void tick() = 0;
   // MPI_Finalize. The watch must still run before it, and not after it if there are other machines.
   virtual void finish() = 0;
+  // Requests of the heartbeats that MPI still holds: none after finish().
+  virtual int64_t openRequests() const = 0;
 };
 
 // SIGTERM, by which launchers end the other ranks when one died, ends this process with status 1; if a rank

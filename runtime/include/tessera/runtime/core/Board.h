@@ -46,7 +46,8 @@ enum RuntimeCollective : int32_t {
   NoCollective = -1,
   BarrierCollective = -2,
   BroadcastCollective = -3,
-  GatherCollective = -4
+  GatherCollective = -4,
+  MessageCollective = -5
 };
 
 class Board {

@@ -2,6 +2,7 @@
 #ifndef TESSERA_RUNTIME_CORE_MANIFEST_H
 #define TESSERA_RUNTIME_CORE_MANIFEST_H
 
+#include "tessera/runtime/comm/Collective.h"
 #include "tessera/runtime/core/Mesh.h"
 #include "tessera/runtime/io/DType.h"
 
@@ -76,20 +77,16 @@ struct MatmulSpec {
   static constexpr io::DType sum = io::DType::F32; // what products are added up in; the manifest must say so
 };
 
-enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute, GroupedSend };
-using io::ReduceOp;
-const char *kindName(CollectiveKind kind);
-
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::AllReduce;
-  ReduceOp op = ReduceOp::Sum;
+  Reduction op = Reduction::None;
   io::DType type = io::DType::F32;
   int64_t group = 0;
-  Shape shape; // local shape of src
-  int64_t dim = 0, dim2 = 0;
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  Shape global; // GroupedSend: unpadded sizes, and how they lie before and after
-  Sharding from, to;
+  int64_t elements = 0; // of src
+  Shape global;         // GroupedSend: unpadded sizes
+  Sharding from, to;    // GroupedSend, and CollectivePermute if nothing is mirrored
+  AxisList mirrored;    // CollectivePermute
+  int64_t mostMoved = 0; // GroupedSend: elements that the busiest rank sends or receives
   std::string why;
 };
 

@@ -56,6 +56,8 @@ struct ShardRange {
   int64_t begin = 0, end = 0;
 };
 ShardRange shardRange(int64_t global, int64_t local, int64_t index);
+// Sizes of a rank's piece: each dimension divided by its shards, rounded up.
+std::vector<int64_t> localShape(const std::vector<int64_t> &global, const Sharding &sharding);
 
 } // namespace tessera::runtime
 #endif

@@ -3,7 +3,8 @@
 #define TESSERA_RUNTIME_DEVICE_RANK_H
 
 #include "tessera/runtime/abi.h"
-#include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/comm/HostPlane.h"
+#include "tessera/runtime/comm/ProgramCollectives.h"
 #include "tessera/runtime/device/Device.h"
 #include "tessera/runtime/device/Weights.h"
 
@@ -19,26 +20,31 @@ public:
   // on the rank's main thread, which is the only one that may use the object later. `entry` is this rank's
   // entry of the board.
   Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
-       BoardEntry &entry, int threads);
+       HostPlane &plane, BoardEntry &entry, int threads);
   ~Rank();
 
   // Fills the weights, all threads of the rank at work. `onBytes` is told the bytes as they come (any
   // thread).
   void loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes = nullptr);
 
-  int64_t id() const { return comm_.rank(); }
+  int64_t id() const { return plane_.rank(); }
   const Manifest &manifest() const { return manifest_; }
-  Communicator &comm() { return comm_; }
+  HostPlane &plane() { return plane_; }
+  ProgramCollectives &collectives() { return collectives_; }
   ThreadPool &pool() { return pool_; }
   BoardEntry &entry() { return entry_; }
   const WeightPlan &plan() const { return plan_; }
-  int64_t groupIndex(int64_t group) const { return groupIndex_[group]; }
+  int64_t groupIndex(int64_t group) const { return collectives_.groupIndex(group); }
 
   Device &device() { return *device_; }
   Module &module() { return *module_; }
   Product &product(int64_t id) { return *products_[id]; }
   // Where calls compute, and where the copies from and to their inputs and outputs run.
   Stream &compute() { return *compute_; }
+  // Where what is started and waited for runs: after all that was given to the compute stream so far.
+  Stream &beginCommunication();
+  // From now on the compute stream runs after all that was given to the stream of communication.
+  void joinCommunication();
 
   // Addresses of device memory.
   char *arena() const { return arena_.address(); }
@@ -93,17 +99,18 @@ private:
   const ts_program &program_;
   const Manifest &manifest_;
   const WeightPlan &plan_;
-  Communicator &comm_;
+  HostPlane &plane_;
+  ProgramCollectives collectives_;
   BoardEntry &entry_;
   ThreadPool pool_;
   std::unique_ptr<Device> device_; // outlives what follows
-  std::unique_ptr<Stream> compute_;
+  std::unique_ptr<Stream> compute_, communication_;
+  std::unique_ptr<Event> begun_, joined_;
   Buffer arena_, weights_;
   std::vector<bool> stateWritten_; // since it was zero, in this rank's own arena
   std::vector<char *> paramPointers_;
   std::unique_ptr<Module> module_;
   std::vector<std::unique_ptr<Product>> products_;
-  std::vector<int64_t> groupIndex_;
   std::vector<std::vector<ByteSpan>> dead_; // by entry
   std::vector<Staging> staging_;            // used in turn
   size_t nextStaging_ = 0;

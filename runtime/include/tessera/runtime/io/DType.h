@@ -16,7 +16,8 @@ namespace tessera::io {
 // element i + 16 in its high nibble); value = d * q + m. 20 bytes.
 enum class DType : uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, Bool, Q8_0, Q4_1 };
 
-enum class ReduceOp : uint8_t { Sum, Max };
+// None: of collectives that combine nothing.
+enum class ReduceOp : uint8_t { None, Sum, Max };
 
 // Where a function is null the type does not know the operation. No function needs aligned pointers.
 struct DTypeTraits {

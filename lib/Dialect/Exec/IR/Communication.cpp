@@ -1,0 +1,204 @@
+//===- Communication.cpp - verifiers and effects of what communicates -------===//
+
+#include "tessera/Dialect/Exec/IR/Exec.h"
+
+using namespace mlir;
+
+namespace tessera::exec {
+
+using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+static int64_t numElements(Value value) { return cast<ShapedType>(value.getType()).getNumElements(); }
+
+//===- Effects --------------------------------------------------------------===//
+
+/// Every rank of the group must take part, whether or not this one uses the result.
+static void addMeeting(Effects &effects) { effects.emplace_back(MemoryEffects::Write::get()); }
+
+void CollectiveOp::getEffects(Effects &effects) {
+  addAccessEffects(*this, effects);
+  addMeeting(effects);
+}
+void CollectiveStartOp::getEffects(Effects &effects) {
+  addAccessEffects(*this, effects);
+  addMeeting(effects);
+}
+void SendOp::getEffects(Effects &effects) {
+  addAccessEffects(*this, effects);
+  addMeeting(effects);
+}
+void ReceiveOp::getEffects(Effects &effects) {
+  addAccessEffects(*this, effects);
+  addMeeting(effects);
+}
+void WaitOp::getEffects(Effects &effects) { addMeeting(effects); }
+
+//===- Collectives ----------------------------------------------------------===//
+
+/// What can be said without the mesh.
+template <typename Op> static LogicalResult verifyForm(Op op) {
+  CollectiveKind kind = op.getKind();
+  if (!communicates(kind))
+    return op.emitOpError() << collectiveName(kind) << " does not communicate; it is a copy of this rank's own";
+  if (reduces(kind) != (op.getReduce() != Reduction::None))
+    return op.emitOpError() << collectiveName(kind) << (reduces(kind) ? " must say" : " does not say") << " how to combine";
+  bool sends = kind == CollectiveKind::GroupedSend, permutes = kind == CollectiveKind::CollectivePermute;
+  bool layouts = op.getFrom() && op.getTo();
+  if (bool(op.getFrom()) != bool(op.getTo()) || (layouts && !sends && !permutes) || (sends && !layouts))
+    return op.emitOpError("from and to belong to grouped_send and collective_permute, both and only there");
+  if ((op.getMirrored() && !permutes) || (permutes && bool(op.getMirrored()) == layouts))
+    return op.emitOpError("mirrored axes, or from and to, belong to collective_permute, one of the two");
+  auto in = cast<ShapedType>(op.getInput().getType()), out = cast<ShapedType>(op.getOutput().getType());
+  if (in.getElementType() != out.getElementType())
+    return op.emitOpError() << "turns " << Type(in) << " into " << Type(out) << ": elements differ";
+  if (isa<MemRefType>(in) != isa<MemRefType>(out))
+    return op.emitOpError("mixes tensors (rung kernels) and memrefs (rung exec)");
+  if (layouts && (op.getFrom()->getDims().size() != op.getTo()->getDims().size() || op.getFrom()->getGlobal() != op.getTo()->getGlobal()))
+    return op.emitOpError() << "moves " << Type(in) << " between layouts of another rank, or of other global sizes";
+  if (sends && (int64_t(op.getFrom()->getDims().size()) != in.getRank() || out.getRank() != in.getRank() || !op.getFrom()->isLocal()))
+    return op.emitOpError() << "sends " << Type(in) << " between layouts of another rank, or of other global sizes";
+  return success();
+}
+
+/// The mesh of the module; an error if there is none, or if it lacks one of `axes`.
+static FailureOr<Mesh> meshFor(Operation *op, ArrayRef<ArrayAttr> lists) {
+  auto module = op->getParentOfType<ModuleOp>();
+  dist::MeshOp mesh = module ? dist::getMesh(module) : nullptr;
+  if (!mesh)
+    return op->emitOpError("communicates, but the module has no dist.mesh"), failure();
+  for (ArrayAttr list : lists)
+    for (Attribute attr : list ? list.getValue() : ArrayRef<Attribute>()) {
+      auto axis = dyn_cast<dist::AxisRefAttr>(attr);
+      if (!axis || !mesh.getMesh().toMesh().find(axis.getName()))
+        return op->emitOpError() << "communicates over " << attr << ", which is no axis of the mesh", failure();
+    }
+  return mesh.getMesh().toMesh();
+}
+
+/// Sizes of both ends against the group.
+template <typename Op> static LogicalResult verifySizes(Op op) {
+  FailureOr<Mesh> mesh = meshFor(op, {op.getAxes(), op.getMirrored().value_or(ArrayAttr())});
+  if (failed(mesh))
+    return failure();
+  CollectiveKind kind = op.getKind();
+  auto in = cast<ShapedType>(op.getInput().getType()), out = cast<ShapedType>(op.getOutput().getType());
+  int64_t group = axesSize(dist::fromAxesAttr(op.getAxes(), *mesh)), elements = in.getNumElements();
+  if (kind == CollectiveKind::GroupedSend) {
+    ArrayRef<int64_t> global = op.getFrom()->getGlobal().asArrayRef();
+    for (auto [layout, type] : {std::pair(*op.getFrom(), in), std::pair(*op.getTo(), out)}) {
+      SmallVector<int64_t> local = layout.toSharding(*mesh).localShape(global);
+      if (ArrayRef<int64_t>(local) != type.getShape())
+        return op.emitOpError() << "has " << Type(type) << " for a piece of " << layout << ", whose shape is " << local;
+    }
+    return success();
+  }
+  if (kind == CollectiveKind::CollectivePermute && op.getFrom()) {
+    Sharding before = op.getFrom()->toSharding(*mesh), after = op.getTo()->toSharding(*mesh);
+    for (auto [d, dims] : llvm::enumerate(llvm::zip_equal(before.dims, after.dims)))
+      if (axesSize(std::get<0>(dims).axes) != axesSize(std::get<1>(dims).axes))
+        return op.emitOpError() << "moves whole pieces, but dimension " << d << " has " << axesSize(std::get<0>(dims).axes) << " before and "
+                                << axesSize(std::get<1>(dims).axes) << " after";
+  }
+  bool splits = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
+  if (splits && elements % group != 0)
+    return op.emitOpError() << "splits " << Type(in) << " into " << group << " equal blocks, which it does not have";
+  int64_t expected = resultElements(kind, group, elements);
+  bool same = kind == CollectiveKind::AllReduce || kind == CollectiveKind::CollectivePermute;
+  if (out.getNumElements() != expected || (same && in.getShape() != out.getShape()))
+    return op.emitOpError() << collectiveName(kind) << " of " << Type(in) << " in a group of " << group << " gives " << expected << " elements"
+                            << (same ? " in the same shape" : "") << ", not " << Type(out);
+  return success();
+}
+
+LogicalResult CollectiveOp::verify() { return verifyForm(*this); }
+LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &) { return verifySizes(*this); }
+
+//===- Tokens ---------------------------------------------------------------===//
+
+namespace {
+/// Bytes of memory that a buffer takes part in: of the arena, or of a parameter (whole: its place is not known).
+struct Range {
+  Value parameter;
+  int64_t begin = 0, end = 0;
+  explicit Range(Value buffer) {
+    Value root = rootOf(buffer);
+    auto place = root.getDefiningOp<BufferOp>();
+    if (!place) {
+      parameter = root;
+      return;
+    }
+    // A reshape begins where its root does; a layer may lie anywhere in its stack.
+    bool layered = false;
+    for (Value at = buffer; at != root;) {
+      if (auto layer = at.getDefiningOp<LayerOp>()) {
+        layered = true;
+        at = layer.getStack();
+      } else {
+        at = at.getDefiningOp<ReshapeOp>().getInput();
+      }
+    }
+    begin = int64_t(place.getOffset());
+    end = begin + arrayBytes((layered ? root : buffer).getType());
+  }
+  bool overlaps(const Range &o) const { return parameter || o.parameter ? parameter == o.parameter : begin < o.end && o.begin < end; }
+};
+} // namespace
+
+/// One exec.wait in the same block, and nobody in the way before it.
+static LogicalResult verifyToken(Operation *start, Value token, Value read, Value written) {
+  if (!token.hasOneUse())
+    return start->emitOpError() << "is waited for " << std::distance(token.use_begin(), token.use_end()) << " times, not once";
+  Operation *wait = *token.user_begin();
+  if (!isa<WaitOp>(wait) || wait->getBlock() != start->getBlock())
+    return start->emitOpError("must be waited for by one exec.wait in the same block");
+  for (Operation *between = start->getNextNode(); between && between != wait; between = between->getNextNode()) {
+    Operation *guilty = nullptr;
+    Value touched;
+    bool writes = false;
+    between->walk([&](MemoryEffectOpInterface op) {
+      SmallVector<SideEffects::EffectInstance<MemoryEffects::Effect>> effects;
+      op.getEffects(effects);
+      for (const auto &effect : effects) {
+        Value value = effect.getValue();
+        if (!value || !isa<MemRefType>(value.getType()))
+          continue;
+        bool write = isa<MemoryEffects::Write>(effect.getEffect());
+        if ((written && Range(value).overlaps(Range(written))) || (read && write && Range(value).overlaps(Range(read)))) {
+          guilty = op;
+          touched = value;
+          writes = write;
+        }
+      }
+      return guilty ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (guilty) {
+      InFlightDiagnostic diagnostic = guilty->emitOpError() << (writes ? "writes" : "reads") << " " << touched.getType() << ", which is in flight";
+      diagnostic.attachNote(start->getLoc()) << "started here, waited for later";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+LogicalResult CollectiveStartOp::verify() {
+  if (failed(verifyForm(*this)))
+    return failure();
+  return verifyToken(*this, getToken(), getInput(), getOutput());
+}
+LogicalResult CollectiveStartOp::verifySymbolUses(SymbolTableCollection &) { return verifySizes(*this); }
+
+template <typename Op> static LogicalResult verifyMessage(Op op) {
+  int64_t tag = op.getTag();
+  if (tag < 0 || tag > kLargestMessageTag)
+    return op.emitOpError() << "has tag " << tag << "; tags are 0 to " << kLargestMessageTag;
+  if (numElements(op.getBuffer()) == 0)
+    return op.emitOpError("is a message of nothing");
+  return success();
+}
+
+LogicalResult SendOp::verify() { return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), getBuffer(), nullptr); }
+LogicalResult ReceiveOp::verify() { return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), nullptr, getBuffer()); }
+LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &) { return LogicalResult(meshFor(*this, {getAxes()})); }
+LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &) { return LogicalResult(meshFor(*this, {getAxes()})); }
+
+} // namespace tessera::exec

@@ -1,0 +1,257 @@
+#include "Operation.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/device/Device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+namespace tessera::runtime {
+
+// Up to so many bytes an all_reduce sends everything to everyone: one round of messages instead of two.
+static constexpr int64_t smallReduce = 8 << 10;
+
+// The part of [0, n) that member `index` of `size` reduces: whole cache lines.
+static ShardRange reducePart(int64_t n, int64_t size, int64_t index) {
+  int64_t part = ((n + size - 1) / size + 31) / 32 * 32;
+  return shardRange(n, part, index);
+}
+
+static size_t bytesOf(const Box &box, size_t width) {
+  return size_t(std::accumulate(box.size.begin(), box.size.end(), int64_t(1), std::multiplies<int64_t>())) * width;
+}
+
+void Operation::setBlocks(const BlockCollective &collective, const RankGroup &group, uint32_t tag, const void *src, void *dst) {
+  form_ = Form::Blocks;
+  collective_ = collective;
+  group_ = &group;
+  width_ = size_t(io::blockBytes(collective.type));
+  tag_ = tag;
+  src_ = static_cast<const char *>(src);
+  dst_ = static_cast<char *>(dst);
+}
+
+void Operation::setTransfers(const Transfers &transfers, size_t elementBytes, uint32_t tag, const void *src, void *dst) {
+  form_ = Form::Transfers;
+  transfers_ = &transfers;
+  width_ = elementBytes;
+  tag_ = tag;
+  src_ = static_cast<const char *>(src);
+  dst_ = static_cast<char *>(dst);
+}
+
+void Operation::setMessage(bool sends, int64_t peer, uint32_t tag, const void *src, void *dst, size_t bytes) {
+  form_ = sends ? Form::Send : Form::Receive;
+  peer_ = peer;
+  tag_ = tag;
+  bytes_ = bytes;
+  src_ = static_cast<const char *>(src);
+  dst_ = static_cast<char *>(dst);
+}
+
+std::vector<MemoryAccess> Operation::accesses() const {
+  size_t read = bytes_, written = bytes_;
+  if (form_ == Form::Blocks) {
+    read = size_t(collective_.elements) * width_;
+    written = size_t(resultElements(collective_.kind, int64_t(group_->members.size()), collective_.elements)) * width_;
+  } else if (form_ == Form::Transfers) {
+    read = bytesOf(Box{{}, transfers_->src}, width_);
+    written = bytesOf(Box{{}, transfers_->dst}, width_);
+  }
+  std::vector<MemoryAccess> accesses;
+  if (src_ && src_ == dst_)
+    return {{src_, read, MemoryAccess::Update}};
+  if (src_ && read > 0)
+    accesses.push_back({src_, read, MemoryAccess::Read});
+  if (dst_ && written > 0)
+    accesses.push_back({dst_, written, MemoryAccess::Write});
+  return accesses;
+}
+
+std::string Operation::name() const { return where >= 0 ? "collective " + std::to_string(where) : "a message"; }
+
+const char *Operation::stable(const char *data, size_t bytes) {
+  if (bytes > copied_)
+    return data;
+  copiedSource_ = true;
+  copy_.assign(data, data + bytes);
+  return copy_.data();
+}
+
+void Operation::begin(Device &device) {
+  begun = true;
+  for (const void *address : {static_cast<const void *>(src_), static_cast<const void *>(dst_)})
+    if (address && !device.view(address))
+      throw Error("cannot communicate", "device memory", "messages of the host cannot reach it", "compile for another target, or start fewer ranks");
+  src_ = src_ ? static_cast<const char *>(device.view(src_)) : nullptr;
+  dst_ = dst_ ? static_cast<char *>(device.view(dst_)) : nullptr;
+  switch (form_) {
+  case Form::Blocks:
+    return beginBlocks();
+  case Form::Transfers:
+    return beginTransfers();
+  case Form::Send:
+    return batch_->send(peer_, tag_, stable(src_, bytes_), bytes_);
+  case Form::Receive:
+    return batch_->receive(peer_, tag_, dst_, bytes_);
+  }
+}
+
+void Operation::beginBlocks() {
+  int64_t size = int64_t(group_->members.size()), self = group_->self;
+  size_t total = size_t(collective_.elements) * width_, block = total / size_t(size);
+  bool twoRounds = collective_.kind == CollectiveKind::AllReduce && total > smallReduce;
+  const char *from = twoRounds ? src_ : stable(src_, total);
+  auto eachPeer = [&](auto use) {
+    // Members start at different peers.
+    for (int64_t i = 1; i < size; ++i) {
+      int64_t r = (self + i) % size;
+      use(r, group_->members[r]);
+    }
+  };
+  switch (collective_.kind) {
+  case CollectiveKind::AllReduce:
+    sources_.assign(size, nullptr);
+    eachPeer([&](int64_t r, int64_t peer) {
+      auto [begin, end] = twoRounds ? reducePart(collective_.elements, size, r) : ShardRange{0, collective_.elements};
+      batch_->send(peer, tag_, from + begin * width_, size_t(end - begin) * width_);
+    });
+    // In group order: view(i) is that of the i-th other member.
+    for (int64_t r = 0; r < size; ++r) {
+      auto [begin, end] = twoRounds ? reducePart(collective_.elements, size, self) : ShardRange{0, collective_.elements};
+      if (r != self)
+        batch_->receiveView(group_->members[r], tag_, size_t(end - begin) * width_);
+    }
+    return;
+  case CollectiveKind::ReduceScatter:
+    sources_.assign(size, nullptr);
+    eachPeer([&](int64_t r, int64_t peer) { batch_->send(peer, tag_, from + r * block, block); });
+    for (int64_t r = 0; r < size; ++r)
+      if (r != self)
+        batch_->receiveView(group_->members[r], tag_, block);
+    return;
+  case CollectiveKind::AllGather:
+    eachPeer([&](int64_t r, int64_t peer) {
+      batch_->send(peer, tag_, from, total);
+      batch_->receive(peer, tag_, dst_ + r * total, total);
+    });
+    memcpy(dst_ + self * total, src_, total);
+    return;
+  case CollectiveKind::AllToAll:
+    eachPeer([&](int64_t r, int64_t peer) {
+      batch_->send(peer, tag_, from + r * block, block);
+      batch_->receive(peer, tag_, dst_ + r * block, block);
+    });
+    memcpy(dst_ + self * block, src_ + self * block, block);
+    return;
+  default:
+    throw Error("cannot communicate", collectiveName(collective_.kind), "it does not work on blocks", "compile the program again");
+  }
+}
+
+void Operation::beginTransfers() {
+  const Transfers &t = *transfers_;
+  size_t sent = 0, received = 0;
+  for (const BoxTransfer &transfer : t.goes)
+    sent += bytesOf(transfer.box, width_);
+  for (const BoxTransfer &transfer : t.comes)
+    received += bytesOf(transfer.box, width_);
+  // Boxes travel packed, unless they are whole pieces. All is given to the transport before anybody waits.
+  packed_.resize(sent + received);
+  copiedSource_ = true;
+  char *at = packed_.data();
+  for (const BoxTransfer &transfer : t.goes) {
+    size_t bytes = bytesOf(transfer.box, width_);
+    if (transfer.box.size == t.src && bytes > copied_) {
+      copiedSource_ = false;
+      batch_->send(transfer.peer, tag_, src_, bytes);
+      continue;
+    }
+    copyBox(src_, t.src, transfer.box.begin, at, transfer.box.size, Shape(t.src.size(), 0), transfer.box.size, width_);
+    batch_->send(transfer.peer, tag_, at, bytes);
+    at += bytes;
+  }
+  for (const BoxTransfer &transfer : t.comes) {
+    size_t bytes = bytesOf(transfer.box, width_);
+    if (transfer.box.size == t.dst)
+      batch_->receive(transfer.peer, tag_, dst_, bytes);
+    else
+      batch_->receiveView(transfer.peer, tag_, bytes);
+  }
+  if (t.padded)
+    memset(dst_, 0, bytesOf(Box{{}, t.dst}, width_));
+  if (t.kept)
+    copyBox(src_, t.src, t.kept->begin, dst_, t.dst, t.keptAt, t.kept->size, width_);
+}
+
+void Operation::reduceTo(void *dst, int64_t begin, int64_t elements) {
+  size_t view = 0;
+  for (size_t r = 0; r < sources_.size(); ++r)
+    sources_[r] = int64_t(r) == group_->self ? src_ + begin * width_ : elements == 0 ? src_ : static_cast<const char *>(batch_->view(view++));
+  io::traits(collective_.type).reduce(collective_.reduction, sources_.data(), int64_t(sources_.size()), dst, elements);
+}
+
+// All messages of a round are here.
+void Operation::afterArrival() {
+  arrivedAll_ = true;
+  if (form_ == Form::Transfers) {
+    size_t view = 0;
+    const Transfers &t = *transfers_;
+    for (const BoxTransfer &transfer : t.comes)
+      if (transfer.box.size != t.dst)
+        copyBox(batch_->view(view++), transfer.box.size, Shape(t.dst.size(), 0), dst_, t.dst, transfer.box.begin, transfer.box.size, width_);
+    batch_->releaseViews();
+    return;
+  }
+  if (form_ != Form::Blocks)
+    return;
+  int64_t size = int64_t(group_->members.size()), self = group_->self, n = collective_.elements;
+  if (collective_.kind == CollectiveKind::ReduceScatter) {
+    reduceTo(dst_, n / size * self, n / size);
+    batch_->releaseViews();
+    return;
+  }
+  if (collective_.kind != CollectiveKind::AllReduce || round_ == 1)
+    return;
+  if (n * int64_t(width_) <= smallReduce) {
+    reduceTo(dst_, 0, n);
+    batch_->releaseViews();
+    return;
+  }
+  // Every member has reduced its part; now all parts go to everybody. Who sends its sum has read its part of all sources, so that dst may be src.
+  auto [begin, end] = reducePart(n, size, self);
+  reduceTo(dst_ + begin * width_, begin, end - begin);
+  batch_->releaseViews();
+  round_ = 1;
+  arrivedAll_ = false;
+  for (int64_t i = 1; i < size; ++i) {
+    int64_t r = (self + i) % size;
+    auto [theirs, theirEnd] = reducePart(n, size, r);
+    batch_->send(group_->members[r], tag_ + 2, dst_ + begin * width_, size_t(end - begin) * width_);
+    batch_->receive(group_->members[r], tag_ + 2, dst_ + theirs * width_, size_t(theirEnd - theirs) * width_);
+  }
+}
+
+bool Operation::advance() {
+  if (done_)
+    return true;
+  while (!arrivedAll_) {
+    if (!batch_->arrived())
+      return false;
+    // In place, the sum may not be written while peers read what is sent (of two rounds only this rank's own part is, which nobody else reads).
+    bool inPlace = form_ == Form::Blocks && dst_ == src_ && collective_.elements * int64_t(width_) <= smallReduce;
+    if (inPlace && peersReadSource())
+      return false;
+    afterArrival();
+  }
+  return done_ = !peersReadSource();
+}
+
+void Operation::reset() {
+  batch_->clear();
+  round_ = 0;
+  open = begun = shown = arrivedAll_ = copiedSource_ = done_ = false;
+}
+
+} // namespace tessera::runtime

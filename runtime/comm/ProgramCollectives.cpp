@@ -1,0 +1,66 @@
+#include "tessera/runtime/comm/ProgramCollectives.h"
+#include "tessera/runtime/core/Error.h"
+
+namespace tessera::runtime {
+
+static bool movesPieces(const CollectiveSpec &c) { return c.kind == CollectiveKind::GroupedSend || c.kind == CollectiveKind::CollectivePermute; }
+
+static Transfers transfersOf(const Mesh &mesh, const CollectiveSpec &c, int64_t rank) {
+  if (c.kind == CollectiveKind::GroupedSend)
+    return groupedSend(mesh, c.global, c.from, c.to, rank);
+  return c.mirrored.empty() ? permute(mesh, c.elements, c.from, c.to, rank) : mirror(mesh, c.elements, c.mirrored, rank);
+}
+
+ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &comm) : manifest_(manifest), comm_(comm) {
+  const Mesh &mesh = manifest.mesh;
+  std::vector<RankGroup> groups;
+  for (const AxisList &axes : manifest.groups) {
+    indices_.push_back(mesh.index(comm.rank(), axes));
+    groups.push_back({mesh.group(comm.rank(), axes), indices_.back()});
+  }
+  comm.setGroups(std::move(groups));
+  for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+    const CollectiveSpec &c = manifest.collectives[id];
+    const AxisList &group = manifest.groups[c.group];
+    transfers_.push_back(movesPieces(c) ? transfersOf(mesh, c, comm.rank()) : Transfers());
+    blocks_.push_back({c.kind, c.op, c.type, c.group, c.elements});
+    for (const std::vector<BoxTransfer> *list : {&transfers_.back().goes, &transfers_.back().comes})
+      for (const BoxTransfer &transfer : *list)
+        if (mesh.member(comm.rank(), group, mesh.index(transfer.peer, group)) != transfer.peer)
+          throw Error("cannot read the program's manifest", "collective " + std::to_string(id) + " " + collectiveName(c.kind),
+                      "rank " + std::to_string(comm.rank()) + " exchanges data with rank " + std::to_string(transfer.peer) + ", which is not in its group",
+                      "compile the program again with this version of llm-compile");
+  }
+}
+
+CommToken ProgramCollectives::start(int32_t id, const void *src, void *dst, Stream &stream) {
+  const CollectiveSpec &c = manifest_.collectives[id];
+  if (movesPieces(c))
+    return comm_.start(transfers_[id], c.group, c.type, src, dst, stream, id);
+  return comm_.start(blocks_[id], src, dst, stream, id);
+}
+
+void ProgramCollectives::run(int32_t id, const void *src, void *dst, Stream &stream) {
+  if (movesPieces(manifest_.collectives[id]))
+    comm_.wait(start(id, src, dst, stream), stream);
+  else
+    comm_.run(blocks_[id], src, dst, stream, id);
+}
+
+int64_t ProgramCollectives::peer(int32_t group, int64_t index) const {
+  const AxisList &axes = manifest_.groups[group];
+  if (index < 0 || index >= shardCount(axes))
+    throw Error("cannot communicate", "message of rank " + std::to_string(comm_.rank()),
+                "its group has no member " + std::to_string(index) + " of " + std::to_string(shardCount(axes)), "look at the exec.send or exec.receive");
+  return manifest_.mesh.member(comm_.rank(), axes, index);
+}
+
+CommToken ProgramCollectives::send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes, Stream &stream) {
+  return comm_.send(peer(group, index), tag, src, bytes, stream);
+}
+
+CommToken ProgramCollectives::receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes, Stream &stream) {
+  return comm_.receive(peer(group, index), tag, dst, bytes, stream);
+}
+
+} // namespace tessera::runtime

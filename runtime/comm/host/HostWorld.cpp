@@ -1,0 +1,58 @@
+#include "HostWorld.h"
+
+namespace tessera::runtime {
+
+template <typename T> void Mailbox::Chain<T>::append(T &item) {
+  item.next = nullptr;
+  (last ? last->next : first) = &item;
+  last = &item;
+}
+
+template <typename T> T *Mailbox::Chain<T>::take(int64_t from, uint32_t tag) {
+  for (T *before = nullptr, *at = first; at; before = at, at = at->next) {
+    if (at->from != from || at->tag != tag)
+      continue;
+    (before ? before->next : first) = at->next;
+    if (last == at)
+      last = before;
+    return at;
+  }
+  return nullptr;
+}
+
+void Mailbox::put(Envelope &envelope) {
+  envelope.taken.store(false, std::memory_order_relaxed);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Bucket &here = bucket(envelope.from, envelope.tag);
+    if (Receipt *receipt = here.wanted.take(envelope.from, envelope.tag))
+      receipt->envelope.store(&envelope, std::memory_order_release);
+    else
+      here.come.append(envelope);
+  }
+  bell.add(1);
+}
+
+void Mailbox::want(Receipt &receipt) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Bucket &here = bucket(receipt.from, receipt.tag);
+  Envelope *envelope = here.come.take(receipt.from, receipt.tag);
+  receipt.envelope.store(envelope, std::memory_order_release);
+  if (!envelope)
+    here.wanted.append(receipt);
+}
+
+void Meeting::meet() {
+  uint32_t generation = generation_.load();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
+    arrived_.store(0, std::memory_order_relaxed); // ordered before the next arrivals by the generation
+    generation_.add(1);
+    return;
+  }
+  while (generation_.load() == generation)
+    generation_.waitWhile(generation);
+}
+
+std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) { return std::make_shared<HostWorld>(ranks, board); }
+
+} // namespace tessera::runtime

@@ -1,0 +1,41 @@
+// The collectives of a program on one rank: what abi.h's functions call, by number in the manifest.
+#ifndef TESSERA_RUNTIME_COMM_PROGRAMCOLLECTIVES_H
+#define TESSERA_RUNTIME_COMM_PROGRAMCOLLECTIVES_H
+
+#include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/core/Manifest.h"
+
+namespace tessera::runtime {
+
+class ProgramCollectives {
+public:
+  // Makes the groups of `manifest` known to `comm`, and finds out with whom this rank exchanges what: in time linear in what it sends and receives.
+  // Throws Error if a message would leave its group. All arguments must outlive the object.
+  ProgramCollectives(const Manifest &manifest, Communicator &comm);
+
+  Communicator &comm() { return comm_; }
+  // This rank's place in manifest.groups[group].
+  int64_t groupIndex(int64_t group) const { return indices_[group]; }
+
+  // manifest.collectives[id].
+  void run(int32_t id, const void *src, void *dst, Stream &stream);
+  CommToken start(int32_t id, const void *src, void *dst, Stream &stream);
+  // Messages to and from member `index` of manifest.groups[group].
+  CommToken send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes, Stream &stream);
+  CommToken receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes, Stream &stream);
+  void wait(CommToken token, Stream &stream) { comm_.wait(token, stream); }
+  // At the end of an entry. Throws Error if something was started and not waited for.
+  void expectAllWaitedFor() { comm_.expectAllWaitedFor(); }
+
+private:
+  int64_t peer(int32_t group, int64_t index) const;
+
+  const Manifest &manifest_;
+  Communicator &comm_;
+  std::vector<int64_t> indices_;      // by group
+  std::vector<Transfers> transfers_;  // by collective; of those that work on pieces
+  std::vector<BlockCollective> blocks_; // by collective; of the others
+};
+
+} // namespace tessera::runtime
+#endif
