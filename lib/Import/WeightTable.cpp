@@ -1,5 +1,6 @@
 //===- WeightTable.cpp - Sources of weights and their check ---------------===//
 #include "tessera/Import/WeightTable.h"
+#include "tessera/Support/Shapes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -12,13 +13,6 @@ namespace tessera::importer {
 
 static llvm::SmallVector<int64_t> sizes(llvm::ArrayRef<Dim> dims) {
   return llvm::map_to_vector(dims, [](const Dim &d) { return d.size; });
-}
-
-static int64_t product(llvm::ArrayRef<int64_t> sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes)
-    n *= s;
-  return n;
 }
 
 const WeightName *WeightTable::find(llvm::StringRef parameter) const {

@@ -8,13 +8,14 @@ using namespace mlir;
 #include "tessera/Interfaces/ElementwiseOpInterface.cpp.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.cpp.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.cpp.inc"
+#include "tessera/Support/TypeSizes.h"
 
 double tessera::tensorBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   double elements = 1;
   for (int64_t size : tensor.getShape())
     elements *= double(size);
-  return elements * double((tensor.getElementTypeBitWidth() + 7) / 8);
+  return elements * double(elementBytes(tensor));
 }
 
 tessera::OpCost tessera::streamingCost(Operation *op, double flops) {

@@ -9,6 +9,7 @@
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -24,7 +25,6 @@ SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module
     meshOfModule = mesh.getMesh().toMesh();
 }
 
-static int64_t bytesOf(Type type) { return int64_t(tensorBytes(type)); }
 
 //===----------------------------------------------------------------------===//
 // Totals
@@ -46,8 +46,8 @@ static int64_t peakOf(Block &block) {
       for (Operation *user : result.getUsers())
         if (Operation *here = block.findAncestorOpInBlock(*user))
           last = std::max(last, place[here]);
-      change[size_t(place[&op])] += bytesOf(result.getType());
-      change[size_t(last) + 1] -= bytesOf(result.getType());
+      change[size_t(place[&op])] += arrayBytes(result.getType());
+      change[size_t(last) + 1] -= arrayBytes(result.getType());
     }
   }
   int64_t alive = 0, peak = 0;
@@ -68,9 +68,9 @@ std::vector<StepTotals> SpmdFacts::totals() {
     for (BlockArgument arg : function.getArguments()) {
       std::optional<graph::Kind> kind = graph::argumentKind(arg);
       if (kind == graph::Kind::Parameter)
-        total.weightBytes += bytesOf(arg.getType());
+        total.weightBytes += arrayBytes(arg.getType());
       else if (kind == graph::Kind::State)
-        total.stateBytes += bytesOf(arg.getType());
+        total.stateBytes += arrayBytes(arg.getType());
     }
     function.walk([&](Operation *op) {
       int64_t times = graph::executionsOf(op);
@@ -293,7 +293,7 @@ TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
   t.shape.assign(global.begin(), global.end());
   if (auto attr = getShardingAttr(type))
     t.sharding = toString(attr.toSharding(meshOfModule), meshOfModule);
-  t.bytes = bytesOf(type);
+  t.bytes = arrayBytes(type);
   return t;
 }
 
@@ -349,7 +349,7 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
            maker = maker.getMoved().getDefiningOp<CollectiveOpInterface>())
         if (llvm::any_of(maker.getGroupAxes(meshOfModule), [&](const AxisRef &other) { return other.overlaps(whole); }))
           why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name + " before " + opText(op);
-    reasons.push_back(sameOnAllRanks(axis, why, bytesOf(value.getType())));
+    reasons.push_back(sameOnAllRanks(axis, why, arrayBytes(value.getType())));
   }
   return reasons;
 }
@@ -380,7 +380,7 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
     function.walk([&](Operation *op) {
       if (isa<ShardingRuleOpInterface>(op) && op->getNumRegions() == 0)
         for (Value result : op->getResults())
-          largest.push_back({-bytesOf(result.getType()), result});
+          largest.push_back({-arrayBytes(result.getType()), result});
     });
     std::stable_sort(largest.begin(), largest.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     largest.resize(std::min(largest.size(), activations));

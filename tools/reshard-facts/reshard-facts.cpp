@@ -13,6 +13,7 @@
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/RandomReshards.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
+#include "tessera/Support/Shapes.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -70,7 +71,7 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
     std::string meshText;
     for (const MeshAxis &axis : c.mesh.axes)
       meshText += (meshText.empty() ? "" : " ") + axis.name + std::to_string(axis.size);
-    std::string row = meshText + "\t" + toString(c.shape) + "\t" + toString(c.from, c.mesh) + "\t" + toString(c.to, c.mesh);
+    std::string row = meshText + "\t" + shapeText(c.shape) + "\t" + toString(c.from, c.mesh) + "\t" + toString(c.to, c.mesh);
     std::optional<ReshardPlan> plan;
     double least = 1e9;
     // The least of up to three runs: on a busy machine even a process's own time is disturbed.

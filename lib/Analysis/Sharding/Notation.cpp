@@ -72,13 +72,6 @@ std::optional<Shape> tessera::parseShape(StringRef text, std::string &error) {
   return shape;
 }
 
-std::string tessera::toString(llvm::ArrayRef<int64_t> shape) {
-  std::string text;
-  for (int64_t size : shape)
-    text += (text.empty() ? "" : "x") + std::to_string(size);
-  return text;
-}
-
 static std::optional<AxisRef> parseAxis(StringRef text, const Mesh &mesh, std::string &error) {
   auto [name, rest] = text.split(':');
   auto index = mesh.find(name);

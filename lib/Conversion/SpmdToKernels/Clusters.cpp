@@ -3,6 +3,7 @@
 #include "Clusters.h"
 
 #include "tessera/Interfaces/TileLowering.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -69,7 +70,7 @@ static int64_t rowCount(Operation *op, int rows) {
 /// Elements that one iteration of `op` touches with `rows` rows: what its cost says it reads and writes.
 static int64_t touchedElements(Operation *op, int rows) {
   OpCost cost = cast<CostOpInterface>(op).getCost();
-  int64_t width = int64_t(tensorOf(op->getResult(0)).getElementTypeBitWidth() + 7) / 8;
+  int64_t width = elementBytes(op->getResult(0).getType());
   return std::max<int64_t>(1, int64_t((cost.bytesRead + cost.bytesWritten) / double(width)) / rowCount(op, rows));
 }
 

@@ -9,6 +9,7 @@
 #include "Clusters.h"
 
 #include "tessera/Interfaces/TileLowering.h"
+#include "tessera/Support/Shapes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -108,7 +109,7 @@ private:
       name += kind.str() + "_";
     }
     ArrayRef<int64_t> shape = tensorOf(cluster.ops.back()->getResult(0)).getShape();
-    return name + llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), "x");
+    return name + shapeText(shape);
   }
 
   struct Context : TileContext {

@@ -11,6 +11,8 @@
 
 #include "Lowering.h"
 
+#include "tessera/Support/Shapes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -53,7 +55,7 @@ struct CollectiveLowering {
       return exec::ReshapeOp::create(builder, loc, to, value);
 
     int64_t rank = from.getRank(), length = from.getDimSize(dim);
-    KernelShell shell(loc, "resize_" + llvm::join(llvm::map_range(to.getShape(), [](int64_t n) { return std::to_string(n); }), "x"),
+    KernelShell shell(loc, "resize_" + shapeText(to.getShape()),
                       {from}, {to}, shard ? 1 : 0);
     auto index = [&](OpBuilder &b, int64_t n) -> Value { return arith::ConstantIndexOp::create(b, loc, n); };
     int64_t count = 1, tile = 1;

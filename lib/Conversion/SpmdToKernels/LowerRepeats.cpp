@@ -9,6 +9,8 @@
 
 #include "Lowering.h"
 
+#include "tessera/Support/Shapes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -21,11 +23,7 @@ static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Va
                         Value index) {
   RankedTensorType type = tensorOf(slice);
   int64_t rank = type.getRank(), count = rank ? type.getDimSize(0) : 1;
-  KernelShell shell(
-      loc,
-      llvm::formatv("write_layer_{0:$[x]}", llvm::make_range(type.getShape().begin(), type.getShape().end()))
-          .str(),
-      {type}, {tensorOf(stack)}, 1);
+  KernelShell shell(loc, "write_layer_" + shapeText(type.getShape()), {type}, {tensorOf(stack)}, 1);
   shell.loop(count, [&](OpBuilder &b, Value row, ValueRange outs) -> SmallVector<Value> {
     if (!rank)
       return {tensor::InsertOp::create(b, loc,

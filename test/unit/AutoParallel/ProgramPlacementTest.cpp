@@ -2,6 +2,7 @@
 #include "tessera/AutoParallel/MinSum.h"
 #include "tessera/AutoParallel/ProgramPlacement.h"
 #include "tessera/AutoParallel/SearchWork.h"
+#include "tessera/Support/Shapes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -56,7 +57,7 @@ struct Builder {
   /// An annotation that propagation may not override: the value as asked for.
   int pin(int value, llvm::StringRef text) {
     need(value, text);
-    std::string shape = toString(program.values[value].shape);
+    std::string shape = shapeText(program.values[value].shape);
     return input(shape, text);
   }
   void need(int value, llvm::StringRef text) { program.uses.push_back({value, sharding(text, mesh)}); }

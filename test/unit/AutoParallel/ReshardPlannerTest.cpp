@@ -3,6 +3,7 @@
 #include "tessera/AutoParallel/RandomReshards.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
 #include "tessera/AutoParallel/SearchWork.h"
+#include "tessera/Support/Shapes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -45,7 +46,7 @@ struct Case {
     return *result;
   }
   std::string text() const {
-    return toString(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh) + "\n";
+    return shapeText(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh) + "\n";
   }
   double fraction(double elements) const {
     for (int64_t n : shape)

@@ -8,6 +8,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/Judge.h"
+#include "tessera/Support/Shapes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -139,7 +140,7 @@ TEST_F(ReshardProgram, RandomReshardsRunAsPlanned) {
       shape.push_back(even ? 12 : 1 + int64_t(random() % 11));
     Sharding from = drawSharding(random, mesh, int(shape.size())), to = drawSharding(random, mesh, int(shape.size()));
     Outcome outcome = run(mesh, shape, from, to);
-    std::string what = toString(llvm::ArrayRef<int64_t>(shape)) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
+    std::string what = shapeText(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
     ASSERT_EQ(outcome.error, "") << what;
     ASSERT_NEAR(outcome.bytes, outcome.planned, 1e-6) << what;
     int64_t ends = 0;

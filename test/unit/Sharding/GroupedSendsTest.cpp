@@ -3,6 +3,7 @@
 
 #include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Analysis/Sharding/Notation.h"
+#include "tessera/Support/Shapes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -77,7 +78,7 @@ TEST(GroupedSends, AreWhatTheElementsSay) {
       shape.push_back(1 + int64_t(random() % 14));
     Sharding from = drawSharding(random, mesh, int(shape.size())), to = drawSharding(random, mesh, int(shape.size()));
     Counted counted = count(mesh, shape, from, to);
-    std::string what = toString(llvm::ArrayRef<int64_t>(shape)) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
+    std::string what = shapeText(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
     ASSERT_TRUE(counted.inGroups) << what;
     ASSERT_EQ(mostReceived(mesh, shape, from, to), counted.received) << what;
     ASSERT_EQ(mostSent(mesh, shape, from, to), counted.sent) << what;

@@ -19,9 +19,8 @@ namespace tessera {
 using Shape = llvm::SmallVector<int64_t>;
 
 std::optional<Mesh> parseMesh(llvm::StringRef text, std::string &error, int64_t maxRanks = kMaxRanks);
-/// Sizes from 0 to 2^40.
+/// Sizes from 0 to 2^40, as shapeText (tessera/Support/Shapes.h) writes them.
 std::optional<Shape> parseShape(llvm::StringRef text, std::string &error);
-std::string toString(llvm::ArrayRef<int64_t> shape);
 
 /// Rank is what the text says.
 std::optional<Sharding> parseSharding(llvm::StringRef text, const Mesh &mesh, std::string &error);

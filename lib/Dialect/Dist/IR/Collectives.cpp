@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Support/TypeSizes.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -274,7 +275,7 @@ LogicalResult GroupedSendOp::verify() {
 // What they move
 //===----------------------------------------------------------------------===//
 
-static int64_t bytesOf(Value value) { return int64_t(tensorBytes(value.getType())); }
+static int64_t bytesOf(Value value) { return arrayBytes(value.getType()); }
 static Sharding shardingOf(Value value, const Mesh &mesh) { return getShardingAttr(value.getType()).toSharding(mesh); }
 
 StepKind AllGatherOp::getStepKind() { return StepKind::AllGather; }

@@ -35,13 +35,6 @@ StringRef elementName(Type type) {
   return dtype ? io::traits(*dtype).name : "";
 }
 
-int64_t arrayBytes(Type type) {
-  auto shaped = cast<ShapedType>(type);
-  // An index is a number of the machine's word.
-  std::optional<io::DType> dtype = elementDType(shaped.getElementType());
-  return io::bytesOf(dtype.value_or(io::DType::I64), shaped.getNumElements());
-}
-
 Value rootOf(Value value) {
   for (;;) {
     if (auto layer = value.getDefiningOp<LayerOp>())

@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/Shapes.h"
 
 #include <cmath>
 
@@ -93,13 +94,6 @@ inline int64_t integerOf(double value, unsigned bits) {
   if (value >= limit)
     return int64_t((uint64_t(1) << (bits - 1)) - 1);
   return value <= -limit ? -int64_t((uint64_t(1) << (bits - 1)) - 1) - 1 : int64_t(value);
-}
-/// Product of sizes [begin, end).
-inline int64_t product(llvm::ArrayRef<int64_t> sizes, size_t begin = 0, size_t end = ~size_t(0)) {
-  int64_t n = 1;
-  for (size_t d = begin; d < std::min(end, sizes.size()); ++d)
-    n *= sizes[d];
-  return n;
 }
 /// result[j] = input[base + sum of index * stride], in row-major order of `shape`: the loop under every op
 /// that only moves elements.

@@ -22,6 +22,7 @@
 #include "tessera/Dialect/Exec/IR/ExecTypes.h.inc"
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecOps.h.inc"
+#include "tessera/Support/TypeSizes.h"
 
 namespace tessera::exec {
 
@@ -40,8 +41,8 @@ inline constexpr llvm::StringLiteral kEntryAttr =
 inline constexpr llvm::StringLiteral kArenaAttr =
     "exec.arena_bytes"; ///< on the module: size of a rank's arena
 
-/// Bytes of a statically shaped tensor or memref type; index counts 8, i1 counts 1.
-int64_t arrayBytes(mlir::Type type);
+/// Bytes of a statically shaped tensor or memref type.
+using tessera::arrayBytes;
 /// What `value` is a view of: the value under all exec.layer and exec.reshape.
 mlir::Value rootOf(mlir::Value value);
 /// The row of an element type in the table that compiler and runtime share; none where no array has such

@@ -1,5 +1,7 @@
 //===- HeadAxes.cpp - Axes on heads of a program ------------------------===//
 #include "Annotate/HeadAxes.h"
+
+#include "tessera/Support/TypeSizes.h"
 #include "Explain.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -21,7 +23,7 @@ HeadAxes::HeadAxes(ModuleOp module, const Mesh &mesh, const ShardableValues &sub
           (!subject.name.empty() && !seen.insert({subject.name, true}).second))
         continue;
       HeadTensor tensor;
-      tensor.otherBytes = double((type.getElementTypeBitWidth() + 7) / 8);
+      tensor.otherBytes = double(elementBytes(type));
       for (auto [size, name] : llvm::zip(subject.shape, subject.dims)) {
         if (name == kKvHeads)
           tensor.kvHeads = size;

@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -21,11 +22,6 @@ using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-
-double bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return double(tensor.getNumElements()) * double((tensor.getElementTypeBitWidth() + 7) / 8);
-}
 
 class Bundler {
 public:
@@ -55,7 +51,7 @@ private:
 
   bool isSmall(Operation *op) const {
     double limit = smallBytes(op);
-    return limit > 0 && bytesOf(op->getOperand(0).getType()) + bytesOf(op->getResult(0).getType()) < limit;
+    return limit > 0 && arrayBytes(op->getOperand(0).getType()) + arrayBytes(op->getResult(0).getType()) < limit;
   }
 
   /// A sum whose dimensions nobody splits can be taken in any shape.
@@ -151,7 +147,7 @@ private:
       if (place.lookup(waits) < place.lookup(op))
         for (Type type : waits->getResultTypes()) {
           auto tensor = dyn_cast<RankedTensorType>(type);
-          if (!tensor || (limit -= bytesOf(tensor)) < 0)
+          if (!tensor || (limit -= arrayBytes(tensor)) < 0)
             return false;
         }
     return true;

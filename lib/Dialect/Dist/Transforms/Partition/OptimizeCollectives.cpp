@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
@@ -195,25 +196,20 @@ struct AddBeforeReducing : public OpInterfaceRewritePattern<ShardingRuleOpInterf
   }
 
 private:
-  static double bytesOf(Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    return double(tensor.getNumElements()) * tensor.getElementTypeBitWidth();
-  }
-
   LogicalResult rewrite(Operation *op, ArrayRef<int> group, PatternRewriter &rewriter) const {
     SmallVector<AllReduceOp> reduces;
-    double bytes = 0;
+    int64_t bytes = 0;
     for (int operand : group) {
       auto reduce = op->getOperand(operand).getDefiningOp<AllReduceOp>();
       if (!reduce || !reduce->hasOneUse() || reduce.getAxes() != op->getOperand(group.front()).getDefiningOp<AllReduceOp>().getAxes() ||
           getShardingAttr(reduce.getInput().getType()).getPartialKind() != PartialKindEnum::sum)
         return failure();
       reduces.push_back(reduce);
-      bytes += bytesOf(reduce.getType());
+      bytes += arrayBytes(reduce.getType());
     }
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     ShardingAttr encoding = getShardingAttr(type);
-    if (!encoding || bytesOf(type) > bytes)
+    if (!encoding || arrayBytes(type) > bytes)
       return failure();
     Mesh mesh = lookupMesh(op, encoding.getMesh()).getMesh().toMesh();
     AxisList axes = fromAxesAttr(reduces.front().getAxes(), mesh);

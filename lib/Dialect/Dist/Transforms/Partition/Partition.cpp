@@ -12,6 +12,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -91,7 +92,7 @@ private:
     // The operand is local by now; its encoding keeps the global sizes.
     SmallVector<int64_t> shape = llvm::to_vector(to.getShape());
     Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh), after = getShardingAttr(to).toSharding(mesh);
-    double elementBytes = double((to.getElementTypeBitWidth() + 7) / 8);
+    double elementBytes = double(tessera::elementBytes(to));
     auto plan = plans.plan(shape, elementBytes, before, after);
     if (!plan)
       return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to " << toString(after, mesh);
@@ -160,7 +161,7 @@ private:
                                                 builder.getStringAttr(why)));
         explain(op->getLoc(), "collective",
                 llvm::formatv("collective_permute of {0}, {1} bytes received per rank: {2}", toString(sharding, mesh),
-                              type.getNumElements() * int64_t((type.getElementTypeBitWidth() + 7) / 8), why));
+                              arrayBytes(type), why));
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -39,11 +40,6 @@ BlockArgument weightOf(Value value) {
   return {};
 }
 
-int64_t bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * int64_t((tensor.getElementTypeBitWidth() + 7) / 8);
-}
-
 /// The gathers of one weight that are not themselves of a gathered one.
 struct Gathers {
   SmallVector<AllGatherOp> first;
@@ -60,7 +56,7 @@ std::string textOf(const Gathers &gathers, const Mesh &mesh) {
     Value whole = gather.getResult();
     while (whole.hasOneUse() && isa<AllGatherOp>(*whole.user_begin()))
       whole = whole.user_begin()->getResult(0);
-    bytes = std::max(bytes, bytesOf(whole.getType()));
+    bytes = std::max(bytes, arrayBytes(whole.getType()));
     layers = std::max(layers, graph::executionsOf(gather));
     if (auto loop = gather->getParentOfType<DataFlowOpInterface>())
       loops.insert(loop);

@@ -5,6 +5,7 @@
 
 #include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Interfaces/Interfaces.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -64,7 +65,7 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     ProgramValue entry;
     entry.shape = llvm::to_vector(type.getShape());
-    entry.elementBytes = double((type.getElementTypeBitWidth() + 7) / 8);
+    entry.elementBytes = double(elementBytes(type));
     entry.sharding = std::move(sharding);
     entry.fixed = fixed;
     program.values.push_back(std::move(entry));

@@ -3,6 +3,7 @@
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -170,7 +171,7 @@ private:
 
   double reshardTime(Value value, const Sharding &from, const Sharding &to) {
     auto type = cast<RankedTensorType>(value.getType());
-    auto &cost = costs.reshard(type.getShape(), double((type.getElementTypeBitWidth() + 7) / 8), from, to);
+    auto &cost = costs.reshard(type.getShape(), double(elementBytes(type)), from, to);
     return cost.possible ? cost.time : std::numeric_limits<double>::infinity();
   }
 

@@ -19,6 +19,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -112,7 +113,7 @@ private:
 
   double bytesReceived(ReshardOp op) {
     auto type = cast<RankedTensorType>(op.getType());
-    double bytes = double((type.getElementTypeBitWidth() + 7) / 8);
+    double bytes = double(elementBytes(type));
     return costs.reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult())).received * bytes;
   }
 
