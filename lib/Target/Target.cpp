@@ -13,14 +13,17 @@ static std::vector<TargetDescription> &registry() {
 }
 
 void registerTarget(TargetDescription description) {
-  assert(llvm::none_of(registry(), [&](const TargetDescription &other) { return other.name == description.name; }) &&
+  assert(llvm::none_of(registry(),
+                       [&](const TargetDescription &other) { return other.name == description.name; }) &&
          "two targets of one name");
   registry().push_back(std::move(description));
 }
 
 llvm::ArrayRef<TargetDescription> registeredTargets() { return registry(); }
 
-static std::string flag(llvm::StringRef name, llvm::StringRef value) { return ("--" + name + "=" + value).str(); }
+static std::string flag(llvm::StringRef name, llvm::StringRef value) {
+  return ("--" + name + "=" + value).str();
+}
 
 template <typename T> static std::string namesOf(const std::vector<T> &list, llvm::StringRef prefix) {
   return llvm::join(llvm::map_range(list, [&](const T &item) { return prefix.str() + item.name; }), ", ");
@@ -32,23 +35,27 @@ Result<std::shared_ptr<const Target>> resolveTarget(llvm::StringRef name, const 
     return Failure{"cannot compile", flag("target", name), "there is no such target",
                    "choose one of " + namesOf(registry(), "")};
   for (const auto &[option, value] : options)
-    if (llvm::none_of(it->options, [&, &option = option](const TargetOption &known) { return known.name == option; }))
+    if (llvm::none_of(it->options,
+                      [&, &option = option](const TargetOption &known) { return known.name == option; }))
       return Failure{"cannot compile", flag(option, value), "target " + it->name + " has no such option",
                      it->options.empty() ? "leave it out" : "its options are " + namesOf(it->options, "--")};
   return it->resolve(options);
 }
 
-std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name, llvm::StringRef options) {
+std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name,
+                                            llvm::StringRef options) {
   Result<std::shared_ptr<const Target>> target = resolveTarget(name, parseTargetOptions(options));
   if (target)
     return target.take();
   const Failure &failure = target.failure();
-  op->emitError() << "cannot be compiled with " << failure.where << ": " << failure.why << "; " << failure.hint;
+  op->emitError() << "cannot be compiled with " << failure.where << ": " << failure.why << "; "
+                  << failure.hint;
   return nullptr;
 }
 
 std::string printTargetOptions(const TargetOptions &options) {
-  return llvm::join(llvm::map_range(options, [](const auto &option) { return option.first + "=" + option.second; }), ",");
+  return llvm::join(
+      llvm::map_range(options, [](const auto &option) { return option.first + "=" + option.second; }), ",");
 }
 
 TargetOptions parseTargetOptions(llvm::StringRef text) {

@@ -1,7 +1,7 @@
 //===- Forms.h - Forms that several targets share ---------------*- C++ -*-===//
 //
-// They need no more than the ops of dialect `exec` and kernel functions (tessera/Dialect/Exec/IR/KernelFunction.h), so that every target
-// whose pipeline lowers those can take them.
+// They need no more than the ops of dialect `exec` and kernel functions
+// (tessera/Dialect/Exec/IR/KernelFunction.h), so that every target whose pipeline lowers those can take them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_TARGET_FORMS_H
@@ -13,7 +13,8 @@ namespace tessera {
 
 /// linear -> exec.matmul on a plain weight.
 void addMatmulForm(LibraryForms &forms);
-/// linear -> exec.matmul on a packed weight where that is a parameter, embedding out of a packed table -> exec.gather_packed.
+/// linear -> exec.matmul on a packed weight where that is a parameter, embedding out of a packed table ->
+/// exec.gather_packed.
 void addPackedWeightForms(LibraryForms &forms);
 /// cache_update -> a kernel that writes the new rows in place.
 void addCacheUpdateForm(LibraryForms &forms);

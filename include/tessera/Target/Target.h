@@ -1,10 +1,12 @@
 //===- Target.h - What the compiler asks of a machine -----------*- C++ -*-===//
 //
-// Everything below rung `spmd` that depends on the machine is asked of a Target: which ops are calls or kernels of its own, how large tiles
-// are, how kernel functions become machine code, what the runtime has to know, how an executable is linked. `lib/Target/Targets.cpp` is
-// the list of targets; docs/AddingATarget.md walks through adding one.
+// Everything below rung `spmd` that depends on the machine is asked of a Target: which ops are calls or
+// kernels of its own, how large tiles are, how kernel functions become machine code, what the runtime has to
+// know, how an executable is linked. `lib/Target/Targets.cpp` is the list of targets; docs/AddingATarget.md
+// walks through adding one.
 //
-// A TargetDescription is an entry of the list. Resolved with the user's options it gives a Target, which serves one compilation.
+// A TargetDescription is an entry of the list. Resolved with the user's options it gives a Target, which
+// serves one compilation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_TARGET_TARGET_H
@@ -28,7 +30,6 @@ namespace tessera {
 
 /// The sizes that work is cut to.
 struct TilingChoices {
-  unsigned lanes = 16;           ///< float32 elements of a vector
   int64_t tileElements = 8192;   ///< elements that one iteration of a kernel should touch at most
   int64_t grainElements = 32768; ///< elements that are worth a thread
   int64_t prefillChunk = 128;    ///< positions that one @prefill takes at most
@@ -36,8 +37,9 @@ struct TilingChoices {
 
 /// What the manifest says of the target.
 struct TargetSection {
-  std::string driver;       ///< the runtime's driver that runs the program: the manifest's `target`
-  llvm::json::Object facts; ///< what that driver checks and needs: the manifest's section of the driver's name
+  std::string driver; ///< the runtime's driver that runs the program: the manifest's `target`
+  llvm::json::Object
+      facts; ///< what that driver checks and needs: the manifest's section of the driver's name
 };
 
 class Target {
@@ -47,8 +49,8 @@ public:
   virtual TilingChoices tiling() const = 0;
   virtual const LibraryForms &libraryForms() const = 0;
 
-  /// Adds the passes that turn every kernel function of a module into an LLVM function of the runtime's signature (ts_kernel_fn) and
-  /// leave everything else alone.
+  /// Adds the passes that turn every kernel function of a module into an LLVM function of the runtime's
+  /// signature (ts_kernel_fn) and leave everything else alone.
   virtual void buildKernelPipeline(mlir::OpPassManager &pm) const = 0;
   virtual TargetSection manifestSection() const = 0;
 
@@ -58,7 +60,8 @@ public:
   virtual Status link(const LinkOptions &options, llvm::StringRef output) const = 0;
 };
 
-/// The values of a target's options by name, for `--cpu=znver5` {"cpu": "znver5"}. Options that are not there have their defaults.
+/// The values of a target's options by name, for `--cpu=znver5` {"cpu": "znver5"}. Options that are not there
+/// have their defaults.
 using TargetOptions = std::map<std::string, std::string>;
 
 /// One option: the flag `--NAME=VALUE` of llm-compile.
@@ -80,7 +83,8 @@ struct TargetDescription {
   Result<std::shared_ptr<const Target>> (*resolve)(const TargetOptions &options);
 };
 
-/// Adds an entry to the list; its name must be new. Not safe beside other threads that use the list: call it at the start of a program.
+/// Adds an entry to the list; its name must be new. Not safe beside other threads that use the list: call it
+/// at the start of a program.
 void registerTarget(TargetDescription description);
 /// All entries, in the order in which they were registered.
 llvm::ArrayRef<TargetDescription> registeredTargets();
@@ -89,9 +93,11 @@ llvm::ArrayRef<TargetDescription> registeredTargets();
 Result<std::shared_ptr<const Target>> resolveTarget(llvm::StringRef name, const TargetOptions &options);
 
 /// The same for passes, with the text form of options: null after an error at `op`.
-std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name, llvm::StringRef options);
+std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name,
+                                            llvm::StringRef options);
 
-/// The text form of options, `NAME=VALUE,...`, which passes take. What does not have this form is read as an option that no target has.
+/// The text form of options, `NAME=VALUE,...`, which passes take. What does not have this form is read as an
+/// option that no target has.
 std::string printTargetOptions(const TargetOptions &options);
 TargetOptions parseTargetOptions(llvm::StringRef text);
 

@@ -57,10 +57,11 @@ public:
     FlatSymbolRefAttr symbol = lowering.addKernel(kernel);
     Value base = arith::ConstantIndexOp::create(builder, loc, 0);
     int64_t count = attentionIterations(shape);
-    auto launch = exec::LaunchOp::create(
-        builder, loc, TypeRange(op.getType()), symbol,
-        ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()},
-        exec::fresh(builder, op.getResult()), base, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(1));
+    auto launch =
+        exec::LaunchOp::create(builder, loc, TypeRange(op.getType()), symbol,
+                               ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()},
+                               exec::fresh(builder, op.getResult()), base, builder.getI64IntegerAttr(count),
+                               builder.getI64IntegerAttr(1));
     op.replaceAllUsesWith(launch.getResults()[0]);
     op.erase();
     return success();

@@ -22,16 +22,13 @@ public:
     addScatterAddForm(forms);
   }
 
-  TilingChoices tiling() const override {
-    TilingChoices choices;
-    choices.lanes = machine.lanes();
-    return choices;
-  }
+  TilingChoices tiling() const override { return {}; }
   const LibraryForms &libraryForms() const override { return forms; }
   void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildKernelToLLVMPipeline(pm, machine); }
 
   TargetSection manifestSection() const override {
-    return {"cpu", llvm::json::Object{{"name", machine.cpu}, {"features", llvm::json::Array(machine.requiredFeatures)}}};
+    return {"cpu", llvm::json::Object{{"name", machine.cpu},
+                                      {"features", llvm::json::Array(machine.requiredFeatures)}}};
   }
 
   Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {

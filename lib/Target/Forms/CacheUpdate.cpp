@@ -37,7 +37,8 @@ struct CacheUpdateForm : LibraryForm {
     Value shard = lowering.shardIndex(op, lowering.shardAxes(cacheType, 2));
 
     exec::KernelShell shell(loc, llvm::formatv("cache_update_{0}x{1}x{2}", seq, heads, dim).str(),
-                      {op.getUpdate().getType(), op.getPositions().getType()}, {cacheType}, shard ? 2 : 1);
+                            {op.getUpdate().getType(), op.getPositions().getType()}, {cacheType},
+                            shard ? 2 : 1);
     auto index = [&](OpBuilder &b, int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
@@ -89,6 +90,8 @@ struct CacheUpdateForm : LibraryForm {
 
 } // namespace
 
-void addCacheUpdateForm(LibraryForms &forms) { forms.add<graph::CacheUpdateOp>(std::make_unique<CacheUpdateForm>()); }
+void addCacheUpdateForm(LibraryForms &forms) {
+  forms.add<graph::CacheUpdateOp>(std::make_unique<CacheUpdateForm>());
+}
 
 } // namespace tessera

@@ -106,7 +106,9 @@ struct EmbeddingForm : LibraryForm {
 
 } // namespace
 
-void addMatmulForm(LibraryForms &forms) { forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/false)); }
+void addMatmulForm(LibraryForms &forms) {
+  forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/false));
+}
 
 void addPackedWeightForms(LibraryForms &forms) {
   forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/true));

@@ -36,8 +36,8 @@ struct ScatterAddForm : LibraryForm {
     SmallVector<int64_t> rowShape(result.getShape().drop_front());
     Type element = result.getElementType();
 
-    exec::KernelShell shell(loc, llvm::formatv("scatter_add_{0}x{1}", count, product(rowShape)).str(), {rows, ids},
-                      {result}, shard ? 1 : 0);
+    exec::KernelShell shell(loc, llvm::formatv("scatter_add_{0}x{1}", count, product(rowShape)).str(),
+                            {rows, ids}, {result}, shard ? 1 : 0);
     auto index = [&](OpBuilder &b, int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
@@ -124,6 +124,8 @@ struct ScatterAddForm : LibraryForm {
 
 } // namespace
 
-void addScatterAddForm(LibraryForms &forms) { forms.add<graph::ScatterAddOp>(std::make_unique<ScatterAddForm>()); }
+void addScatterAddForm(LibraryForms &forms) {
+  forms.add<graph::ScatterAddOp>(std::make_unique<ScatterAddForm>());
+}
 
 } // namespace tessera

@@ -1,7 +1,8 @@
 //===- ScalarTarget.cpp - A second target, to keep the interface honest ---===//
 //
-// No vectors, no packed weights, no attention kernel, prefills of 16 positions, an option of its own; its programs run on the runtime's `cpu`
-// driver. docs/AddingATarget.md walks through this file. Linked into a compiler of its own (llm-compile-scalar).
+// No vectors, no packed weights, no attention kernel, prefills of 16 positions, an option of its own; its
+// programs run on the runtime's `cpu` driver. docs/AddingATarget.md walks through this file. Linked into a
+// compiler of its own (llm-compile-scalar).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@ namespace {
 class ScalarTarget : public Target {
 public:
   ScalarTarget(CPUTarget machine, int64_t tileElements) : machine(std::move(machine)) {
-    choices = {/*lanes=*/1, tileElements, /*grainElements=*/4096, /*prefillChunk=*/16};
+    choices = {tileElements, /*grainElements=*/4096, /*prefillChunk=*/16};
     // Attention has neither a form nor tiles: it is written out as smaller ops.
     addMatmulForm(forms);
     addCacheUpdateForm(forms);
@@ -31,8 +32,8 @@ public:
   const LibraryForms &libraryForms() const override { return forms; }
   void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildKernelToLLVMPipeline(pm, machine); }
   TargetSection manifestSection() const override {
-    return {"cpu",
-            llvm::json::Object{{"name", machine.cpu}, {"features", llvm::json::Array(machine.requiredFeatures)}}};
+    return {"cpu", llvm::json::Object{{"name", machine.cpu},
+                                      {"features", llvm::json::Array(machine.requiredFeatures)}}};
   }
   Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
     return asStatus(tessera::emitObject(module, machine, path), "cannot make executable");

@@ -17,10 +17,12 @@ RankedTensorType plainType(Type type) {
 
 Value fresh(OpBuilder &builder, Value like) {
   auto type = cast<RankedTensorType>(like.getType());
-  return tensor::EmptyOp::create(builder, like.getLoc(), type.getShape(), type.getElementType(), type.getEncoding());
+  return tensor::EmptyOp::create(builder, like.getLoc(), type.getShape(), type.getElementType(),
+                                 type.getEncoding());
 }
 
-KernelShell::KernelShell(Location loc, StringRef name, TypeRange inputTypes, TypeRange outputTypes, unsigned scalarCount)
+KernelShell::KernelShell(Location loc, StringRef name, TypeRange inputTypes, TypeRange outputTypes,
+                         unsigned scalarCount)
     : builder(loc.getContext()) {
   SmallVector<Type> types;
   for (Type type : inputTypes)
@@ -42,7 +44,8 @@ KernelShell::KernelShell(Location loc, StringRef name, TypeRange inputTypes, Typ
   builder.setInsertionPointToStart(entry);
 }
 
-void KernelShell::loop(int64_t count, llvm::function_ref<SmallVector<Value>(OpBuilder &, Value, ValueRange)> body) {
+void KernelShell::loop(int64_t count,
+                       llvm::function_ref<SmallVector<Value>(OpBuilder &, Value, ValueRange)> body) {
   Location loc = func.getLoc();
   if (count == 1) {
     Value row = arith::ConstantIndexOp::create(builder, loc, 0);

@@ -2,9 +2,10 @@
 //
 // A kernel function is a func.func with the attribute `tessera.kernel`:
 //   (inputs..., outputs..., index scalars..., %begin: index, %end: index) -> (outputs...)
-// Tensors have static shapes; result k belongs to the k-th output argument. The body is one or more scf.for loops over [begin, end) that
-// hold linalg ops on small static tiles; any partition of the range gives the same result. Kernels are made by `spmd-to-kernels` and by
-// the library forms of a target, run by `exec.launch`, and become machine code by the target's kernel pipeline.
+// Tensors have static shapes; result k belongs to the k-th output argument. The body is one or more scf.for
+// loops over [begin, end) that hold linalg ops on small static tiles; any partition of the range gives the
+// same result. Kernels are made by `spmd-to-kernels` and by the library forms of a target, run by
+// `exec.launch`, and become machine code by the target's kernel pipeline.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_EXEC_IR_KERNELFUNCTION_H
@@ -35,10 +36,11 @@ struct KernelShell {
 
   KernelShell(mlir::Location loc, llvm::StringRef name, mlir::TypeRange inputs, mlir::TypeRange outputs,
               unsigned scalars);
-  /// Fills the body with one loop over [begin, end) of [0, count): `body` returns the outputs' next values. A single iteration has no
-  /// loop.
+  /// Fills the body with one loop over [begin, end) of [0, count): `body` returns the outputs' next values. A
+  /// single iteration has no loop.
   void loop(int64_t count,
-            llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value row, mlir::ValueRange outputs)>
+            llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value row,
+                                                              mlir::ValueRange outputs)>
                 body);
 };
 
