@@ -63,18 +63,18 @@ int main(int argc, char **argv) {
   } shapes[] = {{576, 576}, {192, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
   for (int64_t m : {1, 2, 4, 128})
     for (auto [n, k] : shapes) {
-      PackedLayout layout(n, k);
-      int64_t copies = bytes / (layout.elements() * 4);
+      PackedLayout layout(n, k, tessera::io::DType::F32);
+      int64_t copies = bytes / layout.bytes();
       std::vector<float> x(m * k, 1.0f), y(m * n);
-      Gemm gemm(m, n, k, true, pool);
+      Gemm gemm(m, n, k, GemmTypes{}, true, pool);
       std::vector<double> reads, products;
-      double flops = 2.0 * m * n * k * copies, read = double(layout.elements()) * 4 * copies;
+      double flops = 2.0 * m * n * k * copies, read = double(layout.bytes()) * copies;
       for (int round = 0; round < 7; ++round) {
         reads.push_back(readBandwidth(pool, weights));
         int64_t used = m == 1 ? copies : std::max<int64_t>(1, copies / 8);
         double start = seconds();
         for (int64_t i = 0; i < used; ++i)
-          gemm.run(x.data(), w + (i * (copies / used)) * layout.elements(), y.data());
+          gemm.run(x.data(), weights.data() + i * (copies / used) * layout.bytes(), y.data());
         products.push_back((seconds() - start) * double(copies) / double(used));
       }
       double t = median(products);
