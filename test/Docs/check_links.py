@@ -24,8 +24,9 @@ def expand(path):
 
 
 def exists(path):
-    """As it is, or without the ending that makes a header and a source one name."""
-    return any(glob.glob(os.path.join(root, path) + end) for end in ("", ".cpp", ".h", ".py", ".sh"))
+    """As it is, or without the ending that makes a header and a source one name, or as a public header of the runtime or of a library."""
+    paths = [path, re.sub("^runtime/", "runtime/include/tessera/runtime/", path), re.sub("^lib/", "include/tessera/", path)]
+    return any(glob.glob(os.path.join(root, p) + end) for p in paths for end in ("", ".cpp", ".h", ".py", ".sh"))
 
 
 def anchors(path):

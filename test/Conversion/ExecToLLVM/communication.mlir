@@ -1,6 +1,6 @@
 // What is started and waited for, and messages, are calls of the runtime; a token is a number. The manifest describes what starts like what does both.
-// RUN: llm-opt %s --exec-to-llvm=cpu=x86-64-v3 | FileCheck %s
-// RUN: llm-opt %s --exec-to-llvm=cpu=x86-64-v3 | FileCheck %s --check-prefix=MANIFEST
+// RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s
+// RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s --check-prefix=MANIFEST
 
 module attributes {exec.arena_bytes = 4096 : i64, exec.states = []} {
   dist.mesh @mesh = <["x"=1024, "y"=1024]>

@@ -9,8 +9,8 @@ dist.mesh @mesh = <["a"=2, "b"=2]>
 // CHECK: exec.collective all_gather none over [#dist.axis_ref<"a">] ins({{.*}} : tensor<1x4x3xf32>) outs({{.*}} : tensor<1x8x3xf32>)
 // CHECK-NOT: exec.launch
 // CHECK: return
-func.func @outermost(%x: tensor<1x4x3xf32, #dist.sharding<@mesh, [{}, {"a"}, {}], global=[1, 8, 3]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<1x8x3xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[1, 8, 3]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @outermost(%x: tensor<1x4x3xf32, #dist.sharding<@mesh, [{}, {"a"}, {}], global=[1, 8, 3]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<1x8x3xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[1, 8, 3]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.all_gather %x dim = 1 axes = {"a"} : tensor<1x4x3xf32, #dist.sharding<@mesh, [{}, {"a"}, {}], global=[1, 8, 3]>> -> tensor<1x8x3xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[1, 8, 3]>>
   return %0 : tensor<1x8x3xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[1, 8, 3]>>
 }
@@ -20,8 +20,8 @@ func.func @outermost(%x: tensor<1x4x3xf32, #dist.sharding<@mesh, [{}, {"a"}, {}]
 // CHECK: exec.collective reduce_scatter sum over [#dist.axis_ref<"a">] ins({{.*}} : tensor<2x4x3xf32>) outs({{.*}} : tensor<4x3xf32>)
 // CHECK-NOT: exec.launch
 // CHECK: return
-func.func @scatter_columns(%x: tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"a"}, global=[4, 6]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @scatter_columns(%x: tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"a"}, global=[4, 6]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.reduce_scatter %x dim = 1 axes = {"a"} : tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"a"}, global=[4, 6]>> -> tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>>
   return %0 : tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>>
 }
@@ -32,8 +32,8 @@ func.func @scatter_columns(%x: tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], p
 // CHECK: exec.launch
 // CHECK-NOT: exec.launch
 // CHECK: return
-func.func @fused(%x: tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @fused(%x: tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.all_gather %x dim = 1 axes = {"a"} : tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[4, 6]>> -> tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>>
   return %0 : tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>>
 }
@@ -42,16 +42,16 @@ func.func @fused(%x: tensor<4x3xf32, #dist.sharding<@mesh, [{}, {"a"}], global=[
 // CHECK-LABEL: func.func @permute
 // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"a">, #dist.axis_ref<"b">]
 // CHECK-SAME: from = #dist.sharding<@mesh, [{"a"}], global=[4]>, to = #dist.sharding<@mesh, [{"b"}], global=[4]>
-func.func @permute(%x: tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<2xf32, #dist.sharding<@mesh, [{"b"}], global=[4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @permute(%x: tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<2xf32, #dist.sharding<@mesh, [{"b"}], global=[4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.collective_permute %x : tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"b"}], global=[4]>>
   return %0 : tensor<2xf32, #dist.sharding<@mesh, [{"b"}], global=[4]>>
 }
 
 // CHECK-LABEL: func.func @mirror
 // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"a">] {{.*}}mirrored = [#dist.axis_ref<"a">]
-func.func @mirror(%x: tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> {graph.kind = "input", graph.name = "x"})
-    -> (tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> {graph.kind = "output", graph.name = "y"}) {
+func.func @mirror(%x: tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = dist.collective_permute %x mirrored = {"a"} : tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>>
   return %0 : tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>>
 }

@@ -2,7 +2,7 @@
 #ifndef TESSERA_ANALYSIS_SHARDING_STEPKIND_H
 #define TESSERA_ANALYSIS_SHARDING_STEPKIND_H
 
-#include "tessera/runtime/comm/Collective.h"
+#include "tessera/runtime/core/Collective.h"
 
 namespace tessera {
 

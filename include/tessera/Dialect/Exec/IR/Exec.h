@@ -17,7 +17,7 @@
 
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecInterfaces.h.inc"
-#include "tessera/runtime/comm/Collective.h"
+#include "tessera/runtime/core/Collective.h"
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecTypes.h.inc"
 #define GET_OP_CLASSES

@@ -3,7 +3,7 @@
 
 // Included by ExecOps.td, which defines the classes used here.
 
-/// The kinds of the runtime (tessera/runtime/comm/Collective.h), which has the only list of them.
+/// The kinds of the runtime (tessera/runtime/core/Collective.h), which has the only list of them.
 class Exec_RuntimeEnum<string type, string what> : Attr<CPred<"::llvm::isa<::mlir::IntegerAttr>($_self)">, what> {
   let storageType = "::mlir::IntegerAttr";
   let returnType = type;

@@ -36,6 +36,7 @@ def Graph_LinearOp : Graph_Op<"linear"> {
   let description = [{
     f32, bf16 and f16 may stand in any mixture: sums are kept in float32 and rounded to the result's type once. f64 goes with f64 alone.
     ```mlir
+    // given %x: tensor<1x16x64xbf16>, %w: tensor<512x64xbf16>
     %logits = graph.linear %x, %w contract = 1 : (tensor<1x16x64xbf16>, tensor<512x64xbf16>) -> tensor<1x16x512xf32>
     ```
   }];

@@ -11,7 +11,7 @@
 #ifndef TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 #define TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "tessera/runtime/comm/Collective.h"
+#include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/comm/Transfers.h"
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/device/Stream.h"

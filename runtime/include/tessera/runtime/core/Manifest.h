@@ -2,7 +2,7 @@
 #ifndef TESSERA_RUNTIME_CORE_MANIFEST_H
 #define TESSERA_RUNTIME_CORE_MANIFEST_H
 
-#include "tessera/runtime/comm/Collective.h"
+#include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/core/Mesh.h"
 #include "tessera/runtime/io/DType.h"
 

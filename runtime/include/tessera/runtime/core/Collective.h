@@ -1,6 +1,6 @@
 // What collectives there are: one definition for the compiler, the manifest and the runtime. Plain data, header only.
-#ifndef TESSERA_RUNTIME_COMM_COLLECTIVE_H
-#define TESSERA_RUNTIME_COMM_COLLECTIVE_H
+#ifndef TESSERA_RUNTIME_CORE_COLLECTIVE_H
+#define TESSERA_RUNTIME_CORE_COLLECTIVE_H
 
 #include "tessera/runtime/io/DType.h"
 
