@@ -44,7 +44,7 @@ TEST(Mesh, LastShardsMayBeShortOrEmpty) {
 static const char *tiny =
     R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
   "mesh": [["tp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [[["tp", 1, 2]]],
-  "collectives": [{"kind": "all_reduce", "op": "sum", "dtype": "f32", "group": 0, "shape": [4]}],
+  "collectives": [{"kind": "all_reduce", "op": "sum", "dtype": "f32", "group": 0, "elements": 4}],
   "entries": [{"name": "decode", "outputs": [], "collectives": [{"id": 0, "executions": 2}],
      "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 3], "local": [1, 2], "sharding": [[], [["tp", 1, 2]]], "offset": 64}]}]})";
 

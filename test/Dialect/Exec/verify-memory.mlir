@@ -1,5 +1,5 @@
 // What entries do to the arena, one rule each. Every wrong program is a right one with one thing changed.
-// RUN: llm-opt %s --split-input-file --verify-exec-memory --verify-diagnostics -o %t
+// RUN: llm-opt %s --split-input-file --verify-exec-memory=unread --verify-diagnostics -o %t
 
 // Right: x -> t -> y; the place of t is used again by u once t is dead.
 module attributes {exec.arena_bytes = 256 : i64} {

@@ -129,7 +129,6 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--task=dance"}, "(--task=dance): is none of the known values; choose one of generate, train"},
       {{"a", "--task=train"}, "(--task=train): training is not implemented"},
       {{"a", "--target=cuda"}, "(--target=cuda): there is no such target; choose one of cpu"},
-      {{"a", "-o", "b", "--dtype=bf16"}, "(--dtype=bf16): computing in 16 bits"},
       {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
       {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},
       {{"a", "--template=origami"}, "choose one of ddp, fsdp, megatron"},

@@ -49,7 +49,9 @@ LogicalResult readPorts(Operation *op, StringRef attr, StringRef kind, SmallVect
 
 class EntryChecker {
 public:
-  EntryChecker(func::FuncOp entry, int64_t arenaBytes) : entry(entry) { program.bytes = arenaBytes; }
+  EntryChecker(func::FuncOp entry, int64_t arenaBytes, bool unread) : entry(entry), unread(unread) {
+    program.bytes = arenaBytes;
+  }
 
   LogicalResult run(ArrayRef<func::FuncOp> entries) {
     if (failed(addPorts(entries)) || failed(addBlock(entry.getBody().front(), program.items)))
@@ -149,7 +151,7 @@ private:
       tokens[token] = made.starts;
     }
     // Others of its group need this rank's part, whether or not it needs theirs.
-    made.mayBeUnread = isa<CollectiveOp>(op.getOperation()) || made.starts >= 0;
+    made.mayBeUnread = !unread || isa<CollectiveOp>(op.getOperation()) || made.starts >= 0;
     return success();
   }
 
@@ -251,6 +253,7 @@ private:
   };
 
   func::FuncOp entry;
+  bool unread; ///< what nobody reads is an error
   ArenaProgram program;
   std::vector<std::string> portNames;
   std::vector<Tagged> tagged; ///< by tag
@@ -259,6 +262,8 @@ private:
 };
 
 struct VerifyExecMemory : public tessera::exec::impl::VerifyExecMemoryBase<VerifyExecMemory> {
+  using Base::Base;
+
   void runOnOperation() override {
     markAllAnalysesPreserved();
     ModuleOp module = getOperation();
@@ -274,7 +279,7 @@ struct VerifyExecMemory : public tessera::exec::impl::VerifyExecMemoryBase<Verif
       return signalPassFailure();
     }
     for (func::FuncOp entry : entries)
-      if (failed(EntryChecker(entry, arena.getInt()).run(entries)))
+      if (failed(EntryChecker(entry, arena.getInt(), unread).run(entries)))
         return signalPassFailure();
   }
 };

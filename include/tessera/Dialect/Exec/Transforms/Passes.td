@@ -27,7 +27,7 @@ def VerifyExecMemory : Pass<"verify-exec-memory", "::mlir::ModuleOp"> {
     Runs after `kernels-to-exec`, on every compile; changes nothing. Every entry is run on ranges of bytes (docs/Arena.md): all iterations of all loops, every
     buffer with its views. An error is an access outside its buffer or the arena; a read of bytes that nobody wrote, or that were written through another buffer
     since; a write over what work in flight still needs, or over an input or what another entry returns; a missing wait; an output or state that is not
-    written at the end; a value that nobody reads. Inputs and states are written by the runtime.
+    written at the end; with `unread`, a value that nobody reads, which a program may ask for. Inputs and states are written by the runtime.
 
     ```mlir
     module attributes {exec.arena_bytes = 128 : i64} {
@@ -36,12 +36,15 @@ def VerifyExecMemory : Pass<"verify-exec-memory", "::mlir::ModuleOp"> {
         %x = exec.buffer at 0 : memref<4xf32>
         %t = exec.buffer at 64 : memref<4xf32>
         exec.launch @k ins(%x : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
-        // error: writes what nobody reads
+        // error with unread: writes what nobody reads
         return
       }
     }
     ```
   }];
+  let options = [
+    Option<"unread", "unread", "bool", /*default=*/"false", "Values that nobody reads are errors, too: for programs that ask for nothing in vain">
+  ];
 }
 
 #endif
