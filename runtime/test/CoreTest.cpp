@@ -161,7 +161,7 @@ TEST(Manifest, RefusesContradictions) {
   expectRefused("\"group\": 0", "\"group\": 1", "no such group");
   expectRefused("\"id\": 0", "\"id\": 9", "does not exist");
   expectRefused("[[], [[\"tp\", 1, 2]]]", "[[], [[\"tp\", 2, 2]]]", "does not fit the mesh");
-  expectRefused("\"kind\": \"all_reduce\"", "\"kind\": \"all_reduse\"", "is not known");
+  expectRefused("\"kind\": \"all_reduce\"", "\"kind\": \"all_reduse\"", "unknown kind or op: all_reduse");
 }
 
 TEST(ThreadPool, EveryPartOnceAndAllDone) {
