@@ -136,14 +136,16 @@ void Operation::beginBlocks() {
       batch_->send(peer, tag_, from, total);
       batch_->receive(peer, tag_, dst_ + r * total, total);
     });
-    memcpy(dst_ + self * total, src_, total);
+    if (total)
+      memcpy(dst_ + self * total, src_, total);
     return;
   case CollectiveKind::AllToAll:
     eachPeer([&](int64_t r, int64_t peer) {
       batch_->send(peer, tag_, from + r * block, block);
       batch_->receive(peer, tag_, dst_ + r * block, block);
     });
-    memcpy(dst_ + self * block, src_ + self * block, block);
+    if (block)
+      memcpy(dst_ + self * block, src_ + self * block, block);
     return;
   default:
     throw Error("cannot communicate", collectiveName(collective_.kind), "it does not work on blocks", "compile the program again");

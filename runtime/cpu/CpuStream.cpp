@@ -90,6 +90,8 @@ void CpuStream::pack(const WeightLayout &layout, const void *plain, void *packed
 
 // Calls f(begin, end) for parts of `bytes`, each worth a thread.
 template <typename F> static void inParts(ThreadPool &pool, size_t bytes, F &&f) {
+  if (bytes == 0) // whose address may be null
+    return;
   int64_t parts = std::min<int64_t>(pool.size(), 1 + int64_t(bytes / (256 << 10)));
   pool.parallel(int(parts), [&](int part) {
     Range range = splitRange(int64_t(bytes), parts, part);

@@ -128,7 +128,7 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
         memcpy(want.data() + r * elements * width, sources[r].data() + (gathers ? 0 : self * block * width), size_t(elements) * width);
     }
     const std::vector<char> &got = inPlace ? *src : *dst;
-    ASSERT_EQ(memcmp(got.data(), want.data(), want.size()), 0) << what << " on rank " << rank.comm.rank();
+    ASSERT_TRUE(want.empty() || memcmp(got.data(), want.data(), want.size()) == 0) << what << " on rank " << rank.comm.rank();
     ASSERT_EQ(got.back(), inPlace ? 55 : 77) << what << " wrote beyond its result";
     if (!inPlace) {
       src->pop_back();
@@ -174,7 +174,7 @@ Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, c
   exchange.order = group;
   exchange.start = [=, &rank] { return rank.comm.start(*transfers, group, type, src->data(), dst->data(), rank.stream, 4); };
   exchange.check = [=, &rank, what = exchange.what] {
-    ASSERT_EQ(memcmp(dst->data(), want.data(), want.size()), 0) << what << " on rank " << rank.comm.rank();
+    ASSERT_TRUE(want.empty() || memcmp(dst->data(), want.data(), want.size()) == 0) << what << " on rank " << rank.comm.rank();
     ASSERT_EQ(dst->back(), 77) << what << " wrote beyond its result";
   };
   return exchange;

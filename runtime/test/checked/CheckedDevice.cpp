@@ -166,21 +166,28 @@ void CheckedStream::pack(const WeightLayout &layout, const void *plain, void *pa
        [this, &layout](const std::vector<char *> &at) { device_.innerStream_->pack(layout, at[0], at[1]); });
 }
 
+/// Nothing may have null for an address.
+static void copyBytes(void *to, const void *from, size_t bytes) {
+  if (bytes)
+    memcpy(to, from, bytes);
+}
+
 void CheckedStream::copy(void *dst, const void *src, size_t bytes) {
   give("a copy", {{src, bytes, MemoryAccess::Read}, {dst, bytes, MemoryAccess::Write}},
-       [bytes](const std::vector<char *> &at) { memcpy(at[1], at[0], bytes); });
+       [bytes](const std::vector<char *> &at) { copyBytes(at[1], at[0], bytes); });
 }
 
 void CheckedStream::upload(void *dst, const void *host, size_t bytes) {
   give("an upload", {{dst, bytes, MemoryAccess::Write}},
-       [host, bytes](const std::vector<char *> &at) { memcpy(at[0], host, bytes); });
+       [host, bytes](const std::vector<char *> &at) { copyBytes(at[0], host, bytes); });
 }
 
 // Until the copy has run the host's memory holds nothing: whoever does not wait sees NaNs.
 void CheckedStream::download(void *host, const void *src, size_t bytes) {
-  memset(host, 0xff, bytes);
+  if (bytes)
+    memset(host, 0xff, bytes);
   give("a download", {{src, bytes, MemoryAccess::Read}},
-       [host, bytes](const std::vector<char *> &at) { memcpy(host, at[0], bytes); });
+       [host, bytes](const std::vector<char *> &at) { copyBytes(host, at[0], bytes); });
 }
 
 void CheckedStream::fill(void *dst, uint8_t byte, size_t bytes) {
