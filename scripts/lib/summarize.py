@@ -29,7 +29,7 @@ def main(folder, *flags):
                 failures.append(name)
                 failed_here += 1
             elif skip is not None:
-                line = f"{name}: {(skip.get('message') or '').strip()}"
+                line = f"{name}: {' '.join((skip.get('message') or '').split())}"
                 if any(expression.search(line) for expression in may_skip):
                     skipped += 1
                 else:
