@@ -8,7 +8,8 @@
 using namespace tessera;
 
 bool tessera::overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b) {
-  return llvm::any_of(a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
+  return llvm::any_of(
+      a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
 }
 
 std::optional<std::pair<AxisList, AxisList>> tessera::cutToFit(llvm::ArrayRef<AxisRef> axes, int64_t size) {

@@ -24,7 +24,8 @@ llvm::SmallVector<int, 2> tessera::openResults(const Decomposition &decompositio
   return results;
 }
 
-/// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs is not counted.
+/// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs
+/// is not counted.
 void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs) {
   if (!option.unpriced)
     return;

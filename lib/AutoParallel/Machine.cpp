@@ -27,11 +27,13 @@ public:
       return false;
     for (const auto &entry : object) {
       llvm::StringRef key = entry.first;
-      bool ok = key == "flops"              ? number("flops", entry.second, machine.flops)
-                : key == "memory_bandwidth" ? number("memory_bandwidth", entry.second, machine.memoryBandwidth)
-                : key == "link"             ? true
-                : key == "axes"             ? axes(entry.second, machine)
-                                            : fail("unknown field '" + key.str() + "' (flops, memory_bandwidth, link and axes are known)");
+      bool ok =
+          key == "flops"              ? number("flops", entry.second, machine.flops)
+          : key == "memory_bandwidth" ? number("memory_bandwidth", entry.second, machine.memoryBandwidth)
+          : key == "link"             ? true
+          : key == "axes"
+              ? axes(entry.second, machine)
+              : fail("unknown field '" + key.str() + "' (flops, memory_bandwidth, link and axes are known)");
       if (!ok)
         return false;
     }
@@ -59,9 +61,11 @@ private:
     for (const auto &entry : *object) {
       llvm::StringRef key = entry.first;
       std::string at = path + "." + key.str();
-      bool ok = key == "latency"     ? number(at, entry.second, out.latency)
-                : key == "bandwidth" ? number(at, entry.second, out.bandwidth)
-                                     : fail("unknown field '" + key.str() + "' in " + path + " (latency and bandwidth are known)");
+      bool ok =
+          key == "latency" ? number(at, entry.second, out.latency)
+          : key == "bandwidth"
+              ? number(at, entry.second, out.bandwidth)
+              : fail("unknown field '" + key.str() + "' in " + path + " (latency and bandwidth are known)");
       if (!ok)
         return false;
     }
@@ -115,7 +119,8 @@ std::optional<Machine> tessera::parseMachine(llvm::StringRef json, std::string &
   return machine;
 }
 
-double tessera::stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step, double elementBytes) {
+double tessera::stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step,
+                         double elementBytes) {
   if (step.received <= 0)
     return step.written * elementBytes / machine.memoryBandwidth;
   double latency = 0, bandwidth = 0, group = 1;
@@ -136,14 +141,17 @@ double tessera::stepTime(const Machine &machine, const Mesh &mesh, const Reshard
       use(machine.link);
     group = 2;
   }
-  // Of plans that take alike the one with fewer steps: each is an op of its own, with an element to write if nothing else.
+  // Of plans that take alike the one with fewer steps: each is an op of its own, with an element to write if
+  // nothing else.
   double written = elementBytes / machine.memoryBandwidth;
   if (step.kind == StepKind::GroupedSend)
-    return latency * step.messages + kSendPenalty * std::max(step.received, step.sent) * elementBytes / bandwidth + written;
+    return latency * step.messages +
+           kSendPenalty * std::max(step.received, step.sent) * elementBytes / bandwidth + written;
   return latency * std::ceil(std::log2(group)) + step.received * elementBytes / bandwidth + written;
 }
 
-double tessera::planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan, double elementBytes) {
+double tessera::planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan,
+                         double elementBytes) {
   double time = 0;
   for (const ReshardStep &step : plan.steps)
     time += stepTime(machine, mesh, step, elementBytes);

@@ -154,20 +154,24 @@ void MinSum::plan(int64_t largestTable) {
   }
 }
 
-/// The minimum over the eliminated variable of the sum of the parts, for each combination of the others (last variable fastest).
+/// The minimum over the eliminated variable of the sum of the parts, for each combination of the others (last
+/// variable fastest).
 void MinSum::minimize(Table &table) {
   size_t count = table.parts.size(), rank = table.variables.size(), values = size_t(sizes[table.eliminated]);
-  // Parts with the eliminated variable last, so that sums run over neighbours; and how far an entry is from the next of each other variable.
+  // Parts with the eliminated variable last, so that sums run over neighbours; and how far an entry is from
+  // the next of each other variable.
   std::vector<std::vector<double>> costs(count);
   std::vector<size_t> strides(count * rank), index(count, 0);
   for (size_t p = 0; p < count; ++p) {
     const Table &part = tables[table.parts[p]];
-    size_t place = size_t(std::find(part.variables.begin(), part.variables.end(), table.eliminated) - part.variables.begin());
+    size_t place = size_t(std::find(part.variables.begin(), part.variables.end(), table.eliminated) -
+                          part.variables.begin());
     size_t stride = values, minor = 1;
     for (size_t i = part.variables.size(); i-- > 0;) {
       if (i == place)
         continue;
-      strides[p * rank + size_t(std::find(table.variables.begin(), table.variables.end(), part.variables[i]) - table.variables.begin())] = stride;
+      strides[p * rank + size_t(std::find(table.variables.begin(), table.variables.end(), part.variables[i]) -
+                                table.variables.begin())] = stride;
       stride *= size_t(sizes[part.variables[i]]);
       minor *= i > place ? size_t(sizes[part.variables[i]]) : 1;
     }
@@ -205,7 +209,8 @@ MinSum::Solution MinSum::solve(int64_t largestTable) {
     plan(largestTable);
   for (size_t table = given; table < tables.size(); ++table) {
     Table &made = tables[table];
-    made.outdated |= std::any_of(made.parts.begin(), made.parts.end(), [&](int part) { return tables[part].outdated; });
+    made.outdated |=
+        std::any_of(made.parts.begin(), made.parts.end(), [&](int part) { return tables[part].outdated; });
     if (made.outdated)
       minimize(made);
   }

@@ -1,8 +1,9 @@
 //===- MinSumPrune.cpp - Values that no good combination has ---------------===//
 //
-// Sequential tree-reweighted message passing (Kolmogorov 2006): messages move cost between tables that share a variable until the sum of
-// the least entries of all tables, a lower bound, is large. What that bound becomes if a variable takes a certain value is more; where it
-// is more than a known solution costs, the value goes. Fewer values make better messages, and so on.
+// Sequential tree-reweighted message passing (Kolmogorov 2006): messages move cost between tables that share
+// a variable until the sum of the least entries of all tables, a lower bound, is large. What that bound
+// becomes if a variable takes a certain value is more; where it is more than a known solution costs, the
+// value goes. Fewer values make better messages, and so on.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/AutoParallel/MinSum.h"
@@ -28,7 +29,8 @@ struct Edge {
 
 class Messages {
 public:
-  explicit Messages(const std::vector<int> &sizes) : kept(sizes.size()), unary(sizes.size()), edgesOf(sizes.size()) {
+  explicit Messages(const std::vector<int> &sizes)
+      : kept(sizes.size()), unary(sizes.size()), edgesOf(sizes.size()) {
     for (size_t v = 0; v < sizes.size(); ++v) {
       unary[v].assign(size_t(sizes[v]), 0);
       for (int value = 0; value < sizes[v]; ++value)
@@ -54,7 +56,8 @@ public:
         for (size_t j = 0; j < columns; ++j)
           edge.costs[i * columns + j] += variables[0] == u ? costs[i * columns + j] : costs[j * rows + i];
     } else {
-      constant += *std::min_element(costs.begin(), costs.end()); // a table of more variables bounds by its least entry
+      constant += *std::min_element(costs.begin(),
+                                    costs.end()); // a table of more variables bounds by its least entry
     }
   }
 
@@ -114,13 +117,17 @@ private:
 
   /// Values of all variables.
   size_t left() const {
-    return std::accumulate(kept.begin(), kept.end(), size_t(0), [](size_t sum, const auto &values) { return sum + values.size(); });
+    return std::accumulate(kept.begin(), kept.end(), size_t(0),
+                           [](size_t sum, const auto &values) { return sum + values.size(); });
   }
   size_t after(int v) const {
-    return size_t(std::count_if(edgesOf[v].begin(), edgesOf[v].end(), [&](int e) { return edges[e].u == v; }));
+    return size_t(
+        std::count_if(edgesOf[v].begin(), edgesOf[v].end(), [&](int e) { return edges[e].u == v; }));
   }
   /// The part of a variable's belief that it lends to each table with those behind it, or before it.
-  double shareOf(int v) const { return 1.0 / double(std::max<size_t>({after(v), edgesOf[v].size() - after(v), 1})); }
+  double shareOf(int v) const {
+    return 1.0 / double(std::max<size_t>({after(v), edgesOf[v].size() - after(v), 1}));
+  }
 
   /// Messages from `v` to variables behind it, or before it.
   void passOn(int v, bool forward) {
@@ -156,7 +163,7 @@ private:
   double prune(double upper) {
     double bound = constant;
     std::vector<Costs> least(unary.size()); // by which the bound grows if a variable takes a value
-    std::vector<Costs> lent(unary.size()); // to each table with a variable before
+    std::vector<Costs> lent(unary.size());  // to each table with a variable before
     for (size_t v = 0; v < unary.size(); ++v) {
       least[v] = lent[v] = beliefOf(int(v));
       double share = shareOf(int(v)), rest = 1 - share * double(edgesOf[v].size() - after(int(v)));
@@ -258,7 +265,8 @@ double MinSum::prune(double upper) {
   return bound;
 }
 
-std::vector<double> MinSum::restrict(const std::vector<int> &variables, const std::vector<double> &costs) const {
+std::vector<double> MinSum::restrict(const std::vector<int> &variables,
+                                     const std::vector<double> &costs) const {
   std::vector<double> result;
   size_t count = size_t(entries(variables));
   result.reserve(count);

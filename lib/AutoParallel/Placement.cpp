@@ -1,8 +1,8 @@
 //===- Placement.cpp - What reshards cost, and how ops lie -----------------===//
 #include "tessera/AutoParallel/Placement.h"
 
-#include "tessera/AutoParallel/ReshardCollectives.h"
 #include "tessera/Analysis/Sharding/Projection.h"
+#include "tessera/AutoParallel/ReshardCollectives.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
@@ -29,7 +29,9 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   options.below = cost;
   options.strided = options.jointAllToAll = true;
   auto strided = planReshard(mesh, shape, from, to, options);
-  if (!strided || planTime(machine, mesh, *strided, elementBytes) >= planTime(machine, mesh, *plain, elementBytes) * (1 - 1e-9) ||
+  if (!strided ||
+      planTime(machine, mesh, *strided, elementBytes) >=
+          planTime(machine, mesh, *plain, elementBytes) * (1 - 1e-9) ||
       !asCollectives(shape, from, *strided))
     return plain;
   return strided;
@@ -38,7 +40,8 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
 /// Of a layer on three axes: asked for one by one, and no reason to hash them again.
 static constexpr size_t kUsualReshards = 1 << 13;
 
-ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine) : mesh(std::move(theMesh)), machine(std::move(theMachine)) {
+ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine)
+    : mesh(std::move(theMesh)), machine(std::move(theMachine)) {
   entries.reserve(kUsualReshards);
   leastLatency = machine.link.latency;
   mostBandwidth = machine.link.bandwidth;
@@ -89,8 +92,8 @@ const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, d
   return *entry.cost;
 }
 
-std::optional<ReshardPlan> ReshardCosts::plan(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
-                                              const Sharding &to) {
+std::optional<ReshardPlan> ReshardCosts::plan(llvm::ArrayRef<int64_t> shape, double elementBytes,
+                                              const Sharding &from, const Sharding &to) {
   if (from.samePlacement(to))
     return ReshardPlan();
   reshard(shape, elementBytes, from, to);
@@ -105,23 +108,25 @@ double ReshardCosts::floorOf(Entry &entry, int tensor, int from, int to) {
   if (entry.floor < 0) {
     const Tensor &value = tensors[size_t(tensor)];
     ReshardNeeds needs = reshardNeeds(mesh, value.shape, ends[size_t(from)], ends[size_t(to)]);
-    entry.floor = needs.possible ? leastLatency * needs.rounds + needs.received * value.elementBytes / mostBandwidth
-                                 : std::numeric_limits<double>::infinity();
+    entry.floor = needs.possible
+                      ? leastLatency * needs.rounds + needs.received * value.elementBytes / mostBandwidth
+                      : std::numeric_limits<double>::infinity();
     if (!needs.possible)
       entry.cost.emplace();
   }
   return entry.floor;
 }
 
-double ReshardCosts::floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to) {
+double ReshardCosts::floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                           const Sharding &to) {
   if (from.samePlacement(to))
     return 0;
   int numbers[] = {numberOf(shape, elementBytes), numberOf(from), numberOf(to)};
   return floorOf(entryOf(numbers[0], numbers[1], numbers[2]), numbers[0], numbers[1], numbers[2]);
 }
 
-ReshardCosts::Known ReshardCosts::known(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
-                                        const Sharding &to) {
+ReshardCosts::Known ReshardCosts::known(llvm::ArrayRef<int64_t> shape, double elementBytes,
+                                        const Sharding &from, const Sharding &to) {
   return known(numberOf(shape, elementBytes), numberOf(from), numberOf(to));
 }
 
@@ -145,7 +150,8 @@ double tessera::workFraction(const ShardingRule &rule, llvm::ArrayRef<AxisList> 
   return fraction;
 }
 
-std::optional<Sharding> tessera::shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,
+std::optional<Sharding> tessera::shardingOfFactors(const TensorFactors &tensor,
+                                                   llvm::ArrayRef<AxisList> factorAxes,
                                                    llvm::ArrayRef<Factor> factors) {
   // Where factors share a dimension, padding of one would stand inside the other.
   for (const auto &dim : tensor.dims)

@@ -42,7 +42,8 @@ static std::string join(llvm::ArrayRef<std::string> parts, StringRef separator) 
 // Reading
 //===----------------------------------------------------------------------===//
 
-std::optional<PlacementCase> PlacementCase::parse(const PropagationCase &text, const Machine &machine, std::string &error) {
+std::optional<PlacementCase> PlacementCase::parse(const PropagationCase &text, const Machine &machine,
+                                                  std::string &error) {
   PlacementCase result(text, machine);
   for (const PropagationCase::Line &line : text.placement)
     if (!result.parseLine(line.text, line.number, error)) {
@@ -78,7 +79,8 @@ bool PlacementCase::parseLine(StringRef content, int line, std::string &error) {
   if (word == "flops") {
     auto op = opCalled(rest.split(' ').first, error);
     double number = 0;
-    if (op && (rest.split(' ').second.trim().getAsDouble(number) || !(number >= 0) || !std::isfinite(number))) {
+    if (op &&
+        (rest.split(' ').second.trim().getAsDouble(number) || !(number >= 0) || !std::isfinite(number))) {
       error = "expected flops OP NUMBER";
       return false;
     }
@@ -122,7 +124,8 @@ bool PlacementCase::parseExpect(StringRef content, int line, std::string &error)
         if (!sharding)
           return false;
         size_t index = into.size();
-        if (index < tensors.size() && sharding->dims.size() != text->graph.tensors[size_t(tensors[index])].shape.size()) {
+        if (index < tensors.size() &&
+            sharding->dims.size() != text->graph.tensors[size_t(tensors[index])].shape.size()) {
           error = "sharding " + toString(*sharding, text->graph.mesh) + " has another rank than '" +
                   text->tensorNames[size_t(tensors[index])] + "'";
           return false;
@@ -131,7 +134,8 @@ bool PlacementCase::parseExpect(StringRef content, int line, std::string &error)
         side = side.drop_front(std::min(next, side.size()));
       }
       if (into.size() != tensors.size())
-        error = llvm::formatv("'{0}' has {1} tensors on this side of ->, not {2}", expectation.what, tensors.size(), into.size());
+        error = llvm::formatv("'{0}' has {1} tensors on this side of ->, not {2}", expectation.what,
+                              tensors.size(), into.size());
       return into.size() == tensors.size();
     };
     if (!read(left, graphOp.operands, wanted.operands) || !read(right, graphOp.results, wanted.results))
@@ -147,7 +151,8 @@ bool PlacementCase::parseExpect(StringRef content, int line, std::string &error)
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Values of the program: of a tensor what an op makes, and what is read (they differ where the tensor is pinned).
+/// Values of the program: of a tensor what an op makes, and what is read (they differ where the tensor is
+/// pinned).
 class ProgramOfCase {
 public:
   ProgramOfCase(const PropagationCase &text, llvm::ArrayRef<std::pair<int, double>> flops) : text(text) {
@@ -220,13 +225,16 @@ private:
     return int(program.values.size()) - 1;
   }
   /// A tensor that is read before its op stands lies as propagation says.
-  int valueOf(int tensor) { return read[size_t(tensor)] >= 0 ? read[size_t(tensor)] : read[size_t(tensor)] = add(tensor, true); }
+  int valueOf(int tensor) {
+    return read[size_t(tensor)] >= 0 ? read[size_t(tensor)] : read[size_t(tensor)] = add(tensor, true);
+  }
 
   void setWork(ProgramOp &entry, int op, llvm::ArrayRef<std::pair<int, double>> flops) const {
     entry.flops = 1;
     for (const Factor &factor : entry.rule.factors)
       entry.flops *= double(factor.size);
-    if (llvm::any_of(entry.rule.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; }))
+    if (llvm::any_of(entry.rule.factors,
+                     [](const Factor &factor) { return factor.kind == FactorKind::Reduction; }))
       entry.flops *= 2;
     for (auto [known, number] : flops)
       if (known == op)
@@ -309,9 +317,10 @@ std::vector<std::string> PlacementCase::run(std::string *report) const {
       std::vector<std::string> steps;
       for (const ReshardStep &step : reshard.plan.steps)
         steps.push_back(toString(step, text->graph.mesh));
-      *report += llvm::formatv("reshard {0} {1} -> {2}: {3}, {4} bytes\n", text->tensorNames[size_t(reshard.tensor)],
-                               toString(reshard.from, text->graph.mesh), toString(reshard.to, text->graph.mesh), join(steps, "; "),
-                               int64_t(reshard.plan.received * kElementBytes));
+      *report +=
+          llvm::formatv("reshard {0} {1} -> {2}: {3}, {4} bytes\n", text->tensorNames[size_t(reshard.tensor)],
+                        toString(reshard.from, text->graph.mesh), toString(reshard.to, text->graph.mesh),
+                        join(steps, "; "), int64_t(reshard.plan.received * kElementBytes));
     }
     *report += "collectives " + collectives + "\n";
     *report += llvm::formatv("bytes {0}\n", int64_t(placed->bytes));
@@ -333,8 +342,8 @@ std::vector<std::string> PlacementCase::run(std::string *report) const {
       holds = got == expectation.text;
     }
     if (!holds)
-      failures.push_back("line " + std::to_string(expectation.line) + ": " + expectation.what + " is " + got + ", expected " +
-                         expectation.text);
+      failures.push_back("line " + std::to_string(expectation.line) + ": " + expectation.what + " is " + got +
+                         ", expected " + expectation.text);
   }
   return failures;
 }

@@ -39,11 +39,13 @@ public:
     for (size_t a = 0; a < axes.size(); ++a) {
       size_t now = size_t(home[a]);
       for (size_t f = 0; f < count; ++f)
-        if (f != now && mayTake(f, a) && costs[a][f] < costs[a][now] - kLittle * limit && all(costs, a, f) < (1 - kLittle) * limit) {
+        if (f != now && mayTake(f, a) && costs[a][f] < costs[a][now] - kLittle * limit &&
+            all(costs, a, f) < (1 - kLittle) * limit) {
           added |= append(f, a, to[f]);
           added |= leave(f, a, to);
         }
-      if (op.rule.factors[now].kind != FactorKind::NeedReplication && all(exchanged, a, now) < (1 - kLittle) * limit)
+      if (op.rule.factors[now].kind != FactorKind::NeedReplication &&
+          all(exchanged, a, now) < (1 - kLittle) * limit)
         added |= leave(now, a, to);
     }
     return added;
@@ -58,7 +60,9 @@ private:
 
   bool mayTake(size_t f, size_t a) const {
     const Factor &factor = op.rule.factors[f];
-    return !hinted(f, a) && (factor.kind == FactorKind::PassThrough || factor.kind == FactorKind::Reduction) && factor.size >= axes[a].size;
+    return !hinted(f, a) &&
+           (factor.kind == FactorKind::PassThrough || factor.kind == FactorKind::Reduction) &&
+           factor.size >= axes[a].size;
   }
 
   /// Bytes that a rank receives over axis `a` if it shards each of the factors.
@@ -125,7 +129,8 @@ private:
     for (size_t g = 0; g < count; ++g)
       if (g != f && costs[a][f] < costs[a][g] * (1 - kLittle))
         for (const AxisList &list : lists[g]) {
-          AxisList rest(list.begin(), llvm::find_if(list, [&](const AxisRef &axis) { return axis.overlaps(axes[a]); }));
+          AxisList rest(list.begin(),
+                        llvm::find_if(list, [&](const AxisRef &axis) { return axis.overlaps(axes[a]); }));
           if (!rest.empty() && !llvm::is_contained(to[g], rest)) {
             to[g].push_back(rest);
             added = true;
@@ -141,12 +146,13 @@ private:
   AxisList axes;                          ///< all that is hinted
   std::vector<int> home;                  ///< of each axis: a factor
   std::vector<std::vector<double>> costs; ///< of each axis, on each factor
-  std::vector<std::vector<double>> exchanged; ///< with exchanges of values that their ops could make otherwise
+  std::vector<std::vector<double>>
+      exchanged; ///< with exchanges of values that their ops could make otherwise
 };
 } // namespace
 
-bool tessera::offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs, double paid,
-                             std::vector<AxisLists> &lists) {
+bool tessera::offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
+                             double paid, std::vector<AxisLists> &lists) {
   auto before = lists;
   double bandwidth = costs.machine.link.bandwidth;
   for (const MeshAxis &axis : costs.mesh.axes)

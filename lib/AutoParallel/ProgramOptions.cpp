@@ -30,7 +30,8 @@ struct Hints {
 class OptionMaker : public ProgramOptions {
 public:
   OptionMaker(const PlacementProgram &program, ReshardCosts &costs, int maxOptions)
-      : program(program), costs(costs), maxOptions(maxOptions), hints(program.values.size()), offered(program.ops.size()) {
+      : program(program), costs(costs), maxOptions(maxOptions), hints(program.values.size()),
+        offered(program.ops.size()) {
     for (auto [v, value] : llvm::enumerate(program.values)) {
       hints[v].dims.resize(value.shape.size());
       hint(int(v), value.sharding);
@@ -88,8 +89,7 @@ private:
       add(hints[value].dims[d], dim.axes);
   }
 
-  template <typename Visit>
-  static void forEachTensor(const ProgramOp &op, Visit visit) {
+  template <typename Visit> static void forEachTensor(const ProgramOp &op, Visit visit) {
     for (auto [value, factors] : llvm::zip(op.operands, op.rule.operands))
       visit(value, factors);
     for (auto [value, factors] : llvm::zip(op.results, op.rule.results))
@@ -100,7 +100,8 @@ private:
     return op.decomposition && llvm::is_contained(op.decomposition->factors, factor);
   }
 
-  /// Lists of axes that each factor of `op` might run with; `displaced`: those on dimensions that must be whole.
+  /// Lists of axes that each factor of `op` might run with; `displaced`: those on dimensions that must be
+  /// whole.
   std::vector<AxisLists> factorLists(const ProgramOp &op, AxisLists *displaced = nullptr) const {
     std::vector<AxisLists> lists(op.rule.factors.size());
     forEachTensor(op, [&](int value, const TensorFactors &factors) {
@@ -115,7 +116,8 @@ private:
     });
     for (auto [f, factor] : llvm::enumerate(op.rule.factors))
       if (factor.kind == FactorKind::Permutation)
-        llvm::erase_if(lists[f], [size = factor.size](const AxisList &axes) { return size % axesSize(axes) != 0; });
+        llvm::erase_if(lists[f],
+                       [size = factor.size](const AxisList &axes) { return size % axesSize(axes) != 0; });
       else if (factor.kind == FactorKind::NeedReplication) {
         for (const AxisList &axes : lists[f])
           if (displaced)
@@ -126,8 +128,8 @@ private:
     return lists;
   }
 
-  /// Where two factors want one axis, the one whose list has others before it can give it up: [y,x] and [x] leave [y] beside [x]. Not where that
-  /// gathers more than a weight that stays for it.
+  /// Where two factors want one axis, the one whose list has others before it can give it up: [y,x] and [x]
+  /// leave [y] beside [x]. Not where that gathers more than a weight that stays for it.
   void addPrefixes(const ProgramOp &op, std::vector<AxisLists> &lists) const {
     auto before = lists;
     for (auto [f, list] : llvm::enumerate(before))
@@ -140,12 +142,14 @@ private:
             while (!overlap(axes[length], other))
               ++length;
             AxisList prefix(axes.begin(), axes.begin() + length);
-            if (!prefix.empty() && !llvm::is_contained(lists[f], prefix) && !movesMore(op, int(f), prefix, int(g), axes[length]))
+            if (!prefix.empty() && !llvm::is_contained(lists[f], prefix) &&
+                !movesMore(op, int(f), prefix, int(g), axes[length]))
               lists[f].push_back(std::move(prefix));
           }
   }
 
-  /// Tensors with factor `f`, gathered down to `prefix`, are more elements than all given tensors with `g` and without `f` are gathered over `axis`.
+  /// Tensors with factor `f`, gathered down to `prefix`, are more elements than all given tensors with `g`
+  /// and without `f` are gathered over `axis`.
   bool movesMore(const ProgramOp &op, int f, const AxisList &prefix, int g, const AxisRef &axis) const {
     auto has = [](const TensorFactors &factors, int factor) {
       return llvm::any_of(factors.dims, [&](const auto &dim) { return llvm::is_contained(dim, factor); });
@@ -163,7 +167,8 @@ private:
       else if (has(factors, g) && info.fixed)
         stays += elements / std::max(1.0, shards / double(axis.size));
     });
-    // A norm over a split dimension only sends a value a row, but is compiled written out: for few rows alone.
+    // A norm over a split dimension only sends a value a row, but is compiled written out: for few rows
+    // alone.
     return stays > 0 && moved > stays * (decomposable(op, g) ? 8 : 1);
   }
 
@@ -258,16 +263,18 @@ private:
       if (factor.kind == FactorKind::PassThrough && factor.size >= axesSize(axes))
         add(lists[f], axes);
   }
-  /// Axes that a whole dimension gives up may shard another one instead: exchanged, not gathered (attention: sequence for heads). These options
-  /// come beside the others, crowd none of them out, and hint nothing to neighbours.
+  /// Axes that a whole dimension gives up may shard another one instead: exchanged, not gathered (attention:
+  /// sequence for heads). These options come beside the others, crowd none of them out, and hint nothing to
+  /// neighbours.
   void addExchanges(const ProgramOp &op, std::vector<AxisLists> lists, const AxisLists &displaced) {
     std::vector<PlacementDecision> before = std::move(options);
     for (const AxisList &axes : displaced) {
       offer(op, lists, axes);
-      // A factor that is shorter than all of them takes a major part, another one the rest: what lacks that other one is copied there (keys and
-      // values of fewer heads than ranks).
+      // A factor that is shorter than all of them takes a major part, another one the rest: what lacks that
+      // other one is copied there (keys and values of fewer heads than ranks).
       for (const Factor &factor : op.rule.factors)
-        if (auto parts = factor.kind == FactorKind::PassThrough ? cutToFit(axes, factor.size) : std::nullopt) {
+        if (auto parts =
+                factor.kind == FactorKind::PassThrough ? cutToFit(axes, factor.size) : std::nullopt) {
           offer(op, lists, parts->first);
           offer(op, lists, parts->second);
         }
@@ -280,12 +287,14 @@ private:
   /// Adds what is not known yet.
   static void addNew(std::vector<PlacementDecision> &known, std::vector<PlacementDecision> more) {
     auto samePartial = [](llvm::ArrayRef<Sharding> a, llvm::ArrayRef<Sharding> b) {
-      return llvm::all_of(llvm::zip(a, b), [](auto pair) { return std::get<0>(pair).partial == std::get<1>(pair).partial; });
+      return llvm::all_of(llvm::zip(a, b),
+                          [](auto pair) { return std::get<0>(pair).partial == std::get<1>(pair).partial; });
     };
     size_t before = known.size();
     for (PlacementDecision &option : more)
       if (llvm::none_of(llvm::ArrayRef(known).take_front(before), [&](const PlacementDecision &other) {
-            return other.factorAxes == option.factorAxes && samePartial(other.operands, option.operands) && samePartial(other.results, option.results);
+            return other.factorAxes == option.factorAxes && samePartial(other.operands, option.operands) &&
+                   samePartial(other.results, option.results);
           }))
         known.push_back(std::move(option));
   }
@@ -331,8 +340,10 @@ private:
       kind = factor.combine;
       reduced.append(axes.begin(), axes.end());
     }
-    option.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen)) + permuteTime(op, option);
-    if (op.decomposition && llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
+    option.workTime =
+        workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen)) + permuteTime(op, option);
+    if (op.decomposition &&
+        llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
       return addDecomposed(op, option);
     addWithPartial(option, reduced, kind);
     for (PartialKind keptKind : {PartialKind::Sum, PartialKind::Max})
@@ -422,7 +433,8 @@ private:
     return true;
   }
 
-  /// Keeps the options that look best from here: work, operands resharded from and results brought to where propagation wants them, at least.
+  /// Keeps the options that look best from here: work, operands resharded from and results brought to where
+  /// propagation wants them, at least.
   void prune(const ProgramOp &op, int most) {
     if (int(options.size()) <= most)
       return;
@@ -471,10 +483,12 @@ private:
 
 } // namespace
 
-std::unique_ptr<ProgramOptions> tessera::makeProgramOptions(const PlacementProgram &program, ReshardCosts &costs, int maxOptions) {
+std::unique_ptr<ProgramOptions> tessera::makeProgramOptions(const PlacementProgram &program,
+                                                            ReshardCosts &costs, int maxOptions) {
   return std::make_unique<OptionMaker>(program, costs, maxOptions);
 }
 
-std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program, ReshardCosts &costs, int maxOptions) {
+std::vector<std::vector<PlacementDecision>> tessera::placementOptions(const PlacementProgram &program,
+                                                                      ReshardCosts &costs, int maxOptions) {
   return OptionMaker(program, costs, maxOptions).first();
 }

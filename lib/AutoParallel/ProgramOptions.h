@@ -1,6 +1,7 @@
 //===- ProgramOptions.h - What the ops of a block can run with --*- C++ -*-===//
 //
-// Options in two steps: those that hints give, and those that are worth a try where a placement pays more than another way would.
+// Options in two steps: those that hints give, and those that are worth a try where a placement pays more
+// than another way would.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_AUTOPARALLEL_PROGRAMOPTIONS_H
@@ -17,19 +18,22 @@ public:
   virtual ~ProgramOptions() = default;
   /// What placementOptions says.
   virtual std::vector<std::vector<PlacementDecision>> first() = 0;
-  /// Adds options to `known` (those said so far) where a placement among them pays much. `paid`: of each op, seconds for the reshards
-  /// of its operands and results. Whether there are any.
+  /// Adds options to `known` (those said so far) where a placement among them pays much. `paid`: of each op,
+  /// seconds for the reshards of its operands and results. Whether there are any.
   virtual bool widen(llvm::ArrayRef<double> paid, std::vector<std::vector<PlacementDecision>> &known) = 0;
 };
 
 /// `program` and `costs` must stay.
-std::unique_ptr<ProgramOptions> makeProgramOptions(const PlacementProgram &program, ReshardCosts &costs, int maxOptions);
+std::unique_ptr<ProgramOptions> makeProgramOptions(const PlacementProgram &program, ReshardCosts &costs,
+                                                   int maxOptions);
 
-/// An axis serves one factor; tensors without that factor travel: operands that lie over the axis are gathered, results summed, and what has the
-/// axis on another dimension is exchanged. Adds to `lists`, the axes hinted for each factor, an axis where it makes less travel than on any
-/// factor that it is hinted for, and to what it leaves lists without it; but only if what then travels takes less than `paid` seconds. Whether
-/// anything was added.
-bool offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs, double paid, std::vector<AxisLists> &lists);
+/// An axis serves one factor; tensors without that factor travel: operands that lie over the axis are
+/// gathered, results summed, and what has the axis on another dimension is exchanged. Adds to `lists`, the
+/// axes hinted for each factor, an axis where it makes less travel than on any factor that it is hinted for,
+/// and to what it leaves lists without it; but only if what then travels takes less than `paid` seconds.
+/// Whether anything was added.
+bool offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
+                    double paid, std::vector<AxisLists> &lists);
 
 /// Results of the program that could stay partial: sums, and what linear ops make of them.
 llvm::SmallVector<int, 2> openResults(const Decomposition &decomposition);

@@ -5,8 +5,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <deque>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <limits>
 
@@ -17,16 +17,17 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr int64_t kSmallTable = 1 << 12;
 /// Times that ops are offered more; a second one has not found anything yet.
 static constexpr int kMostRounds = 1;
-/// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights take memory.
+/// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights
+/// take memory.
 static constexpr double kWorthwhile = 0.1;
 
 namespace {
 
 /// Who makes a value and who reads it.
 struct ValueEnds {
-  int producer = -1, result = -1;                          ///< op and its result; -1: fixed
-  llvm::SmallVector<std::pair<int, int>, 4> readers;       ///< op, operand
-  llvm::SmallVector<const Sharding *, 2> outside;          ///< uses
+  int producer = -1, result = -1;                    ///< op and its result; -1: fixed
+  llvm::SmallVector<std::pair<int, int>, 4> readers; ///< op, operand
+  llvm::SmallVector<const Sharding *, 2> outside;    ///< uses
 };
 
 std::vector<ValueEnds> endsOf(const PlacementProgram &program) {
@@ -51,11 +52,13 @@ int indexOf(std::vector<Sharding> &list, const Sharding &sharding) {
   return int(list.size()) - 1;
 }
 
-/// The tables of one value: reshards from what is produced to what is needed. A reshard costs its floor until somebody wants to know better.
+/// The tables of one value: reshards from what is produced to what is needed. A reshard costs its floor until
+/// somebody wants to know better.
 class ValueTables {
 public:
   ValueTables(const ProgramValue &value, const ValueEnds &ends,
-              const std::vector<std::vector<PlacementDecision>> &options, ReshardCosts &costs, MinSum &problem)
+              const std::vector<std::vector<PlacementDecision>> &options, ReshardCosts &costs,
+              MinSum &problem)
       : value(value), ends(ends), costs(costs), problem(problem) {
     if (ends.readers.empty() && ends.outside.empty())
       return;
@@ -85,7 +88,8 @@ public:
       addCopies();
   }
 
-  /// Looks up what the reshards take that happen if every op runs with the option that `chosen` says. Whether a table changed.
+  /// Looks up what the reshards take that happen if every op runs with the option that `chosen` says. Whether
+  /// a table changed.
   bool lookUp(llvm::ArrayRef<int> chosen) {
     if (needed.empty())
       return false;
@@ -150,8 +154,8 @@ private:
 
   using CopySet = llvm::SmallVector<int, 4>;
 
-  /// Several readers: variables say which shardings of the value are made; each once, whoever reads it. One variable for the set of them
-  /// where there are few sets, else one for each sharding.
+  /// Several readers: variables say which shardings of the value are made; each once, whoever reads it. One
+  /// variable for the set of them where there are few sets, else one for each sharding.
   void addCopies() {
     size_t atOnce = ends.readers.size() + ends.outside.size();
     if (auto sets = allSets(atOnce))
@@ -221,14 +225,15 @@ private:
   std::vector<int> madeBy, always;
   std::vector<std::vector<int>> neededBy;
   std::vector<ReshardCosts::Known> times;
-  std::vector<std::pair<int, std::function<std::vector<double>()>>> timed; ///< tables with times in them, and how they are made
+  std::vector<std::pair<int, std::function<std::vector<double>()>>>
+      timed; ///< tables with times in them, and how they are made
 };
 
 /// The choice among the options that ops have.
 class Search {
 public:
-  Search(const PlacementProgram &program, const std::vector<ValueEnds> &ends, std::vector<std::vector<PlacementDecision>> &options,
-         ReshardCosts &costs)
+  Search(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
+         std::vector<std::vector<PlacementDecision>> &options, ReshardCosts &costs)
       : program(program), options(options), costs(costs) {
     for (const auto &list : options)
       works.push_back(problem.addTable({problem.addVariable(int(list.size()))}, workOf(list)));
@@ -236,8 +241,8 @@ public:
       tables.emplace_back(value, valueEnds, options, costs, problem);
   }
 
-  /// Looks for what takes less than `upper`; whether there is something. At first with small tables; what is no better than a choice found goes, and
-  /// where that proves nothing, larger tables do.
+  /// Looks for what takes less than `upper`; whether there is something. At first with small tables; what is
+  /// no better than a choice found goes, and where that proves nothing, larger tables do.
   bool run(double upper, int64_t largestTable) {
     int64_t small = std::min<int64_t>(largestTable, kSmallTable);
     if (std::isfinite(upper))
@@ -275,8 +280,9 @@ private:
     return work;
   }
 
-  /// Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for them. Where the best choice
-  /// takes reshards of which only the floor is known, they are looked up and the choice is made again, until it holds. So are those inside an op.
+  /// Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for
+  /// them. Where the best choice takes reshards of which only the floor is known, they are looked up and the
+  /// choice is made again, until it holds. So are those inside an op.
   void choose(int64_t largestTable) {
     MinSum::Solution solution;
     for (bool changed = true; changed;) {
@@ -310,8 +316,8 @@ private:
 
 /// Calls `visit` with the seconds of each reshard that happens, its value and the ops that read the result.
 template <typename Visit>
-void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds> &allEnds, llvm::ArrayRef<const PlacementDecision *> chosen,
-                    ReshardCosts &costs, Visit visit) {
+void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds> &allEnds,
+                    llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs, Visit visit) {
   for (auto [value, ends] : llvm::zip(program.values, allEnds)) {
     const Sharding &made = ends.producer < 0 ? value.sharding : chosen[ends.producer]->results[ends.result];
     std::vector<Sharding> needed;
@@ -333,17 +339,19 @@ void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds
   }
 }
 
-double timeOf(const PlacementProgram &program, const std::vector<ValueEnds> &ends, llvm::ArrayRef<const PlacementDecision *> chosen,
-              ReshardCosts &costs) {
+double timeOf(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
+              llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs) {
   double time = 0;
   for (const PlacementDecision *decision : chosen)
     time += decision->workTime;
-  forEachReshard(program, ends, chosen, costs, [&](double reshard, const ValueEnds &, llvm::ArrayRef<int>) { time += reshard; });
+  forEachReshard(program, ends, chosen, costs,
+                 [&](double reshard, const ValueEnds &, llvm::ArrayRef<int>) { time += reshard; });
   return time;
 }
 
 /// Seconds that `time` is more than the work of all ops: what is sent, inside them too.
-double sentOf(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen, double time, const Machine &machine) {
+double sentOf(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen, double time,
+              const Machine &machine) {
   for (auto [op, decision] : llvm::zip(program.ops, chosen))
     time -= workTime(machine, op.flops, op.bytes, workFraction(op.rule, decision->factorAxes));
   return time;
@@ -379,16 +387,17 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
     look();
     decision.lowerBound = std::min(search.bound, decision.time);
   }
-  // More is offered to ops that pay much, for as long as much less is sent for it: work alone is no reason for collectives that
-  // else nobody needs.
+  // More is offered to ops that pay much, for as long as much less is sent for it: work alone is no reason
+  // for collectives that else nobody needs.
   for (int round = 0; settings.widen && round < kMostRounds && std::isfinite(decision.time); ++round) {
     std::vector<double> paid(program.ops.size(), 0);
-    forEachReshard(program, ends, chosen, costs, [&](double time, const ValueEnds &valueEnds, llvm::ArrayRef<int> readers) {
-      if (valueEnds.producer >= 0)
-        paid[valueEnds.producer] += time;
-      for (int op : readers)
-        paid[op] += time;
-    });
+    forEachReshard(program, ends, chosen, costs,
+                   [&](double time, const ValueEnds &valueEnds, llvm::ArrayRef<int> readers) {
+                     if (valueEnds.producer >= 0)
+                       paid[valueEnds.producer] += time;
+                     for (int op : readers)
+                       paid[op] += time;
+                   });
     std::vector<size_t> before;
     for (const auto &list : options)
       before.push_back(list.size());

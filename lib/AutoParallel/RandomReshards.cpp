@@ -43,7 +43,8 @@ RandomReshard RandomReshards::next(std::optional<bool> divides, std::optional<bo
   result.to = sharding(result.mesh, pieces, rank, false);
   bool even = divides.value_or(pick(0, 1) == 0);
   for (int d = 0; d < rank; ++d) {
-    int64_t n = pick(1, std::min<int64_t>(limits.dimSize, pick(0, 2) == 0 ? 64 : 5000)), shards = std::lcm(result.from.shards(d), result.to.shards(d));
+    int64_t n = pick(1, std::min<int64_t>(limits.dimSize, pick(0, 2) == 0 ? 64 : 5000)),
+            shards = std::lcm(result.from.shards(d), result.to.shards(d));
     if (even)
       n = shards * pick(1, 2);
     result.divides &= n % shards == 0;

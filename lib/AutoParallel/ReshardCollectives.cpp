@@ -9,7 +9,8 @@ using namespace tessera;
 
 namespace {
 
-/// Where a dimension of size n is cut: products from its major end, each dividing the next and n; none: the dimension is whole.
+/// Where a dimension of size n is cut: products from its major end, each dividing the next and n; none: the
+/// dimension is whole.
 using Cuts = std::set<int64_t>;
 /// Cuts of all dimensions.
 using View = llvm::SmallVector<Cuts, 4>;
@@ -57,8 +58,10 @@ llvm::SmallVector<int64_t> viewShape(llvm::ArrayRef<int64_t> shape, const View &
   return result;
 }
 
-/// The layout on the view; none if a digit does not stand at the start of what is left of its dimension there.
-std::optional<Sharding> onView(const StridedSharding &layout, PartialKind kind, llvm::ArrayRef<int64_t> shape, const View &view) {
+/// The layout on the view; none if a digit does not stand at the start of what is left of its dimension
+/// there.
+std::optional<Sharding> onView(const StridedSharding &layout, PartialKind kind, llvm::ArrayRef<int64_t> shape,
+                               const View &view) {
   Sharding result;
   for (auto [d, cuts] : llvm::enumerate(view)) {
     llvm::SmallVector<int64_t> starts = {1};
@@ -163,7 +166,8 @@ public:
       llvm::copy_if(dim.axes, std::back_inserter(axes), [](const AxisRef &axis) { return axis.size > 1; });
       mergeAdjacent(axes);
     }
-    llvm::copy_if(from.partial, std::back_inserter(layout.partial), [](const AxisRef &axis) { return axis.size > 1; });
+    llvm::copy_if(from.partial, std::back_inserter(layout.partial),
+                  [](const AxisRef &axis) { return axis.size > 1; });
     mergeAdjacent(layout.partial);
     state = *onView(layout, kind, shape, view);
     // Plans say nothing of axes of size 1, but types do: they go first.
@@ -257,8 +261,8 @@ private:
     return size;
   }
 
-  void add(StepKind stepKind, const AxisList &axes, llvm::SmallVector<int64_t> from, llvm::SmallVector<int64_t> to, Sharding after,
-           double received) {
+  void add(StepKind stepKind, const AxisList &axes, llvm::SmallVector<int64_t> from,
+           llvm::SmallVector<int64_t> to, Sharding after, double received) {
     CollectiveStep step;
     step.kind = stepKind;
     step.shape = viewShape(shape, view);
@@ -298,7 +302,7 @@ private:
         next.partialKind = next.partial.empty() ? PartialKind::None : kind;
       }
       double before = localSize(state), left = localSize(next);
-      double received = gather                                  ? before * double(axesSize(axes) - 1)
+      double received = gather                                 ? before * double(axesSize(axes) - 1)
                         : step.kind == StepKind::ReduceScatter ? left * double(axesSize(axes) - 1)
                                                                : 0;
       llvm::SmallVector<int64_t> places(axes.size(), int64_t(d)), none;
@@ -354,11 +358,13 @@ private:
     // What continues along the same way is one axis again, if it stood so where it leaves too.
     auto stoodTogether = [&](size_t i) {
       return llvm::any_of(changes[from[i]].leave, [&](const AxisRef &axis) {
-        return axis.axis == axes[i].axis && axis.pre <= axes[i - 1].pre && axis.pre * axis.size >= axes[i].pre * axes[i].size;
+        return axis.axis == axes[i].axis && axis.pre <= axes[i - 1].pre &&
+               axis.pre * axis.size >= axes[i].pre * axes[i].size;
       });
     };
     for (size_t i = 1; i < axes.size();) {
-      if (from[i] == from[i - 1] && to[i] == to[i - 1] && axes[i - 1].isFollowedBy(axes[i]) && stoodTogether(i)) {
+      if (from[i] == from[i - 1] && to[i] == to[i - 1] && axes[i - 1].isFollowedBy(axes[i]) &&
+          stoodTogether(i)) {
         axes[i - 1].size *= axes[i].size;
         axes.erase(axes.begin() + i);
         from.erase(from.begin() + i);
@@ -380,8 +386,8 @@ private:
 
 } // namespace
 
-std::optional<std::vector<CollectiveStep>> tessera::asCollectives(llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                                                                  const ReshardPlan &plan) {
+std::optional<std::vector<CollectiveStep>>
+tessera::asCollectives(llvm::ArrayRef<int64_t> shape, const Sharding &from, const ReshardPlan &plan) {
   if (plan.steps.empty())
     return std::vector<CollectiveStep>();
   CollectiveBuilder builder(shape, from);

@@ -46,7 +46,8 @@ private:
   bool isFree(int digit, const DigitUse &place) const {
     auto after = splits[place.dim];
     Split added = {place.pre, problem.size(digit), digit};
-    after.insert(llvm::upper_bound(after, added, [](const Split &a, const Split &b) { return a.pre < b.pre; }), added);
+    after.insert(
+        llvm::upper_bound(after, added, [](const Split &a, const Split &b) { return a.pre < b.pre; }), added);
     for (size_t i = 1; i < after.size(); ++i)
       if (after[i].pre == after[i - 1].pre || after[i].pre < after[i - 1].end())
         return false;
@@ -81,7 +82,8 @@ private:
     return isContiguous(rest) && linesUp(problem, dim, left, shards);
   }
 
-  /// Where on `dim` it can make sense to put `digit`: its goal, after the present axes, after the goal's axes, at the minor end.
+  /// Where on `dim` it can make sense to put `digit`: its goal, after the present axes, after the goal's
+  /// axes, at the minor end.
   llvm::SmallVector<DigitUse, 4> placesOn(int digit, int dim) const {
     llvm::SmallVector<DigitUse, 4> places;
     auto add = [&](int64_t pre) {
@@ -112,9 +114,10 @@ private:
   void slices() {
     for (int i = 0; i < int(state.size()); ++i) {
       bool wanted = problem.goal[i].split();
-      // An axis that the goal does not use helps while there is something to sum up: each takes a share, to be gathered later. Elsewhere too
-      // where pieces change places that are gathered anyway, but seldom.
-      if (state[i].dim != DigitUse::kUnused || problem.goal[i].dim == DigitUse::kPartial || (!wanted && !sums && !problem.wide))
+      // An axis that the goal does not use helps while there is something to sum up: each takes a share, to
+      // be gathered later. Elsewhere too where pieces change places that are gathered anyway, but seldom.
+      if (state[i].dim != DigitUse::kUnused || problem.goal[i].dim == DigitUse::kPartial ||
+          (!wanted && !sums && !problem.wide))
         continue;
       for (int d = 0; d < problem.rank(); ++d)
         for (const DigitUse &place : placesOn(i, d)) {
@@ -220,10 +223,12 @@ private:
         return;
       if (come == 1)
         continue;
-      // The places were free one by one; together, and without those who leave, they must still be a sharding.
+      // The places were free one by one; together, and without those who leave, they must still be a
+      // sharding.
       if (!isValid(problem, d, splitsOf(problem, after, d)))
         return;
-      if (problem.shape[d] % (stay * come) != 0 && (!leaving.empty() || !linesUp(problem, d, stay, stay * come)))
+      if (problem.shape[d] % (stay * come) != 0 &&
+          (!leaving.empty() || !linesUp(problem, d, stay, stay * come)))
         return;
       piece = piece / double((problem.shape[d] + stay - 1) / stay) *
               double((problem.shape[d] + stay * come - 1) / (stay * come));
@@ -252,7 +257,8 @@ private:
   void stridedExchanges() {
     llvm::SmallVector<std::pair<int, DigitUse>, 8> direct;
     for (int i = 0; i < int(state.size()); ++i)
-      if (state[i].split() && problem.goal[i].split() && state[i] != problem.goal[i] && isFree(i, problem.goal[i]))
+      if (state[i].split() && problem.goal[i].split() && state[i] != problem.goal[i] &&
+          isFree(i, problem.goal[i]))
         direct.push_back({i, problem.goal[i]});
     // All sets of digits that can go home now; of many digits, all, all but one, and single ones.
     unsigned n = unsigned(direct.size());
@@ -314,7 +320,8 @@ private:
     if (sums || !toStrided(problem, state).isPlain())
       return;
     addSend(problem.goal);
-    if (state != problem.start || problem.receivedFromStart == 0 || moves.empty() || moves.back().kind != StepKind::GroupedSend)
+    if (state != problem.start || problem.receivedFromStart == 0 || moves.empty() ||
+        moves.back().kind != StepKind::GroupedSend)
       return;
     moves.back().received = problem.receivedFromStart;
     moves.back().sent = problem.sentFromStart;
@@ -337,7 +344,8 @@ private:
         apart[size_t(after[i].dim)] *= problem.size(i);
     }
     for (int d = 0; d < problem.rank(); ++d)
-      sent *= double(std::min(extentOf(problem, state, d), (problem.shape[d] + apart[size_t(d)] - 1) / apart[size_t(d)]));
+      sent *= double(std::min(extentOf(problem, state, d),
+                              (problem.shape[d] + apart[size_t(d)] - 1) / apart[size_t(d)]));
     moves.back().sent = sent;
   }
 
@@ -345,12 +353,14 @@ private:
   double messagesTo(const State &after) const {
     double messages = 1;
     for (int d = 0; d < problem.rank(); ++d)
-      messages *= double(touchedPieces(problem.shape[d], extentOf(problem, state, d), extentOf(problem, after, d)));
+      messages *=
+          double(touchedPieces(problem.shape[d], extentOf(problem, state, d), extentOf(problem, after, d)));
     return messages;
   }
 
-  /// While something is to be summed up: all idle axes at once take a share, whether they divide the dimension or not. From a dimension that
-  /// nobody splits that is a slice, else everybody is sent its share of the terms.
+  /// While something is to be summed up: all idle axes at once take a share, whether they divide the
+  /// dimension or not. From a dimension that nobody splits that is a slice, else everybody is sent its share
+  /// of the terms.
   void spread() {
     if (!toStrided(problem, state).isPlain())
       return;
@@ -360,7 +370,10 @@ private:
         for (int i = 0; i < int(state.size()); ++i)
           if (state[i].dim == DigitUse::kUnused && problem.goal[i].dim != DigitUse::kPartial)
             idle.push_back(i);
-        auto rank = [&](int i) { return std::make_tuple((problem.goal[i].dim == d) != goalFirst, problem.goal[i].dim == d ? problem.goal[i].pre : 0, i); };
+        auto rank = [&](int i) {
+          return std::make_tuple((problem.goal[i].dim == d) != goalFirst,
+                                 problem.goal[i].dim == d ? problem.goal[i].pre : 0, i);
+        };
         llvm::sort(idle, [&](int a, int b) { return rank(a) < rank(b); });
         State after = state;
         int64_t pre = endOf(d), taken = 0;
@@ -418,10 +431,11 @@ private:
       return;
     for (int i = 0; i < int(state.size()); ++i) {
       const DigitUse &goal = problem.goal[i];
-      bool home = goal.split() && state[i].dim != DigitUse::kPartial && llvm::any_of(runs, [&](const Run &run) {
-                    return run.dim == goal.dim && goal.pre >= run.pre && goal.pre % run.pre == 0 &&
-                           run.end % (goal.pre * problem.size(i)) == 0;
-                  });
+      bool home =
+          goal.split() && state[i].dim != DigitUse::kPartial && llvm::any_of(runs, [&](const Run &run) {
+            return run.dim == goal.dim && goal.pre >= run.pre && goal.pre % run.pre == 0 &&
+                   run.end % (goal.pre * problem.size(i)) == 0;
+          });
       atHome.push_back(home);
     }
     State after = state;
@@ -431,7 +445,8 @@ private:
     fill(0, runs[0].pre, after);
   }
 
-  /// Fills run `index` from `pre` on: the digit that belongs there if there is one, else one without a home here.
+  /// Fills run `index` from `pre` on: the digit that belongs there if there is one, else one without a home
+  /// here.
   void fill(int index, int64_t pre, State &after) {
     if (fillings >= (problem.wide ? 24 : 6) || ++fillSteps > 300)
       return;

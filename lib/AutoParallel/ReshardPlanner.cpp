@@ -14,7 +14,8 @@ using namespace tessera;
 using namespace tessera::reshard;
 
 bool StridedSharding::isPlain() const {
-  return llvm::all_of(dims, [](const auto &dim) { return llvm::all_of(dim, [](const AxisRef &a) { return a.axis >= 0; }); });
+  return llvm::all_of(
+      dims, [](const auto &dim) { return llvm::all_of(dim, [](const AxisRef &a) { return a.axis >= 0; }); });
 }
 
 StridedSharding tessera::toStridedSharding(const Sharding &sharding) {
@@ -38,10 +39,7 @@ std::string tessera::toString(const StridedSharding &sharding, const Mesh &mesh)
   }
   text += "]";
   for (auto [i, axis] : llvm::enumerate(sharding.partial))
-    text += (i                                             ? ","
-             : sharding.partialKind == PartialKind::Max ? " Umax{"
-                                                        : " U{") +
-            toString(axis, mesh);
+    text += (i ? "," : sharding.partialKind == PartialKind::Max ? " Umax{" : " U{") + toString(axis, mesh);
   return text + (sharding.partial.empty() ? "" : "}");
 }
 
@@ -50,7 +48,9 @@ namespace {
 /// Without axes of size 1, which say nothing about where elements are.
 Sharding essential(const Sharding &sharding) {
   Sharding result = sharding;
-  auto strip = [](AxisList &axes) { llvm::erase_if(axes, [](const AxisRef &axis) { return axis.size == 1; }); };
+  auto strip = [](AxisList &axes) {
+    llvm::erase_if(axes, [](const AxisRef &axis) { return axis.size == 1; });
+  };
   for (DimSharding &dim : result.dims) {
     strip(dim.axes);
     mergeAdjacent(dim.axes);
@@ -148,7 +148,8 @@ ReshardStep contribution(llvm::ArrayRef<int64_t> shape, const Sharding &result, 
   return step;
 }
 
-ReshardStep sendStep(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+ReshardStep sendStep(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                     const Sharding &to) {
   ReshardStep step;
   step.kind = StepKind::GroupedSend;
   step.moves.push_back({sendAxes(mesh, shape, from, to)});
@@ -160,7 +161,8 @@ ReshardStep sendStep(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shar
   return step;
 }
 
-/// What both ends cut in ways that do not go together leaves but for the digits that both know, with what is more minor in its dimension.
+/// What both ends cut in ways that do not go together leaves but for the digits that both know, with what is
+/// more minor in its dimension.
 Sharding withoutClashes(Sharding sharding, const Sharding &to) {
   auto kept = [&](const AxisRef &axis) -> std::optional<AxisRef> {
     llvm::SmallVector<int64_t, 8> cuts;
@@ -172,7 +174,9 @@ Sharding withoutClashes(Sharding sharding, const Sharding &to) {
     for (const DimSharding &dim : to.dims)
       cutAt(dim.axes);
     cutAt(to.partial);
-    auto fits = [&](int64_t cut) { return llvm::all_of(cuts, [&](int64_t other) { return cut % other == 0 || other % cut == 0; }); };
+    auto fits = [&](int64_t cut) {
+      return llvm::all_of(cuts, [&](int64_t other) { return cut % other == 0 || other % cut == 0; });
+    };
     for (int64_t size = axis.size; size > 1 && fits(axis.pre); --size)
       if (axis.size % size == 0 && fits(axis.pre * size))
         return AxisRef{axis.axis, axis.pre, size};
@@ -195,7 +199,8 @@ Sharding withoutClashes(Sharding sharding, const Sharding &to) {
 }
 
 /// No state holds more on a device than the larger of source and target.
-bool keepsWithin(const ReshardPlan &plan, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+bool keepsWithin(const ReshardPlan &plan, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                 const Sharding &to) {
   auto local = [&](auto &&dims) {
     double size = 1;
     for (auto [n, axes] : llvm::zip_equal(shape, dims)) {
@@ -235,7 +240,8 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
   // Where pieces do not line up, detours may move a multiple of what grouped sends do.
   bool sends = options.pointToPoint && !(divides(from) && divides(to));
   bool direct = sends && from.partial == to.partial;
-  double received = direct ? mostReceived(mesh, shape, from, to) : 0, sent = direct ? mostSent(mesh, shape, from, to) : 0;
+  double received = direct ? mostReceived(mesh, shape, from, to) : 0,
+         sent = direct ? mostSent(mesh, shape, from, to) : 0;
   std::optional<Problem> bestProblem;
   std::vector<Move> best;
   size_t digits = 0;
@@ -272,7 +278,8 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     wider.below = costOf(best, options) - 1e-9;
     wider.maxExpansions /= 2;
     for (Refine refine : {Refine::None, Refine::Common})
-      if (auto problem = makeProblem(mesh, shape, from, to, wider, refine, /*wide=*/true); problem && problem->digits.size() <= kWideDigits) {
+      if (auto problem = makeProblem(mesh, shape, from, to, wider, refine, /*wide=*/true);
+          problem && problem->digits.size() <= kWideDigits) {
         if (auto moves = search(*problem, /*limitMemory=*/true)) {
           best = std::move(*moves);
           bestProblem = std::move(problem);
@@ -282,7 +289,8 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
   }
   // Long detours, and sums that idle axes cannot share evenly.
   if (bestProblem && options.pointToPoint && !sends && isFar(kVeryFar))
-    tryOn(makeProblem(mesh, shape, from, to, options, Refine::None), /*withSends=*/true, /*mayBeGreedy=*/false);
+    tryOn(makeProblem(mesh, shape, from, to, options, Refine::None), /*withSends=*/true,
+          /*mayBeGreedy=*/false);
   if (!bestProblem && std::isfinite(options.below))
     return;
   if (auto problem = makeProblem(mesh, shape, from, to, options, Refine::None); problem && !bestProblem) {
@@ -296,8 +304,8 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     appendSteps(*bestProblem, from.partialKind, std::move(best), plan);
     return;
   }
-  // An axis is cut in ways that do not go together (6 as 2 x 3 and as 3 x 2, 12 as 4 x 3 and as 6 x 2): but for the digits that both know it
-  // leaves, then comes back.
+  // An axis is cut in ways that do not go together (6 as 2 x 3 and as 3 x 2, 12 as 4 x 3 and as 6 x 2): but
+  // for the digits that both know it leaves, then comes back.
   ReshardOptions each = options;
   each.below = std::numeric_limits<double>::infinity();
   ReshardPlan around, atOnce;
@@ -315,7 +323,8 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
       atOnce.received += atOnce.steps.back().received;
     }
   }
-  bool isAtOnce = options.pointToPoint && (!keepsWithin(around, shape, from, to) || priceOf(atOnce, options) < priceOf(around, options));
+  bool isAtOnce = options.pointToPoint && (!keepsWithin(around, shape, from, to) ||
+                                           priceOf(atOnce, options) < priceOf(around, options));
   ReshardPlan &chosen = isAtOnce ? atOnce : around;
   plan.received += chosen.received;
   llvm::move(chosen.steps, std::back_inserter(plan.steps));
@@ -323,8 +332,9 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
 
 } // namespace
 
-std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                                                const Sharding &to, const ReshardOptions &options) {
+std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
+                                                const Sharding &from, const Sharding &to,
+                                                const ReshardOptions &options) {
   ReshardPlan plan;
   if (from.samePlacement(to))
     return plan;
@@ -358,22 +368,24 @@ double tessera::priceOf(const ReshardPlan &plan, const ReshardOptions &options) 
   return price;
 }
 
-double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
-                             int samples) {
+double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                             const Sharding &to, int samples) {
   Sharding source = essential(from), target = essential(to);
   target = withoutPartial(target, newlyPartial(source, target)); // contributed: nothing is received
   auto problem = makeProblem(mesh, shape, source, target, {}, Refine::None);
   double bound = problem ? lacking(*problem, problem->start) : 0;
-  // By digits alone padded pieces look more alike than they are; while sums are open, every device needs all of its target.
+  // By digits alone padded pieces look more alike than they are; while sums are open, every device needs all
+  // of its target.
   if (source.partial != target.partial) {
-    // The first device that knows the sum of an element has had g - 1 terms sent to it or on the way; every other that is to know it
-    // receives it after that. Shared by all devices alike:
+    // The first device that knows the sum of an element has had g - 1 terms sent to it or on the way; every
+    // other that is to know it receives it after that. Shared by all devices alike:
     double local = 1, shards = double(axesSize(target.partial));
     for (auto [d, n] : llvm::enumerate(target.localShape(shape))) {
       local *= double(shape[d]) / double(target.shards(int(d)));
       shards *= double(target.shards(int(d)));
     }
-    double group = double(axesSize(source.partial)) / double(axesSize(target.partial)), copies = double(mesh.numDevices()) / shards;
+    double group = double(axesSize(source.partial)) / double(axesSize(target.partial)),
+           copies = double(mesh.numDevices()) / shards;
     bound = std::max(bound, local * (group + copies - 2) / copies);
   } else
     bound = std::max(bound, someReceived(mesh, shape, source, target, samples));
@@ -381,17 +393,20 @@ double tessera::reshardBound(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, co
 }
 
 ReshardEnd::ReshardEnd(const Mesh &mesh, const Sharding &sharding)
-    : sharding(essential(sharding)), possible(verifySharding(this->sharding, mesh, int64_t(sharding.dims.size())).empty()) {}
+    : sharding(essential(sharding)),
+      possible(verifySharding(this->sharding, mesh, int64_t(sharding.dims.size())).empty()) {}
 
-ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const ReshardEnd &from, const ReshardEnd &to,
-                                   const ReshardOptions &options) {
+ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const ReshardEnd &from,
+                                   const ReshardEnd &to, const ReshardOptions &options) {
   ReshardNeeds needs;
-  needs.possible = from.possible && to.possible && from.sharding.dims.size() == shape.size() && to.sharding.dims.size() == shape.size();
+  needs.possible = from.possible && to.possible && from.sharding.dims.size() == shape.size() &&
+                   to.sharding.dims.size() == shape.size();
   if (!needs.possible)
     return needs;
   AxisList made = newlyPartial(from.sharding, to.sharding); // contributed: nothing is received
   auto problem = made.empty() ? makeProblem(mesh, shape, from.sharding, to.sharding, options, Refine::None)
-                              : makeProblem(mesh, shape, from.sharding, withoutPartial(to.sharding, made), options, Refine::None);
+                              : makeProblem(mesh, shape, from.sharding, withoutPartial(to.sharding, made),
+                                            options, Refine::None);
   if (problem) {
     needs.received = lacking(*problem, problem->start);
     needs.cost = costLeft(*problem, problem->start, needs.received);
@@ -400,8 +415,8 @@ ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> sha
   return needs;
 }
 
-ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
-                                   const ReshardOptions &options) {
+ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                   const Sharding &to, const ReshardOptions &options) {
   if (from.samePlacement(to))
     return {};
   return reshardNeeds(mesh, shape, ReshardEnd(mesh, from), ReshardEnd(mesh, to), options);

@@ -38,8 +38,8 @@ std::vector<int64_t> indicesOf(llvm::ArrayRef<AxisRef> dim, int64_t n, llvm::Arr
 }
 
 /// All elements (row-major numbers) that a device holds.
-std::vector<int64_t> elementsOf(const StridedSharding &sharding, llvm::ArrayRef<int64_t> shape, int64_t device,
-                                const Mesh &mesh) {
+std::vector<int64_t> elementsOf(const StridedSharding &sharding, llvm::ArrayRef<int64_t> shape,
+                                int64_t device, const Mesh &mesh) {
   auto coordinates = mesh.coordinates(device);
   std::vector<int64_t> elements = {0};
   for (auto [d, dim] : llvm::enumerate(sharding.dims)) {
@@ -69,7 +69,9 @@ double localSize(const StridedSharding &sharding, llvm::ArrayRef<int64_t> shape)
 using Values = std::map<int64_t, int64_t>; ///< element -> value
 
 /// What element `element` of rank `digit` of a partial value contributes.
-int64_t contribution(int64_t element, int64_t digit) { return (element + 1) * 31 + digit * digit * 7 + digit; }
+int64_t contribution(int64_t element, int64_t digit) {
+  return (element + 1) * 31 + digit * digit * 7 + digit;
+}
 
 class Replay {
 public:
@@ -160,7 +162,8 @@ public:
           int64_t shared = 0;
           for (int64_t element : wanted)
             shared += held[member].count(element);
-          bool whole = int64_t(wanted.size()) == int64_t(after) && int64_t(held[member].size()) == int64_t(before);
+          bool whole =
+              int64_t(wanted.size()) == int64_t(after) && int64_t(held[member].size()) == int64_t(before);
           if (whole && piece >= 0 && piece != shared)
             return "an all_to_all sends unequal pieces";
           if (whole)
@@ -174,7 +177,8 @@ public:
     if (step.kind == StepKind::Contribute)
       contribute(axes, step.result.partialKind == PartialKind::Sum, next);
     if (most > step.received * (1 + 1e-9) + 1e-6)
-      return "a device receives " + std::to_string(most) + " elements, the plan says " + std::to_string(step.received);
+      return "a device receives " + std::to_string(most) + " elements, the plan says " +
+             std::to_string(step.received);
     held = std::move(next);
     current = step.layout;
     for (int64_t device = 0; device < devices; ++device)
@@ -192,7 +196,8 @@ private:
     return true;
   }
 
-  /// One of each group over `axes` keeps a sum, the others hold nothing of it; a maximum may stay where it is.
+  /// One of each group over `axes` keeps a sum, the others hold nothing of it; a maximum may stay where it
+  /// is.
   void contribute(const AxisList &axes, bool isSum, std::vector<Values> &values) {
     contributed.append(axes.begin(), axes.end());
     contributedSum = isSum;
@@ -202,7 +207,8 @@ private:
           value = 0;
   }
 
-  /// What `device` must hold in `sharding`: the contributions of all ranks over which the source was partial and this is not any more.
+  /// What `device` must hold in `sharding`: the contributions of all ranks over which the source was partial
+  /// and this is not any more.
   Values valuesOf(const StridedSharding &sharding, int64_t device) const {
     Values values;
     auto elements = elementsOf(sharding, shape, device, mesh);
@@ -237,8 +243,8 @@ std::string tessera::replayPlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
   Replay replay(mesh, shape, toStridedSharding(from));
   for (auto [i, step] : llvm::enumerate(plan.steps))
     if (std::string error = replay.step(step); !error.empty())
-      return "step " + std::to_string(i + 1) + " (" + toString(step.kind) + " " + toString(step.layout, mesh) +
-             "): " + error;
+      return "step " + std::to_string(i + 1) + " (" + toString(step.kind) + " " +
+             toString(step.layout, mesh) + "): " + error;
   if (plan.steps.empty() ? !from.samePlacement(to) : !plan.steps.back().result.samePlacement(to))
     return "the last state is not the target";
   return "";
@@ -248,7 +254,8 @@ std::vector<int64_t> tessera::permuteSources(const Mesh &mesh, const Sharding &f
   return permuteSources(mesh, toStridedSharding(from), toStridedSharding(to));
 }
 
-std::vector<int64_t> tessera::permuteSources(const Mesh &mesh, const StridedSharding &from, const StridedSharding &to) {
+std::vector<int64_t> tessera::permuteSources(const Mesh &mesh, const StridedSharding &from,
+                                             const StridedSharding &to) {
   // Cut every axis where either sharding cuts it.
   llvm::SmallVector<llvm::SmallVector<int64_t, 4>, 4> cuts(mesh.axes.size());
   auto cut = [&](llvm::ArrayRef<AxisRef> axes) {
@@ -280,8 +287,9 @@ std::vector<int64_t> tessera::permuteSources(const Mesh &mesh, const StridedShar
           return true;
     return false;
   };
-  // Free digits: of the source's device those that do not say which piece it holds; of the receiver's those that do not say which it
-  // wants. Shared ones are equal; the others count through, so that every device sends to one.
+  // Free digits: of the source's device those that do not say which piece it holds; of the receiver's those
+  // that do not say which it wants. Shared ones are equal; the others count through, so that every device
+  // sends to one.
   AxisList freeBoth, freeFrom, freeTo;
   for (const AxisRef &digit : digits) {
     bool inFrom = uses(from, digit), inTo = uses(to, digit);

@@ -156,7 +156,8 @@ private:
           return "an axis is cut in two ways that do not go together";
         AxisRef digit = {axis.axis, cuts[i], cuts[i + 1] / cuts[i]};
         int64_t rest = cuts.back() / cuts[i + 1];
-        bool free = digit.size == 1 || llvm::any_of(moved, [&](const AxisRef &m) { return m.overlaps(digit); });
+        bool free =
+            digit.size == 1 || llvm::any_of(moved, [&](const AxisRef &m) { return m.overlaps(digit); });
         if (!free && want / rest % digit.size != have / rest % digit.size)
           return "a device lacks an element";
       }
@@ -172,12 +173,13 @@ private:
 
 } // namespace
 
-std::string tessera::samplePlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
-                                const ReshardPlan &plan, int samples, unsigned seed) {
+std::string tessera::samplePlan(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                const Sharding &to, const ReshardPlan &plan, int samples, unsigned seed) {
   Sample sample(mesh, shape, toStridedSharding(from), seed);
   for (auto [i, step] : llvm::enumerate(plan.steps))
     if (std::string error = sample.step(step, samples); !error.empty())
-      return "step " + std::to_string(i + 1) + " (" + toString(step.kind) + " " + toString(step.layout, mesh) + "): " + error;
+      return "step " + std::to_string(i + 1) + " (" + toString(step.kind) + " " +
+             toString(step.layout, mesh) + "): " + error;
   if (plan.steps.empty() ? !from.samePlacement(to) : !plan.steps.back().result.samePlacement(to))
     return "the last state is not the target";
   return "";

@@ -17,7 +17,8 @@ struct StateHash {
   size_t operator()(const State &state) const {
     uint64_t hash = 0;
     for (const DigitUse &place : state) {
-      hash = (hash ^ (uint64_t(place.dim + 2) << 48 ^ uint64_t(place.split() ? place.pre : 0))) * 0x9E3779B97F4A7C15ull;
+      hash = (hash ^ (uint64_t(place.dim + 2) << 48 ^ uint64_t(place.split() ? place.pre : 0))) *
+             0x9E3779B97F4A7C15ull;
       hash ^= hash >> 29;
     }
     return hash;
@@ -26,9 +27,9 @@ struct StateHash {
 
 struct Node {
   const State *state; ///< the map's
-  double cost;  ///< from the start
-  double bound; ///< at least, to the goal
-  int parent;   ///< -1: the start
+  double cost;        ///< from the start
+  double bound;       ///< at least, to the goal
+  int parent;         ///< -1: the start
   StepKind kind;
   double received, messages, sent;
 };
@@ -36,7 +37,8 @@ struct Node {
 struct Entry {
   double total, cost;
   int node;
-  /// Lowest total first; among equals the one that has come further, then the older: the order is the same on every machine.
+  /// Lowest total first; among equals the one that has come further, then the older: the order is the same on
+  /// every machine.
   bool operator<(const Entry &o) const {
     if (total != o.total)
       return total > o.total;
@@ -47,7 +49,8 @@ struct Entry {
 };
 } // namespace
 
-/// What the rest of the way may cost, no bound: an exchange of the device's piece for every second digit that is elsewhere.
+/// What the rest of the way may cost, no bound: an exchange of the device's piece for every second digit that
+/// is elsewhere.
 static double estimate(const Problem &problem, const State &state) {
   int elsewhere = 0;
   for (auto [place, goal] : llvm::zip(state, problem.goal))
@@ -62,7 +65,8 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   std::unordered_map<State, int, StateHash> best;
   std::priority_queue<Entry> open;
   double bestGoal = std::isfinite(problem.options.below) ? problem.options.below : -1;
-  auto reach = [&](State state, double cost, int parent, StepKind kind, double received, double messages, double sent) {
+  auto reach = [&](State state, double cost, int parent, StepKind kind, double received, double messages,
+                   double sent) {
     if (bestGoal >= 0 && cost >= bestGoal)
       return;
     int index = int(nodes.size());

@@ -44,8 +44,8 @@ bool isChain(llvm::ArrayRef<int64_t> cuts) {
   return true;
 }
 
-/// Cuts axes of `mine` where axes of `other` end on the same dimension; `common`: also where they would end if they did not reach as far as
-/// to the end, at the common divisor. Returns whether anything changed.
+/// Cuts axes of `mine` where axes of `other` end on the same dimension; `common`: also where they would end
+/// if they did not reach as far as to the end, at the common divisor. Returns whether anything changed.
 bool cutWhereOthersEnd(Cuts &cuts, const DimSharding &mine, const DimSharding &other, bool common) {
   CutSet ends;
   int64_t end = 1;
@@ -77,7 +77,8 @@ bool cutWhereOthersEnd(Cuts &cuts, const DimSharding &mine, const DimSharding &o
 }
 } // namespace
 
-/// Between neighbours, which divide each other, until only primes are left: small ones first, from the major end.
+/// Between neighbours, which divide each other, until only primes are left: small ones first, from the major
+/// end.
 static void cutIntoPrimes(CutSet &cuts) {
   CutSet known = cuts;
   int64_t pre = 1;
@@ -87,8 +88,9 @@ static void cutIntoPrimes(CutSet &cuts) {
         cuts.insert(pre *= prime);
 }
 
-std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                                            const Sharding &to, const ReshardOptions &options, Refine refine, bool wide) {
+std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
+                                            const Sharding &from, const Sharding &to,
+                                            const ReshardOptions &options, Refine refine, bool wide) {
   Problem problem;
   problem.wide = wide;
   problem.mesh = &mesh;
@@ -134,7 +136,8 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
   auto stateOf = [&](const Sharding &sharding) {
     State state(problem.digits.size());
     auto within = [](const AxisRef &digit, const AxisRef &axis) {
-      return digit.axis == axis.axis && digit.pre >= axis.pre && digit.pre * digit.size <= axis.pre * axis.size;
+      return digit.axis == axis.axis && digit.pre >= axis.pre &&
+             digit.pre * digit.size <= axis.pre * axis.size;
     };
     for (auto [i, digit] : llvm::enumerate(problem.digits)) {
       for (const AxisRef &axis : sharding.partial)
@@ -218,9 +221,9 @@ bool reshard::linesUp(const Problem &problem, int dim, int64_t coarseShards, int
   return ceilDiv(n, coarseShards) == fineShards / coarseShards * ceilDiv(n, fineShards);
 }
 
-/// Values that a device receives at least, averaged over all, until what the goal says is summed up and where it belongs. An element's `terms`
-/// lie on as many devices: until the first device has their sum, all but one of them must have sent; each other device that wants the sum
-/// receives at least once after that.
+/// Values that a device receives at least, averaged over all, until what the goal says is summed up and where
+/// it belongs. An element's `terms` lie on as many devices: until the first device has their sum, all but one
+/// of them must have sent; each other device that wants the sum receives at least once after that.
 static double summing(const Problem &problem, const State &state) {
   double elements = 1, devices = 1, terms = 1, kept = 1, shards = 1;
   for (int64_t n : problem.shape)
@@ -243,9 +246,11 @@ static bool sameDigit(const Split &h, const Split &w) { return h.digit == w.digi
 /// One of the two cuts what the other leaves whole.
 static bool nest(const Split &h, const Split &w) { return h.pre % w.end() == 0 || w.pre % h.end() == 0; }
 
-/// Indices of dimension `d` that one device has and one wants, at most; `same` says which splits pick the same ones.
+/// Indices of dimension `d` that one device has and one wants, at most; `same` says which splits pick the
+/// same ones.
 template <typename Same>
-static double inCommon(const Problem &problem, const State &state, int d, llvm::ArrayRef<Split> have, llvm::ArrayRef<Split> want, Same same) {
+static double inCommon(const Problem &problem, const State &state, int d, llvm::ArrayRef<Split> have,
+                       llvm::ArrayRef<Split> want, Same same) {
   int64_t n = problem.shape[d];
   double shared = double(n);
   for (const Split &w : want)
@@ -268,7 +273,8 @@ double reshard::lacking(const Problem &problem, const State &state) {
   for (auto [place, goal] : llvm::zip(state, problem.goal))
     summed &= place.dim != DigitUse::kPartial || goal.dim == DigitUse::kPartial;
   if (!summed)
-    return std::max(target, summing(problem, state)); // every element of the goal needs at least one value from elsewhere
+    return std::max(
+        target, summing(problem, state)); // every element of the goal needs at least one value from elsewhere
   double common = 1;
   for (int d = 0; d < problem.rank(); ++d) {
     auto have = splitsOf(problem, state, d), want = splitsOf(problem, problem.goal, d);
@@ -290,14 +296,17 @@ int reshard::stepsLeft(const Problem &problem, const State &state) {
   return int(sums) + int(moves);
 }
 
-double reshard::costLeft(const Problem &problem, const State &state) { return costLeft(problem, state, lacking(problem, state)); }
+double reshard::costLeft(const Problem &problem, const State &state) {
+  return costLeft(problem, state, lacking(problem, state));
+}
 
 double reshard::costLeft(const Problem &problem, const State &state, double received) {
   double latency = problem.options.latency;
   int steps = stepsLeft(problem, state);
   double cost = received + latency * steps;
-  // Where nothing else moves, one step alone combines everything: into the pieces of the goal if it goes by all those axes, else each device
-  // receives its share and all the others' after that. Otherwise it takes a step more.
+  // Where nothing else moves, one step alone combines everything: into the pieces of the goal if it goes by
+  // all those axes, else each device receives its share and all the others' after that. Otherwise it takes a
+  // step more.
   double group = 1, pieces = 1;
   for (auto [i, place] : llvm::enumerate(state))
     if (place.dim == DigitUse::kPartial && problem.goal[i].dim != DigitUse::kPartial) {
@@ -312,7 +321,8 @@ double reshard::costLeft(const Problem &problem, const State &state, double rece
 }
 
 int reshard::roundsLeft(const Problem &problem, const State &state, double received) {
-  double terms = 1, common = 1; // what is wanted and what one device has have so many elements in common at most
+  double terms = 1,
+         common = 1; // what is wanted and what one device has have so many elements in common at most
   for (auto [i, place] : llvm::enumerate(state))
     if (place.dim == DigitUse::kPartial && problem.goal[i].dim != DigitUse::kPartial)
       terms *= double(problem.size(int(i)));

@@ -15,14 +15,16 @@ namespace {
 /// Turns moves of digits into steps with axes.
 class StepBuilder {
 public:
-  StepBuilder(const Problem &problem, PartialKind kind, ReshardPlan &plan) : problem(problem), kind(kind), plan(plan) {}
+  StepBuilder(const Problem &problem, PartialKind kind, ReshardPlan &plan)
+      : problem(problem), kind(kind), plan(plan) {}
 
   void build(std::vector<Move> moves) {
     State before = problem.start;
     simplify(before, moves);
     for (Move &move : moves) {
       if (move.kind == StepKind::GroupedSend) { // the search took estimates
-        Sharding from = plainSharding(toStrided(problem, before)), to = plainSharding(toStrided(problem, move.after));
+        Sharding from = plainSharding(toStrided(problem, before)),
+                 to = plainSharding(toStrided(problem, move.after));
         move.received = mostReceived(*problem.mesh, problem.shape, from, to);
         move.sent = mostSent(*problem.mesh, problem.shape, from, to);
       }
@@ -42,8 +44,8 @@ public:
   }
 
 private:
-  /// Joins neighbours that are one collective: slices or gathers of one dimension; reduce_scatter and the gather that undoes its
-  /// scattering.
+  /// Joins neighbours that are one collective: slices or gathers of one dimension; reduce_scatter and the
+  /// gather that undoes its scattering.
   void simplify(const State &start, std::vector<Move> &moves) {
     for (bool changed = true; changed;) {
       changed = false;
@@ -138,6 +140,7 @@ private:
 
 } // namespace
 
-void reshard::appendSteps(const Problem &problem, PartialKind kind, std::vector<Move> moves, ReshardPlan &plan) {
+void reshard::appendSteps(const Problem &problem, PartialKind kind, std::vector<Move> moves,
+                          ReshardPlan &plan) {
   StepBuilder(problem, kind, plan).build(std::move(moves));
 }

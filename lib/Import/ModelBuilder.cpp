@@ -81,11 +81,13 @@ Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims) {
   }
   const Weight &weight = weights_[it->second.weight];
   assert(weight.inDims == inDims && weight.dims.size() == dims.size() && "one stack has one shape");
-  return scope_->slices[name] = scope_->body->addArgument(type(shapeOf(weight, /*stacked=*/false)), location_);
+  return scope_->slices[name] =
+             scope_->body->addArgument(type(shapeOf(weight, /*stacked=*/false)), location_);
 }
 
 /// Gives `body` one slice of every stack, in their order, in place of the slices it asked for.
-static void orderSlices(Block *body, ArrayRef<std::pair<StringRef, RankedTensorType>> stacks, const llvm::StringMap<Value> &asked) {
+static void orderSlices(Block *body, ArrayRef<std::pair<StringRef, RankedTensorType>> stacks,
+                        const llvm::StringMap<Value> &asked) {
   unsigned first = 2, old = body->getNumArguments(); // the index and the carried value stay
   for (auto [name, type] : stacks) {
     Value used = asked.lookup(name);
@@ -125,8 +127,8 @@ Value ModelBuilder::repeat(int64_t count, Value init, ArrayRef<Body> period) {
     sliceTypes.push_back({name, type(shapeOf(weights_[stack.weight], /*stacked=*/false))});
   }
   scope_.reset();
-  auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()}, count, ValueRange{init}, stacks,
-                                        unsigned(regions.size()));
+  auto repeat = graph::RepeatOp::create(builder_, location, TypeRange{init.getType()}, count,
+                                        ValueRange{init}, stacks, unsigned(regions.size()));
   for (auto [body, region, asked] : llvm::zip_equal(repeat.getBodies(), regions, slices)) {
     orderSlices(&region->front(), sliceTypes, asked);
     body.takeBody(*region);
@@ -141,8 +143,10 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
   forward_.setType(builder_.getFunctionType(entry.getArgumentTypes(), logits.getType()));
 
   SmallVector<DictionaryAttr> attrs;
-  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "tokens", {"batch", "seq"}, graph::FillSource::TokenIds));
-  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "positions", {"batch", "seq"}, graph::FillSource::Positions));
+  attrs.push_back(
+      argumentAttrs(builder_, graph::Kind::Input, "tokens", {"batch", "seq"}, graph::FillSource::TokenIds));
+  attrs.push_back(argumentAttrs(builder_, graph::Kind::Input, "positions", {"batch", "seq"},
+                                graph::FillSource::Positions));
   for (const Weight &weight : weights_) {
     SmallVector<StringRef> dims;
     if (weight.layers)

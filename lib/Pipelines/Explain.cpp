@@ -1,7 +1,8 @@
 //===- Explain.cpp - What a sharded program is, and what flags would make it ===//
 //
-// Reads the rung spmd; a flag's effect is read off another rung spmd, which the pipeline makes with the flag. Candidates come from the
-// collective alone: which dimensions of which arguments and named values lie over its axes.
+// Reads the rung spmd; a flag's effect is read off another rung spmd, which the pipeline makes with the flag.
+// Candidates come from the collective alone: which dimensions of which arguments and named values lie over
+// its axes.
 //
 //===----------------------------------------------------------------------===//
 #include "SpmdFacts.h"
@@ -42,7 +43,8 @@ constexpr size_t kMostFound = 4;
 
 class Explainer {
 public:
-  Explainer(const ExplainOptions &options) : options(options), context(registry(), MLIRContext::Threading::DISABLED) {}
+  Explainer(const ExplainOptions &options)
+      : options(options), context(registry(), MLIRContext::Threading::DISABLED) {}
 
   Result<Explanation> run(ModuleOp program, ModuleOp spmd) {
     DiagnosticCollector diagnostics(context);
@@ -92,7 +94,8 @@ private:
     return *all;
   }
 
-  /// The program in a context of our own, so that runs of the pipeline report nothing; null if it cannot be read again.
+  /// The program in a context of our own, so that runs of the pipeline report nothing; null if it cannot be
+  /// read again.
   OwningOpRef<ModuleOp> copyOfStep() {
     if (!ownStep) {
       std::string text;
@@ -143,11 +146,15 @@ private:
       auto sharded = spmd.lookupSymbol<func::FuncOp>(function.getSymName());
       for (BlockArgument arg : function.getArguments()) {
         auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
-        auto attr = sharded ? dist::getShardingAttr(sharded.getArgument(arg.getArgNumber()).getType()) : dist::ShardingAttr();
-        if (auto seeded = sharded ? sharded.getArgAttrOfType<dist::ShardingAttr>(arg.getArgNumber(), dist::kSeededAttr) : dist::ShardingAttr())
+        auto attr = sharded ? dist::getShardingAttr(sharded.getArgument(arg.getArgNumber()).getType())
+                            : dist::ShardingAttr();
+        if (auto seeded =
+                sharded ? sharded.getArgAttrOfType<dist::ShardingAttr>(arg.getArgNumber(), dist::kSeededAttr)
+                        : dist::ShardingAttr())
           attr = seeded; // a flag changes what was asked
         if (isa<RankedTensorType>(arg.getType()))
-          add(name ? name.getValue() : "", stepNames.names(arg), attr ? std::optional(attr.toSharding(mesh)) : std::nullopt);
+          add(name ? name.getValue() : "", stepNames.names(arg),
+              attr ? std::optional(attr.toSharding(mesh)) : std::nullopt);
       }
     }
     step.walk([&](graph::NameOp op) {
@@ -189,9 +196,11 @@ private:
       for (int i = 0; i < int(mesh.axes.size()); ++i)
         axes.push_back(wholeAxis(mesh, i));
     auto endpointNames = [&](const Subject &subject) {
-      return !subject.value.empty() && (mentions(collective.producer.op, subject.value) || mentions(collective.consumer.op, subject.value));
+      return !subject.value.empty() && (mentions(collective.producer.op, subject.value) ||
+                                        mentions(collective.consumer.op, subject.value));
     };
-    // The value itself, if it is an argument: that dimension, or none over the axes (fsdp would take the next).
+    // The value itself, if it is an argument: that dimension, or none over the axes (fsdp would take the
+    // next).
     for (const auto &at : subjects)
       if (collective.producer.op == "argument " + at.second.value && uses(at.second.axes, axes)) {
         list.push_back({{at.first, axesText(without(at.second.axes, axes))}});
@@ -213,7 +222,8 @@ private:
         list.push_back({{key, axesText(without(subject.axes, axes))}});
     // The partner over it.
     for (const auto &[key, subject] : subjects)
-      if ((named.count(subject.value) || endpointNames(subject)) && subject.dim == collective.dimension && !uses(subject.axes, axes)) {
+      if ((named.count(subject.value) || endpointNames(subject)) && subject.dim == collective.dimension &&
+          !uses(subject.axes, axes)) {
         AxisList more = subject.axes;
         more.append(axes);
         list.push_back({{key, axesText(more)}});
@@ -239,8 +249,7 @@ private:
   }
 
   /// Takes `axes` from all dimensions of the values that hold them, and lets nothing else have them there.
-  template <typename Pick>
-  Items stripped(ArrayRef<AxisRef> axes, Pick pick) const {
+  template <typename Pick> Items stripped(ArrayRef<AxisRef> axes, Pick pick) const {
     std::set<std::string> holders;
     for (const auto &[key, subject] : subjects)
       if (pick(subject) && uses(subject.axes, axes))
@@ -264,8 +273,9 @@ private:
   }
 
   static bool same(const CollectiveExplanation &a, const CollectiveExplanation &b) {
-    return a.function == b.function && a.axes == b.axes && a.producer.op == b.producer.op && a.consumer.op == b.consumer.op &&
-           a.producer.where == b.producer.where && a.consumer.where == b.consumer.where;
+    return a.function == b.function && a.axes == b.axes && a.producer.op == b.producer.op &&
+           a.consumer.op == b.consumer.op && a.producer.where == b.producer.where &&
+           a.consumer.where == b.consumer.where;
   }
   static size_t alike(const std::vector<CollectiveExplanation> &list, const CollectiveExplanation &one) {
     return size_t(llvm::count_if(list, [&](const CollectiveExplanation &c) {
@@ -273,8 +283,8 @@ private:
     }));
   }
 
-  /// Of the changes that remove the collective, of those with fewest items, the one after which a step takes least time; the first of
-  /// equal ones.
+  /// Of the changes that remove the collective, of those with fewest items, the one after which a step takes
+  /// least time; the first of equal ones.
   std::optional<Suggestion> suggest(const CollectiveExplanation &collective) {
     std::set<Items> tried;
     std::optional<Suggestion> best;
@@ -293,11 +303,13 @@ private:
       for (const auto &[key, axes] : all)
         whole += (whole.empty() ? "" : ",") + itemText(key, axes);
       const Outcome &outcome = whatIf(whole);
-      if (!outcome.works || llvm::any_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) ||
+      if (!outcome.works ||
+          llvm::any_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) ||
           alike(outcome.collectives, collective) >= alike(base().collectives, collective))
         continue;
       ++found;
-      if (!best || std::pair(change.size(), seconds(outcome.steps)) < std::pair(items, seconds(best->after))) {
+      if (!best ||
+          std::pair(change.size(), seconds(outcome.steps)) < std::pair(items, seconds(best->after))) {
         best = Suggestion{changed, whole, outcome.steps};
         items = change.size();
       }
@@ -340,7 +352,9 @@ private:
   std::string whyWhole(const TensorExplanation &tensor, const std::string &axis) const {
     const dist::StandardAxis *standard = dist::findStandardAxis(axis);
     for (auto [dim, size] : llvm::zip(tensor.dims, tensor.shape))
-      if (standard && llvm::is_contained(tensor.kind == "parameter" ? standard->weightDims : standard->activationDims, dim)) {
+      if (standard &&
+          llvm::is_contained(tensor.kind == "parameter" ? standard->weightDims : standard->activationDims,
+                             dim)) {
         if (const std::string *item = itemFor(tensor.name, dim))
           return "--shard item " + *item + " replaces what " + axis + " means for " + dim;
         if (size == 1)
@@ -361,14 +375,16 @@ private:
       for (const AxisRef &axis : found->second.axes) {
         taken.push_back(axis);
         const dist::StandardAxis *standard = dist::findStandardAxis(mesh.axes[axis.axis].name);
-        bool meant = standard && llvm::is_contained(weight ? standard->weightDims : standard->activationDims, dim);
+        bool meant =
+            standard && llvm::is_contained(weight ? standard->weightDims : standard->activationDims, dim);
         std::string text = dim + " over " + toString(axis, mesh) + ": ";
         if (item)
           text += "asked for by --shard item " + *item;
         else if (meant)
           text += "what axis " + mesh.axes[axis.axis].name + " means for " + dim;
         else if (weight && standard && standard->largestFreeWeightDim)
-          text += "what axis " + mesh.axes[axis.axis].name + " means for the largest dimension of a weight that no other axis shards";
+          text += "what axis " + mesh.axes[axis.axis].name +
+                  " means for the largest dimension of a weight that no other axis shards";
         else
           text += "annotated in the program, or propagated from its users";
         reasons.push_back(text);
@@ -384,7 +400,7 @@ private:
 
   const ExplainOptions options;
   MLIRContext context;
-  ModuleOp step;                ///< as given
+  ModuleOp step;                 ///< as given
   OwningOpRef<ModuleOp> ownStep; ///< the same in `context`, once it was needed
   Mesh mesh;
   Items given, givenText;

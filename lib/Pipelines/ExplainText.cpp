@@ -12,9 +12,13 @@ using namespace mlir;
 
 namespace tessera {
 
-static std::string endpointText(const Endpoint &end) { return end.op + (end.where.empty() ? "" : " [" + end.where + "]"); }
+static std::string endpointText(const Endpoint &end) {
+  return end.op + (end.where.empty() ? "" : " [" + end.where + "]");
+}
 
-static std::string signedText(double value) { return llvm::formatv("{0}{1:F0}", value < 0 ? "" : "+", value).str(); }
+static std::string signedText(double value) {
+  return llvm::formatv("{0}{1:F0}", value < 0 ? "" : "+", value).str();
+}
 static std::string micro(double seconds) { return llvm::formatv("{0:F2} us", seconds * 1e6).str(); }
 
 static StepTotals sum(const std::vector<StepTotals> &steps) {
@@ -34,26 +38,30 @@ static StepTotals sum(const std::vector<StepTotals> &steps) {
 
 std::string priceText(const Explanation &explanation, const Suggestion &suggestion) {
   StepTotals before = sum(explanation.steps), after = sum(suggestion.after);
-  return "collective bytes " + signedText(double(after.collectiveBytes - before.collectiveBytes)) + ", collectives " +
-         signedText(double(after.collectives - before.collectives)) + ", FLOPs " + signedText(after.flops - before.flops) + ", weight bytes " +
+  return "collective bytes " + signedText(double(after.collectiveBytes - before.collectiveBytes)) +
+         ", collectives " + signedText(double(after.collectives - before.collectives)) + ", FLOPs " +
+         signedText(after.flops - before.flops) + ", weight bytes " +
          signedText(double(after.weightBytes - before.weightBytes)) + ", state bytes " +
          signedText(double(after.stateBytes - before.stateBytes)) + ", activation bytes " +
-         signedText(double(after.activationBytes - before.activationBytes)) + ", time " + (after.seconds < before.seconds ? "" : "+") +
-         micro(after.seconds - before.seconds);
+         signedText(double(after.activationBytes - before.activationBytes)) + ", time " +
+         (after.seconds < before.seconds ? "" : "+") + micro(after.seconds - before.seconds);
 }
 
-static void print(const CollectiveExplanation &c, size_t number, const Explanation &all, llvm::raw_ostream &os) {
-  os << "collective " << number << " of " << all.collectives.size() << " (" << c.function << "): " << c.kind << " over {"
-     << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
+static void print(const CollectiveExplanation &c, size_t number, const Explanation &all,
+                  llvm::raw_ostream &os) {
+  os << "collective " << number << " of " << all.collectives.size() << " (" << c.function << "): " << c.kind
+     << " over {" << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
      << "  between: " << endpointText(c.producer) << " and " << endpointText(c.consumer) << "\n"
      << "  disagree on: " << c.dimension << (c.why.empty() ? "" : ": " + c.why) << "\n"
      << "  costs: "
-     << (c.messages ? "the busiest rank sends or receives " + std::to_string(c.bytes) + " bytes in up to " + std::to_string(c.messages) + " messages"
+     << (c.messages ? "the busiest rank sends or receives " + std::to_string(c.bytes) + " bytes in up to " +
+                          std::to_string(c.messages) + " messages"
                     : "each rank sends " + std::to_string(c.bytes) + " bytes and receives as many")
-     << ", " << c.executions << " times a step: "
-     << c.bytes * c.executions << " bytes, predicted " << micro(c.seconds * double(c.executions)) << "\n";
+     << ", " << c.executions << " times a step: " << c.bytes * c.executions << " bytes, predicted "
+     << micro(c.seconds * double(c.executions)) << "\n";
   if (!c.remove) {
-    os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has no name\n";
+    os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has "
+          "no name\n";
     return;
   }
   os << "  removed by: --shard=" << c.remove->shard << " (new: " << c.remove->items << ")\n"
@@ -67,7 +75,8 @@ static void print(const dist::PaddedDim &dim, const dist::PaddingShare &total, l
 }
 
 static void print(const TensorExplanation &t, llvm::raw_ostream &os) {
-  os << "tensor (" << t.function << "): " << t.kind << " " << t.name << " [" << llvm::join(t.dims, ", ") << "] of ";
+  os << "tensor (" << t.function << "): " << t.kind << " " << t.name << " [" << llvm::join(t.dims, ", ")
+     << "] of ";
   for (auto [i, size] : llvm::enumerate(t.shape))
     os << (i ? "x" : "") << size;
   os << " lies " << t.sharding << ", " << t.bytes << " bytes per rank\n";
@@ -83,11 +92,13 @@ void print(const Explanation &explanation, llvm::raw_ostream &os) {
   for (const TensorExplanation &tensor : explanation.tensors)
     print(tensor, os);
   for (const StepTotals &step : explanation.steps)
-    os << "step (" << step.function << "): per rank " << step.collectiveBytes << " collective bytes in " << step.collectives
-       << " collectives, " << llvm::formatv("{0:F0}", step.flops) << " FLOPs, " << step.weightBytes << " weight bytes, " << step.stateBytes
-       << " state bytes, " << step.activationBytes << " activation bytes at most, predicted " << micro(step.seconds) << "\n";
+    os << "step (" << step.function << "): per rank " << step.collectiveBytes << " collective bytes in "
+       << step.collectives << " collectives, " << llvm::formatv("{0:F0}", step.flops) << " FLOPs, "
+       << step.weightBytes << " weight bytes, " << step.stateBytes << " state bytes, " << step.activationBytes
+       << " activation bytes at most, predicted " << micro(step.seconds) << "\n";
   if (explanation.nominal)
-    os << "predicted times: of a nominal machine (no --machine), on which bytes decide and a message's latency counts as little as 100 bytes; "
+    os << "predicted times: of a nominal machine (no --machine), on which bytes decide and a message's "
+          "latency counts as little as 100 bytes; "
           "they rank plans, they are no forecast\n";
 }
 
@@ -129,7 +140,9 @@ static llvm::json::Value json(const dist::PaddingCost &cost) {
   return llvm::json::Object{{"dims", std::move(dims)}, {"total", json(cost.total)}};
 }
 
-static llvm::json::Value json(const Endpoint &end) { return llvm::json::Object{{"op", end.op}, {"where", end.where}}; }
+static llvm::json::Value json(const Endpoint &end) {
+  return llvm::json::Object{{"op", end.op}, {"where", end.where}};
+}
 
 llvm::json::Value toJson(const Explanation &explanation) {
   llvm::json::Array collectives, tensors;
@@ -182,7 +195,8 @@ struct ExplainPass : public PassWrapper<ExplainPass, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "tessera-explain"; }
   StringRef getDescription() const override {
-    return "Prints what the sharding pipeline would do and why, and which flags would remove its collectives; changes nothing";
+    return "Prints what the sharding pipeline would do and why, and which flags would remove its "
+           "collectives; changes nothing";
   }
 
   void runOnOperation() override {
@@ -201,7 +215,8 @@ struct ExplainPass : public PassWrapper<ExplainPass, OperationPass<ModuleOp>> {
   Option<std::string> mesh{*this, "mesh", llvm::cl::desc("as of tessera-shard")};
   Option<std::string> shard{*this, "shard", llvm::cl::desc("as of tessera-shard")};
   Option<std::string> machine{*this, "machine", llvm::cl::desc("as of tessera-shard")};
-  Option<bool> json{*this, "json", llvm::cl::desc("one line of JSON instead of paragraphs"), llvm::cl::init(false)};
+  Option<bool> json{*this, "json", llvm::cl::desc("one line of JSON instead of paragraphs"),
+                    llvm::cl::init(false)};
 };
 } // namespace
 

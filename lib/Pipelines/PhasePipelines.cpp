@@ -12,9 +12,11 @@ namespace {
 struct ShardOptions : PassPipelineOptions<ShardOptions> {
   Option<std::string> mesh{*this, "mesh", llvm::cl::desc("Axes and sizes, major to minor: dp=2,tp=4")};
   Option<std::string> shard{
-      *this, "shard", llvm::cl::desc("Items [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=-, separated by commas")};
+      *this, "shard",
+      llvm::cl::desc("Items [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=-, separated by commas")};
   Option<std::string> machine{
-      *this, "machine", llvm::cl::desc("JSON file that describes the machine (tessera/AutoParallel/Machine.h)")};
+      *this, "machine",
+      llvm::cl::desc("JSON file that describes the machine (tessera/AutoParallel/Machine.h)")};
 
   CompileOptions asCompileOptions() const {
     CompileOptions options;
@@ -47,11 +49,14 @@ void registerPhases(StringRef name, StringRef description, Rung first, Rung last
 } // namespace
 
 void registerPhasePipelines() {
-  registerPhases<ShardOptions>("tessera-shard", "From rung step to rung spmd: annotate, propagate, reshard, partition",
+  registerPhases<ShardOptions>("tessera-shard",
+                               "From rung step to rung spmd: annotate, propagate, reshard, partition",
                                Rung::Sharded, Rung::Spmd);
-  registerPhases<BackendOptions>("tessera-to-kernels", "Rung spmd to rung kernels", Rung::Kernels, Rung::Kernels);
+  registerPhases<BackendOptions>("tessera-to-kernels", "Rung spmd to rung kernels", Rung::Kernels,
+                                 Rung::Kernels);
   registerPhases<BackendOptions>("tessera-to-exec", "Rung spmd to rung exec", Rung::Kernels, Rung::Exec);
-  registerPhases<BackendOptions>("tessera-to-llvm", "Rung spmd to the LLVM dialect", Rung::Kernels, Rung::Binary);
+  registerPhases<BackendOptions>("tessera-to-llvm", "Rung spmd to the LLVM dialect", Rung::Kernels,
+                                 Rung::Binary);
 }
 
 } // namespace tessera

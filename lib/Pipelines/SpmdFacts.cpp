@@ -25,7 +25,6 @@ SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module
     meshOfModule = mesh.getMesh().toMesh();
 }
 
-
 //===----------------------------------------------------------------------===//
 // Totals
 //===----------------------------------------------------------------------===//
@@ -125,7 +124,8 @@ static std::string argumentName(BlockArgument arg) {
 std::string SpmdFacts::opText(Operation *op) {
   std::string read;
   for (Value operand : op->getOperands())
-    if (BlockArgument arg = op->getNumRegions() ? BlockArgument() : argumentOf(operand)) // a loop reads everything
+    if (BlockArgument arg =
+            op->getNumRegions() ? BlockArgument() : argumentOf(operand)) // a loop reads everything
       read += (read.empty() ? "" : ", ") + argumentName(arg);
   return op->getName().stripDialect().str() + (read.empty() ? "" : " (" + read + ")");
 }
@@ -158,7 +158,8 @@ Endpoint SpmdFacts::consumerOf(Value value) {
   return {opText(first), describeLocation(first->getLoc())};
 }
 
-/// The dimension that the two sides see differently: the reduced one of the op where a sum became partial, else the one whose axes change.
+/// The dimension that the two sides see differently: the reduced one of the op where a sum became partial,
+/// else the one whose axes change.
 std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
   if (collective.reduces()) {
     AxisList axes = collective.getGroupAxes(meshOfModule);
@@ -196,7 +197,8 @@ std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
     return names.name(input, int(dim));
   Sharding before = getShardingAttr(input.getType()).toSharding(meshOfModule);
   Sharding after = getShardingAttr(collective.getArrived().getType()).toSharding(meshOfModule);
-  if (auto permute = dyn_cast<CollectivePermuteOp>(collective.getOperation()); permute && permute.getMirrored()) {
+  if (auto permute = dyn_cast<CollectivePermuteOp>(collective.getOperation());
+      permute && permute.getMirrored()) {
     AxisList mirrored = fromAxesAttr(*permute.getMirrored(), meshOfModule);
     for (auto [i, dim] : llvm::enumerate(before.dims))
       for (const AxisRef &axis : dim.axes)
@@ -298,11 +300,12 @@ TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
 }
 
 std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes) {
-  return "every rank along " + axis.name + " holds the same: " + why + "; spread over it, " + std::to_string(bytes) + " bytes would be " +
-         std::to_string((bytes + axis.size - 1) / axis.size);
+  return "every rank along " + axis.name + " holds the same: " + why + "; spread over it, " +
+         std::to_string(bytes) + " bytes would be " + std::to_string((bytes + axis.size - 1) / axis.size);
 }
 
-/// For each dimension of a result the operand that has its factor over the same axes; for each other axis, what became of it.
+/// For each dimension of a result the operand that has its factor over the same axes; for each other axis,
+/// what became of it.
 std::vector<std::string> SpmdFacts::activationReasons(Value value) {
   std::vector<std::string> reasons;
   Operation *op = value.getDefiningOp();
@@ -328,11 +331,13 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
         if (from.empty() && factors == result.dims[d] &&
             getShardingAttr(operand.getType()).toSharding(meshOfModule).dims[i].axes == dim.axes)
           from = "propagated from " + producerOf(operand).op + " through factor " +
-                 (factors.empty() ? "of size 1" : names.factorName(ruled, rule, factors.front())) + " of " + opText(op);
+                 (factors.empty() ? "of size 1" : names.factorName(ruled, rule, factors.front())) + " of " +
+                 opText(op);
     reasons.push_back(text + (from.empty() ? "placed there by cost" : from));
   }
   if (!sharding.partial.empty())
-    reasons.push_back("partial over " + axesText(sharding.partial) + ": its sum is taken where that costs least");
+    reasons.push_back("partial over " + axesText(sharding.partial) +
+                      ": its sum is taken where that costs least");
   AxisList used = sharding.usedAxes();
   for (auto [i, axis] : llvm::enumerate(meshOfModule.axes)) {
     AxisRef whole = wholeAxis(meshOfModule, int(i));
@@ -342,13 +347,15 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
     for (Value operand : op->getOperands())
       if (llvm::any_of(getShardingAttr(operand.getType()).toSharding(meshOfModule).usedAxes(),
                        [&](const AxisRef &other) { return other.overlaps(whole); }))
-        why = "conflict lost to cost: " + producerOf(operand).op + " lies over " + axis.name + ", in a dimension that " + opText(op) +
-              " does not hand on";
+        why = "conflict lost to cost: " + producerOf(operand).op + " lies over " + axis.name +
+              ", in a dimension that " + opText(op) + " does not hand on";
     for (Value operand : op->getOperands())
       for (auto maker = operand.getDefiningOp<CollectiveOpInterface>(); maker;
            maker = maker.getMoved().getDefiningOp<CollectiveOpInterface>())
-        if (llvm::any_of(maker.getGroupAxes(meshOfModule), [&](const AxisRef &other) { return other.overlaps(whole); }))
-          why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name + " before " + opText(op);
+        if (llvm::any_of(maker.getGroupAxes(meshOfModule),
+                         [&](const AxisRef &other) { return other.overlaps(whole); }))
+          why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name +
+                " before " + opText(op);
     reasons.push_back(sameOnAllRanks(axis, why, arrayBytes(value.getType())));
   }
   return reasons;
@@ -356,13 +363,17 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
 
 std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
   std::vector<TensorExplanation> list;
-  std::multimap<std::pair<std::string, SmallVector<int64_t>>, std::string> gathered; // functions share weights of one name and shape
+  std::multimap<std::pair<std::string, SmallVector<int64_t>>, std::string>
+      gathered; // functions share weights of one name and shape
   for (const GatheredWeight &weight : gatheredWeights(module, meshOfModule)) {
     auto function = cast<func::FuncOp>(weight.weight.getOwner()->getParentOp());
-    gathered.emplace(std::make_pair(argumentName(weight.weight), globalShape(cast<RankedTensorType>(weight.weight.getType()))),
+    gathered.emplace(std::make_pair(argumentName(weight.weight),
+                                    globalShape(cast<RankedTensorType>(weight.weight.getType()))),
                      "in @" + function.getSymName().str() + " " + weight.text);
   }
-  auto largestFirst = [](const TensorExplanation &a, const TensorExplanation &b) { return a.bytes > b.bytes; };
+  auto largestFirst = [](const TensorExplanation &a, const TensorExplanation &b) {
+    return a.bytes > b.bytes;
+  };
   for (auto function : module.getOps<func::FuncOp>()) {
     std::vector<TensorExplanation> arguments, values;
     for (BlockArgument arg : function.getArguments()) {
@@ -371,9 +382,13 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
       TensorExplanation t = tensor(arg, function.getSymName());
       t.kind = graph::stringifyKind(graph::argumentKind(arg).value_or(graph::Kind::Input)).str();
       t.name = argumentName(arg);
-      for (auto [at, end] = gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))}); at != end; ++at)
+      for (auto [at, end] =
+               gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))});
+           at != end; ++at)
         t.reasons.push_back(at->second);
-      if (llvm::none_of(list, [&](const TensorExplanation &known) { return known.name == t.name && known.shape == t.shape; }))
+      if (llvm::none_of(list, [&](const TensorExplanation &known) {
+            return known.name == t.name && known.shape == t.shape;
+          }))
         arguments.push_back(std::move(t));
     }
     std::vector<std::pair<int64_t, Value>> largest;
@@ -382,7 +397,8 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
         for (Value result : op->getResults())
           largest.push_back({-arrayBytes(result.getType()), result});
     });
-    std::stable_sort(largest.begin(), largest.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::stable_sort(largest.begin(), largest.end(),
+                     [](const auto &a, const auto &b) { return a.first < b.first; });
     largest.resize(std::min(largest.size(), activations));
     for (auto &[size, value] : largest) {
       TensorExplanation t = tensor(value, function.getSymName());

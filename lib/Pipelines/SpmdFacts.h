@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-/// Reads one program of rung spmd; suggestions stay empty. Times are the cost model's, for the machine that the module names.
+/// Reads one program of rung spmd; suggestions stay empty. Times are the cost model's, for the machine that
+/// the module names.
 class SpmdFacts {
 public:
   explicit SpmdFacts(mlir::ModuleOp module);

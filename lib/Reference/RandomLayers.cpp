@@ -21,7 +21,8 @@ Value ProgramBuilder::drawLinear() {
   return graph::LinearOp::create(b, floats(out), x, weight(w), uint64_t(contract));
 }
 
-/// Each dimension of an operand is summed over, shared or its own; the other operand has up to two of its own, too.
+/// Each dimension of an operand is summed over, shared or its own; the other operand has up to two of its
+/// own, too.
 Value ProgramBuilder::drawEinsum() {
   Value x = operandOfRank(1, 4);
   if (!x)
@@ -43,7 +44,8 @@ Value ProgramBuilder::drawEinsum() {
   }
   for (int64_t own = dice.below(3); own > 0; --own) {
     char letter = char('a' + lhs.size() + size_t(own));
-    size_t at = size_t(dice.below(int64_t(rhs.size()) + 1)), to = size_t(dice.below(int64_t(result.size()) + 1));
+    size_t at = size_t(dice.below(int64_t(rhs.size()) + 1)),
+           to = size_t(dice.below(int64_t(result.size()) + 1));
     int64_t n = size();
     rhs.insert(at, 1, letter);
     other.insert(other.begin() + ptrdiff_t(at), n);
@@ -64,7 +66,8 @@ Value ProgramBuilder::drawLayerSlice() {
     return {};
   Value index = scope->layer;
   if (!index)
-    index = graph::ConstantOp::create(b, ints({}), DenseElementsAttr::get(ints({}), int32_t(dice.below(layers))));
+    index =
+        graph::ConstantOp::create(b, ints({}), DenseElementsAttr::get(ints({}), int32_t(dice.below(layers))));
   graph::Kind kind = dice.chance(70) ? graph::Kind::Parameter : graph::Kind::Input;
   Value of = argument(floats(stack), kind, "layers" + std::to_string(names++));
   return graph::LayerSliceOp::create(b, floats(layer), of, index);
@@ -79,7 +82,8 @@ Value ProgramBuilder::drawEmbedding() {
     return {};
   Value ids = sharedInput(ints(rows), "tokens");
   return graph::EmbeddingOp::create(
-      b, floats(out), argument(floats(table), graph::Kind::Parameter, "table" + std::to_string(names++)), ids);
+      b, floats(out), argument(floats(table), graph::Kind::Parameter, "table" + std::to_string(names++)),
+      ids);
 }
 
 /// Rows of the operand by ids; some of them lie outside.

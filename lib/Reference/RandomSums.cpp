@@ -15,7 +15,8 @@ AxisList ProgramBuilder::drawSumAxes() {
   return axes;
 }
 
-/// A value of `shape` that is a sum (or maximum) over a dimension split over `axes`, so that every rank has a term of it: reduced, or a product.
+/// A value of `shape` that is a sum (or maximum) over a dimension split over `axes`, so that every rank has a
+/// term of it: reduced, or a product.
 Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind) {
   int64_t n = dice.between(2, 7);
   bool product = kind == graph::ReduceKind::sum && !shape.empty() && dice.chance(50);
@@ -29,14 +30,16 @@ Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, gra
     x = graph::SinOp::create(b, x.getType(), x);
   Sharding split(int64_t(terms.size()));
   split.dims.back().axes = axes;
-  x = dist::ConstraintOp::create(b, x.getType(), x, dist::ShardingAttr::get(b.getContext(), "mesh", split, mesh));
+  x = dist::ConstraintOp::create(b, x.getType(), x,
+                                 dist::ShardingAttr::get(b.getContext(), "mesh", split, mesh));
   if (product)
     return graph::LinearOp::create(b, floats(shape), x, weight(matrix), uint64_t(1));
   SmallVector<int64_t> last = {int64_t(shape.size())};
   return graph::ReduceOp::create(b, floats(shape), kind, x, last);
 }
 
-/// Two open sums and, between them, what is whole: the operand, a bias or both. All of it is one sum if one rank contributes what is whole.
+/// Two open sums and, between them, what is whole: the operand, a bias or both. All of it is one sum if one
+/// rank contributes what is whole.
 Value ProgramBuilder::drawJoin() {
   if (!options.shardings)
     return {};
@@ -50,18 +53,21 @@ Value ProgramBuilder::drawJoin() {
   auto join = [&](Value a, Value b2) -> Value {
     if (maxima)
       return graph::MaximumOp::create(b, a.getType(), a, b2);
-    return dice.chance(70) ? graph::AddOp::create(b, a.getType(), a, b2).getResult() : graph::SubOp::create(b, a.getType(), a, b2).getResult();
+    return dice.chance(70) ? graph::AddOp::create(b, a.getType(), a, b2).getResult()
+                           : graph::SubOp::create(b, a.getType(), a, b2).getResult();
   };
   Value first = openSum(shape, axes, kind), second = openSum(shape, axes, kind);
   if (!first || !second)
     return {};
   Value joined = join(first, x);
   if (dice.chance(40))
-    joined = join(joined, weight(ArrayRef<int64_t>(shape).drop_front(size_t(dice.below(int64_t(shape.size()) + 1)))));
+    joined = join(joined,
+                  weight(ArrayRef<int64_t>(shape).drop_front(size_t(dice.below(int64_t(shape.size()) + 1)))));
   return join(joined, second);
 }
 
-/// A value of a body's, of the shape of what the repeat carries: an open sum, at times in two parts and scaled.
+/// A value of a body's, of the shape of what the repeat carries: an open sum, at times in two parts and
+/// scaled.
 Value ProgramBuilder::drawAddend(ArrayRef<int64_t> shape) {
   AxisList axes = options.shardings ? drawSumAxes() : AxisList();
   Value sum = axes.empty() ? Value() : openSum(shape, axes, graph::ReduceKind::sum);

@@ -172,7 +172,8 @@ public:
       total += n;
     return total;
   }
-  // Between the prompts and the tokens after them: the row after the prompt's last token follows those of the prompt.
+  // Between the prompts and the tokens after them: the row after the prompt's last token follows those of the
+  // prompt.
   void flushLogits() {
     if (logitsFile_ && !lateLogits_.empty())
       check(logitsFile_->append(lateLogits_.data(), 1));

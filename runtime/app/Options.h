@@ -35,8 +35,9 @@ struct Options {
   std::optional<int64_t> threads;
 };
 
-// Flags are `--name=VALUE` or `--name VALUE`. Throws Error on a missing or unknown command, on an unknown flag (it names
-// the nearest), on a value that cannot be read. Ranges that depend on the program are not checked here.
+// Flags are `--name=VALUE` or `--name VALUE`. Throws Error on a missing or unknown command, on an unknown
+// flag (it names the nearest), on a value that cannot be read. Ranges that depend on the program are not
+// checked here.
 Options parseOptions(int argc, char **argv);
 
 } // namespace tessera::runtime

@@ -21,8 +21,9 @@ void Session::fillFromOutput(const InputSpec &input) {
   const OutputSpec &from = rank_.manifest().entries[input.entry].outputs[input.output];
   Kept &kept = kept_[{input.entry, input.output}];
   if (!kept.memory.bytes())
-    kept.memory = rank_.device().allocate(
-        size_t(from.bytes), "output " + from.name + " of rank " + std::to_string(rank_.id()), MemoryUse::Arena);
+    kept.memory = rank_.device().allocate(size_t(from.bytes),
+                                          "output " + from.name + " of rank " + std::to_string(rank_.id()),
+                                          MemoryUse::Arena);
   if (!kept.isLast)
     rank_.compute().copy(kept.memory.address(), rank_.arena() + from.offset, size_t(from.bytes));
   kept.isLast = true;

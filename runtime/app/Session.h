@@ -54,8 +54,8 @@ private:
   Rank &rank_;
   const GenerateSpec &generate_;
   int64_t last_ = -1;
-  // A copy of an output that fills inputs, the local shard: an entry may use the space of its inputs, and more
-  // than one may want it.
+  // A copy of an output that fills inputs, the local shard: an entry may use the space of its inputs, and
+  // more than one may want it.
   struct Kept {
     Buffer memory;
     bool isLast = false; // what the entry gave last

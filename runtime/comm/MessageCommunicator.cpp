@@ -6,15 +6,17 @@
 
 namespace tessera::runtime {
 
-// Tags of the transport: 0 .. 2^20-1 times 2 + 1 are messages of the program; even ones are collectives, by group and by how many came before on it.
-// Two rounds of one collective never have the same tag, nor have those near it in time.
+// Tags of the transport: 0 .. 2^20-1 times 2 + 1 are messages of the program; even ones are collectives, by
+// group and by how many came before on it. Two rounds of one collective never have the same tag, nor have
+// those near it in time.
 static constexpr uint32_t groupBits = 12, sequenceBits = 13;
 static uint32_t messageTag(int64_t tag) { return uint32_t(tag) << 1 | 1; }
 
 // Runs operations in the order of a stream. A stream may drop tasks unrun when it ends: they own nothing.
 class BeginTask final : public StreamTask {
 public:
-  BeginTask(MessageCommunicator &comm, Operation &operation, Device &device) : comm_(comm), operation_(operation), device_(device) {}
+  BeginTask(MessageCommunicator &comm, Operation &operation, Device &device)
+      : comm_(comm), operation_(operation), device_(device) {}
   bool advance(bool) override {
     std::lock_guard<std::mutex> lock(comm_.mutex_);
     operation_.begin(device_);
@@ -47,7 +49,8 @@ namespace {
 // Begins and ends at once.
 class WholeTask final : public StreamTask {
 public:
-  WholeTask(MessageCommunicator &comm, Operation &operation, Device &device) : begin_(comm, operation, device), end_(comm, operation) {}
+  WholeTask(MessageCommunicator &comm, Operation &operation, Device &device)
+      : begin_(comm, operation, device), end_(comm, operation) {}
   bool advance(bool mayBlock) override {
     if (!begun_)
       begun_ = begin_.advance(mayBlock);
@@ -63,7 +66,8 @@ private:
 };
 } // namespace
 
-MessageCommunicator::MessageCommunicator(std::unique_ptr<Transport> transport, int64_t rank, int64_t ranks, BoardEntry &entry)
+MessageCommunicator::MessageCommunicator(std::unique_ptr<Transport> transport, int64_t rank, int64_t ranks,
+                                         BoardEntry &entry)
     : transport_(std::move(transport)), entry_(entry) {
   rank_ = rank;
   ranks_ = ranks;
@@ -82,7 +86,8 @@ MessageCommunicator::~MessageCommunicator() {
 
 void MessageCommunicator::setGroups(std::vector<RankGroup> groups) {
   if (groups.size() >= (1u << groupBits))
-    throw Error("cannot communicate", std::to_string(groups.size()) + " groups of ranks", "messages can tell " + std::to_string(1 << groupBits) + " apart",
+    throw Error("cannot communicate", std::to_string(groups.size()) + " groups of ranks",
+                "messages can tell " + std::to_string(1 << groupBits) + " apart",
                 "compile for a mesh with fewer axes");
   groups_.clear();
   for (RankGroup &group : groups)
@@ -92,7 +97,8 @@ void MessageCommunicator::setGroups(std::vector<RankGroup> groups) {
 Operation &MessageCommunicator::acquire(int32_t where) {
   if (free_.empty()) {
     // Copies that nobody reads any more.
-    auto drained = std::partition(draining_.begin(), draining_.end(), [](Operation *operation) { return !operation->drained(); });
+    auto drained = std::partition(draining_.begin(), draining_.end(),
+                                  [](Operation *operation) { return !operation->drained(); });
     for (auto it = drained; it != draining_.end(); ++it) {
       (*it)->reset();
       free_.push_back(*it);
@@ -116,8 +122,10 @@ static CommToken tokenOf(const Operation &operation) { return operation.uses << 
 
 Operation &MessageCommunicator::started(CommToken token) {
   size_t number = size_t(token & ((1 << 20) - 1));
-  if (token < 0 || number >= operations_.size() || !operations_[number]->open || tokenOf(*operations_[number]) != token)
-    throw Error("cannot communicate", "token " + std::to_string(token), "the program waits for what it has not started, or waits twice",
+  if (token < 0 || number >= operations_.size() || !operations_[number]->open ||
+      tokenOf(*operations_[number]) != token)
+    throw Error("cannot communicate", "token " + std::to_string(token),
+                "the program waits for what it has not started, or waits twice",
                 "compile the program again with this version of llm-compile");
   return *operations_[number];
 }
@@ -126,30 +134,35 @@ uint32_t MessageCommunicator::nextTag(int64_t group) {
   return (uint32_t(group) << sequenceBits | (groups_[group].started++ & ((1u << sequenceBits) - 1))) << 2;
 }
 
-Operation &MessageCommunicator::prepare(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) {
+Operation &MessageCommunicator::prepare(const BlockCollective &collective, const void *src, void *dst,
+                                        Stream &stream, int32_t where) {
   std::lock_guard<std::mutex> lock(mutex_);
   const RankGroup &group = groups_.at(size_t(collective.group)).ranks;
-  bool splits = collective.kind == CollectiveKind::ReduceScatter || collective.kind == CollectiveKind::AllToAll;
+  bool splits =
+      collective.kind == CollectiveKind::ReduceScatter || collective.kind == CollectiveKind::AllToAll;
   if (splits && collective.elements % int64_t(group.members.size()) != 0)
     throw Error("cannot communicate", collectiveName(collective.kind),
-                std::to_string(collective.elements) + " elements do not divide by " + std::to_string(group.members.size()) + " ranks",
+                std::to_string(collective.elements) + " elements do not divide by " +
+                    std::to_string(group.members.size()) + " ranks",
                 "compile the program again with this version of llm-compile");
   if (reduces(collective.kind) && !io::traits(collective.type).reduce)
-    throw Error("cannot communicate", collectiveName(collective.kind), std::string(io::dtypeName(collective.type)) + " cannot be added up",
+    throw Error("cannot communicate", collectiveName(collective.kind),
+                std::string(io::dtypeName(collective.type)) + " cannot be added up",
                 "compile the program again with this version of llm-compile");
   Operation &operation = acquire(where);
   operation.setBlocks(collective, group, nextTag(collective.group), src, dst);
   return operation;
 }
 
-CommToken MessageCommunicator::start(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) {
+CommToken MessageCommunicator::start(const BlockCollective &collective, const void *src, void *dst,
+                                     Stream &stream, int32_t where) {
   Operation &operation = prepare(collective, src, dst, stream, where);
   stream.post(std::make_unique<BeginTask>(*this, operation, stream.device()));
   return tokenOf(operation);
 }
 
-CommToken MessageCommunicator::start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst, Stream &stream,
-                                     int32_t where) {
+CommToken MessageCommunicator::start(const Transfers &transfers, int64_t group, io::DType type,
+                                     const void *src, void *dst, Stream &stream, int32_t where) {
   Operation *operation;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -160,7 +173,8 @@ CommToken MessageCommunicator::start(const Transfers &transfers, int64_t group, 
   return tokenOf(*operation);
 }
 
-CommToken MessageCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) {
+CommToken MessageCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes,
+                                    Stream &stream) {
   return message(true, peer, tag, src, nullptr, bytes, stream);
 }
 
@@ -168,10 +182,12 @@ CommToken MessageCommunicator::receive(int64_t peer, int64_t tag, void *dst, siz
   return message(false, peer, tag, nullptr, dst, bytes, stream);
 }
 
-CommToken MessageCommunicator::message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst, size_t bytes, Stream &stream) {
+CommToken MessageCommunicator::message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst,
+                                       size_t bytes, Stream &stream) {
   if (tag < 0 || tag > kLargestMessageTag || peer < 0 || peer >= ranks_ || peer == rank_)
     throw Error("cannot communicate", "message of rank " + std::to_string(rank_),
-                "rank " + std::to_string(peer) + " or tag " + std::to_string(tag) + " is out of range", "use another rank of the mesh, and tags below 2^20");
+                "rank " + std::to_string(peer) + " or tag " + std::to_string(tag) + " is out of range",
+                "use another rank of the mesh, and tags below 2^20");
   Operation *operation;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -193,7 +209,8 @@ void MessageCommunicator::wait(CommToken token, Stream &stream) {
   stream.post(std::make_unique<EndTask>(*this, *operation));
 }
 
-void MessageCommunicator::run(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) {
+void MessageCommunicator::run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
+                              int32_t where) {
   Operation &operation = prepare(collective, src, dst, stream, where);
   operation.open = false;
   ++waitedFor_;
@@ -233,8 +250,11 @@ void MessageCommunicator::expectAllWaitedFor() {
     return;
   for (const std::unique_ptr<Operation> &operation : operations_)
     if (operation->open)
-      throw Error("cannot go on", operation->where >= 0 ? "collective " + std::to_string(operation->where) : std::string("a message"),
-                  "rank " + std::to_string(rank_) + " started it and never waited for it", "look for the exec.wait that is missing");
+      throw Error("cannot go on",
+                  operation->where >= 0 ? "collective " + std::to_string(operation->where)
+                                        : std::string("a message"),
+                  "rank " + std::to_string(rank_) + " started it and never waited for it",
+                  "look for the exec.wait that is missing");
 }
 
 } // namespace tessera::runtime

@@ -1,5 +1,6 @@
-// Collectives over messages: each is a few rounds of messages with arithmetic between. Whoever waits for one goes on with all that this rank has
-// started, so that no order of waiting on different ranks makes them wait for each other.
+// Collectives over messages: each is a few rounds of messages with arithmetic between. Whoever waits for one
+// goes on with all that this rank has started, so that no order of waiting on different ranks makes them wait
+// for each other.
 #ifndef TESSERA_RUNTIME_COMM_MESSAGECOMMUNICATOR_H
 #define TESSERA_RUNTIME_COMM_MESSAGECOMMUNICATOR_H
 
@@ -19,13 +20,16 @@ public:
   ~MessageCommunicator() override;
 
   void setGroups(std::vector<RankGroup> groups) override;
-  CommToken start(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) override;
-  CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst, Stream &stream, int32_t where) override;
+  CommToken start(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
+                  int32_t where) override;
+  CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst,
+                  Stream &stream, int32_t where) override;
   CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) override;
   CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) override;
   void wait(CommToken token, Stream &stream) override;
   void expectAllWaitedFor() override;
-  void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) override;
+  void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
+           int32_t where) override;
 
 private:
   friend class BeginTask;
@@ -36,12 +40,14 @@ private:
   };
 
   Operation &acquire(int32_t where);
-  Operation &prepare(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where);
+  Operation &prepare(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
+                     int32_t where);
   uint32_t nextTag(int64_t group);
   Operation &started(CommToken token);
   // Goes on with all that has begun, then says whether `operation` is done; if it is, gives it back.
   bool advance(Operation &operation);
-  CommToken message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst, size_t bytes, Stream &stream);
+  CommToken message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst, size_t bytes,
+                    Stream &stream);
   bool end(Operation &operation, bool mayBlock);
 
   std::unique_ptr<Transport> transport_;
@@ -49,7 +55,8 @@ private:
   std::vector<Group> groups_;
   std::mutex mutex_; // of all below
   std::vector<std::unique_ptr<Operation>> operations_;
-  std::vector<Operation *> free_, running_, draining_; // running: begun and not waited for yet; draining: sent from copies that are still read
+  std::vector<Operation *> free_, running_,
+      draining_; // running: begun and not waited for yet; draining: sent from copies that are still read
   int64_t waitedFor_ = 0, startedInAll_ = 0;
 };
 

@@ -19,10 +19,12 @@ static ShardRange reducePart(int64_t n, int64_t size, int64_t index) {
 }
 
 static size_t bytesOf(const Box &box, size_t width) {
-  return size_t(std::accumulate(box.size.begin(), box.size.end(), int64_t(1), std::multiplies<int64_t>())) * width;
+  return size_t(std::accumulate(box.size.begin(), box.size.end(), int64_t(1), std::multiplies<int64_t>())) *
+         width;
 }
 
-void Operation::setBlocks(const BlockCollective &collective, const RankGroup &group, uint32_t tag, const void *src, void *dst) {
+void Operation::setBlocks(const BlockCollective &collective, const RankGroup &group, uint32_t tag,
+                          const void *src, void *dst) {
   form_ = Form::Blocks;
   collective_ = collective;
   group_ = &group;
@@ -32,7 +34,8 @@ void Operation::setBlocks(const BlockCollective &collective, const RankGroup &gr
   dst_ = static_cast<char *>(dst);
 }
 
-void Operation::setTransfers(const Transfers &transfers, size_t elementBytes, uint32_t tag, const void *src, void *dst) {
+void Operation::setTransfers(const Transfers &transfers, size_t elementBytes, uint32_t tag, const void *src,
+                             void *dst) {
   form_ = Form::Transfers;
   transfers_ = &transfers;
   width_ = elementBytes;
@@ -54,7 +57,9 @@ std::vector<MemoryAccess> Operation::accesses() const {
   size_t read = bytes_, written = bytes_;
   if (form_ == Form::Blocks) {
     read = size_t(collective_.elements) * width_;
-    written = size_t(resultElements(collective_.kind, int64_t(group_->members.size()), collective_.elements)) * width_;
+    written =
+        size_t(resultElements(collective_.kind, int64_t(group_->members.size()), collective_.elements)) *
+        width_;
   } else if (form_ == Form::Transfers) {
     read = bytesOf(Box{{}, transfers_->src}, width_);
     written = bytesOf(Box{{}, transfers_->dst}, width_);
@@ -69,7 +74,9 @@ std::vector<MemoryAccess> Operation::accesses() const {
   return accesses;
 }
 
-std::string Operation::name() const { return where >= 0 ? "collective " + std::to_string(where) : "a message"; }
+std::string Operation::name() const {
+  return where >= 0 ? "collective " + std::to_string(where) : "a message";
+}
 
 const char *Operation::stable(const char *data, size_t bytes) {
   if (bytes > copied_)
@@ -83,7 +90,8 @@ void Operation::begin(Device &device) {
   begun = true;
   for (const void *address : {static_cast<const void *>(src_), static_cast<const void *>(dst_)})
     if (address && !device.view(address))
-      throw Error("cannot communicate", "device memory", "messages of the host cannot reach it", "compile for another target, or start fewer ranks");
+      throw Error("cannot communicate", "device memory", "messages of the host cannot reach it",
+                  "compile for another target, or start fewer ranks");
   src_ = src_ ? static_cast<const char *>(device.view(src_)) : nullptr;
   dst_ = dst_ ? static_cast<char *>(device.view(dst_)) : nullptr;
   switch (form_) {
@@ -114,12 +122,14 @@ void Operation::beginBlocks() {
   case CollectiveKind::AllReduce:
     sources_.assign(size, nullptr);
     eachPeer([&](int64_t r, int64_t peer) {
-      auto [begin, end] = twoRounds ? reducePart(collective_.elements, size, r) : ShardRange{0, collective_.elements};
+      auto [begin, end] =
+          twoRounds ? reducePart(collective_.elements, size, r) : ShardRange{0, collective_.elements};
       batch_->send(peer, tag_, from + begin * width_, size_t(end - begin) * width_);
     });
     // In group order: view(i) is that of the i-th other member.
     for (int64_t r = 0; r < size; ++r) {
-      auto [begin, end] = twoRounds ? reducePart(collective_.elements, size, self) : ShardRange{0, collective_.elements};
+      auto [begin, end] =
+          twoRounds ? reducePart(collective_.elements, size, self) : ShardRange{0, collective_.elements};
       if (r != self)
         batch_->receiveView(group_->members[r], tag_, size_t(end - begin) * width_);
     }
@@ -148,7 +158,8 @@ void Operation::beginBlocks() {
       memcpy(dst_ + self * block, src_ + self * block, block);
     return;
   default:
-    throw Error("cannot communicate", collectiveName(collective_.kind), "it does not work on blocks", "compile the program again");
+    throw Error("cannot communicate", collectiveName(collective_.kind), "it does not work on blocks",
+                "compile the program again");
   }
 }
 
@@ -170,7 +181,8 @@ void Operation::beginTransfers() {
       batch_->send(transfer.peer, tag_, src_, bytes);
       continue;
     }
-    copyBox(src_, t.src, transfer.box.begin, at, transfer.box.size, Shape(t.src.size(), 0), transfer.box.size, width_);
+    copyBox(src_, t.src, transfer.box.begin, at, transfer.box.size, Shape(t.src.size(), 0), transfer.box.size,
+            width_);
     batch_->send(transfer.peer, tag_, at, bytes);
     at += bytes;
   }
@@ -190,8 +202,11 @@ void Operation::beginTransfers() {
 void Operation::reduceTo(void *dst, int64_t begin, int64_t elements) {
   size_t view = 0;
   for (size_t r = 0; r < sources_.size(); ++r)
-    sources_[r] = int64_t(r) == group_->self ? src_ + begin * width_ : elements == 0 ? src_ : static_cast<const char *>(batch_->view(view++));
-  io::traits(collective_.type).reduce(collective_.reduction, sources_.data(), int64_t(sources_.size()), dst, elements);
+    sources_[r] = int64_t(r) == group_->self ? src_ + begin * width_
+                  : elements == 0            ? src_
+                                             : static_cast<const char *>(batch_->view(view++));
+  io::traits(collective_.type)
+      .reduce(collective_.reduction, sources_.data(), int64_t(sources_.size()), dst, elements);
 }
 
 // All messages of a round are here.
@@ -202,7 +217,8 @@ void Operation::afterArrival() {
     const Transfers &t = *transfers_;
     for (const BoxTransfer &transfer : t.comes)
       if (transfer.box.size != t.dst)
-        copyBox(batch_->view(view++), transfer.box.size, Shape(t.dst.size(), 0), dst_, t.dst, transfer.box.begin, transfer.box.size, width_);
+        copyBox(batch_->view(view++), transfer.box.size, Shape(t.dst.size(), 0), dst_, t.dst,
+                transfer.box.begin, transfer.box.size, width_);
     batch_->releaseViews();
     return;
   }
@@ -221,7 +237,8 @@ void Operation::afterArrival() {
     batch_->releaseViews();
     return;
   }
-  // Every member has reduced its part; now all parts go to everybody. Who sends its sum has read its part of all sources, so that dst may be src.
+  // Every member has reduced its part; now all parts go to everybody. Who sends its sum has read its part of
+  // all sources, so that dst may be src.
   auto [begin, end] = reducePart(n, size, self);
   reduceTo(dst_ + begin * width_, begin, end - begin);
   batch_->releaseViews();
@@ -241,8 +258,10 @@ bool Operation::advance() {
   while (!arrivedAll_) {
     if (!batch_->arrived())
       return false;
-    // In place, the sum may not be written while peers read what is sent (of two rounds only this rank's own part is, which nobody else reads).
-    bool inPlace = form_ == Form::Blocks && dst_ == src_ && collective_.elements * int64_t(width_) <= smallReduce;
+    // In place, the sum may not be written while peers read what is sent (of two rounds only this rank's own
+    // part is, which nobody else reads).
+    bool inPlace =
+        form_ == Form::Blocks && dst_ == src_ && collective_.elements * int64_t(width_) <= smallReduce;
     if (inPlace && peersReadSource())
       return false;
     afterArrival();

@@ -12,11 +12,14 @@ namespace tessera::runtime {
 
 class Operation {
 public:
-  Operation(Transport &transport, int64_t number) : number(number), copied_(transport.copiedBytes()), batch_(transport.makeBatch()) {}
+  Operation(Transport &transport, int64_t number)
+      : number(number), copied_(transport.copiedBytes()), batch_(transport.makeBatch()) {}
 
   // Addresses of device memory.
-  void setBlocks(const BlockCollective &collective, const RankGroup &group, uint32_t tag, const void *src, void *dst);
-  void setTransfers(const Transfers &transfers, size_t elementBytes, uint32_t tag, const void *src, void *dst);
+  void setBlocks(const BlockCollective &collective, const RankGroup &group, uint32_t tag, const void *src,
+                 void *dst);
+  void setTransfers(const Transfers &transfers, size_t elementBytes, uint32_t tag, const void *src,
+                    void *dst);
   void setMessage(bool sends, int64_t peer, uint32_t tag, const void *src, void *dst, size_t bytes);
 
   // Gives the first messages to the transport. Does not wait. Runs where Device::view may be used.

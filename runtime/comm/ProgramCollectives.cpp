@@ -3,15 +3,19 @@
 
 namespace tessera::runtime {
 
-static bool movesPieces(const CollectiveSpec &c) { return c.kind == CollectiveKind::GroupedSend || c.kind == CollectiveKind::CollectivePermute; }
+static bool movesPieces(const CollectiveSpec &c) {
+  return c.kind == CollectiveKind::GroupedSend || c.kind == CollectiveKind::CollectivePermute;
+}
 
 static Transfers transfersOf(const Mesh &mesh, const CollectiveSpec &c, int64_t rank) {
   if (c.kind == CollectiveKind::GroupedSend)
     return groupedSend(mesh, c.global, c.from, c.to, rank);
-  return c.mirrored.empty() ? permute(mesh, c.elements, c.from, c.to, rank) : mirror(mesh, c.elements, c.mirrored, rank);
+  return c.mirrored.empty() ? permute(mesh, c.elements, c.from, c.to, rank)
+                            : mirror(mesh, c.elements, c.mirrored, rank);
 }
 
-ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &comm) : manifest_(manifest), comm_(comm) {
+ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &comm)
+    : manifest_(manifest), comm_(comm) {
   const Mesh &mesh = manifest.mesh;
   std::vector<RankGroup> groups;
   for (const AxisList &axes : manifest.groups) {
@@ -27,8 +31,10 @@ ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &c
     for (const std::vector<BoxTransfer> *list : {&transfers_.back().goes, &transfers_.back().comes})
       for (const BoxTransfer &transfer : *list)
         if (mesh.member(comm.rank(), group, mesh.index(transfer.peer, group)) != transfer.peer)
-          throw Error("cannot read the program's manifest", "collective " + std::to_string(id) + " " + collectiveName(c.kind),
-                      "rank " + std::to_string(comm.rank()) + " exchanges data with rank " + std::to_string(transfer.peer) + ", which is not in its group",
+          throw Error("cannot read the program's manifest",
+                      "collective " + std::to_string(id) + " " + collectiveName(c.kind),
+                      "rank " + std::to_string(comm.rank()) + " exchanges data with rank " +
+                          std::to_string(transfer.peer) + ", which is not in its group",
                       "compile the program again with this version of llm-compile");
   }
 }
@@ -51,15 +57,19 @@ int64_t ProgramCollectives::peer(int32_t group, int64_t index) const {
   const AxisList &axes = manifest_.groups[group];
   if (index < 0 || index >= shardCount(axes))
     throw Error("cannot communicate", "message of rank " + std::to_string(comm_.rank()),
-                "its group has no member " + std::to_string(index) + " of " + std::to_string(shardCount(axes)), "look at the exec.send or exec.receive");
+                "its group has no member " + std::to_string(index) + " of " +
+                    std::to_string(shardCount(axes)),
+                "look at the exec.send or exec.receive");
   return manifest_.mesh.member(comm_.rank(), axes, index);
 }
 
-CommToken ProgramCollectives::send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes, Stream &stream) {
+CommToken ProgramCollectives::send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes,
+                                   Stream &stream) {
   return comm_.send(peer(group, index), tag, src, bytes, stream);
 }
 
-CommToken ProgramCollectives::receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes, Stream &stream) {
+CommToken ProgramCollectives::receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes,
+                                      Stream &stream) {
   return comm_.receive(peer(group, index), tag, dst, bytes, stream);
 }
 

@@ -29,7 +29,8 @@ static AxisList cutAt(const AxisList &axes, const AxisList &taken) {
   return digits;
 }
 
-// False where one axis is cut in ways that do not go together, 12 as 4 x 3 and as 3 x 4: then there are no common digits.
+// False where one axis is cut in ways that do not go together, 12 as 4 x 3 and as 3 x 4: then there are no
+// common digits.
 static bool nest(const AxisList &a, const AxisList &b) {
   for (const SubAxis &one : a)
     for (const SubAxis &other : b)
@@ -41,11 +42,13 @@ static bool nest(const AxisList &a, const AxisList &b) {
 }
 
 // The ranks that differ from `rank` in the axes that `a` or `b` have a part of, ascending.
-static std::vector<int64_t> ranksOverWhole(const Mesh &mesh, const AxisList &a, const AxisList &b, int64_t rank) {
+static std::vector<int64_t> ranksOverWhole(const Mesh &mesh, const AxisList &a, const AxisList &b,
+                                           int64_t rank) {
   AxisList whole;
   for (const MeshAxis &axis : mesh.axes())
     for (const AxisList *list : {&a, &b})
-      if (std::any_of(list->begin(), list->end(), [&](const SubAxis &part) { return part.axis == axis.name; })) {
+      if (std::any_of(list->begin(), list->end(),
+                      [&](const SubAxis &part) { return part.axis == axis.name; })) {
         whole.push_back({axis.name, 1, axis.size});
         break;
       }
@@ -58,7 +61,8 @@ static bool within(const SubAxis &digit, const AxisList &axes) {
   });
 }
 
-// Those of `axes` that are not in `taken`, in the order of the mesh: the first varies slowest in rank numbers.
+// Those of `axes` that are not in `taken`, in the order of the mesh: the first varies slowest in rank
+// numbers.
 static AxisList without(const Mesh &mesh, const AxisList &axes, const AxisList &taken) {
   AxisList rest;
   for (const SubAxis &digit : cutAt(axes, taken))
@@ -70,7 +74,8 @@ static AxisList without(const Mesh &mesh, const AxisList &axes, const AxisList &
       ++i;
     return std::make_pair(i, digit.pre);
   };
-  std::sort(rest.begin(), rest.end(), [&](const SubAxis &a, const SubAxis &b) { return place(a) < place(b); });
+  std::sort(rest.begin(), rest.end(),
+            [&](const SubAxis &a, const SubAxis &b) { return place(a) < place(b); });
   return rest;
 }
 
@@ -95,7 +100,8 @@ struct Boxes {
     Box box{Shape(global.size()), Shape(global.size())};
     receivedFrom(0, receiver, receiver, box, use);
   }
-  template <typename F> void receivedFrom(size_t d, int64_t receiver, int64_t sender, Box &box, F &use) const {
+  template <typename F>
+  void receivedFrom(size_t d, int64_t receiver, int64_t sender, Box &box, F &use) const {
     if (d == global.size())
       return use(sender, box);
     ShardRange wanted = shardRange(global[d], want[d], mesh.index(receiver, to[d]));
@@ -107,8 +113,8 @@ struct Boxes {
     }
   }
 
-  // Calls use(receiver, box in the whole tensor) for each box that `sender` gives away or keeps. A receiver has the sender's coordinates outside of
-  // the axes of `from`, and may have any on these.
+  // Calls use(receiver, box in the whole tensor) for each box that `sender` gives away or keeps. A receiver
+  // has the sender's coordinates outside of the axes of `from`, and may have any on these.
   template <typename F> void sent(int64_t sender, F use) const {
     AxisList before = allAxes(from);
     if (!nest(before, allAxes(to))) {
@@ -132,7 +138,8 @@ struct Boxes {
     sentTo(0, sender, sender, digits, before, box, everyCopy);
   }
   template <typename F>
-  void sentTo(size_t d, int64_t sender, int64_t receiver, const std::vector<AxisList> &digits, const AxisList &before, Box &box, F &use) const {
+  void sentTo(size_t d, int64_t sender, int64_t receiver, const std::vector<AxisList> &digits,
+              const AxisList &before, Box &box, F &use) const {
     if (d == global.size())
       return use(receiver, box);
     ShardRange held = shardRange(global[d], have[d], mesh.index(sender, from[d]));
@@ -151,9 +158,11 @@ struct Boxes {
       }
       const SubAxis &digit = digits[d][i];
       int64_t below = left / digit.size, first = prefix * digit.size, extent = below * want[d];
-      int64_t low = std::max<int64_t>(0, held.begin / extent - first), high = std::min(digit.size - 1, (held.end - 1) / extent - first);
+      int64_t low = std::max<int64_t>(0, held.begin / extent - first),
+              high = std::min(digit.size - 1, (held.end - 1) / extent - first);
       if (!within(digit, before))
-        low = std::max(low, mesh.coordinate(sender, digit)), high = std::min(high, mesh.coordinate(sender, digit));
+        low = std::max(low, mesh.coordinate(sender, digit)),
+        high = std::min(high, mesh.coordinate(sender, digit));
       for (int64_t value = low; value <= high; ++value)
         self(self, i + 1, first + value, below, mesh.member(holder, {digit}, value));
     };
@@ -163,7 +172,8 @@ struct Boxes {
 
 } // namespace
 
-Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to, int64_t rank) {
+Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to,
+                      int64_t rank) {
   Transfers transfers;
   transfers.src = localShape(global, from);
   transfers.dst = localShape(global, to);
@@ -192,7 +202,8 @@ Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &fro
   return transfers;
 }
 
-Transfers permute(const Mesh &mesh, int64_t elements, const Sharding &from, const Sharding &to, int64_t rank) {
+Transfers permute(const Mesh &mesh, int64_t elements, const Sharding &from, const Sharding &to,
+                  int64_t rank) {
   Transfers transfers;
   transfers.src = transfers.dst = {elements};
   Box whole{{0}, {elements}};
@@ -208,10 +219,12 @@ Transfers permute(const Mesh &mesh, int64_t elements, const Sharding &from, cons
     for (size_t d = 0; d < here.size(); ++d)
       one = mesh.member(one, here[d], piece[d]);
     AxisList hereAxes = allAxes(here), thereAxes = allAxes(there);
-    std::vector<int64_t> ranks = nest(hereAxes, thereAxes) ? mesh.group(one, without(mesh, thereAxes, hereAxes))
-                                                           : ranksOverWhole(mesh, hereAxes, thereAxes, rank);
-    ranks.erase(std::remove_if(ranks.begin(), ranks.end(),
-                               [&](int64_t who) { return pieceOf(who, here) != piece || pieceOf(who, there) == piece; }),
+    std::vector<int64_t> ranks = nest(hereAxes, thereAxes)
+                                     ? mesh.group(one, without(mesh, thereAxes, hereAxes))
+                                     : ranksOverWhole(mesh, hereAxes, thereAxes, rank);
+    ranks.erase(std::remove_if(
+                    ranks.begin(), ranks.end(),
+                    [&](int64_t who) { return pieceOf(who, here) != piece || pieceOf(who, there) == piece; }),
                 ranks.end());
     return ranks;
   };
@@ -224,7 +237,8 @@ Transfers permute(const Mesh &mesh, int64_t elements, const Sharding &from, cons
   auto peer = [&](const std::vector<int64_t> &mine, const std::vector<int64_t> &theirs) {
     if (mine.size() != theirs.size())
       throw Error("cannot exchange data", "collective_permute",
-                  std::to_string(mine.size()) + " ranks are to exchange a piece with " + std::to_string(theirs.size()),
+                  std::to_string(mine.size()) + " ranks are to exchange a piece with " +
+                      std::to_string(theirs.size()),
                   "compile the program again with this version of llm-compile");
     return theirs[std::find(mine.begin(), mine.end(), rank) - mine.begin()];
   };
@@ -248,10 +262,11 @@ Transfers mirror(const Mesh &mesh, int64_t elements, const AxisList &axes, int64
   return transfers;
 }
 
-void copyBox(const void *src, const Shape &from, const Shape &fromBegin, void *dst, const Shape &to, const Shape &toBegin, const Shape &size,
-             size_t elementBytes) {
+void copyBox(const void *src, const Shape &from, const Shape &fromBegin, void *dst, const Shape &to,
+             const Shape &toBegin, const Shape &size, size_t elementBytes) {
   // Rows of the last dimension; the others count like the digits of a number.
-  int64_t rank = int64_t(size.size()), row = rank > 0 ? size[rank - 1] : 1, rows = row > 0 ? product(size) / row : 0;
+  int64_t rank = int64_t(size.size()), row = rank > 0 ? size[rank - 1] : 1,
+          rows = row > 0 ? product(size) / row : 0;
   Shape index(rank, 0);
   for (int64_t r = 0; r < rows; ++r) {
     int64_t at = 0, target = 0;
@@ -259,7 +274,8 @@ void copyBox(const void *src, const Shape &from, const Shape &fromBegin, void *d
       at = at * from[d] + fromBegin[d] + index[d];
       target = target * to[d] + toBegin[d] + index[d];
     }
-    memcpy(static_cast<char *>(dst) + target * elementBytes, static_cast<const char *>(src) + at * elementBytes, row * elementBytes);
+    memcpy(static_cast<char *>(dst) + target * elementBytes,
+           static_cast<const char *>(src) + at * elementBytes, row * elementBytes);
     for (int64_t d = rank - 2; d >= 0; --d) {
       if (++index[d] < size[d])
         break;

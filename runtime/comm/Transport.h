@@ -1,4 +1,5 @@
-// What a communicator of messages needs of a way to carry them: between threads (comm/host), between MPI processes (comm/mpi).
+// What a communicator of messages needs of a way to carry them: between threads (comm/host), between MPI
+// processes (comm/mpi).
 #ifndef TESSERA_RUNTIME_COMM_TRANSPORT_H
 #define TESSERA_RUNTIME_COMM_TRANSPORT_H
 
@@ -8,8 +9,9 @@
 
 namespace tessera::runtime {
 
-// Messages that travel together. Two ranks' messages with one tag match in the order in which they were given; tags below 2^28. Messages of no
-// bytes are not sent: both sides know sizes. Errors are thrown as Error.
+// Messages that travel together. Two ranks' messages with one tag match in the order in which they were
+// given; tags below 2^28. Messages of no bytes are not sent: both sides know sizes. Errors are thrown as
+// Error.
 class MessageBatch {
 public:
   virtual ~MessageBatch() = default;
@@ -17,7 +19,8 @@ public:
   // `data` stays as it is until delivered().
   virtual void send(int64_t peer, uint32_t tag, const void *data, size_t bytes) = 0;
   virtual void receive(int64_t peer, uint32_t tag, void *into, size_t bytes) = 0;
-  // Received wherever that costs least (the sender's own memory); its bytes are at view(number) from arrived() on until releaseViews().
+  // Received wherever that costs least (the sender's own memory); its bytes are at view(number) from
+  // arrived() on until releaseViews().
   virtual size_t receiveView(int64_t peer, uint32_t tag, size_t bytes) = 0;
   virtual const void *view(size_t number) = 0;
 

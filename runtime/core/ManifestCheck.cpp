@@ -75,15 +75,20 @@ struct Checker {
     require(communicates(c.kind), where, "it does not communicate");
     require(c.group >= 0 && c.group < int64_t(m.groups.size()), where, "no such group");
     require(c.elements >= 0 && c.mostMoved >= 0, where, "a number of elements is negative");
-    require(reduces(c.kind) == (c.op != Reduction::None), where, std::string("op ") + reductionName(c.op) + " does not belong to it");
-    require(!reduces(c.kind) || io::traits(c.type).reduce, where, std::string("dtype ") + io::dtypeName(c.type) + " cannot be combined");
+    require(reduces(c.kind) == (c.op != Reduction::None), where,
+            std::string("op ") + reductionName(c.op) + " does not belong to it");
+    require(!reduces(c.kind) || io::traits(c.type).reduce, where,
+            std::string("dtype ") + io::dtypeName(c.type) + " cannot be combined");
     bool splits = c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
-    require(!splits || c.elements % shardCount(m.groups[c.group]) == 0, where, "elements do not divide by the group");
-    bool sends = c.kind == CollectiveKind::GroupedSend, permutes = c.kind == CollectiveKind::CollectivePermute;
+    require(!splits || c.elements % shardCount(m.groups[c.group]) == 0, where,
+            "elements do not divide by the group");
+    bool sends = c.kind == CollectiveKind::GroupedSend,
+         permutes = c.kind == CollectiveKind::CollectivePermute;
     require(sends || c.global.empty(), where, "global does not belong to it");
     require(sends || permutes || (c.from.empty() && c.to.empty()), where, "from and to do not belong to it");
     require(permutes || c.mirrored.empty(), where, "mirrored does not belong to it");
-    require(c.mirrored.empty() || (c.from.empty() && c.to.empty()), where, "pieces are mirrored or go to another sharding");
+    require(c.mirrored.empty() || (c.from.empty() && c.to.empty()), where,
+            "pieces are mirrored or go to another sharding");
     axes(c.mirrored, where);
     if (!sends && !permutes)
       return;
@@ -96,7 +101,8 @@ struct Checker {
     require(c.global.size() == c.from.size(), where, "global and from differ in rank");
     for (int64_t size : c.global)
       require(size >= 0, where, "a size of global is negative");
-    require(c.elements == elementCount(localShape(c.global, c.from)), where, "elements are not those of a shard of global");
+    require(c.elements == elementCount(localShape(c.global, c.from)), where,
+            "elements are not those of a shard of global");
   }
   void all() const {
     require(m.arenaBytes >= 0 && m.mesh.size() > 0, "top level", "a size is not positive");

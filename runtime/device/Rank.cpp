@@ -31,8 +31,7 @@ static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const EntrySpe
 Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
            HostPlane &plane, BoardEntry &entry, int threads)
     : program_(program), manifest_(manifest), plan_(plan), plane_(plane), collectives_(manifest, comm),
-      entry_(entry),
-      pool_(threads, [&driver = plan.driver()] { driver.prepareThread(); }) {
+      entry_(entry), pool_(threads, [&driver = plan.driver()] { driver.prepareThread(); }) {
   plan.driver().prepareThread();
   device_ = plan.driver().open({plane.rank(), pool_, entry});
   compute_ = device_->createStream(StreamKind::Compute);

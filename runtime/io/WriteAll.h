@@ -8,9 +8,9 @@
 
 namespace tessera::io {
 
-/// Hands `data` to `some(from, bytes)`, which writes like write(2), until all is written, over interruptions. False: `errno` says why not.
-template <typename Some>
-bool writeAll(const void *data, size_t bytes, Some some) {
+/// Hands `data` to `some(from, bytes)`, which writes like write(2), until all is written, over interruptions.
+/// False: `errno` says why not.
+template <typename Some> bool writeAll(const void *data, size_t bytes, Some some) {
   const char *from = static_cast<const char *>(data);
   while (bytes > 0) {
     ssize_t written = some(from, bytes);

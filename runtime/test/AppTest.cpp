@@ -131,7 +131,8 @@ TEST(Generate, SameTokensOnEveryMesh) {
     }
 }
 
-// The same objects with the driver of the tests: late streams in many orders, memory that the host cannot touch.
+// The same objects with the driver of the tests: late streams in many orders, memory that the host cannot
+// touch.
 TEST(Generate, SameTokensInEveryOrder) {
   std::string args, expected;
   for (auto &prompt : prompts) {
@@ -281,10 +282,13 @@ TEST(Generate, ThreadsThatCannotBeStartedAreAnError) {
   GTEST_SKIP() << "shadow memory is beyond any limit";
 #endif
   std::string limited = "bash -c 'ulimit -s 1048576; ulimit -v 2900000; ";
-  for (std::string run : {program("dp2tp2"), program("tp2") + " generate --threads=64", program("1") + " generate --threads=64"}) {
+  for (std::string run : {program("dp2tp2"), program("tp2") + " generate --threads=64",
+                          program("1") + " generate --threads=64"}) {
     if (run.find("generate") == std::string::npos)
       run += " generate";
-    expectError(limited + run + " --init=random:1 --tokens=1 --max-new-tokens=2 2>&1 >&2 | grep -v ^no.text >&2; exit 1'", "cannot ");
+    expectError(limited + run +
+                    " --init=random:1 --tokens=1 --max-new-tokens=2 2>&1 >&2 | grep -v ^no.text >&2; exit 1'",
+                "cannot ");
   }
 }
 

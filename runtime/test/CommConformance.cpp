@@ -34,9 +34,13 @@ uint64_t hashOf(uint64_t a, uint64_t b, uint64_t c) {
   return h ^ h >> 29;
 }
 
-static float valueOf(uint64_t hash) { return (float(hash % 20001) - 10000.0f) * (hash & 1 << 20 ? 1.7e-3f : 3.1f); }
+static float valueOf(uint64_t hash) {
+  return (float(hash % 20001) - 10000.0f) * (hash & 1 << 20 ? 1.7e-3f : 3.1f);
+}
 
-template <typename T> static void put(std::vector<char> &data, int64_t i, T value) { memcpy(data.data() + i * sizeof(T), &value, sizeof(T)); }
+template <typename T> static void put(std::vector<char> &data, int64_t i, T value) {
+  memcpy(data.data() + i * sizeof(T), &value, sizeof(T));
+}
 template <typename T> static T get(const std::vector<char> &data, int64_t i) {
   T value;
   memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
@@ -68,7 +72,8 @@ std::vector<char> contents(DType type, int64_t elements, uint64_t seed, int64_t 
 }
 
 // Element i of the sum (or maximum) of `sources`, in their order.
-static void reduceElement(DType type, Reduction op, const std::vector<std::vector<char>> &sources, int64_t i, std::vector<char> &result, int64_t at) {
+static void reduceElement(DType type, Reduction op, const std::vector<std::vector<char>> &sources, int64_t i,
+                          std::vector<char> &result, int64_t at) {
   auto combine = [&](auto first, auto read, auto add) {
     auto total = first;
     for (size_t s = 1; s < sources.size(); ++s) {
@@ -91,16 +96,21 @@ static void reduceElement(DType type, Reduction op, const std::vector<std::vecto
   case DType::BF16:
     return put(result, at, io::floatToBfloat16(combine(brain(sources[0]), brain, plus)));
   case DType::I32:
-    return put(result, at, combine(integer(sources[0]), integer, [](int32_t a, int32_t b) { return int32_t(uint32_t(a) + uint32_t(b)); }));
+    return put(result, at, combine(integer(sources[0]), integer, [](int32_t a, int32_t b) {
+                 return int32_t(uint32_t(a) + uint32_t(b));
+               }));
   default:
-    return put(result, at, combine(wide(sources[0]), wide, [](int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }));
+    return put(result, at, combine(wide(sources[0]), wide, [](int64_t a, int64_t b) {
+                 return int64_t(uint64_t(a) + uint64_t(b));
+               }));
   }
 }
 
 Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t seed, bool inPlace) {
   AxisList axes = conformanceGroups(rank.mesh)[c.group];
   std::vector<int64_t> members = rank.mesh.group(rank.comm.rank(), axes);
-  int64_t self = rank.mesh.index(rank.comm.rank(), axes), size = int64_t(members.size()), block = c.elements / size;
+  int64_t self = rank.mesh.index(rank.comm.rank(), axes), size = int64_t(members.size()),
+          block = c.elements / size;
   int64_t results = resultElements(c.kind, size, c.elements);
   size_t width = size_t(io::blockBytes(c.type));
   // A byte more than needed: it shows who writes too far, and pointers are never null.
@@ -109,10 +119,13 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
   src->push_back(55);
   inPlace &= c.kind == CollectiveKind::AllReduce;
   Exchange exchange;
-  exchange.what = std::string(collectiveName(c.kind)) + " " + reductionName(c.reduction) + " of " + std::to_string(c.elements) + " " +
-                  io::dtypeName(c.type) + " on group " + std::to_string(c.group) + (inPlace ? " in place" : "");
+  exchange.what = std::string(collectiveName(c.kind)) + " " + reductionName(c.reduction) + " of " +
+                  std::to_string(c.elements) + " " + io::dtypeName(c.type) + " on group " +
+                  std::to_string(c.group) + (inPlace ? " in place" : "");
   exchange.order = c.group;
-  exchange.start = [=, &rank] { return rank.comm.start(c, src->data(), inPlace ? src->data() : dst->data(), rank.stream, 3); };
+  exchange.start = [=, &rank] {
+    return rank.comm.start(c, src->data(), inPlace ? src->data() : dst->data(), rank.stream, 3);
+  };
   exchange.check = [=, &rank, what = exchange.what] {
     std::vector<std::vector<char>> sources;
     for (int64_t member : members)
@@ -120,15 +133,18 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
     std::vector<char> want(size_t(results) * width);
     bool sums = reduces(c.kind);
     for (int64_t i = 0; sums && i < results; ++i)
-      reduceElement(c.type, c.reduction, sources, c.kind == CollectiveKind::ReduceScatter ? self * block + i : i, want, i);
+      reduceElement(c.type, c.reduction, sources,
+                    c.kind == CollectiveKind::ReduceScatter ? self * block + i : i, want, i);
     for (int64_t r = 0; !sums && r < size; ++r) {
       bool gathers = c.kind == CollectiveKind::AllGather;
       int64_t elements = gathers ? c.elements : block;
       if (elements > 0)
-        memcpy(want.data() + r * elements * width, sources[r].data() + (gathers ? 0 : self * block * width), size_t(elements) * width);
+        memcpy(want.data() + r * elements * width, sources[r].data() + (gathers ? 0 : self * block * width),
+               size_t(elements) * width);
     }
     const std::vector<char> &got = inPlace ? *src : *dst;
-    ASSERT_TRUE(want.empty() || memcmp(got.data(), want.data(), want.size()) == 0) << what << " on rank " << rank.comm.rank();
+    ASSERT_TRUE(want.empty() || memcmp(got.data(), want.data(), want.size()) == 0)
+        << what << " on rank " << rank.comm.rank();
     ASSERT_EQ(got.back(), inPlace ? 55 : 77) << what << " wrote beyond its result";
     if (!inPlace) {
       src->pop_back();
@@ -138,8 +154,10 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
   return exchange;
 }
 
-// What a rank holds of a tensor whose element i (row-major over `global`) is contents(type, .., seed, -1)[i]; padding is `padding`.
-static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &global, const Sharding &sharding, DType type, uint64_t seed, char padding) {
+// What a rank holds of a tensor whose element i (row-major over `global`) is contents(type, .., seed, -1)[i];
+// padding is `padding`.
+static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &global,
+                                 const Sharding &sharding, DType type, uint64_t seed, char padding) {
   Shape local = localShape(global, sharding);
   int64_t elements = std::accumulate(local.begin(), local.end(), int64_t(1), std::multiplies<int64_t>());
   int64_t all = std::accumulate(global.begin(), global.end(), int64_t(1), std::multiplies<int64_t>());
@@ -163,18 +181,23 @@ static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &gl
   return piece;
 }
 
-Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, const Sharding &from, const Sharding &to, DType type, uint64_t seed) {
+Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, const Sharding &from,
+                      const Sharding &to, DType type, uint64_t seed) {
   auto transfers = std::make_shared<Transfers>(groupedSend(rank.mesh, global, from, to, rank.comm.rank()));
-  auto src = std::make_shared<std::vector<char>>(pieceOf(rank.mesh, rank.comm.rank(), global, from, type, seed, 99));
+  auto src =
+      std::make_shared<std::vector<char>>(pieceOf(rank.mesh, rank.comm.rank(), global, from, type, seed, 99));
   std::vector<char> want = pieceOf(rank.mesh, rank.comm.rank(), global, to, type, seed, 0);
   auto dst = std::make_shared<std::vector<char>>(want.size() + 1, char(77));
   src->push_back(55);
   Exchange exchange;
   exchange.what = "grouped_send on group " + std::to_string(group);
   exchange.order = group;
-  exchange.start = [=, &rank] { return rank.comm.start(*transfers, group, type, src->data(), dst->data(), rank.stream, 4); };
+  exchange.start = [=, &rank] {
+    return rank.comm.start(*transfers, group, type, src->data(), dst->data(), rank.stream, 4);
+  };
   exchange.check = [=, &rank, what = exchange.what] {
-    ASSERT_TRUE(want.empty() || memcmp(dst->data(), want.data(), want.size()) == 0) << what << " on rank " << rank.comm.rank();
+    ASSERT_TRUE(want.empty() || memcmp(dst->data(), want.data(), want.size()) == 0)
+        << what << " on rank " << rank.comm.rank();
     ASSERT_EQ(dst->back(), 77) << what << " wrote beyond its result";
   };
   return exchange;
@@ -193,24 +216,31 @@ void checkBlocks(CommUnderTest &rank, uint64_t &seed) {
   for (size_t g = 0; g < groups.size(); ++g) {
     int64_t size = shardCount(groups[g]);
     for (DType type : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64})
-      // Odd sizes, one element, nothing at all, more than a cache line, around what is sent in one round, more than an eager message.
+      // Odd sizes, one element, nothing at all, more than a cache line, around what is sent in one round,
+      // more than an eager message.
       for (int64_t n : {7, 1, 0, 165, 1024, 2049, 4100, 18000}) {
         if (n > 5000 && type != DType::F32 && type != DType::BF16)
           continue; // slow to check
         for (Reduction op : {Reduction::Sum, Reduction::Max})
           for (bool inPlace : {false, true})
-            runAlone(rank, blockExchange(rank, {CollectiveKind::AllReduce, op, type, int64_t(g), n}, ++seed, inPlace));
-        runAlone(rank, blockExchange(rank, {CollectiveKind::AllGather, Reduction::None, type, int64_t(g), n}, ++seed, false));
+            runAlone(rank, blockExchange(rank, {CollectiveKind::AllReduce, op, type, int64_t(g), n}, ++seed,
+                                         inPlace));
+        runAlone(rank, blockExchange(rank, {CollectiveKind::AllGather, Reduction::None, type, int64_t(g), n},
+                                     ++seed, false));
         int64_t blocks = (n + size - 1) / size * size;
         for (Reduction op : {Reduction::Sum, Reduction::Max})
-          runAlone(rank, blockExchange(rank, {CollectiveKind::ReduceScatter, op, type, int64_t(g), blocks}, ++seed, false));
-        runAlone(rank, blockExchange(rank, {CollectiveKind::AllToAll, Reduction::None, type, int64_t(g), blocks}, ++seed, false));
+          runAlone(rank, blockExchange(rank, {CollectiveKind::ReduceScatter, op, type, int64_t(g), blocks},
+                                       ++seed, false));
+        runAlone(rank,
+                 blockExchange(rank, {CollectiveKind::AllToAll, Reduction::None, type, int64_t(g), blocks},
+                               ++seed, false));
       }
   }
 }
 
-// From pieces of the first dimension to whole tensors, to pieces of another dimension, to pieces of the same over axes in another order; rows that do
-// not divide, fewer than ranks, none at all, more than a short message. And between any two of these.
+// From pieces of the first dimension to whole tensors, to pieces of another dimension, to pieces of the same
+// over axes in another order; rows that do not divide, fewer than ranks, none at all, more than a short
+// message. And between any two of these.
 void checkSends(CommUnderTest &rank, uint64_t &seed) {
   std::vector<AxisList> groups = conformanceGroups(rank.mesh);
   int64_t everybody = int64_t(groups.size()) - 2;
@@ -220,13 +250,15 @@ void checkSends(CommUnderTest &rank, uint64_t &seed) {
     for (Shape global : {Shape{7, 5}, Shape{2, 3}, Shape{1, 1}, Shape{0, 4}, Shape{13, 3000}}) {
       if (global[0] == 13 && from.size() != all.size())
         continue; // slow to check
-      std::vector<Sharding> ends = {{{}, {}}, {from, {}}, {{}, from}, {turned, {}}, {all, {}}, {{}, reversed}};
+      std::vector<Sharding> ends = {{{}, {}},     {from, {}}, {{}, from},
+                                    {turned, {}}, {all, {}},  {{}, reversed}};
       for (const Sharding &before : ends)
         for (const Sharding &after : ends)
           runAlone(rank, sendExchange(rank, everybody, global, before, after, DType::F32, ++seed));
     }
     runAlone(rank, sendExchange(rank, everybody, {11}, {from}, {turned}, DType::I64, ++seed));
-    runAlone(rank, sendExchange(rank, everybody, {5, 2, 3}, {from, {}, {}}, {{}, turned, {}}, DType::BF16, ++seed));
+    runAlone(rank,
+             sendExchange(rank, everybody, {5, 2, 3}, {from, {}, {}}, {{}, turned, {}}, DType::BF16, ++seed));
     runAlone(rank, sendExchange(rank, everybody, {}, {}, {}, DType::I32, ++seed));
   }
 }
@@ -239,7 +271,8 @@ void checkPermutes(CommUnderTest &rank) {
   int64_t self = rank.comm.rank();
   auto run = [&](const Transfers &transfers, int64_t elements) {
     std::vector<int64_t> src(elements, self), dst(elements, -1);
-    rank.comm.wait(rank.comm.start(transfers, everybody, DType::I64, src.data(), dst.data(), rank.stream, 5), rank.stream);
+    rank.comm.wait(rank.comm.start(transfers, everybody, DType::I64, src.data(), dst.data(), rank.stream, 5),
+                   rank.stream);
     rank.stream.synchronize();
     for (int64_t value : dst)
       EXPECT_EQ(value, dst[0]);
@@ -254,7 +287,8 @@ void checkPermutes(CommUnderTest &rank) {
         for (int64_t elements : {1, 5000}) {
           int64_t sender = run(permute(mesh, elements, from, to, self), elements);
           for (size_t d = 0; d < from.size(); ++d)
-            EXPECT_EQ(mesh.index(sender, from[d]), mesh.index(self, to[d])) << "rank " << self << " got the piece of rank " << sender;
+            EXPECT_EQ(mesh.index(sender, from[d]), mesh.index(self, to[d]))
+                << "rank " << self << " got the piece of rank " << sender;
           std::vector<int64_t> senders(rank.comm.ranks());
           rank.plane.gather(&sender, sizeof(sender), senders.data(), 0);
           std::sort(senders.begin(), senders.end());
@@ -269,13 +303,16 @@ void checkPermutes(CommUnderTest &rank) {
   }
 }
 
-// Each rank starts one collective on every group, the groups in an order of its own, works, and waits in another order.
+// Each rank starts one collective on every group, the groups in an order of its own, works, and waits in
+// another order.
 void checkOrders(CommUnderTest &rank, uint64_t &seed) {
   int64_t groups = int64_t(conformanceGroups(rank.mesh).size());
   for (int64_t turn = 0; turn < 4 * groups; ++turn) {
     std::vector<Exchange> exchanges;
     for (int64_t g = 0; g < groups; ++g)
-      exchanges.push_back(blockExchange(rank, {CollectiveKind::AllReduce, Reduction::Sum, DType::F32, g, turn % 2 ? 9000 : 100}, ++seed, g % 2));
+      exchanges.push_back(blockExchange(
+          rank, {CollectiveKind::AllReduce, Reduction::Sum, DType::F32, g, turn % 2 ? 9000 : 100}, ++seed,
+          g % 2));
     std::rotate(exchanges.begin(), exchanges.begin() + rank.comm.rank() % groups, exchanges.end());
     std::vector<CommToken> tokens;
     for (Exchange &exchange : exchanges)
@@ -293,7 +330,8 @@ void checkOrders(CommUnderTest &rank, uint64_t &seed) {
 
 // To the next rank: tags received in another order than sent, two with one tag, lengths from a byte on.
 void checkMessages(CommUnderTest &rank, uint64_t &seed) {
-  int64_t ranks = rank.comm.ranks(), self = rank.comm.rank(), next = (self + 1) % ranks, previous = (self + ranks - 1) % ranks;
+  int64_t ranks = rank.comm.ranks(), self = rank.comm.rank(), next = (self + 1) % ranks,
+          previous = (self + ranks - 1) % ranks;
   ++seed;
   if (ranks == 1)
     return;
@@ -301,7 +339,8 @@ void checkMessages(CommUnderTest &rank, uint64_t &seed) {
     int64_t tag;
     size_t bytes;
   };
-  std::vector<Message> messages = {{5, 1}, {0, 3000}, {kLargestMessageTag, 100000}, {5, 17}, {7, 16384}, {7, 16385}};
+  std::vector<Message> messages = {{5, 1},  {0, 3000},  {kLargestMessageTag, 100000},
+                                   {5, 17}, {7, 16384}, {7, 16385}};
   std::vector<std::vector<char>> sent, received;
   std::vector<CommToken> tokens;
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -311,12 +350,16 @@ void checkMessages(CommUnderTest &rank, uint64_t &seed) {
   for (const Message &message : messages)
     received.emplace_back(message.bytes);
   for (size_t i : {2, 0, 4, 3, 1, 5})
-    tokens.push_back(rank.comm.receive(previous, messages[i].tag, received[i].data(), messages[i].bytes, rank.stream));
+    tokens.push_back(
+        rank.comm.receive(previous, messages[i].tag, received[i].data(), messages[i].bytes, rank.stream));
   for (size_t i = 0; i < tokens.size(); ++i)
     rank.comm.wait(tokens[(i * 5 + 7) % tokens.size()], rank.stream);
   rank.stream.synchronize();
   for (size_t i = 0; i < messages.size(); ++i)
-    EXPECT_EQ(memcmp(received[i].data(), contents(DType::I64, int64_t(messages[i].bytes) / 8 + 1, seed + i, previous).data(), messages[i].bytes), 0)
+    EXPECT_EQ(memcmp(received[i].data(),
+                     contents(DType::I64, int64_t(messages[i].bytes) / 8 + 1, seed + i, previous).data(),
+                     messages[i].bytes),
+              0)
         << "message " << i;
   seed += messages.size();
 }
@@ -338,8 +381,13 @@ void checkErrors(CommUnderTest &rank) {
   EXPECT_THROW(rank.comm.send(rank.comm.ranks(), 0, &src, 4, rank.stream), Error);
   EXPECT_THROW(rank.comm.receive(0, kLargestMessageTag + 1, &dst, 4, rank.stream), Error);
   if (rank.comm.ranks() > 1)
-    EXPECT_THROW(rank.comm.start({CollectiveKind::AllToAll, Reduction::None, DType::F32, everybody, rank.comm.ranks() + 1}, &src, &dst, rank.stream, 8), Error);
-  EXPECT_THROW(rank.comm.start({CollectiveKind::AllReduce, Reduction::Sum, DType::Bool, everybody, 1}, &src, &dst, rank.stream, 8), Error);
+    EXPECT_THROW(rank.comm.start({CollectiveKind::AllToAll, Reduction::None, DType::F32, everybody,
+                                  rank.comm.ranks() + 1},
+                                 &src, &dst, rank.stream, 8),
+                 Error);
+  EXPECT_THROW(rank.comm.start({CollectiveKind::AllReduce, Reduction::Sum, DType::Bool, everybody, 1}, &src,
+                               &dst, rank.stream, 8),
+               Error);
 }
 
 void checkPlane(HostPlane &plane) {

@@ -1,4 +1,5 @@
-// What every communicator and host plane must do, against plain loops. The host runs it on threads, MPI under mpirun.
+// What every communicator and host plane must do, against plain loops. The host runs it on threads, MPI under
+// mpirun.
 #ifndef TESSERA_RUNTIME_TEST_COMMCONFORMANCE_H
 #define TESSERA_RUNTIME_TEST_COMMCONFORMANCE_H
 
@@ -24,11 +25,13 @@ std::vector<AxisList> conformanceGroups(const Mesh &mesh);
 
 // Every rank calls these, in the same order. Failures are reported through GoogleTest.
 //
-// Every kind and type on every group, sizes from nothing to more than a transport's short messages, in place and not; pieces between shardings;
-// groups in another order on every rank; messages with tags out of order; errors; the host plane.
+// Every kind and type on every group, sizes from nothing to more than a transport's short messages, in place
+// and not; pieces between shardings; groups in another order on every rank; messages with tags out of order;
+// errors; the host plane.
 void runConformance(CommUnderTest &rank);
-// `count` random sequences that a valid program could make: collectives on all groups, transfers and messages, started in other orders on
-// other ranks as far as groups and tags allow, waited for later in any order.
+// `count` random sequences that a valid program could make: collectives on all groups, transfers and
+// messages, started in other orders on other ranks as far as groups and tags allow, waited for later in any
+// order.
 void runRandomSequences(CommUnderTest &rank, uint32_t seed, int count);
 
 //===- for both parts of the suite -===//
@@ -36,7 +39,8 @@ void runRandomSequences(CommUnderTest &rank, uint32_t seed, int count);
 // Something that is started on all ranks concerned, waited for and checked.
 struct Exchange {
   std::string what;
-  int64_t order = -1; // equal ones (of one group, or between two ranks with one tag) start in the order of their making
+  int64_t order =
+      -1; // equal ones (of one group, or between two ranks with one tag) start in the order of their making
   std::function<CommToken()> start;
   std::function<void()> check; // after the wait
 };
@@ -47,7 +51,8 @@ std::vector<char> contents(io::DType type, int64_t elements, uint64_t seed, int6
 
 Exchange blockExchange(CommUnderTest &rank, const BlockCollective &collective, uint64_t seed, bool inPlace);
 // Pieces of a tensor of sizes `global` from one sharding to another.
-Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, const Sharding &from, const Sharding &to, io::DType type, uint64_t seed);
+Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, const Sharding &from,
+                      const Sharding &to, io::DType type, uint64_t seed);
 
 } // namespace tessera::runtime
 #endif

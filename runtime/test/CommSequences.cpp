@@ -15,10 +15,13 @@ namespace {
 // The same program on all ranks, from one seed; each starts and waits in an order of its own.
 class Sequence {
 public:
-  Sequence(CommUnderTest &rank, uint32_t seed) : rank_(rank), program_(seed), own_(seed * 1009 + uint32_t(rank.comm.rank())), seed_(uint64_t(seed) << 20) {}
+  Sequence(CommUnderTest &rank, uint32_t seed)
+      : rank_(rank), program_(seed), own_(seed * 1009 + uint32_t(rank.comm.rank())),
+        seed_(uint64_t(seed) << 20) {}
 
   void run() {
-    // All that belongs together is started before any of it is waited for; waits may come as late as they like.
+    // All that belongs together is started before any of it is waited for; waits may come as late as they
+    // like.
     for (int part = 0, parts = 1 + int(program_() % 4); part < parts; ++part) {
       std::vector<Exchange> exchanges;
       for (int i = 0, n = 1 + int(program_() % 5); i < n; ++i)
@@ -52,8 +55,10 @@ private:
   void add(std::vector<Exchange> &exchanges) {
     std::vector<AxisList> groups = conformanceGroups(rank_.mesh);
     int64_t group = int64_t(program_() % groups.size());
-    DType type = std::vector<DType>{DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64}[program_() % 5];
-    int64_t n = int64_t(program_() % (program_() % 4 ? 300 : 6000)), size = shardCount(groups[group]), blocks = (n + size - 1) / size * size;
+    DType type =
+        std::vector<DType>{DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64}[program_() % 5];
+    int64_t n = int64_t(program_() % (program_() % 4 ? 300 : 6000)), size = shardCount(groups[group]),
+            blocks = (n + size - 1) / size * size;
     Reduction op = program_() % 2 ? Reduction::Sum : Reduction::Max;
     bool inPlace = program_() % 2;
     uint64_t seed = ++seed_;
@@ -83,7 +88,8 @@ private:
   }
 
   void message(std::vector<Exchange> &exchanges, uint64_t seed) {
-    int64_t ranks = rank_.comm.ranks(), from = int64_t(program_() % ranks), to = int64_t(program_() % ranks), tag = int64_t(program_() % 3);
+    int64_t ranks = rank_.comm.ranks(), from = int64_t(program_() % ranks), to = int64_t(program_() % ranks),
+            tag = int64_t(program_() % 3);
     size_t bytes = 8 * (1 + program_() % 5000);
     if (from == to || (rank_.comm.rank() != from && rank_.comm.rank() != to))
       return;

@@ -224,7 +224,8 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
       Buffer repeated = m.floats(std::vector<float>(rows * n, NAN));
       m.compute->pack(*layout, plainWeight.address(), again.address());
       m.compute->multiply(*packed, input.address(), again.address(), repeated.address());
-      ASSERT_EQ(m.read(repeated.address(), size_t(rows * n)), std::vector<float>(y.begin(), y.begin() + rows * n));
+      ASSERT_EQ(m.read(repeated.address(), size_t(rows * n)),
+                std::vector<float>(y.begin(), y.begin() + rows * n));
       // Rows by number; those of other shards are zeros.
       int64_t base = 100;
       std::vector<int32_t> ids = {100, int32_t(99 + n), 99, int32_t(100 + n), 0, 100};

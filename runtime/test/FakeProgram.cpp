@@ -240,7 +240,7 @@ std::string makeManifest() {
   cache["bytes"] = Bl * L * D * 4;
   cache["clear"] = "before_prompts";
   auto collective = [&](const char *op, const char *dtype, int64_t elements, const char *why) {
-    return Json{{"kind", "all_reduce"}, {"op", op}, {"dtype", dtype}, {"group", 0},
+    return Json{{"kind", "all_reduce"}, {"op", op},  {"dtype", dtype}, {"group", 0},
                 {"elements", elements}, {"why", why}};
   };
   Json manifest = {

@@ -1,6 +1,6 @@
 #include "CommConformance.h"
-#include "tessera/runtime/core/Wait.h"
 #include "PostingStream.h"
+#include "tessera/runtime/core/Wait.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -34,10 +34,14 @@ TEST(HostComm, TwoRanksSpinning) { onThreads(Mesh({{"tp", 2}}), true, runConform
 TEST(HostComm, FourRanksOnTwoAxes) { onThreads(Mesh({{"a", 2}, {"b", 2}}), false, runConformance); }
 TEST(HostComm, FourRanksWithSubAxes) { onThreads(Mesh({{"x", 4}}), false, runConformance); }
 TEST(HostComm, ThreeRanks) { onThreads(Mesh({{"tp", 3}}), false, runConformance); }
-TEST(HostComm, EightRanksOnThreeAxes) { onThreads(Mesh({{"a", 2}, {"one", 1}, {"x", 4}}), false, runConformance); }
+TEST(HostComm, EightRanksOnThreeAxes) {
+  onThreads(Mesh({{"a", 2}, {"one", 1}, {"x", 4}}), false, runConformance);
+}
 
 TEST(HostComm, RandomSequences) {
-  auto sequences = [](uint32_t seed, int count) { return [=](CommUnderTest &rank) { runRandomSequences(rank, seed, count); }; };
+  auto sequences = [](uint32_t seed, int count) {
+    return [=](CommUnderTest &rank) { runRandomSequences(rank, seed, count); };
+  };
   onThreads(Mesh({{"tp", 2}}), true, sequences(10000, 250));
   onThreads(Mesh({{"a", 3}}), false, sequences(20000, 250));
   onThreads(Mesh({{"a", 2}, {"b", 2}}), false, sequences(30000, 250));

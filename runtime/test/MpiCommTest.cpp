@@ -1,8 +1,8 @@
 // The conformance suite under mpirun: every process runs it as one rank.
 #include "CommConformance.h"
+#include "PostingStream.h"
 #include "tessera/runtime/comm/MpiWorld.h"
 #include "tessera/runtime/core/Error.h"
-#include "PostingStream.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -55,7 +55,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   try {
-    // With another name for every second rank, heartbeats go between machines, and have to end before MPI does.
+    // With another name for every second rank, heartbeats go between machines, and have to end before MPI
+    // does.
     bool machines = argc > 1 && strcmp(argv[1], "--machines") == 0;
     if (machines)
       setenv("TESSERA_MACHINE", atoi(getenv("OMPI_COMM_WORLD_RANK")) % 2 ? "odd" : "even", 1);

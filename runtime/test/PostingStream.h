@@ -1,4 +1,5 @@
-// A stream and a device for code that only communicates: what is posted runs at once, addresses are those of the host.
+// A stream and a device for code that only communicates: what is posted runs at once, addresses are those of
+// the host.
 #ifndef TESSERA_RUNTIME_TEST_POSTINGSTREAM_H
 #define TESSERA_RUNTIME_TEST_POSTINGSTREAM_H
 
@@ -14,10 +15,14 @@ public:
   std::unique_ptr<Stream> createStream(StreamKind) override { refuse("a stream"); }
   std::unique_ptr<Event> createEvent() override { refuse("an event"); }
   std::unique_ptr<Module> load(const ts_program &) override { refuse("a program"); }
-  std::unique_ptr<Product> createProduct(const MatmulSpec &, const WeightLayout *) override { refuse("a product"); }
+  std::unique_ptr<Product> createProduct(const MatmulSpec &, const WeightLayout *) override {
+    refuse("a product");
+  }
   void store(const WeightLayout &, void *, int64_t, int64_t, const float *) override { refuse("a weight"); }
   void *view(const void *address) override { return const_cast<void *>(address); }
-  [[noreturn]] static void refuse(const std::string &what) { throw Error("cannot compute", what, "this device only communicates", "open one that computes"); }
+  [[noreturn]] static void refuse(const std::string &what) {
+    throw Error("cannot compute", what, "this device only communicates", "open one that computes");
+  }
 
 protected:
   void release(void *, size_t) override {}
@@ -27,8 +32,12 @@ protected:
 class PostingStream final : public Stream {
 public:
   void launch(Module &, const Launch &) override { PostingDevice::refuse("a launch"); }
-  void multiply(Product &, const void *, const void *, void *) override { PostingDevice::refuse("a product"); }
-  void gather(const WeightLayout &, const void *, const int32_t *, int64_t, int64_t, void *) override { PostingDevice::refuse("rows of a weight"); }
+  void multiply(Product &, const void *, const void *, void *) override {
+    PostingDevice::refuse("a product");
+  }
+  void gather(const WeightLayout &, const void *, const int32_t *, int64_t, int64_t, void *) override {
+    PostingDevice::refuse("rows of a weight");
+  }
   void pack(const WeightLayout &, const void *, void *) override { PostingDevice::refuse("a packed weight"); }
   void copy(void *, const void *, size_t) override { PostingDevice::refuse("a copy"); }
   void upload(void *, const void *, size_t) override { PostingDevice::refuse("a copy"); }

@@ -96,8 +96,7 @@ std::vector<float> localShard(const ParamSpec &p, const Mesh &mesh, int64_t rank
 
 ParamSpec param(Shape shape, Sharding sharding, std::vector<ParamSource> sources, int64_t layers = 0) {
   ParamSpec p;
-  p.name = "p", p.layers = layers, p.shape = shape, p.sharding = sharding,
-  p.sources = std::move(sources);
+  p.name = "p", p.layers = layers, p.shape = shape, p.sharding = sharding, p.sources = std::move(sources);
   for (size_t d = 0; d < shape.size(); ++d)
     p.local.push_back((shape[d] + shardCount(sharding[d]) - 1) / shardCount(sharding[d]));
   return p;

@@ -6,22 +6,26 @@
 
 namespace tessera::runtime {
 
-static void expectBothEndsAgree(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to) {
+static void expectBothEndsAgree(const Mesh &mesh, const Shape &global, const Sharding &from,
+                                const Sharding &to) {
   std::map<std::pair<int64_t, int64_t>, Shape> goes, comes;
   for (int64_t rank = 0; rank < mesh.size(); ++rank) {
     Transfers transfers = groupedSend(mesh, global, from, to, rank);
     for (const BoxTransfer &t : transfers.goes)
-      EXPECT_TRUE(goes.emplace(std::pair(rank, t.peer), t.box.size).second) << "two boxes from " << rank << " to " << t.peer;
+      EXPECT_TRUE(goes.emplace(std::pair(rank, t.peer), t.box.size).second)
+          << "two boxes from " << rank << " to " << t.peer;
     for (const BoxTransfer &t : transfers.comes)
-      EXPECT_TRUE(comes.emplace(std::pair(t.peer, rank), t.box.size).second) << "two boxes from " << t.peer << " to " << rank;
+      EXPECT_TRUE(comes.emplace(std::pair(t.peer, rank), t.box.size).second)
+          << "two boxes from " << t.peer << " to " << rank;
   }
   EXPECT_EQ(goes, comes);
 }
 
 TEST(Transfers, WhatGoesOutComesIn) {
   Mesh mesh({{"a", 4}, {"b", 3}, {"c", 2}});
-  AxisList a = {{"a", 1, 4}}, b = {{"b", 1, 3}}, c = {{"c", 1, 2}}, high = {{"a", 1, 2}}, low = {{"a", 2, 2}}, turned = {{"a", 2, 2}, {"a", 1, 2}},
-           ab = {{"a", 1, 4}, {"b", 1, 3}}, ba = {{"b", 1, 3}, {"a", 1, 4}}, lowB = {{"a", 2, 2}, {"b", 1, 3}};
+  AxisList a = {{"a", 1, 4}}, b = {{"b", 1, 3}}, c = {{"c", 1, 2}}, high = {{"a", 1, 2}}, low = {{"a", 2, 2}},
+           turned = {{"a", 2, 2}, {"a", 1, 2}}, ab = {{"a", 1, 4}, {"b", 1, 3}},
+           ba = {{"b", 1, 3}, {"a", 1, 4}}, lowB = {{"a", 2, 2}, {"b", 1, 3}};
   std::vector<AxisList> lists = {{}, a, b, c, high, low, turned, ab, ba, lowB};
   for (const AxisList &x : lists)
     for (const AxisList &y : lists)
@@ -46,7 +50,8 @@ TEST(Transfers, AMillionRanks) {
 // 12 as 4 x 3 and as 6 x 2 or 3 x 4: there are no common digits.
 TEST(Transfers, CutsThatDoNotGoTogether) {
   Mesh mesh({{"a", 12}, {"b", 2}});
-  AxisList four = {{"a", 1, 4}}, six = {{"a", 1, 6}}, three = {{"a", 1, 3}}, lowFour = {{"a", 3, 4}}, mixed = {{"a", 1, 4}, {"b", 1, 2}};
+  AxisList four = {{"a", 1, 4}}, six = {{"a", 1, 6}}, three = {{"a", 1, 3}}, lowFour = {{"a", 3, 4}},
+           mixed = {{"a", 1, 4}, {"b", 1, 2}};
   for (const AxisList &x : {four, six, three, lowFour, mixed})
     for (const AxisList &y : {four, six, three, lowFour, mixed})
       for (int64_t n : {1, 7, 24}) {

@@ -18,7 +18,8 @@ struct Candidate {
 };
 } // namespace
 
-bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *badByte, int64_t *candidates) const {
+bool Bpe::encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *badByte,
+                 int64_t *candidates) const {
   if (!wholes_.empty())
     if (auto whole = wholes_.find(std::string(piece)); whole != wholes_.end()) {
       ids.push_back(whole->second);

@@ -28,9 +28,10 @@ public:
 
   // Appends the ids of `piece`: of all adjacent pairs that a rule merges, the rule listed first is applied,
   // leftmost first, until none applies. False if a byte has no token (and there is no unknown token):
-  // *badByte is that byte. Cost: O(n log n) in the bytes of the piece; *candidates, if given, is the number of merges that
-  // were looked at.
-  bool encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *badByte, int64_t *candidates = nullptr) const;
+  // *badByte is that byte. Cost: O(n log n) in the bytes of the piece; *candidates, if given, is the number
+  // of merges that were looked at.
+  bool encode(std::string_view piece, std::vector<int32_t> &ids, uint8_t *badByte,
+              int64_t *candidates = nullptr) const;
 
 private:
   struct Merge {

@@ -1,4 +1,5 @@
-// A sharding drawn at random: every axis, or both parts of one that is cut in two, splits some dimension or none.
+// A sharding drawn at random: every axis, or both parts of one that is cut in two, splits some dimension or
+// none.
 #ifndef TESSERA_TEST_UNIT_DRAWSHARDING_H
 #define TESSERA_TEST_UNIT_DRAWSHARDING_H
 

@@ -1,7 +1,7 @@
 //===- Shrink.cpp - The smallest program that fails the same way ----------===//
 //
-// Edits are tried one after another, each on a copy; the copy that still fails the same way replaces the program.
-// An edit is asked for its i-th place until it has no more.
+// Edits are tried one after another, each on a copy; the copy that still fails the same way replaces the
+// program. An edit is asked for its i-th place until it has no more.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -40,8 +40,9 @@ template <typename T> static SmallVector<T> collect(ModuleOp module) {
 static Value addArgument(func::FuncOp func, Type type, Location loc) {
   static unsigned number = 0;
   Builder b(func.getContext());
-  SmallVector<NamedAttribute> attrs = {{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::Input)},
-                                       {b.getStringAttr(graph::kNameAttr), b.getStringAttr("cut" + std::to_string(number++))}};
+  SmallVector<NamedAttribute> attrs = {
+      {b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::Input)},
+      {b.getStringAttr(graph::kNameAttr), b.getStringAttr("cut" + std::to_string(number++))}};
   unsigned at = func.getNumArguments();
   (void)func.insertArgument(at, type, b.getDictionaryAttr(attrs), loc);
   return func.getArgument(at);
@@ -188,7 +189,8 @@ static Place unroll(OwningOpRef<ModuleOp> &module, size_t i) {
     Operation *end = body.getTerminator();
     SmallVector<Value> results(end->getOperands());
     b.setInsertionPoint(end);
-    for (auto [value, stack] : llvm::zip(MutableArrayRef(results).drop_front(repeat.getInits().size()), repeat.getCollected())) {
+    for (auto [value, stack] :
+         llvm::zip(MutableArrayRef(results).drop_front(repeat.getInits().size()), repeat.getCollected())) {
       auto dims = llvm::to_vector(llvm::seq<int64_t>(1, cast<RankedTensorType>(stack.getType()).getRank()));
       value = graph::BroadcastOp::create(b, repeat.getLoc(), stack.getType(), value, dims);
     }
@@ -275,7 +277,8 @@ static Place simplifySharding(OwningOpRef<ModuleOp> &module, size_t i) {
 // Edits of sizes, in the text
 //===----------------------------------------------------------------------===//
 
-/// All runs of digits in dimensions of tensor types (begin, end); with `mesh`, sizes of the mesh's axes instead.
+/// All runs of digits in dimensions of tensor types (begin, end); with `mesh`, sizes of the mesh's axes
+/// instead.
 static SmallVector<std::pair<size_t, size_t>> sizesIn(StringRef text, bool mesh) {
   SmallVector<std::pair<size_t, size_t>> found;
   auto digits = [&](size_t at) {
@@ -332,7 +335,9 @@ static Place shrinkSizes(OwningOpRef<ModuleOp> &module, size_t i, bool mesh) {
   return Place::Edited;
 }
 
-static Place shrinkDimensions(OwningOpRef<ModuleOp> &module, size_t i) { return shrinkSizes(module, i, false); }
+static Place shrinkDimensions(OwningOpRef<ModuleOp> &module, size_t i) {
+  return shrinkSizes(module, i, false);
+}
 static Place shrinkAxes(OwningOpRef<ModuleOp> &module, size_t i) { return shrinkSizes(module, i, true); }
 
 /// The last axis of the mesh goes, if nobody names it, or any other in the text.
@@ -360,8 +365,8 @@ static Place dropAxis(OwningOpRef<ModuleOp> &module, size_t i) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-OwningOpRef<ModuleOp> tessera::shrinkProgram(ModuleOp module, const ProgramJudgement &judgement, const Outcome &outcome,
-                                             unsigned seconds) {
+OwningOpRef<ModuleOp> tessera::shrinkProgram(ModuleOp module, const ProgramJudgement &judgement,
+                                             const Outcome &outcome, unsigned seconds) {
   OwningOpRef<ModuleOp> best(module.clone());
   ProgramJudgement all = judgement;
   all.entry = "*"; // functions come and go

@@ -1,13 +1,17 @@
 //===- reshard-facts.cpp - Plans for reshards from a table ----------------===//
 //
-// reshard-facts FILE.tsv: reads mesh, shape, from and to from the first four columns of each row (lines that start with # and the
-// header line are skipped) and prints one plan a row: cost<TAB>MOVE [state]; MOVE [state]; ...
-// --check: replays every plan element by element, and compares with column `best` where the row has one; exit 1 if one fails.
+// reshard-facts FILE.tsv: reads mesh, shape, from and to from the first four columns of each row (lines that
+// start with # and the header line are skipped) and prints one plan a row: cost<TAB>MOVE [state]; MOVE
+// [state]; ...
+// --check: replays every plan element by element, and compares with column `best` where the row has one; exit
+// 1 if one fails.
 //
-// --random=N [--seed=S] [--limits] [--list]: N reshards drawn at random (AutoParallel/RandomReshards.h); prints how many have a plan, the time of one plan in
-// milliseconds of the processor, the bytes over the bound, and how many needed grouped sends. Plans are replayed on all devices where
-// these hold at most 100,000 elements together, on a sample otherwise. Exit 1 if one is missing or wrong; with --limits also above a median of
-// 10 ms or a worst of 100 ms. --list prints the rows themselves, in the form that FILE.tsv has.
+// --random=N [--seed=S] [--limits] [--list]: N reshards drawn at random (AutoParallel/RandomReshards.h);
+// prints how many have a plan, the time of one plan in milliseconds of the processor, the bytes over the
+// bound, and how many needed grouped sends. Plans are replayed on all devices where these hold at most
+// 100,000 elements together, on a sample otherwise. Exit 1 if one is missing or wrong; with --limits also
+// above a median of 10 ms or a worst of 100 ms. --list prints the rows themselves, in the form that FILE.tsv
+// has.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Analysis/Sharding/Notation.h"
@@ -71,7 +75,8 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
     std::string meshText;
     for (const MeshAxis &axis : c.mesh.axes)
       meshText += (meshText.empty() ? "" : " ") + axis.name + std::to_string(axis.size);
-    std::string row = meshText + "\t" + shapeText(c.shape) + "\t" + toString(c.from, c.mesh) + "\t" + toString(c.to, c.mesh);
+    std::string row = meshText + "\t" + shapeText(c.shape) + "\t" + toString(c.from, c.mesh) + "\t" +
+                      toString(c.to, c.mesh);
     std::optional<ReshardPlan> plan;
     double least = 1e9;
     // The least of up to three runs: on a busy machine even a process's own time is disturbed.
@@ -92,12 +97,15 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
       ++wrong;
     }
     replays += replayed;
-    bool sent = llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; });
+    bool sent =
+        llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; });
     sends += sent;
     sendsWhereDivided += sent && c.divides;
-    double bound = reshardBound(c.mesh, c.shape, c.from, c.to, /*samples=*/4096), gap = bound > 0 ? plan->received / bound - 1 : 0;
+    double bound = reshardBound(c.mesh, c.shape, c.from, c.to, /*samples=*/4096),
+           gap = bound > 0 ? plan->received / bound - 1 : 0;
     if (list)
-      llvm::outs() << row << "\t" << llvm::format("%.1f ms\tgap %.3f\t", least, gap) << toString(*plan, c.mesh, c.shape) << "\n";
+      llvm::outs() << row << "\t" << llvm::format("%.1f ms\tgap %.3f\t", least, gap)
+                   << toString(*plan, c.mesh, c.shape) << "\n";
     if (bound > 0)
       gaps[c.divides].push_back(gap);
   }
@@ -115,10 +123,12 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
       return;
     llvm::sort(list);
     llvm::outs() << what << list.size()
-                 << llvm::format(" that need communication, %d meet the bound, gap: mean %.1f %%, median %.1f %%, 9 of 10 within %.0f %%, worst %.0f %%\n",
+                 << llvm::format(" that need communication, %d meet the bound, gap: mean %.1f %%, median "
+                                 "%.1f %%, 9 of 10 within %.0f %%, worst %.0f %%\n",
                                  int(llvm::count_if(list, [](double gap) { return gap < 1e-9; })),
                                  100 * std::accumulate(list.begin(), list.end(), 0.0) / double(list.size()),
-                                 100 * list[list.size() / 2], 100 * list[list.size() * 9 / 10], 100 * list.back());
+                                 100 * list[list.size() / 2], 100 * list[list.size() * 9 / 10],
+                                 100 * list.back());
   };
   print("sizes that divide: ", gaps[true]);
   print("sizes that do not: ", gaps[false]);
@@ -150,11 +160,13 @@ int main(int argc, char **argv) {
     return drawn(count, seed, limits, list);
   bool check = argc == 3 && StringRef(argv[1]) == "--check";
   if (argc != 2 + check)
-    return fail("wrong arguments", "reshard-facts", "one file is needed", "reshard-facts [--check] FILE.tsv, or reshard-facts --random=1000 [--seed=1]");
+    return fail("wrong arguments", "reshard-facts", "one file is needed",
+                "reshard-facts [--check] FILE.tsv, or reshard-facts --random=1000 [--seed=1]");
   StringRef path = argv[1 + check];
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!file)
-    return fail("cannot read file", path, file.getError().message(), "a readable file, or - for standard input");
+    return fail("cannot read file", path, file.getError().message(),
+                "a readable file, or - for standard input");
   llvm::SmallVector<StringRef> lines;
   (*file)->getBuffer().split(lines, '\n');
   int number = 0, wrong = 0;
@@ -168,7 +180,8 @@ int main(int argc, char **argv) {
     line.split(columns, '\t');
     std::string error, where = (path + ":" + llvm::Twine(number)).str();
     if (columns.size() < 4)
-      return fail("wrong row", where, "it has fewer than four columns", "mesh, shape, from and to, separated by tabs");
+      return fail("wrong row", where, "it has fewer than four columns",
+                  "mesh, shape, from and to, separated by tabs");
     auto mesh = parseMesh(columns[0], error, kMaxDevices);
     auto shape = mesh ? parseShape(columns[1], error) : std::nullopt;
     auto from = shape ? parseSharding(columns[2], *mesh, error) : std::nullopt;
@@ -179,7 +192,8 @@ int main(int argc, char **argv) {
       return fail("wrong row", where, error, "the notation of docs/Sharding.md");
     auto plan = planReshard(*mesh, *shape, *from, *to, factsOptions());
     if (!plan)
-      return fail("no plan", where, "the target is partial where the source is not", "a target that is not partial");
+      return fail("no plan", where, "the target is partial where the source is not",
+                  "a target that is not partial");
     llvm::outs() << toString(*plan, *mesh, *shape) << "\n";
     if (!check)
       continue;
@@ -198,6 +212,7 @@ int main(int argc, char **argv) {
     }
   }
   if (check)
-    llvm::errs() << "sum over rows with a best: " << total << ", best " << bestTotal << "; " << wrong << " wrong\n";
+    llvm::errs() << "sum over rows with a best: " << total << ", best " << bestTotal << "; " << wrong
+                 << " wrong\n";
   return wrong ? 1 : 0;
 }

@@ -1,7 +1,8 @@
 //===- sharding-facts.cpp - Runs propagation and placement cases ----------===//
 //
-// sharding-facts [--machine=FILE] FILE: reads cases in the form of docs/Sharding.md, prints the shardings that propagation finds and, for
-// cases with `place` lines, how each op runs and what moves, and exits with 1 if an `expect` does not hold.
+// sharding-facts [--machine=FILE] FILE: reads cases in the form of docs/Sharding.md, prints the shardings
+// that propagation finds and, for cases with `place` lines, how each op runs and what moves, and exits with 1
+// if an `expect` does not hold.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/AutoParallel/PlacementText.h"
@@ -21,7 +22,8 @@ int main(int argc, char **argv) {
   StringRef machineFile;
   bool hasMachine = argc == 3 && (machineFile = argv[1]).consume_front("--machine=");
   if (argc != 2 + hasMachine)
-    return fail("wrong arguments", "sharding-facts", "one file is needed", "sharding-facts [--machine=FILE] FILE");
+    return fail("wrong arguments", "sharding-facts", "one file is needed",
+                "sharding-facts [--machine=FILE] FILE");
   Machine machine;
   std::string error;
   if (hasMachine) {
@@ -36,7 +38,8 @@ int main(int argc, char **argv) {
   StringRef path = argv[1 + hasMachine];
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!file)
-    return fail("cannot read file", path, file.getError().message(), "a readable file or - for standard input");
+    return fail("cannot read file", path, file.getError().message(),
+                "a readable file or - for standard input");
   auto cases = parsePropagationCases((*file)->getBuffer(), error);
   if (!cases)
     return fail("wrong case", path, error, "the form in docs/Sharding.md");

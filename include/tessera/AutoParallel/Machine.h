@@ -1,15 +1,17 @@
 //===- Machine.h - What a cluster can do, and what steps cost ---*- C++ -*-===//
 //
-// Plain data: compute and memory speed of one device and, per mesh axis, the link that its groups talk over. One cost model, used to
-// choose shardings, to plan reshards and to predict times in reports. Seconds, bytes, FLOP/s (a fused multiply-add counts two).
+// Plain data: compute and memory speed of one device and, per mesh axis, the link that its groups talk over.
+// One cost model, used to choose shardings, to plan reshards and to predict times in reports. Seconds, bytes,
+// FLOP/s (a fused multiply-add counts two).
 //
 // JSON form, every field optional:
 //   {"flops": 2e10, "memory_bandwidth": 1e10, "link": {"latency": 1e-7, "bandwidth": 1e9},
 //    "axes": {"tp": {"latency": 2e-6, "bandwidth": 1e10}}}
 //
-// The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 100 bytes, so that of plans of equal
-// bytes the one with fewer messages wins; a byte on a link costs as much as 10 of memory or 20 FLOPs, so that no plan sends more to save
-// streaming through memory, and none repeats a product of matrices to send less. What it predicts ranks plans; it is no forecast.
+// The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 100
+// bytes, so that of plans of equal bytes the one with fewer messages wins; a byte on a link costs as much as
+// 10 of memory or 20 FLOPs, so that no plan sends more to save streaming through memory, and none repeats a
+// product of matrices to send less. What it predicts ranks plans; it is no forecast.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MACHINE_H
@@ -42,10 +44,11 @@ struct Machine {
 /// None and `error` set if the text is no such JSON, or a number is not above 0 (1e-30 to 1e30 are taken).
 std::optional<Machine> parseMachine(llvm::StringRef json, std::string &error);
 
-/// Seconds for one step on elements of `elementBytes`: the bytes that the busiest rank receives over the slowest link of its axes, plus
-/// that link's latency for each of the log2(group) rounds, plus one element written, so that of plans that take alike the one with fewer steps is less. Of
-/// grouped sends every message has its latency, and bytes count kSendPenalty times. A
-/// contribution communicates nothing: its elements are written once.
+/// Seconds for one step on elements of `elementBytes`: the bytes that the busiest rank receives over the
+/// slowest link of its axes, plus that link's latency for each of the log2(group) rounds, plus one element
+/// written, so that of plans that take alike the one with fewer steps is less. Of grouped sends every message
+/// has its latency, and bytes count kSendPenalty times. A contribution communicates nothing: its elements are
+/// written once.
 double stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step, double elementBytes);
 double planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan, double elementBytes);
 

@@ -1,12 +1,14 @@
 //===- MinSum.h - Exact minimum of a sum of small tables --------*- C++ -*-===//
 //
-// Variables with small domains, and tables that give a cost to each combination of the variables they name. Finds the combination with
-// the least sum by eliminating variables one at a time (bucket elimination: Dechter 1999): exact, in time of the largest intermediate table.
-// Where a table would grow beyond the limit, its tables are minimized apart (mini-buckets): that gives a lower bound, and the combination
-// found, improved by changing one variable at a time, comes with the gap to it.
+// Variables with small domains, and tables that give a cost to each combination of the variables they name.
+// Finds the combination with the least sum by eliminating variables one at a time (bucket elimination:
+// Dechter 1999): exact, in time of the largest intermediate table. Where a table would grow beyond the limit,
+// its tables are minimized apart (mini-buckets): that gives a lower bound, and the combination found,
+// improved by changing one variable at a time, comes with the gap to it.
 //
-// Costs of tables may be changed between searches: what does not depend on the changed ones is kept. Where some solution is known, values
-// that none as good has can be taken out before (MinSumPrune.cpp), so that larger problems are solved exactly.
+// Costs of tables may be changed between searches: what does not depend on the changed ones is kept. Where
+// some solution is known, values that none as good has can be taken out before (MinSumPrune.cpp), so that
+// larger problems are solved exactly.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MINSUM_H
@@ -22,7 +24,8 @@ class MinSum {
 public:
   /// A variable that takes 0 .. size-1.
   int addVariable(int size);
-  /// Adds cost[row-major index over `variables`]; a variable stands once. Costs may be infinite. The table's number.
+  /// Adds cost[row-major index over `variables`]; a variable stands once. Costs may be infinite. The table's
+  /// number.
   int addTable(std::vector<int> variables, std::vector<double> costs);
   /// Other costs for table number `table`, in the same order.
   void changeTable(int table, std::vector<double> costs);
@@ -32,11 +35,13 @@ public:
     double cost = 0;
     double lowerBound = 0; ///< equal to cost (but for rounding) if the search was exact
   };
-  /// Deterministic; of equal solutions the one with smaller values in the variables eliminated last. The same whatever was solved before.
+  /// Deterministic; of equal solutions the one with smaller values in the variables eliminated last. The same
+  /// whatever was solved before.
   Solution solve(int64_t largestTable = 1 << 22);
 
-  /// Takes out values of variables that no combination of cost at most `upper` has, so that tables become smaller; variables keep their numbering.
-  /// Costs must not become less afterwards. A lower bound on all costs, at most `upper`. Takes a few dozen times as long as reading all tables.
+  /// Takes out values of variables that no combination of cost at most `upper` has, so that tables become
+  /// smaller; variables keep their numbering. Costs must not become less afterwards. A lower bound on all
+  /// costs, at most `upper`. Takes a few dozen times as long as reading all tables.
   double prune(double upper);
 
   /// Sum of all tables.
@@ -70,8 +75,9 @@ private:
 
   std::vector<int> sizes; ///< of what is left
   std::vector<int> wholeSizes;
-  std::vector<std::vector<int>> kept;      ///< values that are left of each variable; none where nothing was taken out
-  std::vector<std::vector<double>> whole;  ///< costs of the given tables, where something was
+  std::vector<std::vector<int>>
+      kept; ///< values that are left of each variable; none where nothing was taken out
+  std::vector<std::vector<double>> whole; ///< costs of the given tables, where something was
   std::vector<Table> tables;
   size_t given = 0;            ///< tables that are not minima
   std::vector<Bucket> buckets; ///< in order of elimination

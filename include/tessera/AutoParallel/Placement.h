@@ -1,9 +1,10 @@
 //===- Placement.h - How an op lies, and what reshards cost -----*- C++ -*-===//
 //
-// The operands and results of an op have shardings that need not agree. An op can run with any assignment of mesh axes to its factors
-// (one axis, one factor); the operands then must be resharded to what the assignment says, and the results are resharded from it. Partial
-// sums: axes of a reduction factor leave the results partial; axes over which operands are partial stay so where the op is linear in just
-// those operands. ProgramPlacement.h chooses among assignments. Plain data, no IR.
+// The operands and results of an op have shardings that need not agree. An op can run with any assignment of
+// mesh axes to its factors (one axis, one factor); the operands then must be resharded to what the assignment
+// says, and the results are resharded from it. Partial sums: axes of a reduction factor leave the results
+// partial; axes over which operands are partial stay so where the op is linear in just those operands.
+// ProgramPlacement.h chooses among assignments. Plain data, no IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_PLACEMENT_H
@@ -26,19 +27,20 @@ struct PlacementDecision {
   std::vector<Sharding> operands;            ///< required; closed
   std::vector<Sharding> results;             ///< produced, partial axes included; closed
   double workTime = 0;
-  bool decomposed = false;                   ///< as its decomposition, whose reshards workTime includes (ProgramPlacement.h)
-  bool unpriced = false;                     ///< workTime is still without those reshards (priceDecomposed)
+  bool decomposed = false; ///< as its decomposition, whose reshards workTime includes (ProgramPlacement.h)
+  bool unpriced = false;   ///< workTime is still without those reshards (priceDecomposed)
 };
 
-/// Which reshard: of a tensor, from a sharding to another, each by its number. There are more shardings than any packing of the three into one
-/// word could tell apart.
+/// Which reshard: of a tensor, from a sharding to another, each by its number. There are more shardings than
+/// any packing of the three into one word could tell apart.
 struct ReshardId {
   int tensor, from, to;
   bool operator==(const ReshardId &o) const { return tensor == o.tensor && from == o.from && to == o.to; }
 };
 struct ReshardIdHash {
   size_t operator()(const ReshardId &id) const {
-    return size_t((uint64_t(uint32_t(id.tensor)) << 42) ^ (uint64_t(uint32_t(id.from)) << 21) ^ uint64_t(uint32_t(id.to)));
+    return size_t((uint64_t(uint32_t(id.tensor)) << 42) ^ (uint64_t(uint32_t(id.from)) << 21) ^
+                  uint64_t(uint32_t(id.to)));
   }
 };
 
@@ -52,12 +54,15 @@ public:
     double received = 0; ///< elements
     double time = 0;     ///< seconds
   };
-  const Cost &reshard(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+  const Cost &reshard(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                      const Sharding &to);
 
   /// The plan that `reshard` is about (planForMachine).
-  std::optional<ReshardPlan> plan(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+  std::optional<ReshardPlan> plan(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
+                                  const Sharding &to);
 
-  /// Seconds: at most what `reshard` says, without searching for a plan; infinite if there is none. The same whatever was asked before.
+  /// Seconds: at most what `reshard` says, without searching for a plan; infinite if there is none. The same
+  /// whatever was asked before.
   double floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
 
   struct Known {
@@ -67,7 +72,8 @@ public:
   /// What is known without searching now.
   Known known(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
 
-  /// Numbers for many questions about few tensors and shardings: of a shape and the size of its elements, and of where a sharding places them.
+  /// Numbers for many questions about few tensors and shardings: of a shape and the size of its elements, and
+  /// of where a sharding places them.
   int numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes);
   int numberOf(const Sharding &sharding);
   Known known(int tensor, int from, int to);
@@ -87,13 +93,13 @@ private:
   struct Entry {
     std::optional<Cost> cost;
     std::optional<ReshardPlan> plan; ///< known with the cost, unless impossible
-    double floor = -1; ///< below 0: not known
+    double floor = -1;               ///< below 0: not known
   };
   Entry &entryOf(int tensor, int from, int to) { return entries[{tensor, from, to}]; }
   double floorOf(Entry &entry, int tensor, int from, int to);
 
-  double leastLatency, mostBandwidth; ///< of any link
-  Key key; ///< of the last query
+  double leastLatency, mostBandwidth;            ///< of any link
+  Key key;                                       ///< of the last query
   std::unordered_map<Key, int, KeyHash> numbers; ///< of tensors and of shardings
   std::vector<Tensor> tensors;
   std::vector<ReshardEnd> ends; ///< of shardings
@@ -101,14 +107,16 @@ private:
 };
 
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.
-std::optional<ReshardPlan> planForMachine(const Machine &machine, const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
-                                          double elementBytes, const Sharding &from, const Sharding &to);
+std::optional<ReshardPlan> planForMachine(const Machine &machine, const Mesh &mesh,
+                                          llvm::ArrayRef<int64_t> shape, double elementBytes,
+                                          const Sharding &from, const Sharding &to);
 
-/// The part of an op's work that one rank does if its factors have these axes: the largest piece of each factor.
+/// The part of an op's work that one rank does if its factors have these axes: the largest piece of each
+/// factor.
 double workFraction(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes);
 
-/// The sharding of a tensor whose factors have these axes; none if no sharding says it: a strided view, or padding of one factor inside
-/// another of the same dimension.
+/// The sharding of a tensor whose factors have these axes; none if no sharding says it: a strided view, or
+/// padding of one factor inside another of the same dimension.
 std::optional<Sharding> shardingOfFactors(const TensorFactors &tensor, llvm::ArrayRef<AxisList> factorAxes,
                                           llvm::ArrayRef<Factor> factors);
 

@@ -1,19 +1,21 @@
 //===- PlacementText.h - Placement cases as text ----------------*- C++ -*-===//
 //
-// A propagation case (PropagationText.h) with lines that start with `place` is placed after propagation, as the compiler places a block:
-// placeProgram decides how every op runs, planForMachine how values get from one op to the next.
+// A propagation case (PropagationText.h) with lines that start with `place` is placed after propagation, as
+// the compiler places a block: placeProgram decides how every op runs, planForMachine how values get from one
+// op to the next.
 //
 //   place                                      place it; every other line below does, too
 //   place machine {"link": {"latency": 0.001}} (tessera/AutoParallel/Machine.h; default: the given one)
-//   place flops dot 1e9                        work of the whole op; default: the product of its factors, twice that where it reduces
-//   place expect dot [x/y] [y/-] -> [x/-] U{y} what the op runs with: its operands, its results
-//   place expect collectives AR{y}; SL{x} 0    all steps of all reshards, in program order; - for none
-//   place expect bytes 128                     that a device receives in all; also: bytes <= 128
+//   place flops dot 1e9                        work of the whole op; default: the product of its factors,
+//   twice that where it reduces place expect dot [x/y] [y/-] -> [x/-] U{y} what the op runs with: its
+//   operands, its results place expect collectives AR{y}; SL{x} 0    all steps of all reshards, in program
+//   order; - for none place expect bytes 128                     that a device receives in all; also: bytes
+//   <= 128
 //
-// A tensor that no op makes is given in the sharding that propagation leaves it. One that an op makes and whose line says a sharding is
-// pinned: whoever reads it reads it so, and it must get there even if nobody does. One that nobody reads is a result of the program, in
-// the sharding that propagation found. `op return` and edges hand values over in the sharding of their result and do nothing. Elements
-// have 4 bytes.
+// A tensor that no op makes is given in the sharding that propagation leaves it. One that an op makes and
+// whose line says a sharding is pinned: whoever reads it reads it so, and it must get there even if nobody
+// does. One that nobody reads is a result of the program, in the sharding that propagation found. `op return`
+// and edges hand values over in the sharding of their result and do nothing. Elements have 4 bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_PLACEMENTTEXT_H
@@ -44,14 +46,16 @@ struct PlacedCase {
 
 class PlacementCase {
 public:
-  /// Reads the lines of `text` that start with `place`. None on wrong text, or on manual regions, which are not placed; `error` says line
-  /// and reason. `text` must outlive the case.
-  static std::optional<PlacementCase> parse(const PropagationCase &text, const Machine &machine, std::string &error);
+  /// Reads the lines of `text` that start with `place`. None on wrong text, or on manual regions, which are
+  /// not placed; `error` says line and reason. `text` must outlive the case.
+  static std::optional<PlacementCase> parse(const PropagationCase &text, const Machine &machine,
+                                            std::string &error);
 
-  /// Places the program; its shardings must have been propagated. None if it cannot be placed: a value is wanted as a partial sum that
-  /// no op makes.
+  /// Places the program; its shardings must have been propagated. None if it cannot be placed: a value is
+  /// wanted as a partial sum that no op makes.
   std::optional<PlacedCase> place() const;
-  /// Places and compares: one line for every expectation that does not hold. `report` gets a line for each op and reshard, and the sum.
+  /// Places and compares: one line for every expectation that does not hold. `report` gets a line for each op
+  /// and reshard, and the sum.
   std::vector<std::string> run(std::string *report = nullptr) const;
 
 private:
@@ -62,7 +66,8 @@ private:
     bool atMost = false;
     double number = 0;
   };
-  explicit PlacementCase(const PropagationCase &text, const Machine &machine) : text(&text), machine(machine) {}
+  explicit PlacementCase(const PropagationCase &text, const Machine &machine)
+      : text(&text), machine(machine) {}
   bool parseLine(llvm::StringRef content, int line, std::string &error);
   bool parseExpect(llvm::StringRef content, int line, std::string &error);
   std::optional<int> opCalled(llvm::StringRef name, std::string &error) const;

@@ -1,12 +1,12 @@
 //===- ProgramPlacement.h - Shardings of a whole block at once --*- C++ -*-===//
 //
-// For all ops of a block together, where disagreements fall is chosen by the total time of work and reshards, so that a chain of ops can
-// run in a sharding that no single one of them would choose. A value that several users need in the same sharding is resharded once for
-// all.
+// For all ops of a block together, where disagreements fall is chosen by the total time of work and reshards,
+// so that a chain of ops can run in a sharding that no single one of them would choose. A value that several
+// users need in the same sharding is resharded once for all.
 //
-// Every op has options (assignments of axes to factors, and which partial sums it keeps open), made from what propagation, the fixed values
-// and the outside users say about dimensions, carried along factors through the program. The choice among them is exact (MinSum.h)
-// unless tables grow too large; then the gap is known.
+// Every op has options (assignments of axes to factors, and which partial sums it keeps open), made from what
+// propagation, the fixed values and the outside users say about dimensions, carried along factors through the
+// program. The choice among them is exact (MinSum.h) unless tables grow too large; then the gap is known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_PROGRAMPLACEMENT_H
@@ -30,8 +30,8 @@ struct Decomposition;
 
 struct ProgramOp {
   ShardingRule rule;
-  llvm::SmallVector<int, 4> operands, results; ///< values
-  double flops = 0, bytes = 0;                 ///< of the whole, unsharded op
+  llvm::SmallVector<int, 4> operands, results;        ///< values
+  double flops = 0, bytes = 0;                        ///< of the whole, unsharded op
   std::shared_ptr<const Decomposition> decomposition; ///< or none
 };
 
@@ -47,7 +47,8 @@ struct PlacementProgram {
   std::vector<ProgramUse> uses;
 };
 
-/// An op written out: with some factors sharded that it needs whole as one op. Costs what the op does at that size, and the reshards inside.
+/// An op written out: with some factors sharded that it needs whole as one op. Costs what the op does at that
+/// size, and the reshards inside.
 struct Decomposition {
   llvm::SmallVector<int, 2> factors;           ///< of the op's rule, of kind need-replication
   PlacementProgram program;                    ///< its operands are fixed values, in any sharding
@@ -55,26 +56,29 @@ struct Decomposition {
 };
 
 struct ProgramPlacementOptions {
-  int maxOptions = 40;              ///< of one op
-  int64_t largestTable = 1 << 20;   ///< entries of an intermediate table
-  bool widen = true;                ///< offer ops more where a placement pays much
+  int maxOptions = 40;            ///< of one op
+  int64_t largestTable = 1 << 20; ///< entries of an intermediate table
+  bool widen = true;              ///< offer ops more where a placement pays much
 };
 
 struct ProgramDecision {
   std::vector<PlacementDecision> ops;
-  double time = 0;                    ///< work and reshards
-  double lowerBound = 0;              ///< no choice among the options takes less
+  double time = 0;                                     ///< work and reshards
+  double lowerBound = 0;                               ///< no choice among the options takes less
   std::vector<std::vector<PlacementDecision>> options; ///< of each op
 };
 
-/// Adds what the reshards inside a decomposed op take to an option's work; infinite if they are impossible. Nothing where it is done.
+/// Adds what the reshards inside a decomposed op take to an option's work; infinite if they are impossible.
+/// Nothing where it is done.
 void priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs);
 
-/// What each op can run with at first (`widen` adds to it); never empty for an op. Decomposed options may be unpriced.
-std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProgram &program, ReshardCosts &costs,
-                                                             int maxOptions);
+/// What each op can run with at first (`widen` adds to it); never empty for an op. Decomposed options may be
+/// unpriced.
+std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProgram &program,
+                                                             ReshardCosts &costs, int maxOptions);
 
-/// Work and reshards if every op runs as `chosen` says; infinite if a value cannot get from one sharding to the other.
+/// Work and reshards if every op runs as `chosen` says; infinite if a value cannot get from one sharding to
+/// the other.
 double programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
                    ReshardCosts &costs);
 

@@ -25,8 +25,8 @@ struct RandomReshardLimits {
   std::optional<bool> partial; ///< a sum may be open at the start
 };
 
-/// Rank 1 to 4, one to five axes of 2 to 64 (primes, powers of two, other composites), some cut in two, each on a dimension or unused at
-/// either end. The same for the same seed and limits on every machine.
+/// Rank 1 to 4, one to five axes of 2 to 64 (primes, powers of two, other composites), some cut in two, each
+/// on a dimension or unused at either end. The same for the same seed and limits on every machine.
 class RandomReshards {
 public:
   explicit RandomReshards(uint64_t seed, RandomReshardLimits limits = {}) : random(seed), limits(limits) {}

@@ -1,9 +1,10 @@
 //===- ReshardCollectives.h - A plan as collectives -------------*- C++ -*-===//
 //
-// Steps of a plan may leave a digit of a dimension unsplit while a minor one is split, or take axes from the middle of a dimension. No
-// sharding says that; but the same memory, seen as a tensor whose dimension is cut into its digits, has a plain one: [_2,y] of 16 is
-// [-/y/-] of 2x2x4. So between reshapes that move nothing every step is a collective that takes axes from the minor end of dimensions and
-// puts them at the minor end of others. Plain data, no IR.
+// Steps of a plan may leave a digit of a dimension unsplit while a minor one is split, or take axes from the
+// middle of a dimension. No sharding says that; but the same memory, seen as a tensor whose dimension is cut
+// into its digits, has a plain one: [_2,y] of 16 is
+// [-/y/-] of 2x2x4. So between reshapes that move nothing every step is a collective that takes axes from the
+// minor end of dimensions and puts them at the minor end of others. Plain data, no IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_RESHARDCOLLECTIVES_H
@@ -26,9 +27,10 @@ struct CollectiveStep {
   double received = 0; ///< elements that the busiest device receives
 };
 
-/// The plan's steps as collectives on `shape` and views of it; the last has `shape` itself. `received` adds up to the plan's. None if
-/// no view says a state of the plan.
-std::optional<std::vector<CollectiveStep>> asCollectives(llvm::ArrayRef<int64_t> shape, const Sharding &from, const ReshardPlan &plan);
+/// The plan's steps as collectives on `shape` and views of it; the last has `shape` itself. `received` adds
+/// up to the plan's. None if no view says a state of the plan.
+std::optional<std::vector<CollectiveStep>> asCollectives(llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                                                         const ReshardPlan &plan);
 
 } // namespace tessera
 #endif

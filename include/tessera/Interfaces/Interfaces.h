@@ -17,15 +17,15 @@ struct DataFlowEdge {
 
 /// `stack` is [n, d...]; each of `slices` is [d...] and shares the sharding of d.
 struct StackEdge {
-  mlir::Value stack; ///< operand, or (collected) result
+  mlir::Value stack;                     ///< operand, or (collected) result
   llvm::SmallVector<mlir::Value> slices; ///< block arguments, or (collected) operands of terminators
   bool collected = false;
 };
 
 /// Work of one execution of an op.
 struct OpCost {
-  double flops = 0;      ///< multiply-add counts two; transcendental functions count one
-  double bytesRead = 0;  ///< operands, each element once
+  double flops = 0;     ///< multiply-add counts two; transcendental functions count one
+  double bytesRead = 0; ///< operands, each element once
   double bytesWritten = 0;
 };
 

@@ -11,8 +11,8 @@ namespace tessera {
 class TileContext {
 public:
   virtual ~TileContext() = default;
-  /// Global index (of type index) of element 0 along `dim` of the tile of `value`, an operand or result of the op: where the rank's
-  /// shard begins, plus the kernel's row if the loop runs over `dim`.
+  /// Global index (of type index) of element 0 along `dim` of the tile of `value`, an operand or result of
+  /// the op: where the rank's shard begins, plus the kernel's row if the loop runs over `dim`.
   virtual mlir::Value offset(mlir::OpBuilder &builder, mlir::Value value, int64_t dim) = 0;
   /// Global, unpadded size of `dim` of `value`.
   virtual int64_t globalSize(mlir::Value value, int64_t dim) = 0;

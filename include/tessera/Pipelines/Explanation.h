@@ -1,10 +1,12 @@
 //===- Explanation.h - Why a sharded program is what it is ------*- C++ -*-===//
 //
-// Plain data: every collective with the two ops that it stands between, what it costs and the flag that would remove it; every large tensor
-// with the reason of its sharding; what a rank holds. `--explain` prints it, JSON carries it, the report draws it.
+// Plain data: every collective with the two ops that it stands between, what it costs and the flag that would
+// remove it; every large tensor with the reason of its sharding; what a rank holds. `--explain` prints it,
+// JSON carries it, the report draws it.
 //
-// What a flag would change is never estimated: the sharding pipeline runs again with it on a copy of the program, and both rungs spmd are
-// counted. Bytes are counted as `info --json` does (docs/Manifest.md): with rings a rank receives as much as it sends.
+// What a flag would change is never estimated: the sharding pipeline runs again with it on a copy of the
+// program, and both rungs spmd are counted. Bytes are counted as `info --json` does (docs/Manifest.md): with
+// rings a rank receives as much as it sends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_PIPELINES_EXPLANATION_H
@@ -36,8 +38,8 @@ struct StepTotals {
 
 /// A change of --shard, and the whole program with it.
 struct Suggestion {
-  std::string items; ///< what changes: `ffn=-`
-  std::string shard; ///< value of --shard to give in place of the present one
+  std::string items;             ///< what changes: `ffn=-`
+  std::string shard;             ///< value of --shard to give in place of the present one
   std::vector<StepTotals> after; ///< same functions as Explanation::steps
 };
 
@@ -55,8 +57,9 @@ struct CollectiveExplanation {
   std::string dimension; ///< the one they disagree on, by name
   std::string from, to;  ///< shardings before and after, notation of docs/Sharding.md
   std::string why;       ///< what placement said
-  int64_t bytes = 0;     ///< sent, and received, by a rank in one execution; of grouped sends by the busiest, in either direction
-  int64_t messages = 0;  ///< of grouped sends: that a rank receives, its own piece counted; else 0
+  int64_t bytes = 0; ///< sent, and received, by a rank in one execution; of grouped sends by the busiest, in
+                     ///< either direction
+  int64_t messages = 0; ///< of grouped sends: that a rank receives, its own piece counted; else 0
   int64_t executions = 1;
   double seconds = 0; ///< of one execution
   std::optional<Suggestion> remove;
@@ -69,12 +72,14 @@ struct TensorExplanation {
   std::vector<int64_t> shape; ///< global
   std::string sharding;
   int64_t bytes = 0;                ///< of one rank
-  std::vector<std::string> reasons; ///< one per sharded dimension, one per mesh axis that does not shard it; how often a weight is gathered
+  std::vector<std::string> reasons; ///< one per sharded dimension, one per mesh axis that does not shard it;
+                                    ///< how often a weight is gathered
 };
 
 struct Explanation {
   std::string mesh, shard; ///< as given
-  bool nominal = false;    ///< nobody described the machine: seconds rank plans, they forecast nothing (AutoParallel/Machine.h)
+  bool nominal = false;    ///< nobody described the machine: seconds rank plans, they forecast nothing
+                           ///< (AutoParallel/Machine.h)
   std::vector<StepTotals> steps;
   std::vector<CollectiveExplanation> collectives;
   dist::PaddingCost padding;
@@ -83,17 +88,20 @@ struct Explanation {
 
 struct ExplainOptions {
   std::string mesh, shard, machine; ///< as the options of the sharding pipeline
-  bool suggest = true;              ///< look for flags that remove collectives: some runs of the pipeline for each
-  size_t activations = 8;           ///< at most so many, of each function
+  bool suggest = true;    ///< look for flags that remove collectives: some runs of the pipeline for each
+  size_t activations = 8; ///< at most so many, of each function
 };
 
-/// Explains what the sharding pipeline makes of `step` (rung step), which stays as it is: `spmd` if that was made already (rung spmd, with
-/// the same options). Runs the pipeline in a context of its own: reports no diagnostics and no remarks. Fails where the pipeline fails.
-Result<Explanation> explainSharding(mlir::ModuleOp step, const ExplainOptions &options, mlir::ModuleOp spmd = {});
+/// Explains what the sharding pipeline makes of `step` (rung step), which stays as it is: `spmd` if that was
+/// made already (rung spmd, with the same options). Runs the pipeline in a context of its own: reports no
+/// diagnostics and no remarks. Fails where the pipeline fails.
+Result<Explanation> explainSharding(mlir::ModuleOp step, const ExplainOptions &options,
+                                    mlir::ModuleOp spmd = {});
 
 /// A paragraph for every collective, every padded dimension, every tensor and every function.
 void print(const Explanation &explanation, llvm::raw_ostream &os);
-/// What the program of a suggestion has more or less of than the explained one, per rank: `collective bytes -12288, ..., time +39.15 us`.
+/// What the program of a suggestion has more or less of than the explained one, per rank: `collective bytes
+/// -12288, ..., time +39.15 us`.
 std::string priceText(const Explanation &explanation, const Suggestion &suggestion);
 llvm::json::Value toJson(const Explanation &explanation);
 

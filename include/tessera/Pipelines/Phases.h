@@ -1,7 +1,8 @@
 //===- Phases.h - One pipeline per rung -------------------------*- C++ -*-===//
 //
-// The only place where passes are put in order. llm-compile, llm-opt (the pipelines `tessera-shard`, `tessera-to-kernels`, ...), llm-judge, the
-// explanation and the tests all build their pipelines here, so that what is judged is what ships (test/Pipelines/one-builder.test).
+// The only place where passes are put in order. llm-compile, llm-opt (the pipelines `tessera-shard`,
+// `tessera-to-kernels`, ...), llm-judge, the explanation and the tests all build their pipelines here, so
+// that what is judged is what ships (test/Pipelines/one-builder.test).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_PIPELINES_PHASES_H
@@ -13,13 +14,14 @@
 
 namespace tessera {
 
-/// Adds the passes that make `rung` out of the rung before it, and the check that stands between them. Of `binary` these are the passes up to
-/// a module of the LLVM dialect alone, ready for emitObject.
+/// Adds the passes that make `rung` out of the rung before it, and the check that stands between them. Of
+/// `binary` these are the passes up to a module of the LLVM dialect alone, ready for emitObject.
 void buildPhase(mlir::OpPassManager &pm, Rung rung, const CompileOptions &options);
 /// The phases `first` to `last`, both included.
 void buildPhases(mlir::OpPassManager &pm, Rung first, Rung last, const CompileOptions &options);
 
-/// `tessera-shard`: rung step to rung spmd; `tessera-to-kernels`, `tessera-to-exec`, `tessera-to-llvm`: rung spmd to the rung named.
+/// `tessera-shard`: rung step to rung spmd; `tessera-to-kernels`, `tessera-to-exec`, `tessera-to-llvm`: rung
+/// spmd to the rung named.
 void registerPhasePipelines();
 
 } // namespace tessera

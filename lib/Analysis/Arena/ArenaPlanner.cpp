@@ -39,9 +39,9 @@ ArenaPlan planArena(llvm::ArrayRef<BufferRequest> requests, int64_t alignment) {
     }
     plan.offsets[i] = best >= 0 ? best : top;
     plan.bytes = std::max(plan.bytes, plan.offsets[i] + bytes);
-    placed.insert(llvm::upper_bound(placed, i,
-                                    [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
-                  i);
+    placed.insert(
+        llvm::upper_bound(placed, i, [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
+        i);
   }
   return plan;
 }

@@ -6,7 +6,8 @@
 using namespace mlir;
 using namespace tessera;
 
-/// `graph.dims` of an argument, or the dims of an op that names its operand: both are lists of strings called "dims".
+/// `graph.dims` of an argument, or the dims of an op that names its operand: both are lists of strings called
+/// "dims".
 static SmallVector<StringRef, 4> strings(ArrayAttr list) {
   SmallVector<StringRef, 4> names;
   for (Attribute name : list) {
@@ -48,8 +49,8 @@ void DimNames::give(Value value, ArrayRef<StringRef> names) {
 }
 
 void DimNames::nameOp(Operation *op) {
-  if (auto dims = op->getAttrOfType<ArrayAttr>("dims"); dims && op->getNumResults() == 1 &&
-                                                        llvm::all_of(dims, llvm::IsaPred<StringAttr>))
+  if (auto dims = op->getAttrOfType<ArrayAttr>("dims");
+      dims && op->getNumResults() == 1 && llvm::all_of(dims, llvm::IsaPred<StringAttr>))
     give(op->getResult(0), strings(dims));
   if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
     ShardingRule rule = ruled.getShardingRule();
@@ -65,10 +66,13 @@ void DimNames::nameOp(Operation *op) {
       give(result, names);
     }
   } else if (op->getNumOperands() == 1 && op->getNumResults() == 1 && op->getNumRegions() == 0) {
-    give(op->getResult(0), Names(this->names(op->getOperand(0)))); // a collective: dimensions stay what they are
+    give(op->getResult(0),
+         Names(this->names(op->getOperand(0)))); // a collective: dimensions stay what they are
   }
-  // Ops of rung spmd (collectives, masks) have no rule; they keep the dimensions of the one tensor they change.
-  if (!isa<ShardingRuleOpInterface>(op) && op->getNumRegions() == 0 && op->getNumResults() == 1 && op->getNumOperands() > 0) {
+  // Ops of rung spmd (collectives, masks) have no rule; they keep the dimensions of the one tensor they
+  // change.
+  if (!isa<ShardingRuleOpInterface>(op) && op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+      op->getNumOperands() > 0) {
     auto before = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
     auto after = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     if (before && after && before.getRank() == after.getRank())

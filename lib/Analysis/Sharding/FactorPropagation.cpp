@@ -24,8 +24,8 @@ static bool isPrefixOrEqual(llvm::ArrayRef<AxisRef> first, llvm::ArrayRef<AxisRe
   return first == second || isStrictPrefix(first, second);
 }
 
-/// Narrows `agreed` to what goes together with `axes`, or widens it to `axes` where these only add to it and `canExpand` allows.
-/// After the first disagreement nothing may be added any more: `canExpand` becomes false.
+/// Narrows `agreed` to what goes together with `axes`, or widens it to `axes` where these only add to it and
+/// `canExpand` allows. After the first disagreement nothing may be added any more: `canExpand` becomes false.
 static void intersect(AxisList &agreed, llvm::ArrayRef<AxisRef> axes, bool &canExpand) {
   size_t i = 0;
   for (; i < agreed.size() && i < axes.size(); ++i) {
@@ -65,7 +65,8 @@ AxisList tessera::compatibleAxes(const OpProjection &op, int factor, Direction d
   };
   llvm::ArrayRef<TensorProjection> all = op.tensors;
   auto operands = all.take_front(op.numOperands), results = all.drop_front(op.numOperands);
-  // In one direction only the side that it starts from may add axes; the other side is still asked for conflicts.
+  // In one direction only the side that it starts from may add axes; the other side is still asked for
+  // conflicts.
   visit(direction == Direction::Backward ? results : operands);
   canExpand &= direction == Direction::Both;
   visit(direction == Direction::Backward ? operands : results);
@@ -130,7 +131,8 @@ static bool expand(TensorProjection &tensor, int factor, llvm::ArrayRef<AxisRef>
   return true;
 }
 
-bool tessera::propagateBasic(OpProjection &op, llvm::ArrayRef<Factor> factors, llvm::ArrayRef<Direction> directions) {
+bool tessera::propagateBasic(OpProjection &op, llvm::ArrayRef<Factor> factors,
+                             llvm::ArrayRef<Direction> directions) {
   bool changed = false;
   for (int f = 0; f < int(factors.size()); ++f) {
     AxisList axes = compatibleAxes(op, f, directions[f]);
@@ -168,8 +170,8 @@ bool tessera::propagateAggressive(OpProjection &op, llvm::ArrayRef<Factor> facto
       if (tensor.factors[f].present)
         size *= factors[f].size;
     for (int f = 0; f < n; ++f)
-      if (tensor.factors[f].present && !wanted[f].empty() && isPrefixOrEqual(wanted[f], tensor.factors[f].axes) &&
-          size > sources[f].size)
+      if (tensor.factors[f].present && !wanted[f].empty() &&
+          isPrefixOrEqual(wanted[f], tensor.factors[f].axes) && size > sources[f].size)
         sources[f] = {size, int(t)};
   }
   auto order = llvm::to_vector(llvm::seq(0, n));

@@ -16,7 +16,8 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 class Receipts {
 public:
   Receipts(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
-      : mesh(mesh), shape(shape), from(from), to(to), haveExtent(from.localShape(shape)), wantExtent(to.localShape(shape)) {
+      : mesh(mesh), shape(shape), from(from), to(to), haveExtent(from.localShape(shape)),
+        wantExtent(to.localShape(shape)) {
     llvm::SmallVector<bool> splits(mesh.axes.size(), false);
     for (const Sharding *sharding : {&from, &to})
       for (const DimSharding &dim : sharding->dims)
@@ -44,7 +45,9 @@ public:
     int64_t most = 0;
     for (int64_t i = 0; i < std::min<int64_t>(samples, devices); ++i)
       // Multiples of the golden ratio fill an interval evenly.
-      most = std::max(most, lacks(devices <= samples ? i : int64_t((0x9E3779B97F4A7C15ull * uint64_t(i) >> 24) % uint64_t(devices))));
+      most = std::max(most, lacks(devices <= samples ? i
+                                                     : int64_t((0x9E3779B97F4A7C15ull * uint64_t(i) >> 24) %
+                                                               uint64_t(devices))));
     return double(most);
   }
 
@@ -61,8 +64,10 @@ public:
   }
 
 private:
-  /// Adds what lies in the receiver's new piece to those that have it, dimension by dimension: `sender` has `elements` of those before `d`.
-  void countBoxes(size_t d, int64_t receiver, double elements, llvm::SmallVector<int64_t, 4> &sender, std::vector<double> &sent) const {
+  /// Adds what lies in the receiver's new piece to those that have it, dimension by dimension: `sender` has
+  /// `elements` of those before `d`.
+  void countBoxes(size_t d, int64_t receiver, double elements, llvm::SmallVector<int64_t, 4> &sender,
+                  std::vector<double> &sent) const {
     if (d == shape.size()) {
       int64_t number = 0;
       for (int axis : used)
@@ -70,13 +75,15 @@ private:
       sent[size_t(number)] += number == receiver ? 0 : elements;
       return;
     }
-    int64_t begin = shard(to.dims[d], coordinatesOf(receiver)) * wantExtent[d], end = std::min(shape[d], begin + wantExtent[d]);
+    int64_t begin = shard(to.dims[d], coordinatesOf(receiver)) * wantExtent[d],
+            end = std::min(shape[d], begin + wantExtent[d]);
     auto saved = sender;
     while (begin < end) {
       int64_t piece = begin / haveExtent[d], next = std::min(end, (piece + 1) * haveExtent[d]), rest = piece;
       for (const AxisRef &axis : llvm::reverse(from.dims[d].axes)) {
         int64_t &coordinate = sender[axis.axis];
-        coordinate += (rest % axis.size - axis.digit(coordinate, mesh)) * (mesh.axes[axis.axis].size / (axis.pre * axis.size));
+        coordinate += (rest % axis.size - axis.digit(coordinate, mesh)) *
+                      (mesh.axes[axis.axis].size / (axis.pre * axis.size));
         rest /= axis.size;
       }
       countBoxes(d + 1, receiver, elements * double(next - begin), sender, sent);
@@ -85,12 +92,14 @@ private:
     sender = saved;
   }
 
-  /// A device sends each element that it has to at most all in its group that want it, and only what anybody there wants.
+  /// A device sends each element that it has to at most all in its group that want it, and only what anybody
+  /// there wants.
   double sentAtMost() const {
     AxisList group = sendAxes(mesh, shape, from, to);
     double sent = double(axesSize(group));
     for (auto [d, dim] : llvm::enumerate(to.dims)) {
-      int64_t inside = axesSize(dim.axes) / axesSize(axesWithout(dim.axes, group)), outside = axesSize(dim.axes) / inside;
+      int64_t inside = axesSize(dim.axes) / axesSize(axesWithout(dim.axes, group)),
+              outside = axesSize(dim.axes) / inside;
       sent *= double(std::min(haveExtent[d], ceilDiv(shape[d], outside))) / double(inside);
     }
     return sent;
@@ -119,7 +128,8 @@ private:
     auto coordinates = coordinatesOf(device);
     int64_t wanted = 1, shared = 1;
     for (size_t d = 0; d < shape.size(); ++d) {
-      int64_t have = shard(from.dims[d], coordinates) * haveExtent[d], want = shard(to.dims[d], coordinates) * wantExtent[d];
+      int64_t have = shard(from.dims[d], coordinates) * haveExtent[d],
+              want = shard(to.dims[d], coordinates) * wantExtent[d];
       int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
       wanted *= std::max<int64_t>(0, wantEnd - want);
       shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
@@ -135,7 +145,8 @@ private:
   int64_t devices = 1;
 };
 
-/// Axes with which both dimensions begin, as long as pieces of both ends lie within the pieces that these axes make.
+/// Axes with which both dimensions begin, as long as pieces of both ends lie within the pieces that these
+/// axes make.
 size_t commonMajor(int64_t n, llvm::ArrayRef<AxisRef> before, llvm::ArrayRef<AxisRef> after) {
   size_t common = 0;
   while (common < before.size() && common < after.size() && before[common] == after[common])
@@ -150,7 +161,8 @@ size_t commonMajor(int64_t n, llvm::ArrayRef<AxisRef> before, llvm::ArrayRef<Axi
 }
 } // namespace
 
-AxisList tessera::sendAxes(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+AxisList tessera::sendAxes(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                           const Sharding &to) {
   AxisList axes;
   for (auto [n, before, after] : llvm::zip_equal(shape, from.dims, to.dims)) {
     llvm::ArrayRef<AxisRef> rest = before.axes;
@@ -174,18 +186,22 @@ int64_t tessera::sendMessages(llvm::ArrayRef<int64_t> shape, const Sharding &fro
   return messages;
 }
 
-double tessera::mostReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+double tessera::mostReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                             const Sharding &to) {
   return Receipts(mesh, shape, from, to).most();
 }
 
-double tessera::mostSent(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+double tessera::mostSent(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                         const Sharding &to) {
   return Receipts(mesh, shape, from, to).mostSent(sendMessages(shape, from, to));
 }
 
-double tessera::mostMoved(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+double tessera::mostMoved(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                          const Sharding &to) {
   return std::max(mostReceived(mesh, shape, from, to), mostSent(mesh, shape, from, to));
 }
 
-double tessera::someReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to, int samples) {
+double tessera::someReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+                             const Sharding &to, int samples) {
   return Receipts(mesh, shape, from, to).atLeast(samples);
 }

@@ -39,7 +39,8 @@ bool AxisRef::overlaps(const AxisRef &o) const {
     return false;
   if (*this == o)
     return true;
-  // Two digits of one mixed-radix number: one must end at or before the place where the other starts, and divide it.
+  // Two digits of one mixed-radix number: one must end at or before the place where the other starts, and
+  // divide it.
   return o.pre % (pre * size) != 0 && pre % (o.pre * o.size) != 0;
 }
 

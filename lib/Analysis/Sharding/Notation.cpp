@@ -173,7 +173,9 @@ std::optional<Sharding> tessera::parseSharding(StringRef text, const Mesh &mesh,
     if (!axes)
       return std::nullopt;
     if (!list->empty()) {
-      error = "sharding " + quoted(whole) + ": " + (list == &result.partial ? "it is a sum or a maximum, not both: one U{..} or Umax{..}" : "one R{..} names all axes");
+      error = "sharding " + quoted(whole) + ": " +
+              (list == &result.partial ? "it is a sum or a maximum, not both: one U{..} or Umax{..}"
+                                       : "one R{..} names all axes");
       return std::nullopt;
     }
     *list = *axes;
@@ -295,8 +297,8 @@ struct RuleParser {
 } // namespace
 
 /// Fills the one unknown factor of each dimension from its size, until nothing changes.
-static void deriveSizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensors, llvm::ArrayRef<Shape> shapes,
-                        bool &changed) {
+static void deriveSizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensors,
+                        llvm::ArrayRef<Shape> shapes, bool &changed) {
   for (auto [tensor, shape] : llvm::zip(tensors, shapes)) {
     for (size_t d = 0; d < std::min(tensor.dims.size(), shape.size()); ++d) {
       int64_t known = 1;
@@ -315,9 +317,10 @@ static void deriveSizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensor
   }
 }
 
-/// A factor that nothing passes through, or whose pieces move, may have other sizes in other tensors (a concatenation, a slice, a pad): it
-/// has the largest. Returns `shapes` with that size in those places.
-static std::vector<Shape> unifySizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensors, llvm::ArrayRef<Shape> shapes) {
+/// A factor that nothing passes through, or whose pieces move, may have other sizes in other tensors (a
+/// concatenation, a slice, a pad): it has the largest. Returns `shapes` with that size in those places.
+static std::vector<Shape> unifySizes(ShardingRule &rule, llvm::ArrayRef<TensorFactors> tensors,
+                                     llvm::ArrayRef<Shape> shapes) {
   std::vector<Shape> result(shapes.begin(), shapes.end());
   for (auto [tensor, shape] : llvm::zip(tensors, result))
     for (auto [dim, size] : llvm::zip(tensor.dims, shape)) {
@@ -329,7 +332,8 @@ static std::vector<Shape> unifySizes(ShardingRule &rule, llvm::ArrayRef<TensorFa
 }
 
 std::optional<ShardingRule> tessera::parseShardingRule(StringRef text, llvm::ArrayRef<Shape> operandShapes,
-                                                       llvm::ArrayRef<Shape> resultShapes, std::string &error) {
+                                                       llvm::ArrayRef<Shape> resultShapes,
+                                                       std::string &error) {
   RuleParser parser{text, error, {}, {}, {}};
   if (!parser.tensors(parser.rule.operands))
     return std::nullopt;

@@ -83,8 +83,8 @@ TensorProjection tessera::project(const TensorFactors &tensor, const Sharding &s
   return result;
 }
 
-Sharding tessera::unproject(const TensorProjection &projection, const TensorFactors &tensor, const Sharding &old,
-                            llvm::ArrayRef<Factor> factors) {
+Sharding tessera::unproject(const TensorProjection &projection, const TensorFactors &tensor,
+                            const Sharding &old, llvm::ArrayRef<Factor> factors) {
   Sharding result = old;
   for (auto [d, dim] : llvm::enumerate(tensor.dims)) {
     if (dim.empty())

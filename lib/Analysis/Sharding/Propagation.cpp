@@ -30,8 +30,8 @@ void PropagationOp::classify() {
   second = Direction::Both;
   size_t all = rule.factors.size();
   bool passThrough = all > 0 && !rule.operands.empty() && llvm::all_of(rule.factors, [](const Factor &f) {
-    return f.kind == FactorKind::PassThrough;
-  });
+                       return f.kind == FactorKind::PassThrough;
+                     });
   if (!passThrough || llvm::any_of(rule.results, [&](const TensorFactors &t) { return count(t) != all; }))
     return;
   if (llvm::none_of(rule.operands, [&](const TensorFactors &t) { return count(t) == all; })) {
@@ -71,8 +71,8 @@ void PropagationGraph::addDataFlowEdge(llvm::ArrayRef<int> sources, int target) 
 
 namespace {
 
-/// All members of a group start with one sharding, the last annotated. Where annotations clash, members keep theirs and the group
-/// holds for copies of them, which their users read.
+/// All members of a group start with one sharding, the last annotated. Where annotations clash, members keep
+/// theirs and the group holds for copies of them, which their users read.
 void uniteGroups(PropagationGraph &graph, PropagationResult &result) {
   for (auto [g, group] : llvm::enumerate(graph.groups)) {
     std::optional<Sharding> common;
@@ -114,8 +114,8 @@ struct Annotation {
   Sharding original;
 };
 
-/// Op priorities: 0 pass-through ops whose operands have no other use, 1 pass-through ops, 2 pass-through factors of all ops but
-/// broadcasts forward, 3 all factors but broadcasts forward, 4 everything.
+/// Op priorities: 0 pass-through ops whose operands have no other use, 1 pass-through ops, 2 pass-through
+/// factors of all ops but broadcasts forward, 3 all factors but broadcasts forward, 4 everything.
 constexpr int kLastRound = 4;
 
 class Propagator {
@@ -155,7 +155,8 @@ private:
   Direction directionOf(int index, const Factor &factor, int round) const;
   void findShared();
   void queue(int op);
-  /// Only hands a value to a place that nobody reads, a function's result above all: what the outside wants comes first.
+  /// Only hands a value to a place that nobody reads, a function's result above all: what the outside wants
+  /// comes first.
   bool handsOut(const PropagationOp &op) const {
     return op.elementwise && op.operands.size() == 1 && op.results.size() == 1 && uses[op.results[0]] == 0;
   }
@@ -170,8 +171,8 @@ private:
   std::vector<int> uses;                        ///< how often it is an operand
   std::vector<bool> shared;                     ///< of an op: an operand has other uses
   std::vector<int> groupOf;
-  llvm::SmallVector<int> outward, order;        ///< ops, in program order
-  llvm::SmallVector<int> waiting;               ///< a stack, each op once
+  llvm::SmallVector<int> outward, order; ///< ops, in program order
+  llvm::SmallVector<int> waiting;        ///< a stack, each op once
   std::vector<bool> queued;
 };
 
@@ -204,7 +205,8 @@ void Propagator::reveal(const Annotation &annotation, int priority) {
       continue;
     sharding.dims[i] = original;
     sharding.dims[i].priority.reset();
-    llvm::erase_if(sharding.replicated, [&](const AxisRef &axis) { return llvm::is_contained(original.axes, axis); });
+    llvm::erase_if(sharding.replicated,
+                   [&](const AxisRef &axis) { return llvm::is_contained(original.axes, axis); });
   }
 }
 
@@ -218,8 +220,8 @@ void Propagator::runOpPriorities() {
 void Propagator::fixpoint(int round, bool aggressive) {
   waiting.clear();
   queued.assign(graph.ops.size(), false);
-  // Program order first; then whatever a change touches, at once, the last touched first: a sharding runs as far as it can before others
-  // are looked at.
+  // Program order first; then whatever a change touches, at once, the last touched first: a sharding runs as
+  // far as it can before others are looked at.
   for (int i : llvm::reverse(order))
     queue(i);
   for (bool changed = true; changed;) {
@@ -241,7 +243,8 @@ void Propagator::queue(int op) {
   waiting.push_back(op);
 }
 
-/// What a loop carries is one tensor, but one value for the ops in its body, which lead to what is carried on, and another for those behind the loop.
+/// What a loop carries is one tensor, but one value for the ops in its body, which lead to what is carried
+/// on, and another for those behind the loop.
 void Propagator::findShared() {
   std::vector<llvm::SmallVector<int, 4>> usesOf(graph.tensors.size()), makers(graph.tensors.size());
   for (auto [i, op] : llvm::enumerate(graph.ops)) {
@@ -284,8 +287,9 @@ Direction Propagator::directionOf(int index, const Factor &factor, int round) co
   // A dimension that may not be sharded has nothing to pass on.
   if (factor.kind == FactorKind::NeedReplication)
     return Direction::None;
-  // An operand with other uses waits: going forward would disagree with each of them, going backward with one.
-  // What the outside wants does not wait, nor do edges: a value that flows into a loop is there what it is elsewhere.
+  // An operand with other uses waits: going forward would disagree with each of them, going backward with
+  // one. What the outside wants does not wait, nor do edges: a value that flows into a loop is there what it
+  // is elsewhere.
   bool waits = shared[index] && !handsOut(op) && !op.dataFlow;
   Direction direction = round == 0 && waits ? Direction::None : op.first;
   if (round >= (factor.kind == FactorKind::PassThrough ? 2 : 3))

@@ -197,7 +197,8 @@ private:
     size_t colon = content.find(':');
     while (colon != StringRef::npos && !content.drop_front(colon + 1).ltrim().starts_with("("))
       colon = content.find(':', colon + 1);
-    StringRef tensors = content.take_front(colon), ruleText = colon == StringRef::npos ? "" : content.drop_front(colon + 1);
+    StringRef tensors = content.take_front(colon),
+              ruleText = colon == StringRef::npos ? "" : content.drop_front(colon + 1);
     llvm::SmallVector<int> operands, results;
     if (!arrow(tensors, operands, results))
       return false;
@@ -256,9 +257,11 @@ private:
     if (outside.size() != 1 || inside.size() != 1 ||
         current().graph.tensors[outside[0]].shape.size() != current().graph.tensors[inside[0]].shape.size())
       return fail("manual joins one tensor and its local part");
-    for (auto [whole, local] : llvm::zip(current().graph.tensors[outside[0]].shape, current().graph.tensors[inside[0]].shape))
+    for (auto [whole, local] :
+         llvm::zip(current().graph.tensors[outside[0]].shape, current().graph.tensors[inside[0]].shape))
       if (local > whole)
-        return fail("the local part '" + current().tensorNames[inside[0]] + "' is larger than '" + current().tensorNames[outside[0]] + "'");
+        return fail("the local part '" + current().tensorNames[inside[0]] + "' is larger than '" +
+                    current().tensorNames[outside[0]] + "'");
     PropagationOp op(elementwiseRule(current().graph.tensors[inside[0]].shape, 1), outside, inside);
     op.manual = *manual;
     current().graph.ops.push_back(std::move(op));
@@ -285,7 +288,8 @@ private:
 };
 } // namespace
 
-std::optional<std::vector<PropagationCase>> tessera::parsePropagationCases(StringRef text, std::string &error) {
+std::optional<std::vector<PropagationCase>> tessera::parsePropagationCases(StringRef text,
+                                                                           std::string &error) {
   return CaseParser(text, error).parse();
 }
 

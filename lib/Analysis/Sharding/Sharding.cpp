@@ -46,7 +46,8 @@ static std::string verifyAxis(const AxisRef &axis, const Mesh &mesh) {
     return "sub-axis " + text + " has size 1";
   // Divisions, not a product: no overflow whatever was written.
   if (whole.size % axis.pre != 0 || (whole.size / axis.pre) % axis.size != 0)
-    return "sub-axis " + text + " does not divide axis " + whole.name + " of size " + std::to_string(whole.size);
+    return "sub-axis " + text + " does not divide axis " + whole.name + " of size " +
+           std::to_string(whole.size);
   return "";
 }
 
@@ -82,7 +83,8 @@ std::string tessera::verifySharding(const Sharding &sharding, const Mesh &mesh, 
     if (std::string error = check(dim.axes); !error.empty())
       return "dimension " + std::to_string(i) + ": " + error;
     if (dim.priority && *dim.priority < 0)
-      return "dimension " + std::to_string(i) + ": priority " + std::to_string(*dim.priority) + " is negative";
+      return "dimension " + std::to_string(i) + ": priority " + std::to_string(*dim.priority) +
+             " is negative";
     if (dim.priority && dim.axes.empty() && !dim.open)
       return "dimension " + std::to_string(i) + ": an empty, closed dimension has no priority";
   }
@@ -121,6 +123,7 @@ std::string tessera::toString(const Sharding &sharding, const Mesh &mesh) {
   if (!sharding.replicated.empty())
     text += " R{" + listText(sharding.replicated, mesh) + "}";
   if (sharding.partialKind != PartialKind::None)
-    text += (sharding.partialKind == PartialKind::Max ? " Umax{" : " U{") + listText(sharding.partial, mesh) + "}";
+    text += (sharding.partialKind == PartialKind::Max ? " Umax{" : " U{") + listText(sharding.partial, mesh) +
+            "}";
   return text;
 }

@@ -41,7 +41,8 @@ std::string ShardingRule::toString() const {
     if (!names.empty())
       text += " " + word.str() + "={" + names + "}";
   };
-  list("reduction", [](const Factor &f) { return f.kind == FactorKind::Reduction && f.combine != PartialKind::Max; });
+  list("reduction",
+       [](const Factor &f) { return f.kind == FactorKind::Reduction && f.combine != PartialKind::Max; });
   list("max_reduction",
        [](const Factor &f) { return f.kind == FactorKind::Reduction && f.combine == PartialKind::Max; });
   list("need_replication", [](const Factor &f) { return f.kind == FactorKind::NeedReplication; });

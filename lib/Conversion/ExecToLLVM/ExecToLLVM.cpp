@@ -24,14 +24,16 @@ namespace {
 /// One row of the program's table of kernels.
 struct KernelRow {
   StringAttr name;
-  SmallVector<std::pair<int64_t, int64_t>> buffers; // bytes and TS_READ, TS_WRITE or TS_UPDATE, in the order of the launch
+  SmallVector<std::pair<int64_t, int64_t>>
+      buffers; // bytes and TS_READ, TS_WRITE or TS_UPDATE, in the order of the launch
   int64_t scalars;
 };
 
 /// Emits one entry: straight calls, loops as blocks. Pointers stand for buffers, i64 for indices.
 class EntryEmitter {
 public:
-  EntryEmitter(ModuleOp module, ManifestWriter &manifest) : module(module), manifest(manifest), b(module.getLoc(), module.getContext()) {
+  EntryEmitter(ModuleOp module, ManifestWriter &manifest)
+      : module(module), manifest(manifest), b(module.getLoc(), module.getContext()) {
     ptr = LLVM::LLVMPointerType::get(b.getContext());
     i64 = b.getI64Type();
     i32 = b.getI32Type();
@@ -41,8 +43,8 @@ public:
   /// @name(rank, call) does what `entry` does.
   FailureOr<LLVM::LLVMFuncOp> emit(func::FuncOp entry, StringRef name) {
     b.setInsertionPointToEnd(module.getBody());
-    auto func = LLVM::LLVMFuncOp::create(b, entry.getLoc(), name, LLVM::LLVMFunctionType::get(nothing, {ptr, ptr}),
-                                         LLVM::Linkage::Internal);
+    auto func = LLVM::LLVMFuncOp::create(
+        b, entry.getLoc(), name, LLVM::LLVMFunctionType::get(nothing, {ptr, ptr}), LLVM::Linkage::Internal);
     Block *block = func.addEntryBlock(b);
     b.setInsertionPointToStart(block);
     rank = block->getArgument(0);
@@ -85,7 +87,8 @@ private:
     if (!callee) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(module.getBody());
-      callee = LLVM::LLVMFuncOp::create(b, name, LLVM::LLVMFunctionType::get(result, SmallVector<Type>(args.getTypes())));
+      callee = LLVM::LLVMFuncOp::create(
+          b, name, LLVM::LLVMFunctionType::get(result, SmallVector<Type>(args.getTypes())));
     }
     auto op = LLVM::CallOp::create(b, callee, args);
     return isa<LLVM::LLVMVoidType>(result) ? Value() : op.getResult();
@@ -111,7 +114,8 @@ private:
       values[group] = call("ts_group_index", i64, {rank, constant32(manifest.group(group.getAxes()))});
     } else if (auto offset = dyn_cast<IndexOffsetOp>(op)) {
       Value index = at(offset.getIndex()), base = constant(offset.getOffset());
-      values[offset] = offset.getReverse() ? LLVM::SubOp::create(b, base, index).getResult() : LLVM::AddOp::create(b, base, index).getResult();
+      values[offset] = offset.getReverse() ? LLVM::SubOp::create(b, base, index).getResult()
+                                           : LLVM::AddOp::create(b, base, index).getResult();
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       values[reshape] = at(reshape.getInput());
     } else if (auto layer = dyn_cast<LayerOp>(op)) {
@@ -127,13 +131,16 @@ private:
       emitGather(gather);
     } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
       call("ts_collective", nothing,
-           {rank, constant32(manifest.collective(collective)), at(collective.getInput()), at(collective.getOutput())});
+           {rank, constant32(manifest.collective(collective)), at(collective.getInput()),
+            at(collective.getOutput())});
     } else if (auto pack = dyn_cast<PackOp>(op)) {
       call("ts_pack", nothing,
-           {rank, constant32(manifest.param(pack.getParamAttr())), pack.getLayer() ? at(pack.getLayer()) : constant(-1)});
+           {rank, constant32(manifest.param(pack.getParamAttr())),
+            pack.getLayer() ? at(pack.getLayer()) : constant(-1)});
     } else if (auto start = dyn_cast<CollectiveStartOp>(op)) {
       values[start.getToken()] =
-          call("ts_collective_start", i64, {rank, constant32(manifest.collective(start)), at(start.getInput()), at(start.getOutput())});
+          call("ts_collective_start", i64,
+               {rank, constant32(manifest.collective(start)), at(start.getInput()), at(start.getOutput())});
     } else if (auto send = dyn_cast<SendOp>(op)) {
       values[send.getToken()] = emitMessage("ts_send", send);
     } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
@@ -142,7 +149,8 @@ private:
       call("ts_collective_wait", nothing, {rank, at(wait.getToken())});
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       call("ts_copy", nothing,
-           {rank, at(copy.getTarget()), at(copy.getSource()), constant(arrayBytes(copy.getSource().getType()))});
+           {rank, at(copy.getTarget()), at(copy.getSource()),
+            constant(arrayBytes(copy.getSource().getType()))});
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       return emitLoop(loop);
     } else {
@@ -167,13 +175,14 @@ private:
         kernel->second.buffers.push_back({arrayBytes(output.getType()), TS_UPDATE});
     }
     call("ts_launch", nothing,
-         {rank, constant32(kernel - kernels.begin()), bufferArray, scalarArray, constant(op.getCount()), constant(op.getGrain())});
+         {rank, constant32(kernel - kernels.begin()), bufferArray, scalarArray, constant(op.getCount()),
+          constant(op.getGrain())});
   }
 
   template <typename Op> Value emitMessage(StringRef function, Op op) {
     return call(function, i64,
-                {rank, constant32(manifest.group(op.getAxes())), at(op.getPeer()), constant(op.getTag()), at(op.getBuffer()),
-                 constant(arrayBytes(op.getBuffer().getType()))});
+                {rank, constant32(manifest.group(op.getAxes())), at(op.getPeer()), constant(op.getTag()),
+                 at(op.getBuffer()), constant(arrayBytes(op.getBuffer().getType()))});
   }
 
   void emitGather(GatherPackedOp op) {
@@ -237,7 +246,8 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<K
   };
   auto textGlobal = [&](const Twine &name, const Twine &text) {
     std::string bytes = text.str();
-    return global(LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()), name, LLVM::Linkage::Internal, b.getStringAttr(bytes));
+    return global(LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()), name, LLVM::Linkage::Internal,
+                  b.getStringAttr(bytes));
   };
   auto initialize = [&](LLVM::GlobalOp op, Type type, llvm::function_ref<SmallVector<Value>()> make) {
     OpBuilder::InsertionGuard guard(b);
@@ -264,8 +274,9 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<K
     SmallVector<int64_t> flat;
     for (auto [bytes, access] : kernel.buffers)
       flat.append({bytes, access});
-    buffers.push_back(global(LLVM::LLVMArrayType::get(i64, flat.size()), "tessera_buffers_" + name, LLVM::Linkage::Internal,
-                             DenseElementsAttr::get(RankedTensorType::get({int64_t(flat.size())}, i64), ArrayRef(flat))));
+    buffers.push_back(
+        global(LLVM::LLVMArrayType::get(i64, flat.size()), "tessera_buffers_" + name, LLVM::Linkage::Internal,
+               DenseElementsAttr::get(RankedTensorType::get({int64_t(flat.size())}, i64), ArrayRef(flat))));
   }
   auto rowType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, ptr, i32, i32});
   auto kernelTableType = LLVM::LLVMArrayType::get(rowType, kernels.size());
@@ -273,9 +284,13 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<K
   initialize(kernelTable, kernelTableType, [&] {
     SmallVector<Value> rows;
     for (auto [name, list, kernel] : llvm::zip(names, buffers, kernels)) {
-      auto count = [&](int64_t value) { return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value)); };
-      Value fields[] = {LLVM::AddressOfOp::create(b, name), LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel.name)),
-                        LLVM::AddressOfOp::create(b, list), count(kernel.buffers.size()), count(kernel.scalars)};
+      auto count = [&](int64_t value) {
+        return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value));
+      };
+      Value fields[] = {LLVM::AddressOfOp::create(b, name),
+                        LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel.name)),
+                        LLVM::AddressOfOp::create(b, list), count(kernel.buffers.size()),
+                        count(kernel.scalars)};
       Value row = LLVM::UndefOp::create(b, rowType);
       for (auto [i, field] : llvm::enumerate(fields))
         row = LLVM::InsertValueOp::create(b, row, field, ArrayRef<int64_t>{int64_t(i)});
@@ -289,8 +304,12 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<K
     auto number = [&](Type type, int64_t value) -> Value {
       return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
     };
-    return {number(i32, TESSERA_ABI_VERSION),       number(i32, entries.size()),    number(i32, kernels.size()),
-            LLVM::AddressOfOp::create(b, text),     number(i64, manifest.size()),   LLVM::AddressOfOp::create(b, entryTable),
+    return {number(i32, TESSERA_ABI_VERSION),
+            number(i32, entries.size()),
+            number(i32, kernels.size()),
+            LLVM::AddressOfOp::create(b, text),
+            number(i64, manifest.size()),
+            LLVM::AddressOfOp::create(b, entryTable),
             LLVM::AddressOfOp::create(b, kernelTable)};
   });
 }

@@ -117,12 +117,9 @@ int64_t ManifestWriter::group(ArrayAttr axes) { return numberOf(groups, axesJson
 
 template <typename Op> json::Object ManifestWriter::collectiveJson(Op op) {
   auto type = cast<ShapedType>(op.getInput().getType());
-  json::Object object{{"kind", collectiveName(op.getKind())},
-                      {"op", reductionName(op.getReduce())},
-                      {"dtype", elementName(type)},
-                      {"group", group(op.getAxes())},
-                      {"elements", type.getNumElements()},
-                      {"why", op.getWhy() ? op.getWhy()->str() : ""}};
+  json::Object object{{"kind", collectiveName(op.getKind())}, {"op", reductionName(op.getReduce())},
+                      {"dtype", elementName(type)},           {"group", group(op.getAxes())},
+                      {"elements", type.getNumElements()},    {"why", op.getWhy() ? op.getWhy()->str() : ""}};
   if (op.getMirrored())
     object["mirrored"] = axesJson(*op.getMirrored());
   if (op.getFrom()) {

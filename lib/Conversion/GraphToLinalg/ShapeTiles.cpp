@@ -20,23 +20,29 @@ struct ConstantTile : Tile<ConstantTile, graph::ConstantOp> {
 };
 
 struct IotaTile : Tile<IotaTile, graph::IotaOp> {
-  static Value emit(graph::IotaOp op, TileBuilder &t, ValueRange, RankedTensorType type, TileContext &context) {
+  static Value emit(graph::IotaOp op, TileBuilder &t, ValueRange, RankedTensorType type,
+                    TileContext &context) {
     Value offset = context.offset(t.b, op.getResult(), op.getDim());
-    return t.map(type.getShape(), type.getElementType(), {}, [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
-      Value i = arith::AddIOp::create(b, linalg::IndexOp::create(b, op.getDim()), offset);
-      if (auto integer = dyn_cast<IntegerType>(type.getElementType()))
-        return arith::IndexCastOp::create(b, integer, i);
-      return arith::SIToFPOp::create(b, type.getElementType(), arith::IndexCastOp::create(b, b.getI64Type(), i));
-    });
+    return t.map(type.getShape(), type.getElementType(), {},
+                 [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
+                   Value i = arith::AddIOp::create(b, linalg::IndexOp::create(b, op.getDim()), offset);
+                   if (auto integer = dyn_cast<IntegerType>(type.getElementType()))
+                     return arith::IndexCastOp::create(b, integer, i);
+                   return arith::SIToFPOp::create(b, type.getElementType(),
+                                                  arith::IndexCastOp::create(b, b.getI64Type(), i));
+                 });
   }
 };
 
 struct NameTile : Tile<NameTile, graph::NameOp> {
-  static Value emit(graph::NameOp, TileBuilder &, ValueRange tiles, RankedTensorType, TileContext &) { return tiles[0]; }
+  static Value emit(graph::NameOp, TileBuilder &, ValueRange tiles, RankedTensorType, TileContext &) {
+    return tiles[0];
+  }
 };
 
 struct TransposeTile : Tile<TransposeTile, graph::TransposeOp> {
-  static Value emit(graph::TransposeOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::TransposeOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     AffineMap fromResult = AffineMap::getPermutationMap(op.getPermutation(), t.b.getContext());
     return t.map(type.getShape(), type.getElementType(), {{tiles[0], inversePermutation(fromResult)}},
                  [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
@@ -44,7 +50,8 @@ struct TransposeTile : Tile<TransposeTile, graph::TransposeOp> {
 };
 
 struct BroadcastTile : Tile<BroadcastTile, graph::BroadcastOp> {
-  static Value emit(graph::BroadcastOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::BroadcastOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     SmallVector<AffineExpr> exprs;
     for (auto [i, dim] : llvm::enumerate(op.getDims()))
       exprs.push_back(typeOf(tiles[0]).getDimSize(i) == type.getDimSize(dim) ? t.b.getAffineDimExpr(dim)
@@ -56,14 +63,16 @@ struct BroadcastTile : Tile<BroadcastTile, graph::BroadcastOp> {
 };
 
 struct SliceTile : Tile<SliceTile, graph::SliceOp> {
-  static Value emit(graph::SliceOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::SliceOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     // A cut dimension needs replication, so the loop never runs over one: offsets hold in the tile too.
     return t.slice(tiles[0], getAsIndexOpFoldResult(t.b.getContext(), op.getOffsets()), type.getShape());
   }
 };
 
 struct ReverseTile : Tile<ReverseTile, graph::ReverseOp> {
-  static Value emit(graph::ReverseOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::ReverseOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     int64_t dim = int64_t(op.getDim()), size = type.getDimSize(dim);
     if (size == 1)
       return tiles[0];
@@ -81,7 +90,8 @@ struct ReverseTile : Tile<ReverseTile, graph::ReverseOp> {
 };
 
 struct ConcatTile : Tile<ConcatTile, graph::ConcatOp> {
-  static Value emit(graph::ConcatOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::ConcatOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     Value out = t.empty(type.getShape(), type.getElementType());
     SmallVector<OpFoldResult> offsets = zeros(t, type.getRank());
     int64_t at = 0;
@@ -95,7 +105,8 @@ struct ConcatTile : Tile<ConcatTile, graph::ConcatOp> {
 };
 
 struct ReduceTile : Tile<ReduceTile, graph::ReduceOp> {
-  static Value emit(graph::ReduceOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::ReduceOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     RankedTensorType in = typeOf(tiles[0]);
     Type element = in.getElementType();
     bool isFloat = isa<FloatType>(element), sum = op.getKind() == graph::ReduceKind::sum;
@@ -108,15 +119,16 @@ struct ReduceTile : Tile<ReduceTile, graph::ReduceOp> {
     else
       neutral = arith::ConstantOp::create(
           t.b, t.b.getIntegerAttr(element, APInt::getSignedMinValue(element.getIntOrFloatBitWidth())));
-    Value folded = t.fold(in.getShape(), op.getDims(), {{tiles[0], t.identity(in.getRank())}},
-                          t.filled(type.getShape(), neutral), [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                            if (!isFloat)
-                              return sum ? arith::AddIOp::create(b, x[1], x[0]).getResult()
-                                         : arith::MaxSIOp::create(b, x[1], x[0]).getResult();
-                            Value wide = TileBuilder(b, b.getLoc()).widen(x[0]);
-                            return sum ? arith::AddFOp::create(b, x[1], wide).getResult()
-                                       : arith::MaximumFOp::create(b, x[1], wide).getResult();
-                          });
+    Value folded =
+        t.fold(in.getShape(), op.getDims(), {{tiles[0], t.identity(in.getRank())}},
+               t.filled(type.getShape(), neutral), [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                 if (!isFloat)
+                   return sum ? arith::AddIOp::create(b, x[1], x[0]).getResult()
+                              : arith::MaxSIOp::create(b, x[1], x[0]).getResult();
+                 Value wide = TileBuilder(b, b.getLoc()).widen(x[0]);
+                 return sum ? arith::AddFOp::create(b, x[1], wide).getResult()
+                            : arith::MaximumFOp::create(b, x[1], wide).getResult();
+               });
     if (sumType == element)
       return folded;
     return t.map(type.getShape(), element, {{folded, t.identity(type.getRank())}},
@@ -127,7 +139,8 @@ struct ReduceTile : Tile<ReduceTile, graph::ReduceOp> {
 };
 
 struct EinsumTile : Tile<EinsumTile, graph::EinsumOp> {
-  static Value emit(graph::EinsumOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
+  static Value emit(graph::EinsumOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &) {
     std::string summed = op.getSummedLetters(), letters = (op.getResultLetters() + summed).str();
     int64_t rank = int64_t(letters.size()), kept = type.getRank();
     auto read = [&](Value tile, StringRef own) {
@@ -146,15 +159,17 @@ struct EinsumTile : Tile<EinsumTile, graph::EinsumOp> {
       x = TileBuilder(b, b.getLoc()).widen(x);
       return x.getType() == wide ? x : arith::ExtFOp::create(b, wide, x).getResult();
     };
-    Value sum = t.fold(shape, dims, {read(tiles[0], op.getLhsLetters()), read(tiles[1], op.getRhsLetters())},
-                       t.filled(type.getShape(), t.scalar(wide, 0)), [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                         return arith::AddFOp::create(b, x[2], arith::MulFOp::create(b, same(b, x[0]), same(b, x[1])));
-                       });
+    Value sum = t.fold(
+        shape, dims, {read(tiles[0], op.getLhsLetters()), read(tiles[1], op.getRhsLetters())},
+        t.filled(type.getShape(), t.scalar(wide, 0)), [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          return arith::AddFOp::create(b, x[2], arith::MulFOp::create(b, same(b, x[0]), same(b, x[1])));
+        });
     if (wide == element)
       return sum;
-    return t.map(type.getShape(), element, {{sum, t.identity(kept)}}, [&](ImplicitLocOpBuilder &b, ValueRange x) {
-      return TileBuilder(b, b.getLoc()).narrow(x[0], element);
-    });
+    return t.map(type.getShape(), element, {{sum, t.identity(kept)}},
+                 [&](ImplicitLocOpBuilder &b, ValueRange x) {
+                   return TileBuilder(b, b.getLoc()).narrow(x[0], element);
+                 });
   }
 };
 
@@ -165,7 +180,8 @@ struct MaskPaddingTile : Tile<MaskPaddingTile, graph::MaskPaddingOp> {
     SmallVector<std::pair<int64_t, Value>> limits; // dimension, first index of the tile that is padding
     for (int64_t dim : op.getDims()) {
       Value offset = context.offset(t.b, op.getInput(), dim);
-      limits.push_back({dim, arith::SubIOp::create(t.b, t.index(context.globalSize(op.getInput(), dim)), offset)});
+      limits.push_back(
+          {dim, arith::SubIOp::create(t.b, t.index(context.globalSize(op.getInput(), dim)), offset)});
     }
     return t.map(type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
                  [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {

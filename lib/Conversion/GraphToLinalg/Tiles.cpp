@@ -66,7 +66,8 @@ Value TileBuilder::map(ArrayRef<int64_t> shape, Type element, ArrayRef<Read> rea
       .getResult(0);
 }
 
-Value TileBuilder::fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRef<Read> reads, Value init, Body body) {
+Value TileBuilder::fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRef<Read> reads, Value init,
+                        Body body) {
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (const Read &read : reads) {
@@ -92,14 +93,16 @@ Value TileBuilder::slice(Value source, ArrayRef<OpFoldResult> offsets, ArrayRef<
                          ArrayRef<int64_t> strides) {
   SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
   return tensor::ExtractSliceOp::create(b, source, offsets, getAsIndexOpFoldResult(b.getContext(), sizes),
-                                        strides.empty() ? ones : getAsIndexOpFoldResult(b.getContext(), strides));
+                                        strides.empty() ? ones
+                                                        : getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-Value TileBuilder::insert(Value source, Value into, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> strides) {
+Value TileBuilder::insert(Value source, Value into, ArrayRef<OpFoldResult> offsets,
+                          ArrayRef<int64_t> strides) {
   SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
-  return tensor::InsertSliceOp::create(b, source, into, offsets,
-                                       getAsIndexOpFoldResult(b.getContext(), typeOf(source).getShape()),
-                                       strides.empty() ? ones : getAsIndexOpFoldResult(b.getContext(), strides));
+  return tensor::InsertSliceOp::create(
+      b, source, into, offsets, getAsIndexOpFoldResult(b.getContext(), typeOf(source).getShape()),
+      strides.empty() ? ones : getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
 static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }

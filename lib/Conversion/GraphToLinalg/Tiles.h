@@ -43,15 +43,18 @@ struct TileBuilder {
   }
   /// The last loop alone.
   AffineMap last(int64_t rank) { return AffineMap::get(rank, 0, b.getAffineDimExpr(rank - 1)); }
-  /// Trailing broadcast: the operand's dimensions are the last loops; a dimension of size 1 stays at 0 where the loop is longer.
+  /// Trailing broadcast: the operand's dimensions are the last loops; a dimension of size 1 stays at 0 where
+  /// the loop is longer.
   AffineMap broadcast(RankedTensorType operand, ArrayRef<int64_t> shape);
 
   /// result[i] = body(reads at i): all loops parallel.
   Value map(ArrayRef<int64_t> shape, Type element, ArrayRef<Read> reads, Body body);
-  /// Loops over `shape`; those of `dims` are folded into `init` (map: the others, in order): acc = body(reads..., acc).
+  /// Loops over `shape`; those of `dims` are folded into `init` (map: the others, in order): acc =
+  /// body(reads..., acc).
   Value fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRef<Read> reads, Value init, Body body);
 
-  Value slice(Value source, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides = {});
+  Value slice(Value source, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> sizes,
+              ArrayRef<int64_t> strides = {});
   Value insert(Value source, Value into, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> strides = {});
 
   /// f32 of a narrower float (or the value itself), and back.
@@ -59,11 +62,11 @@ struct TileBuilder {
   Value narrow(Value x, Type type);
 };
 
-/// The model of an op with one result: `Derived::emit(op, t, tiles, type, context)` returns its tile, of type `type`.
-template <typename Derived, typename OpT>
-struct Tile : TileLoweringOpInterface::ExternalModel<Derived, OpT> {
-  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types, TileContext &context,
-                          SmallVectorImpl<Value> &results) const {
+/// The model of an op with one result: `Derived::emit(op, t, tiles, type, context)` returns its tile, of type
+/// `type`.
+template <typename Derived, typename OpT> struct Tile : TileLoweringOpInterface::ExternalModel<Derived, OpT> {
+  LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types,
+                          TileContext &context, SmallVectorImpl<Value> &results) const {
     TileBuilder t(builder, op->getLoc());
     results.push_back(Derived::emit(cast<OpT>(op), t, tiles, cast<RankedTensorType>(types[0]), context));
     return success();

@@ -8,13 +8,14 @@ using namespace mlir;
 
 namespace tessera::exec {
 
-// Steps: op number n reads and writes at 2n (an op's operands and results are apart). A loop's carried values begin at 2n + 1 of the loop, its results at
-// 2n + 1 of its yield, so that they can take over the places of the initial and of the yielded values.
+// Steps: op number n reads and writes at 2n (an op's operands and results are apart). A loop's carried values
+// begin at 2n + 1 of the loop, its results at 2n + 1 of its yield, so that they can take over the places of
+// the initial and of the yielded values.
 
 static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argumentOffsets, ArrayRef<bool> writable,
-                                   ArrayRef<int64_t> resultOffsets)
+BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argumentOffsets,
+                                   ArrayRef<bool> writable, ArrayRef<int64_t> resultOffsets)
     : func(func) {
   Block &body = func.getBody().front();
   numberOps(body);
@@ -25,7 +26,8 @@ BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argument
   }
   addValues(body);
   coalesce(body);
-  // Results: the place of the output, if the value can be made there. The returns come last in time, so loops and updates keep what they found.
+  // Results: the place of the output, if the value can be made there. The returns come last in time, so loops
+  // and updates keep what they found.
   Operation *ret = body.getTerminator();
   for (auto [value, offset] : llvm::zip_equal(ret->getOperands(), resultOffsets)) {
     if (!hasStorage(value))
@@ -33,7 +35,8 @@ BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argument
     Node &node = nodes[storage(value)];
     if (node.offset >= 0)
       continue;
-    // Another value in that place would have to be dead by then: outputs are written once, so only a second claim can collide.
+    // Another value in that place would have to be dead by then: outputs are written once, so only a second
+    // claim can collide.
     bool taken = llvm::any_of(nodes, [&, offset = offset](const Node &other) {
       return &other != &node && other.parent == int(&other - nodes.data()) && other.offset == offset;
     });
@@ -128,7 +131,8 @@ void BufferAssignment::coalesce(Block &block) {
   for (Operation &op : block) {
     if (auto loop = dyn_cast<ForOp>(op)) {
       // Around the loop first: a carried cache is the state itself.
-      for (auto [init, arg, result] : llvm::zip_equal(loop.getInits(), loop.getCarried(), loop.getResults())) {
+      for (auto [init, arg, result] :
+           llvm::zip_equal(loop.getInits(), loop.getCarried(), loop.getResults())) {
         unify(arg, result);
         unify(arg, init);
       }
@@ -143,7 +147,8 @@ void BufferAssignment::coalesce(Block &block) {
     for (auto [out, result] : llvm::zip_equal(destination.getDpsInits(), op.getResults()))
       if (!out.getDefiningOp<tensor::EmptyOp>())
         unify(out, result, stepOf[&op]);
-    if (auto collective = dyn_cast<CollectiveOp>(op); collective && collective.getKind() == CollectiveKind::AllReduce)
+    if (auto collective = dyn_cast<CollectiveOp>(op);
+        collective && collective.getKind() == CollectiveKind::AllReduce)
       unify(collective.getInput(), collective.getResults()[0], stepOf[&op]);
   }
 }

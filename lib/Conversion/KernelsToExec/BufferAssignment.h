@@ -1,8 +1,9 @@
 //===- BufferAssignment.h - Which values share a buffer ---------*- C++ -*-===//
 //
-// Every tensor of a host function gets a storage. Values that follow from each other without being needed at the same time (a loop's
-// carried values, a result and the output it becomes, an array updated in place) share one; the rest have their own, placed by the
-// arena planner. Where sharing is impossible the rewriting copies.
+// Every tensor of a host function gets a storage. Values that follow from each other without being needed at
+// the same time (a loop's carried values, a result and the output it becomes, an array updated in place)
+// share one; the rest have their own, placed by the arena planner. Where sharing is impossible the rewriting
+// copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CONVERSION_KERNELSTOEXEC_BUFFERASSIGNMENT_H
@@ -25,7 +26,8 @@ struct LiveRange {
 
 class BufferAssignment {
 public:
-  /// `argumentOffsets`, `resultOffsets`: places of the function's arguments and results; `writable[i]`: argument i may be overwritten (a state).
+  /// `argumentOffsets`, `resultOffsets`: places of the function's arguments and results; `writable[i]`:
+  /// argument i may be overwritten (a state).
   BufferAssignment(mlir::func::FuncOp func, llvm::ArrayRef<int64_t> argumentOffsets,
                    llvm::ArrayRef<bool> writable, llvm::ArrayRef<int64_t> resultOffsets);
 
@@ -51,7 +53,8 @@ private:
   int add(mlir::Value value, int64_t first);
   int64_t lastUse(mlir::Value value, int64_t first);
   int find(int node);
-  /// One storage for both, unless they are needed at the same time (the step `touching` excepted) or have two places.
+  /// One storage for both, unless they are needed at the same time (the step `touching` excepted) or have two
+  /// places.
   bool unify(mlir::Value a, mlir::Value b, int64_t touching = -1);
 
   mlir::func::FuncOp func;

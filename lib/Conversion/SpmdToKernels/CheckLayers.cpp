@@ -1,7 +1,8 @@
 //===- CheckLayers.cpp - every rank runs all layers -------------------------===//
 //
-// Rung spmd may shard the dimension `layer`: that is what a pipeline is. Below it a loop takes layer i of a stack by its number, so a rank
-// that holds some of the layers would read the wrong ones. Until there are pipelines, such a program has no form on rung kernels.
+// Rung spmd may shard the dimension `layer`: that is what a pipeline is. Below it a loop takes layer i of a
+// stack by its number, so a rank that holds some of the layers would read the wrong ones. Until there are
+// pipelines, such a program has no form on rung kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +41,11 @@ private:
     auto nameAttr = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
     StringRef name = nameAttr ? nameAttr.getValue() : StringRef();
     std::optional<graph::Kind> kind = graph::argumentKind(arg);
-    std::string what = (kind ? graph::stringifyKind(*kind) : "argument").str() + " '" + (name.empty() ? Twine(arg.getArgNumber()).str() : name.str()) + "'";
-    auto parameter = kind == graph::Kind::Parameter ? dyn_cast_or_null<graph::ParameterOp>(SymbolTable::lookupSymbolIn(module, name)) : nullptr;
+    std::string what = (kind ? graph::stringifyKind(*kind) : "argument").str() + " '" +
+                       (name.empty() ? Twine(arg.getArgNumber()).str() : name.str()) + "'";
+    auto parameter = kind == graph::Kind::Parameter
+                         ? dyn_cast_or_null<graph::ParameterOp>(SymbolTable::lookupSymbolIn(module, name))
+                         : nullptr;
     if (parameter && parameter.getStacked())
       if (failed(checkDim(func, arg, 0, what)))
         return failure();
@@ -63,10 +67,12 @@ private:
     AxisList axes = sharding.toSharding(mesh).dims[dim].axes;
     if (axesSize(axes) == 1)
       return success();
-    std::string list = llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
+    std::string list =
+        llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
     return op->emitOpError() << "has " << what << " whose dimension 'layer' is sharded over " << list
                              << ": there are no pipelines yet, every rank runs all layers; leave " << list
-                             << " out of the mesh, or shard another dimension over it (--shard=batch=" << list << ")";
+                             << " out of the mesh, or shard another dimension over it (--shard=batch=" << list
+                             << ")";
   }
 
   ModuleOp module;

@@ -20,7 +20,8 @@ int maxRows(Operation *op) {
   int rows = 0;
   for (; rows < type.getRank(); ++rows) {
     if (!llvm::all_of(op->getResults(), [&](Value result) {
-          return tensorOf(result).getRank() > rows && tensorOf(result).getDimSize(rows) == type.getDimSize(rows);
+          return tensorOf(result).getRank() > rows &&
+                 tensorOf(result).getDimSize(rows) == type.getDimSize(rows);
         }))
       break;
     if (type.getDimSize(rows) == 1)
@@ -32,7 +33,8 @@ int maxRows(Operation *op) {
       break;
     // Glued to another factor inside an operand's dimension, the rows of a tile would not be a slice.
     if (llvm::any_of(rule.operands, [&](const TensorFactors &t) {
-          return llvm::any_of(t.dims, [&](const auto &dim) { return dim.size() > 1 && llvm::is_contained(dim, factor); });
+          return llvm::any_of(
+              t.dims, [&](const auto &dim) { return dim.size() > 1 && llvm::is_contained(dim, factor); });
         }))
       break;
   }
@@ -71,7 +73,8 @@ static int64_t rowCount(Operation *op, int rows) {
 static int64_t touchedElements(Operation *op, int rows) {
   OpCost cost = cast<CostOpInterface>(op).getCost();
   int64_t width = elementBytes(op->getResult(0).getType());
-  return std::max<int64_t>(1, int64_t((cost.bytesRead + cost.bytesWritten) / double(width)) / rowCount(op, rows));
+  return std::max<int64_t>(1, int64_t((cost.bytesRead + cost.bytesWritten) / double(width)) /
+                                  rowCount(op, rows));
 }
 
 namespace {
@@ -86,7 +89,8 @@ class Former {
 public:
   Former(Block &block, const TilingChoices &tiling) : block(block), tiling(tiling) {
     for (Operation &op : block.without_terminator())
-      if (isa<TileLoweringOpInterface>(op) && isa<ShardingRuleOpInterface>(op) && isa<CostOpInterface>(op) && op.getNumResults() > 0)
+      if (isa<TileLoweringOpInterface>(op) && isa<ShardingRuleOpInterface>(op) && isa<CostOpInterface>(op) &&
+          op.getNumResults() > 0)
         most[&op] = maxRows(&op);
   }
 
@@ -124,12 +128,14 @@ public:
 private:
   using Set = SmallVector<Operation *>;
 
-  /// `rows` run through all ops of the set alike: a value made inside has its rows where its reader wants them.
+  /// `rows` run through all ops of the set alike: a value made inside has its rows where its reader wants
+  /// them.
   bool agree(ArrayRef<Operation *> set, int rows) {
     for (Operation *op : set) {
       if (rows > most[op])
         return false;
-      auto shape = tensorOf(op->getResult(0)).getShape(), first = tensorOf(set.front()->getResult(0)).getShape();
+      auto shape = tensorOf(op->getResult(0)).getShape(),
+           first = tensorOf(set.front()->getResult(0)).getShape();
       if (shape.take_front(rows) != first.take_front(rows))
         return false;
     }
@@ -173,9 +179,8 @@ private:
     if (together->tile <= tiling.tileElements)
       return true;
     int64_t count = rowCount(set.front(), together->rows);
-    return llvm::all_of(set, [&](Operation *op) {
-      return rowCount(op, choose(ArrayRef<Operation *>(op))->rows) <= count;
-    });
+    return llvm::all_of(
+        set, [&](Operation *op) { return rowCount(op, choose(ArrayRef<Operation *>(op))->rows) <= count; });
   }
 
   /// Ops of the block that `op` waits for, nested uses included.
@@ -233,7 +238,8 @@ private:
     sets[b] = joined;
   }
 
-  /// Reorders the block: units (a cluster or a single op) as soon as the units they wait for are done, in the old order.
+  /// Reorders the block: units (a cluster or a single op) as soon as the units they wait for are done, in the
+  /// old order.
   void schedule(ArrayRef<Cluster> clusters) {
     llvm::DenseMap<Operation *, int> clusterOf;
     for (auto [i, cluster] : llvm::enumerate(clusters))
@@ -272,7 +278,9 @@ private:
 
 } // namespace
 
-SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling) { return Former(block, tiling).run(); }
+SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling) {
+  return Former(block, tiling).run();
+}
 
 int64_t iterations(const Cluster &cluster) { return rowCount(cluster.ops.front(), cluster.rows); }
 

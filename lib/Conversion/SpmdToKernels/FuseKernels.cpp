@@ -1,8 +1,8 @@
 //===- FuseKernels.cpp - clusters become kernel functions -------------------===//
 //
-// A kernel's loop runs over the rows of its cluster; one iteration takes the tiles of the operands, computes every op on
-// tiles and puts the results' tiles where they belong. Tiling is sharding over a loop: which part of an operand
-// a row needs is what the sharding rule says.
+// A kernel's loop runs over the rows of its cluster; one iteration takes the tiles of the operands, computes
+// every op on tiles and puts the results' tiles where they belong. Tiling is sharding over a loop: which part
+// of an operand a row needs is what the sharding rule says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,9 @@ public:
     SmallVector<Type> outputTypes = llvm::map_to_vector(outputs, [](Value v) { return v.getType(); });
     KernelShell shell(loc, kernelName(), inputTypes, outputTypes, scalars.size());
     LogicalResult status = success();
-    shell.loop(iterations(cluster), [&](OpBuilder &builder, Value row, ValueRange outs) { return emitRow(builder, shell, row, outs, status); });
+    shell.loop(iterations(cluster), [&](OpBuilder &builder, Value row, ValueRange outs) {
+      return emitRow(builder, shell, row, outs, status);
+    });
     if (failed(status)) {
       shell.func.erase();
       return failure();
@@ -62,7 +64,8 @@ private:
           inputs.push_back(operand);
         }
       }
-      for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
+      for (Value value :
+           llvm::concat<Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
         for (int64_t d = 0; d < tensorOf(value).getRank(); ++d)
           if (usesOffset(op, value, d))
             if (Value shard = lowering.shardIndex(op, lowering.shardAxes(tensorOf(value), d))) {
@@ -79,7 +82,8 @@ private:
   static bool usesOffset(Operation *op, Value value, int64_t dim) {
     ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
     auto touches = [&](const TensorFactors &tensor) {
-      return llvm::any_of(tensor.dims[dim], [&](int factor) { return llvm::is_contained(rule.offsetAware, factor); });
+      return llvm::any_of(tensor.dims[dim],
+                          [&](int factor) { return llvm::is_contained(rule.offsetAware, factor); });
     };
     for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
       if (operand == value && touches(tensor))
@@ -118,7 +122,8 @@ private:
     ArrayRef<Value> rowIndex;
     Operation *op;
     OpRows rows;
-    Context(Outliner &outliner, const KernelShell &shell, ArrayRef<Value> rowIndex, Operation *op, OpRows rows)
+    Context(Outliner &outliner, const KernelShell &shell, ArrayRef<Value> rowIndex, Operation *op,
+            OpRows rows)
         : outliner(outliner), shell(shell), rowIndex(rowIndex), op(op), rows(std::move(rows)) {}
 
     Value offset(OpBuilder &builder, Value value, int64_t dim) override {
@@ -170,8 +175,9 @@ private:
         size = 1;
     return RankedTensorType::get(shape, tensorOf(value).getElementType());
   }
-  static void slicing(OpBuilder &builder, RankedTensorType tile, const RowDims &dims, ArrayRef<Value> rowIndex,
-                      SmallVectorImpl<OpFoldResult> &offsets, SmallVectorImpl<OpFoldResult> &sizes) {
+  static void slicing(OpBuilder &builder, RankedTensorType tile, const RowDims &dims,
+                      ArrayRef<Value> rowIndex, SmallVectorImpl<OpFoldResult> &offsets,
+                      SmallVectorImpl<OpFoldResult> &sizes) {
     for (auto [size, row] : llvm::zip_equal(tile.getShape(), dims)) {
       offsets.push_back(row < 0 ? OpFoldResult(builder.getIndexAttr(0)) : OpFoldResult(rowIndex[row]));
       sizes.push_back(builder.getIndexAttr(size));
@@ -179,7 +185,8 @@ private:
   }
 
   /// The part of `array` that belongs to this row.
-  static Value tileOf(OpBuilder &builder, Location loc, Value array, const RowDims &dims, ArrayRef<Value> rowIndex) {
+  static Value tileOf(OpBuilder &builder, Location loc, Value array, const RowDims &dims,
+                      ArrayRef<Value> rowIndex) {
     RankedTensorType tile = tileType(array, dims);
     if (tile == array.getType())
       return array;
@@ -194,7 +201,8 @@ private:
     llvm::DenseMap<Value, Value> tiles; // values made in the cluster
     std::map<std::pair<void *, SmallVector<int, 4>>, Value> loaded;
     SmallVector<Value> results(outs.begin(), outs.end());
-    auto lower = [&](Operation *op, OpRows rows, ValueRange operands, TypeRange types, SmallVectorImpl<Value> &values) {
+    auto lower = [&](Operation *op, OpRows rows, ValueRange operands, TypeRange types,
+                     SmallVectorImpl<Value> &values) {
       Context context(*this, shell, rowIndex, op, rows);
       if (failed(cast<TileLoweringOpInterface>(op).lowerTile(builder, operands, types, context, values)))
         status = failure();
@@ -212,7 +220,8 @@ private:
           Value whole;
           if (auto it = indexScalars.find(operand); it != indexScalars.end()) {
             Type element = tensorOf(operand).getElementType();
-            Value number = arith::IndexCastOp::create(builder, loc, element, scalarArgument(shell, it->second));
+            Value number =
+                arith::IndexCastOp::create(builder, loc, element, scalarArgument(shell, it->second));
             whole = tensor::FromElementsOp::create(builder, loc, plainType(operand.getType()), number);
           } else if (isWholeConstant(operand)) {
             SmallVector<Value> constant;
@@ -257,9 +266,9 @@ private:
       destinations.push_back(fresh(builder, output));
     }
     int64_t count = iterations(cluster);
-    auto launch = exec::LaunchOp::create(builder, loc, types, kernel, inputs, destinations, scalars,
-                                         builder.getI64IntegerAttr(count),
-                                         builder.getI64IntegerAttr(lowering.grain(tileElements(cluster), count)));
+    auto launch = exec::LaunchOp::create(
+        builder, loc, types, kernel, inputs, destinations, scalars, builder.getI64IntegerAttr(count),
+        builder.getI64IntegerAttr(lowering.grain(tileElements(cluster), count)));
     for (auto [output, result] : llvm::zip_equal(outputs, launch.getResults()))
       output.replaceAllUsesWith(result);
     for (Operation *op : llvm::reverse(cluster.ops))
@@ -271,10 +280,12 @@ private:
   Location loc;
   llvm::SmallPtrSet<Operation *, 16> members;
   SmallVector<Value> inputs, outputs, scalars;
-  llvm::DenseMap<Value, Value> indexScalars;                     ///< tensor<i32> of a layer number -> index on the host
-  std::map<std::pair<Value, int64_t>, Value, std::function<bool(const std::pair<Value, int64_t> &, const std::pair<Value, int64_t> &)>>
+  llvm::DenseMap<Value, Value> indexScalars; ///< tensor<i32> of a layer number -> index on the host
+  std::map<std::pair<Value, int64_t>, Value,
+           std::function<bool(const std::pair<Value, int64_t> &, const std::pair<Value, int64_t> &)>>
       shardScalars{[](const auto &a, const auto &b) {
-        return std::make_pair(a.first.getAsOpaquePointer(), a.second) < std::make_pair(b.first.getAsOpaquePointer(), b.second);
+        return std::make_pair(a.first.getAsOpaquePointer(), a.second) <
+               std::make_pair(b.first.getAsOpaquePointer(), b.second);
       }}; ///< (value, dimension) -> shard number on the host
 };
 
@@ -288,7 +299,8 @@ void cloneMakers(Block &block) {
     OpBuilder builder(maker);
     for (OpOperand &use : llvm::make_early_inc_range(maker->getUses())) {
       Operation *user = use.getOwner();
-      if (!isa<TileLoweringOpInterface>(user) || (user->getBlock() == maker->getBlock() && maker->hasOneUse()))
+      if (!isa<TileLoweringOpInterface>(user) ||
+          (user->getBlock() == maker->getBlock() && maker->hasOneUse()))
         continue;
       builder.setInsertionPoint(user);
       use.set(builder.clone(*maker)->getResult(0));

@@ -1,11 +1,13 @@
 //===- LowerCollectives.cpp - dist collectives to exec.collective -----------===//
 //
-// exec.collective works on contiguous blocks, one for each rank of a group. Where the dimension that is gathered or split is not the outermost, a
-// transposition that brings blocks together, or puts them in their places, stands before or after: it fuses with what makes or uses the value.
+// exec.collective works on contiguous blocks, one for each rank of a group. Where the dimension that is
+// gathered or split is not the outermost, a transposition that brings blocks together, or puts them in their
+// places, stands before or after: it fuses with what makes or uses the value.
 //
-// A dimension of size n over k shards holds ceil(n / k) rows a shard. Where that does not divide, pieces are longer together
-// than the whole: gathered dimensions are cut, and dimensions that are going to be split are filled up with zeros,
-// by a small kernel (no code runs where it divides, or where the cut is at the end of memory).
+// A dimension of size n over k shards holds ceil(n / k) rows a shard. Where that does not divide, pieces are
+// longer together than the whole: gathered dimensions are cut, and dimensions that are going to be split are
+// filled up with zeros, by a small kernel (no code runs where it divides, or where the cut is at the end of
+// memory).
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +37,8 @@ struct CollectiveLowering {
   int64_t groupSize(ArrayAttr axes) { return axesSize(dist::fromAxesAttr(axes, mesh)); }
 
   Value fresh(RankedTensorType type) {
-    return tensor::EmptyOp::create(builder, op->getLoc(), type.getShape(), type.getElementType(), type.getEncoding());
+    return tensor::EmptyOp::create(builder, op->getLoc(), type.getShape(), type.getElementType(),
+                                   type.getEncoding());
   }
   static RankedTensorType resized(RankedTensorType type, int64_t dim, int64_t size) {
     SmallVector<int64_t> shape(type.getShape());
@@ -43,7 +46,8 @@ struct CollectiveLowering {
     return RankedTensorType::get(shape, type.getElementType());
   }
 
-  /// result[.., i, ..] = value[.., i + shard * size, ..] along `dim` (zero past its end), `size` long. `shard` may be null: 0.
+  /// result[.., i, ..] = value[.., i + shard * size, ..] along `dim` (zero past its end), `size` long.
+  /// `shard` may be null: 0.
   Value resize(Value value, int64_t dim, int64_t size, Value shard) {
     RankedTensorType from = tensorOf(value), to = resized(from, dim, size);
     if (!shard && from.getDimSize(dim) == size)
@@ -55,8 +59,7 @@ struct CollectiveLowering {
       return exec::ReshapeOp::create(builder, loc, to, value);
 
     int64_t rank = from.getRank(), length = from.getDimSize(dim);
-    KernelShell shell(loc, "resize_" + shapeText(to.getShape()),
-                      {from}, {to}, shard ? 1 : 0);
+    KernelShell shell(loc, "resize_" + shapeText(to.getShape()), {from}, {to}, shard ? 1 : 0);
     auto index = [&](OpBuilder &b, int64_t n) -> Value { return arith::ConstantIndexOp::create(b, loc, n); };
     int64_t count = 1, tile = 1;
     for (int64_t d = 0; d < rank; ++d)
@@ -108,9 +111,10 @@ struct CollectiveLowering {
         .getResults()[0];
   }
 
-  Value collective(CollectiveKind kind, Reduction reduce, ArrayAttr axes, Value value, RankedTensorType to, dist::ShardingAttr before = {},
-                   dist::ShardingAttr after = {}, ArrayAttr mirrored = {}) {
-    return exec::CollectiveOp::create(builder, op->getLoc(), TypeRange(to), kind, reduce, axes, value, fresh(to), before, after, mirrored,
+  Value collective(CollectiveKind kind, Reduction reduce, ArrayAttr axes, Value value, RankedTensorType to,
+                   dist::ShardingAttr before = {}, dist::ShardingAttr after = {}, ArrayAttr mirrored = {}) {
+    return exec::CollectiveOp::create(builder, op->getLoc(), TypeRange(to), kind, reduce, axes, value,
+                                      fresh(to), before, after, mirrored,
                                       op->getAttrOfType<StringAttr>("why"))
         .getResults()[0];
   }
@@ -120,13 +124,15 @@ struct CollectiveLowering {
     return max ? Reduction::Max : Reduction::Sum;
   }
 
-  /// Splitting `shards` of a dimension into `parts` each: the length of it before the split so that all pieces are equal. An error where the
-  /// pieces of both divisions do not nest (docs/Lowering.md).
-  FailureOr<int64_t> nested(int64_t dim, int64_t whole, int64_t piece, int64_t parts, RankedTensorType wholeType) {
+  /// Splitting `shards` of a dimension into `parts` each: the length of it before the split so that all
+  /// pieces are equal. An error where the pieces of both divisions do not nest (docs/Lowering.md).
+  FailureOr<int64_t> nested(int64_t dim, int64_t whole, int64_t piece, int64_t parts,
+                            RankedTensorType wholeType) {
     bool alone = !lowering.shardAxes(wholeType, dim);
     if (!alone && piece * parts != whole)
       return op->emitOpError() << "moves " << parts << " pieces of " << piece << " along dimension " << dim
-                               << ", which is sharded over other axes in shards of " << whole << ": they do not nest";
+                               << ", which is sharded over other axes in shards of " << whole
+                               << ": they do not nest";
     return piece * parts;
   }
 
@@ -143,7 +149,8 @@ struct CollectiveLowering {
       return failure();
     RankedTensorType together = resized(tensorOf(input()), dim, *length);
     if (outermost(together, dim))
-      return resize(collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(), together), dim, whole, nullptr);
+      return resize(collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(), together),
+                    dim, whole, nullptr);
     // [parts, .., piece, ..] -> [.., parts, piece, ..]
     SmallVector<int64_t> blocks(tensorOf(input()).getShape()), order;
     blocks.insert(blocks.begin(), parts);
@@ -159,7 +166,8 @@ struct CollectiveLowering {
 
   FailureOr<Value> slice(dist::AllSliceOp op) {
     int64_t dim = op.getDim(), piece = resultType().getDimSize(dim);
-    if (failed(nested(dim, tensorOf(input()).getDimSize(dim), piece, groupSize(op.getAxes()), tensorOf(input()))))
+    if (failed(nested(dim, tensorOf(input()).getDimSize(dim), piece, groupSize(op.getAxes()),
+                      tensorOf(input()))))
       return failure();
     return resize(input(), dim, piece, lowering.shardIndex(op, op.getAxes()));
   }
@@ -216,7 +224,8 @@ struct CollectiveLowering {
     Value padded = input();
     for (int64_t d = 0; d < in.getRank(); ++d) {
       auto place = [&](size_t i) {
-        auto *holder = llvm::find_if(before.dims[d].axes, [&](const AxisRef &axis) { return axis.overlaps(axes[i]); });
+        auto *holder =
+            llvm::find_if(before.dims[d].axes, [&](const AxisRef &axis) { return axis.overlaps(axes[i]); });
         return std::make_pair(holder - before.dims[d].axes.begin(), axes[i].pre);
       };
       llvm::sort(leave[d], [&](size_t a, size_t b) { return place(a) < place(b); });
@@ -258,8 +267,10 @@ struct CollectiveLowering {
     return graph::TransposeOp::create(builder, op->getLoc(), to, value, builder.getDenseI64ArrayAttr(order));
   }
 
-  /// What goes to one rank is brought together first, in group order, and put in its places after; several pairs of dimensions at once.
-  Value exchangeBlocks(Value value, const AxisList &axes, ArrayRef<SmallVector<size_t>> come, ArrayRef<SmallVector<size_t>> leave) {
+  /// What goes to one rank is brought together first, in group order, and put in its places after; several
+  /// pairs of dimensions at once.
+  Value exchangeBlocks(Value value, const AxisList &axes, ArrayRef<SmallVector<size_t>> come,
+                       ArrayRef<SmallVector<size_t>> leave) {
     RankedTensorType type = tensorOf(value);
     int64_t group = axesSize(axes), rank = type.getRank();
     // [pieces by axis that comes.., rest] a dimension; then all pieces first.
@@ -281,7 +292,8 @@ struct CollectiveLowering {
     blocks.append(restShape);
     AxisList groupAxes = axes;
     mergeAdjacent(groupAxes);
-    value = collective(CollectiveKind::AllToAll, Reduction::None, dist::axesAttr(op->getContext(), groupAxes, mesh), reshaped(value, blocks),
+    value = collective(CollectiveKind::AllToAll, Reduction::None,
+                       dist::axesAttr(op->getContext(), groupAxes, mesh), reshaped(value, blocks),
                        RankedTensorType::get(blocks, type.getElementType()));
     for (const AxisRef &axis : axes)
       digits.push_back(axis.size);
@@ -302,8 +314,10 @@ struct CollectiveLowering {
   /// The runtime finds out who exchanges with whom, from both layouts or the mirrored axes.
   Value permute(dist::CollectivePermuteOp op) {
     if (op.getMirrored())
-      return collective(CollectiveKind::CollectivePermute, Reduction::None, *op.getMirrored(), input(), resultType(), {}, {}, *op.getMirrored());
-    dist::ShardingAttr before = dist::getShardingAttr(input().getType()), after = dist::getShardingAttr(resultType());
+      return collective(CollectiveKind::CollectivePermute, Reduction::None, *op.getMirrored(), input(),
+                        resultType(), {}, {}, *op.getMirrored());
+    dist::ShardingAttr before = dist::getShardingAttr(input().getType()),
+                       after = dist::getShardingAttr(resultType());
     AxisList axes;
     for (const dist::ShardingAttr &sharding : {before, after}) {
       AxisList own;
@@ -313,13 +327,15 @@ struct CollectiveLowering {
     }
     llvm::sort(axes);
     mergeAdjacent(axes);
-    return collective(CollectiveKind::CollectivePermute, Reduction::None, dist::axesAttr(op.getContext(), axes, mesh), input(), resultType(), before,
-                      after);
+    return collective(CollectiveKind::CollectivePermute, Reduction::None,
+                      dist::axesAttr(op.getContext(), axes, mesh), input(), resultType(), before, after);
   }
 
   Value send(dist::GroupedSendOp op) {
-    dist::ShardingAttr before = dist::getShardingAttr(input().getType()), after = dist::getShardingAttr(resultType());
-    return collective(CollectiveKind::GroupedSend, Reduction::None, dist::axesAttr(op.getContext(), op.getGroupAxes(mesh), mesh), input(), resultType(),
+    dist::ShardingAttr before = dist::getShardingAttr(input().getType()),
+                       after = dist::getShardingAttr(resultType());
+    return collective(CollectiveKind::GroupedSend, Reduction::None,
+                      dist::axesAttr(op.getContext(), op.getGroupAxes(mesh), mesh), input(), resultType(),
                       before, after);
   }
 

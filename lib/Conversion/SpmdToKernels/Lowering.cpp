@@ -18,9 +18,10 @@ static DictionaryAttr attributesOf(func::FuncOp kernel) {
 static llvm::hash_code hashOf(func::FuncOp kernel) {
   llvm::hash_code hash = llvm::hash_value(attributesOf(kernel).getAsOpaquePointer());
   kernel.getBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
-                                                                     OperationEquivalence::ignoreHashValue,
-                                                                     OperationEquivalence::IgnoreLocations));
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
+                                                                   OperationEquivalence::ignoreHashValue,
+                                                                   OperationEquivalence::IgnoreLocations));
   });
   return hash;
 }
@@ -29,7 +30,8 @@ FlatSymbolRefAttr KernelTable::add(func::FuncOp kernel) {
   SmallVectorImpl<func::FuncOp> &candidates = byHash[hashOf(kernel)];
   for (func::FuncOp known : candidates)
     if (attributesOf(known) == attributesOf(kernel) &&
-        OperationEquivalence::isRegionEquivalentTo(&known.getBody(), &kernel.getBody(), OperationEquivalence::IgnoreLocations)) {
+        OperationEquivalence::isRegionEquivalentTo(&known.getBody(), &kernel.getBody(),
+                                                   OperationEquivalence::IgnoreLocations)) {
       kernel.erase();
       return FlatSymbolRefAttr::get(known);
     }
@@ -63,7 +65,9 @@ int64_t Lowering::grain(int64_t elements, int64_t count) const {
   return std::clamp<int64_t>(rows, 1, count);
 }
 
-Value Lowering::layerIndex(OpBuilder &builder, Value tensor) const { return kernels::layerIndex(builder, tensor); }
+Value Lowering::layerIndex(OpBuilder &builder, Value tensor) const {
+  return kernels::layerIndex(builder, tensor);
+}
 
 Value layerIndex(OpBuilder &builder, Value tensor) {
   if (tensorOf(tensor).getRank() != 0)
@@ -73,7 +77,8 @@ Value layerIndex(OpBuilder &builder, Value tensor) {
       return cast.getInputs()[0];
   if (auto constant = tensor.getDefiningOp<graph::ConstantOp>())
     if (auto value = dyn_cast<DenseIntElementsAttr>(constant.getValue()); value && value.isSplat())
-      return arith::ConstantIndexOp::create(builder, tensor.getLoc(), value.getSplatValue<APInt>().getSExtValue());
+      return arith::ConstantIndexOp::create(builder, tensor.getLoc(),
+                                            value.getSplatValue<APInt>().getSExtValue());
   return nullptr;
 }
 

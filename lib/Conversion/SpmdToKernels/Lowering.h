@@ -27,9 +27,10 @@ using exec::plainType;
 class KernelTable {
 public:
   explicit KernelTable(ModuleOp module) : symbols(module) {}
-  /// Takes over `kernel` (not in a module yet) under a name that begins with its own; if one with the same body is there, that one is
-  /// used and `kernel` erased. Bodies are the same if their ops, attributes (constants by value) and uses of each other are; names and
-  /// locations do not count. Cost: linear in the ops of the body.
+  /// Takes over `kernel` (not in a module yet) under a name that begins with its own; if one with the same
+  /// body is there, that one is used and `kernel` erased. Bodies are the same if their ops, attributes
+  /// (constants by value) and uses of each other are; names and locations do not count. Cost: linear in the
+  /// ops of the body.
   FlatSymbolRefAttr add(func::FuncOp kernel);
 
 private:
@@ -37,7 +38,8 @@ private:
   std::unordered_map<size_t, llvm::SmallVector<func::FuncOp, 1>> byHash;
 };
 
-/// State of the conversion of one module. Types keep their shardings until the end: rules and offsets are read from them.
+/// State of the conversion of one module. Types keep their shardings until the end: rules and offsets are
+/// read from them.
 struct Lowering : KernelLowering {
   ModuleOp module;
   const Target &target;
@@ -58,19 +60,20 @@ struct Lowering : KernelLowering {
   const LibraryForm *formOf(Operation *op) const;
 };
 
-/// The index behind a tensor<i32> that holds a layer number: the induction variable of an exec.for or a constant; null if neither.
+/// The index behind a tensor<i32> that holds a layer number: the induction variable of an exec.for or a
+/// constant; null if neither.
 Value layerIndex(OpBuilder &builder, Value tensor);
 
 /// Fails with an error where the dimension of layers is sharded: pipelines are not there yet.
 LogicalResult checkLayersWhole(Lowering &lowering);
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);
-/// Decides which parameters are packed (LibraryForm::packedUse) and replaces the rest by exec.param. Arguments of packed parameters stay until
-/// `eraseParameterArguments`.
+/// Decides which parameters are packed (LibraryForm::packedUse) and replaces the rest by exec.param.
+/// Arguments of packed parameters stay until `eraseParameterArguments`.
 LogicalResult planParameters(Lowering &lowering);
 LogicalResult eraseParameterArguments(Lowering &lowering);
-/// Ops with a form of their own (LibraryForm), in program order. Those that are neither that nor tiles are written out as smaller ones
-/// first (DecomposableOpInterface).
+/// Ops with a form of their own (LibraryForm), in program order. Those that are neither that nor tiles are
+/// written out as smaller ones first (DecomposableOpInterface).
 LogicalResult lowerLibraryOps(Lowering &lowering);
 /// Collectives of dialect dist, with the copies that padding needs.
 LogicalResult lowerCollectives(Lowering &lowering);

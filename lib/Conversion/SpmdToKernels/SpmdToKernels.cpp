@@ -74,8 +74,10 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
     Lowering lowering(module, *resolved);
     if (dist::MeshOp mesh = dist::getMesh(module))
       lowering.mesh = mesh.getMesh().toMesh();
-    if (failed(checkLayersWhole(lowering)) || failed(lowerRepeats(lowering)) || failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||
-        failed(lowerCollectives(lowering)) || failed(fuseKernels(lowering)) || failed(eraseParameterArguments(lowering)))
+    if (failed(checkLayersWhole(lowering)) || failed(lowerRepeats(lowering)) ||
+        failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||
+        failed(lowerCollectives(lowering)) || failed(fuseKernels(lowering)) ||
+        failed(eraseParameterArguments(lowering)))
       return signalPassFailure();
 
     for (auto func : module.getOps<func::FuncOp>()) {

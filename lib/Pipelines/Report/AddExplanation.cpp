@@ -42,8 +42,10 @@ void addExplanation(Program &program, const Explanation &explanation) {
     for (Tensor &tensor : program.tensors) {
       bool activation = tensor.kind == TensorKind::Activation;
       if (kindName(tensor.kind) != explained.kind || tensor.value.bytes != double(explained.bytes) ||
-          !llvm::equal(explained.shape, tensor.value.dims, [](int64_t size, const Dim &dim) { return size == dim.global; }) ||
-          (activation ? tensor.function != explained.function || llvm::StringRef(explained.name).split(' ').first != tensor.madeBy
+          !llvm::equal(explained.shape, tensor.value.dims,
+                       [](int64_t size, const Dim &dim) { return size == dim.global; }) ||
+          (activation ? tensor.function != explained.function ||
+                            llvm::StringRef(explained.name).split(' ').first != tensor.madeBy
                       : tensor.name != explained.name) ||
           !taken.insert(&tensor).second)
         continue;

@@ -1,8 +1,9 @@
 //===- DrawGraph.cpp - The graph of a function as SVG ---------------------===//
 //
-// An op is a card with its result's dimensions as chips, filled with the colours of their axes (several: side by side, major first).
-// What has no card of its own (weights, caches) is named inside. A collective is a label on the line it interrupts. Lines are striped in
-// the axes of the value they carry, dotted where it is partial.
+// An op is a card with its result's dimensions as chips, filled with the colours of their axes (several: side
+// by side, major first). What has no card of its own (weights, caches) is named inside. A collective is a
+// label on the line it interrupts. Lines are striped in the axes of the value they carry, dotted where it is
+// partial.
 //
 //===----------------------------------------------------------------------===//
 #include "LayoutGraph.h"
@@ -15,7 +16,8 @@
 namespace tessera::report {
 namespace {
 
-constexpr double kCard = 224, kPad = 10, kChip = 18, kChipGap = 4, kChipLetter = 6.4, kRow = 16, kBodyPad = 16, kBodyHead = 34;
+constexpr double kCard = 224, kPad = 10, kChip = 18, kChipGap = 4, kChipLetter = 6.4, kRow = 16,
+                 kBodyPad = 16, kBodyHead = 34;
 
 std::string n(double x) { return llvm::formatv("{0:F1}", x).str(); }
 
@@ -29,7 +31,7 @@ struct Chip {
 /// One graph with the places of everything in it.
 struct Drawing {
   GraphDrawing layout;
-  std::vector<std::vector<Chip>> chips;      ///< per node
+  std::vector<std::vector<Chip>> chips;     ///< per node
   std::vector<std::vector<Drawing>> bodies; ///< per node
 };
 
@@ -167,7 +169,8 @@ private:
     for (auto [i, axis] : llvm::enumerate(axes)) {
       os << "<path class=\"e s a" << colour(axis) << "\" d=\"" << path << "\"";
       if (axes.size() > 1)
-        os << " stroke-dasharray=\"7 " << 7 * (axes.size() - 1) << "\" stroke-dashoffset=\"" << -7 * int(i) << "\"";
+        os << " stroke-dasharray=\"7 " << 7 * (axes.size() - 1) << "\" stroke-dashoffset=\"" << -7 * int(i)
+           << "\"";
       os << "/>";
     }
     for (auto [i, use] : llvm::enumerate(value.partial))
@@ -179,23 +182,26 @@ private:
     double left = x + chip.x, top = y + chip.y, width = chip.width;
     size_t count = chip.axes.size();
     for (auto [i, axis] : llvm::enumerate(chip.axes))
-      os << "<rect class=\"f a" << colour(axis) << (chip.partial ? " q" : "") << "\" x=\"" << n(left + width * double(i) / double(count))
-         << "\" y=\"" << n(top) << "\" width=\"" << n(width / double(count)) << "\" height=\"" << n(kChip) << "\"/>";
+      os << "<rect class=\"f a" << colour(axis) << (chip.partial ? " q" : "") << "\" x=\""
+         << n(left + width * double(i) / double(count)) << "\" y=\"" << n(top) << "\" width=\""
+         << n(width / double(count)) << "\" height=\"" << n(kChip) << "\"/>";
     os << "<rect class=\"b" << (chip.partial ? " q" : "");
     if (count)
       os << " a" << colour(chip.axes[0]);
-    os << "\" x=\"" << n(left) << "\" y=\"" << n(top) << "\" width=\"" << n(width) << "\" height=\"" << n(kChip)
-       << "\" rx=\"4\"/><text class=\"m\" x=\"" << n(left + width / 2) << "\" y=\"" << n(top + 12.8) << "\">" << escape(chip.text)
-       << "</text>";
+    os << "\" x=\"" << n(left) << "\" y=\"" << n(top) << "\" width=\"" << n(width) << "\" height=\""
+       << n(kChip) << "\" rx=\"4\"/><text class=\"m\" x=\"" << n(left + width / 2) << "\" y=\""
+       << n(top + 12.8) << "\">" << escape(chip.text) << "</text>";
   }
 
   void drawCard(const Node &node, const std::vector<Chip> &chips, const Box &box, double x, double y) {
     bool op = node.kind == Node::Kind::Op;
-    os << "<g><title>" << escape(tooltip(node)) << "</title><rect class=\"" << (op ? "n" : "n io") << "\" x=\"" << n(x) << "\" y=\""
-       << n(y) << "\" width=\"" << n(box.width) << "\" height=\"" << n(box.height) << "\" rx=\"8\"/>";
+    os << "<g><title>" << escape(tooltip(node)) << "</title><rect class=\"" << (op ? "n" : "n io")
+       << "\" x=\"" << n(x) << "\" y=\"" << n(y) << "\" width=\"" << n(box.width) << "\" height=\""
+       << n(box.height) << "\" rx=\"8\"/>";
     size_t room = size_t((kCard - 2 * kPad) / 7.6);
     std::string title = shorten(node.title, room);
-    os << "<text class=\"t\" x=\"" << n(x + kPad) << "\" y=\"" << n(y + 18) << "\">" << escape(title) << "</text>";
+    os << "<text class=\"t\" x=\"" << n(x + kPad) << "\" y=\"" << n(y + 18) << "\">" << escape(title)
+       << "</text>";
     if (!op && node.subject.empty()) {
       if (length(title) + 8 < room)
         os << "<text class=\"u r\" x=\"" << n(x + box.width - kPad) << "\" y=\"" << n(y + 18) << "\">"
@@ -208,15 +214,17 @@ private:
       double row = y + 18 + kRow * double(i + 1);
       double left = x + kPad;
       bool rest = i == 3 && node.operands.size() > 4;
-      std::string text = rest ? "and " + std::to_string(node.operands.size() - 3) + " more" : node.operands[i].first;
+      std::string text =
+          rest ? "and " + std::to_string(node.operands.size() - 3) + " more" : node.operands[i].first;
       if (!rest)
         for (int axis : node.operands[i].second.axes()) {
-          os << "<rect class=\"w a" << colour(axis) << "\" x=\"" << n(left) << "\" y=\"" << n(row - 9) << "\" width=\"9\" height=\"9\"/>";
+          os << "<rect class=\"w a" << colour(axis) << "\" x=\"" << n(left) << "\" y=\"" << n(row - 9)
+             << "\" width=\"9\" height=\"9\"/>";
           left += 11;
         }
       size_t letters = size_t((x + box.width - kPad - left - 16) / kChipLetter);
-      os << "<text class=\"o\" x=\"" << n(left) << "\" y=\"" << n(row) << "\">" << escape("← " + shorten(text, std::max<size_t>(letters, 4)))
-         << "</text>";
+      os << "<text class=\"o\" x=\"" << n(left) << "\" y=\"" << n(row) << "\">"
+         << escape("← " + shorten(text, std::max<size_t>(letters, 4))) << "</text>";
     }
     for (const Chip &chip : chips)
       drawChip(chip, x + kPad, y);
@@ -226,27 +234,29 @@ private:
   void drawCollective(const Node &node, const Box &box, double x, double y) {
     const Collective &collective = program.collectives[node.collective];
     auto [first, second] = collectiveText(node);
-    os << "<a href=\"#c" << node.collective << "\"><title>" << escape(collective.why.empty() ? collective.kind : collective.why)
-       << "</title><rect class=\"k";
+    os << "<a href=\"#c" << node.collective << "\"><title>"
+       << escape(collective.why.empty() ? collective.kind : collective.why) << "</title><rect class=\"k";
     if (!collective.axes.empty())
       os << " a" << colour(collective.axes[0].axis);
-    os << "\" x=\"" << n(x) << "\" y=\"" << n(y) << "\" width=\"" << n(box.width) << "\" height=\"" << n(box.height)
-       << "\" rx=\"21\"/><text class=\"kt\" x=\"" << n(x + box.width / 2) << "\" y=\"" << n(y + 18) << "\">" << escape(first)
-       << "</text><text class=\"m\" x=\"" << n(x + box.width / 2) << "\" y=\"" << n(y + 33) << "\">" << escape(second)
-       << "</text></a>\n";
+    os << "\" x=\"" << n(x) << "\" y=\"" << n(y) << "\" width=\"" << n(box.width) << "\" height=\""
+       << n(box.height) << "\" rx=\"21\"/><text class=\"kt\" x=\"" << n(x + box.width / 2) << "\" y=\""
+       << n(y + 18) << "\">" << escape(first) << "</text><text class=\"m\" x=\"" << n(x + box.width / 2)
+       << "\" y=\"" << n(y + 33) << "\">" << escape(second) << "</text></a>\n";
   }
 
   void drawRegion(const Node &node, const std::vector<Drawing> &bodies, const Box &box, double x, double y) {
-    os << "<rect class=\"g\" x=\"" << n(x) << "\" y=\"" << n(y) << "\" width=\"" << n(box.width) << "\" height=\"" << n(box.height)
-       << "\" rx=\"12\"/><text class=\"t\" x=\"" << n(x + kBodyPad) << "\" y=\"" << n(y + 22) << "\">"
-       << escape(node.title + " × " + std::to_string(node.repeats)) << "</text>";
+    os << "<rect class=\"g\" x=\"" << n(x) << "\" y=\"" << n(y) << "\" width=\"" << n(box.width)
+       << "\" height=\"" << n(box.height) << "\" rx=\"12\"/><text class=\"t\" x=\"" << n(x + kBodyPad)
+       << "\" y=\"" << n(y + 22) << "\">" << escape(node.title + " × " + std::to_string(node.repeats))
+       << "</text>";
     double used = kBodyPad;
     for (const Drawing &body : bodies)
       used += body.layout.width + kBodyPad;
     double left = x + kBodyPad + (box.width - used) / 2;
     for (auto [i, body] : llvm::enumerate(bodies)) {
       if (bodies.size() > 1)
-        os << "<text class=\"u\" x=\"" << n(left) << "\" y=\"" << n(y + 32) << "\">body " << i << " × " << node.bodies[i].runs << "</text>";
+        os << "<text class=\"u\" x=\"" << n(left) << "\" y=\"" << n(y + 32) << "\">body " << i << " × "
+           << node.bodies[i].runs << "</text>";
       draw(node.bodies[i], body, left, y + kBodyHead);
       left += body.layout.width + kBodyPad;
     }
@@ -277,8 +287,9 @@ void drawGraph(llvm::raw_ostream &os, const Program &program, const Function &fu
   Drawing drawing = drawer.measure(function.graph);
   double width = std::ceil(drawing.layout.width + 8), height = std::ceil(drawing.layout.height + 8);
   // Shrinks on narrow screens as far as text stays readable; then its frame scrolls.
-  os << "<svg id=\"" << id << "\" role=\"img\" aria-label=\"Graph of " << escape(function.name) << "\" viewBox=\"0 0 " << width << " "
-     << height << "\" style=\"max-width:" << width << "px;min-width:" << std::ceil(width * 0.72) << "px\">\n";
+  os << "<svg id=\"" << id << "\" role=\"img\" aria-label=\"Graph of " << escape(function.name)
+     << "\" viewBox=\"0 0 " << width << " " << height << "\" style=\"max-width:" << width
+     << "px;min-width:" << std::ceil(width * 0.72) << "px\">\n";
   drawer.draw(function.graph, drawing, 4, 4);
   os << "</svg>\n";
 }

@@ -116,7 +116,8 @@ private:
       sweep(ranks[r], true);
   }
 
-  /// Centers of one rank nearest to `wanted`, in order and apart: isotonic regression by pooling neighbours that violate the order.
+  /// Centers of one rank nearest to `wanted`, in order and apart: isotonic regression by pooling neighbours
+  /// that violate the order.
   void placeRank(const std::vector<int> &rank, const std::vector<double> &wanted) {
     struct Pool {
       double value, weight;
@@ -133,7 +134,8 @@ private:
         pools.pop_back();
         Pool &pool = pools.back();
         double weight = pool.weight + last.weight;
-        pool = {(pool.value * pool.weight + last.value * last.weight) / weight, weight, pool.count + last.count};
+        pool = {(pool.value * pool.weight + last.value * last.weight) / weight, weight,
+                pool.count + last.count};
       }
     }
     size_t i = 0;
@@ -202,7 +204,8 @@ private:
       const Box &from = layout.boxes[line.from], &to = layout.boxes[line.to];
       line.points.push_back({from.x + from.width / 2, from.y + from.height});
       // Beside its own box a line goes down straight to the end of the rank.
-      line.points.push_back({from.x + from.width / 2, top[places[line.from].rank] + height[places[line.from].rank]});
+      line.points.push_back(
+          {from.x + from.width / 2, top[places[line.from].rank] + height[places[line.from].rank]});
       for (size_t j = 1; j + 1 < paths[i].size(); ++j) {
         double x = places[paths[i][j]].center - left, y = top[places[paths[i][j]].rank];
         line.points.push_back({x, y});

@@ -1,8 +1,8 @@
 //===- LayoutGraph.h - Boxes and lines of a layered graph -------*- C++ -*-===//
 //
-// Layered drawing from top to bottom, after Sugiyama: ranks by longest path, long lines through points of their own in every rank they
-// cross, order within a rank by barycenters, positions by least squares under that order. No box overlaps another, and no line a box.
-// Units: CSS pixels.
+// Layered drawing from top to bottom, after Sugiyama: ranks by longest path, long lines through points of
+// their own in every rank they cross, order within a rank by barycenters, positions by least squares under
+// that order. No box overlaps another, and no line a box. Units: CSS pixels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINES_REPORT_LAYOUTGRAPH_H
@@ -20,7 +20,8 @@ struct Box {
 
 struct Line {
   int from = 0, to = 0; ///< given; from < to
-  /// From the lower side of one box to the upper side of the other, through pairs of points (top and bottom of a rank) between.
+  /// From the lower side of one box to the upper side of the other, through pairs of points (top and bottom
+  /// of a rank) between.
   std::vector<std::pair<double, double>> points;
 };
 

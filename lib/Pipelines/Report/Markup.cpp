@@ -48,7 +48,8 @@ std::string bytesText(double bytes) {
   size_t unit = 0;
   for (; bytes >= 1023.95 && unit + 1 < std::size(units); ++unit)
     bytes /= 1024;
-  return unit == 0 ? llvm::formatv("{0:F0} B", bytes).str() : llvm::formatv("{0:F1} {1}", bytes, units[unit]).str();
+  return unit == 0 ? llvm::formatv("{0:F0} B", bytes).str()
+                   : llvm::formatv("{0:F1} {1}", bytes, units[unit]).str();
 }
 
 std::string timeText(double seconds) {
@@ -56,7 +57,8 @@ std::string timeText(double seconds) {
     return "0";
   if (seconds < 999.5e-6)
     return llvm::formatv("{0:F1} µs", seconds * 1e6);
-  return seconds < 0.9995 ? llvm::formatv("{0:F2} ms", seconds * 1e3).str() : llvm::formatv("{0:F2} s", seconds).str();
+  return seconds < 0.9995 ? llvm::formatv("{0:F2} ms", seconds * 1e3).str()
+                          : llvm::formatv("{0:F2} s", seconds).str();
 }
 
 std::string axesText(llvm::ArrayRef<AxisUse> axes, llvm::StringRef empty) {
@@ -67,7 +69,8 @@ std::string axesText(llvm::ArrayRef<AxisUse> axes, llvm::StringRef empty) {
 }
 
 std::string dimText(const Dim &dim, size_t index) {
-  std::string text = (dim.name.empty() ? "dim " + std::to_string(index) : dim.name) + " " + std::to_string(dim.global);
+  std::string text =
+      (dim.name.empty() ? "dim " + std::to_string(index) : dim.name) + " " + std::to_string(dim.global);
   return dim.axes.empty() ? text : text + "/" + axesText(dim.axes);
 }
 

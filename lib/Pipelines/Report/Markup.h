@@ -10,7 +10,8 @@
 
 namespace tessera::report {
 
-/// `text` for element content and quoted attributes: markup escaped, control characters and bad UTF-8 replaced.
+/// `text` for element content and quoted attributes: markup escaped, control characters and bad UTF-8
+/// replaced.
 std::string escape(llvm::StringRef text);
 /// At most `characters` of `text`, the middle replaced by an ellipsis. Cuts between characters.
 std::string shorten(llvm::StringRef text, size_t characters);
@@ -28,8 +29,8 @@ std::string dimText(const Dim &dim, size_t index);
 /// Number of the colour of an axis.
 int colour(int axis);
 
-/// Gives collectives the flags that would remove them, with their price, and large tensors the reasons of their shardings. `explanation` is of
-/// the same program.
+/// Gives collectives the flags that would remove them, with their price, and large tensors the reasons of
+/// their shardings. `explanation` is of the same program.
 void addExplanation(Program &program, const Explanation &explanation);
 
 /// The graph of a function as one SVG element. `id`: unique in the page, a legal identifier.

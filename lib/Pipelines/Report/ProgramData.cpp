@@ -149,7 +149,7 @@ private:
       Origin from = origin(argument);
       TensorKind kind = from.kind == graph::Kind::Parameter ? TensorKind::Weight
                         : from.kind == graph::Kind::State   ? TensorKind::Cache
-                                                 : TensorKind::Input;
+                                                            : TensorKind::Input;
       // Weights and caches are the same in all functions.
       std::string key = std::string(toString(kind)) + ":" + from.name;
       if (kind == TensorKind::Input)
@@ -167,7 +167,8 @@ private:
       Origin from = origin(argument);
       bool carried = isBody && argument.getArgNumber() > 0 && !from.kind;
       // Integers (tokens, positions) go to many places and are not split further: ops name them as operands.
-      bool given = !isBody && from.kind == graph::Kind::Input && isa<FloatType>(getElementTypeOrSelf(argument.getType()));
+      bool given = !isBody && from.kind == graph::Kind::Input &&
+                   isa<FloatType>(getElementTypeOrSelf(argument.getType()));
       if (argument.use_empty() || !(carried || given))
         return;
       Node node;
@@ -226,7 +227,8 @@ private:
         node.subject = to.name;
         kind = to.kind;
       } else {
-        node.title = "layer of stack " + std::to_string(operand.getOperandNumber() - carriedCount(*terminator.getBlock()));
+        node.title = "layer of stack " +
+                     std::to_string(operand.getOperandNumber() - carriedCount(*terminator.getBlock()));
       }
       if (kind == graph::Kind::State) // updated in place: the op that does it shows the cache
         continue;
@@ -294,6 +296,8 @@ private:
 
 } // namespace
 
-Program describeProgram(ModuleOp module, const Machine &machine) { return Describer(module, machine).describe(); }
+Program describeProgram(ModuleOp module, const Machine &machine) {
+  return Describer(module, machine).describe();
+}
 
 } // namespace tessera::report

@@ -97,7 +97,7 @@ struct Program {
   bool nominal = false; ///< nobody described the machine: times rank plans, they forecast nothing
   Mesh mesh;
   std::vector<Function> functions;
-  std::vector<Tensor> tensors;         ///< every argument once, every activation of every function; largest first
+  std::vector<Tensor> tensors; ///< every argument once, every activation of every function; largest first
   std::vector<Collective> collectives; ///< in program order
   dist::PaddingCost padding;
 };

@@ -26,7 +26,8 @@ public:
     std::string title = name();
     os << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+          "'unsafe-inline'; "
           "script-src 'unsafe-inline'; img-src data:\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n<title>"
        << escape(title) << " on " << escape(meshText()) << "</title>\n<style>\n"
@@ -38,7 +39,8 @@ public:
     padding();
     collectives();
     tensors();
-    os << "</main>\n<footer>Written by llm-compile --report. Bytes are of one rank. Times are predictions of the cost model, not "
+    os << "</main>\n<footer>Written by llm-compile --report. Bytes are of one rank. Times are predictions of "
+          "the cost model, not "
           "measurements.</footer>\n<script type=\"application/json\" id=\"data\">";
     writeJson(os, program);
     os << "</script>\n<script>\n" << kPage_page_js << "</script>\n</body>\n</html>\n";
@@ -47,7 +49,9 @@ public:
 private:
   std::string name() const {
     llvm::StringRef model = llvm::StringRef(program.model).rtrim('/');
-    return model.empty() ? "program" : model.rsplit('/').second.empty() ? model.str() : model.rsplit('/').second.str();
+    return model.empty()                      ? "program"
+           : model.rsplit('/').second.empty() ? model.str()
+                                              : model.rsplit('/').second.str();
   }
   std::string meshText() const {
     std::string text;
@@ -63,7 +67,8 @@ private:
       os << " a" << colour(axes[0].axis);
     os << "\">";
     for (auto [i, use] : llvm::enumerate(axes))
-      os << "<i class=\"a" << colour(use.axis) << "\" style=\"left:" << number(100.0 * double(i) / double(axes.size()))
+      os << "<i class=\"a" << colour(use.axis)
+         << "\" style=\"left:" << number(100.0 * double(i) / double(axes.size()))
          << "%;width:" << llvm::formatv("{0:F1}", 100.0 / double(axes.size())) << "%\"></i>";
     os << escape(label) << "</span>";
   }
@@ -73,7 +78,8 @@ private:
     if (value.dims.empty())
       os << "<span class=\"mute\">scalar</span>";
     if (!value.partial.empty())
-      chip((value.partialKind == "sum" ? "Σ " : value.partialKind + " ") + axesText(value.partial), value.partial, true);
+      chip((value.partialKind == "sum" ? "Σ " : value.partialKind + " ") + axesText(value.partial),
+           value.partial, true);
   }
   static std::string shape(const Value &value, bool local) {
     std::string text;
@@ -94,7 +100,8 @@ private:
   }
 
   void header(const std::string &title) {
-    os << "<header>\n<h1>" << escape(title) << "</h1>\n<div class=\"mute mono\">" << escape(program.model) << "</div>\n<nav>"
+    os << "<header>\n<h1>" << escape(title) << "</h1>\n<div class=\"mute mono\">" << escape(program.model)
+       << "</div>\n<nav>"
        << "<a href=\"#graph\">Graph</a><a href=\"#memory\">Memory</a><a href=\"#collectives\">Collectives</a>"
        << (program.padding.dims.empty() ? "" : "<a href=\"#padding\">Padding</a>")
        << "<a href=\"#tensors\">Tensors</a></nav>\n<div class=\"cards\">\n";
@@ -104,7 +111,8 @@ private:
     card(bytesText(total(TensorKind::Cache)), "caches on each rank");
     for (const Function &function : program.functions) {
       auto [bytes, seconds, count] = communication(function.name);
-      card(bytesText(bytes), "received by a rank in one " + function.name + ": " + number(count) + " collectives, " + timeText(seconds) +
+      card(bytesText(bytes), "received by a rank in one " + function.name + ": " + number(count) +
+                                 " collectives, " + timeText(seconds) +
                                  (program.nominal ? " on a nominal machine" : " predicted"));
     }
     os << "</div>\n</header>\n";
@@ -127,7 +135,8 @@ private:
     for (auto [i, axis] : llvm::enumerate(program.mesh.axes))
       chip(axis.name + " = " + std::to_string(axis.size), {AxisUse{int(i), axis.name}});
     if (program.mesh.axes.size() > 1)
-      chip("one dimension over " + program.mesh.axes[0].name + " and " + program.mesh.axes[1].name, {{0, ""}, {1, ""}});
+      chip("one dimension over " + program.mesh.axes[0].name + " and " + program.mesh.axes[1].name,
+           {{0, ""}, {1, ""}});
     chip("whole on every rank", {});
     if (!program.mesh.axes.empty())
       chip("Σ partial: a sum still to be made over " + program.mesh.axes[0].name, {{0, ""}}, true);
@@ -135,14 +144,17 @@ private:
   }
 
   void graphs() {
-    os << "<h2 id=\"graph\">Graph</h2>\n<p>Boxes are ops with the dimensions of what they make: global size, then the axes that split it. "
-          "Lines have the colours of the value they carry, dots where it is partial. Rounded labels are collectives: bytes that a rank "
+    os << "<h2 id=\"graph\">Graph</h2>\n<p>Boxes are ops with the dimensions of what they make: global size, "
+          "then the axes that split it. "
+          "Lines have the colours of the value they carry, dots where it is partial. Rounded labels are "
+          "collectives: bytes that a rank "
           "receives and predicted time, each time, and how often; they lead to their row below.</p>\n";
     legend();
     for (auto [i, function] : llvm::enumerate(program.functions)) {
       auto [bytes, seconds, count] = communication(function.name);
-      os << "<details" << (i == 0 ? " open" : "") << "><summary>" << escape(function.name) << " <span class=\"mute\">· " << number(count)
-         << " collectives, " << bytesText(bytes) << "</span></summary>\n<div class=\"scroll graph\" tabindex=\"0\" role=\"region\" "
+      os << "<details" << (i == 0 ? " open" : "") << "><summary>" << escape(function.name)
+         << " <span class=\"mute\">· " << number(count) << " collectives, " << bytesText(bytes)
+         << "</span></summary>\n<div class=\"scroll graph\" tabindex=\"0\" role=\"region\" "
          << "aria-label=\"Graph of " << escape(function.name) << "\">\n";
       drawGraph(os, program, function, "graph" + std::to_string(i));
       os << "</div></details>\n";
@@ -163,9 +175,9 @@ private:
     os << "<div class=\"bars\">\n";
     double largest = std::max(chosen[0]->value.bytes, 1.0);
     for (const Tensor *tensor : chosen)
-      os << "<span class=\"mono\">" << escape(label(*tensor)) << "</span><div><i class=\"" << style << "\" style=\"width:"
-         << llvm::formatv("{0:F2}", 100 * tensor->value.bytes / largest) << "%\"></i></div><span class=\"mono\">"
-         << bytesText(tensor->value.bytes) << "</span>\n";
+      os << "<span class=\"mono\">" << escape(label(*tensor)) << "</span><div><i class=\"" << style
+         << "\" style=\"width:" << llvm::formatv("{0:F2}", 100 * tensor->value.bytes / largest)
+         << "%\"></i></div><span class=\"mono\">" << bytesText(tensor->value.bytes) << "</span>\n";
     os << "</div>";
     if (all > chosen.size())
       os << "<p class=\"mute\">and " << all - chosen.size() << " smaller ones, in the table of tensors</p>";
@@ -184,28 +196,34 @@ private:
       if (tensor.kind == TensorKind::Activation)
         largest = std::max(largest, tensor.value.bytes);
     double sum = std::max(weights + caches + largest, 1.0);
-    os << "<h2 id=\"memory\">Memory of one rank</h2>\n<div class=\"panel\"><div class=\"stack\" aria-hidden=\"true\">";
+    os << "<h2 id=\"memory\">Memory of one rank</h2>\n<div class=\"panel\"><div class=\"stack\" "
+          "aria-hidden=\"true\">";
     for (auto [bytes, style] : {std::pair(weights, "kw"), std::pair(caches, "kc"), std::pair(largest, "ka")})
-      os << "<span class=\"" << style << "\" style=\"width:" << llvm::formatv("{0:F2}", 100 * bytes / sum) << "%\"></span>";
-    os << "</div><span class=\"key kw\"></span>weights " << bytesText(weights) << " &nbsp; <span class=\"key kc\"></span>caches "
-       << bytesText(caches) << " &nbsp; <span class=\"key ka\"></span>largest activation " << bytesText(largest)
+      os << "<span class=\"" << style << "\" style=\"width:" << llvm::formatv("{0:F2}", 100 * bytes / sum)
+         << "%\"></span>";
+    os << "</div><span class=\"key kw\"></span>weights " << bytesText(weights)
+       << " &nbsp; <span class=\"key kc\"></span>caches " << bytesText(caches)
+       << " &nbsp; <span class=\"key ka\"></span>largest activation " << bytesText(largest)
        << "</div>\n<div style=\"height:12px\"></div>\n<div class=\"cols\">\n";
     bars(TensorKind::Weight, "Weights", "kw", "");
     bars(TensorKind::Cache, "Caches", "kc", "");
     bars(TensorKind::Activation, "Activations", "ka",
-         "Values of one execution, each on its own. Their buffers share one arena, so they do not add up; fused ones have no buffer.");
+         "Values of one execution, each on its own. Their buffers share one arena, so they do not add up; "
+         "fused ones have no buffer.");
     os << "</div>\n";
   }
 
   void tableHead(llvm::StringRef id, llvm::StringRef caption, size_t rows,
                  llvm::ArrayRef<std::pair<const char *, bool>> columns) {
-    os << "<div class=\"panel\" style=\"padding:0\"><div class=\"tools\"><label>Filter <input type=\"search\" data-table=\"" << id
-       << "\" placeholder=\"words\"></label><span class=\"mute\" id=\"" << id << "-count\" role=\"status\">" << rows << " of " << rows
-       << "</span></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" << caption << "\"><table class=\"sort\" id=\""
-       << id << "\">\n<thead><tr>";
+    os << "<div class=\"panel\" style=\"padding:0\"><div class=\"tools\"><label>Filter <input "
+          "type=\"search\" data-table=\""
+       << id << "\" placeholder=\"words\"></label><span class=\"mute\" id=\"" << id
+       << "-count\" role=\"status\">" << rows << " of " << rows
+       << "</span></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" << caption
+       << "\"><table class=\"sort\" id=\"" << id << "\">\n<thead><tr>";
     for (auto [title, numeric] : columns)
-      os << "<th scope=\"col\" aria-sort=\"none\"" << (numeric ? " class=\"v\"" : "") << "><button type=\"button\">" << title
-         << "</button></th>";
+      os << "<th scope=\"col\" aria-sort=\"none\"" << (numeric ? " class=\"v\"" : "")
+         << "><button type=\"button\">" << title << "</button></th>";
     os << "</tr></thead>\n<tbody>\n";
   }
   void tableEnd() { os << "</tbody></table></div></div>\n"; }
@@ -213,18 +231,29 @@ private:
     os << "<td class=\"v\" data-v=\"" << llvm::format("%.9g", value) << "\">" << text << "</td>";
   }
   void exact(double bytes) {
-    os << "<td class=\"v\" data-v=\"" << number(bytes) << "\" title=\"" << number(bytes) << " bytes\">" << bytesText(bytes) << "</td>";
+    os << "<td class=\"v\" data-v=\"" << number(bytes) << "\" title=\"" << number(bytes) << " bytes\">"
+       << bytesText(bytes) << "</td>";
   }
 
   /// Dimensions that their axes do not divide.
   void padding() {
     if (program.padding.dims.empty())
       return;
-    os << "<h2 id=\"padding\">Padding</h2>\n<p>Sizes that do not divide are filled up: every rank holds, computes on and sends as much as the "
-          "fullest. Of one rank, in one run of every function; percentages are of all that a rank holds, writes, sends and computes.</p>\n";
+    os << "<h2 id=\"padding\">Padding</h2>\n<p>Sizes that do not divide are filled up: every rank holds, "
+          "computes on and sends as much as the "
+          "fullest. Of one rank, in one run of every function; percentages are of all that a rank holds, "
+          "writes, sends and computes.</p>\n";
     tableHead("padding-table", "Padding", program.padding.dims.size(),
-              {{"dimension", false}, {"axes", false}, {"size", true}, {"padded to", true}, {"weights", true}, {"caches", true},
-               {"activations written", true}, {"collectives", true}, {"FLOPs", true}, {"in", false}});
+              {{"dimension", false},
+               {"axes", false},
+               {"size", true},
+               {"padded to", true},
+               {"weights", true},
+               {"caches", true},
+               {"activations written", true},
+               {"collectives", true},
+               {"FLOPs", true},
+               {"in", false}});
     const dist::PaddingShare &total = program.padding.total;
     for (const dist::PaddedDim &dim : program.padding.dims) {
       os << "<tr><td class=\"l\">" << escape(dim.name) << "</td><td>";
@@ -254,15 +283,15 @@ private:
     }
     bool flags = llvm::any_of(program.collectives, [](const Collective &c) { return !c.flag.empty(); });
     std::vector<std::pair<const char *, bool>> columns = {
-        {"#", true},           {"function", false},  {"kind", false},   {"axes", false},
-        {"for", false},        {"tensor", false},    {"bytes", true},   {"times", true},
+        {"#", true},           {"function", false},  {"kind", false}, {"axes", false},
+        {"for", false},        {"tensor", false},    {"bytes", true}, {"times", true},
         {"total bytes", true}, {"total time", true}, {"why", false}};
     if (flags)
       columns.insert(columns.end(), {{"flag to try", false}, {"what it changes", false}});
     tableHead("collective-table", "Collectives", program.collectives.size(), columns);
     for (auto [i, c] : llvm::enumerate(program.collectives)) {
-      os << "<tr id=\"c" << i << "\"><td class=\"v\" data-v=\"" << i << "\">" << i << "</td><td>" << escape(c.function)
-         << "</td><td class=\"l\">" << escape(c.kind) << "</td><td>";
+      os << "<tr id=\"c" << i << "\"><td class=\"v\" data-v=\"" << i << "\">" << i << "</td><td>"
+         << escape(c.function) << "</td><td class=\"l\">" << escape(c.kind) << "</td><td>";
       for (const AxisUse &use : c.axes)
         chip(use.text, use);
       os << "</td><td class=\"l\">" << escape(c.tensor) << "</td><td class=\"d\">";
@@ -283,14 +312,23 @@ private:
   void tensors() {
     os << "<h2 id=\"tensors\">Tensors</h2>\n";
     tableHead("tensor-table", "Tensors", program.tensors.size(),
-              {{"kind", false}, {"name", false}, {"function", false}, {"made by", false}, {"type", false}, {"dimensions", false},
-               {"global shape", false}, {"local shape", false}, {"bytes", true}, {"why it lies so", false}});
+              {{"kind", false},
+               {"name", false},
+               {"function", false},
+               {"made by", false},
+               {"type", false},
+               {"dimensions", false},
+               {"global shape", false},
+               {"local shape", false},
+               {"bytes", true},
+               {"why it lies so", false}});
     for (const Tensor &t : program.tensors) {
       os << "<tr><td>" << toString(t.kind) << "</td><td class=\"l\">" << escape(t.name) << "</td><td>"
-         << escape(t.function.empty() ? "all" : t.function) << "</td><td class=\"l\">" << escape(t.madeBy) << "</td><td class=\"l\">"
-         << escape(t.value.element) << "</td><td class=\"d\">";
+         << escape(t.function.empty() ? "all" : t.function) << "</td><td class=\"l\">" << escape(t.madeBy)
+         << "</td><td class=\"l\">" << escape(t.value.element) << "</td><td class=\"d\">";
       chips(t.value);
-      os << "</td><td class=\"l\">" << shape(t.value, false) << "</td><td class=\"l\">" << shape(t.value, true) << "</td>";
+      os << "</td><td class=\"l\">" << shape(t.value, false) << "</td><td class=\"l\">"
+         << shape(t.value, true) << "</td>";
       exact(t.value.bytes);
       os << "<td class=\"why\">";
       for (auto [i, reason] : llvm::enumerate(t.reasons))

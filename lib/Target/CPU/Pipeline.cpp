@@ -70,7 +70,9 @@ void registerCPUPasses() {
   registerCPUTargetPasses();
   PassPipelineRegistration<KernelPipelineOptions>(
       "cpu-kernels-to-llvm", "Kernel functions on tensors to LLVM functions of the runtime's signature",
-      [](OpPassManager &pm, const KernelPipelineOptions &options) { buildKernelToLLVMPipeline(pm, options); });
+      [](OpPassManager &pm, const KernelPipelineOptions &options) {
+        buildKernelToLLVMPipeline(pm, options);
+      });
 }
 
 void registerCPUDialectExtensions(DialectRegistry &registry) {

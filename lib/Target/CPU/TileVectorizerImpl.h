@@ -1,7 +1,7 @@
 //===- TileVectorizerImpl.h - One op on its way to vector loops -*- C++ -*-===//
 //
-// TileVectorizer.cpp chooses the dimension, TileVectorizerBody.cpp computes the body on one vector, TileVectorizerLoops.cpp puts loops
-// around it.
+// TileVectorizer.cpp chooses the dimension, TileVectorizerBody.cpp computes the body on one vector,
+// TileVectorizerLoops.cpp puts loops around it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_TARGET_CPU_TILEVECTORIZERIMPL_H

@@ -45,6 +45,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<HostPlane> createHostPlane(std::shared_ptr<HostWorld> world, int64_t rank) { return std::make_unique<Plane>(std::move(world), rank); }
+std::unique_ptr<HostPlane> createHostPlane(std::shared_ptr<HostWorld> world, int64_t rank) {
+  return std::make_unique<Plane>(std::move(world), rank);
+}
 
 } // namespace tessera::runtime

@@ -36,7 +36,9 @@ public:
     views_.push_back(bytes > 0 ? &ask(peer, tag, nullptr, bytes) : nullptr);
     return views_.size() - 1;
   }
-  const void *view(size_t number) override { return views_[number] ? views_[number]->envelope.load(std::memory_order_relaxed)->data : nullptr; }
+  const void *view(size_t number) override {
+    return views_[number] ? views_[number]->envelope.load(std::memory_order_relaxed)->data : nullptr;
+  }
 
   bool arrived() override {
     for (; arrived_ < asked_; ++arrived_) {
@@ -45,8 +47,11 @@ public:
       if (!envelope)
         return false;
       if (envelope->bytes != receipt.bytes)
-        throw Error("cannot communicate", "a message from rank " + std::to_string(receipt.from) + " to rank " + std::to_string(rank_),
-                    "it has " + std::to_string(envelope->bytes) + " bytes where " + std::to_string(receipt.bytes) + " are expected",
+        throw Error("cannot communicate",
+                    "a message from rank " + std::to_string(receipt.from) + " to rank " +
+                        std::to_string(rank_),
+                    "it has " + std::to_string(envelope->bytes) + " bytes where " +
+                        std::to_string(receipt.bytes) + " are expected",
                     "compile the program again with this version of llm-compile");
       if (receipt.into) {
         memcpy(receipt.into, envelope->data, receipt.bytes);
@@ -121,7 +126,8 @@ private:
 std::unique_ptr<Communicator> createHostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank) {
   int64_t ranks = world->ranks;
   BoardEntry &entry = world->board.entry(rank);
-  return std::make_unique<MessageCommunicator>(std::make_unique<HostTransport>(std::move(world), rank), rank, ranks, entry);
+  return std::make_unique<MessageCommunicator>(std::make_unique<HostTransport>(std::move(world), rank), rank,
+                                               ranks, entry);
 }
 
 } // namespace tessera::runtime

@@ -53,6 +53,8 @@ void Meeting::meet() {
     generation_.waitWhile(generation);
 }
 
-std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) { return std::make_shared<HostWorld>(ranks, board); }
+std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) {
+  return std::make_shared<HostWorld>(ranks, board);
+}
 
 } // namespace tessera::runtime

@@ -20,7 +20,8 @@ struct Envelope {
   std::atomic<bool> taken{true};
 };
 
-// A message that somebody waits for. Belongs to the receiver, and stays where it is until the envelope is here.
+// A message that somebody waits for. Belongs to the receiver, and stays where it is until the envelope is
+// here.
 struct Receipt {
   int64_t from = 0;
   uint32_t tag = 0;
@@ -30,7 +31,8 @@ struct Receipt {
   std::atomic<Envelope *> envelope{nullptr};
 };
 
-// Where messages to one rank meet those who want them: the first of a sender and tag that came goes to the first that asked.
+// Where messages to one rank meet those who want them: the first of a sender and tag that came goes to the
+// first that asked.
 class Mailbox {
 public:
   void put(Envelope &envelope);
@@ -48,7 +50,9 @@ private:
     Chain<Envelope> come;
     Chain<Receipt> wanted;
   };
-  Bucket &bucket(int64_t from, uint32_t tag) { return buckets_[(uint64_t(from) * 0x9E3779B97F4A7C15ull + tag * 0x85EBCA77ull) >> 16 & 63]; }
+  Bucket &bucket(int64_t from, uint32_t tag) {
+    return buckets_[(uint64_t(from) * 0x9E3779B97F4A7C15ull + tag * 0x85EBCA77ull) >> 16 & 63];
+  }
   std::mutex mutex_;
   std::array<Bucket, 64> buckets_;
 };

@@ -16,8 +16,8 @@ void MpiRequests::send(int64_t rank, int tag, const void *data, size_t bytes) {
   std::lock_guard<std::mutex> lock(mpi_.mutex);
   for (size_t at = 0; at < bytes; at += largestMessage) {
     requests_.push_back(nullptr);
-    mpi_.expect(mpi_.Isend(static_cast<const char *>(data) + at, int(std::min(largestMessage, bytes - at)), mpi_.byte, int(rank), tag, mpi_.world,
-                           &requests_.back()),
+    mpi_.expect(mpi_.Isend(static_cast<const char *>(data) + at, int(std::min(largestMessage, bytes - at)),
+                           mpi_.byte, int(rank), tag, mpi_.world, &requests_.back()),
                 "MPI_Isend");
   }
 }
@@ -26,8 +26,8 @@ void MpiRequests::receive(int64_t rank, int tag, void *data, size_t bytes) {
   std::lock_guard<std::mutex> lock(mpi_.mutex);
   for (size_t at = 0; at < bytes; at += largestMessage) {
     requests_.push_back(nullptr);
-    mpi_.expect(mpi_.Irecv(static_cast<char *>(data) + at, int(std::min(largestMessage, bytes - at)), mpi_.byte, int(rank), tag, mpi_.world,
-                           &requests_.back()),
+    mpi_.expect(mpi_.Irecv(static_cast<char *>(data) + at, int(std::min(largestMessage, bytes - at)),
+                           mpi_.byte, int(rank), tag, mpi_.world, &requests_.back()),
                 "MPI_Irecv");
   }
 }
@@ -65,8 +65,12 @@ class MpiBatch final : public MessageBatch {
 public:
   explicit MpiBatch(const MpiLibrary &mpi) : sends_(mpi), receipts_(mpi) {}
 
-  void send(int64_t peer, uint32_t tag, const void *data, size_t bytes) override { sends_.send(peer, int(tag), data, bytes); }
-  void receive(int64_t peer, uint32_t tag, void *into, size_t bytes) override { receipts_.receive(peer, int(tag), into, bytes); }
+  void send(int64_t peer, uint32_t tag, const void *data, size_t bytes) override {
+    sends_.send(peer, int(tag), data, bytes);
+  }
+  void receive(int64_t peer, uint32_t tag, void *into, size_t bytes) override {
+    receipts_.receive(peer, int(tag), into, bytes);
+  }
   size_t receiveView(int64_t peer, uint32_t tag, size_t bytes) override {
     if (used_ == views_.size())
       views_.emplace_back();
@@ -102,7 +106,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Transport> createMpiTransport(const MpiLibrary &mpi) { return std::make_unique<MpiTransport>(mpi); }
+std::unique_ptr<Transport> createMpiTransport(const MpiLibrary &mpi) {
+  return std::make_unique<MpiTransport>(mpi);
+}
 
 void MpiPlane::barrier() {
   WaitingScope waiting(*entry_, BarrierCollective);

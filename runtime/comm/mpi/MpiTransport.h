@@ -29,7 +29,8 @@ private:
   std::vector<MpiRequest> requests_;
 };
 
-// Lets others run that this process may wait for. No blocking wait: MPI's would burn a core that another rank of this machine may need.
+// Lets others run that this process may wait for. No blocking wait: MPI's would burn a core that another rank
+// of this machine may need.
 void mpiPause(int64_t turn);
 
 std::unique_ptr<Transport> createMpiTransport(const MpiLibrary &mpi);

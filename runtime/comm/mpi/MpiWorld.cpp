@@ -151,7 +151,9 @@ private:
       if (!link.ended) {
         link.ended = true;
         link.out.assign(1, {lastHeartbeat, 0, 0, 0, 0});
-        mpi_.expect(mpi_.Isend(link.out.data(), int(sizeof(Pulse)), mpi_.byte, int(link.peer), mpiHeartbeatTag, mpi_.world, &link.outgoing), "MPI_Isend");
+        mpi_.expect(mpi_.Isend(link.out.data(), int(sizeof(Pulse)), mpi_.byte, int(link.peer),
+                               mpiHeartbeatTag, mpi_.world, &link.outgoing),
+                    "MPI_Isend");
       }
     }
     while (link.incoming != mpi_.requestNull && mpi_.Test(&link.incoming, &done, nullptr) == 0 && done)
@@ -165,7 +167,9 @@ private:
     int *largest = nullptr, found = 0;
     mpi_.expect(mpi_.Comm_get_attr(mpi_.world, mpiTagUpperBound, &largest, &found), "MPI_Comm_get_attr");
     if (found && *largest < mpiLargestTag)
-      throw Error("cannot start", "MPI", "its messages can tell " + std::to_string(*largest) + " tags apart, " + std::to_string(mpiLargestTag) + " are needed",
+      throw Error("cannot start", "MPI",
+                  "its messages can tell " + std::to_string(*largest) + " tags apart, " +
+                      std::to_string(mpiLargestTag) + " are needed",
                   "choose another transport of Open MPI (--mca pml ob1)");
   }
 

@@ -1,5 +1,5 @@
-#include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/Machine.h"
+#include "tessera/Analysis/Sharding/Notation.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,8 @@ using namespace tessera;
 
 TEST(Machine, ReadsJson) {
   std::string error;
-  auto machine = parseMachine(R"({"flops": 1e12, "link": {"latency": 1e-6}, "axes": {"tp": {"bandwidth": 1e11}}})", error);
+  auto machine = parseMachine(
+      R"({"flops": 1e12, "link": {"latency": 1e-6}, "axes": {"tp": {"bandwidth": 1e11}}})", error);
   ASSERT_TRUE(machine) << error;
   EXPECT_EQ(machine->flops, 1e12);
   EXPECT_EQ(machine->linkOf("dp").latency, 1e-6);
@@ -15,8 +16,8 @@ TEST(Machine, ReadsJson) {
 }
 
 TEST(Machine, WrongJsonIsAnError) {
-  for (const char *text : {"", "[]", R"({"flop": 1})", R"({"flops": 0})", R"({"flops": "fast"})", R"({"link": 3})",
-                           R"({"axes": {"tp": {"speed": 1}}})", R"({"axes": []})"}) {
+  for (const char *text : {"", "[]", R"({"flop": 1})", R"({"flops": 0})", R"({"flops": "fast"})",
+                           R"({"link": 3})", R"({"axes": {"tp": {"speed": 1}}})", R"({"axes": []})"}) {
     std::string error;
     EXPECT_FALSE(parseMachine(text, error)) << text;
     EXPECT_NE(error, "") << text;

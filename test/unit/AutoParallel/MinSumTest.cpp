@@ -9,9 +9,9 @@
 
 using namespace tessera;
 
-
 /// `first`: entries of table 0.
-static MinSum randomProblem(unsigned seed, int variables, int tables, std::vector<int> &sizes, size_t most = 3, size_t *first = nullptr) {
+static MinSum randomProblem(unsigned seed, int variables, int tables, std::vector<int> &sizes,
+                            size_t most = 3, size_t *first = nullptr) {
   std::mt19937 random(seed);
   MinSum problem;
   for (int i = 0; i < variables; ++i) {
@@ -97,7 +97,8 @@ TEST(MinSum, ChangedTablesAreSolvedAnew) {
     }
 }
 
-// Taking out what is worse than some solution leaves the best one, and bounds from below; costs may grow afterwards.
+// Taking out what is worse than some solution leaves the best one, and bounds from below; costs may grow
+// afterwards.
 TEST(MinSum, PruningKeepsTheBest) {
   int tight = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
@@ -128,7 +129,8 @@ TEST(MinSum, PruningKeepsTheBest) {
   EXPECT_GE(tight, 250); // tables of three variables only bound by their least entry
 }
 
-// Chains of long lists, two of them and rungs between: too large a table for the limit, but pruned they are exact.
+// Chains of long lists, two of them and rungs between: too large a table for the limit, but pruned they are
+// exact.
 TEST(MinSum, PruningMakesLargeProblemsExact) {
   std::mt19937 random(7);
   MinSum problem;

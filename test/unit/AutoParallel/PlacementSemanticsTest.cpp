@@ -1,5 +1,6 @@
-// Random ops run on all ranks with the sharding that placement chose: every rank computes from what it holds; combined over the
-// result's partial axes that must be the op's result. A dropped, doubled or misplaced sum fails.
+// Random ops run on all ranks with the sharding that placement chose: every rank computes from what it holds;
+// combined over the result's partial axes that must be the op's result. A dropped, doubled or misplaced sum
+// fails.
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/ProgramPlacement.h"
 
@@ -14,7 +15,8 @@ using namespace tessera;
 
 namespace {
 
-/// result[r] = sum over reduction factors of f(operands): product (linear in each), sum (linear in all together), square of the product.
+/// result[r] = sum over reduction factors of f(operands): product (linear in each), sum (linear in all
+/// together), square of the product.
 enum class Kind { Product, Sum, Square };
 
 struct PlacementTensor {
@@ -173,14 +175,15 @@ private:
     return tensor;
   }
 
-  /// What `device` holds of an element of operand `o` once it is as `needed` says: terms of the ranks no longer apart are added up, and over
-  /// axes that are partial only now one rank contributes it.
+  /// What `device` holds of an element of operand `o` once it is as `needed` says: terms of the ranks no
+  /// longer apart are added up, and over axes that are partial only now one rank contributes it.
   int64_t held(int o, const Index &index, const Sharding &needed, int64_t device) {
     int64_t element = 0;
     for (auto [d, dim] : llvm::enumerate(op.rule.operands[o].dims))
       element = element * op.operands[o].shape[d] + index[dim[0]];
     const AxisList &partial = op.operands[o].sharding.partial;
-    AxisList contributed = axesWithout(needed.partial, partial), apart = axesWithout(needed.partial, contributed);
+    AxisList contributed = axesWithout(needed.partial, partial),
+             apart = axesWithout(needed.partial, contributed);
     if (groupIndex(mesh, contributed, device) != 0)
       return 0;
     int64_t sum = 0;
@@ -238,7 +241,8 @@ private:
   Mesh mesh;
   Kind kind;
   PlacementOp op;
-  std::vector<std::vector<llvm::SmallVector<int64_t, 4>>> contributions; ///< operand, element, rank of the partial group
+  std::vector<std::vector<llvm::SmallVector<int64_t, 4>>>
+      contributions; ///< operand, element, rank of the partial group
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-// The rows of the placement facts (test/Facts), and what one op decides, in elements that the busiest device receives.
+// The rows of the placement facts (test/Facts), and what one op decides, in elements that the busiest device
+// receives.
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/PlacementText.h"
 
@@ -103,8 +104,8 @@ TEST(Placement, NonlinearOpsCombineFirst) {
 }
 
 TEST(Placement, MaximaDoNotMixWithSums) {
-  auto d = decide("x4 y2", "([i, k]) -> ([i]) max_reduction={k} linear={0} max_linear={0}", {{"8x32", "[-/y] U{x}"}},
-                  {{"8", "[-]"}});
+  auto d = decide("x4 y2", "([i, k]) -> ([i]) max_reduction={k} linear={0} max_linear={0}",
+                  {{"8x32", "[-/y] U{x}"}}, {{"8", "[-]"}});
   EXPECT_TRUE(d.results[0].partialKind != PartialKind::Sum || d.factorAxes[1].empty());
 }
 
@@ -118,7 +119,8 @@ TEST(Placement, SumsAreCombinedWhereTheyAreSmall) {
 // FSDP: the weight is gathered where activations are many; where there is one row, the row travels.
 TEST(Placement, FsdpGathersWeights) {
   const char *linear = "([b, s, h], [f, h]) -> ([b, s, f]) reduction={h} linear={0; 1}";
-  auto d = decide("fsdp4", linear, {{"4x512x64", "[fsdp/-/-]"}, {"256x64", "[-/fsdp]"}}, {{"4x512x256", "[fsdp/-/-]"}});
+  auto d = decide("fsdp4", linear, {{"4x512x64", "[fsdp/-/-]"}, {"256x64", "[-/fsdp]"}},
+                  {{"4x512x256", "[fsdp/-/-]"}});
   EXPECT_EQ(d.operand(0), "[fsdp/-/-]");
   EXPECT_EQ(d.operand(1), "[-/-]");
   EXPECT_EQ(d.result(), "[fsdp/-/-]");
@@ -126,18 +128,22 @@ TEST(Placement, FsdpGathersWeights) {
 
 TEST(Placement, T1_RowParallelLinearLeavesOneSum) {
   const char *linear = "([b, s, h], [f, h]) -> ([b, s, f]) reduction={h} linear={0; 1}";
-  auto up = decide("dp2 tp4", linear, {{"4x16x64", "[dp/-/-]"}, {"256x64", "[tp/-]"}}, {{"4x16x256", "[dp/-/tp]"}});
+  auto up =
+      decide("dp2 tp4", linear, {{"4x16x64", "[dp/-/-]"}, {"256x64", "[tp/-]"}}, {{"4x16x256", "[dp/-/tp]"}});
   EXPECT_EQ(up.elements(), 0);
-  auto down = decide("dp2 tp4", linear, {{"4x16x256", "[dp/-/tp]"}, {"64x256", "[-/tp]"}}, {{"4x16x64", "[dp/-/-]"}});
+  auto down =
+      decide("dp2 tp4", linear, {{"4x16x256", "[dp/-/tp]"}, {"64x256", "[-/tp]"}}, {{"4x16x64", "[dp/-/-]"}});
   EXPECT_EQ(down.result(), "[dp/-/-] U{tp}");
 }
 
 TEST(Placement, T2_SequenceParallelResidual) {
   const char *linear = "([b, s, h], [f, h]) -> ([b, s, f]) reduction={h} linear={0; 1}";
-  auto down = decide("dp2 tp4", linear, {{"4x16x256", "[dp/-/tp]"}, {"64x256", "[-/tp]"}}, {{"4x16x64", "[dp/tp/-]"}});
+  auto down = decide("dp2 tp4", linear, {{"4x16x256", "[dp/-/tp]"}, {"64x256", "[-/tp]"}},
+                     {{"4x16x64", "[dp/tp/-]"}});
   EXPECT_EQ(down.result(), "[dp/-/-] U{tp}");
   EXPECT_EQ(down.elements(), 2 * 16 * 64 * 3 / 4); // reduce_scatter
-  auto up = decide("dp2 tp4", linear, {{"4x16x64", "[dp/tp/-]"}, {"256x64", "[tp/-]"}}, {{"4x16x256", "[dp/-/tp]"}});
+  auto up = decide("dp2 tp4", linear, {{"4x16x64", "[dp/tp/-]"}, {"256x64", "[tp/-]"}},
+                   {{"4x16x256", "[dp/-/tp]"}});
   EXPECT_EQ(up.operand(0), "[dp/-/-]");
   EXPECT_EQ(up.operand(1), "[tp/-]");
 }
@@ -147,14 +153,17 @@ TEST(Placement, T4_FewKvHeads) {
   const char *attention = "([b, s, k, g, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, g, d]) "
                           "need_replication={c, d}";
   auto d = decide("tp4", attention,
-                  {{"4x16x2x4x8", "[-/-/tp:(1)2/tp:(2)2/-]"}, {"4x16x2x8", "[-/-/tp:(1)2/-]"}, {"4x16x2x8", "[-/-/tp:(1)2/-]"}},
+                  {{"4x16x2x4x8", "[-/-/tp:(1)2/tp:(2)2/-]"},
+                   {"4x16x2x8", "[-/-/tp:(1)2/-]"},
+                   {"4x16x2x8", "[-/-/tp:(1)2/-]"}},
                   {{"4x16x2x4x8", "[-/-/tp:(1)2/tp:(2)2/-]"}});
   EXPECT_EQ(d.elements(), 0);
   EXPECT_EQ(d.result(), "[-/-/tp:(1)2/tp:(2)2/-]");
 }
 
 TEST(Placement, T13_UlyssesExchangesHeadsForSequence) {
-  const char *attention = "([b, s, k, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, d]) need_replication={c, d}";
+  const char *attention =
+      "([b, s, k, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, d]) need_replication={c, d}";
   auto d = decide("dp2 sp4", attention,
                   {{"4x16x8x8", "[dp/-/sp/-]"}, {"4x16x8x8", "[dp/sp/-/-]"}, {"4x16x8x8", "[dp/sp/-/-]"}},
                   {{"4x16x8x8", "[dp/-/sp/-]"}});

@@ -1,6 +1,6 @@
+#include "tessera/AutoParallel/ProgramPlacement.h"
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/MinSum.h"
-#include "tessera/AutoParallel/ProgramPlacement.h"
 #include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Support/Shapes.h"
 
@@ -28,14 +28,16 @@ struct Builder {
     std::string error;
     ProgramValue value;
     value.shape = *parseShape(shape, error);
-    value.sharding = shardingText.empty() ? Sharding(int64_t(value.shape.size())) : sharding(shardingText, mesh);
+    value.sharding =
+        shardingText.empty() ? Sharding(int64_t(value.shape.size())) : sharding(shardingText, mesh);
     value.fixed = fixed;
     program.values.push_back(std::move(value));
     return int(program.values.size()) - 1;
   }
   int input(llvm::StringRef shape, llvm::StringRef shardingText) { return value(shape, shardingText, true); }
 
-  int op(llvm::StringRef ruleText, std::vector<int> operands, llvm::StringRef shape, llvm::StringRef hint = "") {
+  int op(llvm::StringRef ruleText, std::vector<int> operands, llvm::StringRef shape,
+         llvm::StringRef hint = "") {
     int result = value(shape, hint, false);
     std::vector<Shape> shapes;
     double elements = 1;
@@ -83,15 +85,18 @@ Builder layer(llvm::StringRef mesh, llvm::StringRef residual, llvm::StringRef qk
   std::string bs = std::string(b) + "x" + s + "x";
   int x = p.input(bs + "64", residual);
   int wq = p.input("8x8x64", qkv), wk = p.input("8x8x64", qkv), wv = p.input("8x8x64", qkv);
-  int wo = p.input("64x8x8", out), w1 = p.input("256x64", up), w3 = p.input("256x64", up), w2 = p.input("64x256", down);
+  int wo = p.input("64x8x8", out), w1 = p.input("256x64", up), w3 = p.input("256x64", up),
+      w2 = p.input("64x256", down);
   int g1 = p.input("64", "[-]"), g2 = p.input("64", "[-]");
   const char *project = "([b, s, h], [k, d, h]) -> ([b, s, k, d]) reduction={h} linear={0; 1}";
   int n = p.op(kNorm, {x, g1}, bs + "64", residual);
   int q = p.op(project, {n, wq}, bs + "8x8", heads);
   int k = p.op(project, {n, wk}, bs + "8x8", heads);
   int v = p.op(project, {n, wv}, bs + "8x8", heads);
-  int a = p.op("([b, s, k, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, d]) need_replication={c, d}", {q, k, v}, bs + "8x8", heads);
-  int o = p.op("([b, s, k, d], [h, k, d]) -> ([b, s, h]) reduction={k, d} linear={0; 1}", {a, wo}, bs + "64", residual);
+  int a = p.op("([b, s, k, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, d]) need_replication={c, d}",
+               {q, k, v}, bs + "8x8", heads);
+  int o = p.op("([b, s, k, d], [h, k, d]) -> ([b, s, h]) reduction={k, d} linear={0; 1}", {a, wo}, bs + "64",
+               residual);
   int r = p.pin(p.op(kAdd, {x, o}, bs + "64", residual), residual);
   int m = p.op(kNorm, {r, g2}, bs + "64", residual);
   int u = p.op(kLinear, {m, w1}, bs + "256");
@@ -137,7 +142,8 @@ std::vector<std::string> reshards(const Builder &p, const ProgramDecision &decis
 } // namespace
 
 TEST(ProgramPlacement, T2_MegatronLayerHasTwoSums) {
-  Builder p = layer("dp2 tp4", "[dp/-/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
+  Builder p =
+      layer("dp2 tp4", "[dp/-/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
   ReshardCosts costs(p.mesh, fastLinks());
   ProgramDecision decision = placeProgram(p.program, costs);
   auto list = reshards(p, decision);
@@ -146,7 +152,8 @@ TEST(ProgramPlacement, T2_MegatronLayerHasTwoSums) {
 }
 
 TEST(ProgramPlacement, T2_SequenceParallelGathersOncePerBlock) {
-  Builder p = layer("dp2 tp4", "[dp/tp/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
+  Builder p =
+      layer("dp2 tp4", "[dp/tp/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
   ReshardCosts costs(p.mesh, fastLinks());
   auto list = reshards(p, placeProgram(p.program, costs));
   EXPECT_EQ(list, (std::vector<std::string>{"[dp/tp/-] -> [dp/-/-]", "[dp/-/-] U{tp} -> [dp/tp/-]",
@@ -155,7 +162,8 @@ TEST(ProgramPlacement, T2_SequenceParallelGathersOncePerBlock) {
 
 // Many rows: weights are gathered and activations never move.
 TEST(ProgramPlacement, T8_FsdpGathersWeightsForManyRows) {
-  Builder p = layer("fsdp4", "[fsdp/-/-]", "[-/-/fsdp]", "[fsdp/-/-/-]", "[fsdp/-/-]", "[-/fsdp]", "[fsdp/-]", "8", "512");
+  Builder p = layer("fsdp4", "[fsdp/-/-]", "[-/-/fsdp]", "[fsdp/-/-/-]", "[fsdp/-/-]", "[-/fsdp]", "[fsdp/-]",
+                    "8", "512");
   ReshardCosts costs(p.mesh, fastLinks());
   ProgramDecision decision = placeProgram(p.program, costs);
   for (const std::string &reshard : reshards(p, decision))
@@ -167,13 +175,15 @@ TEST(ProgramPlacement, T8_FsdpGathersWeightsForManyRows) {
 
 // One row: nobody gathers a weight; op by op, each neighbour would pay for it.
 TEST(ProgramPlacement, FsdpDecodeMovesRowsNotWeights) {
-  Builder p = layer("fsdp4", "[fsdp/-/-]", "[-/-/fsdp]", "[fsdp/-/-/-]", "[fsdp/-/-]", "[-/fsdp]", "[fsdp/-]", "4", "1");
+  Builder p = layer("fsdp4", "[fsdp/-/-]", "[-/-/fsdp]", "[fsdp/-/-/-]", "[fsdp/-/-]", "[-/fsdp]", "[fsdp/-]",
+                    "4", "1");
   ReshardCosts costs(p.mesh, fastLinks());
   ProgramDecision decision = placeProgram(p.program, costs);
   for (auto [i, op] : llvm::enumerate(p.program.ops))
     for (auto [o, value] : llvm::enumerate(op.operands))
       if (p.program.values[value].fixed && value != 0) {
-        EXPECT_TRUE(p.program.values[value].sharding.samePlacement(decision.ops[i].operands[o])) << "op " << i;
+        EXPECT_TRUE(p.program.values[value].sharding.samePlacement(decision.ops[i].operands[o]))
+            << "op " << i;
       }
 }
 
@@ -186,12 +196,14 @@ TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
   int y = p.op(kLinear, {s, w2}, "4x16x64");
   p.need(y, "[-/-/-]");
   ReshardCosts costs(p.mesh, fastLinks());
-  EXPECT_EQ(reshards(p, placeProgram(p.program, costs)), std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+  EXPECT_EQ(reshards(p, placeProgram(p.program, costs)),
+            std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
 }
 
 // Most reshards that could be are never planned: what they take at least already rules them out.
 TEST(ProgramPlacement, PlansOnlyWhatMayBeBest) {
-  Builder p = layer("dp8 fsdp4 tp4", "[dp,fsdp/tp/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]", "[tp/fsdp]", "[fsdp/tp]", "64", "16");
+  Builder p = layer("dp8 fsdp4 tp4", "[dp,fsdp/tp/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]",
+                    "[tp/fsdp]", "[fsdp/tp]", "64", "16");
   ReshardCosts costs(p.mesh, fastLinks()), other(p.mesh, fastLinks());
   ProgramDecision decision = placeProgram(p.program, costs);
   EXPECT_LE(decision.lowerBound, decision.time);
@@ -217,7 +229,8 @@ TEST(ProgramPlacement, PlansOnlyWhatMayBeBest) {
       }
     for (const Sharding &from : made)
       for (const Sharding &to : needed)
-        if (!from.samePlacement(to) && std::isfinite(costs.floor(value.shape, value.elementBytes, from, to))) {
+        if (!from.samePlacement(to) &&
+            std::isfinite(costs.floor(value.shape, value.elementBytes, from, to))) {
           ++pairs;
           planned += costs.known(value.shape, value.elementBytes, from, to).exact;
         }
@@ -233,7 +246,8 @@ TEST(ProgramPlacement, T16_PartialResultsAddUpFirst) {
   int sum = p.op(kAdd, {a, b}, "4x16x64");
   p.need(sum, "[-/-/-]");
   ReshardCosts costs(p.mesh, fastLinks());
-  EXPECT_EQ(reshards(p, placeProgram(p.program, costs)), std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+  EXPECT_EQ(reshards(p, placeProgram(p.program, costs)),
+            std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
 }
 
 // A value that two ops need alike is resharded once: together they pay less than another sharding would cost.
@@ -256,7 +270,8 @@ TEST(ProgramPlacement, SharedReshardsCountOnce) {
 TEST(ProgramPlacement, ManyReadersStayExact) {
   Builder p("x2 y3");
   int a = p.input("12x12", "[x/y]");
-  static const char *wanted[] = {"[x/y]", "[y/x]", "[x,y/-]", "[-/x,y]", "[x/-]", "[-/y]", "[y/-]", "[-/x]", "[-/-]"};
+  static const char *wanted[] = {"[x/y]", "[y/x]", "[x,y/-]", "[-/x,y]", "[x/-]",
+                                 "[-/y]", "[y/-]", "[-/x]",   "[-/-]"};
   for (const char *text : wanted)
     p.need(p.op("([i, j]) -> ([i, j])", {a}, "12x12", text), text);
   ReshardCosts costs(p.mesh, fastLinks());
@@ -288,7 +303,8 @@ double bruteForce(const PlacementProgram &program, const std::vector<std::vector
 }
 } // namespace
 
-// Nobody has put tp on the tokens; with many of them the weights are less than the sum, and they are gathered.
+// Nobody has put tp on the tokens; with many of them the weights are less than the sum, and they are
+// gathered.
 TEST(ProgramPlacement, GathersWeightsWhereTokensAreMany) {
   for (bool many : {false, true}) {
     Builder p("dp2 tp4");
@@ -303,7 +319,8 @@ TEST(ProgramPlacement, GathersWeightsWhereTokensAreMany) {
     ReshardCosts costs(p.mesh, fastLinks());
     ProgramPlacementOptions narrow;
     narrow.widen = false;
-    EXPECT_EQ(reshards(p, placeProgram(p.program, costs, narrow)), std::vector<std::string>{"[dp/-/-] U{tp} -> [dp/-/-]"});
+    EXPECT_EQ(reshards(p, placeProgram(p.program, costs, narrow)),
+              std::vector<std::string>{"[dp/-/-] U{tp} -> [dp/-/-]"});
     ProgramDecision wide = placeProgram(p.program, costs);
     EXPECT_EQ(reshards(p, wide).size(), many ? 3u : 1u); // both weights and the result gathered
     EXPECT_EQ(wide.time < placeProgram(p.program, costs, narrow).time, many);
@@ -320,7 +337,9 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
     const char *meshText = meshes[random() % 3];
     Builder p(meshText);
     bool hasY = p.mesh.axes.size() > 1;
-    auto pick = [&]() -> const char * { return hasY && random() % 2 ? withY[random() % 4] : shardings[random() % 3]; };
+    auto pick = [&]() -> const char * {
+      return hasY && random() % 2 ? withY[random() % 4] : shardings[random() % 3];
+    };
     std::vector<int> values;
     for (int i = 0; i < 2; ++i)
       values.push_back(p.input("12x12", pick()));
@@ -329,7 +348,8 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
       int a = values[random() % values.size()], b = values[random() % values.size()];
       switch (random() % 4) {
       case 0:
-        values.push_back(p.op("([i, k], [k, j]) -> ([i, j]) reduction={k} linear={0; 1}", {a, b}, "12x12", pick()));
+        values.push_back(
+            p.op("([i, k], [k, j]) -> ([i, j]) reduction={k} linear={0; 1}", {a, b}, "12x12", pick()));
         break;
       case 1:
         values.push_back(p.op("([i, j], [i, j]) -> ([i, j]) linear={0 1}", {a, b}, "12x12", pick()));
@@ -367,15 +387,17 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
 
 // Layers of the families in use, on meshes with three axes: little to search, and a proven gap.
 TEST(ProgramPlacement, LayersNeedLittleSearchAndAreProvenGood) {
-  for (auto [mesh, s] : {std::pair("dp2 fsdp2 tp4", "1"), std::pair("dp2 fsdp2 tp4", "512"), std::pair("dp64 fsdp16 tp16", "64"),
-                         std::pair("dp64 fsdp16 tp16", "8192")}) {
-    Builder p = layer(mesh, "[dp,fsdp/-/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]", "[tp/fsdp]", "[fsdp/tp]", "2048", s);
+  for (auto [mesh, s] : {std::pair("dp2 fsdp2 tp4", "1"), std::pair("dp2 fsdp2 tp4", "512"),
+                         std::pair("dp64 fsdp16 tp16", "64"), std::pair("dp64 fsdp16 tp16", "8192")}) {
+    Builder p = layer(mesh, "[dp,fsdp/-/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]", "[tp/fsdp]",
+                      "[fsdp/tp]", "2048", s);
     ReshardCosts costs(p.mesh, fastLinks());
     SearchWork before = searchWork();
     ProgramDecision decision = placeProgram(p.program, costs);
     SearchWork work = searchWork().since(before);
-    std::printf("mesh %s, seq %s: %lld steps, %lld entries, gap %.2f %%\n", mesh, s, (long long)work.reshardSteps,
-                (long long)work.tableEntries, 100 * (decision.time / decision.lowerBound - 1));
+    std::printf("mesh %s, seq %s: %lld steps, %lld entries, gap %.2f %%\n", mesh, s,
+                (long long)work.reshardSteps, (long long)work.tableEntries,
+                100 * (decision.time / decision.lowerBound - 1));
     EXPECT_LT(work.reshardSteps, 2000);
     EXPECT_LT(work.tableEntries, 50000);
     EXPECT_LE(decision.time, 1.02 * decision.lowerBound);

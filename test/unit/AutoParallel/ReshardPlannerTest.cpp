@@ -1,7 +1,7 @@
+#include "tessera/AutoParallel/ReshardPlanner.h"
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/Machine.h"
 #include "tessera/AutoParallel/RandomReshards.h"
-#include "tessera/AutoParallel/ReshardPlanner.h"
 #include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Support/Shapes.h"
 
@@ -63,7 +63,8 @@ std::string kinds(const ReshardPlan &plan) {
   return text;
 }
 
-/// What the compiler's collectives can do: axes leave and come at the minor end, one pair of dimensions at a time.
+/// What the compiler's collectives can do: axes leave and come at the minor end, one pair of dimensions at a
+/// time.
 void expectEmittable(const Case &c, const ReshardPlan &plan) {
   Sharding before = c.from;
   for (const ReshardStep &step : plan.steps) {
@@ -194,7 +195,8 @@ TEST(ReshardPlanner, PartialStaysWhereAsked) {
   EXPECT_EQ(kinds(plan), "A2A");
 }
 
-// T17: one rank contributes; nothing travels, and it is the last step, when all that closes has closed. Plans are replayed (Case::plan).
+// T17: one rank contributes; nothing travels, and it is the last step, when all that closes has closed. Plans
+// are replayed (Case::plan).
 TEST(ReshardPlanner, WholeValuesBecomePartialForNothing) {
   ReshardPlan plan = Case("x2 y2", "8", "[-]", "[-] U{x}").plan();
   EXPECT_EQ(kinds(plan), "CT");
@@ -236,7 +238,8 @@ TEST(ReshardPlanner, PaddedPiecesThatDoNotLineUpAreSent) {
   EXPECT_EQ(plan.steps[0].moves[0].axes, AxisList{wholeAxis(c.mesh, 0)});
 }
 
-// Terms are spread over axes that divide nothing, combined there, and sent home: a hundredth of what the piece as it lies would take.
+// Terms are spread over axes that divide nothing, combined there, and sent home: a hundredth of what the
+// piece as it lies would take.
 TEST(ReshardPlanner, IdleAxesShareSumsThatTheyDoNotDivide) {
   Case c("a41 b11 c6 d47 e8", "4136", "[b] U{d,e}", "[e,b,d]");
   ReshardOptions options = strided();
@@ -251,7 +254,8 @@ TEST(ReshardPlanner, IdleAxesShareSumsThatTheyDoNotDivide) {
   EXPECT_EQ(kinds(small.plan(strided())), "P2P AR P2P");
 }
 
-// Most devices hold nothing but padding: their rows are spread as the target has them before they are summed up.
+// Most devices hold nothing but padding: their rows are spread as the target has them before they are summed
+// up.
 TEST(ReshardPlanner, TermsOfPaddedPiecesGoToTheTargetFirst) {
   Case c("a5 b19 c8 d9 e12", "12x199x33", "[d/-/e,a,b] U{c}", "[e/b,d/a,c]");
   auto plan = planReshard(c.mesh, c.shape, c.from, c.to, strided());
@@ -295,7 +299,8 @@ TEST(ReshardPlanner, AxisCutInTwoIncompatibleWaysIsSent) {
   ReshardOptions latency = strided();
   latency.latency = 25;
   for (const ReshardOptions &options : {strided(), latency})
-    EXPECT_TRUE(llvm::none_of(one.plan(options).steps, [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; }));
+    EXPECT_TRUE(llvm::none_of(one.plan(options).steps,
+                              [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; }));
 }
 
 TEST(ReshardPlanner, NothingToDoIsAnEmptyPlan) {
@@ -353,7 +358,8 @@ TEST(ReshardPlanner, RandomLargeReshardsSearchLittle) {
     Case c = cases.next(/*divides=*/i % 4 != 0, /*partial=*/i % 5 == 0);
     for (bool wide : {false, true}) {
       SearchWork before = searchWork();
-      std::optional<ReshardPlan> plan = planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
+      std::optional<ReshardPlan> plan =
+          planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
       steps[wide].push_back(searchWork().since(before).reshardSteps);
       ASSERT_TRUE(plan) << c.text();
       double bound = reshardBound(c.mesh, c.shape, c.from, c.to);
@@ -365,7 +371,8 @@ TEST(ReshardPlanner, RandomLargeReshardsSearchLittle) {
   }
   for (auto &list : steps) {
     llvm::sort(list);
-    std::printf("reshard plans: median %lld steps, worst %lld\n", (long long)list[500], (long long)list.back());
+    std::printf("reshard plans: median %lld steps, worst %lld\n", (long long)list[500],
+                (long long)list.back());
     EXPECT_LT(list[list.size() / 2], 200);
     EXPECT_LT(list.back(), 100000);
   }
@@ -398,7 +405,8 @@ TEST(ReshardPlanner, NeedsAreNeeded) {
     for (bool wide : {false, true}) {
       auto plan = planReshard(c.mesh, c.shape, c.from, c.to, wide ? strided() : ReshardOptions());
       ASSERT_TRUE(plan) << c.text();
-      if (llvm::any_of(plan->steps, [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; }))
+      if (llvm::any_of(plan->steps,
+                       [](const ReshardStep &step) { return step.kind == StepKind::GroupedSend; }))
         continue;
       EXPECT_LE(needs.received, plan->received * (1 + 1e-9)) << c.text() << toString(*plan, c.mesh, c.shape);
       EXPECT_LE(needs.rounds, roundsOf(c, *plan) + 1e-6) << c.text() << toString(*plan, c.mesh, c.shape);
@@ -414,10 +422,11 @@ TEST(ReshardPlanner, NeedsAreNeeded) {
 // Where one step does it, what is needed is what it takes.
 TEST(ReshardPlanner, OneStepTakesWhatIsNeeded) {
   Case list[] = {
-      {"x4 y2", "8x8", "[x/-]", "[-/-]"},           {"x4 y2", "8x8", "[x,y/-]", "[x/-]"},        {"x4 y2", "8x8", "[x/-]", "[-/x]"},
-      {"x4 y2", "8x8", "[x/y]", "[x/y]"},           {"x4", "8x8", "[-/-] U{x}", "[x/-]"},        {"x4", "8x8", "[-/-] U{x}", "[-/-]"},
-      {"x4 y4", "8x8", "[x/-]", "[y/-]"},           {"x4 y2", "8x8", "[-/y] U{x}", "[x/y]"},     {"x4 y2", "8x8", "[x/-]", "[x/y]"},
-      {"x2 y4 z2", "8x16", "[-/-] U{x,y,z}", "[-/x,y,z]"},
+      {"x4 y2", "8x8", "[x/-]", "[-/-]"},   {"x4 y2", "8x8", "[x,y/-]", "[x/-]"},
+      {"x4 y2", "8x8", "[x/-]", "[-/x]"},   {"x4 y2", "8x8", "[x/y]", "[x/y]"},
+      {"x4", "8x8", "[-/-] U{x}", "[x/-]"}, {"x4", "8x8", "[-/-] U{x}", "[-/-]"},
+      {"x4 y4", "8x8", "[x/-]", "[y/-]"},   {"x4 y2", "8x8", "[-/y] U{x}", "[x/y]"},
+      {"x4 y2", "8x8", "[x/-]", "[x/y]"},   {"x2 y4 z2", "8x16", "[-/-] U{x,y,z}", "[-/x,y,z]"},
   };
   for (const Case &c : list) {
     ReshardNeeds needs = reshardNeeds(c.mesh, c.shape, c.from, c.to);

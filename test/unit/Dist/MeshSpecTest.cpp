@@ -25,8 +25,9 @@ TEST(MeshSpec, NothingIsOneRank) { EXPECT_EQ(spec("").numDevices(), 1); }
 TEST(MeshSpec, TakesAsManyRanksAsThereMayBe) { EXPECT_EQ(spec("a=1024,b=1024").numDevices(), kMaxRanks); }
 
 TEST(MeshSpec, ErrorsAreOneLine) {
-  for (llvm::StringRef text : {"tp", "tp=", "=2", "tp=x", "tp=0", "tp=-1", "tp=2,tp=2", "tp=2,", ",", "tp=1048577", "a=1024,b=1025",
-                               "tp=2 dp=2", "t p=2", "tp=1e3", "tp=18446744073709551616"}) {
+  for (llvm::StringRef text :
+       {"tp", "tp=", "=2", "tp=x", "tp=0", "tp=-1", "tp=2,tp=2", "tp=2,", ",", "tp=1048577", "a=1024,b=1025",
+        "tp=2 dp=2", "t p=2", "tp=1e3", "tp=18446744073709551616"}) {
     std::string error;
     EXPECT_FALSE(parseMeshSpec(text, error)) << text.str();
     EXPECT_FALSE(error.empty()) << text.str();
@@ -55,9 +56,10 @@ TEST(ShardSpec, JoinsWhatContinues) {
 
 TEST(ShardSpec, ErrorsAreOneLine) {
   Mesh mesh = spec("dp=2,tp=4");
-  for (llvm::StringRef text : {"batch", "batch=", "=dp", ":batch=dp", "x:=dp", "batch=dp,batch=tp", "batch=dp+dp", "batch=xp", "batch=tp:",
-                               "batch=tp:(1)", "batch=tp:1", "batch=tp:(1)3", "batch=tp:(3)2", "batch=tp:(0)2", "batch=tp:(1)2+tp",
-                               "batch=dp+", "batch=tp:(1)99999999999999999999", "a b=dp"}) {
+  for (llvm::StringRef text :
+       {"batch", "batch=", "=dp", ":batch=dp", "x:=dp", "batch=dp,batch=tp", "batch=dp+dp", "batch=xp",
+        "batch=tp:", "batch=tp:(1)", "batch=tp:1", "batch=tp:(1)3", "batch=tp:(3)2", "batch=tp:(0)2",
+        "batch=tp:(1)2+tp", "batch=dp+", "batch=tp:(1)99999999999999999999", "a b=dp"}) {
     std::string error;
     EXPECT_FALSE(parseShardSpec(text, mesh, error)) << text.str();
     EXPECT_FALSE(error.empty()) << text.str();

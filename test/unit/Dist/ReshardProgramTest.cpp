@@ -1,4 +1,5 @@
-// What the planner plans is what the partitioned program does: random reshards as programs of one dist.reshard, partitioned and interpreted.
+// What the planner plans is what the partitioned program does: random reshards as programs of one
+// dist.reshard, partitioned and interpreted.
 #include "../DrawSharding.h"
 
 #include "tessera/Analysis/Sharding/Notation.h"
@@ -61,14 +62,16 @@ struct ReshardProgram : ::testing::Test {
   MLIRContext context;
   ReshardProgram() { context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>(); }
 
-  OwningOpRef<ModuleOp> program(const Mesh &mesh, ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+  OwningOpRef<ModuleOp> program(const Mesh &mesh, ArrayRef<int64_t> shape, const Sharding &from,
+                                const Sharding &to) {
     OpBuilder b(&context);
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.getUnknownLoc());
     (*module)->setAttr("dist.machine", b.getStringAttr(kBytesOnly));
     b.setInsertionPointToEnd(module->getBody());
     dist::MeshOp::create(b, b.getUnknownLoc(), "mesh", dist::MeshAttr::get(&context, mesh));
     auto type = [&](const Sharding &sharding) {
-      return RankedTensorType::get(shape, b.getF32Type(), dist::ShardingAttr::get(&context, "mesh", sharding, mesh));
+      return RankedTensorType::get(shape, b.getF32Type(),
+                                   dist::ShardingAttr::get(&context, "mesh", sharding, mesh));
     };
     auto func = func::FuncOp::create(b, b.getUnknownLoc(), "f", b.getFunctionType(type(from), type(to)));
     b.setInsertionPointToEnd(func.addEntryBlock());
@@ -118,8 +121,8 @@ struct ReshardProgram : ::testing::Test {
 };
 } // namespace
 
-// 1,000 reshards: numbers kept, bytes of the collectives as planned, no rank ever holds more than before or after; half of them with sizes that
-// mostly do not divide.
+// 1,000 reshards: numbers kept, bytes of the collectives as planned, no rank ever holds more than before or
+// after; half of them with sizes that mostly do not divide.
 TEST_F(ReshardProgram, RandomReshardsRunAsPlanned) {
   std::mt19937 random(1);
   int views = 0, joint = 0, sends = 0;
@@ -138,7 +141,8 @@ TEST_F(ReshardProgram, RandomReshardsRunAsPlanned) {
     SmallVector<int64_t> shape;
     for (int d = 0, rank = 1 + int(random() % 3); d < rank; ++d)
       shape.push_back(even ? 12 : 1 + int64_t(random() % 11));
-    Sharding from = drawSharding(random, mesh, int(shape.size())), to = drawSharding(random, mesh, int(shape.size()));
+    Sharding from = drawSharding(random, mesh, int(shape.size())),
+             to = drawSharding(random, mesh, int(shape.size()));
     Outcome outcome = run(mesh, shape, from, to);
     std::string what = shapeText(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
     ASSERT_EQ(outcome.error, "") << what;
@@ -161,7 +165,8 @@ TEST_F(ReshardProgram, RandomReshardsRunAsPlanned) {
   EXPECT_GT(sends, 20);
 }
 
-// An axis cut as 2 x 3 and as 3 x 2: no collective on digits goes from one to the other; half of a third is lacking.
+// An axis cut as 2 x 3 and as 3 x 2: no collective on digits goes from one to the other; half of a third is
+// lacking.
 TEST_F(ReshardProgram, DigitsThatDoNotNestAreSent) {
   Mesh m = tessera::mesh("x6");
   Outcome outcome = run(m, {36, 2}, sharding("[x:(1)2/-]", m), sharding("[x:(1)3/-]", m));

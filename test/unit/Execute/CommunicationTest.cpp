@@ -1,7 +1,8 @@
 //===- CommunicationTest.cpp - Started, waited for, sent --------------------===//
 //
-// A program on rung exec, written by hand: collectives on two groups that half of the ranks start in the other order, with work between, and a
-// message. On the CPU and on the driver `checked`, whose streams run late and in orders of its own.
+// A program on rung exec, written by hand: collectives on two groups that half of the ranks start in the
+// other order, with work between, and a message. On the CPU and on the driver `checked`, whose streams run
+// late and in orders of its own.
 //
 //===----------------------------------------------------------------------===//
 #include "CheckedDriver.h"
@@ -17,7 +18,8 @@ using namespace tessera;
 using namespace tessera::runtime;
 using namespace tessera::test;
 
-// 16 floats each: a at 0, b at 64, their sums over x at 128 and over y at 192, what came at 256, a copy of b at 320.
+// 16 floats each: a at 0, b at 64, their sums over x at 128 and over y at 192, what came at 256, a copy of b
+// at 320.
 static const char *text = R"(
 module attributes {exec.arena_bytes = 384 : i64, exec.states = []} {
   dist.mesh @mesh = <["x"=2, "y"=2]>
@@ -93,8 +95,10 @@ TEST(Communication, GroupsInDifferentOrderAndAMessage) {
       rank.read(found, rank.arena() + 128, sizeof(found));
       int64_t overX = rank.id() ^ 2, overY = rank.id() ^ 1; // on the mesh x=2, y=2
       for (int i = 0; i < 16; ++i) {
-        ASSERT_EQ(found[i], valueOf(rank.id(), 0, i) + valueOf(overX, 0, i) + 2 * float(turn)) << "over x, rank " << rank.id();
-        ASSERT_EQ(found[16 + i], valueOf(rank.id(), 1, i) + valueOf(overY, 1, i) + 2 * float(turn)) << "over y, rank " << rank.id();
+        ASSERT_EQ(found[i], valueOf(rank.id(), 0, i) + valueOf(overX, 0, i) + 2 * float(turn))
+            << "over x, rank " << rank.id();
+        ASSERT_EQ(found[16 + i], valueOf(rank.id(), 1, i) + valueOf(overY, 1, i) + 2 * float(turn))
+            << "over y, rank " << rank.id();
         ASSERT_EQ(found[32 + i], valueOf(overX, 0, i) + float(turn)) << "the message to rank " << rank.id();
         ASSERT_EQ(found[48 + i], valueOf(rank.id(), 1, i) + float(turn)) << "the copy, rank " << rank.id();
       }

@@ -27,10 +27,10 @@ namespace tessera::test {
 using namespace mlir;
 
 /// Keeps the functions that compiled programs look up in this executable.
-[[gnu::used]] static void *const abi[] = {(void *)ts_launch,     (void *)ts_matmul,      (void *)ts_gather_packed,
-                                          (void *)ts_collective, (void *)ts_group_index, (void *)ts_copy, (void *)ts_pack,
-                                          (void *)ts_collective_start, (void *)ts_collective_wait, (void *)ts_send,
-                                          (void *)ts_receive};
+[[gnu::used]] static void *const abi[] = {
+    (void *)ts_launch,          (void *)ts_matmul, (void *)ts_gather_packed, (void *)ts_collective,
+    (void *)ts_group_index,     (void *)ts_copy,   (void *)ts_pack,          (void *)ts_collective_start,
+    (void *)ts_collective_wait, (void *)ts_send,   (void *)ts_receive};
 
 std::unique_ptr<MLIRContext> createContext() {
   DialectRegistry registry;
@@ -73,7 +73,9 @@ Library::~Library() {
     dlclose(handle);
 }
 
-const ts_program &Library::program() const { return *static_cast<const ts_program *>(dlsym(handle, "tessera_program")); }
+const ts_program &Library::program() const {
+  return *static_cast<const ts_program *>(dlsym(handle, "tessera_program"));
+}
 
 std::string compile(ModuleOp module, Rung first, Library &library) {
   PassManager pm(module.getContext());
@@ -99,7 +101,8 @@ std::string compile(ModuleOp module, Rung first, Library &library) {
 }
 
 namespace {
-/// The ranks of an MPI run, of which this process is one, once a program has asked for them. All programs of a run have as many.
+/// The ranks of an MPI run, of which this process is one, once a program has asked for them. All programs of
+/// a run have as many.
 struct MpiRun : testing::Environment {
   std::unique_ptr<runtime::MpiWorld> world;
   void TearDown() override {
@@ -110,7 +113,8 @@ struct MpiRun : testing::Environment {
 } // namespace
 static MpiRun *const mpiRun = static_cast<MpiRun *>(testing::AddGlobalTestEnvironment(new MpiRun));
 
-std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads, const std::function<void(runtime::Rank &)> &body) {
+std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads,
+                       const std::function<void(runtime::Rank &)> &body) {
   using namespace runtime;
   Manifest manifest;
   try {
@@ -124,7 +128,8 @@ std::string runOnRanks(const ts_program &program, const runtime::Driver &driver,
     if (!mpiRun->world)
       mpiRun->world = MpiWorld::start(ranks, /*oneMachine=*/true);
     MpiWorld &world = *mpiRun->world;
-    Rank rank(program, manifest, plan, world.communicator(), world.plane(), world.board().entry(world.rank()), threads);
+    Rank rank(program, manifest, plan, world.communicator(), world.plane(), world.board().entry(world.rank()),
+              threads);
     body(rank);
     return "";
   }
@@ -178,7 +183,8 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
     if (std::optional<Layout> layout = getLayout(func, type))
       return *layout;
     auto tensor = cast<RankedTensorType>(type);
-    return Layout{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()), tensor.getElementType()};
+    return Layout{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()),
+                  tensor.getElementType()};
   };
   std::vector<Layout> argumentLayouts, resultLayouts;
   std::vector<RankValues> pieces;

@@ -168,11 +168,13 @@ TEST(GraphReference, ShapeOpsMoveElements) {
                  "graph.concat %a, %b dim = 1 : (tensor<2x1xf32>, tensor<2x2xf32>) -> tensor<2x3xf32>",
                  "tensor<2x3xf32>", {{1, 2}, {3, 4, 5, 6}}),
              {1, 3, 4, 2, 5, 6});
-  expectNear(run("%a: tensor<2x3xf32>", "graph.reverse %a dim = 1 : tensor<2x3xf32>", "tensor<2x3xf32>", {{1, 2, 3, 4, 5, 6}}),
+  expectNear(run("%a: tensor<2x3xf32>", "graph.reverse %a dim = 1 : tensor<2x3xf32>", "tensor<2x3xf32>",
+                 {{1, 2, 3, 4, 5, 6}}),
              {3, 2, 1, 6, 5, 4});
   // By batches: [1 2; 3 4] with [5 6], and [7 8; 9 10] with [11 12].
   expectNear(run("%a: tensor<2x2x2xf32>, %b: tensor<2x1x2xf32>",
-                 "graph.einsum \"bqd,bkd->bkq\" %a, %b : (tensor<2x2x2xf32>, tensor<2x1x2xf32>) -> tensor<2x1x2xf32>",
+                 "graph.einsum \"bqd,bkd->bkq\" %a, %b : (tensor<2x2x2xf32>, tensor<2x1x2xf32>) -> "
+                 "tensor<2x1x2xf32>",
                  "tensor<2x1x2xf32>", {{1, 2, 3, 4, 7, 8, 9, 10}, {5, 6, 11, 12}}),
              {17, 39, 173, 219});
   expectNear(run("%a: tensor<2x2x2xf32>, %i: tensor<2xi32>",

@@ -176,9 +176,11 @@ TEST(GraphRule, CutDimensionsNeedReplication) {
   EXPECT_EQ(textOf("%a: tensor<2x3xf32>, %b: tensor<2x5xf32>",
                    "graph.concat %a, %b dim = 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>"),
             "([i, k], [i, l]) -> ([i, j]) need_replication={j, k, l}");
-  EXPECT_EQ(textOf("%a: tensor<2x8xf32>", "graph.reverse %a dim = 1 : tensor<2x8xf32>"), "([i, j]) -> ([i, j]) permutation={j}");
+  EXPECT_EQ(textOf("%a: tensor<2x8xf32>", "graph.reverse %a dim = 1 : tensor<2x8xf32>"),
+            "([i, j]) -> ([i, j]) permutation={j}");
   EXPECT_EQ(textOf("%a: tensor<2x4x3xf32>, %b: tensor<2x5x3xf32>",
-                   "graph.einsum \"bqd,bkd->bqk\" %a, %b : (tensor<2x4x3xf32>, tensor<2x5x3xf32>) -> tensor<2x4x5xf32>"),
+                   "graph.einsum \"bqd,bkd->bqk\" %a, %b : (tensor<2x4x3xf32>, tensor<2x5x3xf32>) -> "
+                   "tensor<2x4x5xf32>"),
             "([i, j, l], [i, k, l]) -> ([i, j, k]) reduction={l}");
   EXPECT_EQ(textOf("%a: tensor<2x8x3xf32>, %b: tensor<2xi32>",
                    "graph.take %a, %b : (tensor<2x8x3xf32>, tensor<2xi32>) -> tensor<2x1x3xf32>"),

@@ -17,7 +17,8 @@ struct PeriodTest : testing::Test {
   MLIRContext context;
   PeriodTest() { context.loadDialect<graph::GraphDialect, func::FuncDialect>(); }
 
-  /// Scales by `own`, which the body named, and adds `layers.shared`, which both bodies have, and `everywhere`, which is no layer's.
+  /// Scales by `own`, which the body named, and adds `layers.shared`, which both bodies have, and
+  /// `everywhere`, which is no layer's.
   static Value scaleAndAdd(ModelBuilder &model, Value x, StringRef own) {
     Dims dims{{"hidden", kHidden}};
     ArrayRef<int64_t> shape = cast<RankedTensorType>(x.getType()).getShape();
@@ -33,7 +34,9 @@ struct PeriodTest : testing::Test {
     Value bias = model.weight("everywhere", {{"hidden", kHidden}});
     x = model.make<graph::AddOp>({1, 4, kHidden}, x, bias);
     auto even = [&](Value h) { return scaleAndAdd(model, h, "layers.even"); };
-    auto odd = [&](Value h) { return scaleAndAdd(model, scaleAndAdd(model, h, "layers.odd"), "layers.odder"); };
+    auto odd = [&](Value h) {
+      return scaleAndAdd(model, scaleAndAdd(model, h, "layers.odd"), "layers.odder");
+    };
     x = model.repeat(layers, x, {even, odd});
     Value logits = Head{"embedding", 10, kHidden}(model, x);
     std::vector<WeightSource> sources;

@@ -50,7 +50,8 @@ TEST(WeightSource, SharedTensorIsCutInTheOrderOfTheTable) {
 }
 
 TEST(WeightSource, SharedInputMajorTensorIsCutAlongItsColumns) {
-  WeightTable table{{{"k", "l.{}.kv", StorageOrder::InputMajor}, {"v", "l.{}.kv", StorageOrder::InputMajor}}, "", {}};
+  WeightTable table{
+      {{"k", "l.{}.kv", StorageOrder::InputMajor}, {"v", "l.{}.kv", StorageOrder::InputMajor}}, "", {}};
   WeightSource s = weightSource(v, {k, v}, table, false);
   EXPECT_EQ(s.file, (Sizes{48, 32}));
   EXPECT_EQ(s.reshape, (Sizes{48, 4, 8}));

@@ -26,9 +26,10 @@ TEST(CompileOptions, Defaults) {
 }
 
 TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
-  auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77",
-                        "model", "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir",
-                        "--machine=m.json", "--task=generate", "--target=cpu", "--dtype=f32", "--micro-batches=1"});
+  auto options =
+      parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77", "model",
+             "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir", "--machine=m.json",
+             "--task=generate", "--target=cpu", "--dtype=f32", "--micro-batches=1"});
   ASSERT_TRUE(bool(options)) << options.failure().message();
   EXPECT_EQ(options->mesh, "dp=2,tp=2");
   EXPECT_EQ(options->shard, "heads=tp");
@@ -89,16 +90,20 @@ TEST(CompileOptions, ValuesMayStandApart) {
   EXPECT_EQ(options->mesh, "tp=2");
   EXPECT_EQ(options->model, "model");
   EXPECT_EQ(options->compileTo, Rung::Spmd);
-  EXPECT_NE(failureOf({"model", "--batch", "--explain"}).find("(--batch=--explain): must be an integer"), std::string::npos);
-  EXPECT_NE(failureOf({"model", "--batch=1", "--batch", "1"}).find("(--batch): is given twice"), std::string::npos);
+  EXPECT_NE(failureOf({"model", "--batch", "--explain"}).find("(--batch=--explain): must be an integer"),
+            std::string::npos);
+  EXPECT_NE(failureOf({"model", "--batch=1", "--batch", "1"}).find("(--batch): is given twice"),
+            std::string::npos);
 }
 
 // What may be given stands in the help, once; what is only refused does not.
 TEST(CompileOptions, HelpListsEveryFlag) {
   std::string text = compileUsage();
-  for (const char *flag : {"--batch=N", "--mesh=AXIS=SIZE,...", "--shard=ITEMS", "--template=NAME", "--max-seq-len=N", "--dtype=TYPE",
-                           "--task=TASK", "--target=TARGET", "--micro-batches=N", "--cpu=NAME", "--machine=FILE", "--embed-weights ",
-                           "--compile-to=RUNG", "--dump-rungs=DIR", "--explain ", "--report=FILE.html", "--help ", "-o OUT"}) {
+  for (const char *flag :
+       {"--batch=N", "--mesh=AXIS=SIZE,...", "--shard=ITEMS", "--template=NAME", "--max-seq-len=N",
+        "--dtype=TYPE", "--task=TASK", "--target=TARGET", "--micro-batches=N", "--cpu=NAME", "--machine=FILE",
+        "--embed-weights ", "--compile-to=RUNG", "--dump-rungs=DIR", "--explain ", "--report=FILE.html",
+        "--help ", "-o OUT"}) {
     size_t at = text.find(std::string("  ") + flag);
     EXPECT_NE(at, std::string::npos) << flag << "\n" << text;
     EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;

@@ -1,4 +1,5 @@
-// Renaming values, permuting independent ops, functions and their arguments changes no collective of random programs.
+// Renaming values, permuting independent ops, functions and their arguments changes no collective of random
+// programs.
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
@@ -55,11 +56,12 @@ void permute(Block &block, std::mt19937_64 &rng) {
   llvm::SmallPtrSet<Operation *, 32> waiting(left.begin(), left.end());
   auto isReady = [&](Operation *op) {
     return !op->walk([&](Operation *inner) {
-               for (Value operand : inner->getOperands())
-                 if (Operation *maker = operand.getDefiningOp(); maker && waiting.contains(maker) && maker != op)
-                   return WalkResult::interrupt();
-               return WalkResult::advance();
-             }).wasInterrupted();
+                for (Value operand : inner->getOperands())
+                  if (Operation *maker = operand.getDefiningOp();
+                      maker && waiting.contains(maker) && maker != op)
+                    return WalkResult::interrupt();
+                return WalkResult::advance();
+              }).wasInterrupted();
   };
   while (!left.empty()) {
     SmallVector<size_t> ready;
@@ -70,7 +72,8 @@ void permute(Block &block, std::mt19937_64 &rng) {
     Operation *op = left[pick];
     left.erase(left.begin() + pick);
     waiting.erase(op);
-    op->moveBefore(&block, block.back().hasTrait<OpTrait::IsTerminator>() ? Block::iterator(block.back()) : block.end());
+    op->moveBefore(&block, block.back().hasTrait<OpTrait::IsTerminator>() ? Block::iterator(block.back())
+                                                                          : block.end());
   }
 }
 
@@ -82,7 +85,8 @@ void permuteArguments(func::FuncOp function, std::mt19937_64 &rng) {
   SmallVector<Type> types;
   for (unsigned i : order) {
     types.push_back(function.getArgument(i).getType());
-    attrs.push_back(function.getArgAttrDict(i) ? function.getArgAttrDict(i) : DictionaryAttr::get(function.getContext()));
+    attrs.push_back(function.getArgAttrDict(i) ? function.getArgAttrDict(i)
+                                               : DictionaryAttr::get(function.getContext()));
   }
   SmallVector<unsigned> end(n, n);
   SmallVector<Location> locs(n, function.getLoc());
@@ -96,11 +100,13 @@ void permuteArguments(func::FuncOp function, std::mt19937_64 &rng) {
 
 /// Every graph.name, of arguments, results and values, by another one.
 void rename(ModuleOp module, std::mt19937_64 &rng) {
-  std::map<StringAttr, StringAttr, bool (*)(StringAttr, StringAttr)> names([](StringAttr a, StringAttr b) { return a.getValue() < b.getValue(); });
+  std::map<StringAttr, StringAttr, bool (*)(StringAttr, StringAttr)> names(
+      [](StringAttr a, StringAttr b) { return a.getValue() < b.getValue(); });
   auto renamed = [&](StringAttr name) {
     StringAttr &other = names[name];
     if (!other)
-      other = StringAttr::get(module.getContext(), "n" + std::to_string(rng() % 1000000) + "x" + std::to_string(names.size()));
+      other = StringAttr::get(module.getContext(),
+                              "n" + std::to_string(rng() % 1000000) + "x" + std::to_string(names.size()));
     return other;
   };
   for (auto function : module.getOps<func::FuncOp>()) {

@@ -76,11 +76,11 @@ TEST_F(LayoutTest, PartialPiecesAddUp) {
 }
 
 TEST_F(LayoutTest, CollectivesKeepTheValue) {
-  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/-]", "y", {8, 3}), "");            // all_gather
-  EXPECT_EQ(roundTrip("x2 y2", "[x/-]", "[x,y/-]", "", {8, 3}), "");             // all_slice
-  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/-]", "x", {8, 3}), "");         // all_reduce
-  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/x]", "x", {8, 4}), "");         // reduce_scatter
-  EXPECT_EQ(roundTrip("x2 y3", "[y/-]", "[y/-] U{x}", "", {8, 3}), "");          // contribute
+  EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/-]", "y", {8, 3}), "");    // all_gather
+  EXPECT_EQ(roundTrip("x2 y2", "[x/-]", "[x,y/-]", "", {8, 3}), "");     // all_slice
+  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/-]", "x", {8, 3}), ""); // all_reduce
+  EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/x]", "x", {8, 4}), ""); // reduce_scatter
+  EXPECT_EQ(roundTrip("x2 y3", "[y/-]", "[y/-] U{x}", "", {8, 3}), "");  // contribute
   EXPECT_EQ(roundTrip("x4 y3", "[-/-] U{x:(1)2}", "[-/-] U{x,y}", "", {8, 3}), "");
   EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/y]", "y", {8, 4}), "");            // all_to_all
   EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[y,x/-]", "x,y", {8, 3}), "");        // collective_permute

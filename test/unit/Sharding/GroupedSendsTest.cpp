@@ -18,7 +18,7 @@ using namespace tessera;
 
 namespace {
 struct Counted {
-  double received = 0;  ///< elements, by the busiest device
+  double received = 0; ///< elements, by the busiest device
   double sent = 0;
   int64_t messages = 0; ///< most devices that one receives from, itself counted
   bool inGroups = true; ///< all of them differ from the receiver in the axes of sendAxes alone
@@ -37,7 +37,8 @@ Counted count(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &f
     for (int64_t n : shape)
       elements *= n;
     for (int64_t element = 0; element < elements; ++element) {
-      // Digits of dimensions are independent: the sender has, for each, the digits of the piece that the element lies in.
+      // Digits of dimensions are independent: the sender has, for each, the digits of the piece that the
+      // element lies in.
       int64_t rest = element;
       bool wanted = true;
       llvm::SmallVector<int64_t> index(shape.size());
@@ -76,7 +77,8 @@ TEST(GroupedSends, AreWhatTheElementsSay) {
     llvm::SmallVector<int64_t> shape;
     for (int d = 0, rank = 1 + int(random() % 2); d < rank; ++d)
       shape.push_back(1 + int64_t(random() % 14));
-    Sharding from = drawSharding(random, mesh, int(shape.size())), to = drawSharding(random, mesh, int(shape.size()));
+    Sharding from = drawSharding(random, mesh, int(shape.size())),
+             to = drawSharding(random, mesh, int(shape.size()));
     Counted counted = count(mesh, shape, from, to);
     std::string what = shapeText(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
     ASSERT_TRUE(counted.inGroups) << what;
@@ -95,9 +97,11 @@ TEST(GroupedSends, AreWhatTheElementsSay) {
 
 TEST(GroupedSends, DevicesThatAgreeOnAMajorAxisSendAmongThemselves) {
   Mesh m = mesh("dp2 x2 y3");
-  // 12 over dp are 6 and 6, whose parts over x and y lie within; of 10 they do not: 5 and 5 over dp, 3 3 3 1 over dp and x.
+  // 12 over dp are 6 and 6, whose parts over x and y lie within; of 10 they do not: 5 and 5 over dp, 3 3 3 1
+  // over dp and x.
   EXPECT_EQ(sendAxes(m, {12}, sharding("[dp,x]", m), sharding("[dp,y]", m)), (AxisList{wholeAxis(m, 1)}));
-  EXPECT_EQ(sendAxes(m, {10}, sharding("[dp,x]", m), sharding("[dp,y]", m)), (AxisList{{0, 1, 2}, {1, 1, 2}}));
+  EXPECT_EQ(sendAxes(m, {10}, sharding("[dp,x]", m), sharding("[dp,y]", m)),
+            (AxisList{{0, 1, 2}, {1, 1, 2}}));
   // A dimension that stays as it is takes no part, whether it divides or not.
   EXPECT_EQ(sendAxes(m, {5, 12}, sharding("[dp/x]", m), sharding("[dp/y]", m)), (AxisList{wholeAxis(m, 1)}));
 }

@@ -21,7 +21,7 @@ static std::string runCases(const char *text, std::string *report = nullptr) {
   return all;
 }
 
-#define FACT(ID, TEXT)                                                                                                 \
+#define FACT(ID, TEXT)                                                                                       \
   TEST(Propagation, ID) { EXPECT_EQ(runCases(TEXT), ""); }
 
 TEST(Propagation, Facts) {
@@ -53,7 +53,8 @@ expect y [a?/c?]
 expect t [a?/c?]
 )")
 
-// FSDP: the weight's hidden dimension is sharded over the batch axis; the activations must stay batch-sharded.
+// FSDP: the weight's hidden dimension is sharded over the batch axis; the activations must stay
+// batch-sharded.
 FACT(FsdpWeightsDoNotShardActivations, R"(
 mesh fsdp4
 tensor x 8x16x32 [fsdp/-/-]
@@ -79,9 +80,10 @@ TEST(Propagation, TraceNamesTheOpThatShardedATensor) {
 
 TEST(Propagation, WrongCasesAreErrors) {
   for (const char *text :
-       {"nonsense", "mesh a0", "mesh a2\ntensor A 8 [b]", "tensor A 8x", "tensor A 8\ntensor A 8", "op add A -> B",
-        "mesh a2\ntensor A 8\ntensor B 4\nop add A -> B", "strategy best", "tensor A 8\nbarrier up A -> A",
-        "mesh a2\ntensor A 8\nexpect A [a/-]", "tensor A 8\nedge A", "mesh a2\ntensor A 8\nmanual b A -> A"}) {
+       {"nonsense", "mesh a0", "mesh a2\ntensor A 8 [b]", "tensor A 8x", "tensor A 8\ntensor A 8",
+        "op add A -> B", "mesh a2\ntensor A 8\ntensor B 4\nop add A -> B", "strategy best",
+        "tensor A 8\nbarrier up A -> A", "mesh a2\ntensor A 8\nexpect A [a/-]", "tensor A 8\nedge A",
+        "mesh a2\ntensor A 8\nmanual b A -> A"}) {
     std::string error;
     EXPECT_FALSE(parsePropagationCases(text, error)) << text;
     EXPECT_NE(error.find("line "), std::string::npos) << text;

@@ -6,7 +6,8 @@ using namespace tessera;
 
 TEST(Sharding, TextRoundTrips) {
   Mesh m = mesh("a2 b4 c16 d2 e2");
-  for (const char *text : {"[a,b?/-/?]", "[b:(1)2? p0/-]", "[c:(2)4,a/b p1] R{d} U{e}", "[?/-] Umax{a,e}", "[]"}) {
+  for (const char *text :
+       {"[a,b?/-/?]", "[b:(1)2? p0/-]", "[c:(2)4,a/b p1] R{d} U{e}", "[?/-] Umax{a,e}", "[]"}) {
     EXPECT_EQ(toString(sharding(text, m), m), text);
   }
   // A sub-axis that is the whole axis prints as one.

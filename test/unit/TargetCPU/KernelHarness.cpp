@@ -17,7 +17,6 @@ namespace tessera::test {
 
 using namespace mlir;
 
-
 Buffer<float> randomFloats(size_t size, unsigned seed, float low, float high) {
   Buffer<float> values(size);
   std::mt19937 generator(seed);

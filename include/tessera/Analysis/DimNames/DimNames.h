@@ -1,7 +1,8 @@
 //===- DimNames.h - What the dimensions of values are called ----*- C++ -*-===//
 //
-// Only function arguments and `graph.name` carry names; everywhere else a name belongs to a factor of an op's rule, so it flows from
-// operands to results, and through the edges of region ops. Works on every rung. Cost: one rule per op.
+// Only function arguments and `graph.name` carry names; everywhere else a name belongs to a factor of an op's
+// rule, so it flows from operands to results, and through the edges of region ops. Works on every rung. Cost:
+// one rule per op.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_DIMNAMES_DIMNAMES_H
@@ -20,8 +21,8 @@ public:
   /// Names all values of all functions in `module`.
   explicit DimNames(mlir::ModuleOp module);
 
-  /// Names the results of `op`, which was made since. Values are known by address: while names are asked for, no op may be destroyed
-  /// (take it out of the program and destroy it later).
+  /// Names the results of `op`, which was made since. Values are known by address: while names are asked for,
+  /// no op may be destroyed (take it out of the program and destroy it later).
   void extend(mlir::Operation *op);
 
   /// One name per dimension, empty where unknown; no names at all for a value the analysis did not reach.

@@ -1,7 +1,7 @@
 //===- Mesh.h - Named axes and references to them ---------------*- C++ -*-===//
 //
-// Plain data, no IR. A mesh is a list of named axes; the order of axes is the order of devices, major to minor:
-// device = row-major index of its coordinates.
+// Plain data, no IR. A mesh is a list of named axes; the order of axes is the order of devices, major to
+// minor: device = row-major index of its coordinates.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SHARDING_MESH_H
@@ -39,12 +39,13 @@ struct Mesh {
   bool operator==(const Mesh &o) const { return axes == o.axes; }
 };
 
-/// A whole axis or a piece of it: the axis's index i is seen as digits (major) .. size .. (pre is the product of the
-/// digits more major than this one). `"a":(2)4` on an axis of 16 is pre=2, size=4: digit (i / (16/(2*4))) % 4.
+/// A whole axis or a piece of it: the axis's index i is seen as digits (major) .. size .. (pre is the product
+/// of the digits more major than this one). `"a":(2)4` on an axis of 16 is pre=2, size=4: digit (i /
+/// (16/(2*4))) % 4.
 struct AxisRef {
-  int axis = 0;       ///< index into Mesh::axes
-  int64_t pre = 1;    ///< product of the more major digits
-  int64_t size = 1;   ///< number of values of this digit; a whole axis has pre == 1, size == axis size
+  int axis = 0;     ///< index into Mesh::axes
+  int64_t pre = 1;  ///< product of the more major digits
+  int64_t size = 1; ///< number of values of this digit; a whole axis has pre == 1, size == axis size
 
   bool operator==(const AxisRef &o) const { return axis == o.axis && pre == o.pre && size == o.size; }
   bool operator!=(const AxisRef &o) const { return !(*this == o); }
@@ -60,7 +61,8 @@ struct AxisRef {
   bool isPrefixOf(const AxisRef &o) const {
     return axis == o.axis && pre == o.pre && size < o.size && o.size % size == 0;
   }
-  /// The largest major part of this piece that shares no digit with `o`; none if even the most major digit is shared.
+  /// The largest major part of this piece that shares no digit with `o`; none if even the most major digit is
+  /// shared.
   std::optional<AxisRef> prefixWithoutOverlap(const AxisRef &o) const;
   /// This digit of device coordinate `coordinate` on the axis.
   int64_t digit(int64_t coordinate, const Mesh &mesh) const {
@@ -82,7 +84,8 @@ AxisList axesWithout(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> taken
 int64_t groupIndex(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
 /// All devices that differ from `device` only in `axes`, in group order.
 llvm::SmallVector<int64_t> groupOf(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
-/// The device with the reversed index in the group of `device` over `axes`: piece i of n stands for piece n - 1 - i.
+/// The device with the reversed index in the group of `device` over `axes`: piece i of n stands for piece n -
+/// 1 - i.
 int64_t mirrorOf(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
 /// `a` or `a:(pre)size`.
 std::string toString(const AxisRef &axis, const Mesh &mesh);

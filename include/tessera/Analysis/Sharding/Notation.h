@@ -6,7 +6,8 @@
 //   shape     8x4x4
 //   rule      ([b, s, h], [f, h]) -> ([b, s, f]) reduction={h}
 //
-// Every parser returns none and sets `error` to one line if the text is wrong; what it returns has been verified.
+// Every parser returns none and sets `error` to one line if the text is wrong; what it returns has been
+// verified.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SHARDING_NOTATION_H
@@ -28,11 +29,12 @@ std::optional<Sharding> parseSharding(llvm::StringRef text, const Mesh &mesh, st
 /// `a,b:(1)2`; an empty text or `-` is the empty list.
 std::optional<AxisList> parseAxes(llvm::StringRef text, const Mesh &mesh, std::string &error);
 
-/// A rule as ShardingRule::toString prints it, factor names free (letters and digits, a letter first), `*` between the factors of
-/// one dimension, `1` for none. Attributes after the results, in any order: `reduction={..}`, `max_reduction={..}`,
-/// `need_replication={..}`, `permutation={..}`, `sizes={i=2, j=4}` (only for factors that share every dimension they stand in),
-/// `linear={0 1; 2}`, `max_linear={..}` (operand numbers, groups separated by `;`).
-/// Factor sizes come from the shapes; a dimension's missing factor size is what the others leave.
+/// A rule as ShardingRule::toString prints it, factor names free (letters and digits, a letter first), `*`
+/// between the factors of one dimension, `1` for none. Attributes after the results, in any order:
+/// `reduction={..}`, `max_reduction={..}`, `need_replication={..}`, `permutation={..}`, `sizes={i=2, j=4}`
+/// (only for factors that share every dimension they stand in), `linear={0 1; 2}`, `max_linear={..}` (operand
+/// numbers, groups separated by `;`). Factor sizes come from the shapes; a dimension's missing factor size is
+/// what the others leave.
 std::optional<ShardingRule> parseShardingRule(llvm::StringRef text, llvm::ArrayRef<Shape> operandShapes,
                                               llvm::ArrayRef<Shape> resultShapes, std::string &error);
 

@@ -39,12 +39,13 @@ struct PropagationCase {
   };
   std::vector<Expectation> expectations;
 
-  /// Runs it and compares: one line for every expectation that does not hold. `report` gets one line for each tensor, and the warnings.
+  /// Runs it and compares: one line for every expectation that does not hold. `report` gets one line for each
+  /// tensor, and the warnings.
   std::vector<std::string> run(std::string *report = nullptr);
 };
 
-/// All cases of a file: each starts with `case NAME`; what stands before the first is a case without a name. On wrong text none, and
-/// `error` says line and reason.
+/// All cases of a file: each starts with `case NAME`; what stands before the first is a case without a name.
+/// On wrong text none, and `error` says line and reason.
 std::optional<std::vector<PropagationCase>> parsePropagationCases(llvm::StringRef text, std::string &error);
 
 } // namespace tessera

@@ -1,8 +1,8 @@
 //===- Sharding.h - How one tensor lies on a mesh ---------------*- C++ -*-===//
 //
-// Plain data, no IR. After openxla/shardy's model: per dimension a list of axes, major to minor, open or closed,
-// with an optional priority; explicitly replicated axes; and, ours, the axes over which the value is a partial
-// sum or maximum.
+// Plain data, no IR. After openxla/shardy's model: per dimension a list of axes, major to minor, open or
+// closed, with an optional priority; explicitly replicated axes; and, ours, the axes over which the value is
+// a partial sum or maximum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SHARDING_SHARDING_H
@@ -26,9 +26,9 @@ enum class PartialKind { None, Sum, Max };
 
 struct Sharding {
   llvm::SmallVector<DimSharding, 4> dims;
-  AxisList replicated;                    ///< propagation may not use these; sorted
+  AxisList replicated; ///< propagation may not use these; sorted
   PartialKind partialKind = PartialKind::None;
-  AxisList partial;                       ///< empty iff partialKind == None; sorted
+  AxisList partial; ///< empty iff partialKind == None; sorted
 
   Sharding() = default;
   /// Fully replicated, closed (or open) sharding of `rank` dimensions.
@@ -39,9 +39,11 @@ struct Sharding {
 
   bool operator!=(const Sharding &o) const { return !(*this == o); }
   bool operator==(const Sharding &o) const {
-    return dims == o.dims && replicated == o.replicated && partialKind == o.partialKind && partial == o.partial;
+    return dims == o.dims && replicated == o.replicated && partialKind == o.partialKind &&
+           partial == o.partial;
   }
-  /// Same placement: equal axes per dimension and equal partial axes; open, priorities and replicated are ignored.
+  /// Same placement: equal axes per dimension and equal partial axes; open, priorities and replicated are
+  /// ignored.
   bool samePlacement(const Sharding &o) const;
   bool isReplicated() const;
   /// Shards along dimension `dim`.
@@ -52,8 +54,8 @@ struct Sharding {
   AxisList usedAxes() const;
 };
 
-/// Error text if `sharding` is no valid sharding of a tensor of rank `rank` on `mesh` (axis unknown or used twice,
-/// sub-axes that overlap, do not divide the axis or are not maximal, wrong rank, ...); empty if it is.
+/// Error text if `sharding` is no valid sharding of a tensor of rank `rank` on `mesh` (axis unknown or used
+/// twice, sub-axes that overlap, do not divide the axis or are not maximal, wrong rank, ...); empty if it is.
 std::string verifySharding(const Sharding &sharding, const Mesh &mesh, int64_t rank);
 
 /// `[a,b?/-/c] R{d} U{e}`: the notation of docs/Sharding.md.

@@ -16,7 +16,8 @@ enum class FactorKind {
   PassThrough,     ///< each value of the factor is independent of the others
   Reduction,       ///< appears in operands only: sharding it makes the results partial
   NeedReplication, ///< may not be sharded
-  Permutation,     ///< may be sharded if it divides: piece i of n works on what piece n - 1 - i of the operand holds (order reversed)
+  Permutation, ///< may be sharded if it divides: piece i of n works on what piece n - 1 - i of the operand
+               ///< holds (order reversed)
 };
 
 struct Factor {
@@ -26,7 +27,8 @@ struct Factor {
   PartialKind combine = PartialKind::Sum;
 };
 
-/// Factors of one tensor: per dimension, major to minor. An empty list: a dimension of size 1 (or broadcast) with no factor.
+/// Factors of one tensor: per dimension, major to minor. An empty list: a dimension of size 1 (or broadcast)
+/// with no factor.
 struct TensorFactors {
   llvm::SmallVector<llvm::SmallVector<int, 2>, 4> dims;
 };
@@ -35,30 +37,34 @@ struct ShardingRule {
   llvm::SmallVector<Factor, 8> factors;
   llvm::SmallVector<TensorFactors, 4> operands, results;
 
-  /// The op is linear in these operands taken together, e.g. add: {{0, 1}}; multiply, linear: {{0}, {1}}; reshape: {{0}}.
-  /// If exactly the operands of one group are partial sums over an axis, the results are partial sums over it.
+  /// The op is linear in these operands taken together, e.g. add: {{0, 1}}; multiply, linear: {{0}, {1}};
+  /// reshape: {{0}}. If exactly the operands of one group are partial sums over an axis, the results are
+  /// partial sums over it.
   llvm::SmallVector<llvm::SmallVector<int, 2>, 2> linear;
   /// Likewise for partial maxima: the op is monotone and commutes with max in these operands together.
   llvm::SmallVector<llvm::SmallVector<int, 2>, 2> maxLinear;
-  /// The op knows where its shard begins (ids, positions, masks) on these factors: sharding them is local although the values
-  /// depend on the place. Informational: the local op computes its offset from the rank.
+  /// The op knows where its shard begins (ids, positions, masks) on these factors: sharding them is local
+  /// although the values depend on the place. Informational: the local op computes its offset from the rank.
   llvm::SmallVector<int, 2> offsetAware;
-  /// Reduction factors along which the op looks up by index: every rank goes over all indices and gives zeros for what others hold and
-  /// for padding. Sharding them divides no work, and their padding needs no mask.
+  /// Reduction factors along which the op looks up by index: every rank goes over all indices and gives zeros
+  /// for what others hold and for padding. Sharding them divides no work, and their padding needs no mask.
   llvm::SmallVector<int, 1> lookedUp;
-  /// The results are this neutral element everywhere (zeros: of a sum), so they may be partial over any axes as they are.
+  /// The results are this neutral element everywhere (zeros: of a sum), so they may be partial over any axes
+  /// as they are.
   PartialKind neutral = PartialKind::None;
-  /// Finite operands may give infinities or NaN (logarithms, roots, quotients). What computes on padding then leaves some there.
+  /// Finite operands may give infinities or NaN (logarithms, roots, quotients). What computes on padding then
+  /// leaves some there.
   bool unbounded = false;
 
-  int addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough, PartialKind combine = PartialKind::Sum) {
+  int addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough,
+                PartialKind combine = PartialKind::Sum) {
     factors.push_back({size, kind, combine});
     return int(factors.size()) - 1;
   }
   /// `([i, j], [j]) -> ([i]) reduction={j}`; factors named i, j, k, ...
   std::string toString() const;
-  /// Error text if sizes of factors and of dimensions disagree (a dimension's size is the product of its factors), a factor is
-  /// out of range or stands twice in one tensor; empty if sound.
+  /// Error text if sizes of factors and of dimensions disagree (a dimension's size is the product of its
+  /// factors), a factor is out of range or stands twice in one tensor; empty if sound.
   std::string verify(llvm::ArrayRef<llvm::SmallVector<int64_t>> operandShapes,
                      llvm::ArrayRef<llvm::SmallVector<int64_t>> resultShapes) const;
 };

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-/// The kinds of the runtime, and the two that do not communicate. CollectivePermute: devices exchange whole pieces; received == 0: same pieces, only
-/// axes of size 1 come or go. GroupedSend: GroupedSends.h.
+/// The kinds of the runtime, and the two that do not communicate. CollectivePermute: devices exchange whole
+/// pieces; received == 0: same pieces, only axes of size 1 come or go. GroupedSend: GroupedSends.h.
 using StepKind = CollectiveKind;
 
 /// `AG`, `SL`, ...

@@ -1,8 +1,8 @@
 //===- GraphToLinalg.h - Tiles of graph ops as linalg -----------*- C++ -*-===//
 //
-// Every op of dialect graph that runs inside a kernel says here how a tile of its result follows from tiles of its operands
-// (TileLoweringOpInterface). What is emitted stands in one block: linalg on static tensors, tensor slices and scalars. Sums are
-// taken in float32.
+// Every op of dialect graph that runs inside a kernel says here how a tile of its result follows from tiles
+// of its operands (TileLoweringOpInterface). What is emitted stands in one block: linalg on static tensors,
+// tensor slices and scalars. Sums are taken in float32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CONVERSION_GRAPHTOLINALG_GRAPHTOLINALG_H

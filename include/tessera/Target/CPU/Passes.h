@@ -1,6 +1,7 @@
 // Kernel functions to LLVM: the passes of the CPU target and the pipeline that runs them.
-// After the pipeline a kernel function (tessera/Dialect/Exec/IR/KernelFunction.h) is an LLVM function with the signature ts_kernel_fn of
-// runtime/include/tessera/runtime/abi.h. Everything else in the module is left alone.
+// After the pipeline a kernel function (tessera/Dialect/Exec/IR/KernelFunction.h) is an LLVM function with
+// the signature ts_kernel_fn of runtime/include/tessera/runtime/abi.h. Everything else in the module is left
+// alone.
 #ifndef TESSERA_TARGET_CPU_PASSES_H
 #define TESSERA_TARGET_CPU_PASSES_H
 
@@ -26,8 +27,8 @@ inline constexpr llvm::StringLiteral kOutputAttr = "tessera.output";
 #define GEN_PASS_DECL
 #include "tessera/Target/CPU/Passes.h.inc"
 
-/// Adds the passes that turn every kernel function of a module into an LLVM function for `target`. `stackLimit`: bytes of temporaries that a
-/// kernel may keep on the stack.
+/// Adds the passes that turn every kernel function of a module into an LLVM function for `target`.
+/// `stackLimit`: bytes of temporaries that a kernel may keep on the stack.
 void buildKernelToLLVMPipeline(mlir::OpPassManager &pm, const CPUTarget &target, int64_t stackLimit = 65536);
 
 struct KernelPipelineOptions : mlir::PassPipelineOptions<KernelPipelineOptions> {

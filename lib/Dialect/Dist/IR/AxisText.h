@@ -7,7 +7,8 @@
 namespace tessera::dist {
 
 /// `{"a", "b":(1)2}`; with `open` given, a last `?` sets it.
-mlir::ParseResult parseAxisSet(mlir::AsmParser &parser, llvm::SmallVectorImpl<AxisRefAttr> &axes, bool *open = nullptr);
+mlir::ParseResult parseAxisSet(mlir::AsmParser &parser, llvm::SmallVectorImpl<AxisRefAttr> &axes,
+                               bool *open = nullptr);
 void printAxisSet(mlir::AsmPrinter &printer, llvm::ArrayRef<AxisRefAttr> axes, bool open = false);
 
 } // namespace tessera::dist

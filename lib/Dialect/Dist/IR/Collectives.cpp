@@ -1,7 +1,7 @@
 //===- Collectives.cpp - What each collective makes of a sharding ---------===//
 //
-// A collective says what it does (a dimension, axes); from the operand's sharding follows the result's. The verifiers compute it
-// and compare: sharding and local shape must be what the op implies.
+// A collective says what it does (a dimension, axes); from the operand's sharding follows the result's. The
+// verifiers compute it and compare: sharding and local shape must be what the op implies.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Analysis/Sharding/GroupedSends.h"
@@ -29,15 +29,18 @@ static FailureOr<Ends> verifyEnds(Operation *op) {
   ShardingAttr before = getShardingAttr(ends.input), after = getShardingAttr(ends.result);
   if (!before || !after)
     return op->emitOpError() << (before ? "result" : "operand") << " carries no sharding";
-  for (auto [what, type, sharding] : {std::tuple("operand", ends.input, before), std::tuple("result", ends.result, after)})
+  for (auto [what, type, sharding] :
+       {std::tuple("operand", ends.input, before), std::tuple("result", ends.result, after)})
     if (type.getRank() > 0 && !sharding.isLocal())
-      return op->emitOpError() << what << " has no global sizes: collectives stand on rung spmd, where types are local";
+      return op->emitOpError()
+             << what << " has no global sizes: collectives stand on rung spmd, where types are local";
   if (before.getMesh() != after.getMesh())
     return op->emitOpError() << "goes from mesh " << before.getMesh() << " to " << after.getMesh();
   if (ends.input.getElementType() != ends.result.getElementType())
     return op->emitOpError() << "changes the element type from " << ends.input.getElementType() << " to "
                              << ends.result.getElementType();
-  if (failed(verifyShardedType(op, ends.input, "operand")) || failed(verifyShardedType(op, ends.result, "result")))
+  if (failed(verifyShardedType(op, ends.input, "operand")) ||
+      failed(verifyShardedType(op, ends.result, "result")))
     return failure();
   if (globalShape(ends.input) != globalShape(ends.result))
     return op->emitOpError() << "changes the global sizes";
@@ -66,29 +69,34 @@ static FailureOr<AxisList> verifyAxes(Operation *op, ArrayAttr axes, const Mesh 
 
 static LogicalResult verifyDim(Operation *op, int64_t dim, StringRef what, const Ends &ends) {
   if (dim < 0 || dim >= ends.input.getRank())
-    return op->emitOpError() << what << " " << dim << " is out of range for a tensor of rank " << ends.input.getRank();
+    return op->emitOpError() << what << " " << dim << " is out of range for a tensor of rank "
+                             << ends.input.getRank();
   return success();
 }
 
-/// The result's sharding is `expected`. Local shapes follow: verifyShardedType has compared them with the global ones.
+/// The result's sharding is `expected`. Local shapes follow: verifyShardedType has compared them with the
+/// global ones.
 static LogicalResult verifyImplied(Operation *op, const Ends &ends, const Sharding &expected) {
   if (ends.after.samePlacement(expected))
     return success();
   for (auto [i, dims] : llvm::enumerate(llvm::zip(expected.dims, ends.after.dims))) {
     auto &[want, have] = dims;
     if (want.axes != have.axes)
-      return op->emitOpError() << "result dimension " << i << " must be sharded over " << axesText(want.axes, ends.mesh)
-                               << ", not " << axesText(have.axes, ends.mesh);
+      return op->emitOpError() << "result dimension " << i << " must be sharded over "
+                               << axesText(want.axes, ends.mesh) << ", not "
+                               << axesText(have.axes, ends.mesh);
   }
-  return op->emitOpError() << "result must be partial over " << axesText(expected.partial, ends.mesh) << ", not "
-                           << axesText(ends.after.partial, ends.mesh)
+  return op->emitOpError() << "result must be partial over " << axesText(expected.partial, ends.mesh)
+                           << ", not " << axesText(ends.after.partial, ends.mesh)
                            << (expected.partial == ends.after.partial ? ", with the operand's kind" : "");
 }
 
 /// Takes `axes` from the partial axes.
-static LogicalResult takePartial(Operation *op, const Ends &ends, Sharding &sharding, ArrayRef<AxisRef> axes) {
+static LogicalResult takePartial(Operation *op, const Ends &ends, Sharding &sharding,
+                                 ArrayRef<AxisRef> axes) {
   if (!removeAxes(sharding.partial, axes))
-    return op->emitOpError() << "combines over " << axesText(axes, ends.mesh) << ", but the operand is partial over "
+    return op->emitOpError() << "combines over " << axesText(axes, ends.mesh)
+                             << ", but the operand is partial over "
                              << axesText(ends.before.partial, ends.mesh);
   if (sharding.partial.empty())
     sharding.partialKind = PartialKind::None;
@@ -96,20 +104,23 @@ static LogicalResult takePartial(Operation *op, const Ends &ends, Sharding &shar
 }
 
 /// Takes `axes` from the minor end of dimension `dim`.
-static LogicalResult takeMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim, ArrayRef<AxisRef> axes) {
+static LogicalResult takeMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim,
+                               ArrayRef<AxisRef> axes) {
   if (!dropMinorAxes(sharding.dims[dim].axes, axes))
-    return op->emitOpError() << axesText(axes, ends.mesh) << " are not the minor-most axes of dimension " << dim
-                             << ", which is sharded over " << axesText(ends.before.dims[dim].axes, ends.mesh);
+    return op->emitOpError() << axesText(axes, ends.mesh) << " are not the minor-most axes of dimension "
+                             << dim << ", which is sharded over "
+                             << axesText(ends.before.dims[dim].axes, ends.mesh);
   return success();
 }
 
 /// Adds `axes` at the minor end of dimension `dim`; none may be in use.
-static LogicalResult addMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim, ArrayRef<AxisRef> axes) {
+static LogicalResult addMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim,
+                              ArrayRef<AxisRef> axes) {
   for (const AxisRef &axis : axes)
     for (const AxisRef &used : sharding.usedAxes())
       if (axis.overlaps(used))
-        return op->emitOpError() << "axis " << toString(axis, ends.mesh) << " is in use already, it cannot split dimension "
-                                 << dim;
+        return op->emitOpError() << "axis " << toString(axis, ends.mesh)
+                                 << " is in use already, it cannot split dimension " << dim;
   appendMinorAxes(sharding.dims[dim].axes, axes);
   return success();
 }
@@ -158,7 +169,8 @@ LogicalResult ContributeOp::verify() {
   for (const AxisRef &axis : *axes)
     for (const AxisRef &used : expected.usedAxes())
       if (axis.overlaps(used))
-        return emitOpError() << "axis " << toString(axis, ends->mesh) << " is in use already: ranks along it hold no copies to contribute";
+        return emitOpError() << "axis " << toString(axis, ends->mesh)
+                             << " is in use already: ranks along it hold no copies to contribute";
   expected.partialKind = ends->after.partialKind;
   if (!ends->before.partial.empty() && expected.partialKind != ends->before.partialKind)
     return emitOpError() << "makes a partial sum and a partial maximum at once; reduce one before";
@@ -187,11 +199,12 @@ LogicalResult AllToAllOp::verify() {
   if (failed(ends))
     return failure();
   if (getFrom().size() != getAxes().size() || getTo().size() != getAxes().size())
-    return emitOpError() << "has " << getAxes().size() << " axes, but " << getFrom().size() << " entries of 'from' and "
-                         << getTo().size() << " of 'to'";
+    return emitOpError() << "has " << getAxes().size() << " axes, but " << getFrom().size()
+                         << " entries of 'from' and " << getTo().size() << " of 'to'";
   if (getAxes().empty())
     return emitOpError() << "names no axes";
-  // One by one: neighbours may be parts of one axis that go different ways, or left in another order. None can leave twice.
+  // One by one: neighbours may be parts of one axis that go different ways, or left in another order. None
+  // can leave twice.
   for (Attribute axis : getAxes())
     if (failed(verifyAxes(*this, ArrayAttr::get(getContext(), axis), ends->mesh)))
       return failure();
@@ -199,7 +212,8 @@ LogicalResult AllToAllOp::verify() {
   // By dimension: what leaves, what comes.
   SmallVector<AxisList> leave(ends->input.getRank()), come(ends->input.getRank());
   for (auto [axis, from, to] : llvm::zip(axes, getFrom(), getTo())) {
-    if (failed(verifyDim(*this, from, "dimension 'from'", *ends)) || failed(verifyDim(*this, to, "dimension 'to'", *ends)))
+    if (failed(verifyDim(*this, from, "dimension 'from'", *ends)) ||
+        failed(verifyDim(*this, to, "dimension 'to'", *ends)))
       return failure();
     if (from == to)
       return emitOpError() << "moves axes from dimension " << from << " to itself";
@@ -236,7 +250,8 @@ LogicalResult CollectivePermuteOp::verify() {
     for (const DimSharding &dim : ends->before.dims) {
       llvm::erase_if(*axes, [&](const AxisRef &axis) {
         return llvm::any_of(dim.axes, [&](const AxisRef &own) {
-          return own == axis || (own.axis == axis.axis && own.pre <= axis.pre && own.pre * own.size >= axis.pre * axis.size);
+          return own == axis ||
+                 (own.axis == axis.axis && own.pre <= axis.pre && own.pre * own.size >= axis.pre * axis.size);
         });
       });
     }
@@ -267,7 +282,8 @@ LogicalResult GroupedSendOp::verify() {
   if (failed(verifyImplied(*this, *ends, expected)))
     return failure();
   if (sendAxes(ends->mesh, globalShape(ends->input), ends->before, ends->after).empty())
-    return emitOpError() << "sends nothing: every rank has what it wants of " << toString(ends->after, ends->mesh);
+    return emitOpError() << "sends nothing: every rank has what it wants of "
+                         << toString(ends->after, ends->mesh);
   return success();
 }
 
@@ -276,7 +292,9 @@ LogicalResult GroupedSendOp::verify() {
 //===----------------------------------------------------------------------===//
 
 static int64_t bytesOf(Value value) { return arrayBytes(value.getType()); }
-static Sharding shardingOf(Value value, const Mesh &mesh) { return getShardingAttr(value.getType()).toSharding(mesh); }
+static Sharding shardingOf(Value value, const Mesh &mesh) {
+  return getShardingAttr(value.getType()).toSharding(mesh);
+}
 
 StepKind AllGatherOp::getStepKind() { return StepKind::AllGather; }
 StepKind AllSliceOp::getStepKind() { return StepKind::AllSlice; }
@@ -295,7 +313,8 @@ AxisList ReduceScatterOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(g
 AxisList AllToAllOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList CollectivePermuteOp::getGroupAxes(const Mesh &) { return {}; }
 AxisList GroupedSendOp::getGroupAxes(const Mesh &mesh) {
-  return sendAxes(mesh, globalShape(getInput().getType()), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+  return sendAxes(mesh, globalShape(getInput().getType()), shardingOf(getInput(), mesh),
+                  shardingOf(getResult(), mesh));
 }
 
 int64_t AllGatherOp::getLeftDim() { return getDim(); }
@@ -321,23 +340,29 @@ int64_t ReduceScatterOp::getBytesSent(const Mesh &mesh) {
 }
 // Each rank gets a piece: the operand, split along the dimensions that the axes come to as the result is.
 int64_t AllToAllOp::getBytesSent(const Mesh &mesh) {
-  auto before = cast<RankedTensorType>(getInput().getType()), after = cast<RankedTensorType>(getResult().getType());
+  auto before = cast<RankedTensorType>(getInput().getType()),
+       after = cast<RankedTensorType>(getResult().getType());
   SmallVector<int64_t> piece(before.getShape());
   for (int64_t dim : getTo())
     piece[dim] = after.getDimSize(dim);
   return bytesSentBy(*this, mesh, axesSize(getGroupAxes(mesh)) * int64_t(tensorBytes(before.clone(piece))));
 }
-int64_t CollectivePermuteOp::getBytesSent(const Mesh &mesh) { return bytesSentBy(*this, mesh, bytesOf(getInput())); }
+int64_t CollectivePermuteOp::getBytesSent(const Mesh &mesh) {
+  return bytesSentBy(*this, mesh, bytesOf(getInput()));
+}
 int64_t GroupedSendOp::getBytesSent(const Mesh &mesh) {
   RankedTensorType type = getInput().getType();
-  double elements = mostMoved(mesh, globalShape(type), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+  double elements =
+      mostMoved(mesh, globalShape(type), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
   return bytesSentBy(*this, mesh, int64_t(elements * tensorBytes(type.clone(ArrayRef<int64_t>(1)))));
 }
 int64_t GroupedSendOp::getMessages(const Mesh &mesh) {
-  return sendMessages(globalShape(getInput().getType()), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+  return sendMessages(globalShape(getInput().getType()), shardingOf(getInput(), mesh),
+                      shardingOf(getResult(), mesh));
 }
 
-// Work besides communication, which the cost model adds from the kind: every element is read and written once.
+// Work besides communication, which the cost model adds from the kind: every element is read and written
+// once.
 OpCost AllGatherOp::getCost() { return streamingCost(*this, 0); }
 OpCost AllSliceOp::getCost() { return streamingCost(*this, 0); }
 OpCost ContributeOp::getCost() { return streamingCost(*this, 0); }

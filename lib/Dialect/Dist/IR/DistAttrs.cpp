@@ -1,7 +1,7 @@
 //===- DistAttrs.cpp - Text form of shardings, and their plain data -------===//
 //
-// One sharding reads  <@mesh, [{"dp"}, {"tp":(1)2, ?}p1], replicated={"x"}, partial=sum{"y"}, global=[8, 16]>.
-// An attribute stores a whole axis with size 0, so that equal placements are equal attributes.
+// One sharding reads  <@mesh, [{"dp"}, {"tp":(1)2, ?}p1], replicated={"x"}, partial=sum{"y"}, global=[8,
+// 16]>. An attribute stores a whole axis with size 0, so that equal placements are equal attributes.
 //
 //===----------------------------------------------------------------------===//
 #include "AxisText.h"
@@ -45,7 +45,8 @@ static FailureOr<AxisRefAttr> parseAxisRef(AsmParser &parser) {
     if (pre > kMaxRanks || size > kMaxRanks)
       return parser.emitError(loc, "sub-axis of \"") << name << "\": no axis is larger than " << kMaxRanks;
     if (pre < 1 || size < 2)
-      return parser.emitError(loc, "sub-axis of \"") << name << "\": the part before must be at least 1, the size at least 2";
+      return parser.emitError(loc, "sub-axis of \"")
+             << name << "\": the part before must be at least 1, the size at least 2";
   }
   return AxisRefAttr::get(parser.getContext(), name, pre, size);
 }
@@ -147,7 +148,8 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
     axes.push_back(MeshAxisAttr::get(parser.getContext(), name, size));
     return success();
   };
-  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis) ||
+      parser.parseGreater())
     return {};
   return MeshAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), axes);
 }
@@ -170,7 +172,8 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arr
     if (!names.insert(axis.getName()).second)
       return emitError() << "mesh axis \"" << axis.getName() << "\" stands twice";
     if (axis.getSize() < 1)
-      return emitError() << "mesh axis \"" << axis.getName() << "\" has size " << axis.getSize() << ", less than 1";
+      return emitError() << "mesh axis \"" << axis.getName() << "\" has size " << axis.getSize()
+                         << ", less than 1";
     if (axis.getSize() > kMaxRanks / ranks)
       return emitError() << "mesh has more than " << kMaxRanks << " ranks";
     ranks *= axis.getSize();
@@ -306,11 +309,13 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 
   ArrayRef<int64_t> global = getGlobal();
   if (global.size() != shape.size())
-    return emitError() << "global has " << global.size() << " sizes, the tensor " << shape.size() << " dimensions";
+    return emitError() << "global has " << global.size() << " sizes, the tensor " << shape.size()
+                       << " dimensions";
   for (auto [i, size] : llvm::enumerate(global)) {
     int64_t local = shape[i];
     if (local > size)
-      return emitError() << "dimension " << i << ": local size " << local << " is larger than the global size " << size;
+      return emitError() << "dimension " << i << ": local size " << local
+                         << " is larger than the global size " << size;
     int64_t shards = 1;
     bool known = true;
     for (AxisRefAttr axis : getDims()[i].getAxes()) {
@@ -318,8 +323,8 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
       shards = known ? shards * axis.getSize() : 1;
     }
     if (known && local != (size + shards - 1) / shards)
-      return emitError() << "dimension " << i << ": local size " << local << ", but a global size of " << size << " over "
-                         << shards << " shards makes " << (size + shards - 1) / shards;
+      return emitError() << "dimension " << i << ": local size " << local << ", but a global size of " << size
+                         << " over " << shards << " shards makes " << (size + shards - 1) / shards;
   }
   return success();
 }
@@ -335,7 +340,8 @@ static AxisRef toAxis(AxisRefAttr attr, const Mesh &mesh) {
 
 static AxisRefAttr toAttr(MLIRContext *context, const AxisRef &axis, const Mesh &mesh) {
   StringRef name = mesh.axes[axis.axis].name;
-  return axis.isWhole(mesh) ? AxisRefAttr::get(context, name, 1, 0) : AxisRefAttr::get(context, name, axis.pre, axis.size);
+  return axis.isWhole(mesh) ? AxisRefAttr::get(context, name, 1, 0)
+                            : AxisRefAttr::get(context, name, axis.pre, axis.size);
 }
 
 static SmallVector<AxisRefAttr> toAttrs(MLIRContext *context, ArrayRef<AxisRef> axes, const Mesh &mesh) {
@@ -363,13 +369,15 @@ Sharding ShardingAttr::toSharding(const Mesh &mesh) const {
   return result;
 }
 
-ShardingAttr ShardingAttr::get(MLIRContext *context, StringRef meshName, const Sharding &sharding, const Mesh &mesh,
-                               ArrayRef<int64_t> global) {
+ShardingAttr ShardingAttr::get(MLIRContext *context, StringRef meshName, const Sharding &sharding,
+                               const Mesh &mesh, ArrayRef<int64_t> global) {
   SmallVector<DimShardingAttr> dims;
   for (const DimSharding &dim : sharding.dims)
-    dims.push_back(DimShardingAttr::get(context, toAttrs(context, dim.axes, mesh), dim.open, dim.priority.value_or(-1)));
-  return get(context, FlatSymbolRefAttr::get(context, meshName), dims, toAttrs(context, sharding.replicated, mesh),
-             PartialKindEnum(sharding.partialKind), toAttrs(context, sharding.partial, mesh),
+    dims.push_back(
+        DimShardingAttr::get(context, toAttrs(context, dim.axes, mesh), dim.open, dim.priority.value_or(-1)));
+  return get(context, FlatSymbolRefAttr::get(context, meshName), dims,
+             toAttrs(context, sharding.replicated, mesh), PartialKindEnum(sharding.partialKind),
+             toAttrs(context, sharding.partial, mesh),
              global.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(context, global));
 }
 
@@ -401,7 +409,8 @@ std::string tessera::dist::checkSharding(ShardingAttr sharding, const Mesh &mesh
 }
 
 ArrayAttr tessera::dist::axesAttr(MLIRContext *context, ArrayRef<AxisRef> axes, const Mesh &mesh) {
-  SmallVector<Attribute> attrs(llvm::map_range(axes, [&](const AxisRef &axis) { return toAttr(context, axis, mesh); }));
+  SmallVector<Attribute> attrs(
+      llvm::map_range(axes, [&](const AxisRef &axis) { return toAttr(context, axis, mesh); }));
   return ArrayAttr::get(context, attrs);
 }
 

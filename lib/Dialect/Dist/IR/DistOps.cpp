@@ -27,15 +27,16 @@ static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
 }
 
 /// `from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"}`: neighbours that go the same way together.
-static ParseResult parseAxisMoves(OpAsmParser &parser, DenseI64ArrayAttr &from, DenseI64ArrayAttr &to, ArrayAttr &axes) {
+static ParseResult parseAxisMoves(OpAsmParser &parser, DenseI64ArrayAttr &from, DenseI64ArrayAttr &to,
+                                  ArrayAttr &axes) {
   SmallVector<int64_t> sources, targets;
   SmallVector<Attribute> all;
   do {
     int64_t source, target;
     SmallVector<AxisRefAttr> list;
-    if (parser.parseKeyword("from") || parser.parseEqual() || parser.parseInteger(source) || parser.parseKeyword("to") ||
-        parser.parseEqual() || parser.parseInteger(target) || parser.parseKeyword("axes") || parser.parseEqual() ||
-        parseAxisSet(parser, list))
+    if (parser.parseKeyword("from") || parser.parseEqual() || parser.parseInteger(source) ||
+        parser.parseKeyword("to") || parser.parseEqual() || parser.parseInteger(target) ||
+        parser.parseKeyword("axes") || parser.parseEqual() || parseAxisSet(parser, list))
       return failure();
     all.append(list.begin(), list.end());
     sources.append(list.size(), source);
@@ -47,7 +48,8 @@ static ParseResult parseAxisMoves(OpAsmParser &parser, DenseI64ArrayAttr &from, 
   return success();
 }
 
-static void printAxisMoves(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr from, DenseI64ArrayAttr to, ArrayAttr axes) {
+static void printAxisMoves(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr from, DenseI64ArrayAttr to,
+                           ArrayAttr axes) {
   // What does not verify is printed as far as it goes.
   size_t count = std::min<size_t>({axes.size(), size_t(from.size()), size_t(to.size())});
   for (size_t i = 0; i < count;) {
@@ -85,7 +87,8 @@ static ShardingRule identityRule(Value value) {
 LogicalResult MeshOp::verify() {
   for (MeshOp other : (*this)->getParentOfType<ModuleOp>().getOps<MeshOp>())
     if (other != *this && other->isBeforeInBlock(*this))
-      return (emitOpError() << "is the second mesh: a program runs on one mesh").attachNote(other.getLoc()) << "the first one";
+      return (emitOpError() << "is the second mesh: a program runs on one mesh").attachNote(other.getLoc())
+             << "the first one";
   return success();
 }
 
@@ -104,7 +107,8 @@ LogicalResult ConstraintOp::verify() {
     return emitOpError() << "takes a sharding without global sizes";
   if (getSharding().getPartialKind() != PartialKindEnum::none)
     return emitOpError() << "cannot ask for a partial value";
-  if (std::string error = checkSharding(getSharding(), mesh.getMesh().toMesh(), type.getRank()); !error.empty())
+  if (std::string error = checkSharding(getSharding(), mesh.getMesh().toMesh(), type.getRank());
+      !error.empty())
     return emitOpError() << error;
   return success();
 }
@@ -122,15 +126,16 @@ LogicalResult ConstraintOp::evaluate(ArrayRef<ReferenceTensor> operands, const R
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReshardOp::verify() {
-  auto from = cast<RankedTensorType>(getInput().getType()), to = cast<RankedTensorType>(getResult().getType());
+  auto from = cast<RankedTensorType>(getInput().getType()),
+       to = cast<RankedTensorType>(getResult().getType());
   ShardingAttr before = getShardingAttr(from), after = getShardingAttr(to);
   if (!before || !after)
     return emitOpError() << (before ? "result" : "operand") << " carries no sharding";
   if (before.isLocal() || after.isLocal())
     return emitOpError() << "stands on rung sharded only: types must be global (without 'global' sizes)";
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
-    return emitOpError() << "changes the tensor from " << withSharding(from, {}) << " to " << withSharding(to, {})
-                         << ": only the sharding may change";
+    return emitOpError() << "changes the tensor from " << withSharding(from, {}) << " to "
+                         << withSharding(to, {}) << ": only the sharding may change";
   if (before.getMesh() != after.getMesh())
     return emitOpError() << "goes from mesh " << before.getMesh() << " to " << after.getMesh();
   if (failed(verifyShardedType(*this, from, "operand")) || failed(verifyShardedType(*this, to, "result")))
@@ -144,9 +149,7 @@ LogicalResult ReshardOp::verify() {
 
 ShardingRule ReshardOp::getShardingRule() { return identityRule(getInput()); }
 
-OpCost ReshardOp::getCost() {
-  return getInput().getType() == getType() ? OpCost{} : streamingCost(*this, 0);
-}
+OpCost ReshardOp::getCost() { return getInput().getType() == getType() ? OpCost{} : streamingCost(*this, 0); }
 
 LogicalResult ReshardOp::evaluate(ArrayRef<ReferenceTensor> operands, const ReferenceContext &,
                                   SmallVectorImpl<ReferenceTensor> &results) {

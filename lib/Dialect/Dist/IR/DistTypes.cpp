@@ -25,7 +25,8 @@ RankedTensorType tessera::dist::localType(RankedTensorType type, const Mesh &mes
   if (!attr || attr.isLocal())
     return type;
   Sharding sharding = attr.toSharding(mesh);
-  auto local = ShardingAttr::get(type.getContext(), attr.getMesh().getValue(), sharding, mesh, type.getShape());
+  auto local =
+      ShardingAttr::get(type.getContext(), attr.getMesh().getValue(), sharding, mesh, type.getShape());
   return RankedTensorType::get(sharding.localShape(type.getShape()), type.getElementType(), local);
 }
 
@@ -79,7 +80,8 @@ bool tessera::dist::removeAxes(AxisList &axes, ArrayRef<AxisRef> taken) {
   AxisList rest = axes;
   for (const AxisRef &axis : taken) {
     auto *it = llvm::find_if(rest, [&](const AxisRef &have) {
-      return have.axis == axis.axis && axis.pre % have.pre == 0 && (have.pre * have.size) % (axis.pre * axis.size) == 0;
+      return have.axis == axis.axis && axis.pre % have.pre == 0 &&
+             (have.pre * have.size) % (axis.pre * axis.size) == 0;
     });
     if (it == rest.end())
       return false;

@@ -39,7 +39,8 @@ class Agreement {
 public:
   Agreement(ShardingRuleOpInterface op, const Mesh &mesh) : op(op), mesh(mesh), rule(op.getShardingRule()) {
     auto add = [&](Twine name, Type type, const TensorFactors &factors) {
-      tensors.push_back({name.str(), cast<RankedTensorType>(type), factors, getShardingAttr(type).toSharding(mesh), {}});
+      tensors.push_back(
+          {name.str(), cast<RankedTensorType>(type), factors, getShardingAttr(type).toSharding(mesh), {}});
       Tensor &tensor = tensors.back();
       tensor.projection = project(tensor.factors, tensor.sharding, rule.factors);
     };
@@ -99,9 +100,10 @@ private:
       for (int f : dim) {
         const FactorSharding &factor = tensor.projection.factors[f];
         if (!factor.overflow.empty() || rule.factors[f].size % axesSize(factor.axes) != 0)
-          return op->emitOpError() << tensor.name << " dimension " << i << " of size " << shape[i] << " is made of several"
-                                   << " factors; sharding it over " << text(axes) << " cuts through one of size "
-                                   << rule.factors[f].size;
+          return op->emitOpError() << tensor.name << " dimension " << i << " of size " << shape[i]
+                                   << " is made of several"
+                                   << " factors; sharding it over " << text(axes)
+                                   << " cuts through one of size " << rule.factors[f].size;
       }
     }
     return success();
@@ -126,8 +128,9 @@ private:
       const FactorSharding &there = first->projection.factors[f];
       if (here.axes != there.axes)
         return op->emitOpError() << first->name << " dimension " << dimOf(*first, f) << " is sharded over "
-                                 << text(there.axes) << ", but " << tensor.name << " dimension " << dimOf(tensor, f)
-                                 << ", the same factor of the op, over " << text(here.axes);
+                                 << text(there.axes) << ", but " << tensor.name << " dimension "
+                                 << dimOf(tensor, f) << ", the same factor of the op, over "
+                                 << text(here.axes);
     }
     return success();
   }
@@ -163,7 +166,8 @@ private:
       bool sound = kind == PartialKind::None || kind == more;
       kind = more;
       return sound ? success()
-                   : LogicalResult(op->emitOpError("makes a partial sum and a partial maximum at once; reduce one before"));
+                   : LogicalResult(op->emitOpError(
+                         "makes a partial sum and a partial maximum at once; reduce one before"));
     };
     // Sharded reductions.
     for (auto [f, factor] : llvm::enumerate(rule.factors)) {
@@ -197,8 +201,9 @@ private:
       }
       const auto &groups = atomKind == PartialKind::Sum ? rule.linear : rule.maxLinear;
       if (!llvm::is_contained(groups, who))
-        return op->emitOpError() << tensors[who.front()].name << " is a partial " << (atomKind == PartialKind::Sum ? "sum" : "max")
-                                 << " over " << text(atom) << " and must be reduced before: the op is not "
+        return op->emitOpError() << tensors[who.front()].name << " is a partial "
+                                 << (atomKind == PartialKind::Sum ? "sum" : "max") << " over " << text(atom)
+                                 << " and must be reduced before: the op is not "
                                  << (atomKind == PartialKind::Sum ? "linear" : "monotone") << " in "
                                  << (who.size() > 1 ? "these operands" : "this operand alone");
       if (contains(expected, atom))
@@ -215,11 +220,13 @@ private:
       if (rule.neutral != PartialKind::None && rule.neutral == tensor.sharding.partialKind)
         continue;
       if (tensor.sharding.partial != expected)
-        return op->emitOpError() << tensor.name << " must be partial over " << text(expected)
-                                 << " (what the op reduces over and what its operands are partial over), its type says "
-                                 << text(tensor.sharding.partial);
+        return op->emitOpError()
+               << tensor.name << " must be partial over " << text(expected)
+               << " (what the op reduces over and what its operands are partial over), its type says "
+               << text(tensor.sharding.partial);
       if (tensor.sharding.partialKind != kind)
-        return op->emitOpError() << tensor.name << " must be a partial " << (kind == PartialKind::Sum ? "sum" : "max");
+        return op->emitOpError() << tensor.name << " must be a partial "
+                                 << (kind == PartialKind::Sum ? "sum" : "max");
     }
     return success();
   }
@@ -238,7 +245,8 @@ LogicalResult tessera::dist::verifyOpSharding(ShardingRuleOpInterface op) {
   bool anyLocal = false, anyGlobal = false;
   for (auto [i, type] : llvm::enumerate(types)) {
     bool isOperand = i < op->getNumOperands();
-    std::string name = (isOperand ? "operand #" : "result #") + std::to_string(isOperand ? i : i - op->getNumOperands());
+    std::string name =
+        (isOperand ? "operand #" : "result #") + std::to_string(isOperand ? i : i - op->getNumOperands());
     if (!isa<RankedTensorType>(type))
       continue;
     ShardingAttr sharding = getShardingAttr(type);
@@ -263,7 +271,8 @@ LogicalResult tessera::dist::verifyOpSharding(ShardingRuleOpInterface op) {
     return op->emitOpError() << "has a tensor without a sharding, " << without << ", beside one with: "
                              << "on rungs sharded and spmd every tensor type has one";
   if (anyLocal && anyGlobal)
-    return op->emitOpError() << "mixes local types (rung spmd, with 'global' sizes) and global ones (rung sharded)";
+    return op->emitOpError()
+           << "mixes local types (rung spmd, with 'global' sizes) and global ones (rung sharded)";
   Mesh mesh = lookupMesh(op, getShardingAttr(with).getMesh()).getMesh().toMesh();
   return Agreement(op, mesh).verify();
 }

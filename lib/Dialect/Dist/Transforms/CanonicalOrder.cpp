@@ -40,7 +40,9 @@ private:
   }
 
   /// Says what an op is: not what it is called, nor for which of its readers it was written first.
-  static bool isEssential(StringRef attribute) { return attribute != "name" && attribute != graph::kNameAttr && attribute != "why"; }
+  static bool isEssential(StringRef attribute) {
+    return attribute != "name" && attribute != graph::kNameAttr && attribute != "why";
+  }
 
   /// A value from outside of the block: its type, and what is known of an argument besides its name.
   uint64_t outside(Value value) {
@@ -50,7 +52,8 @@ private:
     uint64_t hash = text([&](llvm::raw_ostream &os) {
       os << value.getType();
       auto arg = dyn_cast<BlockArgument>(value);
-      auto function = arg ? dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp()) : FunctionOpInterface();
+      auto function =
+          arg ? dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp()) : FunctionOpInterface();
       if (!function) {
         if (arg)
           os << arg.getArgNumber(); // the op says what each of its arguments is
@@ -83,7 +86,8 @@ private:
     for (Region &region : op.getRegions())
       for (Block &block : region)
         for (Operation &inner : block)
-          if (uint64_t read = made(inner); inner.hasTrait<OpTrait::IsTerminator>()) // which reads all that counts
+          if (uint64_t read = made(inner);
+              inner.hasTrait<OpTrait::IsTerminator>()) // which reads all that counts
             hash = mix(hash, read);
     for (OpResult result : op.getResults())
       values[result] = mix(hash, result.getResultNumber());
@@ -96,7 +100,8 @@ private:
     for (OpOperand &use : op.getUses())
       if (Operation *user = op.getBlock()->findAncestorOpInBlock(*use.getOwner()))
         users.insert(mix(mix(up.lookup(user), down.lookup(user)),
-                         mix(cast<OpResult>(use.get()).getResultNumber(), user == use.getOwner() ? use.getOperandNumber() : ~0u)));
+                         mix(cast<OpResult>(use.get()).getResultNumber(),
+                             user == use.getOwner() ? use.getOperandNumber() : ~0u)));
     uint64_t hash = 0;
     for (uint64_t user : users)
       hash = mix(hash, user);
@@ -115,7 +120,9 @@ std::vector<Operation *> tessera::dist::canonicalOrder(Block &block) {
   llvm::DenseMap<Operation *, int> written;
   // Latest maker first, then the signature, then as written.
   std::set<std::tuple<int, uint64_t, int, Operation *>> ready;
-  auto offer = [&](Operation *op) { ready.insert({-latest.lookup(op), signatures.of(*op), written.lookup(op), op}); };
+  auto offer = [&](Operation *op) {
+    ready.insert({-latest.lookup(op), signatures.of(*op), written.lookup(op), op});
+  };
   for (Operation &op : block) {
     written[&op] = int(written.size());
     std::set<Operation *> makers;
@@ -128,7 +135,8 @@ std::vector<Operation *> tessera::dist::canonicalOrder(Block &block) {
     for (Operation *maker : makers)
       readers[maker].push_back(&op);
   }
-  Operation *terminator = !block.empty() && block.back().hasTrait<OpTrait::IsTerminator>() ? &block.back() : nullptr;
+  Operation *terminator =
+      !block.empty() && block.back().hasTrait<OpTrait::IsTerminator>() ? &block.back() : nullptr;
   for (Operation &op : block)
     if (waiting.lookup(&op) == 0 && &op != terminator)
       offer(&op);

@@ -1,6 +1,7 @@
 //===- Explain.h - Decisions as remarks -------------------------*- C++ -*-===//
 //
-// Every decision of these passes is an MLIR remark of category "dist", one text each; `--explain` prints them.
+// Every decision of these passes is an MLIR remark of category "dist", one text each; `--explain` prints
+// them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_EXPLAIN_H

@@ -12,7 +12,8 @@ using namespace tessera;
 /// Longest description that is read: room for a thousand axes.
 static constexpr uint64_t kMachineBytes = 1 << 17;
 
-std::optional<Machine> tessera::dist::loadMachine(StringRef path, const Mesh &mesh, std::string &text, std::string &error) {
+std::optional<Machine> tessera::dist::loadMachine(StringRef path, const Mesh &mesh, std::string &text,
+                                                  std::string &error) {
   auto complain = [&](const std::string &why) {
     error = "cannot read machine (" + path.str() + "): " + why;
     return std::nullopt;
@@ -24,7 +25,8 @@ std::optional<Machine> tessera::dist::loadMachine(StringRef path, const Mesh &me
   if (!found && status.type() != llvm::sys::fs::file_type::regular_file) // a pipe or a device may never end
     return complain("is no regular file; name a JSON file that describes the machine");
   if (!found && status.getSize() > kMachineBytes)
-    return complain("has more than " + std::to_string(kMachineBytes) + " bytes, no description is so long; name another file");
+    return complain("has more than " + std::to_string(kMachineBytes) +
+                    " bytes, no description is so long; name another file");
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
     return complain(file.getError().message() + "; name a JSON file that describes the machine");
@@ -46,7 +48,8 @@ Machine tessera::dist::machineOf(ModuleOp module) {
   return machine.value_or(Machine());
 }
 
-double tessera::dist::collectiveTime(const Machine &machine, const Mesh &mesh, CollectiveOpInterface collective) {
+double tessera::dist::collectiveTime(const Machine &machine, const Mesh &mesh,
+                                     CollectiveOpInterface collective) {
   ReshardStep step;
   step.kind = collective.getStepKind();
   step.received = double(collective.getBytesSent(mesh));

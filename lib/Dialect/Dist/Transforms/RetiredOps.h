@@ -1,7 +1,8 @@
 //===- RetiredOps.h - Ops that a pass took out of the program ---*- C++ -*-===//
 //
-// A pass that keeps maps keyed by values and ops while it replaces ops must not destroy them: the next op made could get the address of one
-// that is gone, and with it what the maps say of that. Replaced ops are retired instead and destroyed with the pass's maps.
+// A pass that keeps maps keyed by values and ops while it replaces ops must not destroy them: the next op
+// made could get the address of one that is gone, and with it what the maps say of that. Replaced ops are
+// retired instead and destroyed with the pass's maps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RETIREDOPS_H

@@ -26,7 +26,8 @@ struct RungRules {
   Types types;
   /// Which pass should have removed `op`, or should not have made it; empty: it may stay.
   StringRef (*culprit)(Operation *op);
-  /// Dialects whose ops may stand there at all, by name: the later ones belong to libraries that build on this one.
+  /// Dialects whose ops may stand there at all, by name: the later ones belong to libraries that build on
+  /// this one.
   ArrayRef<StringLiteral> dialects;
   /// Kernels may cut tiles whose sizes are computed; programs may not.
   bool staticShapes = true;
@@ -35,8 +36,9 @@ struct RungRules {
 };
 
 constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
-constexpr StringLiteral kKernelDialects[] = {"exec", "graph", "dist", "func", "arith", "tensor", "linalg", "scf", "math",
-                                             "memref", "bufferization", "vector", "affine"};
+constexpr StringLiteral kKernelDialects[] = {"exec",          "graph",  "dist",  "func", "arith",
+                                             "tensor",        "linalg", "scf",   "math", "memref",
+                                             "bufferization", "vector", "affine"};
 
 StringRef onGraph(Operation *op) {
   if (isa<DistDialect>(op->getDialect()))
@@ -131,11 +133,15 @@ private:
     if (op == module)
       return success();
     if (!op->getDialect() || !llvm::is_contained(rules.dialects, op->getDialect()->getNamespace()))
-      return op->emitOpError() << "does not stand on rung " << rung << ": only " << llvm::join(rules.dialects, ", ") << " do";
+      return op->emitOpError() << "does not stand on rung " << rung << ": only "
+                               << llvm::join(rules.dialects, ", ") << " do";
     if (StringRef culprit = rules.culprit(op); !culprit.empty())
-      return op->emitOpError() << "does not stand on rung " << rung << "; what should have removed it: " << culprit;
-    if (auto name = op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()); name && rules.linked && isReserved(name))
-      return op->emitOpError() << "has the name @" << name.getValue() << ", which an executable has for something else: names that begin with "
+      return op->emitOpError() << "does not stand on rung " << rung
+                               << "; what should have removed it: " << culprit;
+    if (auto name = op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName());
+        name && rules.linked && isReserved(name))
+      return op->emitOpError() << "has the name @" << name.getValue()
+                               << ", which an executable has for something else: names that begin with "
                                << "ts_ or tessera_ and those of the C library are taken; rename it";
     if (auto function = dyn_cast<func::FuncOp>(op)) {
       for (auto [i, type] : llvm::enumerate(function.getFunctionType().getInputs()))
@@ -157,7 +163,8 @@ private:
   }
 
   static bool isReserved(StringRef name) {
-    static constexpr StringLiteral kLibrary[] = {"aligned_alloc", "free", "main", "malloc", "memcmp", "memcpy", "memmove", "memset"};
+    static constexpr StringLiteral kLibrary[] = {"aligned_alloc", "free",   "main",    "malloc",
+                                                 "memcmp",        "memcpy", "memmove", "memset"};
     return name.starts_with("ts_") || name.starts_with("tessera_") || llvm::is_contained(kLibrary, name);
   }
 
@@ -169,34 +176,43 @@ private:
     std::string axes;
     llvm::raw_string_ostream stream(axes);
     llvm::interleaveComma(sharding.getPartial(), stream, [&](AxisRefAttr axis) { stream << axis.getName(); });
-    return function.emitOpError() << "returns result #" << result << " as a partial " << (sharding.getPartialKind() == PartialKindEnum::max ? "max" : "sum")
-                                  << " over {" << axes << "}: it must be reduced before it leaves the function";
+    return function.emitOpError() << "returns result #" << result << " as a partial "
+                                  << (sharding.getPartialKind() == PartialKindEnum::max ? "max" : "sum")
+                                  << " over {" << axes
+                                  << "}: it must be reduced before it leaves the function";
   }
 
   LogicalResult checkType(Operation *op, Type type, const Twine &what) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
-      return rules.staticShapes && isa<TensorType>(type) ? op->emitOpError() << what << " has no rank, " << type << ": shapes are static on every rung"
-                                   : success();
+      return rules.staticShapes && isa<TensorType>(type) ? op->emitOpError()
+                                                               << what << " has no rank, " << type
+                                                               << ": shapes are static on every rung"
+                                                         : success();
     if (rules.staticShapes && !tensor.hasStaticShape())
-      return op->emitOpError() << what << " has a size that is not known, " << tensor << ": shapes are static on every rung";
+      return op->emitOpError() << what << " has a size that is not known, " << tensor
+                               << ": shapes are static on every rung";
     ShardingAttr sharding = getShardingAttr(tensor);
     switch (rules.types) {
     case Types::Plain:
-      return tensor.getEncoding() ? op->emitOpError() << what << " has an encoding, " << tensor << ": none does on rung " << rung
+      return tensor.getEncoding() ? op->emitOpError() << what << " has an encoding, " << tensor
+                                                      << ": none does on rung " << rung
                                   : success();
     case Types::Global:
       if (!sharding)
-        return op->emitOpError() << what << " has no sharding, " << tensor
-                                 << ": on rung sharded every tensor has one; dist-insert-reshards should have given it";
+        return op->emitOpError()
+               << what << " has no sharding, " << tensor
+               << ": on rung sharded every tensor has one; dist-insert-reshards should have given it";
       if (sharding.isLocal())
-        return op->emitOpError() << what << " has global sizes in its sharding: types are local on rung spmd only";
+        return op->emitOpError() << what
+                                 << " has global sizes in its sharding: types are local on rung spmd only";
       return success();
     case Types::Local:
       if (!sharding || (tensor.getRank() > 0 && !sharding.isLocal()))
-        return op->emitOpError() << what << " is no local type, " << tensor
-                                 << ": on rung spmd every tensor has a sharding with global sizes; dist-partition should have "
-                                    "given it";
+        return op->emitOpError()
+               << what << " is no local type, " << tensor
+               << ": on rung spmd every tensor has a sharding with global sizes; dist-partition should have "
+                  "given it";
       return success();
     }
     llvm_unreachable("types");
@@ -221,6 +237,7 @@ struct VerifyPass : public tessera::dist::impl::VerifyRungPassBase<VerifyPass> {
 LogicalResult tessera::dist::verifyRung(ModuleOp module, StringRef rung) {
   auto parsed = parseRung(rung);
   if (!parsed)
-    return module.emitError() << "unknown rung '" << rung << "': verify-rung knows graph, step, sharded, spmd, kernels and exec";
+    return module.emitError() << "unknown rung '" << rung
+                              << "': verify-rung knows graph, step, sharded, spmd, kernels and exec";
   return RungVerifier(module, rung, rulesOf(*parsed)).run();
 }

@@ -39,9 +39,11 @@ void WaitOp::getEffects(Effects &effects) { addMeeting(effects); }
 template <typename Op> static LogicalResult verifyForm(Op op) {
   CollectiveKind kind = op.getKind();
   if (!communicates(kind))
-    return op.emitOpError() << collectiveName(kind) << " does not communicate; it is a copy of this rank's own";
+    return op.emitOpError() << collectiveName(kind)
+                            << " does not communicate; it is a copy of this rank's own";
   if (reduces(kind) != (op.getReduce() != Reduction::None))
-    return op.emitOpError() << collectiveName(kind) << (reduces(kind) ? " must say" : " does not say") << " how to combine";
+    return op.emitOpError() << collectiveName(kind) << (reduces(kind) ? " must say" : " does not say")
+                            << " how to combine";
   bool sends = kind == CollectiveKind::GroupedSend, permutes = kind == CollectiveKind::CollectivePermute;
   bool layouts = op.getFrom() && op.getTo();
   if (bool(op.getFrom()) != bool(op.getTo()) || (layouts && !sends && !permutes) || (sends && !layouts))
@@ -53,10 +55,14 @@ template <typename Op> static LogicalResult verifyForm(Op op) {
     return op.emitOpError() << "turns " << Type(in) << " into " << Type(out) << ": elements differ";
   if (isa<MemRefType>(in) != isa<MemRefType>(out))
     return op.emitOpError("mixes tensors (rung kernels) and memrefs (rung exec)");
-  if (layouts && (op.getFrom()->getDims().size() != op.getTo()->getDims().size() || op.getFrom()->getGlobal() != op.getTo()->getGlobal()))
-    return op.emitOpError() << "moves " << Type(in) << " between layouts of another rank, or of other global sizes";
-  if (sends && (int64_t(op.getFrom()->getDims().size()) != in.getRank() || out.getRank() != in.getRank() || !op.getFrom()->isLocal()))
-    return op.emitOpError() << "sends " << Type(in) << " between layouts of another rank, or of other global sizes";
+  if (layouts && (op.getFrom()->getDims().size() != op.getTo()->getDims().size() ||
+                  op.getFrom()->getGlobal() != op.getTo()->getGlobal()))
+    return op.emitOpError() << "moves " << Type(in)
+                            << " between layouts of another rank, or of other global sizes";
+  if (sends && (int64_t(op.getFrom()->getDims().size()) != in.getRank() || out.getRank() != in.getRank() ||
+                !op.getFrom()->isLocal()))
+    return op.emitOpError() << "sends " << Type(in)
+                            << " between layouts of another rank, or of other global sizes";
   return success();
 }
 
@@ -70,7 +76,8 @@ static FailureOr<Mesh> meshFor(Operation *op, ArrayRef<ArrayAttr> lists) {
     for (Attribute attr : list ? list.getValue() : ArrayRef<Attribute>()) {
       auto axis = dyn_cast<dist::AxisRefAttr>(attr);
       if (!axis || !mesh.getMesh().toMesh().find(axis.getName()))
-        return op->emitOpError() << "communicates over " << attr << ", which is no axis of the mesh", failure();
+        return op->emitOpError() << "communicates over " << attr << ", which is no axis of the mesh",
+               failure();
     }
   return mesh.getMesh().toMesh();
 }
@@ -88,7 +95,8 @@ template <typename Op> static LogicalResult verifySizes(Op op) {
     for (auto [layout, type] : {std::pair(*op.getFrom(), in), std::pair(*op.getTo(), out)}) {
       SmallVector<int64_t> local = layout.toSharding(*mesh).localShape(global);
       if (ArrayRef<int64_t>(local) != type.getShape())
-        return op.emitOpError() << "has " << Type(type) << " for a piece of " << layout << ", whose shape is " << local;
+        return op.emitOpError() << "has " << Type(type) << " for a piece of " << layout << ", whose shape is "
+                                << local;
     }
     return success();
   }
@@ -96,17 +104,20 @@ template <typename Op> static LogicalResult verifySizes(Op op) {
     Sharding before = op.getFrom()->toSharding(*mesh), after = op.getTo()->toSharding(*mesh);
     for (auto [d, dims] : llvm::enumerate(llvm::zip_equal(before.dims, after.dims)))
       if (axesSize(std::get<0>(dims).axes) != axesSize(std::get<1>(dims).axes))
-        return op.emitOpError() << "moves whole pieces, but dimension " << d << " has " << axesSize(std::get<0>(dims).axes) << " before and "
+        return op.emitOpError() << "moves whole pieces, but dimension " << d << " has "
+                                << axesSize(std::get<0>(dims).axes) << " before and "
                                 << axesSize(std::get<1>(dims).axes) << " after";
   }
   bool splits = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
   if (splits && elements % group != 0)
-    return op.emitOpError() << "splits " << Type(in) << " into " << group << " equal blocks, which it does not have";
+    return op.emitOpError() << "splits " << Type(in) << " into " << group
+                            << " equal blocks, which it does not have";
   int64_t expected = resultElements(kind, group, elements);
   bool same = kind == CollectiveKind::AllReduce || kind == CollectiveKind::CollectivePermute;
   if (out.getNumElements() != expected || (same && in.getShape() != out.getShape()))
-    return op.emitOpError() << collectiveName(kind) << " of " << Type(in) << " in a group of " << group << " gives " << expected << " elements"
-                            << (same ? " in the same shape" : "") << ", not " << Type(out);
+    return op.emitOpError() << collectiveName(kind) << " of " << Type(in) << " in a group of " << group
+                            << " gives " << expected << " elements" << (same ? " in the same shape" : "")
+                            << ", not " << Type(out);
   return success();
 }
 
@@ -116,7 +127,8 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &) { return v
 //===- Tokens ---------------------------------------------------------------===//
 
 namespace {
-/// Bytes of memory that a buffer takes part in: of the arena, or of a parameter (whole: its place is not known).
+/// Bytes of memory that a buffer takes part in: of the arena, or of a parameter (whole: its place is not
+/// known).
 struct Range {
   Value parameter;
   int64_t begin = 0, end = 0;
@@ -140,18 +152,22 @@ struct Range {
     begin = int64_t(place.getOffset());
     end = begin + arrayBytes((layered ? root : buffer).getType());
   }
-  bool overlaps(const Range &o) const { return parameter || o.parameter ? parameter == o.parameter : begin < o.end && o.begin < end; }
+  bool overlaps(const Range &o) const {
+    return parameter || o.parameter ? parameter == o.parameter : begin < o.end && o.begin < end;
+  }
 };
 } // namespace
 
 /// One exec.wait in the same block, and nobody in the way before it.
 static LogicalResult verifyToken(Operation *start, Value token, Value read, Value written) {
   if (!token.hasOneUse())
-    return start->emitOpError() << "is waited for " << std::distance(token.use_begin(), token.use_end()) << " times, not once";
+    return start->emitOpError() << "is waited for " << std::distance(token.use_begin(), token.use_end())
+                                << " times, not once";
   Operation *wait = *token.user_begin();
   if (!isa<WaitOp>(wait) || wait->getBlock() != start->getBlock())
     return start->emitOpError("must be waited for by one exec.wait in the same block");
-  for (Operation *between = start->getNextNode(); between && between != wait; between = between->getNextNode()) {
+  for (Operation *between = start->getNextNode(); between && between != wait;
+       between = between->getNextNode()) {
     Operation *guilty = nullptr;
     Value touched;
     bool writes = false;
@@ -163,7 +179,8 @@ static LogicalResult verifyToken(Operation *start, Value token, Value read, Valu
         if (!value || !isa<MemRefType>(value.getType()))
           continue;
         bool write = isa<MemoryEffects::Write>(effect.getEffect());
-        if ((written && Range(value).overlaps(Range(written))) || (read && write && Range(value).overlaps(Range(read)))) {
+        if ((written && Range(value).overlaps(Range(written))) ||
+            (read && write && Range(value).overlaps(Range(read)))) {
           guilty = op;
           touched = value;
           writes = write;
@@ -172,7 +189,8 @@ static LogicalResult verifyToken(Operation *start, Value token, Value read, Valu
       return guilty ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (guilty) {
-      InFlightDiagnostic diagnostic = guilty->emitOpError() << (writes ? "writes" : "reads") << " " << touched.getType() << ", which is in flight";
+      InFlightDiagnostic diagnostic = guilty->emitOpError() << (writes ? "writes" : "reads") << " "
+                                                            << touched.getType() << ", which is in flight";
       diagnostic.attachNote(start->getLoc()) << "started here, waited for later";
       return diagnostic;
     }
@@ -196,9 +214,17 @@ template <typename Op> static LogicalResult verifyMessage(Op op) {
   return success();
 }
 
-LogicalResult SendOp::verify() { return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), getBuffer(), nullptr); }
-LogicalResult ReceiveOp::verify() { return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), nullptr, getBuffer()); }
-LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &) { return LogicalResult(meshFor(*this, {getAxes()})); }
-LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &) { return LogicalResult(meshFor(*this, {getAxes()})); }
+LogicalResult SendOp::verify() {
+  return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), getBuffer(), nullptr);
+}
+LogicalResult ReceiveOp::verify() {
+  return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), nullptr, getBuffer());
+}
+LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &) {
+  return LogicalResult(meshFor(*this, {getAxes()}));
+}
+LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &) {
+  return LogicalResult(meshFor(*this, {getAxes()}));
+}
 
 } // namespace tessera::exec

@@ -2,9 +2,9 @@
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 
+#include "mlir/IR/DialectImplementation.h"
 #include "tessera/Dialect/Exec/IR/ExecDialect.cpp.inc"
 #include "tessera/Dialect/Exec/IR/ExecInterfaces.cpp.inc"
-#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecTypes.cpp.inc"

@@ -47,7 +47,9 @@ static void printModes(OpAsmPrinter &printer, Operation *, DenseI32ArrayAttr mod
 using namespace mlir;
 
 // Kinds of collectives are written by their names (tessera/runtime/core/Collective.h).
-template <typename T> static ParseResult parseNamed(OpAsmParser &parser, IntegerAttr &attr, StringRef what, std::optional<T> (*fromName)(std::string_view)) {
+template <typename T>
+static ParseResult parseNamed(OpAsmParser &parser, IntegerAttr &attr, StringRef what,
+                              std::optional<T> (*fromName)(std::string_view)) {
   StringRef name;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&name))

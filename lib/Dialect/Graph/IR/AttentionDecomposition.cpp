@@ -1,8 +1,9 @@
 //===- AttentionDecomposition.cpp - Attention as general ops --------------===//
 //
-// What lets the context of keys and values be sharded (decoding from a cache that no rank holds whole): every rank computes the scores of its
-// keys, their maximum and the sums that follow, and these are combined once. The maximum is one value for each head and token; the weighted
-// values and the sum of the weights lie in one tensor, so that one sum combines both (flash-decoding's reduction, over ranks).
+// What lets the context of keys and values be sharded (decoding from a cache that no rank holds whole): every
+// rank computes the scores of its keys, their maximum and the sums that follow, and these are combined once.
+// The maximum is one value for each head and token; the weighted values and the sum of the weights lie in one
+// tensor, so that one sum combines both (flash-decoding's reduction, over ranks).
 //
 //===----------------------------------------------------------------------===//
 #include "Detail.h"
@@ -24,7 +25,8 @@ namespace {
 /// Scores below this are those of queries that see nothing: no finite score is.
 constexpr double kLeastMaximum = -1e30;
 
-/// Where the key of each column of `scores` is seen. Keys have the positions of their places, which a rank knows; `positions` are the queries'.
+/// Where the key of each column of `scores` is seen. Keys have the positions of their places, which a rank
+/// knows; `positions` are the queries'.
 Value maskScores(AttentionOp op, OpBuilder &builder, RowProgram &p, Value scores, Value positions) {
   Location loc = op.getLoc();
   SmallVector<int64_t> shape(typeOf(scores).getShape());
@@ -34,7 +36,8 @@ Value maskScores(AttentionOp op, OpBuilder &builder, RowProgram &p, Value scores
   Value keys = IotaOp::create(builder, loc, of({context}, integer), builder.getI64IntegerAttr(0));
   Value queries = ReshapeOp::create(builder, loc, of({shape[0], shape[1], 1, 1, 1}, integer), positions);
   auto keep = [&](CompareKind kind, Value limit) {
-    Value seen = CompareOp::create(builder, loc, of({shape[0], shape[1], 1, 1, context}, builder.getI1Type()), kind, keys, limit);
+    Value seen = CompareOp::create(builder, loc, of({shape[0], shape[1], 1, 1, context}, builder.getI1Type()),
+                                   kind, keys, limit);
     scores = SelectOp::create(builder, loc, of(shape, typeOf(scores).getElementType()), seen, scores,
                               p.number(-std::numeric_limits<double>::infinity()));
   };
@@ -43,7 +46,8 @@ Value maskScores(AttentionOp op, OpBuilder &builder, RowProgram &p, Value scores
     auto scalar = of({}, integer);
     Value width = ConstantOp::create(
         builder, loc, scalar,
-        DenseElementsAttr::get(scalar, builder.getIntegerAttr(integer, int64_t(std::min<uint64_t>(*window, INT32_MAX)))));
+        DenseElementsAttr::get(
+            scalar, builder.getIntegerAttr(integer, int64_t(std::min<uint64_t>(*window, INT32_MAX)))));
     keep(CompareKind::gt, SubOp::create(builder, loc, typeOf(queries), queries, width));
   }
   // The last rank's padding: no key.
@@ -63,15 +67,17 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder, ValueRange operand
     return RankedTensorType::get(shape, p.wideType());
   };
   double scale = getScale().convertToDouble(), softcap = getSoftcap() ? getSoftcap()->convertToDouble() : 0;
-  Value scores = EinsumOp::create(builder, getLoc(), shaped(context), operands[0], operands[1], "bshgd,bchd->bshgc");
+  Value scores =
+      EinsumOp::create(builder, getLoc(), shaped(context), operands[0], operands[1], "bshgd,bchd->bshgc");
   scores = p.binary<MulOp>(scores, p.number(softcap != 0 ? scale / softcap : scale));
   if (softcap != 0)
     scores = p.binary<MulOp>(p.unary<TanhOp>(scores), p.number(softcap));
   scores = maskScores(*this, builder, p, scores, operands[3]);
   Value largest = p.binary<MaximumOp>(p.reduce(ReduceKind::max, scores), p.number(kLeastMaximum));
   Value weights = p.unary<ExpOp>(p.binary<SubOp>(scores, largest));
-  Value sums[] = {EinsumOp::create(builder, getLoc(), shaped(width), weights, operands[2], "bshgc,bchv->bshgv"),
-                  p.reduce(ReduceKind::sum, weights)};
+  Value sums[] = {
+      EinsumOp::create(builder, getLoc(), shaped(width), weights, operands[2], "bshgc,bchv->bshgv"),
+      p.reduce(ReduceKind::sum, weights)};
   Value both = ConcatOp::create(builder, getLoc(), shaped(width + 1), sums, rows.size());
   auto piece = [&](int64_t at, int64_t size) -> Value {
     SmallVector<int64_t> offsets(rows.size(), 0);

@@ -1,6 +1,7 @@
 //===- Decompositions.cpp - Ops as programs of smaller ops ----------------===//
 //
-// What lets a normalised dimension be sharded: its sums and maxima stand alone, become partial, and one value per row travels.
+// What lets a normalised dimension be sharded: its sums and maxima stand alone, become partial, and one value
+// per row travels.
 //
 //===----------------------------------------------------------------------===//
 #include "Detail.h"
@@ -15,7 +16,9 @@ using namespace tessera::graph::inner;
 
 namespace {
 /// The factor of the normalised dimension, the last of the rule.
-SmallVector<int, 2> lastFactor(ShardingRuleOpInterface op) { return {int(op.getShardingRule().factors.size()) - 1}; }
+SmallVector<int, 2> lastFactor(ShardingRuleOpInterface op) {
+  return {int(op.getShardingRule().factors.size()) - 1};
+}
 } // namespace
 
 SmallVector<int, 2> RmsNormOp::getDecomposableFactors() { return lastFactor(*this); }
@@ -32,7 +35,8 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, ValueRange operand
   RowProgram p(builder, getLoc(), operands[0]);
   Value x = p.wide(operands[0]);
   Value centered = p.binary<SubOp>(x, p.mean(x));
-  Value variance = p.binary<AddOp>(p.mean(p.binary<MulOp>(centered, centered)), p.number(getEps().convertToDouble()));
+  Value variance =
+      p.binary<AddOp>(p.mean(p.binary<MulOp>(centered, centered)), p.number(getEps().convertToDouble()));
   Value scaled = p.binary<MulOp>(centered, p.unary<RsqrtOp>(variance));
   Value weighted = p.binary<MulOp>(scaled, p.wide(operands[1]));
   return {p.narrow(p.binary<AddOp>(weighted, p.wide(operands[2])))};
@@ -53,11 +57,13 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, ValueRange oper
   Value most = p.fold(ReduceKind::max, x);
   Value exponentials = p.unary<ExpOp>(p.binary<SubOp>(x, p.column(most)));
   Value logSumExp = p.binary<AddOp>(most, p.unary<LogOp>(p.fold(ReduceKind::sum, exponentials)));
-  // The loss is a sum over the vocabulary with one term that is not 0, so it can stay partial, log-sum-exp and logit together.
+  // The loss is a sum over the vocabulary with one term that is not 0, so it can stay partial, log-sum-exp
+  // and logit together.
   ArrayRef<int64_t> shape = typeOf(x).getShape();
-  Value ids = IotaOp::create(builder, getLoc(), RankedTensorType::get(shape.take_back(), builder.getI32Type()), 0);
-  Value isLabel = CompareOp::create(builder, getLoc(), RankedTensorType::get(shape, builder.getI1Type()), CompareKind::eq,
-                                    p.column(operands[1]), ids);
+  Value ids =
+      IotaOp::create(builder, getLoc(), RankedTensorType::get(shape.take_back(), builder.getI32Type()), 0);
+  Value isLabel = CompareOp::create(builder, getLoc(), RankedTensorType::get(shape, builder.getI1Type()),
+                                    CompareKind::eq, p.column(operands[1]), ids);
   Value terms = p.binary<SubOp>(p.column(logSumExp), x, x);
   Value chosen = SelectOp::create(builder, getLoc(), typeOf(terms), isLabel, terms, p.number(0));
   return {p.fold(ReduceKind::sum, chosen), logSumExp};

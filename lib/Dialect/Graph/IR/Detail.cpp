@@ -58,7 +58,8 @@ LogicalResult inner::expectSameSize(Operation *op, NamedValue a, int64_t da, Nam
                            << ", dimension " << db << " of " << b.name << " has size " << sizeOf(b.value, db);
 }
 
-LogicalResult inner::expectSameSizes(Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db, int64_t count) {
+LogicalResult inner::expectSameSizes(Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db,
+                                     int64_t count) {
   for (int64_t d = 0; d < count; ++d)
     if (failed(expectSameSize(op, a, da + d, b, db + d)))
       return failure();

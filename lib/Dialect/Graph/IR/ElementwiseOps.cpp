@@ -19,7 +19,8 @@ using namespace tessera::graph::inner;
 
 double graph::numElements(Value value) { return double(typeOf(value).getNumElements()); }
 
-ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, OperandGroups maxLinear, bool unbounded) {
+ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, OperandGroups maxLinear,
+                                    bool unbounded) {
   RuleBuilder builder(op);
   int rank = int(rankOf(op->getResult(0)));
   for (int d = 0; d < rank; ++d) {

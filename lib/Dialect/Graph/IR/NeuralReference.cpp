@@ -67,7 +67,8 @@ LogicalResult LinearOp::evaluate(Tensors operands, const ReferenceContext &conte
 
 LogicalResult EinsumOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
   ReferenceTensor result(getResult().getType());
-  // Loops over the result's dimensions, then over those summed; a letter moves a tensor that has it by its stride.
+  // Loops over the result's dimensions, then over those summed; a letter moves a tensor that has it by its
+  // stride.
   std::string letters = (getResultLetters() + getSummedLetters()).str();
   auto strides = [&](const ReferenceTensor &tensor, StringRef own) {
     SmallVector<int64_t> all = tensor.strides(), mine;
@@ -80,8 +81,8 @@ LogicalResult EinsumOp::evaluate(Tensors operands, const ReferenceContext &, Res
     size_t at = own.find(letter);
     return at != StringRef::npos ? operands[0].shape[at] : operands[1].shape[getRhsLetters().find(letter)];
   });
-  SmallVector<int64_t> lhs = strides(operands[0], getLhsLetters()), rhs = strides(operands[1], getRhsLetters()),
-                       out = strides(result, getResultLetters());
+  SmallVector<int64_t> lhs = strides(operands[0], getLhsLetters()),
+                       rhs = strides(operands[1], getRhsLetters()), out = strides(result, getResultLetters());
   Odometer at(shape);
   do {
     int64_t x = 0, y = 0, z = 0;

@@ -1,7 +1,7 @@
 //===- RopeDecomposition.cpp - Rotary embedding as general ops ------------===//
 //
-// What lets the rotated dimension be sharded: the members of its pairs change places (a permutation of whole pieces where they lie on other ranks),
-// the rest is elementwise.
+// What lets the rotated dimension be sharded: the members of its pairs change places (a permutation of whole
+// pieces where they lie on other ranks), the rest is elementwise.
 //
 //===----------------------------------------------------------------------===//
 #include "RowProgram.h"
@@ -11,7 +11,8 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
-/// The rotated dimension, if all of it is: the rest would have to stand behind the last pair, out of every piece but the last.
+/// The rotated dimension, if all of it is: the rest would have to stand behind the last pair, out of every
+/// piece but the last.
 SmallVector<int, 2> RopeOp::getDecomposableFactors() {
   if (2 * int64_t(getFrequencies().size()) != dist::globalShape(getInput().getType()).back())
     return {};
@@ -21,7 +22,8 @@ SmallVector<int, 2> RopeOp::getDecomposableFactors() {
 SmallVector<Value> RopeOp::decompose(OpBuilder &builder, ValueRange operands) {
   RowProgram p(builder, getLoc(), operands[0]);
   SmallVector<int64_t> shape(typeOf(operands[0]).getShape());
-  int64_t rank = int64_t(shape.size()), pairs = int64_t(getFrequencies().size()), rotated = 2 * pairs, rest = shape.back() - rotated;
+  int64_t rank = int64_t(shape.size()), pairs = int64_t(getFrequencies().size()), rotated = 2 * pairs,
+          rest = shape.back() - rotated;
   bool half = getStyle() == RopeStyle::half;
   auto type = [&](ArrayRef<int64_t> sizes) { return RankedTensorType::get(sizes, p.wideType()); };
   auto reshape = [&](Value value, ArrayRef<int64_t> sizes) -> Value {
@@ -41,13 +43,15 @@ SmallVector<Value> RopeOp::decompose(OpBuilder &builder, ValueRange operands) {
   /// [batch, seq, n] filled with `value`.
   auto filled = [&](double value, int64_t n) -> Value {
     auto whole = type({shape[0], shape[1], n});
-    return ConstantOp::create(builder, getLoc(), whole, DenseElementsAttr::get(whole, builder.getFloatAttr(p.wideType(), value)));
+    return ConstantOp::create(builder, getLoc(), whole,
+                              DenseElementsAttr::get(whole, builder.getFloatAttr(p.wideType(), value)));
   };
 
   // What the op makes of pairs (1, 0) is (cos, sin): the tables, with its rounding, once for all heads.
   Value ones = filled(1, pairs), zeros = filled(0, pairs);
-  Value table = RopeOp::create(builder, getLoc(), type({shape[0], shape[1], rotated}), concat(ones, zeros, 2), operands[1],
-                               getFrequenciesAttr(), RopeStyleAttr::get(getContext(), RopeStyle::half), getMagnitudeAttr());
+  Value table = RopeOp::create(builder, getLoc(), type({shape[0], shape[1], rotated}), concat(ones, zeros, 2),
+                               operands[1], getFrequenciesAttr(),
+                               RopeStyleAttr::get(getContext(), RopeStyle::half), getMagnitudeAttr());
   // Dimensions of a pair's two members and of the pairs, in the order in which they lie.
   int64_t member = half ? rank - 1 : rank;
   auto apart = [&](int64_t members) {
@@ -58,7 +62,8 @@ SmallVector<Value> RopeOp::decompose(OpBuilder &builder, ValueRange operands) {
     sizes[half ? rank : rank - 1] = pairs;
     return sizes;
   };
-  Value cosine = reshape(slice(table, 2, 0, pairs), apart(1)), sine = reshape(slice(table, 2, pairs, pairs), apart(1));
+  Value cosine = reshape(slice(table, 2, 0, pairs), apart(1)),
+        sine = reshape(slice(table, 2, pairs, pairs), apart(1));
   Value signedSine = concat(p.unary<NegOp>(sine), sine, member);
 
   Value input = p.wide(operands[0]);

@@ -29,13 +29,11 @@ public:
   mlir::Value wide(mlir::Value value) { return cast(value, element); }
   mlir::Value narrow(mlir::Value value) { return cast(value, outer); }
 
-  template <typename Op>
-  mlir::Value unary(mlir::Value value) {
+  template <typename Op> mlir::Value unary(mlir::Value value) {
     return Op::create(builder, loc, plain(value), value);
   }
   /// Both broadcast to `like`, or `rhs` to `lhs`.
-  template <typename Op>
-  mlir::Value binary(mlir::Value lhs, mlir::Value rhs, mlir::Value like = {}) {
+  template <typename Op> mlir::Value binary(mlir::Value lhs, mlir::Value rhs, mlir::Value like = {}) {
     return Op::create(builder, loc, plain(like ? like : lhs), lhs, rhs);
   }
 
@@ -50,13 +48,15 @@ public:
   mlir::Value column(mlir::Value value) {
     llvm::SmallVector<int64_t> shape(typeOf(value).getShape());
     shape.push_back(1);
-    return ReshapeOp::create(builder, loc, mlir::RankedTensorType::get(shape, typeOf(value).getElementType()), value);
+    return ReshapeOp::create(builder, loc, mlir::RankedTensorType::get(shape, typeOf(value).getElementType()),
+                             value);
   }
   /// [n..., d] -> [n..., 1]
   mlir::Value reduce(ReduceKind kind, mlir::Value value) { return column(fold(kind, value)); }
   /// Padding along the rows must not overflow: exp(-infinity) is 0.
   mlir::Value masked(mlir::Value value) {
-    return MaskPaddingOp::create(builder, loc, plain(value), value, builder.getDenseI64ArrayAttr({rankOf(value) - 1}),
+    return MaskPaddingOp::create(builder, loc, plain(value), value,
+                                 builder.getDenseI64ArrayAttr({rankOf(value) - 1}),
                                  builder.getF64FloatAttr(-std::numeric_limits<double>::infinity()));
   }
   mlir::Value mean(mlir::Value value) {

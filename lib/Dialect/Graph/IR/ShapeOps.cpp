@@ -174,7 +174,8 @@ LogicalResult ReverseOp::verify() {
   if (failed(verifyTensors(*this)))
     return failure();
   if (int64_t(getDim()) < 0 || int64_t(getDim()) >= rankOf(getInput()))
-    return emitOpError() << "reverses dimension " << int64_t(getDim()) << " of a tensor with " << rankOf(getInput()) << " dimensions";
+    return emitOpError() << "reverses dimension " << int64_t(getDim()) << " of a tensor with "
+                         << rankOf(getInput()) << " dimensions";
   return success();
 }
 

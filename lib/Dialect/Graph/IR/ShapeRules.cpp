@@ -26,10 +26,12 @@ ShardingRule ConstantOp::getShardingRule() {
   FactorKind kind = getValue().isSplat() ? FactorKind::PassThrough : FactorKind::NeedReplication;
   for (int d = 0; d < rankOf(getResult()); ++d)
     builder.add(resultDim(0, d), kind);
-  if (auto floats = dyn_cast<SplatElementsAttr>(getValue()); floats && isa<FloatType>(floats.getElementType())) {
+  if (auto floats = dyn_cast<SplatElementsAttr>(getValue());
+      floats && isa<FloatType>(floats.getElementType())) {
     APFloat value = floats.getSplatValue<APFloat>();
-    builder.rule.neutral = value.isZero() ? PartialKind::Sum
-                           : value.isInfinity() && value.isNegative() ? PartialKind::Max : PartialKind::None;
+    builder.rule.neutral = value.isZero()                             ? PartialKind::Sum
+                           : value.isInfinity() && value.isNegative() ? PartialKind::Max
+                                                                      : PartialKind::None;
   }
   return builder.rule;
 }
@@ -148,7 +150,8 @@ OpCost SliceOp::getCost() {
 ShardingRule ReverseOp::getShardingRule() {
   RuleBuilder builder(*this);
   for (int d = 0; d < rankOf(getResult()); ++d)
-    builder.add({operandDim(0, d), resultDim(0, d)}, d == int(getDim()) ? FactorKind::Permutation : FactorKind::PassThrough);
+    builder.add({operandDim(0, d), resultDim(0, d)},
+                d == int(getDim()) ? FactorKind::Permutation : FactorKind::PassThrough);
   return moving(std::move(builder));
 }
 OpCost ReverseOp::getCost() { return streamingCost(*this, 0); }

@@ -170,15 +170,16 @@ LogicalResult RepeatOp::verifyRegions() {
                              << ", which is no layer of " << getStacks()[i].getType();
     }
     Operation *yield = block.getTerminator();
-    if (yield->getNumOperands() < carried || yield->getOperands().take_front(carried).getTypes() != getInits().getTypes())
+    if (yield->getNumOperands() < carried ||
+        yield->getOperands().take_front(carried).getTypes() != getInits().getTypes())
       return yield->emitOpError() << "of body #" << body << " gives other types than the carried values";
     if (yield->getNumOperands() != getNumResults())
       return yield->emitOpError() << "of body #" << body << " gives " << yield->getNumOperands() - carried
                                   << " slices, the loop returns " << getNumResults() - carried << " stacks";
     for (auto [i, slice, stack] : llvm::enumerate(getCollectedSlices(unsigned(body)), getCollected()))
       if (!isSliceOf(typeOf(slice), typeOf(stack)))
-        return yield->emitOpError() << "of body #" << body << " gives slice #" << i << " as " << slice.getType()
-                                    << ", which is no layer of " << stack.getType();
+        return yield->emitOpError() << "of body #" << body << " gives slice #" << i << " as "
+                                    << slice.getType() << ", which is no layer of " << stack.getType();
   }
   return success();
 }

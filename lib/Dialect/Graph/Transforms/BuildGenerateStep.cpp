@@ -96,15 +96,16 @@ LogicalResult StepBuilder::analyze() {
       return forward.emitError() << "argument #" << i << " must be a ranked tensor";
     std::optional<Kind> kind = argumentKind(forward, i);
     if (kind != Kind::Input && kind != Kind::Parameter)
-      return forward.emitError() << "argument #" << i << " must have " << kKindAttr
-                                 << " input or parameter";
+      return forward.emitError() << "argument #" << i << " must have " << kKindAttr << " input or parameter";
     auto fill = forward.getArgAttrOfType<FillAttr>(i, kFillAttr);
-    if (kind == Kind::Input && (!fill || (fill.getSource() != FillSource::TokenIds && fill.getSource() != FillSource::Positions)))
-      return forward.emitError() << "argument #" << i << " must say whether token ids or positions fill it: " << kFillAttr
+    if (kind == Kind::Input &&
+        (!fill || (fill.getSource() != FillSource::TokenIds && fill.getSource() != FillSource::Positions)))
+      return forward.emitError() << "argument #" << i
+                                 << " must say whether token ids or positions fill it: " << kFillAttr
                                  << " = #graph.fill<token_ids> or #graph.fill<positions>";
     if (kind == Kind::Input && !filled.insert(fill.getSource()).second)
-      return forward.emitError() << "argument #" << i << " is filled with " << stringifyFillSource(fill.getSource())
-                                 << ", as another argument is";
+      return forward.emitError() << "argument #" << i << " is filled with "
+                                 << stringifyFillSource(fill.getSource()) << ", as another argument is";
     (kind == Kind::Input ? inputArgs : weightArgs).push_back(i);
   }
   if (!filled.count(FillSource::TokenIds))
@@ -137,7 +138,10 @@ Slot StepBuilder::slot(Value value, Kind kind, std::string name, int64_t seq) {
 
 /// For each row the index within the chunk of the position whose logits are wanted.
 Slot StepBuilder::index() {
-  return {RankedTensorType::get({batch}, builder.getI32Type()), Kind::Input, "index", {"batch"},
+  return {RankedTensorType::get({batch}, builder.getI32Type()),
+          Kind::Input,
+          "index",
+          {"batch"},
           fill(FillAttr::get(builder.getContext(), FillSource::LastIndex))};
 }
 
@@ -167,7 +171,8 @@ static DictionaryAttr attributes(Builder &b, const Slot &slot) {
 func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Slot> inputs, IRMapping &mapping) {
   SmallVector<Slot> slots(inputs);
   for (unsigned arg : weightArgs)
-    slots.push_back(slot(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
+    slots.push_back(
+        slot(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
   for (const Cache &cache : caches)
     slots.push_back(cacheSlot(cache));
   SmallVector<Type> types = llvm::map_to_vector(slots, [](const Slot &s) { return s.type; });
@@ -359,8 +364,9 @@ void StepBuilder::buildDecode() {
 void StepBuilder::buildHead() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   SmallVector<Slot> inputs{slot(tail.input, Kind::Input, "hidden", chunk), index()};
-  inputs.front().fact = fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
-                                           FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
+  inputs.front().fact =
+      fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
+                         FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
   ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
   IRMapping mapping;
   func::FuncOp function = begin("head", Role::Logits, inputs, mapping);
@@ -423,7 +429,8 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
     }
     for (StringRef name : {"prefill", "decode", "head"})
       if (Operation *taken = module.lookupSymbol(name)) {
-        emitError(taken->getLoc()) << "taken name (@" << name << "): a function of the step is called so; rename this "
+        emitError(taken->getLoc()) << "taken name (@" << name
+                                   << "): a function of the step is called so; rename this "
                                    << taken->getName().stripDialect();
         return signalPassFailure();
       }

@@ -81,13 +81,14 @@ void ts_pack(ts_rank *rank, int32_t param, int64_t layer);
 /* manifest.collectives[id]. */
 void ts_collective(ts_rank *rank, int32_t id, const void *src, void *dst);
 
-/* The same, begun and waited for: between them the program neither writes src nor touches dst. Every token is waited for once, in the call of
- * the entry that began it. */
+/* The same, begun and waited for: between them the program neither writes src nor touches dst. Every token is
+ * waited for once, in the call of the entry that began it. */
 int64_t ts_collective_start(ts_rank *rank, int32_t id, const void *src, void *dst);
 void ts_collective_wait(ts_rank *rank, int64_t token);
 
-/* A message of `bytes` to, or from, member `index` of manifest.groups[group], which receives or sends as many with the same tag (0 .. 2^20-1). Waited
- * for with ts_collective_wait. Messages between two ranks with one tag arrive in the order in which they were sent. */
+/* A message of `bytes` to, or from, member `index` of manifest.groups[group], which receives or sends as many
+ * with the same tag (0 .. 2^20-1). Waited for with ts_collective_wait. Messages between two ranks with one
+ * tag arrive in the order in which they were sent. */
 int64_t ts_send(ts_rank *rank, int32_t group, int64_t index, int64_t tag, const void *src, int64_t bytes);
 int64_t ts_receive(ts_rank *rank, int32_t group, int64_t index, int64_t tag, void *dst, int64_t bytes);
 

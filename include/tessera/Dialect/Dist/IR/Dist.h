@@ -38,24 +38,29 @@ mlir::RankedTensorType localType(mlir::RankedTensorType type, const Mesh &mesh);
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
 /// The only mesh of a module (rungs step and below have at most one), or null.
 MeshOp getMesh(mlir::ModuleOp module);
-/// Error text if `sharding` is none for a tensor of rank `rank` on `mesh`: axis unknown or used twice, a sub-axis that does not
-/// divide or is the whole axis, wrong rank, ...; empty if it is sound. toSharding asks for a sound one.
+/// Error text if `sharding` is none for a tensor of rank `rank` on `mesh`: axis unknown or used twice, a
+/// sub-axis that does not divide or is the whole axis, wrong rank, ...; empty if it is sound. toSharding asks
+/// for a sound one.
 std::string checkSharding(ShardingAttr sharding, const Mesh &mesh, int64_t rank);
 /// Axis lists as ArrayAttr of AxisRefAttr.
 mlir::ArrayAttr axesAttr(mlir::MLIRContext *context, llvm::ArrayRef<AxisRef> axes, const Mesh &mesh);
 AxisList fromAxesAttr(mlir::ArrayAttr axes, const Mesh &mesh);
-/// Error text if an entry of `axes` is no axis or sub-axis of `mesh`; empty if all are. fromAxesAttr asks for a sound list.
+/// Error text if an entry of `axes` is no axis or sub-axis of `mesh`; empty if all are. fromAxesAttr asks for
+/// a sound list.
 std::string checkAxes(mlir::ArrayAttr axes, const Mesh &mesh);
-/// Takes `suffix` off the minor end of `axes` (splitting a digit where needed); false, and `axes` as it was, if it does not end so.
+/// Takes `suffix` off the minor end of `axes` (splitting a digit where needed); false, and `axes` as it was,
+/// if it does not end so.
 bool dropMinorAxes(AxisList &axes, llvm::ArrayRef<AxisRef> suffix);
 /// Adds `suffix` at the minor end, joining what continues.
 void appendMinorAxes(AxisList &axes, llvm::ArrayRef<AxisRef> suffix);
-/// Takes every axis of `taken` out of the set `axes` (sorted; digits are split where needed); false if one is not in it.
+/// Takes every axis of `taken` out of the set `axes` (sorted; digits are split where needed); false if one is
+/// not in it.
 bool removeAxes(AxisList &axes, llvm::ArrayRef<AxisRef> taken);
 /// Checks one type's sharding against its mesh; reports on `op`.
 llvm::LogicalResult verifyShardedType(mlir::Operation *op, mlir::Type type, llvm::StringRef what);
-/// Checks that an op whose operands and results carry shardings agrees with its rule: equal axes per factor, none on a factor that
-/// needs replication, sharded reductions and linear uses of partial operands as partial results. Types without encodings pass.
+/// Checks that an op whose operands and results carry shardings agrees with its rule: equal axes per factor,
+/// none on a factor that needs replication, sharded reductions and linear uses of partial operands as partial
+/// results. Types without encodings pass.
 llvm::LogicalResult verifyOpSharding(ShardingRuleOpInterface op);
 
 } // namespace tessera::dist

@@ -1,7 +1,8 @@
 //===- PaddingCost.h - What sizes that do not divide cost -------*- C++ -*-===//
 //
-// A dimension of n elements over k shards holds ceil(n / k) on each rank (docs/Sharding.md): k ceil(n / k) - n of them are padding, which is
-// held, computed on and sent like the rest. Counted on rung spmd, dimension by dimension.
+// A dimension of n elements over k shards holds ceil(n / k) on each rank (docs/Sharding.md): k ceil(n / k) -
+// n of them are padding, which is held, computed on and sent like the rest. Counted on rung spmd, dimension
+// by dimension.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_DIST_TRANSFORMS_PADDINGCOST_H
@@ -18,7 +19,8 @@
 
 namespace tessera::dist {
 
-/// On a function of rung spmd with padding: FLOPs of a rank in one run that are padding, and all. The manifest has them from here.
+/// On a function of rung spmd with padding: FLOPs of a rank in one run that are padding, and all. The
+/// manifest has them from here.
 inline constexpr llvm::StringLiteral kPaddingFlopsAttr = "dist.padding_flops";
 
 /// Bytes and work of a rank, the mean over ranks. One run of every function, loops as often as they run.
@@ -33,10 +35,12 @@ struct PaddingShare {
 struct PaddedDim {
   std::string name;
   AxisList axes;
-  std::string axesText; ///< `tp:(1)2+dp`
-  int64_t size = 0, padded = 0;    ///< global, without and with padding
-  PaddingShare share;              ///< what of it is padding of this dimension; a value with two such dimensions counts for both
-  std::vector<std::string> values; ///< arguments that have it, else ops that make such values; program order, each once
+  std::string axesText;         ///< `tp:(1)2+dp`
+  int64_t size = 0, padded = 0; ///< global, without and with padding
+  PaddingShare
+      share; ///< what of it is padding of this dimension; a value with two such dimensions counts for both
+  std::vector<std::string>
+      values; ///< arguments that have it, else ops that make such values; program order, each once
 };
 
 /// FLOPs of one run of a function on a rank. An element that two dimensions pad counts once.

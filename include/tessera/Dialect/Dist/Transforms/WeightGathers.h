@@ -1,7 +1,8 @@
 //===- WeightGathers.h - How often stored weights are gathered --*- C++ -*-===//
 //
-// On rung spmd. The memory policy: a weight that is stored in pieces is gathered just before use, once for all that read it in the same block, and held
-// until its last use there; layers of a stack are gathered one at a time, again in every loop that reads them, so that never more than a layer is held.
+// On rung spmd. The memory policy: a weight that is stored in pieces is gathered just before use, once for
+// all that read it in the same block, and held until its last use there; layers of a stack are gathered one
+// at a time, again in every loop that reads them, so that never more than a layer is held.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_DIST_TRANSFORMS_WEIGHTGATHERS_H
@@ -19,10 +20,12 @@ namespace tessera::dist {
 struct GatheredWeight {
   mlir::BlockArgument weight; ///< of a function
   int times = 0;              ///< gathers in the text of the function; those in a loop once
-  std::string text;           ///< `gathered over {fsdp} twice, in loops of 3 iterations: one layer is held at a time, 16384 bytes; ...`
+  std::string text; ///< `gathered over {fsdp} twice, in loops of 3 iterations: one layer is held at a time,
+                    ///< 16384 bytes; ...`
 };
 
-/// Parameters that are gathered somewhere, in order of the first gather. Several gathers in a row (of several dimensions) are one.
+/// Parameters that are gathered somewhere, in order of the first gather. Several gathers in a row (of several
+/// dimensions) are one.
 std::vector<GatheredWeight> gatheredWeights(mlir::ModuleOp module, const Mesh &mesh);
 
 } // namespace tessera::dist

@@ -66,8 +66,9 @@ struct ArrayView {
 ArrayView viewOf(mlir::Value value);
 
 /// Adds reads and writes of what `op` says it accesses.
-void addAccessEffects(ExecAccessOpInterface op,
-                      llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>> &effects);
+void addAccessEffects(
+    ExecAccessOpInterface op,
+    llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>> &effects);
 
 } // namespace tessera::exec
 #endif

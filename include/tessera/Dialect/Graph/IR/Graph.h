@@ -36,7 +36,8 @@ inline constexpr llvm::StringLiteral kKindAttr = "graph.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 
-/// What an executable can do (docs/Step.md, "Entries"): of functions, arguments, results, state arguments, modules.
+/// What an executable can do (docs/Step.md, "Entries"): of functions, arguments, results, state arguments,
+/// modules.
 inline constexpr llvm::StringLiteral kRoleAttr = "graph.role";
 inline constexpr llvm::StringLiteral kFillAttr = "graph.fill";
 inline constexpr llvm::StringLiteral kGivesAttr = "graph.gives";
@@ -53,7 +54,8 @@ std::optional<Kind> argumentKind(mlir::Value value);
 using OperandGroups = llvm::SmallVector<llvm::SmallVector<int, 2>, 2>;
 
 /// Rule of an elementwise op with trailing broadcast: a factor per result dimension.
-ShardingRule elementwiseRule(mlir::Operation *op, OperandGroups linear, OperandGroups maxLinear, bool unbounded = false);
+ShardingRule elementwiseRule(mlir::Operation *op, OperandGroups linear, OperandGroups maxLinear,
+                             bool unbounded = false);
 /// Elements of a ranked tensor value, as a double.
 double numElements(mlir::Value value);
 /// Applies `fn` to each result element's operand elements (after broadcast).

@@ -1,7 +1,7 @@
 //===- Annotate.cpp - Seed shardings from names of dimensions -------------===//
 #include "Annotate/HeadAxes.h"
-#include "Explain.h"
 #include "Annotate/ReplicationRemarks.h"
+#include "Explain.h"
 #include "RetiredOps.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"

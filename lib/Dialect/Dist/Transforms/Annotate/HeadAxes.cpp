@@ -1,8 +1,8 @@
 //===- HeadAxes.cpp - Axes on heads of a program ------------------------===//
 #include "Annotate/HeadAxes.h"
 
-#include "tessera/Support/TypeSizes.h"
 #include "Explain.h"
+#include "tessera/Support/TypeSizes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -63,10 +63,11 @@ LogicalResult HeadAxes::spell(ShardItems &asked, const DimNames &names) {
       continue;
     for (const ShardItem &other : items)
       if (other.dim == kKvHeads && other.value == item.value && other.axes != item.axes)
-        return emitError(module.getLoc()) << "contradictory items (--shard items '" << item.text << "' and '" << other.text
-                                          << "'): heads come in groups of one KV head, so dimension kv_heads would lie over "
-                                          << axesText(item.axes, mesh) << " and over " << axesText(other.axes, mesh)
-                                          << "; keep one of them, or say kv_heads and group";
+        return emitError(module.getLoc())
+               << "contradictory items (--shard items '" << item.text << "' and '" << other.text
+               << "'): heads come in groups of one KV head, so dimension kv_heads would lie over "
+               << axesText(item.axes, mesh) << " and over " << axesText(other.axes, mesh)
+               << "; keep one of them, or say kv_heads and group";
     item.dim = kKvHeads.str();
     AxisList axes = item.axes;
     llvm::erase_if(axes, [&](const AxisRef &axis) { return axis.size == 1; });

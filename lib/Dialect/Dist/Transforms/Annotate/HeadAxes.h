@@ -2,8 +2,8 @@
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADAXES_H
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADAXES_H
 
-#include "Annotate/ShardItems.h"
 #include "Annotate/HeadGroups.h"
+#include "Annotate/ShardItems.h"
 
 #include <deque>
 

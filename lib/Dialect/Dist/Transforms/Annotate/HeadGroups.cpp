@@ -38,7 +38,8 @@ HeadSplit tessera::dist::splitHeads(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef
     for (const HeadTensor &tensor : tensors) {
       split->bytesPerRank += tensor.otherBytes * perShard(tensor.kvHeads, size) *
                              (tensor.hasGroup ? perShard(tensor.group, ranks / size) : 1);
-      split->evenBytes += tensor.otherBytes * double(tensor.kvHeads * (tensor.hasGroup ? tensor.group : 1)) / double(ranks);
+      split->evenBytes +=
+          tensor.otherBytes * double(tensor.kvHeads * (tensor.hasGroup ? tensor.group : 1)) / double(ranks);
     }
     if (!best || split->bytesPerRank < best->bytesPerRank)
       best = std::move(split);

@@ -1,7 +1,8 @@
 //===- HeadGroups.h - Axes dealt between KV heads and their groups -*- C++ -*-===//
 //
-// Query heads are kv_heads x group. Axes that shard heads are cut in two: the major part shards kv_heads, the rest group, over which keys and
-// values are copies. More on kv_heads pads whole KV heads, more on group copies them; what a rank then holds decides. Plain data, no IR.
+// Query heads are kv_heads x group. Axes that shard heads are cut in two: the major part shards kv_heads, the
+// rest group, over which keys and values are copies. More on kv_heads pads whole KV heads, more on group
+// copies them; what a rank then holds decides. Plain data, no IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_HEADGROUPS_H

@@ -18,7 +18,8 @@ static bool isName(StringRef text) {
 }
 
 /// Nonempty parts of `text` between `separator`; none, and an error, if one is empty.
-static std::optional<llvm::SmallVector<StringRef>> parts(StringRef text, char separator, StringRef option, std::string &error) {
+static std::optional<llvm::SmallVector<StringRef>> parts(StringRef text, char separator, StringRef option,
+                                                         std::string &error) {
   llvm::SmallVector<StringRef> list;
   if (text.trim().empty())
     return list;
@@ -26,7 +27,8 @@ static std::optional<llvm::SmallVector<StringRef>> parts(StringRef text, char se
   for (StringRef &part : list) {
     part = part.trim();
     if (part.empty()) {
-      error = "empty item (" + option.str() + "=" + text.str() + "): nothing stands between two separators; remove one";
+      error = "empty item (" + option.str() + "=" + text.str() +
+              "): nothing stands between two separators; remove one";
       return std::nullopt;
     }
   }
@@ -50,7 +52,8 @@ std::optional<Mesh> tessera::dist::parseMeshSpec(StringRef text, std::string &er
       return std::nullopt;
     }
     if (number.getAsInteger(10, size)) {
-      error = "mesh too large (" + quoted(item) + "): more than " + std::to_string(kMaxRanks) + " ranks; use fewer";
+      error = "mesh too large (" + quoted(item) + "): more than " + std::to_string(kMaxRanks) +
+              " ranks; use fewer";
       return std::nullopt;
     }
     if (size < 1) {
@@ -58,11 +61,13 @@ std::optional<Mesh> tessera::dist::parseMeshSpec(StringRef text, std::string &er
       return std::nullopt;
     }
     if (mesh.find(name)) {
-      error = "repeated mesh axis (" + quoted(item) + "): axis " + name.str() + " has a size already; name every axis once";
+      error = "repeated mesh axis (" + quoted(item) + "): axis " + name.str() +
+              " has a size already; name every axis once";
       return std::nullopt;
     }
     if (size > kMaxRanks / ranks) {
-      error = "mesh too large (" + quoted(text) + "): more than " + std::to_string(kMaxRanks) + " ranks; use fewer";
+      error = "mesh too large (" + quoted(text) + "): more than " + std::to_string(kMaxRanks) +
+              " ranks; use fewer";
       return std::nullopt;
     }
     ranks *= size;
@@ -72,7 +77,8 @@ std::optional<Mesh> tessera::dist::parseMeshSpec(StringRef text, std::string &er
 }
 
 /// `a` or `a:(1)2`.
-static std::optional<AxisRef> parseAxis(StringRef text, StringRef item, const Mesh &mesh, std::string &error) {
+static std::optional<AxisRef> parseAxis(StringRef text, StringRef item, const Mesh &mesh,
+                                        std::string &error) {
   auto [name, rest] = text.split(':');
   auto index = mesh.find(name);
   if (!index) {
@@ -88,14 +94,15 @@ static std::optional<AxisRef> parseAxis(StringRef text, StringRef item, const Me
     return axis;
   if (!rest.consume_front("(") || rest.consumeInteger(10, axis.pre) || !rest.consume_front(")") ||
       rest.consumeInteger(10, axis.size) || !rest.empty()) {
-    error = "malformed sub-axis " + quoted(text) + " (--shard item " + quoted(item) + "): it is no AXIS:(PRE)SIZE; try " +
-            name.str() + ":(1)2";
+    error = "malformed sub-axis " + quoted(text) + " (--shard item " + quoted(item) +
+            "): it is no AXIS:(PRE)SIZE; try " + name.str() + ":(1)2";
     return std::nullopt;
   }
   return axis;
 }
 
-std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef text, const Mesh &mesh, std::string &error) {
+std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef text, const Mesh &mesh,
+                                                                    std::string &error) {
   auto items = parts(text, ',', "--shard", error);
   if (!items)
     return std::nullopt;
@@ -108,8 +115,10 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
       value = value.trim();
       dim = dim.trim();
     }
-    if (!item.contains('=') || !isName(dim) || (left.contains(':') && value.empty()) || right.trim().empty()) {
-      error = "malformed item (--shard item " + quoted(item) + "): it is no [VALUE:]DIM=AXIS[+AXIS...]; try heads=tp";
+    if (!item.contains('=') || !isName(dim) || (left.contains(':') && value.empty()) ||
+        right.trim().empty()) {
+      error = "malformed item (--shard item " + quoted(item) +
+              "): it is no [VALUE:]DIM=AXIS[+AXIS...]; try heads=tp";
       return std::nullopt;
     }
     ShardItem parsed = {value.str(), dim.str(), {}, item.str()};
@@ -129,13 +138,15 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
     if (std::string wrong = verifySharding(probe, mesh, 1); !wrong.empty()) {
       StringRef what = wrong;
       what.consume_front("dimension 0: ");
-      error = "wrong axes (--shard item " + quoted(item) + "): " + what.str() + "; name every axis once, in pieces that divide it";
+      error = "wrong axes (--shard item " + quoted(item) + "): " + what.str() +
+              "; name every axis once, in pieces that divide it";
       return std::nullopt;
     }
     for (const ShardItem &other : result)
       if (other.value == parsed.value && other.dim == parsed.dim) {
         error = "repeated item (--shard item " + quoted(item) + "): " + quoted(other.text) +
-                (other.axes == parsed.axes ? " says the same" : " says something else") + " about the same dimension; keep one";
+                (other.axes == parsed.axes ? " says the same" : " says something else") +
+                " about the same dimension; keep one";
         return std::nullopt;
       }
     result.push_back(std::move(parsed));
@@ -169,7 +180,8 @@ const StandardAxis *tessera::dist::findStandardAxis(StringRef name) {
 }
 
 std::string tessera::dist::standardAxisNames() {
-  return llvm::join(llvm::map_range(standardAxes(), [](const StandardAxis &axis) { return axis.name.str(); }), ", ");
+  return llvm::join(llvm::map_range(standardAxes(), [](const StandardAxis &axis) { return axis.name.str(); }),
+                    ", ");
 }
 
 std::string tessera::dist::checkAxesUsed(const Mesh &mesh, llvm::ArrayRef<ShardItem> items) {
@@ -179,8 +191,8 @@ std::string tessera::dist::checkAxesUsed(const Mesh &mesh, llvm::ArrayRef<ShardI
       for (const AxisRef &ref : item.axes)
         used |= ref.axis == int(i);
     if (!used && !findStandardAxis(axis.name))
-      return "axis without a meaning ('" + axis.name + "' in --mesh): it is none of the standard axes (" + standardAxisNames() +
-             ") and no --shard item uses it; add --shard=DIM=" + axis.name;
+      return "axis without a meaning ('" + axis.name + "' in --mesh): it is none of the standard axes (" +
+             standardAxisNames() + ") and no --shard item uses it; add --shard=DIM=" + axis.name;
   }
   return "";
 }

@@ -26,7 +26,8 @@ static std::string costText(double bytes, int64_t ranks) {
                    : std::string();
 }
 
-void ReplicationRemarks::left(const ShardableValue &subject, const Sharding &sharding, const ReplicatedDim &one) {
+void ReplicationRemarks::left(const ShardableValue &subject, const Sharding &sharding,
+                              const ReplicatedDim &one) {
   const auto &[d, axes, why] = one;
   int64_t ranks = axesSize(axes);
   std::string value = subject.name.empty() ? "a tensor" : subject.name.str();

@@ -27,8 +27,8 @@ public:
   /// Names of one value that lie directly upon each other: their pins must be the same.
   mlir::LogicalResult checkSameValue(graph::NameOp op) const;
   /// The error for two items that want one axis for two dimensions of a tensor.
-  mlir::LogicalResult contradiction(const ShardableValue &subject, const ShardItem &first, const ShardItem &second,
-                                    const AxisRef &axis) const;
+  mlir::LogicalResult contradiction(const ShardableValue &subject, const ShardItem &first,
+                                    const ShardItem &second, const AxisRef &axis) const;
 
 private:
   const ShardItem *pinOf(llvm::StringRef value, llvm::StringRef dim) const;

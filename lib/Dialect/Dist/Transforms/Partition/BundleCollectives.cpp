@@ -36,9 +36,11 @@ public:
 private:
   using Members = SmallVector<Operation *>;
 
-  /// Bytes below which copying an operand in and a result out takes less than half of what one collective fewer saves; 0: never.
+  /// Bytes below which copying an operand in and a result out takes less than half of what one collective
+  /// fewer saves; 0: never.
   double smallBytes(Operation *op) const {
-    if (!isa<AllReduceOp, ReduceScatterOp, AllGatherOp, AllToAllOp>(op) || !getShardingAttr(op->getOperand(0).getType()))
+    if (!isa<AllReduceOp, ReduceScatterOp, AllGatherOp, AllToAllOp>(op) ||
+        !getShardingAttr(op->getOperand(0).getType()))
       return 0;
     AxisList axes = fromAxesAttr(op->getAttrOfType<ArrayAttr>("axes"), mesh);
     double latency = 0;
@@ -51,7 +53,8 @@ private:
 
   bool isSmall(Operation *op) const {
     double limit = smallBytes(op);
-    return limit > 0 && arrayBytes(op->getOperand(0).getType()) + arrayBytes(op->getResult(0).getType()) < limit;
+    return limit > 0 &&
+           arrayBytes(op->getOperand(0).getType()) + arrayBytes(op->getResult(0).getType()) < limit;
   }
 
   /// A sum whose dimensions nobody splits can be taken in any shape.
@@ -153,7 +156,8 @@ private:
     return true;
   }
 
-  RankedTensorType typeOf(RankedTensorType like, ArrayRef<int64_t> prefix, bool flat, StringRef meshName) const {
+  RankedTensorType typeOf(RankedTensorType like, ArrayRef<int64_t> prefix, bool flat,
+                          StringRef meshName) const {
     Sharding sharding = getShardingAttr(like).toSharding(mesh);
     SmallVector<int64_t> global = globalShape(like);
     if (flat) {
@@ -167,7 +171,8 @@ private:
                      mesh);
   }
 
-  /// One collective over the operands side by side: flat where it is a sum of whole tensors, else stacked along a new leading dimension.
+  /// One collective over the operands side by side: flat where it is a sum of whole tensors, else stacked
+  /// along a new leading dimension.
   void bundle(const Members &members) {
     Operation *last = members.back();
     SmallVector<Operation *> waiting;
@@ -177,7 +182,8 @@ private:
     llvm::sort(waiting, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
 
     OpBuilder builder(last);
-    SmallVector<Location> locations = llvm::map_to_vector(members, [](Operation *op) { return op->getLoc(); });
+    SmallVector<Location> locations =
+        llvm::map_to_vector(members, [](Operation *op) { return op->getLoc(); });
     Location loc = builder.getFusedLoc(locations);
     bool flat = isFlat(last, mesh);
     StringRef meshName = getShardingAttr(last->getOperand(0).getType()).getMesh().getValue();
@@ -187,15 +193,19 @@ private:
     for (Operation *op : members) {
       auto type = cast<RankedTensorType>(op->getOperand(0).getType());
       sizes.push_back(flat ? type.getNumElements() : 1);
-      parts.push_back(reshape(builder, op->getLoc(), typeOf(type, sizes.back(), flat, meshName), op->getOperand(0)));
-      if (auto reason = op->getAttrOfType<StringAttr>("why"); reason && why.find(reason.getValue().str()) == std::string::npos)
+      parts.push_back(
+          reshape(builder, op->getLoc(), typeOf(type, sizes.back(), flat, meshName), op->getOperand(0)));
+      if (auto reason = op->getAttrOfType<StringAttr>("why");
+          reason && why.find(reason.getValue().str()) == std::string::npos)
         why += (why.empty() ? "" : "; ") + reason.getValue().str();
     }
     int64_t total = 0;
     for (int64_t size : sizes)
       total += size;
-    auto inputType = cast<RankedTensorType>(last->getOperand(0).getType()), resultType = cast<RankedTensorType>(last->getResult(0).getType());
-    Value all = mark(graph::ConcatOp::create(builder, loc, typeOf(inputType, total, flat, meshName), parts, 0));
+    auto inputType = cast<RankedTensorType>(last->getOperand(0).getType()),
+         resultType = cast<RankedTensorType>(last->getResult(0).getType());
+    Value all =
+        mark(graph::ConcatOp::create(builder, loc, typeOf(inputType, total, flat, meshName), parts, 0));
     Operation *collective = builder.clone(*last);
     mark(collective);
     collective->setLoc(loc);
@@ -212,12 +222,13 @@ private:
       SmallVector<int64_t> offsets(pieceType.getRank(), 0);
       offsets.front() = offset;
       offset += size;
-      Value piece = mark(graph::SliceOp::create(builder, op->getLoc(), pieceType, collective->getResult(0), offsets));
+      Value piece =
+          mark(graph::SliceOp::create(builder, op->getLoc(), pieceType, collective->getResult(0), offsets));
       op->getResult(0).replaceAllUsesWith(reshape(builder, op->getLoc(), type, piece));
     }
     explain(loc, "bundle",
-            llvm::formatv("{0} of {1} small tensors are one: {2}", last->getName().getStringRef(), members.size(),
-                          why.empty() ? "no reason given" : why));
+            llvm::formatv("{0} of {1} small tensors are one: {2}", last->getName().getStringRef(),
+                          members.size(), why.empty() ? "no reason given" : why));
     Operation *place = last;
     for (Operation *op : waiting) {
       op->moveAfter(place);
@@ -244,7 +255,8 @@ private:
       op->setAttr("dim", builder.getI64IntegerAttr(dim.getInt() + 1));
     for (StringRef name : {"from", "to"})
       if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(name))
-        op->setAttr(name, builder.getDenseI64ArrayAttr(llvm::map_to_vector(dims.asArrayRef(), [](int64_t d) { return d + 1; })));
+        op->setAttr(name, builder.getDenseI64ArrayAttr(
+                              llvm::map_to_vector(dims.asArrayRef(), [](int64_t d) { return d + 1; })));
   }
 
   /// What ops hold back that wait for the bundle, over what is small.

@@ -24,8 +24,9 @@ using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-/// all_reduce, then all_slice: every rank needs a piece of the sum only. Over {x, y}, then a piece over {x}: scattered over {x}, then summed
-/// over {y}; over {x}, then a piece over {x, y}: scattered over {x}, then sliced by {y}.
+/// all_reduce, then all_slice: every rank needs a piece of the sum only. Over {x, y}, then a piece over {x}:
+/// scattered over {x}, then summed over {y}; over {x}, then a piece over {x, y}: scattered over {x}, then
+/// sliced by {y}.
 struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllSliceOp slice, PatternRewriter &rewriter) const override {
@@ -35,11 +36,13 @@ struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
     if (!reduce->hasOneUse())
       return rewriter.notifyMatchFailure(slice, "somebody else reads the whole sum");
     Mesh mesh = lookupMesh(slice, getShardingAttr(slice.getType()).getMesh()).getMesh().toMesh();
-    AxisList summed = fromAxesAttr(reduce.getAxes(), mesh), later = fromAxesAttr(slice.getAxes(), mesh), scattered;
+    AxisList summed = fromAxesAttr(reduce.getAxes(), mesh), later = fromAxesAttr(slice.getAxes(), mesh),
+             scattered;
     // The first of them, in any order: a reduction does not care.
     auto isSummed = [&](const AxisRef &axis) { // 6 as 2 x 3 and as 3 x 2 share no digits
       return llvm::any_of(summed, [&](const AxisRef &whole) {
-        return whole.axis == axis.axis && axis.pre % whole.pre == 0 && whole.pre * whole.size % (axis.pre * axis.size) == 0;
+        return whole.axis == axis.axis && axis.pre % whole.pre == 0 &&
+               whole.pre * whole.size % (axis.pre * axis.size) == 0;
       });
     };
     while (!later.empty() && isSummed(later.front())) {
@@ -53,34 +56,37 @@ struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
     Sharding sharding = getShardingAttr(input).toSharding(mesh);
     int64_t dim = int64_t(slice.getDim());
     // Pieces of pieces are those of the whole only where they divide it.
-    if (!later.empty() && global[dim] % getShardingAttr(slice.getType()).toSharding(mesh).shards(int(dim)) != 0)
+    if (!later.empty() &&
+        global[dim] % getShardingAttr(slice.getType()).toSharding(mesh).shards(int(dim)) != 0)
       return rewriter.notifyMatchFailure(slice, "other axes too, and a size that does not divide");
     StringAttr why = reduce.getWhyAttr() ? reduce.getWhyAttr() : slice.getWhyAttr();
     auto withoutPartial = [&](ArrayRef<AxisRef> axes) {
       sharding.partial = axesWithout(sharding.partial, axes);
       mergeAdjacent(sharding.partial);
       sharding.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
-      auto attr = ShardingAttr::get(getContext(), getShardingAttr(input).getMesh().getValue(), sharding, mesh);
+      auto attr =
+          ShardingAttr::get(getContext(), getShardingAttr(input).getMesh().getValue(), sharding, mesh);
       return localType(RankedTensorType::get(global, input.getElementType(), attr), mesh);
     };
     AxisList &axes = sharding.dims[dim].axes;
     axes.append(scattered.begin(), scattered.end());
     mergeAdjacent(axes);
-    Value value = ReduceScatterOp::create(rewriter, slice.getLoc(), withoutPartial(scattered), reduce.getInput(), slice.getDim(),
-                                          axesAttr(getContext(), scattered, mesh), why);
+    Value value =
+        ReduceScatterOp::create(rewriter, slice.getLoc(), withoutPartial(scattered), reduce.getInput(),
+                                slice.getDim(), axesAttr(getContext(), scattered, mesh), why);
     if (AxisList rest = axesWithout(summed, scattered); !rest.empty())
-      value = AllReduceOp::create(rewriter, reduce.getLoc(), withoutPartial(rest), value, axesAttr(getContext(), rest, mesh), why);
+      value = AllReduceOp::create(rewriter, reduce.getLoc(), withoutPartial(rest), value,
+                                  axesAttr(getContext(), rest, mesh), why);
     if (!later.empty())
-      value = AllSliceOp::create(rewriter, slice.getLoc(), slice.getType(), value, slice.getDim(), axesAttr(getContext(), later, mesh),
-                                 slice.getWhyAttr());
+      value = AllSliceOp::create(rewriter, slice.getLoc(), slice.getType(), value, slice.getDim(),
+                                 axesAttr(getContext(), later, mesh), slice.getWhyAttr());
     rewriter.replaceOp(slice, value);
     return success();
   }
 };
 
 /// What one op undid of the other.
-template <typename First, typename Second>
-struct CancelOut : public OpRewritePattern<Second> {
+template <typename First, typename Second> struct CancelOut : public OpRewritePattern<Second> {
   using OpRewritePattern<Second>::OpRewritePattern;
   LogicalResult matchAndRewrite(Second second, PatternRewriter &rewriter) const override {
     auto first = second.getInput().template getDefiningOp<First>();
@@ -97,7 +103,9 @@ struct MakeNeutral : public OpRewritePattern<ContributeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ContributeOp contribute, PatternRewriter &rewriter) const override {
     auto maker = contribute.getInput().getDefiningOp<ShardingRuleOpInterface>();
-    auto kind = getShardingAttr(contribute.getType()).getPartialKind() == PartialKindEnum::max ? PartialKind::Max : PartialKind::Sum;
+    auto kind = getShardingAttr(contribute.getType()).getPartialKind() == PartialKindEnum::max
+                    ? PartialKind::Max
+                    : PartialKind::Sum;
     if (!maker || maker->getNumResults() != 1 || maker.getShardingRule().neutral != kind)
       return rewriter.notifyMatchFailure(contribute, "contributes something");
     Operation *made = rewriter.clone(*maker);
@@ -126,8 +134,7 @@ static ArrayAttr joinAxes(Operation *op, ArrayAttr major, ArrayAttr minor, bool 
 }
 
 /// The same collective right before `second`, read by nobody else.
-template <typename Op>
-static Op onlyOneBefore(Op second) {
+template <typename Op> static Op onlyOneBefore(Op second) {
   auto first = second.getInput().template getDefiningOp<Op>();
   return first && first->hasOneUse() ? first : Op();
 }
@@ -139,23 +146,25 @@ struct MergeReduces : public OpRewritePattern<AllReduceOp> {
     AllReduceOp first = onlyOneBefore(second);
     if (!first)
       return rewriter.notifyMatchFailure(second, "no all_reduce before it that nobody else reads");
-    rewriter.replaceOpWithNewOp<AllReduceOp>(second, second.getType(), first.getInput(),
-                                             joinAxes(second, first.getAxes(), second.getAxes(), /*sorted=*/true),
-                                             joinWhy(first.getWhyAttr(), second.getWhyAttr()));
+    rewriter.replaceOpWithNewOp<AllReduceOp>(
+        second, second.getType(), first.getInput(),
+        joinAxes(second, first.getAxes(), second.getAxes(), /*sorted=*/true),
+        joinWhy(first.getWhyAttr(), second.getWhyAttr()));
     return success();
   }
 };
 
 /// Gathers of one dimension: what leaves later is more major. Slices: what comes later is more minor.
-template <typename Op>
-struct MergeAlongDimension : public OpRewritePattern<Op> {
+template <typename Op> struct MergeAlongDimension : public OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op second, PatternRewriter &rewriter) const override {
     Op first = onlyOneBefore(second);
     if (!first || first.getDim() != second.getDim())
-      return rewriter.notifyMatchFailure(second, "none of the same dimension before it that nobody else reads");
+      return rewriter.notifyMatchFailure(second,
+                                         "none of the same dimension before it that nobody else reads");
     constexpr bool gathers = std::is_same_v<Op, AllGatherOp>;
-    ArrayAttr axes = gathers ? joinAxes(second, second.getAxes(), first.getAxes()) : joinAxes(second, first.getAxes(), second.getAxes());
+    ArrayAttr axes = gathers ? joinAxes(second, second.getAxes(), first.getAxes())
+                             : joinAxes(second, first.getAxes(), second.getAxes());
     rewriter.replaceOpWithNewOp<Op>(second, second.getType(), first.getInput(), second.getDim(), axes,
                                     joinWhy(first.getWhyAttr(), second.getWhyAttr()));
     return success();
@@ -177,7 +186,8 @@ struct MergeExchanges : public OpRewritePattern<AllToAllOp> {
     llvm::append_range(from, second.getFrom());
     llvm::append_range(to, second.getTo());
     llvm::append_range(axes, second.getAxes());
-    rewriter.replaceOpWithNewOp<AllToAllOp>(second, second.getType(), first.getInput(), from, to, rewriter.getArrayAttr(axes),
+    rewriter.replaceOpWithNewOp<AllToAllOp>(second, second.getType(), first.getInput(), from, to,
+                                            rewriter.getArrayAttr(axes),
                                             joinWhy(first.getWhyAttr(), second.getWhyAttr()));
     return success();
   }
@@ -201,7 +211,8 @@ private:
     int64_t bytes = 0;
     for (int operand : group) {
       auto reduce = op->getOperand(operand).getDefiningOp<AllReduceOp>();
-      if (!reduce || !reduce->hasOneUse() || reduce.getAxes() != op->getOperand(group.front()).getDefiningOp<AllReduceOp>().getAxes() ||
+      if (!reduce || !reduce->hasOneUse() ||
+          reduce.getAxes() != op->getOperand(group.front()).getDefiningOp<AllReduceOp>().getAxes() ||
           getShardingAttr(reduce.getInput().getType()).getPartialKind() != PartialKindEnum::sum)
         return failure();
       reduces.push_back(reduce);
@@ -233,7 +244,8 @@ private:
     for (auto [operand, reduce] : llvm::zip(group, reduces))
       sum->setOperand(operand, reduce.getInput());
     ArrayRef<int64_t> global = encoding.isLocal() ? encoding.getGlobal().asArrayRef() : ArrayRef<int64_t>();
-    sum->getResult(0).setType(withSharding(type, ShardingAttr::get(op->getContext(), encoding.getMesh().getValue(), partial, mesh, global)));
+    sum->getResult(0).setType(withSharding(
+        type, ShardingAttr::get(op->getContext(), encoding.getMesh().getValue(), partial, mesh, global)));
     rewriter.replaceOpWithNewOp<AllReduceOp>(op, type, sum->getResult(0), reduces.front().getAxes(), why);
     return success();
   }
@@ -249,8 +261,9 @@ static bool isWeight(Value value) {
   return graph::argumentKind(value) == graph::Kind::Parameter;
 }
 
-/// Ops of `region` that `op` needs, itself included, in order; none if one of them has effects, needs what the region is given anew each time
-/// (a block argument), or there are many: what they compute would stay in memory for the whole loop.
+/// Ops of `region` that `op` needs, itself included, in order; none if one of them has effects, needs what
+/// the region is given anew each time (a block argument), or there are many: what they compute would stay in
+/// memory for the whole loop.
 static SmallVector<Operation *> invariantSlice(Operation *op, Region &region) {
   constexpr size_t kMost = 16;
   SetVector<Operation *> slice;
@@ -260,9 +273,11 @@ static SmallVector<Operation *> invariantSlice(Operation *op, Region &region) {
     if (!slice.insert(next))
       continue;
     // A weight gathered for others too would be held for the whole loop.
-    if (next != op && isa<DistDialect>(next->getDialect()) && isWeight(next->getOperand(0)) && !next->hasOneUse())
+    if (next != op && isa<DistDialect>(next->getDialect()) && isWeight(next->getOperand(0)) &&
+        !next->hasOneUse())
       return {};
-    if (slice.size() > kMost || next->getBlock() != op->getBlock() || next->getNumRegions() != 0 || !isPure(next))
+    if (slice.size() > kMost || next->getBlock() != op->getBlock() || next->getNumRegions() != 0 ||
+        !isPure(next))
       return {};
     for (Value operand : next->getOperands()) {
       if (!region.isAncestor(operand.getParentRegion()))
@@ -277,7 +292,8 @@ static SmallVector<Operation *> invariantSlice(Operation *op, Region &region) {
   return ordered;
 }
 
-/// Collectives in the body of a loop that start from outside do the same in every iteration, and so does what their operand is computed by.
+/// Collectives in the body of a loop that start from outside do the same in every iteration, and so does what
+/// their operand is computed by.
 static void hoistInvariant(Operation *root) {
   SmallVector<Operation *> loops;
   root->walk([&](Operation *op) { // inner loops first: what leaves them may leave the outer one too
@@ -296,7 +312,8 @@ static void hoistInvariant(Operation *root) {
             op->moveBefore(loop);
             if (isa<DistDialect>(op->getDialect()))
               explain(op->getLoc(), "hoist",
-                      op->getName().getStringRef().str() + " does the same in every iteration and runs once before the loop");
+                      op->getName().getStringRef().str() +
+                          " does the same in every iteration and runs once before the loop");
           }
       }
 }
@@ -304,8 +321,9 @@ static void hoistInvariant(Operation *root) {
 struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBase<OptimizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>, CancelOut<AllSliceOp, AllGatherOp>, MergeReduces,
-                 MergeAlongDimension<AllGatherOp>, MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
+    patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>,
+                 CancelOut<AllSliceOp, AllGatherOp>, MergeReduces, MergeAlongDimension<AllGatherOp>,
+                 MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
     addUnsliceReductions(patterns, machineOf(getOperation()));
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();

@@ -57,7 +57,8 @@ public:
     if (isa<BlockArgument>(value))
       return true; // of a function
     if (auto mask = dyn_cast<graph::MaskPaddingOp>(op))
-      return llvm::is_contained(mask.getDims(), dim) ? mask.getValue().isFinite() : isFinite(mask.getInput(), dim);
+      return llvm::is_contained(mask.getDims(), dim) ? mask.getValue().isFinite()
+                                                     : isFinite(mask.getInput(), dim);
     if (isa<DistDialect>(op->getDialect())) // new padding is finite
       return isFinite(op->getOperand(0), dim);
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
@@ -92,8 +93,11 @@ private:
   }
 
   const Mesh &mesh;
-  DenseSet<std::pair<Value, int64_t>> seen; ///< taken for finite while the search goes on: a loop adds nothing of its own
+  DenseSet<std::pair<Value, int64_t>>
+      seen; ///< taken for finite while the search goes on: a loop adds nothing of its own
 };
 } // namespace
 
-bool tessera::dist::isFinitePadded(Value value, int64_t dim, const Mesh &mesh) { return FiniteSearch(mesh).isFinite(value, dim); }
+bool tessera::dist::isFinitePadded(Value value, int64_t dim, const Mesh &mesh) {
+  return FiniteSearch(mesh).isFinite(value, dim);
+}

@@ -1,7 +1,7 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
 #include "Explain.h"
-#include "Reshard/CachedReshardCosts.h"
 #include "Partition/PaddingFacts.h"
+#include "Reshard/CachedReshardCosts.h"
 #include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
@@ -48,8 +48,10 @@ private:
   }
 
   LogicalResult runOn(func::FuncOp function) {
-    SmallVector<Type> inputs = llvm::map_to_vector(function.getFunctionType().getInputs(), [&](Type t) { return local(t); });
-    SmallVector<Type> results = llvm::map_to_vector(function.getFunctionType().getResults(), [&](Type t) { return local(t); });
+    SmallVector<Type> inputs =
+        llvm::map_to_vector(function.getFunctionType().getInputs(), [&](Type t) { return local(t); });
+    SmallVector<Type> results =
+        llvm::map_to_vector(function.getFunctionType().getResults(), [&](Type t) { return local(t); });
     function.setFunctionType(builder.getFunctionType(inputs, results));
     WalkResult walked = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
       for (Region &region : op->getRegions())
@@ -68,7 +70,8 @@ private:
         return WalkResult::skip();
       }
       if (auto mask = dyn_cast<graph::MaskPaddingOp>(op);
-          mask && llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(mask.getInput(), dim, mesh); })) {
+          mask &&
+          llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(mask.getInput(), dim, mesh); })) {
         mask.getResult().replaceAllUsesWith(mask.getInput());
         retired.add(mask);
         return WalkResult::skip();
@@ -91,11 +94,13 @@ private:
     auto to = cast<RankedTensorType>(op.getType());
     // The operand is local by now; its encoding keeps the global sizes.
     SmallVector<int64_t> shape = llvm::to_vector(to.getShape());
-    Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh), after = getShardingAttr(to).toSharding(mesh);
+    Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh),
+             after = getShardingAttr(to).toSharding(mesh);
     double elementBytes = double(tessera::elementBytes(to));
     auto plan = plans.plan(shape, elementBytes, before, after);
     if (!plan)
-      return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to " << toString(after, mesh);
+      return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to "
+                              << toString(after, mesh);
     auto steps = asCollectives(shape, before, *plan);
     if (!steps)
       return op.emitOpError() << "has a plan that no collectives do: " << toString(*plan, mesh, shape);
@@ -118,8 +123,9 @@ private:
     if (step.isView)
       return graph::ReshapeOp::create(builder, loc, type, value);
     explain(loc, "collective",
-            llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind), toString(step.result, mesh),
-                          step.received * elementBytes, why ? why.getValue() : "no reason given"));
+            llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind),
+                          toString(step.result, mesh), step.received * elementBytes,
+                          why ? why.getValue() : "no reason given"));
     ArrayAttr axes = axesAttr(module.getContext(), step.axes, mesh);
     switch (step.kind) {
     case StepKind::AllGather:
@@ -155,13 +161,16 @@ private:
         const AxisList &axes = projection.factors[f].axes;
         if (factor.kind != FactorKind::Permutation || axes.empty())
           continue;
-        std::string why = (op->getName().stripDialect() + " changes the order of " + names.factorName(op, rule, int(f)) + ", which is sharded").str();
+        std::string why = (op->getName().stripDialect() + " changes the order of " +
+                           names.factorName(op, rule, int(f)) + ", which is sharded")
+                              .str();
         builder.setInsertionPoint(op);
-        operand.set(CollectivePermuteOp::create(builder, op->getLoc(), type, operand.get(), axesAttr(module.getContext(), axes, mesh),
+        operand.set(CollectivePermuteOp::create(builder, op->getLoc(), type, operand.get(),
+                                                axesAttr(module.getContext(), axes, mesh),
                                                 builder.getStringAttr(why)));
         explain(op->getLoc(), "collective",
-                llvm::formatv("collective_permute of {0}, {1} bytes received per rank: {2}", toString(sharding, mesh),
-                              arrayBytes(type), why));
+                llvm::formatv("collective_permute of {0}, {1} bytes received per rank: {2}",
+                              toString(sharding, mesh), arrayBytes(type), why));
       }
     }
   }
@@ -190,14 +199,18 @@ private:
 
   LogicalResult maskFactor(ShardingRuleOpInterface op, const ShardingRule &rule, PartialKind combine,
                            ArrayRef<std::pair<unsigned, int64_t>> holders) {
-    // Where every term of the sum is linear in one operand, a zero there is enough: a product needs it on one side only.
+    // Where every term of the sum is linear in one operand, a zero there is enough: a product needs it on one
+    // side only.
     SmallVector<std::pair<unsigned, int64_t>> masked(holders), alone;
     for (auto holder : holders)
-      if (combine == PartialKind::Sum && llvm::is_contained(rule.linear, SmallVector<int, 2>{int(holder.first)}))
+      if (combine == PartialKind::Sum &&
+          llvm::is_contained(rule.linear, SmallVector<int, 2>{int(holder.first)}))
         alone.push_back(holder);
     if (!alone.empty()) {
       // Zero times infinity is not zero: padding that may not be finite is masked in any case.
-      llvm::erase_if(masked, [&](auto holder) { return isFinitePadded(op->getOperand(holder.first), holder.second, mesh); });
+      llvm::erase_if(masked, [&](auto holder) {
+        return isFinitePadded(op->getOperand(holder.first), holder.second, mesh);
+      });
       if (masked.empty()) {
         for (auto [operand, dim] : alone)
           if (isZeroPadded(op->getOperand(operand), dim))
@@ -217,8 +230,9 @@ private:
       if (isMasked(value, dim, neutral))
         continue;
       builder.setInsertionPoint(op);
-      auto mask = graph::MaskPaddingOp::create(builder, op->getLoc(), value.getType(), value, builder.getDenseI64ArrayAttr({dim}),
-                                               builder.getF64FloatAttr(neutral));
+      auto mask =
+          graph::MaskPaddingOp::create(builder, op->getLoc(), value.getType(), value,
+                                       builder.getDenseI64ArrayAttr({dim}), builder.getF64FloatAttr(neutral));
       op->setOperand(operand, mask.getResult());
       explain(op->getLoc(), "mask",
               llvm::formatv("{0} reduces over {1}, of size {2}, which does not divide: padding is masked",
@@ -245,7 +259,8 @@ struct PartitionPass : public tessera::dist::impl::DistPartitionPassBase<Partiti
       module.emitError("has no dist.mesh: run dist-annotate before");
       return signalPassFailure();
     }
-    if (failed(verifyRung(module, "sharded")) || failed(Partitioner(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
+    if (failed(verifyRung(module, "sharded")) ||
+        failed(Partitioner(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
       signalPassFailure();
   }
 };

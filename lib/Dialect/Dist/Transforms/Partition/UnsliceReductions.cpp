@@ -15,15 +15,18 @@ using namespace tessera::dist;
 
 namespace {
 bool overlaps(ArrayRef<AxisRef> a, ArrayRef<AxisRef> b) {
-  return llvm::any_of(a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
+  return llvm::any_of(
+      a, [&](const AxisRef &x) { return llvm::any_of(b, [&](const AxisRef &y) { return x.overlaps(y); }); });
 }
 
 struct UnsliceReduction : public OpRewritePattern<AllReduceOp> {
-  UnsliceReduction(MLIRContext *context, Machine machine) : OpRewritePattern(context), machine(std::move(machine)) {}
+  UnsliceReduction(MLIRContext *context, Machine machine)
+      : OpRewritePattern(context), machine(std::move(machine)) {}
 
   LogicalResult matchAndRewrite(AllReduceOp reduce, PatternRewriter &rewriter) const override {
     auto op = reduce.getInput().getDefiningOp<ShardingRuleOpInterface>();
-    if (!op || !op->hasOneUse() || op->getNumResults() != 1 || op->getNumRegions() != 0 || !isa<CostOpInterface>(op.getOperation()))
+    if (!op || !op->hasOneUse() || op->getNumResults() != 1 || op->getNumRegions() != 0 ||
+        !isa<CostOpInterface>(op.getOperation()))
       return rewriter.notifyMatchFailure(reduce, "no op before it that nobody else reads");
     Mesh mesh = lookupMesh(reduce, getShardingAttr(reduce.getType()).getMesh()).getMesh().toMesh();
     AxisList axes = fromAxesAttr(reduce.getAxes(), mesh);
@@ -37,8 +40,10 @@ struct UnsliceReduction : public OpRewritePattern<AllReduceOp> {
     Operation *whole = op->clone();
     whole->setOperands(wholes);
     whole->getResult(0).setType(reduce.getType());
-    OpCost pieces = cast<CostOpInterface>(op.getOperation()).getCost(), all = cast<CostOpInterface>(whole).getCost();
-    double more = workTime(machine, all.flops - pieces.flops, all.bytesRead + all.bytesWritten - pieces.bytesRead - pieces.bytesWritten, 1);
+    OpCost pieces = cast<CostOpInterface>(op.getOperation()).getCost(),
+           all = cast<CostOpInterface>(whole).getCost();
+    double more = workTime(machine, all.flops - pieces.flops,
+                           all.bytesRead + all.bytesWritten - pieces.bytesRead - pieces.bytesWritten, 1);
     double saved = collectiveTime(machine, mesh, reduce);
     if (more > saved) {
       whole->destroy();
@@ -49,14 +54,17 @@ struct UnsliceReduction : public OpRewritePattern<AllReduceOp> {
       if (wholes[i] != operand)
         whole->setOperand(unsigned(i), masked(operand, wholes[i], mesh, rewriter));
     rewriter.insert(whole);
-    explain(op->getLoc(), "unslice", llvm::formatv("{0} of the whole on every rank ({1:F3} us more) in place of a collective ({2:F3} us)",
-                                                   op->getName().stripDialect(), more * 1e6, saved * 1e6));
+    explain(
+        op->getLoc(), "unslice",
+        llvm::formatv("{0} of the whole on every rank ({1:F3} us more) in place of a collective ({2:F3} us)",
+                      op->getName().stripDialect(), more * 1e6, saved * 1e6));
     rewriter.replaceOp(reduce, whole->getResults());
     return success();
   }
 
 private:
-  /// What `value` is sliced out of over those of `axes` that split it, and over no others; itself if none of them do. Null if they do by other means.
+  /// What `value` is sliced out of over those of `axes` that split it, and over no others; itself if none of
+  /// them do. Null if they do by other means.
   static Value wholeOf(Value value, const AxisList &axes, const Mesh &mesh) {
     Sharding wanted = getShardingAttr(value.getType()).toSharding(mesh);
     if (overlaps(wanted.partial, axes))
@@ -82,7 +90,8 @@ private:
     auto mask = dyn_cast<graph::MaskPaddingOp>(op);
     if (!mask || llvm::none_of(mask.getDims(), [&](int64_t dim) { return isPadded(value, dim, mesh); }))
       return value;
-    return graph::MaskPaddingOp::create(rewriter, op->getLoc(), value.getType(), value, mask.getDimsAttr(), mask.getValueAttr());
+    return graph::MaskPaddingOp::create(rewriter, op->getLoc(), value.getType(), value, mask.getDimsAttr(),
+                                        mask.getValueAttr());
   }
 
   Machine machine;

@@ -70,7 +70,8 @@ private:
     auto ranked = cast<RankedTensorType>(type);
     auto attr = dyn_cast<ShardingAttr>(written);
     if (!attr)
-      return at->emitOpError() << who << ": " << kShardingAttr << " = " << written << " is no sharding; write #dist.sharding<@mesh, [...]>";
+      return at->emitOpError() << who << ": " << kShardingAttr << " = " << written
+                               << " is no sharding; write #dist.sharding<@mesh, [...]>";
     annotated[tensor] = who;
     if (!lookupMesh(at, attr.getMesh()))
       return failure();
@@ -94,7 +95,8 @@ private:
       int target = -1;
       for (Value value : edge.values)
         if (isPlace(value)) {
-          // A place that another edge has named already (a value yielded to another place than its own): the two become one.
+          // A place that another edge has named already (a value yielded to another place than its own): the
+          // two become one.
           auto it = tensors.find(value);
           if (it != tensors.end() && target >= 0)
             rename(it->second, target);
@@ -108,7 +110,8 @@ private:
     }
   }
 
-  /// All ops, each before those in its regions, in an order that does not hang on how the program is written: ties are decided by it.
+  /// All ops, each before those in its regions, in an order that does not hang on how the program is written:
+  /// ties are decided by it.
   static void collect(Region &region, std::vector<Operation *> &ops) {
     for (Block &block : region)
       for (Operation *op : canonicalOrder(block)) {
@@ -137,8 +140,9 @@ private:
     for (BlockArgument arg : function.getArguments()) {
       if (!isa<RankedTensorType>(arg.getType())) {
         if (Attribute attr = function.getArgAttr(arg.getArgNumber(), kShardingAttr))
-          return function.emitOpError() << placeText(function, "argument", arg.getArgNumber()) << ": " << kShardingAttr << " = " << attr
-                                        << " on " << arg.getType() << ", which is no tensor; remove it";
+          return function.emitOpError()
+                 << placeText(function, "argument", arg.getArgNumber()) << ": " << kShardingAttr << " = "
+                 << attr << " on " << arg.getType() << ", which is no tensor; remove it";
         continue;
       }
       int tensor = tensorOf(arg);
@@ -197,14 +201,20 @@ private:
           const Sharding &one = initial[first], &other = initial[second];
           for (auto [d, dims] : llvm::enumerate(llvm::zip(one.dims, other.dims)))
             if (std::get<0>(dims).axes != std::get<1>(dims).axes)
-              return llvm::formatv("dimension {0} of '{1}' lies over {2} as {3} and over {4} as {5}; they are one value: annotate them alike", d,
-                                   key.first, axesText(std::get<0>(dims)), a->second, axesText(std::get<1>(dims)), b->second);
+              return llvm::formatv("dimension {0} of '{1}' lies over {2} as {3} and over {4} as {5}; they "
+                                   "are one value: annotate them alike",
+                                   d, key.first, axesText(std::get<0>(dims)), a->second,
+                                   axesText(std::get<1>(dims)), b->second);
         }
     return "";
   }
 
   std::string axesText(const DimSharding &dim) const {
-    return dim.axes.empty() ? "no axis" : llvm::join(llvm::map_range(dim.axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
+    return dim.axes.empty()
+               ? "no axis"
+               : llvm::join(
+                     llvm::map_range(dim.axes, [&](const AxisRef &axis) { return toString(axis, mesh); }),
+                     "+");
   }
 
   void openTensor(int tensor) {
@@ -263,7 +273,8 @@ private:
     rule.results.assign(slices.size(), slice);
     if (edge.collected)
       std::swap(rule.operands, rule.results);
-    graph.ops.push_back(PropagationOp(rule, edge.collected ? slices : stacks, edge.collected ? stacks : slices));
+    graph.ops.push_back(
+        PropagationOp(rule, edge.collected ? slices : stacks, edge.collected ? stacks : slices));
     opOf.push_back(op);
   }
 
@@ -279,12 +290,13 @@ private:
       Sharding sharding = graph.tensors[tensor].sharding;
       for (DimSharding &dim : sharding.dims)
         dim.open = false;
-      dist::explain(op->getLoc(), "propagate", op->getName().getStringRef().str() + ": a value lies " + toString(sharding, mesh));
+      dist::explain(op->getLoc(), "propagate",
+                    op->getName().getStringRef().str() + ": a value lies " + toString(sharding, mesh));
     }
   }
 
-  /// Closed: what stands in a type. Dimensions that a person annotated with a priority (`annotation`) keep it, so that the next pass can
-  /// tell how a value is stored from how it is computed with.
+  /// Closed: what stands in a type. Dimensions that a person annotated with a priority (`annotation`) keep
+  /// it, so that the next pass can tell how a value is stored from how it is computed with.
   ShardingAttr attrOf(int tensor, ShardingAttr annotation = {}) {
     Sharding sharding = graph.tensors[tensor].sharding;
     for (auto [i, dim] : llvm::enumerate(sharding.dims)) {
@@ -313,7 +325,8 @@ private:
       for (BlockArgument arg : function.getArguments())
         if (isa<RankedTensorType>(arg.getType()))
           function.setArgAttr(arg.getArgNumber(), kShardingAttr,
-                              attrOf(tensors[arg], function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(), kShardingAttr)));
+                              attrOf(tensors[arg], function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(),
+                                                                                           kShardingAttr)));
       for (auto [i, tensor] : llvm::enumerate(functionResults[function]))
         if (tensor >= 0)
           function.setResultAttr(i, kShardingAttr, attrOf(tensor));
@@ -346,7 +359,7 @@ private:
   DenseMap<Operation *, SmallVector<int>> functionResults;
   std::vector<std::pair<Value, int>> pendingSources;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<int>> named;
-  std::vector<Operation *> opOf; ///< of graph.ops
+  std::vector<Operation *> opOf;        ///< of graph.ops
   std::map<int, std::string> annotated; ///< tensors with an annotation: whose it is
   std::vector<Sharding> initial;        ///< of tensors, before propagation
 };

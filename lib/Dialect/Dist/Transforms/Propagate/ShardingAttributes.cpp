@@ -56,7 +56,8 @@ Sharding ShardingAttributes::ofSlice(Value stack) const {
   return sharding;
 }
 
-void ShardingAttributes::addCollected(DataFlowOpInterface flow, SmallVectorImpl<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const {
+void ShardingAttributes::addCollected(DataFlowOpInterface flow, SmallVectorImpl<DataFlowEdge> &edges,
+                                      std::vector<Sharding> &shardings) const {
   for (const StackEdge &edge : flow.getStackEdges())
     if (edge.collected) {
       edges.push_back({edge.slices});
@@ -82,7 +83,8 @@ std::vector<Sharding> ShardingAttributes::ofEdges(DataFlowOpInterface flow) cons
   return shardings;
 }
 
-void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const {
+void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edge,
+                               const Sharding &sharding) const {
   Operation *op = flow;
   Attribute attr = ShardingAttr::get(op->getContext(), meshName, sharding, mesh);
   auto with = [&](ArrayAttr list, unsigned i, Attribute entry) {
@@ -94,19 +96,21 @@ void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edg
     if (!isPlaceOf(op, value))
       continue;
     if (auto result = dyn_cast<OpResult>(value)) {
-      op->setAttr(kShardingsAttr, with(op->getAttrOfType<ArrayAttr>(kShardingsAttr), result.getResultNumber(), attr));
+      op->setAttr(kShardingsAttr,
+                  with(op->getAttrOfType<ArrayAttr>(kShardingsAttr), result.getResultNumber(), attr));
       continue;
     }
     auto arg = cast<BlockArgument>(value);
     auto regions = op->getAttrOfType<ArrayAttr>(kBlockShardingsAttr);
     unsigned region = arg.getOwner()->getParent()->getRegionNumber();
-    op->setAttr(kBlockShardingsAttr, with(regions, region, with(cast<ArrayAttr>(regions[region]), arg.getArgNumber(), attr)));
+    op->setAttr(kBlockShardingsAttr,
+                with(regions, region, with(cast<ArrayAttr>(regions[region]), arg.getArgNumber(), attr)));
   }
 }
 
 void ShardingAttributes::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
-                                     MutableArrayRef<OpOperand> operands,
-                                     llvm::function_ref<void(OpOperand &, const Sharding &)> visit) {
+                                       MutableArrayRef<OpOperand> operands,
+                                       llvm::function_ref<void(OpOperand &, const Sharding &)> visit) {
   llvm::SmallPtrSet<OpOperand *, 8> taken;
   for (auto [edge, sharding] : llvm::zip(edges, shardings))
     for (OpOperand &operand : operands)
@@ -117,9 +121,10 @@ void ShardingAttributes::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sh
 }
 
 void ShardingAttributes::addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
-                                  MutableArrayRef<OpOperand> operands, ValueNeeds &needs) {
-  forEachSource(edges, shardings, operands,
-                [&](OpOperand &operand, const Sharding &sharding) { needs.push_back({operand.get(), sharding}); });
+                                    MutableArrayRef<OpOperand> operands, ValueNeeds &needs) {
+  forEachSource(edges, shardings, operands, [&](OpOperand &operand, const Sharding &sharding) {
+    needs.push_back({operand.get(), sharding});
+  });
 }
 
 std::optional<ValueNeeds> ShardingAttributes::outsideNeeds(Operation *op) const {
@@ -135,8 +140,9 @@ std::optional<ValueNeeds> ShardingAttributes::outsideNeeds(Operation *op) const 
     auto function = cast<func::FuncOp>(op->getParentOp());
     for (OpOperand &operand : op->getOpOperands())
       if (isa<RankedTensorType>(operand.get().getType()))
-        needs.push_back({operand.get(), read(function.getResultAttr(operand.getOperandNumber(), kShardingAttr),
-                                             operand.get().getType())});
+        needs.push_back(
+            {operand.get(), read(function.getResultAttr(operand.getOperandNumber(), kShardingAttr),
+                                 operand.get().getType())});
   } else if (op->hasTrait<OpTrait::IsTerminator>()) {
     auto flow = cast<DataFlowOpInterface>(op->getParentOp());
     SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();

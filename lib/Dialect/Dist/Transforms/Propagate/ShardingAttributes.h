@@ -1,7 +1,8 @@
 //===- ShardingAttributes.h - Shardings that stand in attributes --*- C++ -*-===//
 //
-// Between dist-propagate and the end of dist-insert-reshards types carry no shardings; attributes say what each value should be. This
-// reads them, and says what ops need whose shardings are given: annotations, region ops, terminators.
+// Between dist-propagate and the end of dist-insert-reshards types carry no shardings; attributes say what
+// each value should be. This reads them, and says what ops need whose shardings are given: annotations,
+// region ops, terminators.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_PROPAGATE_SHARDINGATTRIBUTES_H
@@ -30,14 +31,16 @@ public:
   /// What is wanted of each edge, written at its places.
   std::vector<Sharding> ofEdges(DataFlowOpInterface flow) const;
   /// Appends the slices of stacks that `flow` returns, as edges, and their shardings.
-  void addCollected(DataFlowOpInterface flow, llvm::SmallVectorImpl<DataFlowEdge> &edges, std::vector<Sharding> &shardings) const;
+  void addCollected(DataFlowOpInterface flow, llvm::SmallVectorImpl<DataFlowEdge> &edges,
+                    std::vector<Sharding> &shardings) const;
   /// Writes `sharding` at all places of an edge of `flow`.
   void write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const;
 
   /// What ops need whose shardings are given; none for ops that are placed.
   std::optional<ValueNeeds> outsideNeeds(mlir::Operation *op) const;
 
-  /// A body argument or a result of `op`: what an edge gives a sharding to. The other values of an edge are sources.
+  /// A body argument or a result of `op`: what an edge gives a sharding to. The other values of an edge are
+  /// sources.
   static bool isPlaceOf(mlir::Operation *op, mlir::Value value);
   /// Operands of the op or of a terminator belong to edges in order: the first that has not been taken.
   static void forEachSource(llvm::ArrayRef<DataFlowEdge> edges, llvm::ArrayRef<Sharding> shardings,

@@ -27,7 +27,8 @@ using namespace tessera::dist;
 namespace {
 class Counter {
 public:
-  Counter(ModuleOp module, const Mesh &mesh, const DimNames &names) : module(module), mesh(mesh), names(names) {}
+  Counter(ModuleOp module, const Mesh &mesh, const DimNames &names)
+      : module(module), mesh(mesh), names(names) {}
 
   PaddingCost run() {
     std::set<StringRef> counted; // weights and states are the same in all functions
@@ -41,8 +42,9 @@ public:
       if (dim.values.empty())
         dim.values = makers[&dim - cost.dims.data()];
     llvm::sort(cost.dims, [](const PaddedDim &a, const PaddedDim &b) {
-      return std::tuple(-a.share.flops, -a.share.weightBytes - a.share.stateBytes, a.name, a.size, a.axesText) <
-             std::tuple(-b.share.flops, -b.share.weightBytes - b.share.stateBytes, b.name, b.size, b.axesText);
+      return std::tuple(-a.share.flops, -a.share.weightBytes - a.share.stateBytes, a.name, a.size,
+                        a.axesText) < std::tuple(-b.share.flops, -b.share.weightBytes - b.share.stateBytes,
+                                                 b.name, b.size, b.axesText);
     });
     return std::move(cost);
   }
@@ -67,7 +69,8 @@ private:
   }
 
   size_t entry(const std::string &name, const AxisList &axes, int64_t size, int64_t padded) {
-    std::string axesText = llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
+    std::string axesText =
+        llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
     auto [at, isNew] = index.insert({{name, axesText, size}, cost.dims.size()});
     if (isNew)
       cost.dims.push_back({name, axes, axesText, size, padded, {}, {}});
@@ -80,14 +83,17 @@ private:
     std::optional<graph::Kind> kind = graph::argumentKind(arg);
     if (!isa<RankedTensorType>(arg.getType()) || (!name.empty() && !counted.insert(name).second))
       return;
-    double PaddingShare::*held = kind == graph::Kind::Parameter ? &PaddingShare::weightBytes : kind == graph::Kind::State ? &PaddingShare::stateBytes : nullptr;
+    double PaddingShare::*held = kind == graph::Kind::Parameter ? &PaddingShare::weightBytes
+                                 : kind == graph::Kind::State   ? &PaddingShare::stateBytes
+                                                                : nullptr;
     double bytes = tensorBytes(arg.getType());
     if (held)
       cost.total.*held += bytes;
     for (auto [i, part] : paddingOf(arg)) {
       if (held)
         cost.dims[i].share.*held += part * bytes;
-      cost.dims[i].values.push_back(name.empty() ? "argument " + std::to_string(arg.getArgNumber()) : name.str());
+      cost.dims[i].values.push_back(name.empty() ? "argument " + std::to_string(arg.getArgNumber())
+                                                 : name.str());
     }
   }
 
@@ -108,7 +114,8 @@ private:
         addMaker(i, op);
       }
     }
-    // What any side pads is computed on, and sent, whatever other values the op has; only grouped sends leave it out.
+    // What any side pads is computed on, and sent, whatever other values the op has; only grouped sends leave
+    // it out.
     double padded = collective && collective.getStepKind() == StepKind::GroupedSend ? 0 : sent;
     std::map<size_t, double> parts;
     for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
@@ -145,15 +152,17 @@ PaddingCost tessera::dist::paddingCost(ModuleOp module, const Mesh &mesh, const 
 }
 
 std::string tessera::dist::headline(const PaddedDim &dim) {
-  return llvm::formatv("{0} over {1}: from {2} to {3}, {4} a rank ({5:F1} % padding)", dim.name, dim.axesText, dim.size, dim.padded,
-                       dim.padded / axesSize(dim.axes), 100 * double(dim.padded - dim.size) / double(dim.padded));
+  return llvm::formatv("{0} over {1}: from {2} to {3}, {4} a rank ({5:F1} % padding)", dim.name, dim.axesText,
+                       dim.size, dim.padded, dim.padded / axesSize(dim.axes),
+                       100 * double(dim.padded - dim.size) / double(dim.padded));
 }
 
 std::vector<std::string> tessera::dist::shares(const PaddedDim &dim, const PaddingShare &total) {
   std::vector<std::string> texts;
   auto add = [&](double padding, double all, StringRef what) {
     if (padding > 0)
-      texts.push_back(llvm::formatv("{0:F0} of {1:F0} {2} ({3:F1} %)", padding, all, what, 100 * padding / all));
+      texts.push_back(
+          llvm::formatv("{0:F0} of {1:F0} {2} ({3:F1} %)", padding, all, what, 100 * padding / all));
   };
   add(dim.share.weightBytes, total.weightBytes, "weight bytes");
   add(dim.share.stateBytes, total.stateBytes, "state bytes");
@@ -175,16 +184,19 @@ struct ReportPaddingPass : public tessera::dist::impl::DistReportPaddingPassBase
     PaddingCost cost = paddingCost(getOperation(), mesh, names);
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (FunctionFlops flops = cost.functions[function.getName().str()]; flops.padding > 0)
-        function->setAttr(kPaddingFlopsAttr,
-                          DenseI64ArrayAttr::get(&getContext(), {std::llround(flops.padding), std::llround(flops.all)}));
+        function->setAttr(
+            kPaddingFlopsAttr,
+            DenseI64ArrayAttr::get(&getContext(), {std::llround(flops.padding), std::llround(flops.all)}));
     if (!getContext().getRemarkEngine())
       return;
     for (const PaddedDim &dim : cost.dims) {
       std::vector<std::string> costs = shares(dim, cost.total);
       if (costs.empty())
-        explain(getOperation().getLoc(), "padding", headline(dim) + "; of inputs only, which costs nothing more");
+        explain(getOperation().getLoc(), "padding",
+                headline(dim) + "; of inputs only, which costs nothing more");
       else
-        explainMissed(getOperation().getLoc(), "padding", headline(dim) + "; of each rank's " + llvm::join(costs, ", ") + " are padding");
+        explainMissed(getOperation().getLoc(), "padding",
+                      headline(dim) + "; of each rank's " + llvm::join(costs, ", ") + " are padding");
     }
   }
 };

@@ -66,7 +66,8 @@ std::string textOf(const Gathers &gathers, const Mesh &mesh) {
   std::string text = llvm::formatv("gathered over {{{0}} {1}", axes, count);
   if (layers == 1)
     return text + llvm::formatv(": the whole, {0} bytes, is held until its last use", bytes).str();
-  text += llvm::formatv(", in {0} of {1} iterations: one layer is held at a time, {2} bytes", loops.size() == 1 ? "a loop" : "loops", layers, bytes);
+  text += llvm::formatv(", in {0} of {1} iterations: one layer is held at a time, {2} bytes",
+                        loops.size() == 1 ? "a loop" : "loops", layers, bytes);
   if (loops.size() > 1)
     text += llvm::formatv("; all layers, kept from one loop to the next, would be {0}", bytes * layers);
   return text;
@@ -102,8 +103,9 @@ struct ReportWeightsPass : public tessera::dist::impl::DistReportWeightsPassBase
     for (const GatheredWeight &gathered : gatheredWeights(getOperation(), meshOp.getMesh().toMesh())) {
       auto function = cast<func::FuncOp>(gathered.weight.getOwner()->getParentOp());
       auto name = function.getArgAttrOfType<StringAttr>(gathered.weight.getArgNumber(), graph::kNameAttr);
-      explain(gathered.weight.getLoc(), "weight", (name ? name.getValue().str() : "weight #" + std::to_string(gathered.weight.getArgNumber())) +
-                                                      " in @" + function.getSymName().str() + ": " + gathered.text);
+      explain(gathered.weight.getLoc(), "weight",
+              (name ? name.getValue().str() : "weight #" + std::to_string(gathered.weight.getArgNumber())) +
+                  " in @" + function.getSymName().str() + ": " + gathered.text);
     }
   }
 };

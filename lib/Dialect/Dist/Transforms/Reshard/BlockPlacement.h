@@ -1,6 +1,7 @@
 //===- BlockPlacement.h - A block as a placement program --------*- C++ -*-===//
 //
-// The bridge from IR to `placeProgram`: values of a block, its ops by their rules and costs, and what the rest of the world needs.
+// The bridge from IR to `placeProgram`: values of a block, its ops by their rules and costs, and what the
+// rest of the world needs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_BLOCKPLACEMENT_H
@@ -23,25 +24,30 @@ struct BlockFacts {
   std::function<Sharding(mlir::Value)> known;
   /// What propagation wants of an op's result; final if the op has no rule.
   std::function<Sharding(mlir::OpResult)> wanted;
-  /// What an op needs that is placed by other means (regions, annotations, terminators), value by value; none for ops with a rule.
+  /// What an op needs that is placed by other means (regions, annotations, terminators), value by value; none
+  /// for ops with a rule.
   std::function<std::optional<ValueNeeds>(mlir::Operation *)> needs;
 };
 
-/// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody makes.
-mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeBlock(mlir::Block &block, const BlockFacts &facts,
-                                                                               ReshardCosts &costs);
+/// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody
+/// makes.
+mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>>
+placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
-/// Seconds that one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
+/// Seconds that one execution of the block takes, placed at best; infinite if it cannot be. Nothing is
+/// reported.
 double priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
-/// Partial values that ops of the block can make, each with a sharding that says of what kind and over which axes.
-std::vector<std::pair<mlir::Value, Sharding>> possibleSums(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+/// Partial values that ops of the block can make, each with a sharding that says of what kind and over which
+/// axes.
+std::vector<std::pair<mlir::Value, Sharding>> possibleSums(mlir::Block &block, const BlockFacts &facts,
+                                                           ReshardCosts &costs);
 
-/// placeBlock for `ops` alone, what an op was written out with (neighbours in one block, with rules all; none is written out again), some of whose values are
-/// needed so outside.
-mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>> placeOps(llvm::ArrayRef<mlir::Operation *> ops,
-                                                                             const ValueNeeds &uses, const BlockFacts &facts,
-                                                                             ReshardCosts &costs);
+/// placeBlock for `ops` alone, what an op was written out with (neighbours in one block, with rules all; none
+/// is written out again), some of whose values are needed so outside.
+mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>>
+placeOps(llvm::ArrayRef<mlir::Operation *> ops, const ValueNeeds &uses, const BlockFacts &facts,
+         ReshardCosts &costs);
 
 } // namespace tessera::dist
 #endif

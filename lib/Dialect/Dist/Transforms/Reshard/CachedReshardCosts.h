@@ -1,7 +1,7 @@
 //===- CachedReshardCosts.h - Planned reshards, kept from pass to pass --*- C++ -*-===//
 //
-// What dist-insert-reshards weighed, dist-partition carries out: the same reshards on the same mesh and machine. An analysis of the module, but
-// of nothing in it, so no pass invalidates it.
+// What dist-insert-reshards weighed, dist-partition carries out: the same reshards on the same mesh and
+// machine. An analysis of the module, but of nothing in it, so no pass invalidates it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CACHEDRESHARDCOSTS_H

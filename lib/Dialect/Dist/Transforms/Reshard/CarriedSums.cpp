@@ -18,7 +18,8 @@ class LoopChooser {
 public:
   LoopChooser(DataFlowOpInterface flow, const ShardingAttributes &written, ReshardCosts &costs)
       : flow(flow), written(written), costs(costs), edges(flow.getDataFlowEdges()),
-        facts{[this](Value value) { return this->written.of(value); }, [this](OpResult result) { return this->written.of(result); },
+        facts{[this](Value value) { return this->written.of(value); },
+              [this](OpResult result) { return this->written.of(result); },
               [this](Operation *op) { return this->written.outsideNeeds(op); }} {}
 
   void run() {
@@ -41,7 +42,8 @@ private:
     return true;
   }
 
-  /// What the body makes of the carried value reaches the next iteration through linear ops, and nobody else reads it.
+  /// What the body makes of the carried value reaches the next iteration through linear ops, and nobody else
+  /// reads it.
   bool staysOpen(const DataFlowEdge &edge, PartialKind kind) {
     return allBlocks([&](Block &block) {
       llvm::SmallPtrSet<Value, 8> open;
@@ -130,12 +132,14 @@ private:
     if (best.partial.empty())
       return;
     explain(flow->getLoc(), "carried",
-            llvm::formatv("{0} carries value #{1} as {2} ({3:F3} us with what is around it; summed up in each iteration {4:F3} us)",
-                          flow->getName().stripDialect(), e, toString(best, costs.mesh), least * 1e6, reduced * 1e6));
+            llvm::formatv("{0} carries value #{1} as {2} ({3:F3} us with what is around it; summed up in "
+                          "each iteration {4:F3} us)",
+                          flow->getName().stripDialect(), e, toString(best, costs.mesh), least * 1e6,
+                          reduced * 1e6));
   }
 
-  /// A stack that the loop returns: one reduction of all its layers in place of one in each iteration. Only over axes that do not split it, or what
-  /// the loop fills would be larger than what is wanted of it.
+  /// A stack that the loop returns: one reduction of all its layers in place of one in each iteration. Only
+  /// over axes that do not split it, or what the loop fills would be larger than what is wanted of it.
   void chooseReturned(const StackEdge &stack, PartialKind kind) {
     Sharding closed = written.of(stack.stack), best = closed;
     if (!closed.partial.empty())
@@ -144,7 +148,9 @@ private:
     AxisList used = closed.usedAxes();
     std::vector<AxisList> sums;
     for (AxisList &sum : sumsMade(stack.slices, kind)) {
-      llvm::erase_if(sum, [&](const AxisRef &axis) { return llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); }); });
+      llvm::erase_if(sum, [&](const AxisRef &axis) {
+        return llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); });
+      });
       if (!sum.empty() && !llvm::is_contained(sums, sum))
         sums.push_back(std::move(sum));
     }
@@ -156,7 +162,8 @@ private:
       open.partial = axes;
       open.partialKind = kind;
       written.write(flow, place, open);
-      if (double needed = bodiesTime() + reshardTime(stack.stack, open, closed); needed < least * (1 - 1e-9)) {
+      if (double needed = bodiesTime() + reshardTime(stack.stack, open, closed);
+          needed < least * (1 - 1e-9)) {
         least = needed;
         best = open;
       }
@@ -164,9 +171,10 @@ private:
     written.write(flow, place, best);
     if (!best.partial.empty())
       explain(flow->getLoc(), "carried",
-              llvm::formatv("{0} returns result #{1} as {2} ({3:F3} us with its reduction; reduced in each iteration {4:F3} us)",
-                            flow->getName().stripDialect(), cast<OpResult>(stack.stack).getResultNumber(), toString(best, costs.mesh),
-                            least * 1e6, reduced * 1e6));
+              llvm::formatv("{0} returns result #{1} as {2} ({3:F3} us with its reduction; reduced in each "
+                            "iteration {4:F3} us)",
+                            flow->getName().stripDialect(), cast<OpResult>(stack.stack).getResultNumber(),
+                            toString(best, costs.mesh), least * 1e6, reduced * 1e6));
   }
 
   double reshardTime(Value value, const Sharding &from, const Sharding &to) {
@@ -189,7 +197,8 @@ private:
     written.write(flow, edges[e], sharding);
     double total = bodiesTime() + reshardTime(edges[e].values.front(), sharding, wanted);
     for (Value value : edges[e].values) // the initial value
-      if (!ShardingAttributes::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() && !isNeutral(value, sharding.partialKind))
+      if (!ShardingAttributes::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() &&
+          !isNeutral(value, sharding.partialKind))
         total += reshardTime(value, written.of(value), sharding);
     return total;
   }
@@ -209,7 +218,8 @@ private:
 };
 } // namespace
 
-void tessera::dist::keepCarriedSums(func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs) {
+void tessera::dist::keepCarriedSums(func::FuncOp function, const ShardingAttributes &written,
+                                    ReshardCosts &costs) {
   function.walk([&](DataFlowOpInterface flow) {
     if (flow->hasAttr(kShardingsAttr) && flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
       LoopChooser(flow, written, costs).run();

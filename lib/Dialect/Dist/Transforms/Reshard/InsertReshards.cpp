@@ -1,16 +1,17 @@
 //===- InsertReshards.cpp - Sharded types, and reshards where ops disagree ===//
 //
-// Walks the program once, in order. Before a block `placeProgram` decides for all its ops at once, by total time, how each runs; then op by
-// op operands are resharded to that and results get the types that follow.
+// Walks the program once, in order. Before a block `placeProgram` decides for all its ops at once, by total
+// time, how each runs; then op by op operands are resharded to that and results get the types that follow.
 //
-// Thereby a weight that fsdp stores sharded is gathered just before use where activations are many, and stays where they are few
-// (decoding: "weight-stationary" in arXiv 2211.05102); sums stay open until all that add up have.
+// Thereby a weight that fsdp stores sharded is gathered just before use where activations are many, and stays
+// where they are few (decoding: "weight-stationary" in arXiv 2211.05102); sums stay open until all that add
+// up have.
 //
 //===----------------------------------------------------------------------===//
-#include "Reshard/BlockPlacement.h"
-#include "Reshard/CarriedSums.h"
 #include "Explain.h"
+#include "Reshard/BlockPlacement.h"
 #include "Reshard/CachedReshardCosts.h"
+#include "Reshard/CarriedSums.h"
 #include "Reshard/PinConflicts.h"
 #include "RetiredOps.h"
 
@@ -36,9 +37,9 @@ namespace {
 class Inserter {
 public:
   Inserter(ModuleOp module, MeshOp meshOp, CachedReshardCosts &plans)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), written(meshName, mesh), names(module),
-        costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
-        pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()),
+        written(meshName, mesh), names(module), costs(plans.on(mesh, machineOf(module))),
+        builder(module.getContext()), pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -55,9 +56,12 @@ private:
     return attr ? attr.toSharding(mesh) : Sharding(cast<RankedTensorType>(value.getType()).getRank());
   }
   RankedTensorType typeWith(Type type, const Sharding &sharding) const {
-    return withSharding(cast<RankedTensorType>(type), ShardingAttr::get(module->getContext(), meshName, sharding, mesh));
+    return withSharding(cast<RankedTensorType>(type),
+                        ShardingAttr::get(module->getContext(), meshName, sharding, mesh));
   }
-  void setSharding(Value value, const Sharding &sharding) { value.setType(typeWith(value.getType(), sharding)); }
+  void setSharding(Value value, const Sharding &sharding) {
+    value.setType(typeWith(value.getType(), sharding));
+  }
 
   //===--- Reshards ---------------------------------------------------------===//
 
@@ -99,11 +103,13 @@ private:
       why = it->second;
     AxisList contributed = axesWithout(to.partial, from.partial);
     if (!contributed.empty())
-      why += (why.empty() ? "" : "; ") + ("one rank of " + text(contributed) + " contributes it to what " + who.str() + " leaves open");
+      why += (why.empty() ? "" : "; ") +
+             ("one rank of " + text(contributed) + " contributes it to what " + who.str() + " leaves open");
     if (!moved.empty())
       why += (why.empty() ? "" : "; ") + who.str() + " needs " + moved;
     else if (!who.empty() && contributed.empty())
-      why += (why.empty() ? "" : "; ") + who.str() + (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
+      why += (why.empty() ? "" : "; ") + who.str() +
+             (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
     builder.setInsertionPoint(before);
     auto op = ReshardOp::create(builder, before->getLoc(), type, value, builder.getStringAttr(why));
     names.extend(op);
@@ -114,15 +120,17 @@ private:
   double bytesReceived(ReshardOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     double bytes = double(elementBytes(type));
-    return costs.reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult())).received * bytes;
+    return costs.reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult()))
+               .received *
+           bytes;
   }
 
   void explain(ReshardOp op, const Sharding &from, const Sharding &to, StringRef why) {
     bool gathers = llvm::any_of(llvm::zip(from.dims, to.dims), [](auto dims) {
       return !std::get<0>(dims).axes.empty() && std::get<1>(dims).axes.empty();
     });
-    std::string message = llvm::formatv("{0} -> {1}, {2:F0} bytes received per rank: {3}", toString(from, mesh), toString(to, mesh),
-                                        bytesReceived(op), why);
+    std::string message = llvm::formatv("{0} -> {1}, {2:F0} bytes received per rank: {3}",
+                                        toString(from, mesh), toString(to, mesh), bytesReceived(op), why);
     if (gathers)
       explainMissed(op.getLoc(), "gather", message);
     else
@@ -143,7 +151,8 @@ private:
     keepCarriedSums(function, written, costs);
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
-        Sharding sharding = written.read(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
+        Sharding sharding =
+            written.read(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
         for (DimSharding &dim : sharding.dims)
           dim.priority.reset();
         setSharding(arg, sharding);
@@ -158,16 +167,19 @@ private:
       unsigned i = operand.getOperandNumber();
       if (!isa<RankedTensorType>(operand.get().getType()))
         continue;
-      reshardOperand(operand, written.read(function.getResultAttr(i, kShardingAttr), operand.get().getType()), "the caller");
+      reshardOperand(operand, written.read(function.getResultAttr(i, kShardingAttr), operand.get().getType()),
+                     "the caller");
       function.removeResultAttr(i, StringAttr::get(module.getContext(), kShardingAttr));
     }
-    function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(), returns.getOperandTypes()));
+    function.setFunctionType(
+        builder.getFunctionType(function.getBody().getArgumentTypes(), returns.getOperandTypes()));
     return success();
   }
 
   LogicalResult runOn(Block &block) {
     for (Operation &op : block)
-      if (!isa<ConstraintOp, DataFlowOpInterface, ShardingRuleOpInterface>(op) && !op.hasTrait<OpTrait::IsTerminator>())
+      if (!isa<ConstraintOp, DataFlowOpInterface, ShardingRuleOpInterface>(op) &&
+          !op.hasTrait<OpTrait::IsTerminator>())
         return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
@@ -220,14 +232,16 @@ private:
     builder.setInsertionPoint(op);
     SmallVector<Value> results = op.decompose(builder, op->getOperands());
     SmallVector<Operation *> ops;
-    for (Operation *made = last ? last->getNextNode() : &op->getBlock()->front(); made != op; made = made->getNextNode()) {
+    for (Operation *made = last ? last->getNextNode() : &op->getBlock()->front(); made != op;
+         made = made->getNextNode()) {
       names.extend(made);
       ops.push_back(made);
     }
     ValueNeeds uses;
     for (auto [value, sharding] : llvm::zip(results, decision.results))
       uses.push_back({value, sharding});
-    BlockFacts facts{[&](Value value) { return shardingOf(value); }, [&](OpResult result) { return written.of(result); },
+    BlockFacts facts{[&](Value value) { return shardingOf(value); },
+                     [&](OpResult result) { return written.of(result); },
                      [](Operation *) { return std::nullopt; }};
     auto decisions = placeOps(ops, uses, facts, costs);
     if (failed(decisions))
@@ -242,7 +256,8 @@ private:
   }
 
   /// Why a result is partial.
-  std::string reductionReason(ShardingRuleOpInterface op, const ShardingRule &rule, const PlacementDecision &decision) {
+  std::string reductionReason(ShardingRuleOpInterface op, const ShardingRule &rule,
+                              const PlacementDecision &decision) {
     std::string factors;
     AxisList axes;
     for (auto [f, factor] : llvm::enumerate(rule.factors))
@@ -261,19 +276,23 @@ private:
   /// Why `value`, which a region op carries or returns, is partial, if it is.
   void explainOpen(Operation *op, StringRef how, Value value) {
     if (Sharding sharding = shardingOf(value); !sharding.partial.empty())
-      reasons[value] = (shortName(op) + " " + how + " a " + (sharding.partialKind == PartialKind::Max ? "maximum" : "sum") + " over " +
-                        text(sharding.partial)).str();
+      reasons[value] =
+          (shortName(op) + " " + how + " a " +
+           (sharding.partialKind == PartialKind::Max ? "maximum" : "sum") + " over " + text(sharding.partial))
+              .str();
   }
 
-  /// Operands, block arguments, yields and results of one edge have one type; slices have that of their stack.
+  /// Operands, block arguments, yields and results of one edge have one type; slices have that of their
+  /// stack.
   LogicalResult placeRegions(DataFlowOpInterface flow) {
     Operation *op = flow;
     SmallVector<DataFlowEdge> edges = flow.getDataFlowEdges();
     std::vector<Sharding> shardings = written.ofEdges(flow);
     SmallVector<StackEdge> stacks = flow.getStackEdges();
     auto reshardSources = [&](MutableArrayRef<OpOperand> operands, StringRef who) {
-      ShardingAttributes::forEachSource(edges, shardings, operands,
-                    [&](OpOperand &operand, const Sharding &sharding) { reshardOperand(operand, sharding, who); });
+      ShardingAttributes::forEachSource(
+          edges, shardings, operands,
+          [&](OpOperand &operand, const Sharding &sharding) { reshardOperand(operand, sharding, who); });
     };
     // Stacks first: what a value is as a stack must not be confused with what it becomes as a carried value.
     for (const StackEdge &edge : stacks) {
@@ -345,7 +364,8 @@ LogicalResult checkAttributes(ModuleOp module, const Mesh &mesh) {
     if (std::string error = checkSharding(sharding, mesh, tensor.getRank()); !error.empty())
       return op->emitOpError() << "annotation " << attr << ": " << error;
     if (sharding.isLocal() || sharding.getPartialKind() != PartialKindEnum::none)
-      return op->emitOpError() << "annotation " << attr << ": neither partial axes nor global sizes can be asked for";
+      return op->emitOpError() << "annotation " << attr
+                               << ": neither partial axes nor global sizes can be asked for";
     return success();
   };
   auto checkList = [&](Operation *op, Attribute attr, TypeRange types) -> LogicalResult {
@@ -375,14 +395,15 @@ LogicalResult checkAttributes(ModuleOp module, const Mesh &mesh) {
       return success();
     auto regions = dyn_cast<ArrayAttr>(attr);
     if (!regions || regions.size() != op->getNumRegions())
-      return op->emitOpError() << "expected a list of shardings for each of " << op->getNumRegions() << " regions, not " << attr;
+      return op->emitOpError() << "expected a list of shardings for each of " << op->getNumRegions()
+                               << " regions, not " << attr;
     for (auto [entry, region] : llvm::zip(regions, op->getRegions()))
       if (failed(checkList(op, entry, TypeRange(region.getArgumentTypes()))))
         return failure();
     return success();
   };
-  WalkResult walked =
-      module.walk([&](Operation *op) { return failed(checkOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+  WalkResult walked = module.walk(
+      [&](Operation *op) { return failed(checkOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
   return failure(walked.wasInterrupted());
 }
 

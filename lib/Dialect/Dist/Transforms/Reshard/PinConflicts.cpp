@@ -25,7 +25,9 @@ struct PinConflicts::Way {
 
 void PinConflicts::add(Value value, StringRef name) {
   llvm::SmallPtrSet<Operation *, 16> seen;
-  std::deque<Way> open{{value, {}}}; // breadth first: where a value can be reached past a reshard, the reshard is of another's making
+  std::deque<Way> open{
+      {value,
+       {}}}; // breadth first: where a value can be reached past a reshard, the reshard is of another's making
   while (!open.empty() && seen.size() < kMostOps) {
     Way way = std::move(open.front());
     open.pop_front();
@@ -74,8 +76,11 @@ void PinConflicts::tell(const Way &way, Value from, Value to, StringRef name) co
   if (bytes <= 0)
     return;
   explainMissed(to.getLoc(), "pins",
-                llvm::formatv("{0} pinned to {1} and {2} pinned to {3} do not agree: {4} between them, a rank receives {5:F0} bytes",
+                llvm::formatv("{0} pinned to {1} and {2} pinned to {3} do not agree: {4} between them, a "
+                              "rank receives {5:F0} bytes",
                               pins.lookup(from), toString(before, mesh), name, toString(after, mesh),
-                              between.empty() ? std::string("no op is") : llvm::join(between, ", ") + (between.size() == 1 ? " is" : " are"),
+                              between.empty()
+                                  ? std::string("no op is")
+                                  : llvm::join(between, ", ") + (between.size() == 1 ? " is" : " are"),
                               bytes));
 }

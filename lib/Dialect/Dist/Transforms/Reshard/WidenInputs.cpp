@@ -38,13 +38,15 @@ static std::optional<Sharding> widened(BlockArgument arg, const Mesh &mesh) {
   return sharding;
 }
 
-static void widen(func::FuncOp function, BlockArgument arg, const Sharding &sharding, ShardingAttr own, const Mesh &mesh) {
+static void widen(func::FuncOp function, BlockArgument arg, const Sharding &sharding, ShardingAttr own,
+                  const Mesh &mesh) {
   auto narrowType = cast<RankedTensorType>(arg.getType());
   SmallVector<OpOperand *> others;
   for (OpOperand &use : arg.getUses())
     if (!isa<ReshardOp>(use.getOwner()))
       others.push_back(&use);
-  arg.setType(withSharding(narrowType, ShardingAttr::get(function.getContext(), own.getMesh().getValue(), sharding, mesh)));
+  arg.setType(withSharding(
+      narrowType, ShardingAttr::get(function.getContext(), own.getMesh().getValue(), sharding, mesh)));
   if (!others.empty()) {
     OpBuilder builder = OpBuilder::atBlockBegin(arg.getOwner());
     auto why = builder.getStringAttr("each rank takes its part of what all are handed");
@@ -79,7 +81,8 @@ struct WidenInputsPass : tessera::dist::impl::DistWidenInputsPassBase<WidenInput
           function.setArgAttr(i, kSeededAttr, own);
         }
       }
-      function.setFunctionType(FunctionType::get(&getContext(), function.getBody().getArgumentTypes(), function.getResultTypes()));
+      function.setFunctionType(
+          FunctionType::get(&getContext(), function.getBody().getArgumentTypes(), function.getResultTypes()));
     }
   }
 };

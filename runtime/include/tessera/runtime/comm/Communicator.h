@@ -1,19 +1,22 @@
-// Communication between the devices of a program's ranks, in the order of streams. Implementations have one contract and one conformance suite
-// (runtime/test/CommConformance.h): ranks that are threads of one process (comm/host), MPI processes (comm/mpi).
+// Communication between the devices of a program's ranks, in the order of streams. Implementations have one
+// contract and one conformance suite (runtime/test/CommConformance.h): ranks that are threads of one process
+// (comm/host), MPI processes (comm/mpi).
 //
-// Only the ranks of a group meet. The members of a group start the same collectives on it, in the same order; different groups may come in
-// different orders on different ranks: whoever waits for one collective goes on with all that it has started. Results are the same bits on all
-// members of a group, so all ranks decide alike; in which order a sum runs is an implementation's own (these two: the order of the ranks in the
+// Only the ranks of a group meet. The members of a group start the same collectives on it, in the same order;
+// different groups may come in different orders on different ranks: whoever waits for one collective goes on
+// with all that it has started. Results are the same bits on all members of a group, so all ranks decide
+// alike; in which order a sum runs is an implementation's own (these two: the order of the ranks in the
 // group).
 //
-// Work is started and waited for. From the place in the stream where it was started until the place where it is waited for, the program neither
-// writes src nor touches dst. Buffers are contiguous, in device memory, not null.
+// Work is started and waited for. From the place in the stream where it was started until the place where it
+// is waited for, the program neither writes src nor touches dst. Buffers are contiguous, in device memory,
+// not null.
 #ifndef TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 #define TESSERA_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/comm/Transfers.h"
 #include "tessera/runtime/core/Board.h"
+#include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/device/Stream.h"
 #include "tessera/runtime/io/DType.h"
 
@@ -30,9 +33,10 @@ struct RankGroup {
   int64_t self = 0; // members[self] is this rank
 };
 
-// all_reduce, all_gather, reduce_scatter, all_to_all of contiguous blocks. With G members, in group order: all_gather puts the members' src one
-// after another; reduce_scatter keeps block `self` of G of the sum; all_to_all sends block i of src to member i and puts what comes from
-// member i at block i. Only all_reduce may run in place.
+// all_reduce, all_gather, reduce_scatter, all_to_all of contiguous blocks. With G members, in group order:
+// all_gather puts the members' src one after another; reduce_scatter keeps block `self` of G of the sum;
+// all_to_all sends block i of src to member i and puts what comes from member i at block i. Only all_reduce
+// may run in place.
 struct BlockCollective {
   CollectiveKind kind;
   Reduction reduction;
@@ -53,25 +57,32 @@ public:
   // Once, before anything is started.
   virtual void setGroups(std::vector<RankGroup> groups) = 0;
 
-  // Each of these returns at once. `where`: what the board shows while this rank waits for it (BoardEntry::where).
+  // Each of these returns at once. `where`: what the board shows while this rank waits for it
+  // (BoardEntry::where).
   //
-  // Cost per rank, G members, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for all_gather, B (G-1)/G for
-  // reduce_scatter and all_to_all.
-  virtual CommToken start(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) = 0;
+  // Cost per rank, G members, B bytes of src: about 2 B (G-1)/G read and written for all_reduce, B (G-1) for
+  // all_gather, B (G-1)/G for reduce_scatter and all_to_all.
+  virtual CommToken start(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
+                          int32_t where) = 0;
   // Whole pieces, or boxes of them, between ranks of a group (Transfers.h; it has to live until the wait).
-  virtual CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst, Stream &stream, int32_t where) = 0;
-  // A message to the rank `peer` (not a place in a group), which receives as many bytes with the same tag (0 to kLargestMessageTag). Messages between
-  // two ranks with one tag arrive in the order in which they were sent.
+  virtual CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src,
+                          void *dst, Stream &stream, int32_t where) = 0;
+  // A message to the rank `peer` (not a place in a group), which receives as many bytes with the same tag (0
+  // to kLargestMessageTag). Messages between two ranks with one tag arrive in the order in which they were
+  // sent.
   virtual CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) = 0;
   virtual CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) = 0;
 
-  // What is given to `stream` from now on runs after the end of what `token` stands for. Throws Error unless it was started and not yet waited for.
+  // What is given to `stream` from now on runs after the end of what `token` stands for. Throws Error unless
+  // it was started and not yet waited for.
   virtual void wait(CommToken token, Stream &stream) = 0;
-  // Throws Error, naming the collective, if something was started and not waited for: to be called at the end of an entry.
+  // Throws Error, naming the collective, if something was started and not waited for: to be called at the end
+  // of an entry.
   virtual void expectAllWaitedFor() = 0;
 
   // start() and wait() at once.
-  virtual void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream, int32_t where) {
+  virtual void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
+                   int32_t where) {
     wait(start(collective, src, dst, stream, where), stream);
   }
 
@@ -97,8 +108,8 @@ private:
   BoardEntry &entry_;
 };
 
-// The ranks of one process. Create one world, then one communicator and one plane for each rank's thread. Both are of that thread: a communicator's
-// work may be advanced by other threads, one at a time.
+// The ranks of one process. Create one world, then one communicator and one plane for each rank's thread.
+// Both are of that thread: a communicator's work may be advanced by other threads, one at a time.
 class HostWorld;
 class HostPlane;
 std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board);

@@ -1,5 +1,5 @@
-// Data of the host, between all ranks: it needs no device, no stream and no manifest. Every rank makes the same calls in the same order; each call
-// waits for what it needs of the others. Of the rank's main thread.
+// Data of the host, between all ranks: it needs no device, no stream and no manifest. Every rank makes the
+// same calls in the same order; each call waits for what it needs of the others. Of the rank's main thread.
 #ifndef TESSERA_RUNTIME_COMM_HOSTPLANE_H
 #define TESSERA_RUNTIME_COMM_HOSTPLANE_H
 

@@ -9,8 +9,9 @@ namespace tessera::runtime {
 
 class ProgramCollectives {
 public:
-  // Makes the groups of `manifest` known to `comm`, and finds out with whom this rank exchanges what: in time linear in what it sends and receives.
-  // Throws Error if a message would leave its group. All arguments must outlive the object.
+  // Makes the groups of `manifest` known to `comm`, and finds out with whom this rank exchanges what: in time
+  // linear in what it sends and receives. Throws Error if a message would leave its group. All arguments must
+  // outlive the object.
   ProgramCollectives(const Manifest &manifest, Communicator &comm);
 
   Communicator &comm() { return comm_; }
@@ -32,8 +33,8 @@ private:
 
   const Manifest &manifest_;
   Communicator &comm_;
-  std::vector<int64_t> indices_;      // by group
-  std::vector<Transfers> transfers_;  // by collective; of those that work on pieces
+  std::vector<int64_t> indices_;        // by group
+  std::vector<Transfers> transfers_;    // by collective; of those that work on pieces
   std::vector<BlockCollective> blocks_; // by collective; of the others
 };
 

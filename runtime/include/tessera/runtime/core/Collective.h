@@ -1,4 +1,5 @@
-// What collectives there are: one definition for the compiler, the manifest and the runtime. Plain data, header only.
+// What collectives there are: one definition for the compiler, the manifest and the runtime. Plain data,
+// header only.
 #ifndef TESSERA_RUNTIME_CORE_COLLECTIVE_H
 #define TESSERA_RUNTIME_CORE_COLLECTIVE_H
 
@@ -64,8 +65,8 @@ constexpr int64_t resultElements(CollectiveKind kind, int64_t group, int64_t ele
                                                  : elements;
 }
 
-// Bytes that a rank of a group of `group` sends in one execution, in a ring, from the bytes of src. GroupedSend: `bytes` are those that the
-// busiest rank sends or receives, whichever is more.
+// Bytes that a rank of a group of `group` sends in one execution, in a ring, from the bytes of src.
+// GroupedSend: `bytes` are those that the busiest rank sends or receives, whichever is more.
 constexpr int64_t bytesSent(CollectiveKind kind, int64_t group, int64_t bytes) {
   switch (kind) {
   case CollectiveKind::AllReduce:

@@ -82,10 +82,10 @@ struct CollectiveSpec {
   Reduction op = Reduction::None;
   io::DType type = io::DType::F32;
   int64_t group = 0;
-  int64_t elements = 0; // of src
-  Shape global;         // GroupedSend: unpadded sizes
-  Sharding from, to;    // GroupedSend, and CollectivePermute if nothing is mirrored
-  AxisList mirrored;    // CollectivePermute
+  int64_t elements = 0;  // of src
+  Shape global;          // GroupedSend: unpadded sizes
+  Sharding from, to;     // GroupedSend, and CollectivePermute if nothing is mirrored
+  AxisList mirrored;     // CollectivePermute
   int64_t mostMoved = 0; // GroupedSend: elements that the busiest rank sends or receives
   std::string why;
 };

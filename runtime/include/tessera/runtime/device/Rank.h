@@ -63,7 +63,8 @@ public:
   // Copies from device memory and waits for it, and so for all calls before.
   void read(void *data, const char *src, size_t bytes);
 
-  // Waits until all is done that was given to the device: before memory that it uses goes. Ends the run if it failed.
+  // Waits until all is done that was given to the device: before memory that it uses goes. Ends the run if it
+  // failed.
   void finish();
 
   // Runs manifest.entries[entry] on the arena at `base`, its loops as often as `counts` says; its work is
@@ -80,8 +81,8 @@ public:
   }
   // Makes the packed form of a variable again from its plain one, of one layer or (layer < 0) of all.
   void pack(int64_t param, int64_t layer);
-  // This rank's shard of one layer of a variable, plain row-major as the last call left it: for saving. `rows`
-  // holds product(local shape) elements of its type. Throws Error for what is no variable.
+  // This rank's shard of one layer of a variable, plain row-major as the last call left it: for saving.
+  // `rows` holds product(local shape) elements of its type. Throws Error for what is no variable.
   void readVariable(int64_t param, int64_t layer, void *rows);
   // Zeroes the states that are to be zero before a new batch of prompts, in this rank's own arena.
   void clearStates();
