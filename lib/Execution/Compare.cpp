@@ -57,7 +57,7 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
     std::vector<ReferenceTensor> arguments;
     for (const Port &port : entry->arguments) {
       if (port.kind == "state" && !states.count(port.name))
-        states[port.name] = ReferenceTensor(port.layout.elementType, port.layout.global);
+        states[port.name] = ReferenceTensor(port.shape.elementType, port.shape.global);
       const NamedValues &from = port.kind == "state"       ? states
                                 : port.kind == "parameter" ? parameters
                                                            : call.inputs;

@@ -93,8 +93,8 @@ int64_t CompiledProgram::ranks() const {
   for (const EntryPorts &entry : ports)
     for (const auto *list : {&entry.arguments, &entry.results})
       for (const Port &port : *list)
-        if (!port.layout.mesh.axes.empty())
-          return port.layout.mesh.numDevices();
+        if (!port.shape.mesh.axes.empty())
+          return port.shape.mesh.numDevices();
   return 1;
 }
 
@@ -103,9 +103,9 @@ const EntryPorts *CompiledProgram::find(const std::string &entry) const {
   return it == ports.end() ? nullptr : &*it;
 }
 
-static runtime::RankBytes rankBytes(const ReferenceTensor &value, const Layout &layout, size_t ranks) {
+static runtime::RankBytes rankBytes(const ReferenceTensor &value, const ShardedShape &sharded, size_t ranks) {
   runtime::RankBytes bytes;
-  for (const ReferenceTensor &piece : shard(value, layout, Padding::Poison))
+  for (const ReferenceTensor &piece : shard(value, sharded, Padding::Poison))
     bytes.push_back(toBytes(piece));
   bytes.resize(ranks, bytes.front()); // without a mesh of its own: the same everywhere
   return bytes;
@@ -137,10 +137,10 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
           local.back().reused[port.name] = *earlier;
           continue;
         }
-      if (value == call.inputs.end() || value->second.shape != port.layout.global)
+      if (value == call.inputs.end() || value->second.shape != port.shape.global)
         return Failure{"cannot call the program", "entry " + call.entry,
                        "no value of its shape is given for input " + port.name, ""};
-      local.back().inputs[port.name] = rankBytes(value->second, port.layout, size_t(ranks()));
+      local.back().inputs[port.name] = rankBytes(value->second, port.shape, size_t(ranks()));
     }
   }
   return local;
@@ -149,10 +149,10 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
 static Result<ReferenceTensor> joined(const runtime::RankBytes &bytes, const Port &port, double tolerance) {
   RankValues pieces;
   for (const std::vector<char> &piece : bytes)
-    pieces.push_back(fromBytes(port.layout.elementType, port.layout.localShape(), piece));
-  pieces.resize(size_t(port.layout.mesh.numDevices()));
+    pieces.push_back(fromBytes(port.shape.elementType, port.shape.localShape(), piece));
+  pieces.resize(size_t(port.shape.mesh.numDevices()));
   std::string error;
-  auto whole = unshard(pieces, port.layout, tolerance, error);
+  auto whole = unshard(pieces, port.shape, tolerance, error);
   if (failed(whole))
     return Failure{"ranks disagree", port.name, error, ""};
   return std::move(*whole);

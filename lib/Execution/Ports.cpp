@@ -26,12 +26,12 @@ static StringRef kindOf(DictionaryAttr attrs) {
 /// A function that the module can be called by.
 static bool isEntry(func::FuncOp func) { return func.isPublic() && !func.isExternal(); }
 
-static Layout layoutOf(func::FuncOp func, Type type) {
-  if (std::optional<Layout> layout = getLayout(func, type))
-    return *layout;
+static ShardedShape shardedShapeOf(func::FuncOp func, Type type) {
+  if (std::optional<ShardedShape> sharded = getShardedShape(func, type))
+    return *sharded;
   auto tensor = cast<RankedTensorType>(type);
-  return Layout{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()),
-                tensor.getElementType()};
+  return ShardedShape{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()),
+                      tensor.getElementType()};
 }
 
 std::vector<EntryPorts> entryPorts(ModuleOp module) {
@@ -41,7 +41,7 @@ std::vector<EntryPorts> entryPorts(ModuleOp module) {
       continue;
     EntryPorts entry{func.getName().str(), {}, {}};
     auto port = [&](Type type, DictionaryAttr attrs) {
-      return Port{text(attrs, graph::kNameAttr).str(), kindOf(attrs).str(), layoutOf(func, type)};
+      return Port{text(attrs, graph::kNameAttr).str(), kindOf(attrs).str(), shardedShapeOf(func, type)};
     };
     for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
       entry.arguments.push_back(port(type, func.getArgAttrDict(unsigned(i))));

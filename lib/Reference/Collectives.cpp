@@ -21,7 +21,7 @@ struct Move {
 /// A collective of the kinds that name axes and dimensions. Whatever the kind: the sums over `reduced` are
 /// taken, the axes of `left` no longer split their dimensions (pieces are put together by place), those of
 /// `come` do (each rank keeps the piece of its place).
-struct Meaning {
+struct CollectiveSemantics {
   std::vector<Move> left, come;
   AxisList reduced;
 };
@@ -47,29 +47,30 @@ Move &moveOf(std::vector<Move> &moves, int64_t dim) {
   return moves.emplace_back(Move{{}, dim});
 }
 
-std::optional<Meaning> meaningOf(Operation *op, const Layout &from) {
+std::optional<CollectiveSemantics> semanticsOf(Operation *op, const ShardedShape &from) {
   auto axes = [&](ArrayAttr attr) { return AxisList(dist::fromAxesAttr(attr, from.mesh)); };
-  return llvm::TypeSwitch<Operation *, std::optional<Meaning>>(op)
+  return llvm::TypeSwitch<Operation *, std::optional<CollectiveSemantics>>(op)
       .Case([&](dist::AllGatherOp gather) {
-        return Meaning{{{axes(gather.getAxes()), int64_t(gather.getDim())}}, {}, {}};
+        return CollectiveSemantics{{{axes(gather.getAxes()), int64_t(gather.getDim())}}, {}, {}};
       })
       .Case([&](dist::AllSliceOp slice) {
-        return Meaning{{}, {{axes(slice.getAxes()), int64_t(slice.getDim())}}, {}};
+        return CollectiveSemantics{{}, {{axes(slice.getAxes()), int64_t(slice.getDim())}}, {}};
       })
-      .Case([&](dist::AllReduceOp reduce) { return Meaning{{}, {}, axes(reduce.getAxes())}; })
+      .Case([&](dist::AllReduceOp reduce) { return CollectiveSemantics{{}, {}, axes(reduce.getAxes())}; })
       .Case([&](dist::ReduceScatterOp scatter) {
-        return Meaning{{}, {{axes(scatter.getAxes()), int64_t(scatter.getDim())}}, axes(scatter.getAxes())};
+        return CollectiveSemantics{
+            {}, {{axes(scatter.getAxes()), int64_t(scatter.getDim())}}, axes(scatter.getAxes())};
       })
       .Case([&](dist::AllToAllOp exchange) {
-        Meaning meaning;
+        CollectiveSemantics semantics;
         for (auto [axis, source, target] :
              llvm::zip_equal(axes(exchange.getAxes()), exchange.getFrom(), exchange.getTo())) {
-          moveOf(meaning.left, source).axes.push_back(axis);
-          moveOf(meaning.come, target).axes.push_back(axis);
+          moveOf(semantics.left, source).axes.push_back(axis);
+          moveOf(semantics.come, target).axes.push_back(axis);
         }
-        for (Move &move : meaning.left)
+        for (Move &move : semantics.left)
           move.axes = inOrderOf(from.sharding, move.dim, move.axes);
-        return meaning;
+        return semantics;
       })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -104,8 +105,8 @@ void combine(const RankValues &pieces, ArrayRef<int64_t> members, int64_t from, 
 
 /// The piece of `rank` after the collective. Where an attribute leads outside of a piece the result keeps its
 /// neutral first value.
-ReferenceTensor pieceOf(int64_t rank, const Meaning &meaning, const RankValues &pieces, const Layout &from,
-                        ArrayRef<int64_t> shape) {
+ReferenceTensor pieceOf(int64_t rank, const CollectiveSemantics &semantics, const RankValues &pieces,
+                        const ShardedShape &from, ArrayRef<int64_t> shape) {
   const Mesh &mesh = from.mesh;
   ReferenceTensor result(from.elementType, shape);
   const SmallVector<int64_t> &before = pieces.front().shape;
@@ -118,10 +119,10 @@ ReferenceTensor pieceOf(int64_t rank, const Meaning &meaning, const RankValues &
       index[d] = rest % shape[d];
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t place = index[d];
-      for (const Move &move : meaning.come)
+      for (const Move &move : semantics.come)
         if (move.dim == int64_t(d))
           place += judge::indexOver(mesh, move.axes, rank) * shape[d];
-      for (const Move &move : meaning.left)
+      for (const Move &move : semantics.left)
         if (move.dim == int64_t(d)) {
           source = judge::memberOver(mesh, move.axes, source, place / before[d]);
           place %= before[d];
@@ -131,7 +132,7 @@ ReferenceTensor pieceOf(int64_t rank, const Meaning &meaning, const RankValues &
     }
     if (inside) {
       if (groups[size_t(source)].empty())
-        groups[size_t(source)] = judge::membersOver(mesh, meaning.reduced, source);
+        groups[size_t(source)] = judge::membersOver(mesh, semantics.reduced, source);
       combine(pieces, groups[size_t(source)], at, from.sharding.partialKind, result, flat);
     }
   }
@@ -139,7 +140,7 @@ ReferenceTensor pieceOf(int64_t rank, const Meaning &meaning, const RankValues &
 }
 
 /// Elements of `have` that are no padding must be those of `want`; the first that is not.
-std::string firstDifference(const RankValues &have, const RankValues &want, const Layout &to) {
+std::string firstDifference(const RankValues &have, const RankValues &want, const ShardedShape &to) {
   SmallVector<int64_t> local = to.localShape();
   for (int64_t rank = 0; rank < int64_t(have.size()); ++rank) {
     const ReferenceTensor &x = have[size_t(rank)], &y = want[size_t(rank)];
@@ -173,8 +174,9 @@ AxisList reachOf(CollectiveOpInterface op, const Mesh &mesh) {
 }
 } // namespace
 
-FailureOr<RankValues> tessera::runCollective(Operation *op, const RankValues &pieces, const Layout &from,
-                                             const Layout &to, std::string &error) {
+FailureOr<RankValues> tessera::runCollective(Operation *op, const RankValues &pieces,
+                                             const ShardedShape &from, const ShardedShape &to,
+                                             std::string &error) {
   if (auto permute = dyn_cast<dist::CollectivePermuteOp>(op); permute && permute.getMirrored()) {
     AxisList axes(dist::fromAxesAttr(*permute.getMirrored(), from.mesh));
     RankValues moved;
@@ -190,12 +192,12 @@ FailureOr<RankValues> tessera::runCollective(Operation *op, const RankValues &pi
   if (failed(byTypes))
     return failure();
   // Permutations, sends and contributions say nothing that the types do not.
-  std::optional<Meaning> meaning = meaningOf(op, from);
-  if (!meaning)
+  std::optional<CollectiveSemantics> semantics = semanticsOf(op, from);
+  if (!semantics)
     return byTypes;
   RankValues byAttributes;
   for (int64_t rank = 0; rank < int64_t(pieces.size()); ++rank)
-    byAttributes.push_back(pieceOf(rank, *meaning, pieces, from, to.localShape()));
+    byAttributes.push_back(pieceOf(rank, *semantics, pieces, from, to.localShape()));
   error = firstDifference(byAttributes, *byTypes, to);
   if (!error.empty())
     return failure();

@@ -2,7 +2,7 @@
 #ifndef TESSERA_LIB_REFERENCE_COLLECTIVES_H
 #define TESSERA_LIB_REFERENCE_COLLECTIVES_H
 
-#include "tessera/Reference/Layout.h"
+#include "tessera/Reference/ShardedShape.h"
 
 #include "mlir/IR/Operation.h"
 
@@ -13,8 +13,9 @@ namespace tessera {
 /// type of the result, which only says how large a piece is. The second opinion is `exchange`, which knows
 /// the two types and nothing of the attributes: elements must be the same, and padding is as poisoned as
 /// there. `error` says which element differs, where one does.
-llvm::FailureOr<RankValues> runCollective(mlir::Operation *op, const RankValues &pieces, const Layout &from,
-                                          const Layout &to, std::string &error);
+llvm::FailureOr<RankValues> runCollective(mlir::Operation *op, const RankValues &pieces,
+                                          const ShardedShape &from, const ShardedShape &to,
+                                          std::string &error);
 
 } // namespace tessera
 #endif

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace tessera;
 
-std::optional<Layout> tessera::getLayout(Operation *from, Type type) {
+std::optional<ShardedShape> tessera::getShardedShape(Operation *from, Type type) {
   dist::ShardingAttr attr = dist::getShardingAttr(type);
   // A scalar has no global sizes to carry.
   if (!attr || (!attr.isLocal() && cast<RankedTensorType>(type).getRank() > 0))
@@ -22,16 +22,16 @@ std::optional<Layout> tessera::getLayout(Operation *from, Type type) {
     return std::nullopt;
   Mesh mesh = meshOp.getMesh().toMesh();
   auto tensor = cast<RankedTensorType>(type);
-  return Layout{mesh, attr.toSharding(mesh), dist::globalShape(tensor), tensor.getElementType()};
+  return ShardedShape{mesh, attr.toSharding(mesh), dist::globalShape(tensor), tensor.getElementType()};
 }
 
 int64_t tessera::numRanks(func::FuncOp func) {
   int64_t ranks = 1;
   auto look = [&](Operation *op, TypeRange types) {
     for (Type type : types)
-      if (std::optional<Layout> layout = getLayout(op, type);
-          layout && dist::getShardingAttr(type).isLocal()) {
-        ranks = layout->mesh.numDevices();
+      if (std::optional<ShardedShape> sharded = getShardedShape(op, type);
+          sharded && dist::getShardingAttr(type).isLocal()) {
+        ranks = sharded->mesh.numDevices();
         return WalkResult::interrupt();
       }
     return WalkResult::advance();
@@ -42,13 +42,13 @@ int64_t tessera::numRanks(func::FuncOp func) {
 }
 
 namespace {
-/// Where one rank's pieces lie on rung spmd; on other rungs types have no layout and nothing is split.
+/// Where one rank's pieces lie on rung spmd; on other rungs types are not local and nothing is split.
 class RankContext : public ReferenceContext {
 public:
   RankContext(Operation *op, int64_t rank) : op(op), rank(rank) {}
   int64_t offset(Value value, int dim) const override {
-    std::optional<Layout> layout = getLayout(op, value.getType());
-    return layout ? layout->shard(dim, rank) * cast<RankedTensorType>(value.getType()).getDimSize(dim) : 0;
+    std::optional<ShardedShape> sharded = getShardedShape(op, value.getType());
+    return sharded ? sharded->shard(dim, rank) * cast<RankedTensorType>(value.getType()).getDimSize(dim) : 0;
   }
   int64_t globalSize(Value value, int dim) const override {
     return dist::globalShape(cast<RankedTensorType>(value.getType()))[dim];
@@ -143,8 +143,8 @@ private:
   }
 
   template <typename Op> LogicalResult runCollective(Op op) {
-    std::optional<Layout> from = getLayout(op, op.getInput().getType()),
-                          to = getLayout(op, op.getResult().getType());
+    std::optional<ShardedShape> from = getShardedShape(op, op.getInput().getType()),
+                                to = getShardedShape(op, op.getResult().getType());
     if (!from || !to)
       return op.emitOpError() << "cannot be run: its types are not local";
     if (from->mesh.numDevices() != ranks)
@@ -277,34 +277,34 @@ FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp 
   int64_t ranks = numRanks(func);
   std::vector<RankValues> locals;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    std::optional<Layout> layout;
+    std::optional<ShardedShape> sharded;
     if (i < func.getNumArguments() && ranks > 1)
-      layout = getLayout(func, func.getArgumentTypes()[i]);
-    if (!layout) {
+      sharded = getShardedShape(func, func.getArgumentTypes()[i]);
+    if (!sharded) {
       locals.push_back(RankValues(size_t(ranks), argument));
       continue;
     }
-    if (argument.shape != layout->global) {
+    if (argument.shape != sharded->global) {
       func.emitError() << "argument #" << i << " is " << func.getArgumentTypes()[i]
                        << ", the global value has another shape";
       return failure();
     }
     bool parameter = graph::argumentKind(func, unsigned(i)) == graph::Kind::Parameter;
-    locals.push_back(shard(argument, *layout, parameter ? Padding::Zero : Padding::Poison));
+    locals.push_back(shard(argument, *sharded, parameter ? Padding::Zero : Padding::Poison));
   }
   auto results = interpretFunction(func, std::move(locals), options);
   if (failed(results))
     return failure();
   std::vector<ReferenceTensor> globals;
   for (auto [i, result] : llvm::enumerate(*results)) {
-    std::optional<Layout> layout = getLayout(func, func.getResultTypes()[i]);
-    if (!layout || ranks == 1) {
+    std::optional<ShardedShape> sharded = getShardedShape(func, func.getResultTypes()[i]);
+    if (!sharded || ranks == 1) {
       globals.push_back(std::move(result.front()));
       continue;
     }
     std::string error;
     // Ranks may add in different orders; what they hold of one element differs by rounding only.
-    auto global = unshard(result, *layout, options.programRounding ? 1e-3 : 1e-12, error);
+    auto global = unshard(result, *sharded, options.programRounding ? 1e-3 : 1e-12, error);
     if (failed(global)) {
       func.emitError() << "result #" << i << ": " << error;
       return failure();

@@ -19,7 +19,7 @@ void Session::clear() { rank_.clearStates(); }
 
 void Session::fillFromOutput(const InputSpec &input) {
   const OutputSpec &from = rank_.manifest().entries[input.entry].outputs[input.output];
-  Kept &kept = kept_[{input.entry, input.output}];
+  RetainedOutput &kept = retained_[{input.entry, input.output}];
   if (!kept.memory.bytes())
     kept.memory = rank_.device().allocate(size_t(from.bytes),
                                           "output " + from.name + " of rank " + std::to_string(rank_.id()),
@@ -55,7 +55,7 @@ void Session::run(int64_t entry, const Content &content) {
       break;
     }
   rank_.call(entry);
-  for (auto &[output, kept] : kept_)
+  for (auto &[output, kept] : retained_)
     if (output.first == entry)
       kept.isLast = false;
   last_ = entry;

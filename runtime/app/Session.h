@@ -56,12 +56,12 @@ private:
   int64_t last_ = -1;
   // A copy of an output that fills inputs, the local shard: an entry may use the space of its inputs, and
   // more than one may want it.
-  struct Kept {
+  struct RetainedOutput {
     Buffer memory;
     bool isLast = false; // what the entry gave last
   };
-  std::map<std::pair<int64_t, int64_t>, Kept> kept_; // by entry and number of the output
-  std::vector<char> local_, gathered_;               // a local shard; blocks of all ranks
+  std::map<std::pair<int64_t, int64_t>, RetainedOutput> retained_; // by entry and number of the output
+  std::vector<char> local_, gathered_;                             // a local shard; blocks of all ranks
   std::vector<float> logits_;
 };
 

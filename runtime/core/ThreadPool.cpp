@@ -10,7 +10,7 @@
 namespace tessera::runtime {
 
 ThreadPool::ThreadPool(int size, std::function<void()> onStart)
-    : slots_(new Slot[std::max(size - 1, 0)]), onStart_(std::move(onStart)) {
+    : workerStates_(new WorkerState[std::max(size - 1, 0)]), onStart_(std::move(onStart)) {
   try {
     for (int part = 1; part < size; ++part)
       workers_.emplace_back([this, part, rank = currentRank()] {
@@ -32,7 +32,7 @@ ThreadPool::~ThreadPool() { stop(); }
 void ThreadPool::stop() {
   stop_ = true;
   for (size_t i = 0; i < workers_.size(); ++i)
-    slots_[i].start.add(1);
+    workerStates_[i].start.add(1);
   for (std::thread &worker : workers_)
     worker.join();
 }
@@ -40,15 +40,15 @@ void ThreadPool::stop() {
 void ThreadPool::work(int part) {
   if (onStart_)
     onStart_();
-  Slot &slot = slots_[part - 1];
+  WorkerState &state = workerStates_[part - 1];
   for (uint32_t seen = 0;;) {
-    slot.start.waitWhile(seen);
+    state.start.waitWhile(seen);
     if (stop_.load())
       return;
-    seen = slot.start.load();
+    seen = state.start.load();
     // Turns may have passed without us. A claim holds the caller in its turn, so task and context stand still
     // after it.
-    if (!claim(slot, seen))
+    if (!claim(state, seen))
       continue;
     runPart(task_, context_, part);
     // The caller needs to be woken by the last part only.
@@ -76,11 +76,11 @@ void ThreadPool::run(Task task, void *context, int parts) {
   context_ = context;
   pending_.store(uint32_t(parts - 1));
   for (int part = 1; part < parts; ++part)
-    slots_[part - 1].start.add(1);
+    workerStates_[part - 1].start.add(1);
   runPart(task, context, 0);
   for (int part = 1; part < parts; ++part) {
-    Slot &slot = slots_[part - 1];
-    if (!claim(slot, slot.start.load()))
+    WorkerState &state = workerStates_[part - 1];
+    if (!claim(state, state.start.load()))
       continue;
     runPart(task, context, part);
     pending_.add(uint32_t(-1), /*wake=*/false);

@@ -25,8 +25,8 @@ namespace {
 // {"__metadata__": {name: text}, TENSOR: {"dtype": .., "shape": [..], "data_offsets": [begin, end]}, ...}
 // Reads it event by event: memory stays proportional to the table, however the header is nested or repeated.
 struct HeaderHandler : JsonHandler {
-  enum class Place { Outside, Top, Metadata, Tensor, Shape, Offsets };
-  Place place = Place::Outside;
+  enum class Nesting { Outside, Top, Metadata, Tensor, Shape, Offsets };
+  Nesting nesting = Nesting::Outside;
   std::string field; // the open tensor's current field
   TensorInfo tensor;
   std::vector<uint64_t> offsets;
@@ -49,32 +49,32 @@ struct HeaderHandler : JsonHandler {
     return fail(why, isItWhole);
   }
   bool misplaced() {
-    if (place == Place::Outside || place == Place::Top)
+    if (nesting == Nesting::Outside || nesting == Nesting::Top)
       return fail("the header is not a table of tensors", isItWhole);
-    if (place == Place::Metadata)
+    if (nesting == Nesting::Metadata)
       return fail("__metadata__ in the header holds more than texts", isItWhole);
     return failTensor("its header entry is damaged at \"" + field + "\"");
   }
 
   bool start_object(size_t) override {
-    if (place == Place::Outside) {
-      place = Place::Top;
+    if (nesting == Nesting::Outside) {
+      nesting = Nesting::Top;
       return true;
     }
-    if (place != Place::Top)
+    if (nesting != Nesting::Top)
       return misplaced();
-    place = field == "__metadata__" ? Place::Metadata : Place::Tensor;
+    nesting = field == "__metadata__" ? Nesting::Metadata : Nesting::Tensor;
     return true;
   }
   bool key(string_t &name) override {
-    if (place == Place::Top) {
+    if (nesting == Nesting::Top) {
       if (!names.insert(name).second)
         return fail("the tensor \"" + name + "\" is in the header twice", isItWhole);
       tensor = TensorInfo();
       tensor.name = name;
       hasType = hasShape = hasOffsets = false;
       offsets.clear();
-    } else if (place == Place::Tensor) {
+    } else if (nesting == Nesting::Tensor) {
       bool &seen = name == "dtype" ? hasType : name == "shape" ? hasShape : hasOffsets;
       if ((name != "dtype" && name != "shape" && name != "data_offsets") || seen)
         return failTensor("its header entry has an unknown or repeated field \"" + name + "\"");
@@ -84,37 +84,37 @@ struct HeaderHandler : JsonHandler {
     return true;
   }
   bool end_object() override {
-    if (place == Place::Tensor) {
-      place = Place::Top;
+    if (nesting == Nesting::Tensor) {
+      nesting = Nesting::Top;
       return addTensor();
     }
-    place = place == Place::Metadata ? Place::Top : Place::Outside;
+    nesting = nesting == Nesting::Metadata ? Nesting::Top : Nesting::Outside;
     return true;
   }
   bool start_array(size_t) override {
-    if (place != Place::Tensor || field == "dtype")
+    if (nesting != Nesting::Tensor || field == "dtype")
       return misplaced();
-    place = field == "shape" ? Place::Shape : Place::Offsets;
+    nesting = field == "shape" ? Nesting::Shape : Nesting::Offsets;
     return true;
   }
   bool end_array() override {
-    place = Place::Tensor;
+    nesting = Nesting::Tensor;
     return true;
   }
   bool number_unsigned(number_unsigned_t value) override {
-    if (place == Place::Offsets && offsets.size() < 2) {
+    if (nesting == Nesting::Offsets && offsets.size() < 2) {
       offsets.push_back(value);
       return true;
     }
-    if (place != Place::Shape || value > uint64_t(INT64_MAX) || tensor.shape.size() >= maxRank)
+    if (nesting != Nesting::Shape || value > uint64_t(INT64_MAX) || tensor.shape.size() >= maxRank)
       return misplaced();
     tensor.shape.push_back(int64_t(value));
     return true;
   }
   bool string(string_t &value) override {
-    if (place == Place::Metadata)
+    if (nesting == Nesting::Metadata)
       return true;
-    if (place != Place::Tensor || field != "dtype")
+    if (nesting != Nesting::Tensor || field != "dtype")
       return misplaced();
     std::optional<DType> type = dtypeFromFileName(value);
     if (!type)

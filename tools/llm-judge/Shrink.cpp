@@ -23,8 +23,8 @@ using namespace tessera;
 static constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
 
 namespace {
-enum class Place { Done, Impossible, Edited }; ///< no i-th place; nothing to do there; edited
-using Edit = Place (*)(OwningOpRef<ModuleOp> &, size_t);
+enum class EditResult { Done, Impossible, Edited }; ///< no i-th place; nothing to do there; edited
+using Edit = EditResult (*)(OwningOpRef<ModuleOp> &, size_t);
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -87,15 +87,15 @@ static void sweep(ModuleOp module) {
 // Edits of the program
 //===----------------------------------------------------------------------===//
 
-static Place dropFunction(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult dropFunction(OwningOpRef<ModuleOp> &module, size_t i) {
   auto funcs = llvm::to_vector(module->getOps<func::FuncOp>());
   if (i >= funcs.size() || funcs.size() < 2)
-    return Place::Done;
+    return EditResult::Done;
   funcs[i].erase();
-  return Place::Edited;
+  return EditResult::Edited;
 }
 
-static Place dropResult(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult dropResult(OwningOpRef<ModuleOp> &module, size_t i) {
   for (auto func : module->getOps<func::FuncOp>()) {
     size_t n = func.getNumResults();
     if (i >= n) {
@@ -103,16 +103,16 @@ static Place dropResult(OwningOpRef<ModuleOp> &module, size_t i) {
       continue;
     }
     if (n < 2)
-      return Place::Impossible;
+      return EditResult::Impossible;
     (void)func.eraseResult(unsigned(i));
     func.front().getTerminator()->eraseOperand(unsigned(i));
-    return Place::Edited;
+    return EditResult::Edited;
   }
-  return Place::Done;
+  return EditResult::Done;
 }
 
 /// Returns what an op reads instead of what it makes: the op goes, and what lies behind it.
-static Place returnOperand(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult returnOperand(OwningOpRef<ModuleOp> &module, size_t i) {
   for (auto func : module->getOps<func::FuncOp>()) {
     Operation *end = func.front().getTerminator();
     for (OpOperand &operand : end->getOpOperands()) {
@@ -127,21 +127,21 @@ static Place returnOperand(OwningOpRef<ModuleOp> &module, size_t i) {
       func.removeResultAttr(operand.getOperandNumber(), StringAttr::get(func.getContext(), graph::kNameAttr));
       func.removeResultAttr(operand.getOperandNumber(), StringAttr::get(func.getContext(), graph::kKindAttr));
       setSignature(func);
-      return Place::Edited;
+      return EditResult::Edited;
     }
   }
-  return Place::Done;
+  return EditResult::Done;
 }
 
 /// An op gives way to an operand of the same type (even i), or to a new argument of the function (odd i).
-static Place dropOp(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult dropOp(OwningOpRef<ModuleOp> &module, size_t i) {
   SmallVector<Operation *> ops;
   module->walk([&](Operation *op) {
     if (op->getNumResults() > 0)
       ops.push_back(op);
   });
   if (i / 2 >= ops.size())
-    return Place::Done;
+    return EditResult::Done;
   Operation *op = ops[ops.size() - 1 - i / 2];
   auto func = op->getParentOfType<func::FuncOp>();
   for (OpResult result : op->getResults()) {
@@ -155,15 +155,15 @@ static Place dropOp(OwningOpRef<ModuleOp> &module, size_t i) {
         if (operand.getType() == result.getType() && !instead)
           instead = operand;
     if (!instead)
-      return Place::Impossible;
+      return EditResult::Impossible;
     result.replaceAllUsesWith(instead);
   }
   op->erase();
-  return Place::Edited;
+  return EditResult::Edited;
 }
 
 /// A loop becomes one run of one of its bodies; slices of stacks become arguments.
-static Place unroll(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult unroll(OwningOpRef<ModuleOp> &module, size_t i) {
   for (auto repeat : collect<graph::RepeatOp>(*module)) {
     size_t n = repeat.getBodies().size();
     if (i >= n) {
@@ -198,9 +198,9 @@ static Place unroll(OwningOpRef<ModuleOp> &module, size_t i) {
     repeat->getBlock()->getOperations().splice(repeat->getIterator(), body.getOperations());
     repeat.replaceAllUsesWith(results);
     repeat.erase();
-    return Place::Edited;
+    return EditResult::Edited;
   }
-  return Place::Done;
+  return EditResult::Done;
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,10 +226,10 @@ static dist::ShardingAttr without(dist::ShardingAttr attr, const Mesh &mesh, siz
   return dist::ShardingAttr::get(attr.getContext(), attr.getMesh().getValue(), sharding, mesh);
 }
 
-static Place simplifySharding(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult simplifySharding(OwningOpRef<ModuleOp> &module, size_t i) {
   dist::MeshOp meshOp = dist::getMesh(*module);
   if (!meshOp)
-    return Place::Done;
+    return EditResult::Done;
   Mesh mesh = meshOp.getMesh().toMesh();
   auto name = StringAttr::get(module->getContext(), kShardingAttr);
   bool found = false;
@@ -242,10 +242,10 @@ static Place simplifySharding(OwningOpRef<ModuleOp> &module, size_t i) {
         if (!next)
           func.removeArgAttr(a, name);
         else if (next == attr)
-          return Place::Impossible;
+          return EditResult::Impossible;
         else
           func.setArgAttr(a, name, next);
-        return Place::Edited;
+        return EditResult::Edited;
       }
     for (unsigned r = 0; r < func.getNumResults(); ++r)
       if (auto attr = func.getResultAttrOfType<dist::ShardingAttr>(r, kShardingAttr)) {
@@ -255,10 +255,10 @@ static Place simplifySharding(OwningOpRef<ModuleOp> &module, size_t i) {
         if (!next)
           func.removeResultAttr(r, name);
         else if (next == attr)
-          return Place::Impossible;
+          return EditResult::Impossible;
         else
           func.setResultAttr(r, name, next);
-        return Place::Edited;
+        return EditResult::Edited;
       }
   }
   for (auto constraint : collect<dist::ConstraintOp>(*module)) {
@@ -266,11 +266,11 @@ static Place simplifySharding(OwningOpRef<ModuleOp> &module, size_t i) {
     if (!found)
       continue;
     if (!next || next == constraint.getSharding())
-      return Place::Impossible; // dropOp takes it whole
+      return EditResult::Impossible; // dropOp takes it whole
     constraint.setShardingAttr(next);
-    return Place::Edited;
+    return EditResult::Edited;
   }
-  return Place::Done;
+  return EditResult::Done;
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,7 +302,7 @@ static SmallVector<std::pair<size_t, size_t>> sizesIn(StringRef text, bool mesh)
   return found;
 }
 
-static Place shrinkSizes(OwningOpRef<ModuleOp> &module, size_t i, bool mesh) {
+static EditResult shrinkSizes(OwningOpRef<ModuleOp> &module, size_t i, bool mesh) {
   std::string text;
   llvm::raw_string_ostream(text) << *module;
   auto places = sizesIn(text, mesh);
@@ -312,7 +312,7 @@ static Place shrinkSizes(OwningOpRef<ModuleOp> &module, size_t i, bool mesh) {
   // One size everywhere at once, or one axis; to 1, 2, 3, half of it and one less.
   constexpr size_t kinds = 5;
   if (i / kinds >= sizes.size())
-    return Place::Done;
+    return EditResult::Done;
   std::string chosen = *std::next(sizes.begin(), ptrdiff_t(i / kinds));
   std::string result;
   size_t at = 0;
@@ -323,29 +323,29 @@ static Place shrinkSizes(OwningOpRef<ModuleOp> &module, size_t i, bool mesh) {
     int64_t n = std::stoll(here);
     int64_t smaller[kinds] = {1, 2, 3, n / 2, n - 1};
     if (smaller[i % kinds] < 1 || smaller[i % kinds] >= n)
-      return Place::Impossible;
+      return EditResult::Impossible;
     result += text.substr(at, begin - at) + std::to_string(smaller[i % kinds]);
     at = end;
   }
   result += text.substr(at);
   auto parsed = parseSourceString<ModuleOp>(result, module->getContext());
   if (!parsed)
-    return Place::Impossible;
+    return EditResult::Impossible;
   module = std::move(parsed);
-  return Place::Edited;
+  return EditResult::Edited;
 }
 
-static Place shrinkDimensions(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult shrinkDimensions(OwningOpRef<ModuleOp> &module, size_t i) {
   return shrinkSizes(module, i, false);
 }
-static Place shrinkAxes(OwningOpRef<ModuleOp> &module, size_t i) { return shrinkSizes(module, i, true); }
+static EditResult shrinkAxes(OwningOpRef<ModuleOp> &module, size_t i) { return shrinkSizes(module, i, true); }
 
 /// The last axis of the mesh goes, if nobody names it, or any other in the text.
-static Place dropAxis(OwningOpRef<ModuleOp> &module, size_t i) {
+static EditResult dropAxis(OwningOpRef<ModuleOp> &module, size_t i) {
   dist::MeshOp meshOp = dist::getMesh(*module);
   Mesh mesh = meshOp ? meshOp.getMesh().toMesh() : Mesh();
   if (i >= mesh.axes.size())
-    return Place::Done;
+    return EditResult::Done;
   std::string text;
   llvm::raw_string_ostream(text) << *module;
   Mesh smaller = mesh;
@@ -355,10 +355,10 @@ static Place dropAxis(OwningOpRef<ModuleOp> &module, size_t i) {
   for (size_t at = 0; (at = text.find(quoted, at)) != std::string::npos; ++at)
     ++uses;
   if (uses != 1)
-    return Place::Impossible;
+    return EditResult::Impossible;
   // Shardings hold the axes by name: they stay what they are.
   meshOp.setMeshAttr(dist::MeshAttr::get(module->getContext(), smaller));
-  return Place::Edited;
+  return EditResult::Edited;
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,17 +378,17 @@ OwningOpRef<ModuleOp> tessera::shrinkProgram(ModuleOp module, const ProgramJudge
     for (Edit edit : edits)
       for (size_t i = 0;;) {
         OwningOpRef<ModuleOp> tried(best->clone());
-        Place place;
+        EditResult place;
         bool sound;
         {
           // What cannot be is no error.
           ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
           place = edit(tried, i);
-          if (place == Place::Edited)
+          if (place == EditResult::Edited)
             sweep(*tried);
-          sound = place == Place::Edited && succeeded(verify(*tried));
+          sound = place == EditResult::Edited && succeeded(verify(*tried));
         }
-        if (place == Place::Done)
+        if (place == EditResult::Done)
           break;
         if (sound && judgeIsolated(*tried, all, seconds).same(outcome)) {
           best = std::move(tried);

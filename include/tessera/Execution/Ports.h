@@ -2,7 +2,7 @@
 #ifndef TESSERA_EXECUTION_PORTS_H
 #define TESSERA_EXECUTION_PORTS_H
 
-#include "tessera/Reference/Layout.h"
+#include "tessera/Reference/ShardedShape.h"
 #include "tessera/runtime/run/ProgramRun.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,7 +12,7 @@ namespace tessera {
 /// One argument or result of an entry: how it lies on the ranks.
 struct Port {
   std::string name, kind; ///< `graph.name`, `graph.kind`
-  Layout layout;          ///< without a mesh: whole, on one rank
+  ShardedShape shape;     ///< without a mesh: whole, on one rank
 };
 
 struct EntryPorts {

@@ -7,7 +7,7 @@
 #ifndef TESSERA_REFERENCE_INTERPRETER_H
 #define TESSERA_REFERENCE_INTERPRETER_H
 
-#include "tessera/Reference/Layout.h"
+#include "tessera/Reference/ShardedShape.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -21,9 +21,9 @@ struct InterpreterOptions {
   std::optional<uint64_t> randomRounding;
 };
 
-/// The layout of a local tensor type (rung spmd), looked up from `from`; none if the type is not local.
+/// What a local tensor type says (rung spmd), looked up from `from`; none if the type is not local.
 /// Scalars with a sharding have one on rung sharded too: their types look the same.
-std::optional<Layout> getLayout(mlir::Operation *from, mlir::Type type);
+std::optional<ShardedShape> getShardedShape(mlir::Operation *from, mlir::Type type);
 /// Ranks that run `func`: the devices of its mesh on rung spmd, else 1.
 int64_t numRanks(mlir::func::FuncOp func);
 

@@ -89,7 +89,7 @@ FailureOr<EntryPorts> readPorts(func::FuncOp func) {
 }
 
 /// States, inputs and outputs of all entries: what must outlive a call.
-class Layout {
+class PersistentBuffers {
 public:
   LogicalResult addStates(func::FuncOp func, EntryPorts &ports) {
     for (Port &port : ports.arguments) {
@@ -349,20 +349,20 @@ private:
 struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    Layout layout;
+    PersistentBuffers persistent;
     SmallVector<std::pair<func::FuncOp, EntryPorts>> entries;
     for (auto func : module.getOps<func::FuncOp>()) {
       if (!func->hasAttr(kEntryAttr))
         continue;
       FailureOr<EntryPorts> ports = readPorts(func);
-      if (failed(ports) || failed(layout.addStates(func, *ports)))
+      if (failed(ports) || failed(persistent.addStates(func, *ports)))
         return signalPassFailure();
       entries.push_back({func, std::move(*ports)});
     }
     for (auto &[func, ports] : entries)
-      layout.addPorts(ports);
+      persistent.addPorts(ports);
 
-    int64_t arena = layout.bytes;
+    int64_t arena = persistent.bytes;
     Builder b(&getContext());
     for (auto &[func, ports] : entries) {
       SmallVector<int64_t> argumentOffsets, resultOffsets;
@@ -375,7 +375,7 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
         resultOffsets.push_back(port.offset);
       BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets);
       // Only one entry runs at a time: their activations lie over each other.
-      int64_t end = buffers.place(layout.bytes);
+      int64_t end = buffers.place(persistent.bytes);
       EntryRewriter rewriter(func, buffers, end);
       if (failed(rewriter.run(ports.results)))
         return signalPassFailure();
@@ -391,7 +391,7 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       func->setAttr("exec.inputs", b.getArrayAttr(inputs));
       func->setAttr("exec.outputs", b.getArrayAttr(outputs));
     }
-    module->setAttr("exec.states", layout.stateAttrs(&getContext()));
+    module->setAttr("exec.states", persistent.stateAttrs(&getContext()));
     module->setAttr(kArenaAttr, b.getI64IntegerAttr(arena));
   }
 };

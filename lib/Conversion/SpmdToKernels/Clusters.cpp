@@ -85,9 +85,9 @@ struct RowChoice {
   int64_t tile = 0;
 };
 
-class Former {
+class ClusterBuilder {
 public:
-  Former(Block &block, const TilingChoices &tiling) : block(block), tiling(tiling) {
+  ClusterBuilder(Block &block, const TilingChoices &tiling) : block(block), tiling(tiling) {
     for (Operation &op : block.without_terminator())
       if (isa<TileLoweringOpInterface>(op) && isa<ShardingRuleOpInterface>(op) && isa<CostOpInterface>(op) &&
           op.getNumResults() > 0)
@@ -279,7 +279,7 @@ private:
 } // namespace
 
 SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling) {
-  return Former(block, tiling).run();
+  return ClusterBuilder(block, tiling).run();
 }
 
 int64_t iterations(const Cluster &cluster) { return rowCount(cluster.ops.front(), cluster.rows); }

@@ -67,16 +67,16 @@ void AttentionEmitter::storeVector(Value value, Value buffer, ValueRange at, int
     vector::MaskedStoreOp::create(b, buffer, at, laneMask(b, lanes, active), value);
 }
 
-Values AttentionEmitter::keyIndices(const AttentionPlace &place, Value j, Value d) {
+Values AttentionEmitter::keyIndices(const AttentionIteration &iteration, Value j, Value d) {
   Values at;
   if (buffers.layer)
     at.push_back(buffers.layer);
-  at.append({place.batch, j, place.head, d});
+  at.append({iteration.batch, j, iteration.head, d});
   return at;
 }
 
-Values AttentionEmitter::queryIndices(const AttentionPlace &place, Value row, Value d) {
-  return {place.batch, div(row, shape.group), place.head, rem(row, shape.group), d};
+Values AttentionEmitter::queryIndices(const AttentionIteration &iteration, Value row, Value d) {
+  return {iteration.batch, div(row, shape.group), iteration.head, rem(row, shape.group), d};
 }
 
 Value AttentionEmitter::fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
@@ -124,11 +124,12 @@ Value AttentionEmitter::score(Value product) {
   return mulf(math::TanhOp::create(b, product), splat(*shape.softcap * kLog2E));
 }
 
-void AttentionEmitter::storeLogSumExp(const AttentionPlace &place, Value row, Value top, Value sum) {
+void AttentionEmitter::storeLogSumExp(const AttentionIteration &iteration, Value row, Value top, Value sum) {
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, f32(0));
   Value value = mulf(addf(top, math::Log2Op::create(b, sum)), f32(1 / kLog2E));
   value = select(empty, f32(-INFINITY), value);
-  store(value, buffers.logSumExp, {place.batch, div(row, shape.group), place.head, rem(row, shape.group)});
+  store(value, buffers.logSumExp,
+        {iteration.batch, div(row, shape.group), iteration.head, rem(row, shape.group)});
 }
 
 Value AttentionEmitter::inverse(Value x) {

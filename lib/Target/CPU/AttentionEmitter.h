@@ -22,7 +22,7 @@ struct AttentionBuffers {
 };
 
 /// Where an iteration works: one row of the batch, one KV head.
-struct AttentionPlace {
+struct AttentionIteration {
   mlir::Value batch, head;
 };
 
@@ -76,9 +76,9 @@ protected:
     storeVector(value, buffer, at, lanes);
   }
   /// Indices of element `d` of key (or value) row `j`.
-  Values keyIndices(const AttentionPlace &place, mlir::Value j, mlir::Value d);
+  Values keyIndices(const AttentionIteration &iteration, mlir::Value j, mlir::Value d);
   /// Indices of element `d` of query row `row` (position row / group, head row % group).
-  Values queryIndices(const AttentionPlace &place, mlir::Value row, mlir::Value d);
+  Values queryIndices(const AttentionIteration &iteration, mlir::Value row, mlir::Value d);
 
   // Vectors.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
@@ -98,7 +98,7 @@ protected:
   mlir::Value score(mlir::Value product);
   double queryScale() const;
   /// Writes the log-sum-exp output of query `row`, from its maximum (base 2) and its sum.
-  void storeLogSumExp(const AttentionPlace &place, mlir::Value row, mlir::Value top, mlir::Value sum);
+  void storeLogSumExp(const AttentionIteration &iteration, mlir::Value row, mlir::Value top, mlir::Value sum);
   /// 1 / x, or 0 where x is 0.
   mlir::Value inverse(mlir::Value x);
   /// `lanes` vectors as rows of a square, transposed.
@@ -133,13 +133,16 @@ private:
   static int64_t rowVectors(const AttentionShape &shape);
   int64_t rows() const { return shape.seq * shape.group; }
   int64_t blockRows() const { return rowVectors(shape) * lanes; }
-  void loadPositions(const AttentionPlace &place, mlir::Value row0);
-  void packQueries(const AttentionPlace &place, mlir::Value row0);
-  Values scoreKeys(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::Value keyEnd);
-  void accumulateValues(const AttentionPlace &place, mlir::Value start, mlir::Value count,
+  void loadPositions(const AttentionIteration &iteration, mlir::Value row0);
+  void packQueries(const AttentionIteration &iteration, mlir::Value row0);
+  Values scoreKeys(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,
+                   mlir::Value keyEnd);
+  void accumulateValues(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,
                         mlir::ValueRange alpha);
-  void storeRows(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange tops, mlir::ValueRange sums);
-  void storeSums(const AttentionPlace &place, mlir::Value row0, mlir::ValueRange tops, mlir::ValueRange sums);
+  void storeRows(const AttentionIteration &iteration, mlir::Value row0, mlir::ValueRange tops,
+                 mlir::ValueRange sums);
+  void storeSums(const AttentionIteration &iteration, mlir::Value row0, mlir::ValueRange tops,
+                 mlir::ValueRange sums);
   void whereRowExists(mlir::Value row, llvm::function_ref<void()> body);
 
   int64_t vectors = 0, keyTile = 0;
@@ -158,10 +161,11 @@ public:
 private:
   static int64_t rowTile(const AttentionShape &shape);
   int64_t rows() const { return shape.seq * shape.group; }
-  void scoreKeys(const AttentionPlace &place, mlir::Value r, mlir::Value start, mlir::Value count,
+  void scoreKeys(const AttentionIteration &iteration, mlir::Value r, mlir::Value start, mlir::Value count,
                  mlir::Value last);
   void softmax(mlir::Value r, mlir::Value count);
-  void accumulateValues(const AttentionPlace &place, mlir::Value start, mlir::Value count, mlir::Value last);
+  void accumulateValues(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,
+                        mlir::Value last);
 
   int64_t tile = 0;
   mlir::Value query, scores, sums, tops, scales, accumulators, rowPositions;

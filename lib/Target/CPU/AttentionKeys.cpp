@@ -48,7 +48,8 @@ void KeyLaneAttention::allocate() {
 }
 
 /// Scores of keys [start, start + count) for row `r`, rounded up to whole vectors (the excess is masked).
-void KeyLaneAttention::scoreKeys(const AttentionPlace &place, Value r, Value start, Value count, Value last) {
+void KeyLaneAttention::scoreKeys(const AttentionIteration &iteration, Value r, Value start, Value count,
+                                 Value last) {
   Value position = load(rowPositions, {r});
   SmallVector<int32_t> steps(lanes);
   std::iota(steps.begin(), steps.end(), 0);
@@ -60,7 +61,7 @@ void KeyLaneAttention::scoreKeys(const AttentionPlace &place, Value r, Value sta
     auto accumulate = [&](Values acc, Value d, int64_t active) {
       Value q = loadVector(query, {r, d});
       for (int64_t j = 0; j < lanes; ++j)
-        acc[j] = fma(loadVector(buffers.k, keyIndices(place, keys[j], d), active), q, acc[j]);
+        acc[j] = fma(loadVector(buffers.k, keyIndices(iteration, keys[j], d), active), q, acc[j]);
       return acc;
     };
     Values acc(lanes, splat(0.0));
@@ -107,7 +108,8 @@ void KeyLaneAttention::softmax(Value r, Value count) {
   store(scale, scales, {r});
 }
 
-void KeyLaneAttention::accumulateValues(const AttentionPlace &place, Value start, Value count, Value last) {
+void KeyLaneAttention::accumulateValues(const AttentionIteration &iteration, Value start, Value count,
+                                        Value last) {
   // With few accumulators two keys go side by side, or the chain of additions would set the pace.
   auto stretch = [&](Value d0, int64_t chunks, int64_t active) {
     int64_t keys = tile * chunks >= 8 ? 1 : 2;
@@ -125,7 +127,7 @@ void KeyLaneAttention::accumulateValues(const AttentionPlace &place, Value start
         Value key = k ? min(add(start, j), last) : add(start, j);
         Values values, weights;
         for (int64_t c = 0; c < chunks; ++c)
-          values.push_back(loadVector(buffers.v, keyIndices(place, key, add(d0, c * lanes)), active));
+          values.push_back(loadVector(buffers.v, keyIndices(iteration, key, add(d0, c * lanes)), active));
         for (int64_t r = 0; r < tile; ++r) {
           // The weight of a key behind the last is 0: scores are masked up to whole vectors.
           Value weight = splat(load(scores, {index(r), j}));
@@ -156,20 +158,20 @@ void KeyLaneAttention::accumulateValues(const AttentionPlace &place, Value start
 void KeyLaneAttention::emit(Value item) {
   int64_t tiles = (rows() + tile - 1) / tile;
   Value headNumber = div(item, tiles), row0 = mul(rem(item, tiles), tile);
-  AttentionPlace place{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
+  AttentionIteration iteration{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
 
   // Rows of this iteration, their positions and the range of keys that any of them sees.
   Values range =
       loop(index(0), index(tile), 1, Values{i32(-1), i32(INT32_MAX)}, [&](Value r, ValueRange carried) {
         Value row = add(row0, r), clamped = min(row, index(rows() - 1));
-        Value position = load(buffers.positions, {place.batch, div(clamped, shape.group)});
+        Value position = load(buffers.positions, {iteration.batch, div(clamped, shape.group)});
         if (rows() % tile)
           position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
         store(position, rowPositions, {r});
         store(f32(kLowest), tops, {r});
         store(f32(0), sums, {r});
         forStretches(shape.headDim, [&](Value d, int64_t active) {
-          Value q = loadVector(buffers.q, queryIndices(place, clamped, d), active);
+          Value q = loadVector(buffers.q, queryIndices(iteration, clamped, d), active);
           storeVector(mulf(q, splat(queryScale())), query, {r, d});
         });
         loop(index(0), index((shape.valueDim + lanes - 1) / lanes * lanes), lanes,
@@ -190,21 +192,21 @@ void KeyLaneAttention::emit(Value item) {
   loop(keyStart, keyEnd, kKeyBlock, [&](Value start) {
     Value count = min(sub(keyEnd, start), index(kKeyBlock));
     loop(index(0), index(tile), 1, [&](Value r) {
-      scoreKeys(place, r, start, count, last);
+      scoreKeys(iteration, r, start, count, last);
       softmax(r, count);
     });
-    accumulateValues(place, start, count, last);
+    accumulateValues(iteration, start, count, last);
   });
 
   loop(index(0), index(tile), 1, [&](Value r) {
     Value row = add(row0, r);
     auto write = [&] {
       if (buffers.logSumExp)
-        storeLogSumExp(place, row, load(tops, {r}), load(sums, {r}));
+        storeLogSumExp(iteration, row, load(tops, {r}), load(sums, {r}));
       Value factor = splat(inverse(load(sums, {r})));
       forStretches(shape.valueDim, [&](Value d, int64_t active) {
         Value result = mulf(loadVector(accumulators, {r, d}), factor);
-        storeVector(result, buffers.out, queryIndices(place, row, d), active);
+        storeVector(result, buffers.out, queryIndices(iteration, row, d), active);
       });
     };
     if (rows() % tile == 0)

@@ -48,23 +48,24 @@ void RowLaneAttention::allocate() {
   rowPositions = scratch({blockRows()}, b.getI32Type());
 }
 
-void RowLaneAttention::loadPositions(const AttentionPlace &place, Value row0) {
+void RowLaneAttention::loadPositions(const AttentionIteration &iteration, Value row0) {
   loop(index(0), index(blockRows()), 1, [&](Value l) {
     Value row = add(row0, l);
-    Value position = load(buffers.positions, {place.batch, div(min(row, index(rows() - 1)), shape.group)});
+    Value position =
+        load(buffers.positions, {iteration.batch, div(min(row, index(rows() - 1)), shape.group)});
     if (rows() % blockRows())
       position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
     store(position, rowPositions, {l});
   });
 }
 
-void RowLaneAttention::packQueries(const AttentionPlace &place, Value row0) {
+void RowLaneAttention::packQueries(const AttentionIteration &iteration, Value row0) {
   loop(index(0), index(blockRows()), lanes, [&](Value lane0) {
     forStretches(shape.headDim, [&](Value d0, int64_t active) {
       Values rowsOfQ;
       for (int64_t l = 0; l < lanes; ++l) {
         Value row = min(add(row0, add(lane0, l)), index(rows() - 1));
-        Value vector = loadVector(buffers.q, queryIndices(place, row, d0), active);
+        Value vector = loadVector(buffers.q, queryIndices(iteration, row, d0), active);
         rowsOfQ.push_back(mulf(vector, splat(queryScale())));
       }
       for (auto [d, vector] : llvm::enumerate(transpose(rowsOfQ)))
@@ -75,7 +76,8 @@ void RowLaneAttention::packQueries(const AttentionPlace &place, Value row0) {
 
 /// Scores of keys [start, start + count) into `scores`, rounded up to whole key tiles (the excess is masked).
 /// Returns the maxima per row vector.
-Values RowLaneAttention::scoreKeys(const AttentionPlace &place, Value start, Value count, Value keyEnd) {
+Values RowLaneAttention::scoreKeys(const AttentionIteration &iteration, Value start, Value count,
+                                   Value keyEnd) {
   int64_t unroll = shape.headDim % 4 == 0 ? 4 : shape.headDim % 2 == 0 ? 2 : 1;
   Value lastKey = sub(keyEnd, index(1));
   return loop(index(0), count, keyTile, Values(vectors, splat(kLowest)), [&](Value j0, ValueRange tops) {
@@ -91,7 +93,7 @@ Values RowLaneAttention::scoreKeys(const AttentionPlace &place, Value start, Val
                                for (int64_t v = 0; v < vectors; ++v)
                                  q.push_back(loadVector(queryT, {d, index(v * lanes)}));
                                for (int64_t j = 0; j < keyTile; ++j) {
-                                 Value key = splat(load(buffers.k, keyIndices(place, keys[j], d)));
+                                 Value key = splat(load(buffers.k, keyIndices(iteration, keys[j], d)));
                                  for (int64_t v = 0; v < vectors; ++v)
                                    acc[j * vectors + v] = fma(key, q[v], acc[j * vectors + v]);
                                }
@@ -116,7 +118,7 @@ Values RowLaneAttention::scoreKeys(const AttentionPlace &place, Value start, Val
 }
 
 /// outT = alpha * outT + values of keys [start, start + count), weighted by `scores`.
-void RowLaneAttention::accumulateValues(const AttentionPlace &place, Value start, Value count,
+void RowLaneAttention::accumulateValues(const AttentionIteration &iteration, Value start, Value count,
                                         ValueRange alpha) {
   auto tile = [&](Value d0, int64_t size) {
     Values acc;
@@ -128,7 +130,7 @@ void RowLaneAttention::accumulateValues(const AttentionPlace &place, Value start
       for (int64_t v = 0; v < vectors; ++v)
         weights.push_back(loadVector(scores, {j, index(v * lanes)}));
       for (int64_t d = 0; d < size; ++d) {
-        Value value = splat(load(buffers.v, keyIndices(place, add(start, j), add(d0, d))));
+        Value value = splat(load(buffers.v, keyIndices(iteration, add(start, j), add(d0, d))));
         for (int64_t v = 0; v < vectors; ++v)
           sums[d * vectors + v] = fma(value, weights[v], sums[d * vectors + v]);
       }
@@ -154,7 +156,8 @@ void RowLaneAttention::whereRowExists(Value row, llvm::function_ref<void()> body
   body();
 }
 
-void RowLaneAttention::storeSums(const AttentionPlace &place, Value row0, ValueRange tops, ValueRange sums) {
+void RowLaneAttention::storeSums(const AttentionIteration &iteration, Value row0, ValueRange tops,
+                                 ValueRange sums) {
   // Through memory: a row's place in the output is nowhere near its neighbour's.
   for (int64_t v = 0; v < vectors; ++v) {
     storeVector(tops[v], scores, {index(0), index(v * lanes)});
@@ -162,14 +165,16 @@ void RowLaneAttention::storeSums(const AttentionPlace &place, Value row0, ValueR
   }
   loop(index(0), index(blockRows()), 1, [&](Value l) {
     Value row = add(row0, l);
-    whereRowExists(
-        row, [&] { storeLogSumExp(place, row, load(scores, {index(0), l}), load(scores, {index(1), l})); });
+    whereRowExists(row, [&] {
+      storeLogSumExp(iteration, row, load(scores, {index(0), l}), load(scores, {index(1), l}));
+    });
   });
 }
 
-void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueRange tops, ValueRange sums) {
+void RowLaneAttention::storeRows(const AttentionIteration &iteration, Value row0, ValueRange tops,
+                                 ValueRange sums) {
   if (buffers.logSumExp)
-    storeSums(place, row0, tops, sums);
+    storeSums(iteration, row0, tops, sums);
   for (int64_t v = 0; v < vectors; ++v) {
     Value factor = inverse(sums[v]);
     forStretches(shape.valueDim, [&](Value d0, int64_t active) {
@@ -179,7 +184,8 @@ void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueR
       Values rowsOfOut = transpose(columns);
       for (int64_t l = 0; l < lanes; ++l) {
         Value vector = rowsOfOut[l], row = add(row0, v * lanes + l);
-        whereRowExists(row, [&] { storeVector(vector, buffers.out, queryIndices(place, row, d0), active); });
+        whereRowExists(row,
+                       [&] { storeVector(vector, buffers.out, queryIndices(iteration, row, d0), active); });
       }
     });
   }
@@ -188,15 +194,15 @@ void RowLaneAttention::storeRows(const AttentionPlace &place, Value row0, ValueR
 void RowLaneAttention::emit(Value item) {
   int64_t blocks = iterations(shape) / (shape.batch * shape.kvHeads);
   Value headNumber = div(item, blocks), turn = rem(item, blocks);
-  AttentionPlace place{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
+  AttentionIteration iteration{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
   // Causal rows cost more the later they are: blocks are taken from both ends in turn, so that any contiguous
   // part of the iterations costs about its share.
   Value half = div(turn, 2);
   Value block =
       select(compare(arith::CmpIPredicate::eq, rem(turn, 2), index(0)), half, sub(index(blocks - 1), half));
   Value row0 = mul(block, blockRows());
-  loadPositions(place, row0);
-  packQueries(place, row0);
+  loadPositions(iteration, row0);
+  packQueries(iteration, row0);
 
   Value base = toI32(buffers.base);
   Value lastPosition = splat(arith::AddIOp::create(b, base, i32(shape.context - 1)));
@@ -231,7 +237,7 @@ void RowLaneAttention::emit(Value item) {
   state = loop(keyStart, keyEnd, kKeyBlock, state, [&](Value start, ValueRange carried) {
     ValueRange tops = carried.take_front(vectors), sums = carried.drop_front(vectors);
     Value count = min(sub(keyEnd, start), index(kKeyBlock));
-    Values newTops = scoreKeys(place, start, count, keyEnd), alpha;
+    Values newTops = scoreKeys(iteration, start, count, keyEnd), alpha;
     for (int64_t v = 0; v < vectors; ++v) {
       newTops[v] = maxf(tops[v], newTops[v]);
       alpha.push_back(exp2(arith::SubFOp::create(b, tops[v], newTops[v])));
@@ -249,13 +255,13 @@ void RowLaneAttention::emit(Value item) {
                               }
                             return after;
                           });
-    accumulateValues(place, start, count, alpha);
+    accumulateValues(iteration, start, count, alpha);
     Values next(newTops);
     for (int64_t v = 0; v < vectors; ++v)
       next.push_back(fma(sums[v], alpha[v], partial[v]));
     return next;
   });
-  storeRows(place, row0, ValueRange(state).take_front(vectors), ValueRange(state).drop_front(vectors));
+  storeRows(iteration, row0, ValueRange(state).take_front(vectors), ValueRange(state).drop_front(vectors));
 }
 
 } // namespace tessera

@@ -16,7 +16,7 @@ public:
 
   void barrier() override {
     WaitingScope waiting(world_->board.entry(rank_), BarrierCollective);
-    world_->meeting.meet();
+    world_->barrier.arrive();
   }
 
   void broadcast(void *data, size_t bytes, int64_t root) override {
@@ -24,22 +24,22 @@ public:
     const void *from = publish(data, root);
     if (rank_ != root)
       memcpy(data, from, bytes);
-    world_->meeting.meet();
+    world_->barrier.arrive();
   }
 
   void gather(const void *src, size_t bytes, void *dst, int64_t root) override {
     WaitingScope waiting(world_->board.entry(rank_), GatherCollective);
     publish(src, root);
     for (int64_t r = 0; rank_ == root && r < ranks_; ++r)
-      memcpy(static_cast<char *>(dst) + r * bytes, world_->meeting.given[r].data, bytes);
-    world_->meeting.meet();
+      memcpy(static_cast<char *>(dst) + r * bytes, world_->barrier.given[r].data, bytes);
+    world_->barrier.arrive();
   }
 
 private:
   const void *publish(const void *data, int64_t root) {
-    world_->meeting.given[rank_].data = data;
-    world_->meeting.meet();
-    return world_->meeting.given[root].data;
+    world_->barrier.given[rank_].data = data;
+    world_->barrier.arrive();
+    return world_->barrier.given[root].data;
   }
   std::shared_ptr<HostWorld> world_;
 };

@@ -42,29 +42,29 @@ public:
 
   bool arrived() override {
     for (; arrived_ < asked_; ++arrived_) {
-      Receipt &receipt = receipts_[arrived_];
-      Envelope *envelope = receipt.envelope.load(std::memory_order_acquire);
+      PostedReceive &posted = posted_[arrived_];
+      Envelope *envelope = posted.envelope.load(std::memory_order_acquire);
       if (!envelope)
         return false;
-      if (envelope->bytes != receipt.bytes)
+      if (envelope->bytes != posted.bytes)
         throw Error("cannot communicate",
-                    "a message from rank " + std::to_string(receipt.from) + " to rank " +
+                    "a message from rank " + std::to_string(posted.from) + " to rank " +
                         std::to_string(rank_),
                     "it has " + std::to_string(envelope->bytes) + " bytes where " +
-                        std::to_string(receipt.bytes) + " are expected",
+                        std::to_string(posted.bytes) + " are expected",
                     "compile the program again with this version of llm-compile");
-      if (receipt.into) {
-        memcpy(receipt.into, envelope->data, receipt.bytes);
-        giveBack(receipt.from, *envelope);
+      if (posted.into) {
+        memcpy(posted.into, envelope->data, posted.bytes);
+        giveBack(posted.from, *envelope);
       }
     }
     return true;
   }
 
   void releaseViews() override {
-    for (Receipt *receipt : views_)
-      if (receipt)
-        giveBack(receipt->from, *receipt->envelope.load(std::memory_order_relaxed));
+    for (PostedReceive *posted : views_)
+      if (posted)
+        giveBack(posted->from, *posted->envelope.load(std::memory_order_relaxed));
     views_.clear();
   }
 
@@ -81,16 +81,16 @@ public:
   }
 
 private:
-  Receipt &ask(int64_t peer, uint32_t tag, void *into, size_t bytes) {
-    if (asked_ == receipts_.size())
-      receipts_.emplace_back();
-    Receipt &receipt = receipts_[asked_++];
-    receipt.from = peer;
-    receipt.tag = tag;
-    receipt.bytes = bytes;
-    receipt.into = into;
-    world_.mailboxes[rank_].want(receipt);
-    return receipt;
+  PostedReceive &ask(int64_t peer, uint32_t tag, void *into, size_t bytes) {
+    if (asked_ == posted_.size())
+      posted_.emplace_back();
+    PostedReceive &posted = posted_[asked_++];
+    posted.from = peer;
+    posted.tag = tag;
+    posted.bytes = bytes;
+    posted.into = into;
+    world_.mailboxes[rank_].want(posted);
+    return posted;
   }
 
   // After this the envelope may be gone; the sender's mailbox is the world's.
@@ -102,8 +102,8 @@ private:
   HostWorld &world_;
   int64_t rank_;
   std::deque<Envelope> envelopes_;
-  std::deque<Receipt> receipts_;
-  std::vector<Receipt *> views_;
+  std::deque<PostedReceive> posted_;
+  std::vector<PostedReceive *> views_;
   size_t sent_ = 0, delivered_ = 0, asked_ = 0, arrived_ = 0;
 };
 

@@ -25,24 +25,24 @@ void Mailbox::put(Envelope &envelope) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     Bucket &here = bucket(envelope.from, envelope.tag);
-    if (Receipt *receipt = here.wanted.take(envelope.from, envelope.tag))
-      receipt->envelope.store(&envelope, std::memory_order_release);
+    if (PostedReceive *posted = here.wanted.take(envelope.from, envelope.tag))
+      posted->envelope.store(&envelope, std::memory_order_release);
     else
       here.come.append(envelope);
   }
   bell.add(1);
 }
 
-void Mailbox::want(Receipt &receipt) {
+void Mailbox::want(PostedReceive &posted) {
   std::lock_guard<std::mutex> lock(mutex_);
-  Bucket &here = bucket(receipt.from, receipt.tag);
-  Envelope *envelope = here.come.take(receipt.from, receipt.tag);
-  receipt.envelope.store(envelope, std::memory_order_release);
+  Bucket &here = bucket(posted.from, posted.tag);
+  Envelope *envelope = here.come.take(posted.from, posted.tag);
+  posted.envelope.store(envelope, std::memory_order_release);
   if (!envelope)
-    here.wanted.append(receipt);
+    here.wanted.append(posted);
 }
 
-void Meeting::meet() {
+void Barrier::arrive() {
   uint32_t generation = generation_.load();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
     arrived_.store(0, std::memory_order_relaxed); // ordered before the next arrivals by the generation

@@ -1,4 +1,4 @@
-// What the ranks of one process share: a mailbox for each, and a meeting place for the host plane.
+// What the ranks of one process share: a mailbox for each, and a barrier for the host plane.
 #ifndef TESSERA_RUNTIME_COMM_HOST_HOSTWORLD_H
 #define TESSERA_RUNTIME_COMM_HOST_HOSTWORLD_H
 
@@ -22,12 +22,12 @@ struct Envelope {
 
 // A message that somebody waits for. Belongs to the receiver, and stays where it is until the envelope is
 // here.
-struct Receipt {
+struct PostedReceive {
   int64_t from = 0;
   uint32_t tag = 0;
   size_t bytes = 0;
   void *into = nullptr; // null: read where the sender has it
-  Receipt *next = nullptr;
+  PostedReceive *next = nullptr;
   std::atomic<Envelope *> envelope{nullptr};
 };
 
@@ -36,7 +36,7 @@ struct Receipt {
 class Mailbox {
 public:
   void put(Envelope &envelope);
-  void want(Receipt &receipt);
+  void want(PostedReceive &posted);
 
   WaitWord bell; // rung for everything that its owner may wait for
 
@@ -48,7 +48,7 @@ private:
   };
   struct Bucket {
     Chain<Envelope> come;
-    Chain<Receipt> wanted;
+    Chain<PostedReceive> wanted;
   };
   Bucket &bucket(int64_t from, uint32_t tag) {
     return buckets_[(uint64_t(from) * 0x9E3779B97F4A7C15ull + tag * 0x85EBCA77ull) >> 16 & 63];
@@ -57,11 +57,11 @@ private:
   std::array<Bucket, 64> buckets_;
 };
 
-// Everything written before meet() by any rank is visible to every rank after it.
-class Meeting {
+// Everything written before arrive() by any rank is visible to every rank after it.
+class Barrier {
 public:
-  explicit Meeting(int64_t ranks) : given(ranks), ranks_(ranks) {}
-  void meet();
+  explicit Barrier(int64_t ranks) : given(ranks), ranks_(ranks) {}
+  void arrive();
   struct alignas(64) Given {
     const void *data = nullptr;
   };
@@ -75,11 +75,11 @@ private:
 
 class HostWorld {
 public:
-  HostWorld(int64_t ranks, Board &board) : board(board), ranks(ranks), mailboxes(ranks), meeting(ranks) {}
+  HostWorld(int64_t ranks, Board &board) : board(board), ranks(ranks), mailboxes(ranks), barrier(ranks) {}
   Board &board;
   int64_t ranks;
   std::vector<Mailbox> mailboxes;
-  Meeting meeting;
+  Barrier barrier;
 };
 
 } // namespace tessera::runtime

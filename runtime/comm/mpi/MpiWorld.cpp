@@ -38,7 +38,7 @@ MachineName machineName() {
 }
 
 // What one machine's first rank tells the others about one of its ranks.
-struct Pulse {
+struct Heartbeat {
   int64_t rank;
   uint64_t progress, beat;
   int32_t activity, where;
@@ -95,12 +95,12 @@ public:
       while (link.incoming != mpi_.requestNull && mpi_.Test(&link.incoming, &done, nullptr) == 0 && done) {
         if (link.in[0].rank == lastHeartbeat)
           break; // its machine has come to the end of the run
-        for (const Pulse &pulse : link.in) {
-          BoardEntry &entry = board_->entry(pulse.rank);
-          entry.progress = pulse.progress;
-          entry.beat = pulse.beat;
-          entry.activity = pulse.activity;
-          entry.where = pulse.where;
+        for (const Heartbeat &heartbeat : link.in) {
+          BoardEntry &entry = board_->entry(heartbeat.rank);
+          entry.progress = heartbeat.progress;
+          entry.beat = heartbeat.beat;
+          entry.activity = heartbeat.activity;
+          entry.where = heartbeat.where;
         }
         post(link);
       }
@@ -111,7 +111,7 @@ public:
           BoardEntry &entry = board_->entry(r);
           link.out.push_back({r, entry.progress, entry.beat, entry.activity, entry.where});
         }
-        (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Pulse)), mpi_.byte, int(link.peer),
+        (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Heartbeat)), mpi_.byte, int(link.peer),
                          mpiHeartbeatTag, mpi_.world, &link.outgoing);
       }
     }
@@ -138,7 +138,7 @@ public:
 private:
   struct Link {
     int64_t peer;
-    std::vector<Pulse> in, out;
+    std::vector<Heartbeat> in, out;
     MpiRequest incoming = nullptr, outgoing = nullptr;
     bool ended = false; // the last heartbeat was sent
   };
@@ -151,7 +151,7 @@ private:
       if (!link.ended) {
         link.ended = true;
         link.out.assign(1, {lastHeartbeat, 0, 0, 0, 0});
-        mpi_.expect(mpi_.Isend(link.out.data(), int(sizeof(Pulse)), mpi_.byte, int(link.peer),
+        mpi_.expect(mpi_.Isend(link.out.data(), int(sizeof(Heartbeat)), mpi_.byte, int(link.peer),
                                mpiHeartbeatTag, mpi_.world, &link.outgoing),
                     "MPI_Isend");
       }
@@ -245,7 +245,7 @@ private:
   }
 
   void post(Link &link) {
-    mpi_.expect(mpi_.Irecv(link.in.data(), int(link.in.size() * sizeof(Pulse)), mpi_.byte, int(link.peer),
+    mpi_.expect(mpi_.Irecv(link.in.data(), int(link.in.size() * sizeof(Heartbeat)), mpi_.byte, int(link.peer),
                            mpiHeartbeatTag, mpi_.world, &link.incoming),
                 "MPI_Irecv");
   }

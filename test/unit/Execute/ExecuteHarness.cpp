@@ -179,28 +179,28 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
   }
   // How arguments and results lie on the ranks; without a mesh, whole on the only one.
   func = compiled->lookupSymbol<func::FuncOp>("f");
-  auto layoutOf = [&](Type type) {
-    if (std::optional<Layout> layout = getLayout(func, type))
-      return *layout;
+  auto shardedShapeOf = [&](Type type) {
+    if (std::optional<ShardedShape> sharded = getShardedShape(func, type))
+      return *sharded;
     auto tensor = cast<RankedTensorType>(type);
-    return Layout{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()),
-                  tensor.getElementType()};
+    return ShardedShape{Mesh(), Sharding(tensor.getRank()), SmallVector<int64_t>(tensor.getShape()),
+                        tensor.getElementType()};
   };
-  std::vector<Layout> argumentLayouts, resultLayouts;
+  std::vector<ShardedShape> argumentShapes, resultShapes;
   std::vector<RankValues> pieces;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
-    argumentLayouts.push_back(layoutOf(type));
-    pieces.push_back(shard(inputs[i], argumentLayouts.back(), Padding::Poison));
+    argumentShapes.push_back(shardedShapeOf(type));
+    pieces.push_back(shard(inputs[i], argumentShapes.back(), Padding::Poison));
   }
   for (Type type : func.getResultTypes())
-    resultLayouts.push_back(layoutOf(type));
+    resultShapes.push_back(shardedShapeOf(type));
   result.ranks = numRanks(func);
 
   Library library;
   if (std::string why = compile(*compiled, Rung::Kernels, library); !why.empty())
     return fail(why);
   using namespace runtime;
-  std::vector<RankValues> outputs(resultLayouts.size(), RankValues(result.ranks));
+  std::vector<RankValues> outputs(resultShapes.size(), RankValues(result.ranks));
   std::string error = runOnRanks(library.program(), cpuDriver(), threads, [&](Rank &rank) {
     const Manifest &manifest = rank.manifest();
     const EntrySpec &entry = manifest.entries[0];
@@ -211,7 +211,7 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
       store(pieces[i][r], rank.arena() + entry.inputs[i].offset);
     rank.call(0);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      ReferenceTensor value(resultLayouts[i].elementType, resultLayouts[i].localShape());
+      ReferenceTensor value(resultShapes[i].elementType, resultShapes[i].localShape());
       load(rank.arena() + entry.outputs[i].offset, value);
       outputs[i][r] = std::move(value);
     }
@@ -221,7 +221,7 @@ ExecuteResult execute(ModuleOp module, uint64_t seed, int threads) {
 
   for (size_t i = 0; i < outputs.size(); ++i) {
     std::string error;
-    auto whole = unshard(outputs[i], resultLayouts[i], 1e-4, error);
+    auto whole = unshard(outputs[i], resultShapes[i], 1e-4, error);
     if (failed(whole))
       return fail("result " + std::to_string(i) + ": " + error);
     result.worst = std::max(result.worst, relativeError((*expected)[i], *whole));

@@ -14,7 +14,7 @@ using namespace tessera::dist;
 
 namespace {
 /// Operand and result of one collective, checked on their own.
-struct Ends {
+struct CollectiveTypes {
   MeshOp meshOp;
   Mesh mesh;
   RankedTensorType input, result;
@@ -22,33 +22,33 @@ struct Ends {
 };
 } // namespace
 
-static FailureOr<Ends> verifyEnds(Operation *op) {
-  Ends ends;
-  ends.input = cast<RankedTensorType>(op->getOperand(0).getType());
-  ends.result = cast<RankedTensorType>(op->getResult(0).getType());
-  ShardingAttr before = getShardingAttr(ends.input), after = getShardingAttr(ends.result);
+static FailureOr<CollectiveTypes> verifyTypes(Operation *op) {
+  CollectiveTypes types;
+  types.input = cast<RankedTensorType>(op->getOperand(0).getType());
+  types.result = cast<RankedTensorType>(op->getResult(0).getType());
+  ShardingAttr before = getShardingAttr(types.input), after = getShardingAttr(types.result);
   if (!before || !after)
     return op->emitOpError() << (before ? "result" : "operand") << " carries no sharding";
   for (auto [what, type, sharding] :
-       {std::tuple("operand", ends.input, before), std::tuple("result", ends.result, after)})
+       {std::tuple("operand", types.input, before), std::tuple("result", types.result, after)})
     if (type.getRank() > 0 && !sharding.isLocal())
       return op->emitOpError()
              << what << " has no global sizes: collectives stand on rung spmd, where types are local";
   if (before.getMesh() != after.getMesh())
     return op->emitOpError() << "goes from mesh " << before.getMesh() << " to " << after.getMesh();
-  if (ends.input.getElementType() != ends.result.getElementType())
-    return op->emitOpError() << "changes the element type from " << ends.input.getElementType() << " to "
-                             << ends.result.getElementType();
-  if (failed(verifyShardedType(op, ends.input, "operand")) ||
-      failed(verifyShardedType(op, ends.result, "result")))
+  if (types.input.getElementType() != types.result.getElementType())
+    return op->emitOpError() << "changes the element type from " << types.input.getElementType() << " to "
+                             << types.result.getElementType();
+  if (failed(verifyShardedType(op, types.input, "operand")) ||
+      failed(verifyShardedType(op, types.result, "result")))
     return failure();
-  if (globalShape(ends.input) != globalShape(ends.result))
+  if (globalShape(types.input) != globalShape(types.result))
     return op->emitOpError() << "changes the global sizes";
-  ends.meshOp = lookupMesh(op, before.getMesh());
-  ends.mesh = ends.meshOp.getMesh().toMesh();
-  ends.before = before.toSharding(ends.mesh);
-  ends.after = after.toSharding(ends.mesh);
-  return ends;
+  types.meshOp = lookupMesh(op, before.getMesh());
+  types.mesh = types.meshOp.getMesh().toMesh();
+  types.before = before.toSharding(types.mesh);
+  types.after = after.toSharding(types.mesh);
+  return types;
 }
 
 static std::string axesText(ArrayRef<AxisRef> axes, const Mesh &mesh) {
@@ -67,136 +67,137 @@ static FailureOr<AxisList> verifyAxes(Operation *op, ArrayAttr axes, const Mesh 
   return fromAxesAttr(axes, mesh);
 }
 
-static LogicalResult verifyDim(Operation *op, int64_t dim, StringRef what, const Ends &ends) {
-  if (dim < 0 || dim >= ends.input.getRank())
+static LogicalResult verifyDim(Operation *op, int64_t dim, StringRef what, const CollectiveTypes &types) {
+  if (dim < 0 || dim >= types.input.getRank())
     return op->emitOpError() << what << " " << dim << " is out of range for a tensor of rank "
-                             << ends.input.getRank();
+                             << types.input.getRank();
   return success();
 }
 
 /// The result's sharding is `expected`. Local shapes follow: verifyShardedType has compared them with the
 /// global ones.
-static LogicalResult verifyImplied(Operation *op, const Ends &ends, const Sharding &expected) {
-  if (ends.after.samePlacement(expected))
+static LogicalResult verifyImplied(Operation *op, const CollectiveTypes &types, const Sharding &expected) {
+  if (types.after.samePlacement(expected))
     return success();
-  for (auto [i, dims] : llvm::enumerate(llvm::zip(expected.dims, ends.after.dims))) {
+  for (auto [i, dims] : llvm::enumerate(llvm::zip(expected.dims, types.after.dims))) {
     auto &[want, have] = dims;
     if (want.axes != have.axes)
       return op->emitOpError() << "result dimension " << i << " must be sharded over "
-                               << axesText(want.axes, ends.mesh) << ", not "
-                               << axesText(have.axes, ends.mesh);
+                               << axesText(want.axes, types.mesh) << ", not "
+                               << axesText(have.axes, types.mesh);
   }
-  return op->emitOpError() << "result must be partial over " << axesText(expected.partial, ends.mesh)
-                           << ", not " << axesText(ends.after.partial, ends.mesh)
-                           << (expected.partial == ends.after.partial ? ", with the operand's kind" : "");
+  return op->emitOpError() << "result must be partial over " << axesText(expected.partial, types.mesh)
+                           << ", not " << axesText(types.after.partial, types.mesh)
+                           << (expected.partial == types.after.partial ? ", with the operand's kind" : "");
 }
 
 /// Takes `axes` from the partial axes.
-static LogicalResult takePartial(Operation *op, const Ends &ends, Sharding &sharding,
+static LogicalResult takePartial(Operation *op, const CollectiveTypes &types, Sharding &sharding,
                                  ArrayRef<AxisRef> axes) {
   if (!removeAxes(sharding.partial, axes))
-    return op->emitOpError() << "combines over " << axesText(axes, ends.mesh)
+    return op->emitOpError() << "combines over " << axesText(axes, types.mesh)
                              << ", but the operand is partial over "
-                             << axesText(ends.before.partial, ends.mesh);
+                             << axesText(types.before.partial, types.mesh);
   if (sharding.partial.empty())
     sharding.partialKind = PartialKind::None;
   return success();
 }
 
 /// Takes `axes` from the minor end of dimension `dim`.
-static LogicalResult takeMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim,
+static LogicalResult takeMinor(Operation *op, const CollectiveTypes &types, Sharding &sharding, int64_t dim,
                                ArrayRef<AxisRef> axes) {
   if (!dropMinorAxes(sharding.dims[dim].axes, axes))
-    return op->emitOpError() << axesText(axes, ends.mesh) << " are not the minor-most axes of dimension "
+    return op->emitOpError() << axesText(axes, types.mesh) << " are not the minor-most axes of dimension "
                              << dim << ", which is sharded over "
-                             << axesText(ends.before.dims[dim].axes, ends.mesh);
+                             << axesText(types.before.dims[dim].axes, types.mesh);
   return success();
 }
 
 /// Adds `axes` at the minor end of dimension `dim`; none may be in use.
-static LogicalResult addMinor(Operation *op, const Ends &ends, Sharding &sharding, int64_t dim,
+static LogicalResult addMinor(Operation *op, const CollectiveTypes &types, Sharding &sharding, int64_t dim,
                               ArrayRef<AxisRef> axes) {
   for (const AxisRef &axis : axes)
     for (const AxisRef &used : sharding.usedAxes())
       if (axis.overlaps(used))
-        return op->emitOpError() << "axis " << toString(axis, ends.mesh)
+        return op->emitOpError() << "axis " << toString(axis, types.mesh)
                                  << " is in use already, it cannot split dimension " << dim;
   appendMinorAxes(sharding.dims[dim].axes, axes);
   return success();
 }
 
 LogicalResult AllGatherOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
+  auto types = verifyTypes(*this);
+  if (failed(types) || failed(verifyDim(*this, getDim(), "dimension", *types)))
     return failure();
-  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
-  Sharding expected = ends->before;
-  if (failed(axes) || failed(takeMinor(*this, *ends, expected, getDim(), *axes)))
+  auto axes = verifyAxes(*this, getAxes(), types->mesh);
+  Sharding expected = types->before;
+  if (failed(axes) || failed(takeMinor(*this, *types, expected, getDim(), *axes)))
     return failure();
-  return verifyImplied(*this, *ends, expected);
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult AllSliceOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
+  auto types = verifyTypes(*this);
+  if (failed(types) || failed(verifyDim(*this, getDim(), "dimension", *types)))
     return failure();
-  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
-  Sharding expected = ends->before;
-  if (failed(axes) || failed(addMinor(*this, *ends, expected, getDim(), *axes)))
+  auto axes = verifyAxes(*this, getAxes(), types->mesh);
+  Sharding expected = types->before;
+  if (failed(axes) || failed(addMinor(*this, *types, expected, getDim(), *axes)))
     return failure();
-  return verifyImplied(*this, *ends, expected);
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult AllReduceOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends))
+  auto types = verifyTypes(*this);
+  if (failed(types))
     return failure();
-  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
-  Sharding expected = ends->before;
-  if (failed(axes) || failed(takePartial(*this, *ends, expected, *axes)))
+  auto axes = verifyAxes(*this, getAxes(), types->mesh);
+  Sharding expected = types->before;
+  if (failed(axes) || failed(takePartial(*this, *types, expected, *axes)))
     return failure();
-  return verifyImplied(*this, *ends, expected);
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult ContributeOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends))
+  auto types = verifyTypes(*this);
+  if (failed(types))
     return failure();
-  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
+  auto axes = verifyAxes(*this, getAxes(), types->mesh);
   if (failed(axes))
     return failure();
-  Sharding expected = ends->before;
+  Sharding expected = types->before;
   for (const AxisRef &axis : *axes)
     for (const AxisRef &used : expected.usedAxes())
       if (axis.overlaps(used))
-        return emitOpError() << "axis " << toString(axis, ends->mesh)
+        return emitOpError() << "axis " << toString(axis, types->mesh)
                              << " is in use already: ranks along it hold no copies to contribute";
-  expected.partialKind = ends->after.partialKind;
-  if (!ends->before.partial.empty() && expected.partialKind != ends->before.partialKind)
+  expected.partialKind = types->after.partialKind;
+  if (!types->before.partial.empty() && expected.partialKind != types->before.partialKind)
     return emitOpError() << "makes a partial sum and a partial maximum at once; reduce one before";
-  if (expected.partialKind == PartialKind::Sum && ends->input.getElementType().isInteger(1))
-    return emitOpError() << "makes a sum of " << ends->input.getElementType() << ", which cannot be added up";
+  if (expected.partialKind == PartialKind::Sum && types->input.getElementType().isInteger(1))
+    return emitOpError() << "makes a sum of " << types->input.getElementType()
+                         << ", which cannot be added up";
   expected.partial.append(axes->begin(), axes->end());
   llvm::sort(expected.partial);
   mergeAdjacent(expected.partial);
-  return verifyImplied(*this, *ends, expected);
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult ReduceScatterOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends) || failed(verifyDim(*this, getDim(), "dimension", *ends)))
+  auto types = verifyTypes(*this);
+  if (failed(types) || failed(verifyDim(*this, getDim(), "dimension", *types)))
     return failure();
-  auto axes = verifyAxes(*this, getAxes(), ends->mesh);
-  Sharding expected = ends->before;
-  if (failed(axes) || failed(takePartial(*this, *ends, expected, *axes)) ||
-      failed(addMinor(*this, *ends, expected, getDim(), *axes)))
+  auto axes = verifyAxes(*this, getAxes(), types->mesh);
+  Sharding expected = types->before;
+  if (failed(axes) || failed(takePartial(*this, *types, expected, *axes)) ||
+      failed(addMinor(*this, *types, expected, getDim(), *axes)))
     return failure();
-  return verifyImplied(*this, *ends, expected);
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult AllToAllOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends))
+  auto types = verifyTypes(*this);
+  if (failed(types))
     return failure();
   if (getFrom().size() != getAxes().size() || getTo().size() != getAxes().size())
     return emitOpError() << "has " << getAxes().size() << " axes, but " << getFrom().size()
@@ -206,21 +207,21 @@ LogicalResult AllToAllOp::verify() {
   // One by one: neighbours may be parts of one axis that go different ways, or left in another order. None
   // can leave twice.
   for (Attribute axis : getAxes())
-    if (failed(verifyAxes(*this, ArrayAttr::get(getContext(), axis), ends->mesh)))
+    if (failed(verifyAxes(*this, ArrayAttr::get(getContext(), axis), types->mesh)))
       return failure();
-  AxisList axes = fromAxesAttr(getAxes(), ends->mesh);
+  AxisList axes = fromAxesAttr(getAxes(), types->mesh);
   // By dimension: what leaves, what comes.
-  SmallVector<AxisList> leave(ends->input.getRank()), come(ends->input.getRank());
+  SmallVector<AxisList> leave(types->input.getRank()), come(types->input.getRank());
   for (auto [axis, from, to] : llvm::zip(axes, getFrom(), getTo())) {
-    if (failed(verifyDim(*this, from, "dimension 'from'", *ends)) ||
-        failed(verifyDim(*this, to, "dimension 'to'", *ends)))
+    if (failed(verifyDim(*this, from, "dimension 'from'", *types)) ||
+        failed(verifyDim(*this, to, "dimension 'to'", *types)))
       return failure();
     if (from == to)
       return emitOpError() << "moves axes from dimension " << from << " to itself";
     leave[from].push_back(axis);
     come[to].push_back(axis);
   }
-  Sharding expected = ends->before;
+  Sharding expected = types->before;
   for (size_t d = 0; d < leave.size(); ++d) {
     if (!leave[d].empty() && !come[d].empty())
       return emitOpError() << "takes axes from dimension " << d << " and brings others there: two exchanges";
@@ -229,25 +230,25 @@ LogicalResult AllToAllOp::verify() {
     while (!rest.empty()) {
       auto *minor = llvm::find_if(rest, [&](const AxisRef &axis) { return dropMinorAxes(left, axis); });
       if (minor == rest.end())
-        return takeMinor(*this, *ends, expected, int64_t(d), rest);
+        return takeMinor(*this, *types, expected, int64_t(d), rest);
       rest.erase(minor);
     }
   }
   for (auto [d, axes] : llvm::enumerate(come))
-    if (!axes.empty() && failed(addMinor(*this, *ends, expected, int64_t(d), axes)))
+    if (!axes.empty() && failed(addMinor(*this, *types, expected, int64_t(d), axes)))
       return failure();
-  return verifyImplied(*this, *ends, expected);
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult CollectivePermuteOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends))
+  auto types = verifyTypes(*this);
+  if (failed(types))
     return failure();
   if (getMirrored()) {
-    auto axes = verifyAxes(*this, *getMirrored(), ends->mesh);
+    auto axes = verifyAxes(*this, *getMirrored(), types->mesh);
     if (failed(axes))
       return failure();
-    for (const DimSharding &dim : ends->before.dims) {
+    for (const DimSharding &dim : types->before.dims) {
       llvm::erase_if(*axes, [&](const AxisRef &axis) {
         return llvm::any_of(dim.axes, [&](const AxisRef &own) {
           return own == axis ||
@@ -256,34 +257,34 @@ LogicalResult CollectivePermuteOp::verify() {
       });
     }
     if (!axes->empty())
-      return emitOpError() << "mirrors " << axesText(*axes, ends->mesh) << ", over which no dimension lies";
-    return verifyImplied(*this, *ends, ends->before);
+      return emitOpError() << "mirrors " << axesText(*axes, types->mesh) << ", over which no dimension lies";
+    return verifyImplied(*this, *types, types->before);
   }
-  for (auto [i, dims] : llvm::enumerate(llvm::zip(ends->before.dims, ends->after.dims))) {
+  for (auto [i, dims] : llvm::enumerate(llvm::zip(types->before.dims, types->after.dims))) {
     auto &[before, after] = dims;
     if (axesSize(before.axes) != axesSize(after.axes))
       return emitOpError() << "dimension " << i << ": " << axesSize(before.axes) << " pieces before, "
                            << axesSize(after.axes) << " after; whole pieces move, their number stays";
   }
-  Sharding expected = ends->after;
-  expected.partial = ends->before.partial;
-  expected.partialKind = ends->before.partialKind;
-  return verifyImplied(*this, *ends, expected);
+  Sharding expected = types->after;
+  expected.partial = types->before.partial;
+  expected.partialKind = types->before.partialKind;
+  return verifyImplied(*this, *types, expected);
 }
 
 LogicalResult GroupedSendOp::verify() {
-  auto ends = verifyEnds(*this);
-  if (failed(ends))
+  auto types = verifyTypes(*this);
+  if (failed(types))
     return failure();
   // A rank sends what it holds: terms of a sum stay terms.
-  Sharding expected = ends->after;
-  expected.partial = ends->before.partial;
-  expected.partialKind = ends->before.partialKind;
-  if (failed(verifyImplied(*this, *ends, expected)))
+  Sharding expected = types->after;
+  expected.partial = types->before.partial;
+  expected.partialKind = types->before.partialKind;
+  if (failed(verifyImplied(*this, *types, expected)))
     return failure();
-  if (sendAxes(ends->mesh, globalShape(ends->input), ends->before, ends->after).empty())
+  if (sendAxes(types->mesh, globalShape(types->input), types->before, types->after).empty())
     return emitOpError() << "sends nothing: every rank has what it wants of "
-                         << toString(ends->after, ends->mesh);
+                         << toString(types->after, types->mesh);
   return success();
 }
 

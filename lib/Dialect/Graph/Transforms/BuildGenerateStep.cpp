@@ -19,7 +19,7 @@ using namespace tessera::graph;
 namespace {
 
 /// Argument or result of a function to build.
-struct Slot {
+struct Port {
   Type type;
   Kind kind;
   std::string name;
@@ -42,9 +42,9 @@ public:
   void buildHead();
 
 private:
-  func::FuncOp begin(StringRef name, Role role, ArrayRef<Slot> inputs, IRMapping &mapping);
-  void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Slot> results);
-  SmallVector<Slot> resizedInputs(int64_t seq);
+  func::FuncOp begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping);
+  void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results);
+  SmallVector<Port> resizedInputs(int64_t seq);
   void mapInputs(Block &entry, IRMapping &mapping);
 
   Operation *cloneResized(Operation &op, int64_t seq, IRMapping &mapping);
@@ -53,11 +53,11 @@ private:
   void cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
                      MutableArrayRef<Value> states);
   Value nextToken(Value logits);
-  Slot slot(Value value, Kind kind, std::string name, int64_t seq);
-  Slot index();
-  Slot cacheSlot(const Cache &cache);
+  Port port(Value value, Kind kind, std::string name, int64_t seq);
+  Port index();
+  Port cachePort(const Cache &cache);
   NamedAttribute fill(FillAttr from) { return builder.getNamedAttr(kFillAttr, from); }
-  Slot gives(Slot of, Gives what) {
+  Port gives(Port of, Gives what) {
     of.fact = builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), what));
     return of;
   }
@@ -131,13 +131,13 @@ LogicalResult StepBuilder::analyze() {
 // Functions
 //===----------------------------------------------------------------------===//
 
-Slot StepBuilder::slot(Value value, Kind kind, std::string name, int64_t seq) {
+Port StepBuilder::port(Value value, Kind kind, std::string name, int64_t seq) {
   return {positionWise.resized(value, batch, seq), kind, std::move(name),
           SmallVector<StringRef>(names.names(value))};
 }
 
 /// For each row the index within the chunk of the position whose logits are wanted.
-Slot StepBuilder::index() {
+Port StepBuilder::index() {
   return {RankedTensorType::get({batch}, builder.getI32Type()),
           Kind::Input,
           "index",
@@ -145,7 +145,7 @@ Slot StepBuilder::index() {
           fill(FillAttr::get(builder.getContext(), FillSource::LastIndex))};
 }
 
-Slot StepBuilder::cacheSlot(const Cache &cache) {
+Port StepBuilder::cachePort(const Cache &cache) {
   return {cache.type, Kind::State, cache.name, cache.dims,
           builder.getNamedAttr(kClearAttr, ClearAttr::get(builder.getContext(), Clear::BeforePrompts))};
 }
@@ -155,29 +155,29 @@ GenerateAttr StepBuilder::sizes() {
   return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, logits.getDimSize(2));
 }
 
-static DictionaryAttr attributes(Builder &b, const Slot &slot) {
+static DictionaryAttr attributes(Builder &b, const Port &port) {
   NamedAttrList attrs;
-  attrs.set(kKindAttr, KindAttr::get(b.getContext(), slot.kind));
-  attrs.set(kNameAttr, b.getStringAttr(slot.name));
-  if (!slot.dims.empty())
-    attrs.set(kDimsAttr, b.getStrArrayAttr(slot.dims));
-  if (slot.fact)
-    attrs.set(slot.fact->getName(), slot.fact->getValue());
+  attrs.set(kKindAttr, KindAttr::get(b.getContext(), port.kind));
+  attrs.set(kNameAttr, b.getStringAttr(port.name));
+  if (!port.dims.empty())
+    attrs.set(kDimsAttr, b.getStrArrayAttr(port.dims));
+  if (port.fact)
+    attrs.set(port.fact->getName(), port.fact->getValue());
   return attrs.getDictionary(b.getContext());
 }
 
 /// Starts function `name` (inputs, then weights, then caches) before @forward; maps @forward's weights and
 /// sets `states`.
-func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Slot> inputs, IRMapping &mapping) {
-  SmallVector<Slot> slots(inputs);
+func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping) {
+  SmallVector<Port> ports(inputs);
   for (unsigned arg : weightArgs)
-    slots.push_back(
-        slot(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
+    ports.push_back(
+        port(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
   for (const Cache &cache : caches)
-    slots.push_back(cacheSlot(cache));
-  SmallVector<Type> types = llvm::map_to_vector(slots, [](const Slot &s) { return s.type; });
+    ports.push_back(cachePort(cache));
+  SmallVector<Type> types = llvm::map_to_vector(ports, [](const Port &s) { return s.type; });
   SmallVector<DictionaryAttr> attrs =
-      llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); });
+      llvm::map_to_vector(ports, [&](const Port &s) { return attributes(builder, s); });
 
   builder.setInsertionPoint(forward);
   auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
@@ -192,22 +192,22 @@ func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Slot> inputs
 }
 
 /// Returns `values` and all caches.
-void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Slot> results) {
+void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results) {
   SmallVector<Value> all(values);
-  SmallVector<Slot> slots(results);
+  SmallVector<Port> ports(results);
   for (auto [cache, state] : llvm::zip(caches, states)) {
     all.push_back(state);
-    slots.push_back({cache.type, Kind::State, cache.name, cache.dims});
+    ports.push_back({cache.type, Kind::State, cache.name, cache.dims});
   }
   func::ReturnOp::create(builder, forward.getLoc(), all);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
   function.setAllResultAttrs(
-      llvm::map_to_vector(slots, [&](const Slot &s) { return attributes(builder, s); }));
+      llvm::map_to_vector(ports, [&](const Port &s) { return attributes(builder, s); }));
 }
 
-SmallVector<Slot> StepBuilder::resizedInputs(int64_t seq) {
+SmallVector<Port> StepBuilder::resizedInputs(int64_t seq) {
   return llvm::map_to_vector(inputArgs, [&](unsigned arg) {
-    Slot input = slot(forward.getArgument(arg), Kind::Input, argText(forward, arg, kNameAttr).str(), seq);
+    Port input = port(forward.getArgument(arg), Kind::Input, argText(forward, arg, kNameAttr).str(), seq);
     input.fact = fill(forward.getArgAttrOfType<FillAttr>(arg, kFillAttr));
     return input;
   });
@@ -328,7 +328,7 @@ Value StepBuilder::nextToken(Value logits) {
 
 void StepBuilder::buildPrefill() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<Slot> inputs = resizedInputs(chunk);
+  SmallVector<Port> inputs = resizedInputs(chunk);
   inputs.push_back(index());
   IRMapping mapping;
   func::FuncOp function = begin("prefill", Role::Prompt, inputs, mapping);
@@ -344,8 +344,8 @@ void StepBuilder::buildPrefill() {
     cloneResized(*op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {hidden, last, next},
-      {slot(tail.input, Kind::Output, "hidden", chunk),
-       gives(slot(logits, Kind::Output, "logits", 1), Gives::Logits),
+      {port(tail.input, Kind::Output, "hidden", chunk),
+       gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
 }
 
@@ -357,13 +357,13 @@ void StepBuilder::buildDecode() {
   cloneAll(1, mapping, /*withTail=*/true);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
-      {gives(slot(logits, Kind::Output, "logits", 1), Gives::Logits),
+      {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
 }
 
 void StepBuilder::buildHead() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<Slot> inputs{slot(tail.input, Kind::Input, "hidden", chunk), index()};
+  SmallVector<Port> inputs{port(tail.input, Kind::Input, "hidden", chunk), index()};
   inputs.front().fact =
       fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
                          FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
@@ -386,7 +386,7 @@ void StepBuilder::buildHead() {
       cloneResized(op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   end(function, {last, next},
-      {gives(slot(logits, Kind::Output, "logits", 1), Gives::Logits),
+      {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
   caches = all;
 }

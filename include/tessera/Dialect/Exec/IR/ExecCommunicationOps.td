@@ -14,7 +14,7 @@ def Exec_CollectiveKind : Exec_RuntimeEnum<"::tessera::CollectiveKind", "kind of
 def Exec_Reduction : Exec_RuntimeEnum<"::tessera::Reduction", "how a collective combines">;
 
 /// #dist.sharding with `global`; not by including its .td, whose enums would be made twice.
-def Exec_Layout : Attr<CPred<"::llvm::isa<::tessera::dist::ShardingAttr>($_self)">, "sharding with global sizes"> {
+def Exec_GlobalSharding : Attr<CPred<"::llvm::isa<::tessera::dist::ShardingAttr>($_self)">, "sharding with global sizes"> {
   let storageType = "::tessera::dist::ShardingAttr";
   let returnType = "::tessera::dist::ShardingAttr";
   let convertFromStorage = "$_self";
@@ -43,7 +43,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
     ```
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, Exec_Array:$input,
-      Exec_Array:$output, OptionalAttr<Exec_Layout>:$from, OptionalAttr<Exec_Layout>:$to, OptionalAttr<ArrayAttr>:$mirrored,
+      Exec_Array:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
       OptionalAttr<StrAttr>:$why);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
@@ -77,7 +77,7 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
     ```
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, AnyStaticShapeMemRef:$input,
-      AnyStaticShapeMemRef:$output, OptionalAttr<Exec_Layout>:$from, OptionalAttr<Exec_Layout>:$to, OptionalAttr<ArrayAttr>:$mirrored,
+      AnyStaticShapeMemRef:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
       OptionalAttr<StrAttr>:$why);
   let results = (outs Exec_TokenType:$token);
   let assemblyFormat = [{

@@ -18,43 +18,43 @@ using namespace tessera::dist;
 static constexpr size_t kMostOps = 256;
 
 /// From a value back towards what it is made from.
-struct PinConflicts::Way {
+struct PinConflicts::Path {
   Value at;
   std::vector<Operation *> ops; ///< nearest to the start first
 };
 
 void PinConflicts::add(Value value, StringRef name) {
   llvm::SmallPtrSet<Operation *, 16> seen;
-  std::deque<Way> open{
+  std::deque<Path> open{
       {value,
        {}}}; // breadth first: where a value can be reached past a reshard, the reshard is of another's making
   while (!open.empty() && seen.size() < kMostOps) {
-    Way way = std::move(open.front());
+    Path path = std::move(open.front());
     open.pop_front();
-    if (way.at != value)
-      if (auto pin = pins.find(way.at); pin != pins.end()) {
-        tell(way, way.at, value, name);
+    if (path.at != value)
+      if (auto pin = pins.find(path.at); pin != pins.end()) {
+        tell(path, path.at, value, name);
         continue;
       }
-    Operation *op = way.at.getDefiningOp();
+    Operation *op = path.at.getDefiningOp();
     if (!op || op->getNumRegions() || !seen.insert(op).second)
       continue;
-    way.ops.push_back(op);
+    path.ops.push_back(op);
     for (Value operand : op->getOperands())
       if (isa<RankedTensorType>(operand.getType()))
-        open.push_back({operand, way.ops});
+        open.push_back({operand, path.ops});
   }
   pins.try_emplace(value, name.str());
 }
 
-void PinConflicts::tell(const Way &way, Value from, Value to, StringRef name) const {
+void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) const {
   auto shardingOf = [&](Value value) { return getShardingAttr(value.getType()).toSharding(mesh); };
   Sharding before = shardingOf(from), after = shardingOf(to);
   AxisList pinned = before.usedAxes();
   pinned.append(after.usedAxes());
   double bytes = 0;
   std::vector<std::string> between;
-  for (Operation *op : llvm::reverse(way.ops)) {
+  for (Operation *op : llvm::reverse(path.ops)) {
     auto reshard = dyn_cast<ReshardOp>(op);
     if (!reshard) {
       if (!isa<graph::NameOp, ConstraintOp>(op))

@@ -21,13 +21,13 @@ public:
   PinConflicts(const Mesh &mesh, Price price) : mesh(mesh), price(std::move(price)) {}
 
   /// `value`, called `name`, lies as its pin wants; what it is made from has been placed. A missed remark
-  /// `pins` for each pinned value that it is made from, the nearest on every way, if a reshard between them
+  /// `pins` for each pinned value that it is made from, the nearest on every path, if a reshard between them
   /// moves an axis of one of the two. Looks at most at some hundred ops.
   void add(mlir::Value value, llvm::StringRef name);
 
 private:
-  struct Way;
-  void tell(const Way &way, mlir::Value from, mlir::Value to, llvm::StringRef name) const;
+  struct Path;
+  void tell(const Path &path, mlir::Value from, mlir::Value to, llvm::StringRef name) const;
 
   const Mesh &mesh;
   Price price;

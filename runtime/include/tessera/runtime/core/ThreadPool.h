@@ -39,20 +39,20 @@ public:
   }
 
 private:
-  // One slot a worker. The caller bumps `start`; whoever moves `claimed` up to it runs the part.
-  struct Slot {
+  // One state a worker. The caller bumps `start`; whoever moves `claimed` up to it runs the part.
+  struct WorkerState {
     WaitWord start;
     std::atomic<uint32_t> claimed{0};
   };
-  bool claim(Slot &slot, uint32_t turn) {
+  bool claim(WorkerState &state, uint32_t turn) {
     uint32_t before = turn - 1;
-    return slot.claimed.compare_exchange_strong(before, turn);
+    return state.claimed.compare_exchange_strong(before, turn);
   }
   void work(int part);
   void runPart(Task task, void *context, int part) noexcept;
   void stop();
 
-  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<WorkerState[]> workerStates_;
   std::function<void()> onStart_;
   std::vector<std::thread> workers_;
   alignas(64) Task task_ = nullptr;

@@ -1,5 +1,5 @@
 // Pieces of global values, and what collectives may and may not do with them.
-#include "tessera/Reference/Layout.h"
+#include "tessera/Reference/ShardedShape.h"
 #include "tessera/Analysis/Sharding/Notation.h"
 
 #include "mlir/IR/Builders.h"
@@ -11,11 +11,11 @@ using namespace mlir;
 using namespace tessera;
 
 namespace {
-struct LayoutTest : ::testing::Test {
+struct ShardedShapeTest : ::testing::Test {
   MLIRContext context;
   Type f64 = Float64Type::get(&context);
 
-  Layout layout(StringRef meshText, StringRef shardingText, ArrayRef<int64_t> global) {
+  ShardedShape sharded(StringRef meshText, StringRef shardingText, ArrayRef<int64_t> global) {
     Mesh m = tessera::mesh(meshText);
     return {m, sharding(shardingText, m), SmallVector<int64_t>(global), f64};
   }
@@ -28,7 +28,7 @@ struct LayoutTest : ::testing::Test {
   /// Shards, exchanges and puts together again; the error, or "" and the numbers are those of before.
   std::string roundTrip(StringRef meshText, StringRef from, StringRef to, StringRef axes,
                         ArrayRef<int64_t> shape) {
-    Layout a = layout(meshText, from, shape), b = layout(meshText, to, shape);
+    ShardedShape a = sharded(meshText, from, shape), b = sharded(meshText, to, shape);
     std::string error;
     AxisList list = *parseAxes(axes, a.mesh, error);
     ReferenceTensor value = iota(shape);
@@ -43,8 +43,8 @@ struct LayoutTest : ::testing::Test {
 };
 } // namespace
 
-TEST_F(LayoutTest, UnevenPiecesArePaddedAtTheEnd) {
-  Layout l = layout("x3", "[x]", {4});
+TEST_F(ShardedShapeTest, UnevenPiecesArePaddedAtTheEnd) {
+  ShardedShape l = sharded("x3", "[x]", {4});
   auto zero = shard(iota({4}), l, Padding::Zero);
   EXPECT_EQ(zero[0].f, (std::vector<double>{100, 101}));
   EXPECT_EQ(zero[1].f, (std::vector<double>{102, 103}));
@@ -56,8 +56,8 @@ TEST_F(LayoutTest, UnevenPiecesArePaddedAtTheEnd) {
   EXPECT_EQ(unshard(poisoned, l, 0, error)->f, iota({4}).f);
 }
 
-TEST_F(LayoutTest, CopiesThatDisagreeAreReported) {
-  Layout l = layout("x2", "[-]", {2});
+TEST_F(ShardedShapeTest, CopiesThatDisagreeAreReported) {
+  ShardedShape l = sharded("x2", "[-]", {2});
   auto pieces = shard(iota({2}), l, Padding::Zero);
   pieces[1].f[1] = 7;
   std::string error;
@@ -65,8 +65,8 @@ TEST_F(LayoutTest, CopiesThatDisagreeAreReported) {
   EXPECT_NE(error.find("element [1] is 101"), std::string::npos) << error;
 }
 
-TEST_F(LayoutTest, PartialPiecesAddUp) {
-  Layout l = layout("x2 y2", "[y] U{x}", {4});
+TEST_F(ShardedShapeTest, PartialPiecesAddUp) {
+  ShardedShape l = sharded("x2 y2", "[y] U{x}", {4});
   auto pieces = shard(iota({4}), l, Padding::Zero);
   EXPECT_EQ(pieces[0].f, (std::vector<double>{100, 101}));
   EXPECT_EQ(pieces[2].f, (std::vector<double>{0, 0}));
@@ -75,7 +75,7 @@ TEST_F(LayoutTest, PartialPiecesAddUp) {
   EXPECT_EQ(unshard(pieces, l, 0, error)->f, (std::vector<double>{101, 103, 102, 103}));
 }
 
-TEST_F(LayoutTest, CollectivesKeepTheValue) {
+TEST_F(ShardedShapeTest, CollectivesKeepTheValue) {
   EXPECT_EQ(roundTrip("x2 y2", "[x,y/-]", "[x/-]", "y", {8, 3}), "");    // all_gather
   EXPECT_EQ(roundTrip("x2 y2", "[x/-]", "[x,y/-]", "", {8, 3}), "");     // all_slice
   EXPECT_EQ(roundTrip("x2 y2", "[y/-] U{x}", "[y/-]", "x", {8, 3}), ""); // all_reduce
@@ -88,9 +88,11 @@ TEST_F(LayoutTest, CollectivesKeepTheValue) {
   EXPECT_EQ(roundTrip("x4 y3", "[y] U{x}", "[y] U{x:(2)2}", "x:(1)2", {6}), ""); // part of a sum
 }
 
-TEST_F(LayoutTest, UnevenGatherToWholeIsFine) { EXPECT_EQ(roundTrip("x3", "[x]", "[-]", "x", {4}), ""); }
+TEST_F(ShardedShapeTest, UnevenGatherToWholeIsFine) {
+  EXPECT_EQ(roundTrip("x3", "[x]", "[-]", "x", {4}), "");
+}
 
-TEST_F(LayoutTest, PiecesThatDoNotLineUpNeedMoreThanTheGroup) {
+TEST_F(ShardedShapeTest, PiecesThatDoNotLineUpNeedMoreThanTheGroup) {
   // 10 over 4 are pieces of 3, over 2 pieces of 5: element 5 lies with the other half.
   EXPECT_NE(roundTrip("x2 y2", "[x,y]", "[x]", "y", {10}).find("not in its group"), std::string::npos);
   EXPECT_NE(roundTrip("x2 y2", "[x]", "[x,y]", "", {10}).find("not in its group"), std::string::npos);
@@ -98,9 +100,9 @@ TEST_F(LayoutTest, PiecesThatDoNotLineUpNeedMoreThanTheGroup) {
   EXPECT_EQ(roundTrip("x2 y2", "[x,y]", "[x]", "y", {11}), "");
 }
 
-TEST_F(LayoutTest, PaddingOfADimensionThatStaysIsKept) {
+TEST_F(ShardedShapeTest, PaddingOfADimensionThatStaysIsKept) {
   // A parameter's zero padding survives the gather of another dimension.
-  Layout from = layout("x2 y2", "[x/y]", {3, 2}), to = layout("x2 y2", "[x/-]", {3, 2});
+  ShardedShape from = sharded("x2 y2", "[x/y]", {3, 2}), to = sharded("x2 y2", "[x/-]", {3, 2});
   std::string error;
   auto pieces = shard(iota({3, 2}), from, Padding::Zero);
   auto moved = exchange(pieces, from, to, *parseAxes("y", from.mesh, error), error);

@@ -1,5 +1,5 @@
-//===- Layout.cpp - Global values and the pieces of ranks -----------------===//
-#include "tessera/Reference/Layout.h"
+//===- ShardedShape.cpp - Global values and the pieces of ranks -----------------===//
+#include "tessera/Reference/ShardedShape.h"
 #include "Groups.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -22,7 +22,7 @@ void tessera::poison(ReferenceTensor &tensor, int64_t index) {
     tensor.i[index] = int64_t(x % 1009) - 3;
 }
 
-int64_t Layout::shard(int dim, int64_t rank) const {
+int64_t ShardedShape::shard(int dim, int64_t rank) const {
   return judge::indexOver(mesh, sharding.dims[size_t(dim)].axes, rank);
 }
 
@@ -67,28 +67,28 @@ static void combineElement(const ReferenceTensor &from, int64_t at, ReferenceTen
     combine(to.i[toAt], from.i[at]);
 }
 
-RankValues tessera::shard(const ReferenceTensor &global, const Layout &layout, Padding padding) {
+RankValues tessera::shard(const ReferenceTensor &global, const ShardedShape &sharded, Padding padding) {
   RankValues pieces;
-  SmallVector<int64_t> local = layout.localShape(), strides = global.strides();
-  for (int64_t rank = 0, ranks = layout.mesh.numDevices(); rank < ranks; ++rank) {
+  SmallVector<int64_t> local = sharded.localShape(), strides = global.strides();
+  for (int64_t rank = 0, ranks = sharded.mesh.numDevices(); rank < ranks; ++rank) {
     ReferenceTensor piece(global.elementType, local);
     SmallVector<int64_t> begin;
     for (size_t d = 0; d < local.size(); ++d)
-      begin.push_back(layout.shard(int(d), rank) * local[d]);
-    bool first = judge::indexOver(layout.mesh, layout.sharding.partial, rank) == 0;
+      begin.push_back(sharded.shard(int(d), rank) * local[d]);
+    bool first = judge::indexOver(sharded.mesh, sharded.sharding.partial, rank) == 0;
     forEachIndex(local, [&](int64_t flat, ArrayRef<int64_t> index) {
       int64_t at = 0;
       bool inside = true;
       for (size_t d = 0; d < local.size(); ++d) {
         at += (begin[d] + index[d]) * strides[d];
-        inside &= begin[d] + index[d] < layout.global[d];
+        inside &= begin[d] + index[d] < sharded.global[d];
       }
       if (!inside && padding == Padding::Poison)
         poison(piece, flat);
       else if (inside && first)
         copyElement(global, at, piece, flat);
       else if (inside)
-        setNeutral(piece, flat, layout.sharding.partialKind);
+        setNeutral(piece, flat, sharded.sharding.partialKind);
     });
     pieces.push_back(std::move(piece));
   }
@@ -106,31 +106,31 @@ static double elementOf(const ReferenceTensor &tensor, int64_t at) {
   return tensor.isFloat() ? tensor.f[at] : double(tensor.i[at]);
 }
 
-FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const Layout &layout, double tolerance,
-                                            std::string &error) {
-  ReferenceTensor global(layout.elementType, layout.global);
-  SmallVector<int64_t> local = layout.localShape(), strides = global.strides();
+FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const ShardedShape &sharded,
+                                            double tolerance, std::string &error) {
+  ReferenceTensor global(sharded.elementType, sharded.global);
+  SmallVector<int64_t> local = sharded.localShape(), strides = global.strides();
   // The rank that gave an element first; ranks that differ in partial axes only add up to one copy.
   std::vector<int64_t> giver(size_t(global.size()), -1);
   double largest = 0;
   for (const ReferenceTensor &piece : pieces)
     for (int64_t i = 0; global.isFloat() && i < piece.size(); ++i)
       largest = std::isfinite(piece.f[i]) ? std::max(largest, std::fabs(piece.f[i])) : largest;
-  for (int64_t rank = 0, ranks = layout.mesh.numDevices(); rank < ranks; ++rank) {
-    if (judge::indexOver(layout.mesh, layout.sharding.partial, rank) != 0)
+  for (int64_t rank = 0, ranks = sharded.mesh.numDevices(); rank < ranks; ++rank) {
+    if (judge::indexOver(sharded.mesh, sharded.sharding.partial, rank) != 0)
       continue;
-    auto group = judge::membersOver(layout.mesh, layout.sharding.partial, rank);
+    auto group = judge::membersOver(sharded.mesh, sharded.sharding.partial, rank);
     SmallVector<int64_t> begin;
     for (size_t d = 0; d < local.size(); ++d)
-      begin.push_back(layout.shard(int(d), rank) * local[d]);
+      begin.push_back(sharded.shard(int(d), rank) * local[d]);
     ReferenceTensor whole = pieces[group.front()];
     for (int64_t other : ArrayRef<int64_t>(group).drop_front())
       for (int64_t i = 0; i < whole.size(); ++i)
-        combineElement(pieces[other], i, whole, i, layout.sharding.partialKind);
+        combineElement(pieces[other], i, whole, i, sharded.sharding.partialKind);
     forEachIndex(local, [&](int64_t flat, ArrayRef<int64_t> index) {
       int64_t at = 0;
       for (size_t d = 0; d < local.size(); ++d) {
-        if (begin[d] + index[d] >= layout.global[d])
+        if (begin[d] + index[d] >= sharded.global[d])
           return;
         at += (begin[d] + index[d]) * strides[d];
       }
@@ -157,8 +157,8 @@ FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const Layo
   return global;
 }
 
-FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const Layout &from, const Layout &to,
-                                        ArrayRef<AxisRef> axes, std::string &error) {
+FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const ShardedShape &from,
+                                        const ShardedShape &to, ArrayRef<AxisRef> axes, std::string &error) {
   const Mesh &mesh = from.mesh;
   SmallVector<int64_t> localFrom = from.localShape(), localTo = to.localShape();
   size_t rank = localTo.size();

@@ -1,12 +1,12 @@
-//===- Layout.h - Global values and the pieces of ranks --------*- C++ -*-===//
+//===- ShardedShape.h - Global values and the pieces of ranks --------*- C++ -*-===//
 //
 // Which elements of a global tensor lie where on which rank of an `spmd` program (docs/Architecture.md,
 // "Sharding and padding"): a dimension of n elements over k shards lies in pieces of c = ceil(n / k), shard i
 // holds [i * c, min((i + 1) * c, n)), the rest of its c places is padding.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_REFERENCE_LAYOUT_H
-#define TESSERA_REFERENCE_LAYOUT_H
+#ifndef TESSERA_REFERENCE_SHARDEDSHAPE_H
+#define TESSERA_REFERENCE_SHARDEDSHAPE_H
 
 #include "tessera/Analysis/Sharding/Sharding.h"
 #include "tessera/Reference/Tensor.h"
@@ -19,7 +19,7 @@ namespace tessera {
 using RankValues = std::vector<ReferenceTensor>;
 
 /// A local tensor type as plain data.
-struct Layout {
+struct ShardedShape {
   Mesh mesh;
   Sharding sharding;
   llvm::SmallVector<int64_t> global; ///< unpadded sizes
@@ -34,22 +34,23 @@ struct Layout {
 /// numbers that show in the result if anything reads them.
 enum class Padding { Zero, Poison };
 
-/// A piece for every rank. A partial layout gives the value to the first rank of each group over the partial
-/// axes and the neutral element (0, or the least number) to the others.
-RankValues shard(const ReferenceTensor &global, const Layout &layout, Padding padding);
+/// A piece for every rank. A partial sharding gives the value to the first rank of each group over the
+/// partial axes and the neutral element (0, or the least number) to the others.
+RankValues shard(const ReferenceTensor &global, const ShardedShape &sharded, Padding padding);
 
 /// The global value of pieces. Partial pieces are combined; copies of an element on several ranks must agree
 /// within `tolerance` times the largest element, else `error` names the element and the ranks.
-llvm::FailureOr<ReferenceTensor> unshard(const RankValues &pieces, const Layout &layout, double tolerance,
-                                         std::string &error);
+llvm::FailureOr<ReferenceTensor> unshard(const RankValues &pieces, const ShardedShape &sharded,
+                                         double tolerance, std::string &error);
 
-/// Moves values from layout `from` to layout `to` (equal meshes and global sizes), as a collective does: a
+/// Moves values from `from` to `to` (equal meshes and global sizes), as a collective does: a
 /// rank may read only ranks that differ from it in the digits of `axes`; partial axes of `from` that `to`
 /// lacks are combined over them, and of those that only `to` has one rank contributes the value. Padding of
-/// the result is poisoned. Error if an element would have to come from another rank: a layout step that the
+/// the result is poisoned. Error if an element would have to come from another rank: a step that the
 /// named collective cannot do.
-llvm::FailureOr<RankValues> exchange(const RankValues &pieces, const Layout &from, const Layout &to,
-                                     llvm::ArrayRef<AxisRef> axes, std::string &error);
+llvm::FailureOr<RankValues> exchange(const RankValues &pieces, const ShardedShape &from,
+                                     const ShardedShape &to, llvm::ArrayRef<AxisRef> axes,
+                                     std::string &error);
 
 /// Fills `tensor` at `index` with the next number of a fixed pseudo-random sequence, no number that data is
 /// likely to be.
