@@ -83,9 +83,9 @@ bool isFreshTensor(Operation *op) {
                                       }));
 }
 
-/// Every op that updates a tensor gets one that no other op updates. Two sums that begin with the same zeros
-/// (CSE merges them) would both be computed in the output of one of them, and the first result written there
-/// is the second's end.
+/// Every op that updates a tensor gets one that no other op updates, unless only one of the two can run (the
+/// branches of an `scf.if`). Two sums that begin with the same zeros (CSE merges them) would both be computed
+/// in the output of one of them, and the first result written there is the second's end.
 void separateDestinations(func::FuncOp func) {
   SmallVector<Operation *> producers;
   func.walk([&](Operation *op) { producers.push_back(op); });
@@ -94,14 +94,19 @@ void separateDestinations(func::FuncOp func) {
     for (Value value : op->getResults()) {
       if (!isa<RankedTensorType>(value.getType()))
         continue;
-      SmallVector<OpOperand *> updates;
+      SmallVector<OpOperand *> kept, separated;
       for (OpOperand &use : value.getUses()) {
         auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
         auto loop = dyn_cast<scf::ForOp>(use.getOwner());
-        if ((dps && dps.isDpsInit(&use)) || (loop && use.getOperandNumber() >= loop.getNumControlOperands()))
-          updates.push_back(&use);
+        if (!(dps && dps.isDpsInit(&use)) &&
+            !(loop && use.getOperandNumber() >= loop.getNumControlOperands()))
+          continue;
+        bool alone = llvm::all_of(kept, [&](OpOperand *other) {
+          return insideMutuallyExclusiveRegions(use.getOwner(), other->getOwner());
+        });
+        (alone ? kept : separated).push_back(&use);
       }
-      for (OpOperand *use : llvm::drop_begin(updates, std::min<size_t>(updates.size(), 1))) {
+      for (OpOperand *use : separated) {
         OpBuilder builder(op->getContext());
         builder.setInsertionPointAfter(op);
         if (isFreshTensor(op)) {

@@ -111,3 +111,27 @@ func.func @table(%out: tensor<8xf32>, %begin: index, %end: index) -> tensor<8xf3
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// Of two branches one runs: both write the output itself.
+// CHECK-LABEL: func @branches(
+// CHECK-NOT: memref.alloc
+// CHECK: scf.if
+// CHECK: linalg.copy {{.*}} outs(%arg1
+// CHECK: else
+// CHECK: linalg.fill {{.*}} outs(%arg1
+// CHECK: return
+func.func @branches(%x: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index, %end: index) -> tensor<8x64xf32> attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %first = arith.cmpi eq, %begin, %c0 : index
+  %r = scf.if %first -> (tensor<8x64xf32>) {
+    %copy = linalg.copy ins(%x : tensor<8x64xf32>) outs(%out : tensor<8x64xf32>) -> tensor<8x64xf32>
+    scf.yield %copy : tensor<8x64xf32>
+  } else {
+    %fill = linalg.fill ins(%zero : f32) outs(%out : tensor<8x64xf32>) -> tensor<8x64xf32>
+    scf.yield %fill : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}
