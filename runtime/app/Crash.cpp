@@ -1,6 +1,7 @@
 // Signals that end a process without a word get one.
 #include "Launch.h"
 #include "tessera/runtime/core/Board.h"
+#include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/SignalText.h"
 
 #include <csignal>
@@ -17,6 +18,9 @@ void setCrashBoard(Board &board, const CollectiveNames &names) {
 }
 
 static void onCrash(int signal) {
+  if (!claimEnd()) // another thread is at it
+    for (;;)
+      pause();
   if (!crashBoard || crashBoard->claimReport()) {
     SignalText line;
     line.add("error: ");
@@ -50,7 +54,7 @@ void installCrashHandlers() {
   sigaltstack(&alternate, nullptr);
   struct sigaction action = {};
   action.sa_handler = onCrash;
-  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  action.sa_flags = SA_ONSTACK; // a crash in the handler itself ends the process: the signal is blocked
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     sigaction(signal, &action, nullptr);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <malloc.h>
 #include <memory>
 #include <mutex>
@@ -153,18 +154,26 @@ static void runThreadRanks(const Manifest &manifest, const CollectiveNames &name
     auto plane = createHostPlane(world, r);
     body(*comm, *plane, board.entry(r));
   };
+  // Nobody begins before all are there: what those that run take is not missed by those to come.
+  std::promise<void> started;
+  std::shared_future<void> allStarted = started.get_future().share();
   std::vector<std::thread> others;
+  others.reserve(size_t(ranks - 1));
   try {
     for (int64_t r = 1; r < ranks; ++r)
-      others.emplace_back(one, r);
-  } catch (const std::system_error &e) {
+      others.emplace_back([&one, allStarted, r] {
+        allStarted.wait();
+        one(r);
+      });
+  } catch (const std::exception &e) {
+    auto *system = dynamic_cast<const std::system_error *>(&e);
     // Those that run wait for ranks that never come.
     endRun(Error("cannot start the ranks", manifest.mesh.describe(),
                  std::to_string(others.size() + 1) + " of " + std::to_string(ranks) +
-                     " could be started: " + e.code().message(),
-                 "allow more memory and threads, or start them on several machines with mpirun")
-               .what());
+                     " could be started: " + (system ? system->code().message() : "no memory is left"),
+                 "allow more memory and threads, or start them on several machines with mpirun"));
   }
+  started.set_value();
   one(0);
   for (std::thread &thread : others)
     thread.join();
@@ -207,7 +216,7 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
     try {
       rankBody(program, manifest, plan, comm, plane, entry, threads, options.origin, options.quiet, body);
     } catch (const std::exception &e) {
-      endRun(messageOf(e));
+      endRun(e);
     }
   };
   if (launcher.size > 1)

@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
     // only if it did not.
     if (launcher.rank != 0)
       std::this_thread::sleep_for(std::chrono::seconds(2));
-    endRun(messageOf(e));
+    endRun(e);
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <new>
 #include <pthread.h>
+#include <sys/uio.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -24,22 +25,40 @@ std::string messageOf(const std::exception &exception) {
 
 void setReportElection(bool (*mayReport)()) { election = mayReport; }
 
-void endRun(const std::string &message) {
-  if (ended.exchange(true)) // another thread is at it: wait for its _exit
+bool claimEnd() {
+  static thread_local bool mine = false;
+  if (!ended.exchange(true))
+    mine = true;
+  return mine;
+}
+
+// Allocates nothing: there may be nothing left.
+[[noreturn]] static void printAndEnd(const char *message, size_t length) {
+  if (!claimEnd()) // wait for the other thread's _exit
     for (;;)
       pause();
   bool (*mayReport)() = election;
   if (!mayReport || mayReport()) {
-    std::string line = "error: " + message + "\n";
     // One write: lines of several processes do not mix.
-    for (size_t done = 0; done < line.size();) {
-      ssize_t n = write(STDERR_FILENO, line.data() + done, line.size() - done);
-      if (n <= 0)
-        break;
-      done += size_t(n);
-    }
+    char first[] = "error: ", last[] = "\n";
+    iovec parts[] = {{first, sizeof(first) - 1}, {const_cast<char *>(message), length}, {last, 1}};
+    ssize_t written = writev(STDERR_FILENO, parts, 3);
+    (void)written;
   }
   _exit(1);
+}
+
+void endRun(const std::string &message) { printAndEnd(message.data(), message.size()); }
+
+void endRun(const std::exception &exception) {
+  try {
+    endRun(messageOf(exception));
+  } catch (const std::exception &) {
+    constexpr char message[] =
+        "cannot allocate memory (this process): the system has no more for it; allow it more "
+        "memory, or compile for a larger mesh or a smaller --batch";
+    printAndEnd(message, sizeof(message) - 1);
+  }
 }
 
 } // namespace tessera::runtime

@@ -11,15 +11,17 @@ namespace tessera::runtime {
 
 ThreadPool::ThreadPool(int size, std::function<void()> onStart)
     : workerStates_(new WorkerState[std::max(size - 1, 0)]), onStart_(std::move(onStart)) {
+  workers_.reserve(size_t(std::max(size - 1, 0)));
   try {
     for (int part = 1; part < size; ++part)
       workers_.emplace_back([this, part, rank = currentRank()] {
         currentRank() = rank;
         work(part);
       });
-  } catch (const std::system_error &e) {
+  } catch (const std::exception &e) {
+    auto *system = dynamic_cast<const std::system_error *>(&e);
     std::string why = std::to_string(workers_.size() + 1) + " of " + std::to_string(size) +
-                      " could be started: " + e.code().message();
+                      " could be started: " + (system ? system->code().message() : "no memory is left");
     stop(); // those that run wait for work that never comes
     throw Error(
         "cannot start threads", "rank " + std::to_string(std::max<int64_t>(currentRank(), 0)), why,

@@ -47,8 +47,8 @@ static Dnnl load() {
   return dnnl;
 }
 
-const Dnnl &Dnnl::get() {
-  static const Dnnl dnnl = load();
+Dnnl &Dnnl::table() {
+  static Dnnl dnnl = load();
   return dnnl;
 }
 

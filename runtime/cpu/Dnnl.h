@@ -36,7 +36,9 @@ struct Dnnl {
   dnnl_engine_t engine; // the CPU
 
   // Opens libdnnl.so.2 on the first call. Throws Error if it or one of the symbols is missing.
-  static const Dnnl &get();
+  static const Dnnl &get() { return table(); }
+  // For tests, which put functions of their own in place of oneDNN's.
+  static Dnnl &table();
 };
 
 // The CPU multiplies bfloat16 (AVX512_BF16 or AMX).

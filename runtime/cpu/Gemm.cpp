@@ -1,7 +1,7 @@
 #include "tessera/runtime/cpu/Gemm.h"
 #include "Dnnl.h"
+#include "DnnlMatmul.h"
 #include "GemmKernels.h"
-#include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,83 +24,6 @@ void PackedLayout::packRows(int64_t begin, int64_t rows, const float *from, void
 void PackedLayout::unpackRow(int64_t i, const void *packed, void *row) const {
   io::traits(type).unpackRow(static_cast<const char *>(packed) + blockOffset(i), i % block, k, block, row);
 }
-
-namespace {
-
-// A one-thread oneDNN product of fixed shape, with its own memory objects: used by one thread at a time.
-class DnnlMatmul {
-public:
-  DnnlMatmul(const PackedLayout *layout, int64_t m, int64_t n, int64_t k, GemmTypes types)
-      : dnnl_(Dnnl::get()), m_(m) {
-    dnnl_memory_desc_t x, w, y;
-    dnnl_dims_t xDims = {m, k}, wDims = {k, n}, yDims = {m, n};
-    expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dataType(types.x), dnnl_ab));
-    expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dataType(types.y), dnnl_ab));
-    bool pairs = layout && io::traits(types.w).packGroup == 2;
-    dnnl_format_tag_t tag = !layout               ? dnnl_ba
-                            : layout->block == 64 ? (pairs ? dnnl_BA16a64b2a : dnnl_BA16a64b)
-                            : layout->block == 48 ? (pairs ? dnnl_BA16a48b2a : dnnl_BA16a48b)
-                            : layout->block == 32 ? (pairs ? dnnl_BA16a32b2a : dnnl_BA16a32b)
-                                                  : (pairs ? dnnl_BA16a16b2a : dnnl_BA16a16b);
-    expect(dnnl_.memory_desc_init_by_tag(&w, 2, wDims, dataType(types.w), tag));
-    dnnl_matmul_desc_t desc;
-    expect(dnnl_.matmul_desc_init(&desc, &x, &w, nullptr, &y));
-    dnnl_primitive_attr_t attributes;
-    expect(dnnl_.primitive_attr_create(&attributes));
-    expect(dnnl_.primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user));
-    dnnl_primitive_desc_t pd;
-    dnnl_status_t status = dnnl_.primitive_desc_create(&pd, &desc, attributes, dnnl_.engine, nullptr);
-    dnnl_.primitive_attr_destroy(attributes);
-    expect(status);
-    expect(dnnl_.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &implementation_));
-    const dnnl_memory_desc_t *scratch = dnnl_.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    scratch_ = Memory(dnnl_.memory_desc_get_size(scratch), "scratch space of oneDNN");
-    expect(dnnl_.primitive_create(&primitive_, pd));
-    expect(dnnl_.memory_create(&memory_[0], &x, dnnl_.engine, nullptr));
-    expect(dnnl_.memory_create(&memory_[1], &w, dnnl_.engine, nullptr));
-    expect(dnnl_.memory_create(&memory_[2], &y, dnnl_.engine, nullptr));
-    expect(dnnl_.memory_create(&memory_[3], scratch, dnnl_.engine, scratch_.data()));
-    dnnl_.primitive_desc_destroy(pd);
-    expect(dnnl_.stream_create(&stream_, dnnl_.engine, dnnl_stream_default_flags));
-  }
-  ~DnnlMatmul() {
-    dnnl_.stream_destroy(stream_);
-    for (dnnl_memory_t memory : memory_)
-      dnnl_.memory_destroy(memory);
-    dnnl_.primitive_destroy(primitive_);
-  }
-  DnnlMatmul(const DnnlMatmul &) = delete;
-
-  const char *implementation() const { return implementation_; }
-  int64_t rows() const { return m_; }
-
-  void run(const void *x, const void *w, void *y) {
-    dnnl_.memory_set_data_handle(memory_[0], const_cast<void *>(x));
-    dnnl_.memory_set_data_handle(memory_[1], const_cast<void *>(w));
-    dnnl_.memory_set_data_handle(memory_[2], y);
-    dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, memory_[0]},
-                                   {DNNL_ARG_WEIGHTS, memory_[1]},
-                                   {DNNL_ARG_DST, memory_[2]},
-                                   {DNNL_ARG_SCRATCHPAD, memory_[3]}};
-    expect(dnnl_.primitive_execute(primitive_, stream_, 4, arguments));
-  }
-
-private:
-  static dnnl_data_type_t dataType(io::DType type) { return type == io::DType::BF16 ? dnnl_bf16 : dnnl_f32; }
-  static void expect(dnnl_status_t status) {
-    if (status != dnnl_success)
-      throw Error("cannot compute a product", "oneDNN", "status " + std::to_string(int(status)));
-  }
-  const Dnnl &dnnl_;
-  int64_t m_;
-  const char *implementation_ = "";
-  dnnl_primitive_t primitive_ = nullptr;
-  dnnl_memory_t memory_[4] = {};
-  dnnl_stream_t stream_ = nullptr;
-  Memory scratch_;
-};
-
-} // namespace
 
 // oneDNN takes over where every thread gets at least this many rows. Its threads share rows and read all
 // weights each, ours share columns and read them once; measured on Zen 5, two threads draw level at 64 rows

@@ -9,7 +9,7 @@ template <typename F> static void guarded(F &&f) {
   try {
     f();
   } catch (const std::exception &e) {
-    endRun(messageOf(e));
+    endRun(e);
   }
 }
 

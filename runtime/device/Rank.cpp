@@ -61,7 +61,7 @@ void Rank::finish() {
     communication_->synchronize();
     compute_->synchronize();
   } catch (const std::exception &e) {
-    endRun(messageOf(e));
+    endRun(e);
   }
 }
 

@@ -1,11 +1,15 @@
 #include "tessera/runtime/cpu/Gemm.h"
+#include "Dnnl.h"
 #include "GemmKernels.h"
+#include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <thread>
 
 namespace tessera::runtime {
 
@@ -175,5 +179,63 @@ TEST(Gemm, EveryHalfAsWeight) {
   }
 }
 #endif
+
+// What fails on a worker of the pool is an Error of the caller, and the next product is none the worse.
+TEST(Gemm, AnErrorOfOneDnnOnAWorkerReachesTheCaller) {
+  static std::thread::id caller;
+  static std::atomic<int> failed;
+  static int workers;
+  static decltype(Dnnl::table().primitive_execute) execute;
+  caller = std::this_thread::get_id();
+  execute = Dnnl::table().primitive_execute;
+  for (int threads : {2, 3}) {
+    workers = threads - 1;
+    failed = 0;
+    ThreadPool pool(threads);
+    const int64_t m = 64 * threads, n = 48, k = 32;
+    std::vector<float> x(size_t(m * k), 1), w(size_t(n * k), 2), y(size_t(m * n));
+    Gemm gemm(m, n, k, {}, /*packed=*/false, pool);
+    ASSERT_STRNE(gemm.implementation(), "own");
+    Dnnl::table().primitive_execute = [](const_dnnl_primitive_t primitive, dnnl_stream_t stream, int count,
+                                         const dnnl_exec_arg_t *arguments) {
+      if (std::this_thread::get_id() != caller) {
+        ++failed;
+        return dnnl_out_of_memory;
+      }
+      while (failed < workers) // the caller must not take over what a worker shall fail at
+        std::this_thread::yield();
+      return execute(primitive, stream, count, arguments);
+    };
+    try {
+      gemm.run(x.data(), w.data(), y.data());
+      ADD_FAILURE() << "no error with " << threads << " threads";
+    } catch (const Error &error) {
+      EXPECT_STREQ(error.what(), "cannot compute a product (oneDNN): status 1");
+    }
+    Dnnl::table().primitive_execute = execute;
+    gemm.run(x.data(), w.data(), y.data());
+    for (float value : y)
+      ASSERT_EQ(value, 2 * k);
+  }
+}
+
+// Products of one shape share their code: ranks that are threads run it at once, each on its own numbers.
+TEST(Gemm, ThreadsShareTheCodeOfAShape) {
+  const int64_t m = 96, n = 80, k = 40;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 4; ++rank)
+    ranks.emplace_back([=] {
+      ThreadPool pool(1);
+      std::vector<float> x(size_t(m * k), float(rank)), w(size_t(n * k), 2), y(size_t(m * n));
+      for (int round = 0; round < 20; ++round) {
+        Gemm gemm(m, n, k, {}, /*packed=*/false, pool);
+        gemm.run(x.data(), w.data(), y.data());
+        for (float value : y)
+          ASSERT_EQ(value, float(rank * 2 * k));
+      }
+    });
+  for (std::thread &rank : ranks)
+    rank.join();
+}
 
 } // namespace tessera::runtime

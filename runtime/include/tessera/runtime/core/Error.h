@@ -43,6 +43,12 @@ std::string messageOf(const std::exception &exception);
 // threads of the process (and of all processes on this machine that share a board, Board.h) only the first
 // prints. Safe in every thread.
 [[noreturn]] void endRun(const std::string &message);
+// With messageOf, even where there is no memory left for it.
+[[noreturn]] void endRun(const std::exception &exception);
+
+// True in the one thread of the process that ends it: whoever else wants to waits for its _exit. For handlers
+// of signals too.
+bool claimEnd();
 
 // Called once by endRun before it prints: true if this process is the one that shall print. Set by the board.
 void setReportElection(bool (*mayReport)());

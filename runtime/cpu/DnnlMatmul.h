@@ -1,0 +1,36 @@
+// A product of fixed shape by oneDNN, on one thread.
+#ifndef TESSERA_RUNTIME_CPU_DNNLMATMUL_H
+#define TESSERA_RUNTIME_CPU_DNNLMATMUL_H
+
+#include "Dnnl.h"
+#include "tessera/runtime/core/Memory.h"
+#include "tessera/runtime/cpu/Gemm.h"
+
+#include <memory>
+
+namespace tessera::runtime {
+
+class DnnlCode;
+
+// The memory objects of one thread; the code is shared by all products of the same shape in this process.
+class DnnlMatmul {
+public:
+  // layout: of W if it is packed, else null. Throws Error where oneDNN says no, or where there is no memory
+  // for its code.
+  DnnlMatmul(const PackedLayout *layout, int64_t m, int64_t n, int64_t k, GemmTypes types);
+  ~DnnlMatmul();
+  DnnlMatmul(const DnnlMatmul &) = delete;
+
+  const char *implementation() const;
+  void run(const void *x, const void *w, void *y);
+
+private:
+  const Dnnl &dnnl_;
+  std::shared_ptr<const DnnlCode> code_;
+  Memory scratch_;
+  dnnl_memory_t memory_[4] = {};
+  dnnl_stream_t stream_ = nullptr;
+};
+
+} // namespace tessera::runtime
+#endif
