@@ -191,7 +191,7 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
   runtime::RunOptions run;
   run.threads = judgement.threads;
   run.weights = judgement.weights.empty() ? std::string(weights) : judgement.weights;
-  if (Status s = program->run(found, run, rounded.empty() ? 1e-4 : 1.0); !s)
+  if (Status s = program->run(found, run, rounded.empty() ? 1e-4 : 1.0, judgement.runner); !s)
     return s.takeFailure();
   std::vector<Difference> differences = compareCalls(expected, found, rounded, judgement.bounds);
   if (!rounded.empty() ||

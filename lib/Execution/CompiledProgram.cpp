@@ -1,6 +1,7 @@
 //===- CompiledProgram.cpp - A program as the machine runs it -------------===//
 #include "tessera/Execution/CompiledProgram.h"
 
+#include "tessera/Execution/Runner.h"
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Target/Target.h"
@@ -178,13 +179,20 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
 }
 
 Status CompiledProgram::run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options,
-                            double tolerance) const {
+                            double tolerance, const std::string &runner) const {
   auto local = split(calls);
   if (!local)
     return local.takeFailure();
+  std::vector<runtime::ProgramCall> again = *local;
   if (Status s = runtime::runCalls(loaded->program(), options, *local); !s)
     return s;
-  return join(*local, calls, tolerance);
+  if (Status s = join(*local, calls, tolerance); !s || runner.empty())
+    return s;
+  if (Status s = runByCommand(runner, *path, ranks(), options.weights, again); !s)
+    return s;
+  if (std::string where = runtime::firstDifference(*local, again); !where.empty())
+    return Failure{"other bits by another runner", runner, where, ""};
+  return {};
 }
 
 } // namespace tessera

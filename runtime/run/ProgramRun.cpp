@@ -9,8 +9,9 @@ namespace tessera::runtime {
 
 // Keeps the functions that compiled programs look up in this executable.
 [[gnu::used]] static void *const abi[] = {
-    (void *)ts_launch,      (void *)ts_matmul, (void *)ts_gather_packed, (void *)ts_collective,
-    (void *)ts_group_index, (void *)ts_copy,   (void *)ts_pack};
+    (void *)ts_launch,          (void *)ts_matmul, (void *)ts_gather_packed, (void *)ts_collective,
+    (void *)ts_group_index,     (void *)ts_copy,   (void *)ts_pack,          (void *)ts_collective_start,
+    (void *)ts_collective_wait, (void *)ts_send,   (void *)ts_receive};
 
 Result<LoadedProgram> LoadedProgram::open(const std::string &library) {
   LoadedProgram loaded(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
@@ -111,7 +112,7 @@ private:
 };
 } // namespace
 
-static void runOnRank(Rank &rank, std::vector<ProgramCall> &calls) {
+static void makeCalls(Rank &rank, std::vector<ProgramCall> &calls) {
   const Manifest &manifest = rank.manifest();
   size_t r = size_t(rank.id());
   Arena arena(rank);
@@ -131,27 +132,40 @@ static void runOnRank(Rank &rank, std::vector<ProgramCall> &calls) {
   }
 }
 
-Status runCalls(const ts_program &program, const RunOptions &options, std::vector<ProgramCall> &calls) {
+static Failure cannotRun(const Error &error) { return {"cannot run the program", "", error.what(), ""}; }
+
+Status runOnRanks(const ts_program &program, const RunOptions &options,
+                  const std::function<void(Rank &)> &body) {
   try {
     Manifest manifest = Manifest::parse({program.manifest, program.manifest_bytes});
-    for (size_t i = 0; i < calls.size(); ++i)
-      if (Status s = prepare(manifest, calls, i); !s)
-        return s;
     Launcher launcher = Launcher::detect();
     launcher.check(manifest);
     LaunchOptions launch;
     launch.threads = options.threads * (launcher.size > 1 ? 1 : manifest.mesh.size());
+    launch.driver = options.driver;
     launch.quiet = true;
     std::unique_ptr<io::ModelFile> model;
     if (!options.weights.empty()) {
       model = take(io::ModelFile::open(options.weights));
       launch.origin.model = model.get();
     }
-    runRanks(program, manifest, launcher, launch, [&](Rank &rank) { runOnRank(rank, calls); });
+    runRanks(program, manifest, launcher, launch, body);
   } catch (const Error &error) {
-    return Failure{"cannot run the program", "", error.what(), ""};
+    return cannotRun(error);
   }
   return {};
+}
+
+Status runCalls(const ts_program &program, const RunOptions &options, std::vector<ProgramCall> &calls) {
+  try {
+    Manifest manifest = Manifest::parse({program.manifest, program.manifest_bytes});
+    for (size_t i = 0; i < calls.size(); ++i)
+      if (Status s = prepare(manifest, calls, i); !s)
+        return s;
+  } catch (const Error &error) {
+    return cannotRun(error);
+  }
+  return runOnRanks(program, options, [&](Rank &rank) { makeCalls(rank, calls); });
 }
 
 } // namespace tessera::runtime

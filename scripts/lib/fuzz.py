@@ -1,7 +1,8 @@
-"""scripts/fuzz sharding|binary [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, judged (docs/Judge.md).
+"""scripts/fuzz sharding|binary|checked|mpi [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, judged (docs/Judge.md).
 
 sharding: partitioned and interpreted; prints a table op x factor kind x collective of what the programs held. binary: compiled and run by all ranks with
-the real runtime; prints which pairs of op, element type, collective and loop form never reached the machine, each with its reason. Exit status 1 if a
+the real runtime; prints which pairs of op, element type, collective and loop form never reached the machine, each with its reason. checked, mpi: the
+same, and once more by the driver `checked` in 50 orders (docs/Drivers.md), or by processes of mpirun; the bits must be the same. Exit status 1 if a
 program fails (each is shrunk into build/fuzz/), an op of the dialect was in none of them, or a pair is empty without a reason.
 """
 import collections
@@ -30,6 +31,9 @@ REACHABLE = {
 
 # Of `binary`: how many programs, rung, element types.
 BINARY = ["--rung=binary", "--types=f32"]
+# Who runs programs of the machine once more, seen from the folder of the judge.
+RUNNERS = {"checked": "env TESSERA_CHECKED_ORDERS=50 {}/run-program-checked",
+           "mpi": "mpirun --allow-run-as-root --oversubscribe -np {{ranks}} {}/run-program"}
 TYPES = ["f32", "i32", "i1", "i64", "f64"]
 LOOPS = ["none", "forward", "reverse", "period", "remainder", "reverse period", "reverse remainder", "nested"]
 COLLECTIVES = ["all_gather", "all_slice", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "grouped_send", "contribute"]
@@ -56,7 +60,7 @@ def die(message):
 
 
 def arguments(argv):
-    count, seed, jobs, words, judge = 20000, 1, 2, [], "build/bin/llm-judge"
+    count, seed, jobs, words, judge = None, 1, 2, [], "build/bin/llm-judge"
     for word in argv:
         name, _, value = word.partition("=")
         if name in ("--seed", "--jobs") and value.isdigit() and (name == "--seed" or int(value) > 0):
@@ -65,15 +69,15 @@ def arguments(argv):
             judge = value
         elif word.isdigit() and words and int(word) > 0:
             count = int(word)
-        elif word in ("sharding", "binary") and not words:
+        elif word in ("sharding", "binary", *RUNNERS) and not words:
             words.append(word)
         else:
-            die(f"unknown argument ({word}): scripts/fuzz sharding|binary [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
+            die(f"unknown argument ({word}): scripts/fuzz sharding|binary|checked|mpi [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
     if not words:
-        die("nothing to fuzz (no argument): sharding and binary are what there is; try scripts/fuzz sharding")
+        die("nothing to fuzz (no argument): sharding, binary, checked and mpi are what there is; try scripts/fuzz sharding")
     if not pathlib.Path(judge).exists():
         die(f"no judge ({judge}): it is not built; run scripts/build")
-    return words[0], count, seed, jobs, judge
+    return words[0], count or {"checked": 1000, "mpi": 200}.get(words[0], 20000), seed, jobs, judge
 
 
 def run_chunk(judge, first, count, flags):
@@ -123,7 +127,9 @@ def print_pairs(pairs, dialect):
 
 def main(argv):
     what, count, seed, jobs, judge = arguments(argv)
-    flags, size = (BINARY, 100) if what == "binary" else ([], CHUNK)
+    flags, size = ([], CHUNK) if what == "sharding" else (BINARY, 100)
+    if what in RUNNERS:
+        flags = flags + ["--runner=" + RUNNERS[what].format(pathlib.Path(judge).parent)]
     OUT.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     ops, cells, pairs, dialect = collections.Counter(), collections.Counter(), collections.Counter(), []
@@ -144,7 +150,7 @@ def main(argv):
     unexplained = []
     if what == "binary":
         unexplained = print_pairs(pairs, dialect)
-    else:
+    elif what == "sharding":
         table(cells)
     uncovered = [op for op in dialect if not ops[op]]
     print(f"\n{len(dialect) - len(uncovered)} of {len(dialect)} ops covered, " + str(sum(ops.values())) + " ops in all")

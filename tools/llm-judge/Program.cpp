@@ -94,7 +94,7 @@ std::string ProgramJudgement::flags() const {
   if (!machine)
     return "--pipeline='" + pipeline + "'";
   return "--rung=" + rungName(*machine).str() + (mesh.empty() ? "" : " --mesh=" + mesh) +
-         (shard.empty() ? "" : " --shard=" + shard);
+         (shard.empty() ? "" : " --shard=" + shard) + (runner.empty() ? "" : " --runner='" + runner + "'");
 }
 
 /// Compiled and run, against the interpreter.
@@ -106,6 +106,7 @@ static FailureOr<unsigned> judgeOnMachine(ModuleOp before, const ProgramJudgemen
   execution.execution.through = *judgement.machine;
   execution.execution.compile.mesh = judgement.mesh;
   execution.execution.compile.shard = judgement.shard;
+  execution.runner = judgement.runner;
   execution.execution.onSpmd = [&](ModuleOp spmd) {
     if (!judgement.breakOp.empty())
       applyBreak(spmd, judgement.breakOp);

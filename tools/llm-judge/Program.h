@@ -27,6 +27,7 @@ struct ProgramJudgement {
   /// run by all ranks and every entry called twice; `tolerance` is the bound of float32.
   std::optional<Rung> machine;
   std::string mesh, shard; ///< of `machine`: as --mesh and --shard of llm-compile
+  std::string runner;      ///< of `machine`: a command that runs it too, with the same bits
 
   /// The flags that say so again.
   std::string flags() const;

@@ -61,6 +61,11 @@ static llvm::cl::opt<std::string> meshText("mesh",
 static llvm::cl::opt<std::string> shardText("shard",
                                             llvm::cl::desc("Of a model: items [VALUE:]DIM=AXIS[+AXIS...]"),
                                             llvm::cl::cat(category));
+static llvm::cl::opt<std::string> runner(
+    "runner",
+    llvm::cl::desc("Of rungs kernels, exec and binary: run it by this command too, which must give the same "
+                   "bits: [LAUNCHER -np {ranks}] run-program"),
+    llvm::cl::init(""), llvm::cl::cat(category));
 static llvm::cl::opt<int64_t> chunk("chunk", llvm::cl::desc("Of a model: positions of one prefill"),
                                     llvm::cl::init(5), llvm::cl::cat(category));
 
@@ -132,6 +137,7 @@ static ProgramJudgement judgementOf(uint64_t inputSeed) {
     judgement.machine = machine;
     judgement.mesh = meshText;
     judgement.shard = shardText;
+    judgement.runner = runner;
     judgement.entry = "*";
   }
   return judgement;
@@ -173,7 +179,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
   unsigned failures = 0;
   Coverage covered;
   // A process costs as much as ten programs: many share one, and have their own only where not all are good.
-  const uint64_t batch = machine ? 20 : 100;
+  const uint64_t batch = !runner.empty() ? 5 : machine ? 20 : 100;
   uint64_t goodUntil = seed;
   for (uint64_t program = seed, end = seed + randomPrograms; program < end; ++program) {
     if (program < goodUntil)
@@ -210,8 +216,10 @@ static int judgeRandomPrograms(MLIRContext &context) {
       continue;
     ++failures;
     llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
-                 << (machine ? " --rung=" + rung + " --types=" + types : "") << ": " << word(outcome.kind)
-                 << "\n"
+                 << (machine ? " --rung=" + rung + " --types=" + types +
+                                   (runner.empty() ? "" : " --runner='" + runner + "'")
+                             : "")
+                 << ": " << word(outcome.kind) << "\n"
                  << outcome.text << "\n";
     if (shrinkFile.empty()) {
       module->print(llvm::outs());
@@ -265,6 +273,8 @@ int main(int argc, char **argv) {
   else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
     return fail("rung (" + rung +
                 "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
+  if (!machine && !runner.empty())
+    return fail("runner (" + runner + "): only what is compiled is run; give --rung=binary");
   for (llvm::StringRef name : llvm::split(types, ","))
     if (!llvm::is_contained({"f32", "bf16", "f16"}, name))
       return fail("types (" + types + "): " + name + " is none of f32, bf16, f16");

@@ -49,6 +49,7 @@ struct ExecutionJudgement {
   std::string
       weights; ///< a file with `parameters`; empty: random ones, written to a file and read from there
   const NamedValues *parameters = nullptr;
+  std::string runner; ///< runs everything once more, by another process (Runner.h); bits must be the same
 };
 
 /// Compiles a copy of `step`, runs it on its mesh and compares it with the interpreter on the module as it

@@ -50,8 +50,11 @@ public:
   /// Puts outputs and states together; copies of an element must agree within `tolerance` of the largest.
   Status join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
               double tolerance) const;
-  /// Both with the run between: all ranks as threads of this process.
-  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance) const;
+  /// Both with the run between: all ranks as threads of this process. With a `runner` (Runner.h) they run by
+  /// that too, and must give the same bits.
+  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance,
+             const std::string &runner = "") const;
+  const ts_program &program() const { return loaded->program(); }
 
 private:
   CompiledProgram() = default;

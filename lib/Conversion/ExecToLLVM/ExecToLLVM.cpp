@@ -172,8 +172,12 @@ private:
       for (Value input : op.getInputs())
         kernel->second.buffers.push_back({arrayBytes(input.getType()), TS_READ});
       for (Value output : op.getOutputs())
-        kernel->second.buffers.push_back({arrayBytes(output.getType()), TS_UPDATE});
+        kernel->second.buffers.push_back({arrayBytes(output.getType()), TS_WRITE});
     }
+    // Written whole only if all launches of the kernel say so.
+    for (unsigned i = 0; i < op.getOutputs().size(); ++i)
+      if (op.getMode(i) != AccessKind::Write)
+        kernel->second.buffers[op.getInputs().size() + i].second = TS_UPDATE;
     call("ts_launch", nothing,
          {rank, constant32(kernel - kernels.begin()), bufferArray, scalarArray, constant(op.getCount()),
           constant(op.getGrain())});

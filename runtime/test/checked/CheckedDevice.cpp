@@ -11,11 +11,8 @@ namespace tessera::runtime {
 
 namespace checked {
 
-// Of a device's inner streams; its executor runs one task at a time.
-static constexpr int innerThreads = 2;
-
 CheckedDevice::CheckedDevice(const DeviceOptions &options, uint64_t seed)
-    : seed_(seed), ordering_(space_), pool_(innerThreads, [] { cpuDriver().prepareThread(); }),
+    : seed_(seed), ordering_(space_), pool_(options.pool.size(), [] { cpuDriver().prepareThread(); }),
       inner_(cpuDriver().open({options.rank, pool_, options.entry})),
       innerStream_(inner_->createStream(StreamKind::Compute)),
       executor_(seed, options.rank, options.entry, [] { cpuDriver().prepareThread(); }) {}

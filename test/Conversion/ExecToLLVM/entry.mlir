@@ -9,6 +9,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   graph.parameter @v : tensor<16xf32> variable from [#graph.source<"v", file = [16]>] {exec.local = tensor<16xf32>}
   graph.parameter @unused : tensor<4xf32> from [#graph.source<"u", file = [4]>]
   llvm.func @k(!llvm.ptr, !llvm.ptr, i64, i64)
+  llvm.func @whole(!llvm.ptr, !llvm.ptr, i64, i64)
 
   // CHECK: llvm.func internal @tessera_entry_decode(%[[RANK:.*]]: !llvm.ptr, %[[CALL:.*]]: !llvm.ptr)
   // CHECK: %[[ARENA:.*]] = llvm.load %[[CALL]]
@@ -27,6 +28,8 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // CHECK: llvm.mlir.global internal constant @tessera_name_k("k\00")
   // Buffers of the kernel: 32 bytes read, 32 read, 32 updated.
   // CHECK: llvm.mlir.global internal constant @tessera_buffers_k(dense<[32, 1, 32, 1, 32, 3, 32, 3]> : tensor<8xi64>)
+  // What is written whole is said to be, where all launches of the kernel do: of @whole the first output, not the second.
+  // CHECK: llvm.mlir.global internal constant @tessera_buffers_whole(dense<[32, 1, 32, 2, 32, 3]> : tensor<6xi64>)
   // CHECK: llvm.mlir.global internal constant @tessera_kernels()
   // CHECK: llvm.mlir.addressof @k
   // CHECK: llvm.mlir.global external constant @tessera_program()
@@ -76,6 +79,11 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
     %k = exec.buffer at 0 : memref<16xf32>
     %v = exec.param @v : memref<16xf32>
     exec.copy %k to %v : memref<16xf32>, memref<16xf32>
+    %x = exec.buffer at 2112 : memref<1x8xf32>
+    %y = exec.buffer at 2176 : memref<1x8xf32>
+    %z = exec.buffer at 2240 : memref<1x8xf32>
+    exec.launch @whole ins(%x : memref<1x8xf32>) outs(%y, %z : memref<1x8xf32>, memref<1x8xf32>) count = 1 grain = 1 modes(write, write)
+    exec.launch @whole ins(%x : memref<1x8xf32>) outs(%y, %z : memref<1x8xf32>, memref<1x8xf32>) count = 1 grain = 1 modes(write, update)
     return
   }
 }

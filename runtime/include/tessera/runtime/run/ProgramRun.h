@@ -7,9 +7,10 @@
 #define TESSERA_RUNTIME_RUN_PROGRAMRUN_H
 
 #include "tessera/runtime/Result.h"
-#include "tessera/runtime/abi.h"
+#include "tessera/runtime/device/Rank.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct ProgramCall {
 struct RunOptions {
   std::string weights; // a file that ModelFile reads; empty: random numbers, the same on every mesh
   int64_t threads = 1; // of each rank
+  const Driver *driver = nullptr; // default: the one for the program's target
 };
 
 class LoadedProgram {
@@ -45,12 +47,21 @@ private:
   void *handle;
 };
 
+// Runs `body` on every rank of the program, its weights loaded: threads of this process, or, under a
+// launcher, the one rank that this process is. Fails where the program cannot be started; errors of the
+// runtime itself end the process (runtime/core/Error.h).
+Status runOnRanks(const ts_program &program, const RunOptions &options,
+                  const std::function<void(Rank &)> &body);
+
 // Runs `calls` one after another on every rank; states begin as zeros and stay. Before each call whatever is
 // neither state nor input of the arena is filled with bytes 0xFF: NaN as any float. Ranks are threads of this
 // process, or, under a launcher, its processes: then only the launcher's own rank has outputs. Fails on calls
-// that do not fit the program (a port missing, other sizes); errors of the runtime itself end the process
-// (runtime/core/Error.h).
+// that do not fit the program (a port missing, other sizes), and as runOnRanks does.
 Status runCalls(const ts_program &program, const RunOptions &options, std::vector<ProgramCall> &calls);
+
+// The first array of `b` that has not the bytes of `a`, of the arrays that both have: `call 1 of f, output y,
+// rank 0, byte 12`; empty if there is none. Both are the same calls.
+std::string firstDifference(const std::vector<ProgramCall> &a, const std::vector<ProgramCall> &b);
 
 // The same as files: safetensors with one tensor U8 per array, `CALL/ENTRY/KIND/PORT/RANK`,
 // and an empty one `CALL/ENTRY/reused/PORT/EARLIER` for each port of `reused`. Ranks that have no array have
@@ -58,6 +69,11 @@ Status runCalls(const ts_program &program, const RunOptions &options, std::vecto
 Status writeCalls(const std::string &path, const std::vector<ProgramCall> &calls);
 // Adds to `calls` what the file holds.
 Status readCalls(const std::string &path, std::vector<ProgramCall> &calls);
+
+// main of `run-program LIBRARY CALLS OUT [WEIGHTS]`: runs the calls of a file by `run` and writes what the
+// ranks of this process gave to OUT, under a launcher to OUT.RANK. The exit status.
+using RunFunction = std::function<Status(const ts_program &, const RunOptions &, std::vector<ProgramCall> &)>;
+int runProgramMain(int argc, char **argv, const RunFunction &run);
 
 } // namespace tessera::runtime
 #endif

@@ -1,0 +1,61 @@
+//===- Runner.cpp - Calls by a command of its own -------------------------===//
+#include "tessera/Execution/Runner.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+namespace tessera {
+
+/// The line that says what went wrong: ours, among those of a launcher.
+static std::string firstError(const std::string &log) {
+  auto buffer = llvm::MemoryBuffer::getFile(log);
+  llvm::StringRef text = buffer ? (*buffer)->getBuffer() : "";
+  size_t at = text.find("error: ");
+  llvm::StringRef line = text.drop_front(at == llvm::StringRef::npos ? 0 : at).split('\n').first;
+  return line.empty() ? "it says nothing" : line.str();
+}
+
+Status runByCommand(const std::string &command, const std::string &library, int64_t ranks,
+                    const std::string &weights, std::vector<runtime::ProgramCall> &calls) {
+  llvm::SmallString<128> folder;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("tessera-run", folder))
+    return Failure{"cannot run the program", command, error.message(), "make room in TMPDIR"};
+  llvm::scope_exit remove([&] { (void)llvm::sys::fs::remove_directories(folder); });
+  std::string callsFile = std::string(folder) + "/calls.safetensors", out = std::string(folder) + "/out",
+              log = std::string(folder) + "/log";
+  if (Status s = runtime::writeCalls(callsFile, calls); !s)
+    return s;
+  std::vector<std::string> words;
+  for (llvm::StringRef word : llvm::split(command, " "))
+    if (!word.empty())
+      words.push_back(word == "{ranks}" ? std::to_string(ranks) : word.str());
+  for (const std::string &word : {library, callsFile, out})
+    words.push_back(word);
+  if (!weights.empty())
+    words.push_back(weights);
+  auto program = llvm::sys::findProgramByName(words.front());
+  if (!program)
+    return Failure{"cannot run the program", command, words.front() + ": " + program.getError().message(),
+                   "name an executable"};
+  std::string why;
+  int status = llvm::sys::ExecuteAndWait(
+      *program, llvm::SmallVector<llvm::StringRef>(words.begin(), words.end()), std::nullopt,
+      {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)}, 0, 0, &why);
+  if (status != 0)
+    return Failure{"cannot run the program", command,
+                   why.empty() ? "exit status " + std::to_string(status) + ": " + firstError(log) : why, ""};
+  // One file of all ranks, or one a process.
+  if (llvm::sys::fs::exists(out))
+    return runtime::readCalls(out, calls);
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    if (Status s = runtime::readCalls(out + "." + std::to_string(rank), calls); !s)
+      return s;
+  return {};
+}
+
+} // namespace tessera

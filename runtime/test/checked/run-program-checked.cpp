@@ -1,0 +1,35 @@
+// run-program-checked LIBRARY CALLS OUT [WEIGHTS]: run-program with the driver `checked`, in
+// TESSERA_CHECKED_ORDERS orders (default 1) of seeds from TESSERA_CHECKED_SEED on. All of them must give the
+// same bits.
+#include "CheckedDriver.h"
+#include "tessera/runtime/run/ProgramRun.h"
+
+#include <cstdlib>
+
+using namespace tessera;
+using namespace tessera::runtime;
+
+static uint64_t numberOf(const char *variable, uint64_t otherwise) {
+  const char *text = getenv(variable);
+  return text ? strtoull(text, nullptr, 10) : otherwise;
+}
+
+static Status runOrders(const ts_program &program, const RunOptions &options,
+                        std::vector<ProgramCall> &calls) {
+  const std::vector<ProgramCall> given = calls;
+  uint64_t first = numberOf("TESSERA_CHECKED_SEED", 0), orders = numberOf("TESSERA_CHECKED_ORDERS", 1);
+  for (uint64_t seed = first; seed < first + orders; ++seed) {
+    std::vector<ProgramCall> found = given;
+    setCheckedSeed(seed);
+    if (Status s = runCalls(program, options, found); !s)
+      return s;
+    if (seed != first)
+      if (std::string where = firstDifference(calls, found); !where.empty())
+        return Failure{"orders differ", "TESSERA_CHECKED_SEED=" + std::to_string(seed),
+                       where + " has other bits than in order " + std::to_string(first), ""};
+    calls = std::move(found);
+  }
+  return {};
+}
+
+int main(int argc, char **argv) { return runProgramMain(argc, argv, runOrders); }
