@@ -406,6 +406,14 @@ void checkPlane(HostPlane &plane) {
       for (size_t i = 0; i < count; ++i)
         ASSERT_EQ(data[i], int32_t(root * 100000 + i));
     }
+  // What was given is the root's own again when the call returns.
+  for (int32_t turn = 0; turn < 300; ++turn) {
+    int32_t value = plane.rank() == turn % plane.ranks() ? turn : -1;
+    plane.broadcast(&value, sizeof(value), turn % plane.ranks());
+    int32_t seen = value;
+    value = -2;
+    ASSERT_EQ(seen, turn);
+  }
 }
 
 } // namespace

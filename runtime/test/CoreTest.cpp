@@ -56,10 +56,10 @@ TEST(Manifest, Reads) {
 }
 
 // Replaces one piece of the text and expects an error that contains `why`.
-static void expectRefused(const std::string &piece, const std::string &by, const std::string &why) {
-  std::string text = tiny;
+static void expectRefusedIn(std::string text, const std::string &piece, const std::string &by,
+                            const std::string &why) {
   size_t at = text.find(piece);
-  ASSERT_NE(at, std::string::npos);
+  ASSERT_NE(at, std::string::npos) << piece;
   text.replace(at, piece.size(), by);
   try {
     Manifest::parse(text);
@@ -68,6 +68,9 @@ static void expectRefused(const std::string &piece, const std::string &by, const
     EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
     EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
   }
+}
+static void expectRefused(const std::string &piece, const std::string &by, const std::string &why) {
+  expectRefusedIn(tiny, piece, by, why);
 }
 
 // Counts of loops are data: what is outside of the bounds, or not given, must not reach generated code.
@@ -128,16 +131,7 @@ TEST(Manifest, FindsTheEntriesOfGenerateByTheirRoles) {
 
 TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
   auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
-    std::string text = generating();
-    size_t at = text.find(piece);
-    ASSERT_NE(at, std::string::npos) << piece;
-    text.replace(at, piece.size(), by);
-    try {
-      Manifest::parse(text);
-      ADD_FAILURE() << "accepted: " << by;
-    } catch (const Error &e) {
-      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
-    }
+    expectRefusedIn(generating(), piece, by, why);
   };
   refused("\"role\": \"next\"", "\"role\": null", "none the role next");
   refused("\"role\": \"next\"", "\"role\": \"prompt\"", "has the role of entry go");
@@ -162,6 +156,89 @@ TEST(Manifest, RefusesContradictions) {
   expectRefused("\"id\": 0", "\"id\": 9", "does not exist");
   expectRefused("[[], [[\"tp\", 1, 2]]]", "[[], [[\"tp\", 2, 2]]]", "does not fit the mesh");
   expectRefused("\"kind\": \"all_reduce\"", "\"kind\": \"all_reduse\"", "unknown kind or op: all_reduse");
+}
+
+// Parameters, products and what moves pieces, with all their fields.
+static const char *full =
+    R"({"version": 2, "task": "", "dtype": "f32", "target": "cpu", "model": "/m",
+  "mesh": [["dp", 2], ["tp", 2]], "arena_bytes": 256, "states": [],
+  "params": [{"name": "w", "dtype": "bf16", "layers": 3, "shape": [8, 6], "local": [4, 6], "sharding": [[["tp", 1, 2]], []],
+     "layer_sharding": [], "sources": [{"name": "a.{}", "shape": [48], "reshape": [6, 8], "slice": [[0, 6], [0, 8]], "permute": [1, 0]}],
+     "pack": {"out_dims": 1}, "variable": true}],
+  "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32"}],
+  "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
+  "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "why": "because"},
+    {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "most_moved": 5,
+     "from": [[["tp", 1, 2], ["dp", 1, 2]], []], "to": [[["dp", 1, 2]], [["tp", 1, 2]]]},
+    {"kind": "collective_permute", "dtype": "i32", "group": 0, "elements": 2, "mirrored": [["tp", 1, 2]]}],
+  "entries": [{"name": "one", "counts": [[1, 4]], "inputs": [], "collectives": [{"id": 1, "executions": 3}], "padding_flops": [1, 9],
+      "params": {"reads": [], "updates": [0]},
+      "outputs": [{"name": "y", "dtype": "f32", "shape": [4, 2], "local": [2, 2], "sharding": [[["tp", 1, 2]], []], "offset": 64}]},
+    {"name": "two", "outputs": [],
+      "inputs": [{"name": "y", "dtype": "f32", "shape": [4, 2], "local": [2, 2], "sharding": [[["tp", 1, 2]], []], "offset": 128,
+                  "fill": {"entry": 0, "output": 0}}]}]})";
+
+TEST(Manifest, ReadsEveryField) {
+  Manifest m = Manifest::parse(full);
+  const ParamSpec &p = m.params.at(0);
+  EXPECT_EQ(p.dtype, io::DType::BF16);
+  EXPECT_EQ(p.layers, 3);
+  EXPECT_EQ(*p.packOutDims, 1);
+  EXPECT_TRUE(p.variable);
+  EXPECT_EQ(p.sources.at(0).reshape, (Shape{6, 8}));
+  EXPECT_EQ(p.sources.at(0).permute, (std::vector<int64_t>{1, 0}));
+  const MatmulSpec &mm = m.matmuls.at(0);
+  EXPECT_EQ(std::tuple(mm.m, mm.n, mm.k, mm.param), std::tuple(2, 4, 6, 0));
+  EXPECT_EQ(std::tuple(mm.x, mm.w, mm.y), std::tuple(io::DType::BF16, io::DType::BF16, io::DType::F32));
+  const CollectiveSpec &scatter = m.collectives.at(0), &send = m.collectives.at(1),
+                       &mirror = m.collectives.at(2);
+  EXPECT_EQ(scatter.kind, CollectiveKind::ReduceScatter);
+  EXPECT_EQ(scatter.op, Reduction::Max);
+  EXPECT_EQ(scatter.type, io::DType::F16);
+  EXPECT_EQ(scatter.group, 1);
+  EXPECT_EQ(scatter.why, "because");
+  EXPECT_EQ(send.global, (Shape{8, 3}));
+  EXPECT_EQ(send.mostMoved, 5);
+  EXPECT_EQ(localShape(send.global, send.from), (Shape{2, 3}));
+  EXPECT_EQ(localShape(send.global, send.to), (Shape{4, 2}));
+  EXPECT_EQ(shardCount(mirror.mirrored), 2);
+  EXPECT_EQ(m.entries.at(0).counts.at(0).least, 1);
+  EXPECT_EQ(m.entries[0].counts[0].most, 4);
+  EXPECT_EQ(m.entries[0].collectives.at(0), (std::pair<int64_t, int64_t>(1, 3)));
+  EXPECT_EQ(m.entries[0].paddingFlops, 1);
+  EXPECT_EQ(m.entries[0].flops, 9);
+  EXPECT_EQ(m.entries[0].paramsUpdated, (std::vector<int64_t>{0}));
+  EXPECT_EQ(m.entries[1].inputs.at(0).fill, Fill::Output);
+}
+
+TEST(Manifest, RefusesWhatDoesNotFitTogether) {
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    expectRefusedIn(full, piece, by, why);
+  };
+  refused("\"layer_sharding\": []", "\"layer_sharding\": [[\"dp\", 1, 2]]", "needs pipelines");
+  refused("\"n\": 4", "\"n\": 8", "does not fit parameter w");
+  refused("\"k\": 6", "\"k\": 5", "does not fit parameter w");
+  refused("\"w\": \"bf16\"", "\"w\": \"f32\"", "takes weights as f32");
+  refused("\"x\": \"bf16\"", "\"x\": \"i32\"", "no products of i32");
+  refused("\"sum\": \"f32\"", "\"sum\": \"bf16\"", "adds up in bf16");
+  refused("\"pack\": {\"out_dims\": 1}", "\"pack\": null", "is not packed");
+  refused("\"out_dims\": 1", "\"out_dims\": 3", "out_dims is out of range");
+  refused("\"variable\": true", "\"variable\": false", "is no variable");
+  refused("\"updates\": [0]", "\"updates\": [1]", "names a parameter that does not exist");
+  refused("\"shape\": [48]", "\"shape\": [47]", "changes the number of elements");
+  refused("[[0, 6], [0, 8]]", "[[0, 6], [0, 4]]", "sources do not fill the shape");
+  refused("[[0, 6], [0, 8]]", "[[0, 6], [1, 9]]", "slice is out of range");
+  refused("\"permute\": [1, 0]", "\"permute\": [1, 1]", "is no permutation");
+  refused("\"group\": 1, \"elements\": 6", "\"group\": 1, \"elements\": 7", "do not divide by the group");
+  refused("\"op\": \"max\"", "\"op\": \"none\"", "does not belong to it");
+  refused("\"dtype\": \"f16\"", "\"dtype\": \"i1\"", "cannot be combined");
+  refused("\"global\": [8, 3]", "\"global\": [9, 3]", "not those of a shard");
+  refused("\"counts\": [[1, 4]]", "\"counts\": [[5, 4]]", "no values between its bounds");
+  refused("\"offset\": 128", "\"offset\": 244", "outside the arena");
+  refused("\"fill\": {\"entry\": 0, \"output\": 0}", "\"fill\": {\"entry\": 0, \"output\": 1}",
+          "does not exist");
+  std::string sharding = "\"sharding\": [[[\"tp\", 1, 2]], []], \"offset\": 128";
+  refused(sharding, "\"sharding\": [[[\"dp\", 1, 2]], []], \"offset\": 128", "sharded or shaped differently");
 }
 
 TEST(ThreadPool, EveryPartOnceAndAllDone) {

@@ -43,6 +43,19 @@ TEST(MpiComm, BoardShowsEveryRankOfThisMachine) {
     if (!getenv("TESSERA_MACHINE") || (r - world->rank()) % 2 == 0) // --machines
       EXPECT_NE(world->board().entry(r).pid, 0);
 }
+// Nobody leaves a barrier before the last one has come, whoever that is.
+TEST(MpiComm, ABarrierWaitsForEverybody) {
+  Board &board = world->board();
+  for (int64_t turn = 1; turn <= 2 * board.ranks(); ++turn) {
+    if (turn % board.ranks() == world->rank())
+      usleep(5000);
+    board.entry(world->rank()).progress = uint64_t(turn);
+    world->plane().barrier();
+    for (int64_t r = 0; r < board.ranks(); ++r)
+      if (!getenv("TESSERA_MACHINE"))
+        ASSERT_GE(board.entry(r).progress.load(), uint64_t(turn)) << "rank " << r;
+  }
+}
 
 } // namespace tessera::runtime
 

@@ -1,23 +1,29 @@
-"""scripts/mutants [--applies] [--since=COMMIT] [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ and runs the tests that can see it.
+"""scripts/mutants [--applies] [--since=COMMIT] [--within=SECONDS] [--tree=DIR] [NAME...]: applies each mutant of test/mutants/ and runs the tests that can see it.
 
-A mutant is `# why`, `file: PATH`, the lines `- old`, which must stand in the file exactly once (whatever their indentation and breaks),
+A mutant is `# why`, `file: PATH`, if its author knows it `test: KIND NAME[: FILTER]` (what should catch it: it comes first), the lines `- old`, which must stand in the file exactly once (whatever their indentation and breaks),
 and the lines `+ new`; one old and one new line may also be a part of a line. It is applied in a copy, build/mutants/tree or DIR; this tree is never touched. Where the system lets us
 (unshare), the copy is mounted over this tree's own path, so that the build folder it was copied with is warm.
 
 What a mutant can reach is what ninja builds from its file: unit tests, and lit tests by the tools they name. The likely ones come first:
-what caught it last time, then those whose folder shares words with the file; random programs and whole models come last.
-The first failure ends it, and must be gone without the mutant. A mutant that does not build proves nothing and counts as missed.
+what caught it last time, then those whose folder shares words with the file and those that took little time so far; random programs
+and whole models come last. Only what the next test needs is built. The first failure ends it, and must be gone without the mutant.
+A mutant that does not build proves nothing and counts as missed.
 
 docs/Mutants.md keeps the verdicts: the rows of what was tried are written anew after every mutant. --since tries only those that the table
-has no verdict for, or one older than COMMIT. --applies runs nothing: it names mutants whose lines no longer stand in this tree.
+has no verdict for, or one older than COMMIT. --within gives up a mutant that no test has caught after SECONDS: it is left open and gets no
+row. Two runs at a time, in two trees, write one table. --applies runs nothing: it names mutants whose lines no longer stand in this tree.
 Closes with `N caught, N missed`; exit status 1 if one is missed or no longer applies.
 """
+import fcntl
+import json
+import math
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import time
 
 LIT = "/usr/lib/llvm-22/bin/lit"
 TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info"]
@@ -39,12 +45,14 @@ def die(message):
 class Mutant:
     def __init__(self, path):
         self.name = path.stem
-        self.file, self.why, self.old, self.new = "", "", [], []
+        self.file, self.why, self.test, self.old, self.new = "", "", "", [], []
         for line in path.read_text().splitlines():
             if line.startswith("# "):
                 self.why += (" " if self.why else "") + line[2:]
             elif line.startswith("file: "):
                 self.file = line[6:]
+            elif line.startswith("test: "):
+                self.test = line[6:]
             elif line.startswith("- "):
                 self.old.append(line[2:].strip())
             elif line.startswith("+ "):
@@ -123,10 +131,22 @@ class Tree:
         listed = self.ninja("-t", "targets", "all").stdout
         self.units = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
         self.tools = [tool for tool in TOOLS if re.search(rf"^bin/{tool}: ", listed, re.M)]
+        # The folders of the tests' own sources, by unit test.
+        self.beside = {unit: " ".join(re.findall(r"^    (\S+)/CMakeFiles", self.ninja("-t", "query", f"unittests/{unit}").stdout, re.M)[:1])
+                       for unit in self.units}
         targets = {"runtime": "tessera_runtime", **{tool: tool for tool in self.tools}, **{unit: f"unittests/{unit}" for unit in self.units}}
         fakes = re.findall(r"^(\S+/fake_\w+): ", listed, re.M)[:1]
         self.inputs = {name: set(self.ninja("-t", "inputs", target, *(fakes if name == "runtime_app_test" else [])).stdout.split("\n"))
                        for name, target in targets.items()}
+
+    def seconds(self, check=None, took=0):
+        """What checks took when they passed, by name; remembers it of `check`."""
+        path = self.folder / "build/mutants.json"
+        known = json.loads(path.read_text()) if path.exists() else {}
+        if check:
+            known[f"{check.kind} {check.name}"] = round(took, 1)
+            path.write_text(json.dumps(known, indent=1))
+        return known
 
     def seen_by(self, file):
         """Unit tests and tools made from `file`, and `runtime` for the archive that executables are linked with."""
@@ -153,37 +173,36 @@ class Check:
         self.kind, self.name, self.targets, self.words, self.likely = kind, name, targets, words, likely
 
     def run(self, tree, only=None):
-        """'' if all is well; the first test that fails; None if it does not build."""
-        if tree.ninja(*self.targets).returncode:
-            return None
+        """'' if all is well, else the first test that fails."""
         if self.kind == "unit":
             names = [f"--gtest_filter={only}"] if only else []
             command = [f"build/unittests/{self.name}", "--gtest_brief=1", "--gtest_fail_fast", *names]
             if self.name.endswith("_mpi_test"):
                 command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", *command]
-            done = tree.run(*command)
+            done = tree.run(*command, seconds=400)
             failed = re.search(r"^\[  FAILED  \] ([\w/.]+)", done.stdout, re.M)
             return (failed.group(1) if failed else "it ends without a word") if done.returncode else ""
         if self.kind == "random":
-            for count, seed in ((300, 1), (2000, 100000)):
-                done = tree.run("build/bin/llm-judge", f"--random={count}", f"--seed={seed}", "--max-failures=1", "--time-limit=60")
+            for count, seed in ((300, 1), (2000, 100000)) if self.name == "programs" else ((100, 1),):
+                done = tree.run("build/bin/llm-judge", f"--random={count}", f"--seed={seed}", "--max-failures=1", "--time-limit=60",
+                                *self.words)
                 if done.returncode:
                     line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
                     return "--random=1" + line.partition("--random=1")[2]
             return ""
-        done = tree.run(LIT, "-q", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=3600)
+        done = tree.run(LIT, "-q", "-j2", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=3600)
         failed = re.search(r"^(?:FAIL|TIMEOUT|XPASS|UNRESOLVED): \S+ :: (\S+)", done.stdout, re.M)
         return (failed.group(1) if failed else "lit itself") if done.returncode else ""
 
 
-def checks_for(tree, mutant, seen, before):
-    """Every check that can see `seen`, the likely ones first. `before`: what caught the mutant last time."""
+def checks_for(tree, mutant, seen):
+    """Every check that can see `seen`, the likely ones first."""
     mine = words_of(mutant.file) | words_of(mutant.name)
     checks = [Check("unit", unit, [f"unittests/{unit}"], [], 2 * len(mine & words_of(unit.replace("_", " "))) + 1)
               for unit in tree.units if unit in seen]
     for unit in checks:  # the tests that lie beside the code
-        sources = tree.ninja("-t", "query", f"unittests/{unit.name}").stdout
-        unit.likely += len(mine & words_of(" ".join(re.findall(r"^    (\S+)/CMakeFiles", sources, re.M)[:1])))
+        unit.likely += len(mine & words_of(tree.beside[unit.name]))
+        unit.likely += 2 * (mutant.file.startswith("runtime/") and tree.beside[unit.name].startswith("runtime/"))
         unit.targets += ["tessera_runtime"] if unit.name == "runtime_app_test" else []
     root = tree.folder / "test"
     groups = {}
@@ -208,23 +227,36 @@ def checks_for(tree, mutant, seen, before):
         checks.append(Check("lit", str(folder), targets, paths, likely))
     if "llm-judge" in seen and mutant.file.startswith(("lib/Dialect", "lib/Analysis", "lib/AutoParallel", "lib/Interfaces", "lib/Reference", "include")):
         checks.append(Check("random", "programs", ["llm-judge"], [], 1.2))
-    return sorted(checks, key=lambda check: (f"{check.kind} {check.name}" != before.partition(":")[0], -check.likely))
+    elif "llm-judge" in seen:
+        checks.append(Check("random", "programs to binary", ["llm-judge"], ["--rung=binary"], 0))
+    times = tree.seconds()
+    return sorted(checks, key=lambda check: math.log2(1 + times.get(f"{check.kind} {check.name}", 0)) / 4 - check.likely)
 
 
-def judge(tree, mutant, text, before, good):
-    """('caught', by), ('missed', '') or ('broken', why). `good`: tests known to pass without any mutant."""
+def judge(tree, mutant, text, before, good, within):
+    """('caught', by), ('missed', ''), ('open', '') after `within` seconds, or ('broken', why). `good`: tests known to pass without any mutant."""
     path = tree.folder / mutant.file
     original = path.read_text()
     path.write_text(text)
     caught = None
     try:
-        for check in checks_for(tree, mutant, tree.seen_by(mutant.file), before):
-            failed = check.run(tree)
-            if failed is None:
+        begin = time.monotonic()
+        checks = checks_for(tree, mutant, tree.seen_by(mutant.file))
+        # What caught it last time, and what should, by itself.
+        hints = [(check, only or None) for name, _, only in (hint.partition(": ") for hint in (before, mutant.test)) for check in checks
+                 if name == f"{check.kind} {check.name}" and (not only or check.kind == "unit" or (tree.folder / "test" / only).is_file())]
+        for check, only in [*hints, *((check, None) for check in checks)]:
+            if time.monotonic() - begin > within:
+                return "open", ""
+            if tree.ninja(*check.targets).returncode:
                 return "broken", "it does not build"
+            start = time.monotonic()
+            failed = check.run(tree, only)
             if failed:
                 caught = check, failed
                 break
+            if not only:
+                tree.seconds(check, time.monotonic() - start)
     finally:
         path.write_text(original)
     if caught is None:
@@ -233,6 +265,7 @@ def judge(tree, mutant, text, before, good):
     by = f"{check.kind} {check.name}: {failed}"
     if check.kind != "random" and by not in good:
         only = failed if check.kind == "unit" and "." in failed else failed if check.kind == "lit" and "/" in failed or failed.endswith((".test", ".mlir")) else None
+        tree.ninja(*check.targets)
         if check.run(tree, only) != "":
             return "broken", f"{by} fails without the mutant, too"
         good.add(by)
@@ -248,6 +281,15 @@ def read_table():
     return rows
 
 
+def write_row(mutants, name, row):
+    """The table with this row, among all that others have written meanwhile."""
+    with open(TABLE, "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = read_table()
+        rows[name] = row
+        write_table(rows, mutants)
+
+
 def write_table(rows, mutants):
     lines = [f"| `{m.name}` | `{m.file}` | {m.why.replace('|', '/')} | {rows[m.name][0]} | {rows[m.name][1]} |\n" for m in mutants if m.name in rows]
     tried = sum(1 for m in mutants if m.name in rows and not rows[m.name][0].startswith("**"))
@@ -257,7 +299,7 @@ def write_table(rows, mutants):
 
 def commit_of_tree():
     commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True).stdout.strip()
-    dirty = subprocess.run(["git", "status", "--porcelain", "--", "lib", "runtime", "include", "tools", "test"], capture_output=True, text=True).stdout
+    dirty = subprocess.run(["git", "status", "--porcelain", "--", "lib", "runtime", "include", "tools", "test", ":!test/mutants"], capture_output=True, text=True).stdout
     return commit + ("+" if dirty.strip() else "")
 
 
@@ -266,16 +308,18 @@ def is_older(commit, than):
 
 
 def main(argv):
-    folder, names, applies, since = pathlib.Path("build/mutants/tree"), [], False, None
+    folder, names, applies, since, within = pathlib.Path("build/mutants/tree"), [], False, None, math.inf
     for word in argv:
         if word.startswith("--tree="):
             folder = pathlib.Path(word[7:])
         elif word.startswith("--since="):
             since = word[8:]
+        elif word.startswith("--within=") and word[9:].isdigit():
+            within = int(word[9:])
         elif word == "--applies":
             applies = True
         elif word.startswith("-"):
-            die(f"unknown argument ({word}): scripts/mutants [--applies] [--since=COMMIT] [--tree=DIR] [NAME...]; try that")
+            die(f"unknown argument ({word}): scripts/mutants [--applies] [--since=COMMIT] [--within=SECONDS] [--tree=DIR] [NAME...]; try that")
         else:
             names.append(word)
     if folder.resolve() == pathlib.Path.cwd().resolve():
@@ -298,11 +342,11 @@ def main(argv):
     for mutant in sorted(chosen, key=lambda m: m.file):  # what is built stays warm
         text = mutant.apply(tree.folder)
         before = rows.get(mutant.name, ("", ""))[0]
-        verdict, how = judge(tree, mutant, text, before, good) if text is not None else ("broken", "it no longer applies")
+        verdict, how = judge(tree, mutant, text, before, good, within) if text is not None else ("broken", "it no longer applies")
         caught, missed = caught + (verdict == "caught"), missed + (verdict != "caught")
-        rows[mutant.name] = (how if verdict == "caught" else f"**{verdict}** {how}".strip(), commit)
-        write_table(rows, mutants)
-        print(f"{mutant.name}: " + (f"caught by {how}" if verdict == "caught" else f"MISSED {how}"), flush=True)
+        if verdict != "open":
+            write_row(mutants, mutant.name, (how if verdict == "caught" else f"**{verdict}** {how}".strip(), commit))
+        print(f"{mutant.name}: " + (f"caught by {how}" if verdict == "caught" else f"MISSED {verdict} {how}"), flush=True)
     print(f"{caught} caught, {missed} missed")
     return 1 if missed else 0
 

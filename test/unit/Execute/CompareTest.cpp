@@ -1,0 +1,94 @@
+//===- CompareTest.cpp - What the judge of executions takes for equal -----===//
+#include "ExecuteHarness.h"
+
+#include "tessera/Execution/Compare.h"
+
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+struct CompareTest : ::testing::Test {
+  std::unique_ptr<MLIRContext> context = test::createContext();
+
+  ReferenceTensor tensor(Type type, ArrayRef<double> values) {
+    ReferenceTensor made(type, {int64_t(values.size())});
+    made.f.assign(values.begin(), values.end());
+    return made;
+  }
+  /// One call with an output and a state.
+  std::vector<GlobalCall> call(Type type, ArrayRef<double> output, ArrayRef<double> state) {
+    std::vector<GlobalCall> calls = {{"f", {}, {}, {}}};
+    calls[0].outputs["y"] = tensor(type, output);
+    calls[0].states["s"] = tensor(type, state);
+    return calls;
+  }
+  /// What is too large, by where.
+  std::vector<std::string> tooLarge(const std::vector<GlobalCall> &expected,
+                                    const std::vector<GlobalCall> &found,
+                                    const std::vector<std::vector<GlobalCall>> &rounded = {}) {
+    std::vector<std::string> list;
+    for (const Difference &difference : compareCalls(expected, found, rounded, Bounds()))
+      if (difference.tooLarge())
+        list.push_back(difference.where);
+    return list;
+  }
+};
+
+} // namespace
+
+TEST_F(CompareTest, FloatsMayDifferByTheBoundOfTheLargestElement) {
+  Type f32 = Float32Type::get(context.get());
+  auto expected = call(f32, {10, 1}, {2});
+  EXPECT_TRUE(tooLarge(expected, call(f32, {10, 1 + 9e-5}, {2})).empty());
+  EXPECT_EQ(tooLarge(expected, call(f32, {10, 1 + 11e-5}, {2})),
+            std::vector<std::string>{"call 0 of f, output y"});
+}
+
+TEST_F(CompareTest, StatesAreComparedToo) {
+  Type f32 = Float32Type::get(context.get());
+  EXPECT_EQ(tooLarge(call(f32, {1}, {2}), call(f32, {1}, {2.1})),
+            std::vector<std::string>{"call 0 of f, state s"});
+}
+
+TEST_F(CompareTest, WhatIsNoNumberEqualsNothing) {
+  Type f32 = Float32Type::get(context.get());
+  double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(tooLarge(call(f32, {1, 2}, {3}), call(f32, {1, nan}, {3})).size(), 1u);
+  EXPECT_EQ(tooLarge(call(f32, {1, 2}, {3}), call(f32, {1, infinity}, {3})).size(), 1u);
+}
+
+TEST_F(CompareTest, ShortFloatsMayDifferByThreeTimesWhatRoundingDoes) {
+  Type bf16 = BFloat16Type::get(context.get());
+  auto expected = call(bf16, {1}, {1});
+  std::vector<std::vector<GlobalCall>> rounded = {call(bf16, {1 + 0x1p-6}, {1}),
+                                                  call(bf16, {1 - 0x1p-7}, {1})};
+  double allowed = 3 * 0x1p-6 + 0x1p-7;
+  EXPECT_TRUE(tooLarge(expected, call(bf16, {1 + allowed}, {1 + 0x1p-7}), rounded).empty());
+  EXPECT_EQ(tooLarge(expected, call(bf16, {1 + allowed + 0x1p-8}, {1}), rounded).size(), 1u);
+  EXPECT_EQ(tooLarge(expected, call(bf16, {1}, {1 + 0x1p-6}), rounded).size(), 1u);
+}
+
+// The second call finds what the first one left.
+TEST_F(CompareTest, InterpretedStatesAreKept) {
+  auto module = parseSourceString<ModuleOp>(
+      R"(func.func @f(%x: tensor<2xf32> {graph.kind = #graph.kind<input>, graph.name = "x"},
+                      %s: tensor<2xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+          -> (tensor<2xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<2xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) {
+        %sum = graph.add %x, %s : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+        return %sum, %sum : tensor<2xf32>, tensor<2xf32>
+      })",
+      context.get());
+  ASSERT_TRUE(module);
+  std::vector<GlobalCall> calls(2, GlobalCall{"f", {}, {}, {}});
+  Type f32 = Float32Type::get(context.get());
+  calls[0].inputs["x"] = tensor(f32, {1, 2});
+  calls[1].inputs["x"] = tensor(f32, {10, 20});
+  ASSERT_TRUE(succeeded(interpretCalls(*module, {}, calls)));
+  EXPECT_EQ(calls[0].outputs["y"].f[1], 2);
+  EXPECT_EQ(calls[1].outputs["y"].f[1], 22);
+  EXPECT_EQ(calls[1].states["s"].f[0], 11);
+}
