@@ -357,6 +357,19 @@ TEST(Bench, IsOneLineOfJson) {
   EXPECT_GT(result["decode_tokens_per_s"].get<double>(), 0);
 }
 
+// --threads are those of the process: its ranks share them.
+TEST(Bench, RanksShareTheThreads) {
+  auto threads = [](const std::string &mesh, const std::string &given) {
+    Outcome o =
+        shell(program(mesh) + " bench --json --prompt-len=1 --decode=1 --init=random:1 --threads=" + given);
+    return o.status ? json(o.err) : json::parse(o.out)["threads_per_rank"];
+  };
+  EXPECT_EQ(threads("tp2", "4"), 2);
+  EXPECT_EQ(threads("tp3", "4"), 1);
+  EXPECT_EQ(threads("tp3", "2"), 1);
+  EXPECT_EQ(threads("1", "3"), 3);
+}
+
 // A rank of a thread world that fails, stalls or crashes ends the run with one line.
 TEST(Watch, ThreadRanksThatFail) {
   auto run = [&](const std::string &fault) {

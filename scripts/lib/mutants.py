@@ -128,6 +128,7 @@ class Tree:
             done = self.run("cmake", "--preset", "release")
             if done.returncode:
                 die(f"cannot configure ({self.folder}): {done.stderr.strip().splitlines()[-1:]}; run scripts/build first")
+        self.ninja("build.ninja")  # new tests are listed after that only
         listed = self.ninja("-t", "targets", "all").stdout
         self.units = sorted(set(re.findall(r"^unittests/([\w-]+): ", listed, re.M)))
         self.tools = [tool for tool in TOOLS if re.search(rf"^bin/{tool}: ", listed, re.M)]
@@ -172,14 +173,16 @@ class Check:
     def __init__(self, kind, name, targets, words, likely):
         self.kind, self.name, self.targets, self.words, self.likely = kind, name, targets, words, likely
 
-    def run(self, tree, only=None):
-        """'' if all is well, else the first test that fails."""
+    def run(self, tree, only=None, seconds=math.inf):
+        """'' if all is well, else the first test that fails; None if it has not ended after `seconds`."""
         if self.kind == "unit":
             names = [f"--gtest_filter={only}"] if only else []
             command = [f"build/unittests/{self.name}", "--gtest_brief=1", "--gtest_fail_fast", *names]
             if self.name.endswith("_mpi_test"):
                 command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", *command]
-            done = tree.run(*command, seconds=400)
+            done = tree.run(*command, seconds=min(400, seconds))
+            if done.returncode == 124 and seconds < 400:
+                return None
             failed = re.search(r"^\[  FAILED  \] ([\w/.]+)", done.stdout, re.M)
             return (failed.group(1) if failed else "it ends without a word") if done.returncode else ""
         if self.kind == "random":
@@ -190,7 +193,9 @@ class Check:
                     line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
                     return "--random=1" + line.partition("--random=1")[2]
             return ""
-        done = tree.run(LIT, "-q", "-j2", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=3600)
+        done = tree.run(LIT, "-q", "-j2", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=min(3600, seconds))
+        if done.returncode == 124 and seconds < 3600:
+            return None
         failed = re.search(r"^(?:FAIL|TIMEOUT|XPASS|UNRESOLVED): \S+ :: (\S+)", done.stdout, re.M)
         return (failed.group(1) if failed else "lit itself") if done.returncode else ""
 
@@ -251,10 +256,12 @@ def judge(tree, mutant, text, before, good, within):
             if tree.ninja(*check.targets).returncode:
                 return "broken", "it does not build"
             start = time.monotonic()
-            failed = check.run(tree, only)
+            failed = check.run(tree, only, max(5, within - start + begin))
             if failed:
                 caught = check, failed
                 break
+            if failed is None:
+                return "open", ""
             if not only:
                 tree.seconds(check, time.monotonic() - start)
     finally:

@@ -61,3 +61,21 @@ func.func @apart(%x: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.
   %3 = graph.mul %2, %c : (tensor<64x256xf32>, tensor<f32>) -> tensor<64x256xf32>
   return %3 : tensor<64x256xf32>
 }
+
+// -----
+
+// The same ops on the same shapes with another operand in the last one: two kernels.
+// CHECK-LABEL: func.func @wiring
+// CHECK-SAME: (%[[A:[^:]*]]: tensor<256x64xf32> {{.*}}, %[[B:[^:]*]]: tensor<256x64xf32> {{.*}}, %[[C:[^:]*]]: tensor<256x64xf32> {{.*}}, %[[D:[^:]*]]: tensor<256x64xf32>
+// CHECK: exec.launch @sub_256x64 ins(%[[A]], %[[B]] :
+// CHECK: exec.launch @sub_256x64_0 ins(%[[C]], %[[D]] :
+// CHECK: return
+func.func @wiring(%a: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "a"}, %b: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "b"},
+    %c: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "c"}, %d: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "d"})
+    -> (tensor<256x64xf32> {graph.kind = #graph.kind<output>, graph.name = "x"}, tensor<256x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %0 = graph.sub %a, %b : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+  %1 = graph.sub %0, %a : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+  %2 = graph.sub %c, %d : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+  %3 = graph.sub %2, %d : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+  return %1, %3 : tensor<256x64xf32>, tensor<256x64xf32>
+}

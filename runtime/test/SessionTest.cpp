@@ -1,0 +1,61 @@
+// What a session gives its entries where a shard reaches beyond the batch or the chunk.
+#include "Session.h"
+#include "tessera/runtime/comm/HostPlane.h"
+#include "tessera/runtime/cpu/Driver.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::runtime {
+namespace {
+
+void nothing(ts_rank *, const ts_call *) {}
+const ts_entry_fn entries[] = {nothing, nothing};
+
+// Three rows of one token, two of them on each of two ranks; the prompt's chunk is three tokens of three
+// rows.
+const char *const manifestText =
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
+  "mesh": [["dp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [], "collectives": [],
+  "generate": {"batch": 3, "chunk": 3, "max_seq_len": 8, "vocab": 5},
+  "entries": [{"name": "first", "role": "prompt",
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [3, 3], "local": [2, 3], "sharding": [[["dp", 1, 2]], []], "offset": 0, "fill": "token_ids"},
+       {"name": "positions", "dtype": "i32", "shape": [3, 3], "local": [3, 2], "sharding": [[], [["dp", 1, 2]]], "offset": 64, "fill": "positions"},
+       {"name": "index", "dtype": "i32", "shape": [3], "local": [2], "sharding": [[["dp", 1, 2]]], "offset": 128, "fill": "last_index"}],
+     "outputs": [{"name": "l", "dtype": "f32", "shape": [3, 1, 5], "local": [3, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [3, 1], "local": [3, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+   {"name": "then", "role": "next",
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [3, 1], "local": [2, 1], "sharding": [[["dp", 1, 2]], []], "offset": 512, "fill": "token_ids"},
+       {"name": "positions", "dtype": "i32", "shape": [3, 1], "local": [2, 1], "sharding": [[["dp", 1, 2]], []], "offset": 576, "fill": "positions"}],
+     "outputs": [{"name": "l", "dtype": "f32", "shape": [3, 1, 5], "local": [3, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [3, 1], "local": [3, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]}]})";
+
+// The last of two ranks alone: nothing here communicates.
+TEST(Session, PaddingIsInert) {
+  Manifest manifest = Manifest::parse(manifestText);
+  const ts_program program = {TESSERA_ABI_VERSION,  2,       0,      manifestText,
+                              strlen(manifestText), entries, nullptr};
+  WeightPlan plan(manifest, cpuDriver());
+  Board board(2);
+  auto world = createHostWorld(2, board);
+  auto comm = createHostCommunicator(world, 1);
+  auto plane = createHostPlane(world, 1);
+  Rank rank(program, manifest, plan, *comm, *plane, board.entry(1), 1);
+  Session session(rank);
+  auto inputs = [&](int64_t entry) {
+    std::vector<std::vector<int32_t>> all;
+    for (const InputSpec &input : manifest.entries[entry].inputs) {
+      all.emplace_back(size_t(input.bytes / 4));
+      rank.read(all.back().data(), rank.arena() + input.offset, size_t(input.bytes));
+    }
+    return all;
+  };
+  using Inputs = std::vector<std::vector<int32_t>>;
+  session.prompt({1, 2, 3, 4, 5, 6, 7, 8, 9}, {0, 1, 2, 0, 1, 2, 0, 1, -1}, {2, 2, 1});
+  // Tokens and indices of the row that is not there are 0, its positions -1: no place of the context.
+  EXPECT_EQ(inputs(0), (Inputs{{7, 8, 9, 0, 0, 0}, {2, -1, 2, -1, -1, -1}, {1, 0}}));
+  session.advance({10, 11, 12}, {3, 3, 2});
+  EXPECT_EQ(inputs(1), (Inputs{{12, 0}, {2, -1}}));
+}
+
+} // namespace
+} // namespace tessera::runtime
