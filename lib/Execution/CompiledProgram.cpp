@@ -183,16 +183,58 @@ Status CompiledProgram::run(std::vector<GlobalCall> &calls, const runtime::RunOp
   auto local = split(calls);
   if (!local)
     return local.takeFailure();
-  std::vector<runtime::ProgramCall> again = *local;
+  const std::vector<runtime::ProgramCall> given = *local;
   if (Status s = runtime::runCalls(loaded->program(), options, *local); !s)
     return s;
   if (Status s = join(*local, calls, tolerance); !s || runner.empty())
     return s;
-  if (Status s = runByCommand(runner, *path, ranks(), options.weights, again); !s)
-    return s;
-  if (std::string where = runtime::firstDifference(*local, again); !where.empty())
-    return Failure{"other bits by another runner", runner, where, ""};
+  auto again = runByCommand(runner, *path, ranks(), options.weights, given);
+  if (!again)
+    return again.takeFailure();
+  for (const std::vector<runtime::ProgramCall> &other : *again)
+    if (std::string where = firstDifference(*local, other); !where.empty())
+      return Failure{"other bits by another runner", runner, where, ""};
   return {};
+}
+
+/// The first element of `b` that has other bits than in `a`, as `rank R, element N`. Elements of padding do
+/// not count.
+static std::string firstDifference(const runtime::RankBytes &a, const runtime::RankBytes &b,
+                                   const Port &port) {
+  ShardedShape places = port.shape;
+  places.sharding.partial.clear();
+  places.sharding.partialKind = PartialKind::None;
+  places.elementType = Float32Type::get(port.shape.elementType.getContext());
+  ReferenceTensor ones(places.elementType, places.global);
+  ones.f.assign(ones.f.size(), 1);
+  RankValues data = shard(ones, places, Padding::Zero); // 0 where there is padding
+  data.resize(a.size(), data.front());
+  for (size_t rank = 0; rank < a.size(); ++rank) {
+    size_t elements = data[rank].f.size(), bytes = elements ? a[rank].size() / elements : 0;
+    if (b.size() <= rank || b[rank].size() != a[rank].size())
+      return "rank " + std::to_string(rank) + " has nothing";
+    for (size_t i = 0; i < elements; ++i)
+      if (data[rank].f[i] != 0 && memcmp(&a[rank][i * bytes], &b[rank][i * bytes], bytes) != 0)
+        return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " of " +
+               std::to_string(elements);
+  }
+  return "";
+}
+
+std::string CompiledProgram::firstDifference(const std::vector<runtime::ProgramCall> &a,
+                                             const std::vector<runtime::ProgramCall> &b) const {
+  for (size_t i = 0; i < a.size(); ++i)
+    for (const Port &port : find(a[i].entry)->results) {
+      auto values = port.kind == "state" ? &runtime::ProgramCall::states : &runtime::ProgramCall::outputs;
+      auto found = (b[i].*values).find(port.name);
+      std::string where = found == (b[i].*values).end()
+                              ? "it gave nothing"
+                              : tessera::firstDifference((a[i].*values).at(port.name), found->second, port);
+      if (!where.empty())
+        return "call " + std::to_string(i) + " of " + a[i].entry + ", " + port.kind + " " + port.name + ", " +
+               where;
+    }
+  return "";
 }
 
 } // namespace tessera

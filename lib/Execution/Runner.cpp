@@ -20,8 +20,9 @@ static std::string firstError(const std::string &log) {
   return line.empty() ? "it says nothing" : line.str();
 }
 
-Status runByCommand(const std::string &command, const std::string &library, int64_t ranks,
-                    const std::string &weights, std::vector<runtime::ProgramCall> &calls) {
+Result<std::vector<std::vector<runtime::ProgramCall>>>
+runByCommand(const std::string &command, const std::string &library, int64_t ranks,
+             const std::string &weights, const std::vector<runtime::ProgramCall> &calls) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("tessera-run", folder))
     return Failure{"cannot run the program", command, error.message(), "make room in TMPDIR"};
@@ -29,7 +30,7 @@ Status runByCommand(const std::string &command, const std::string &library, int6
   std::string callsFile = std::string(folder) + "/calls.safetensors", out = std::string(folder) + "/out",
               log = std::string(folder) + "/log";
   if (Status s = runtime::writeCalls(callsFile, calls); !s)
-    return s;
+    return s.takeFailure();
   std::vector<std::string> words;
   for (llvm::StringRef word : llvm::split(command, " "))
     if (!word.empty())
@@ -49,13 +50,20 @@ Status runByCommand(const std::string &command, const std::string &library, int6
   if (status != 0)
     return Failure{"cannot run the program", command,
                    why.empty() ? "exit status " + std::to_string(status) + ": " + firstError(log) : why, ""};
-  // One file of all ranks, or one a process.
-  if (llvm::sys::fs::exists(out))
-    return runtime::readCalls(out, calls);
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    if (Status s = runtime::readCalls(out + "." + std::to_string(rank), calls); !s)
-      return s;
-  return {};
+  // One file a process, or one of all ranks and others of what came out another time.
+  std::vector<std::vector<runtime::ProgramCall>> results;
+  bool whole = llvm::sys::fs::exists(out);
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator file(folder, error), end; file != end && !error;
+       file.increment(error)) {
+    if (!llvm::sys::path::filename(file->path()).starts_with("out"))
+      continue;
+    if (whole || results.empty())
+      results.push_back(calls);
+    if (Status s = runtime::readCalls(file->path(), results.back()); !s)
+      return s.takeFailure();
+  }
+  return results;
 }
 
 } // namespace tessera

@@ -2,7 +2,6 @@
 #include "tessera/runtime/io/SafetensorsWriter.h"
 #include "tessera/runtime/run/ProgramRun.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace tessera::runtime {
@@ -15,25 +14,6 @@ struct Kind {
 } // namespace
 static constexpr Kind kKinds[] = {
     {"in", &ProgramCall::inputs}, {"out", &ProgramCall::outputs}, {"state", &ProgramCall::states}};
-
-std::string firstDifference(const std::vector<ProgramCall> &a, const std::vector<ProgramCall> &b) {
-  for (size_t i = 0; i < a.size(); ++i)
-    for (auto [what, ports] :
-         {std::pair("output ", &ProgramCall::outputs), std::pair("state ", &ProgramCall::states)})
-      for (const auto &[port, ranks] : a[i].*ports) {
-        auto others = (b[i].*ports).find(port);
-        for (size_t r = 0; r < ranks.size() && others != (b[i].*ports).end(); ++r) {
-          static const std::vector<char> none;
-          const std::vector<char> &x = ranks[r], &y = r < others->second.size() ? others->second[r] : none;
-          if (x.empty() || y.empty() || x == y)
-            continue;
-          auto at = std::mismatch(x.begin(), x.end(), y.begin(), y.end()).first - x.begin();
-          return "call " + std::to_string(i) + " of " + a[i].entry + ", " + what + port + ", rank " +
-                 std::to_string(r) + ", byte " + std::to_string(at) + " of " + std::to_string(x.size());
-        }
-      }
-  return "";
-}
 
 Status writeCalls(const std::string &path, const std::vector<ProgramCall> &calls) {
   std::vector<io::TensorToWrite> tensors;

@@ -58,6 +58,9 @@ public:
 
 private:
   CompiledProgram() = default;
+  /// Where results of the same calls differ in a bit, outside of padding.
+  std::string firstDifference(const std::vector<runtime::ProgramCall> &a,
+                              const std::vector<runtime::ProgramCall> &b) const;
   const EntryPorts *find(const std::string &entry) const;
   std::optional<size_t> giverOf(const std::string &output,
                                 const std::vector<runtime::ProgramCall> &calls) const;

@@ -59,10 +59,6 @@ Status runOnRanks(const ts_program &program, const RunOptions &options,
 // that do not fit the program (a port missing, other sizes), and as runOnRanks does.
 Status runCalls(const ts_program &program, const RunOptions &options, std::vector<ProgramCall> &calls);
 
-// The first array of `b` that has not the bytes of `a`, of the arrays that both have: `call 1 of f, output y,
-// rank 0, byte 12`; empty if there is none. Both are the same calls.
-std::string firstDifference(const std::vector<ProgramCall> &a, const std::vector<ProgramCall> &b);
-
 // The same as files: safetensors with one tensor U8 per array, `CALL/ENTRY/KIND/PORT/RANK`,
 // and an empty one `CALL/ENTRY/reused/PORT/EARLIER` for each port of `reused`. Ranks that have no array have
 // none.
