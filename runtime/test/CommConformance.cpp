@@ -406,14 +406,15 @@ void checkPlane(HostPlane &plane) {
       for (size_t i = 0; i < count; ++i)
         ASSERT_EQ(data[i], int32_t(root * 100000 + i));
     }
-  // What was given is the root's own again when the call returns.
+  // What was given is the root's own again when the call returns. Counted: all ranks go through all turns.
+  int wrong = 0;
   for (int32_t turn = 0; turn < 300; ++turn) {
     int32_t value = plane.rank() == turn % plane.ranks() ? turn : -1;
     plane.broadcast(&value, sizeof(value), turn % plane.ranks());
-    int32_t seen = value;
-    value = -2;
-    ASSERT_EQ(seen, turn);
+    wrong += value != turn;
+    static_cast<volatile int32_t &>(value) = -2;
   }
+  EXPECT_EQ(wrong, 0);
 }
 
 } // namespace

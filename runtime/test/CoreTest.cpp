@@ -20,6 +20,12 @@ TEST(Mesh, NumbersRanksRowMajor) {
   EXPECT_EQ(mesh.group(4, {{"dp", 1, 2}}), (std::vector<int64_t>{1, 4}));
   EXPECT_EQ(mesh.group(4, {{"tp", 1, 3}, {"dp", 1, 2}}), (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(mesh.group(4, {}), (std::vector<int64_t>{4}));
+  // The place in a group: the first axis is the slowest.
+  EXPECT_EQ(mesh.index(5, {{"tp", 1, 3}}), 2);
+  EXPECT_EQ(mesh.index(5, {{"dp", 1, 2}, {"tp", 1, 3}}), 5);
+  EXPECT_EQ(mesh.index(5, {{"tp", 1, 3}, {"dp", 1, 2}}), 5);
+  EXPECT_EQ(mesh.index(4, {{"tp", 1, 3}, {"dp", 1, 2}}), 3);
+  EXPECT_EQ(mesh.index(4, {}), 0);
 }
 
 TEST(Mesh, SplitsAxes) {

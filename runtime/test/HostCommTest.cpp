@@ -1,9 +1,11 @@
 #include "CommConformance.h"
 #include "PostingStream.h"
+#include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
 #include <gtest/gtest.h>
 #include <thread>
+#include <unistd.h>
 
 namespace tessera::runtime {
 
@@ -47,6 +49,26 @@ TEST(HostComm, RandomSequences) {
   onThreads(Mesh({{"a", 2}, {"b", 2}}), false, sequences(30000, 250));
   onThreads(Mesh({{"x", 4}}), false, sequences(40000, 150));
   onThreads(Mesh({{"a", 2}, {"x", 4}}), false, sequences(50000, 100));
+}
+
+// Both ends of a message must mean the same.
+TEST(HostComm, AMessageOfAnotherLengthIsAnError) {
+  auto differ = [] {
+    onThreads(Mesh({{"tp", 2}}), false, [](CommUnderTest &rank) {
+      int64_t data = 5;
+      try {
+        CommToken token = rank.comm.rank() == 0 ? rank.comm.send(1, 3, &data, 8, rank.stream)
+                                                : rank.comm.receive(0, 3, &data, 4, rank.stream);
+        rank.comm.wait(token, rank.stream);
+        rank.stream.synchronize();
+      } catch (const Error &e) {
+        endRun(e.what());
+      }
+    });
+    _exit(0);
+  };
+  EXPECT_EXIT(differ(), testing::ExitedWithCode(1),
+              "^error: cannot communicate .*: it has 8 bytes where 4 are expected");
 }
 
 // A communicator for more groups than messages can tell apart says so.

@@ -46,15 +46,17 @@ TEST(MpiComm, BoardShowsEveryRankOfThisMachine) {
 // Nobody leaves a barrier before the last one has come, whoever that is.
 TEST(MpiComm, ABarrierWaitsForEverybody) {
   Board &board = world->board();
+  int64_t absent = 0;
   for (int64_t turn = 1; turn <= 2 * board.ranks(); ++turn) {
     if (turn % board.ranks() == world->rank())
       usleep(5000);
     board.entry(world->rank()).progress = uint64_t(turn);
     world->plane().barrier();
     for (int64_t r = 0; r < board.ranks(); ++r)
-      if (!getenv("TESSERA_MACHINE"))
-        ASSERT_GE(board.entry(r).progress.load(), uint64_t(turn)) << "rank " << r;
+      if (!getenv("TESSERA_MACHINE")) // where the board is everybody's
+        absent += board.entry(r).progress.load() < uint64_t(turn);
   }
+  EXPECT_EQ(absent, 0);
 }
 
 } // namespace tessera::runtime

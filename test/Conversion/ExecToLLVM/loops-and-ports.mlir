@@ -5,6 +5,7 @@
 module attributes {exec.arena_bytes = 4096 : i64} {
   dist.mesh @mesh = <["tp"=4]>
   graph.parameter @t : tensor<10x6xf32> from [#graph.source<"t", file = [60], reshape = [6, 10], permute = [1, 0]>] {exec.local = tensor<3x6xf32>, exec.pack = 1 : i64, exec.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>}
+  graph.parameter @v : tensor<3x4x8xf32> stacked variable from [#graph.source<"v.{}", file = [4, 8]>] {exec.local = tensor<3x4x8xf32>, exec.pack = 1 : i64}
   llvm.func @k(!llvm.ptr, !llvm.ptr, i64, i64)
 
   // A loop goes on by its step, and reads the count that it names.
@@ -27,6 +28,11 @@ module attributes {exec.arena_bytes = 4096 : i64} {
   // CHECK: llvm.call @ts_gather_packed
   // CHECK: %[[STEP:.*]] = llvm.mlir.constant(2 : i64)
   // CHECK: llvm.add %[[I]], %[[STEP]]
+  // All layers are packed, then one.
+  // CHECK: %[[ALL:.*]] = llvm.mlir.constant(-1 : i64)
+  // CHECK: llvm.call @ts_pack(%{{.*}}, %{{.*}}, %[[ALL]])
+  // CHECK: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+  // CHECK: llvm.call @ts_pack(%{{.*}}, %{{.*}}, %[[ONE]])
 
   // A collective in two loops is executed 3 * 2 times; count 0 must suit both of its loops, whichever comes first.
   // MANIFEST: constant @tessera_manifest("{
@@ -34,9 +40,12 @@ module attributes {exec.arena_bytes = 4096 : i64} {
   // MANIFEST-SAME: \22counts\22:[{{\[}}2,5],[1,6]]
   // A port is as large as the whole, of which a rank holds a part.
   // MANIFEST-SAME: \22local\22:[3],\22name\22:\22ids\22,{{.*}}\22shape\22:[10]
+  // The second output of the first entry fills an input of the second.
+  // MANIFEST-SAME: \22fill\22:{\22entry\22:0,\22output\22:1}
   // MANIFEST-SAME: \22permute\22:[1,0],\22reshape\22:[6,10]
   func.func @f() attributes {exec.entry,
-      exec.inputs = [{name = "ids", offset = 512 : i64, type = tensor<3xi32>, sharding = #dist.sharding<@mesh, [{"tp"}], global=[10]>}]} {
+      exec.inputs = [{name = "ids", offset = 512 : i64, type = tensor<3xi32>, sharding = #dist.sharding<@mesh, [{"tp"}], global=[10]>}],
+      exec.outputs = [{name = "first", offset = 1024 : i64, type = tensor<2xf32>}, {name = "second", offset = 1088 : i64, type = tensor<2xf32>}]} {
     %a = exec.buffer at 0 : memref<8xf32>
     %b = exec.buffer at 64 : memref<8xf32>
     %ids = exec.buffer at 512 : memref<3xi32>
@@ -53,11 +62,17 @@ module attributes {exec.arena_bytes = 4096 : i64} {
     exec.for %i = call[0] in 0 to 7 step 1 {
       exec.copy %b to %a : memref<8xf32>, memref<8xf32>
     }
+    exec.pack @v
+    %one = arith.constant 1 : index
+    exec.pack @v[%one]
     exec.for %i = 3 step 1 {
       exec.for %j = 2 step 1 {
         exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%b : memref<8xf32>) outs(%b : memref<8xf32>)
       }
     }
+    return
+  }
+  func.func @g() attributes {exec.entry, exec.inputs = [{name = "second", offset = 1088 : i64, type = tensor<2xf32>, fill = #graph.fill<output "second" of @f>}]} {
     return
   }
 }

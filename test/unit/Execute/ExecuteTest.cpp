@@ -107,6 +107,19 @@ TEST(Execute, LookupsOutsideTheTableGiveZeros) {
   })");
 }
 
+// Of equal elements the first counts, negative ones too.
+TEST(Execute, ArgMaxOfManyThatAreEqual) {
+  expectSame(R"(func.func @f(%x: tensor<64x35xf32>) -> tensor<64xi32> {
+    %z = graph.constant dense<0.0> : tensor<f32> : tensor<f32>
+    %b = graph.compare lt %x, %z : (tensor<64x35xf32>, tensor<f32>) -> tensor<64x35xi1>
+    %f = graph.cast %b : (tensor<64x35xi1>) -> tensor<64x35xf32>
+    %n = graph.neg %f : tensor<64x35xf32>
+    %k = graph.arg_max_key %n : (tensor<64x35xf32>) -> tensor<64xi64>
+    %0 = graph.arg_max_index %k : (tensor<64xi64>) -> tensor<64xi32>
+    return %0 : tensor<64xi32>
+  })");
+}
+
 TEST(Execute, APeriodOfTwoBodiesWithARemainder) {
   expectSame(
       R"(func.func @f(%x: tensor<3x16xf32>, %w: tensor<5x16x16xf32>, %n: tensor<5x16xf32>) -> tensor<3x16xf32> {
@@ -270,5 +283,33 @@ TEST(Execute, WholeValuesJoinOpenSums) {
       %7 = graph.silu %3 : tensor<3x7xf32>
       %8 = graph.mul %7, %4 : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
       return %8 : tensor<3x7xf32>
+    })");
+}
+
+// Nine of something over two and four ranks: what lies behind the end is not looked up, counted, or the
+// largest, and every shard knows where it begins.
+TEST(Execute, OpsThatKnowTheirPlaceOnShardsThatDoNotDivide) {
+  for (std::string ranks : {"2", "4"})
+    expectSame(R"(dist.mesh @mesh = <["tp"=)" + ranks + R"(]>
+    func.func @f(%t: tensor<9x20xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>}, %ids: tensor<2x33xi32>,
+        %x: tensor<4x9xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
+        %y: tensor<2x9x7xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}, {}]>}, %i: tensor<2xi32> {graph.name = "index"})
+        -> (tensor<2x33x20xf32>, tensor<4x9xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}, tensor<4xf32>, tensor<4xf32>,
+            tensor<4xi32>, tensor<2x1x7xf32>) {
+      %four = graph.constant dense<4> : tensor<i32> : tensor<i32>
+      %later = graph.add %ids, %four : (tensor<2x33xi32>, tensor<i32>) -> tensor<2x33xi32>
+      %rows = graph.embedding %t, %later : (tensor<9x20xf32>, tensor<2x33xi32>) -> tensor<2x33x20xf32>
+      %n = graph.iota dim = 1 : tensor<4x9xi32>
+      %c = graph.cast %n : (tensor<4x9xi32>) -> tensor<4x9xf32>
+      %sum = graph.add %x, %c : (tensor<4x9xf32>, tensor<4x9xf32>) -> tensor<4x9xf32>
+      %square = graph.mul %x, %x : (tensor<4x9xf32>, tensor<4x9xf32>) -> tensor<4x9xf32>
+      %negative = graph.neg %square : tensor<4x9xf32>
+      %most = graph.reduce max %negative dims = [1] : (tensor<4x9xf32>) -> tensor<4xf32>
+      %e = graph.exp %x : tensor<4x9xf32>
+      %all = graph.reduce sum %e dims = [1] : (tensor<4x9xf32>) -> tensor<4xf32>
+      %key = graph.arg_max_key %negative : (tensor<4x9xf32>) -> tensor<4xi64>
+      %first = graph.arg_max_index %key : (tensor<4xi64>) -> tensor<4xi32>
+      %taken = graph.take %y, %i : (tensor<2x9x7xf32>, tensor<2xi32>) -> tensor<2x1x7xf32>
+      return %rows, %sum, %most, %all, %first, %taken : tensor<2x33x20xf32>, tensor<4x9xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<2x1x7xf32>
     })");
 }
