@@ -2,33 +2,58 @@
 
 #include "WriteAll.h"
 
+#include <atomic>
 #include <cassert>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace tessera::io {
 
 namespace {
-// A file being written; removed again unless it is finished (devices such as /dev/full stay, of course).
+// A file being written. It is whole before it has its name: until finish() whatever had that name stays as it
+// is, however this process ends. What is no file (a pipe, /dev/full) is written to as it is.
 class OutputFile {
 public:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
   ~OutputFile() {
-    if (fd_ < 0)
-      return;
-    ::close(fd_);
-    removePartial();
+    if (fd_ >= 0)
+      ::close(fd_);
+    if (!temporary_.empty())
+      unlink(temporary_.c_str());
   }
   Status open() {
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0)
-      return failure();
     struct stat info;
-    isRegular_ = fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
+    bool exists = stat(path_.c_str(), &info) == 0;
+    if (exists && !S_ISREG(info.st_mode)) {
+      fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+      return fd_ < 0 ? Status(failure()) : Status();
+    }
+    if (exists && access(path_.c_str(), W_OK) != 0)
+      return failure();
+    target_ = path_;
+    if (char *real =
+            exists ? realpath(path_.c_str(), nullptr) : nullptr) { // of a link the file that it means
+      target_ = real;
+      free(real);
+    }
+    // Without a name where the file system can: then nothing stays if this process is killed.
+    size_t slash = target_.rfind('/');
+    std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
+    fd_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    unnamed_ = fd_ >= 0;
+    if (!unnamed_ && !inTemporaryName([&](const char *name) {
+          return (fd_ = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0;
+        }))
+      return failure();
+    if (exists && fchmod(fd_, info.st_mode & 07777) != 0)
+      return failure();
     return {};
   }
   Status write(const void *data, size_t bytes) {
@@ -42,28 +67,42 @@ public:
     return {};
   }
   Status finish() {
-    int fd = fd_;
-    fd_ = -1;
-    if (::close(fd) == 0)
-      return {};
-    Failure result = failure();
-    removePartial();
-    return result;
+    std::string self = "/proc/self/fd/" + std::to_string(fd_);
+    if (unnamed_ && !inTemporaryName([&](const char *name) {
+          return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+        }))
+      return failure();
+    if (::close(std::exchange(fd_, -1)) != 0)
+      return failure();
+    if (!temporary_.empty() && rename(temporary_.c_str(), target_.c_str()) != 0)
+      return failure();
+    temporary_.clear();
+    return {};
   }
 
 private:
-  void removePartial() {
-    if (isRegular_)
-      unlink(path_.c_str());
+  // Has `make` make the file under a name that nobody has, beside the target so that it can take its place.
+  template <typename Make> bool inTemporaryName(Make make) {
+    static std::atomic<unsigned> number{0};
+    for (int turn = 0; turn < 100; ++turn) {
+      std::string name = target_ + ".part-" + std::to_string(getpid()) + "-" + std::to_string(number++);
+      if (make(name.c_str())) {
+        temporary_ = name;
+        return true;
+      }
+      if (errno != EEXIST)
+        break;
+    }
+    return false;
   }
   Failure failure() const {
     int code = errno;
     return {"cannot write tensors", path_, std::strerror(code),
             code == ENOSPC ? "free some space" : "check the path"};
   }
-  std::string path_;
+  std::string path_, target_, temporary_; // temporary_: the file's name until finish(), if it has one
   int fd_ = -1;
-  bool isRegular_ = false;
+  bool unnamed_ = false;
 };
 
 // Length word and header, padded with blanks so that data begins on a multiple of 64 bytes, and to at least

@@ -38,13 +38,60 @@ TEST_F(Writer, RowsComeOneByOne) {
   EXPECT_EQ(std::memcmp((*model)->find("logits")->data, rows, sizeof rows), 0);
 }
 
-TEST_F(Writer, AnUnfinishedFileIsRemoved) {
+// The names in the folder of `file`.
+static std::vector<std::string> namesBeside(const std::string &file) {
+  std::vector<std::string> names;
+  for (auto &entry : std::filesystem::directory_iterator(std::filesystem::path(file).parent_path()))
+    names.push_back(entry.path().filename());
+  return names;
+}
+
+// Until a file is finished the one before it stays, whole; so it does where the writer never finishes.
+TEST_F(Writer, AFileIsReplacedByAWholeOne) {
+  const float before[] = {1, 2, 3}, after[] = {4, 5, 6, 7, 8, 9};
+  std::string file = path("l.safetensors");
+  ASSERT_TRUE(writeSafetensors(file, {{"logits", DType::F32, {1, 3}, before}}));
+  auto rows = [&] {
+    auto model = ModelFile::open(file);
+    return model ? (*model)->find("logits")->shape[0] : -1;
+  };
   {
-    auto writer = SafetensorsRowWriter::create(path("l.safetensors"), "logits", 3);
+    auto writer = SafetensorsRowWriter::create(file, "logits", 3);
     ASSERT_TRUE(writer);
-    EXPECT_TRUE(std::filesystem::exists(path("l.safetensors")));
+    ASSERT_TRUE((*writer)->append(after, 2));
+    EXPECT_EQ(rows(), 1);
   }
-  EXPECT_FALSE(std::filesystem::exists(path("l.safetensors")));
+  EXPECT_EQ(rows(), 1);
+  EXPECT_EQ(namesBeside(file), std::vector<std::string>{"l.safetensors"});
+  auto writer = SafetensorsRowWriter::create(file, "logits", 3);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE((*writer)->append(after, 2));
+  ASSERT_TRUE((*writer)->finish());
+  EXPECT_EQ(rows(), 2);
+  EXPECT_EQ(namesBeside(file), std::vector<std::string>{"l.safetensors"});
+}
+
+// Ctrl-C leaves the file that was there.
+TEST_F(Writer, AKilledProcessLeavesTheOldFile) {
+  const float row[] = {1, 2, 3};
+  std::string file = path("l.safetensors");
+  ASSERT_TRUE(writeSafetensors(file, {{"logits", DType::F32, {1, 3}, row}}));
+  auto killed = [&] {
+    auto writer = SafetensorsRowWriter::create(file, "logits", 3);
+    (void)(*writer)->append(row, 1);
+    raise(SIGINT);
+  };
+  EXPECT_EXIT(killed(), testing::KilledBySignal(SIGINT), "");
+  EXPECT_TRUE(ModelFile::open(file));
+}
+
+TEST_F(Writer, ALinkGoesOnMeaningItsFile) {
+  const float row[] = {1, 2, 3};
+  std::filesystem::create_symlink("real.safetensors", path("link.safetensors"));
+  std::ofstream(path("real.safetensors")) << "old";
+  ASSERT_TRUE(writeSafetensors(path("link.safetensors"), {{"w", DType::F32, {3}, row}}));
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link.safetensors")));
+  EXPECT_TRUE(ModelFile::open(path("real.safetensors")));
 }
 
 TEST_F(Writer, AFullDiskIsAFailure) {
@@ -53,7 +100,10 @@ TEST_F(Writer, AFullDiskIsAFailure) {
   EXPECT_EQ(status.failure().message(),
             "cannot write tensors (/dev/full): No space left on device; free some space");
   EXPECT_TRUE(std::filesystem::exists("/dev/full"));
-  EXPECT_FALSE(writeSafetensors(path("no/such/folder/m"), {}));
+  status = writeSafetensors(path("no/such/folder/m"), {});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.failure().message(), "cannot write tensors (" + path("no/such/folder/m") +
+                                            "): No such file or directory; check the path");
 }
 
 TEST_F(Writer, AFileThatCannotGrowIsRemovedAgain) {

@@ -1,5 +1,5 @@
-// Writing .safetensors files. A failed write (full disk, no such folder) is a Failure, and the partial file
-// is removed.
+// Writing .safetensors files. A file has its name once it is whole: a failed write (full disk, no such
+// folder) is a Failure, and leaves, as does the end of the process, what had that name before.
 #ifndef TESSERA_RUNTIME_IO_SAFETENSORSWRITER_H
 #define TESSERA_RUNTIME_IO_SAFETENSORSWRITER_H
 
@@ -28,9 +28,9 @@ class SafetensorsRowWriter {
 public:
   static Result<std::unique_ptr<SafetensorsRowWriter>> create(const std::string &path,
                                                               const std::string &tensorName, int64_t columns);
-  ~SafetensorsRowWriter(); // without finish: removes the file
+  ~SafetensorsRowWriter(); // without finish: nothing has come of it
   Status append(const float *rows, int64_t count);
-  Status finish(); // writes the header; the file is whole only after this
+  Status finish(); // writes the header; the file has its name only after this
 
 private:
   SafetensorsRowWriter() = default;
