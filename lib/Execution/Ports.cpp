@@ -167,11 +167,18 @@ template <typename T> static void getIntegers(ArrayRef<char> bytes, ReferenceTen
   }
 }
 
+io::DType dtypeOf(Type elementType) {
+  std::string name;
+  llvm::raw_string_ostream(name) << elementType;
+  std::optional<io::DType> type = io::dtypeFromName(name);
+  if (!type)
+    llvm::report_fatal_error("the table of element types has no row for " + llvm::Twine(name));
+  return *type;
+}
+
 /// The row of the table for a float type of a program; float64 is handled beside it, since its values are not
 /// rounded to float32.
-static const io::DTypeTraits &traitsOf(Type type) {
-  return io::traits(type.isBF16() ? io::DType::BF16 : type.isF16() ? io::DType::F16 : io::DType::F32);
-}
+static const io::DTypeTraits &traitsOf(Type type) { return io::traits(dtypeOf(type)); }
 
 std::vector<char> toBytes(const ReferenceTensor &value) {
   std::vector<char> bytes;

@@ -98,11 +98,8 @@ Status writeParameters(ModuleOp module, const NamedValues &values, const std::st
   std::vector<io::TensorToWrite> list;
   for (const auto &[name, value] : tensors) {
     bytes.push_back(toBytes(value));
-    io::DType type = value.elementType.isBF16()  ? io::DType::BF16
-                     : value.elementType.isF16() ? io::DType::F16
-                                                 : io::DType::F32;
-    list.push_back(
-        {name, type, std::vector<int64_t>(value.shape.begin(), value.shape.end()), bytes.back().data()});
+    list.push_back({name, dtypeOf(value.elementType),
+                    std::vector<int64_t>(value.shape.begin(), value.shape.end()), bytes.back().data()});
   }
   return io::writeSafetensors(path, list);
 }

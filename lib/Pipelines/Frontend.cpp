@@ -71,10 +71,15 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   importing.batch = options.batch ? options.batch : 1;
   importing.maxSeqLen = options.maxSeqLen;
   importing.layers = options.layers;
-  importing.dtype = llvm::StringSwitch<importer::NumberFormat>(options.dtype)
-                        .Case("bf16", importer::NumberFormat::BF16)
-                        .Case("f16", importer::NumberFormat::F16)
-                        .Default(importer::NumberFormat::F32);
+  auto format = llvm::StringSwitch<std::optional<importer::NumberFormat>>(options.dtype)
+                    .Case("f32", importer::NumberFormat::F32)
+                    .Case("bf16", importer::NumberFormat::BF16)
+                    .Case("f16", importer::NumberFormat::F16)
+                    .Default(std::nullopt);
+  if (!format)
+    return Failure{"cannot compile", "--dtype=" + options.dtype, "no model is computed in this type",
+                   "choose f32, bf16 or f16"};
+  importing.dtype = *format;
   Result<OwningOpRef<ModuleOp>> module = isProgramText(options)
                                              ? parseProgram(context, options.model)
                                              : importer::importModel(context, options.model, importing);

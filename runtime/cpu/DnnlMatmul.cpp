@@ -13,7 +13,17 @@ static void expect(dnnl_status_t status) {
     throw Error("cannot compute a product", "oneDNN", "status " + std::to_string(int(status)));
 }
 
-static dnnl_data_type_t dataType(io::DType type) { return type == io::DType::BF16 ? dnnl_bf16 : dnnl_f32; }
+static dnnl_data_type_t dataType(io::DType type) {
+  switch (type) {
+  case io::DType::F32:
+    return dnnl_f32;
+  case io::DType::BF16:
+    return dnnl_bf16;
+  default:
+    throw Error("cannot compute a product", io::dtypeName(type), "oneDNN is not asked for this type",
+                "leave it to our own kernels");
+  }
+}
 
 // oneDNN does not look whether it was given memory for its code, and writes into it: we look before. A
 // product has up to 32 kernels of 256 KiB.

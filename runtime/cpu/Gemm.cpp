@@ -2,6 +2,7 @@
 #include "Dnnl.h"
 #include "DnnlMatmul.h"
 #include "GemmKernels.h"
+#include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +10,9 @@
 namespace tessera::runtime {
 
 PackedLayout::PackedLayout(int64_t n, int64_t k, io::DType type) : n(n), k(k), type(type) {
+  if (!io::traits(type).pack)
+    throw Error("cannot pack a weight", io::dtypeName(type), "this type of elements has no packed form",
+                "give its row of the table one, and kernels that read it");
   block = std::max<int64_t>(16, std::min<int64_t>(64, (n + 15) / 16 * 16));
   paddedN = (n + block - 1) / block * block;
   int64_t step = 16 * io::traits(type).packGroup;
@@ -41,9 +45,25 @@ static bool dnnlMultiplies(GemmTypes types) {
 }
 
 static WeightFormat formatOf(io::DType type) {
-  return type == io::DType::BF16  ? WeightFormat::BF16
-         : type == io::DType::F16 ? WeightFormat::F16
-                                  : WeightFormat::F32;
+  switch (type) {
+  case io::DType::F32:
+    return WeightFormat::F32;
+  case io::DType::BF16:
+    return WeightFormat::BF16;
+  case io::DType::F16:
+    return WeightFormat::F16;
+  default:
+    throw Error("cannot compute a product", io::dtypeName(type), "no kernel reads weights of this type",
+                "add one (runtime/cpu/GemmKernels.h)");
+  }
+}
+
+// Own kernels read and write float32: what is of another type is converted.
+static bool isConverted(io::DType type) {
+  if (!io::traits(type).widen || !io::traits(type).narrow)
+    throw Error("cannot compute a product", io::dtypeName(type), "operands of this type are not floats",
+                "convert them before");
+  return type != io::DType::F32;
 }
 
 struct Gemm::State {
@@ -52,6 +72,7 @@ struct Gemm::State {
   bool packed;
   ThreadPool &pool;
   PackedLayout layout;
+  WeightFormat format;
   PackedWeight weight;
   std::vector<std::unique_ptr<DnnlMatmul>> byRows; // one for each part of the rows; empty: own kernels
   // Own kernels read and write float32: x widened, y before it is rounded. Empty where that is their type.
@@ -59,7 +80,8 @@ struct Gemm::State {
 };
 
 Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool)
-    : state_(new State{m, n, k, types, packed, pool, PackedLayout(n, k, types.w), {}, {}, {}, {}}) {
+    : state_(new State{
+          m, n, k, types, packed, pool, PackedLayout(n, k, types.w), formatOf(types.w), {}, {}, {}, {}}) {
   State &s = *state_;
   s.weight = {s.layout.n, s.layout.k, s.layout.block, s.layout.paddedN, s.layout.paddedK};
   int64_t parts = pool.size();
@@ -78,9 +100,9 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, Thread
     }
   if (!s.byRows.empty())
     return;
-  if (types.x != io::DType::F32)
+  if (isConverted(types.x))
     s.x.resize(size_t(m * k));
-  if (types.y != io::DType::F32)
+  if (isConverted(types.y))
     s.y.resize(size_t(m * n));
 }
 
@@ -113,7 +135,7 @@ void Gemm::run(const void *x, const void *w, void *y) {
     wideX = s.x.data();
   }
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
-  const GemmKernelSet &kernels = gemmKernels()[formatOf(s.types.w)];
+  const GemmKernelSet &kernels = gemmKernels()[s.format];
   int64_t perUnit = s.packed ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
   // A thread is worth about a microsecond: 64 KiB of weights.
   int64_t parts = std::min<int64_t>(

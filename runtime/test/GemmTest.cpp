@@ -116,6 +116,18 @@ TEST(Gemm, Bfloat16HalvesTheBytesOfPackedWeights) {
   EXPECT_EQ(2 * PackedLayout(576, 1536, F16).bytes(), PackedLayout(576, 1536, F32).bytes());
 }
 
+// A type that nobody multiplies is an error, not float32.
+TEST(Gemm, TypesWithoutKernelsAreRefused) {
+  using io::DType;
+  ThreadPool pool(1);
+  for (GemmTypes types : {GemmTypes{DType::F32, DType::Q8_0, DType::F32},
+                          {DType::F32, DType::F64, DType::F32},
+                          {DType::I32, DType::F32, DType::F32},
+                          {DType::F32, DType::F32, DType::I32}})
+    EXPECT_THROW(Gemm(2, 64, 64, types, false, pool), Error);
+  EXPECT_THROW(PackedLayout(64, 64, DType::Q8_0), Error);
+}
+
 TEST(Gemm, EmptyInnerDimensionGivesZeros) {
   ThreadPool pool(1);
   std::vector<float> y(6, 5.0f);

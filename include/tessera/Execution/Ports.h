@@ -30,6 +30,9 @@ void completePorts(mlir::ModuleOp module);
 /// The ports of all public functions of a module on rung spmd, or of one that was never partitioned.
 std::vector<EntryPorts> entryPorts(mlir::ModuleOp module);
 
+/// The row of the runtime's table of element types for `elementType`, which must have one.
+io::DType dtypeOf(mlir::Type elementType);
+
 /// Row-major bytes of a value as ranks hold it, and back. Floats are rounded to their type.
 std::vector<char> toBytes(const ReferenceTensor &value);
 ReferenceTensor fromBytes(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<char> bytes);
