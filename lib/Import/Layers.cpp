@@ -30,14 +30,14 @@ Value Linear::operator()(ModelBuilder &model, Value x) const {
 
 Value RmsNorm::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
-  Value w = model.weight(name, {{"hidden", shape.back()}});
+  Value w = model.weight(name, {{"hidden", shape.back()}}, /*inDims=*/0, /*mean=*/1);
   return model.make<graph::RmsNormOp>(shape, x, w, llvm::APFloat(eps));
 }
 
 Value LayerNorm::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
   Dims dims{{"hidden", shape.back()}};
-  Value w = model.weight(name, dims), b = model.weight(name + "_bias", dims);
+  Value w = model.weight(name, dims, /*inDims=*/0, /*mean=*/1), b = model.weight(name + "_bias", dims);
   return model.make<graph::LayerNormOp>(shape, x, w, b, llvm::APFloat(eps));
 }
 

@@ -1,6 +1,8 @@
 //===- ModelBuilder.cpp ---------------------------------------------------===//
 #include "tessera/Import/ModelBuilder.h"
 
+#include "tessera/Dialect/Graph/IR/MeanAttr.h"
+
 using namespace mlir;
 
 namespace tessera::importer {
@@ -64,17 +66,17 @@ Value ModelBuilder::addArgument(const Weight &weight) {
   return forward_.getBody().front().addArgument(type(shapeOf(weight, /*stacked=*/true)), location_);
 }
 
-Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims) {
+Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims, double mean) {
   if (Value known = values_.lookup(name))
     return known;
   if (Value known = scope_ ? scope_->slices.lookup(name) : Value())
     return known;
   setPlace(name);
   if (!scope_)
-    return values_[name] = addArgument({name.str(), dims, inDims, /*layers=*/0});
+    return values_[name] = addArgument({name.str(), dims, inDims, /*layers=*/0, mean});
   auto it = scope_->stacks.find(name);
   if (it == scope_->stacks.end()) {
-    Value argument = addArgument({name.str(), dims, inDims, scope_->count});
+    Value argument = addArgument({name.str(), dims, inDims, scope_->count, mean});
     // The key outlives the caller's text: it is the name kept in the location.
     StringRef kept = cast<NameLoc>(argument.getLoc()).getName().getValue();
     it = scope_->stacks.insert({kept, Stack{weights_.size() - 1, argument}}).first;
@@ -164,8 +166,11 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
     setPlace(weight.name);
     Attribute from = graph::SourceAttr::get(builder_.getContext(), source.tensor, source.file, source.reshape,
                                             source.slice, source.permute);
-    graph::ParameterOp::create(builder_, location_, weight.name, type(shapeOf(weight, /*stacked=*/true)),
-                               weight.layers != 0, builder_.getArrayAttr(from));
+    auto parameter =
+        graph::ParameterOp::create(builder_, location_, weight.name, type(shapeOf(weight, /*stacked=*/true)),
+                                   weight.layers != 0, builder_.getArrayAttr(from));
+    if (weight.mean != 0)
+      parameter->setAttr(graph::kMeanAttr, builder_.getF64FloatAttr(weight.mean));
   }
   return std::move(module_);
 }

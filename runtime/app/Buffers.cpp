@@ -34,21 +34,25 @@ template <typename F> static void forEachRun(const BufferSpec &spec, const Mesh 
   }
 }
 
-void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global, int32_t padding,
-               void *local) {
+void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global,
+               const void *padding, void *local) {
+  size_t bytes = size_t(io::bytesOf(spec.dtype, 1));
   forEachRun(spec, mesh, rank, [&](int64_t to, int64_t from, int64_t count) {
-    int32_t *out = static_cast<int32_t *>(local) + to;
-    if (from < 0)
-      std::fill_n(out, count, padding);
+    char *out = static_cast<char *>(local) + to * bytes;
+    if (from >= 0)
+      memcpy(out, static_cast<const char *>(global) + from * bytes, count * bytes);
     else
-      memcpy(out, static_cast<const int32_t *>(global) + from, count * 4);
+      for (int64_t i = 0; i < count; ++i)
+        memcpy(out + i * bytes, padding, bytes);
   });
 }
 
 void placeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *local, void *global) {
+  size_t bytes = size_t(io::bytesOf(spec.dtype, 1));
   forEachRun(spec, mesh, rank, [&](int64_t from, int64_t to, int64_t count) {
     if (to >= 0)
-      memcpy(static_cast<int32_t *>(global) + to, static_cast<const int32_t *>(local) + from, count * 4);
+      memcpy(static_cast<char *>(global) + to * bytes, static_cast<const char *>(local) + from * bytes,
+             count * bytes);
   });
 }
 

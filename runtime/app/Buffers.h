@@ -8,10 +8,10 @@
 
 namespace tessera::runtime {
 
-// The shard of `rank`: local[...] = global[...], `padding` where the shard reaches beyond the global shape.
-// 4-byte elements.
-void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global, int32_t padding,
-               void *local);
+// The shard of `rank`: local[...] = global[...], and the element at `padding` where the shard reaches beyond
+// the global shape. Elements are of the buffer's type, one by one (no blocks).
+void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *global,
+               const void *padding, void *local);
 
 // Writes what the shard of `rank` holds of the global array into it.
 void placeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *local, void *global);

@@ -1,15 +1,17 @@
 // main of every executable that llm-compile makes.
 #include "Generate.h"
-#include "Launch.h"
 #include "Options.h"
 #include "Report.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/launch/Launch.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <mutex>
 #include <thread>
 
 using namespace tessera;
@@ -59,9 +61,37 @@ private:
   std::unique_ptr<io::ModelFile> main_, compiled_;
 };
 
+std::string megabytes(double bytes) {
+  char text[32];
+  snprintf(text, sizeof(text), "%.1f MB", bytes / 1e6);
+  return text;
+}
+
+// Loads with a progress bar at the rank that talks.
+void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
+  if (rank.id() != 0) {
+    rank.loadWeights(origin);
+    return;
+  }
+  auto start = std::chrono::steady_clock::now();
+  {
+    ProgressBar bar("loading weights", rank.plan().bytes());
+    std::mutex mutex;
+    rank.loadWeights(origin, [&](int64_t bytes) {
+      std::lock_guard<std::mutex> lock(mutex);
+      bar.advance(bytes);
+    });
+  }
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  char text[64];
+  snprintf(text, sizeof(text), " of weights a rank in %.2f s", seconds);
+  logLine((origin.model ? "loaded " : "made up ") + megabytes(double(rank.plan().bytes())) + text);
+}
+
 LaunchOptions launchOptions(const Options &options, Models &models) {
   LaunchOptions launch;
   launch.threads = options.threads;
+  launch.load = loadWithProgress;
   if (options.initSeed)
     launch.origin.seed = *options.initSeed;
   else

@@ -120,6 +120,7 @@ static const char *nameOf(Command command) {
 
 static const std::vector<FlagInfo> &flagTable() {
   static const std::vector<Command> all = {Command::Generate, Command::Bench, Command::Info},
+                                    runs = {Command::Generate, Command::Bench},
                                     generate = {Command::Generate}, bench = {Command::Bench};
   using Text = const std::string &;
   static const std::vector<FlagInfo> table = {
@@ -160,17 +161,17 @@ static const std::vector<FlagInfo> &flagTable() {
        "one line of JSON",
        {Command::Bench, Command::Info},
        [](Options &o, Text, Text) { o.json = true; }},
-      {"--model", "PATH", "weights from this directory or file (default: the model compiled from)", all,
+      {"--model", "PATH", "weights from this directory or file (default: the model compiled from)", runs,
        [](Options &o, Text flag, Text value) {
          o.model = readText(flag, value, "name a model directory or file");
        }},
-      {"--init", "random:SEED", "made-up weights: no files needed", all,
+      {"--init", "random:SEED", "made-up weights: no files needed", runs,
        [](Options &o, Text flag, Text value) {
          if (value.rfind("random:", 0) != 0)
            badValue(flag, value, "there is no such initialization", "write --init=random:SEED");
          o.initSeed = readSeed(flag, value.substr(7));
        }},
-      {"--threads", "N", "threads of this process in all (default: the cores it may use)", all,
+      {"--threads", "N", "threads of this process in all (default: the cores it may use)", runs,
        [](Options &o, Text flag, Text value) { o.threads = readInteger(flag, value, 1, 4096); }},
       {"--help", nullptr, "print this (also -h)", all,
        [](Options &o, Text, Text) { o.command = Command::Help; }},

@@ -128,7 +128,9 @@ static Json productsJson(const Manifest &m) {
 
 std::string describeProgram(const Manifest &m, bool json) {
   int64_t ranks = m.mesh.size();
-  WeightPlan plan(m, driverFor(m.target));
+  const Driver &driver = driverFor(m.target);
+  WeightPlan plan(m, driver);
+  std::string machine = driver.compiledFor(m);
   Json axes = Json::object();
   for (const MeshAxis &axis : m.mesh.axes())
     axes[axis.name] = axis.size;
@@ -150,7 +152,7 @@ std::string describeProgram(const Manifest &m, bool json) {
                {"dtype", m.dtype},
                {"architecture", m.architecture},
                {"model", m.model},
-               {"cpu", m.cpuName},
+               {"compiled_for", machine},
                {"mesh", axes},
                {"ranks", ranks},
                {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
@@ -174,7 +176,7 @@ std::string describeProgram(const Manifest &m, bool json) {
     return std::string(text);
   };
   std::string page = m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target +
-                     (m.cpuName.empty() ? "" : " (" + m.cpuName + ")") + "\n";
+                     (machine.empty() ? "" : " (" + machine + ")") + "\n";
   page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) +
           (ranks == 1 ? " rank)\n" : " ranks)\n");
   if (m.generate)

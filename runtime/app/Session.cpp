@@ -34,7 +34,7 @@ void Session::run(int64_t entry, const Content &content) {
   const Manifest &m = rank_.manifest();
   auto fill = [&](const InputSpec &input, const std::vector<int32_t> &global, int32_t padding) {
     local_.resize(size_t(input.bytes));
-    takeShard(input, m.mesh, rank_.id(), global.data(), padding, local_.data());
+    takeShard(input, m.mesh, rank_.id(), global.data(), &padding, local_.data());
     rank_.write(rank_.arena() + input.offset, local_.data(), local_.size());
   };
   for (const InputSpec &input : m.entries[entry].inputs)
@@ -77,7 +77,7 @@ void Session::promptLogits(const std::vector<int32_t> &index) {
 template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T> &global) {
   const Mesh &mesh = rank_.manifest().mesh;
   const char *held = rank_.arena() + spec.offset;
-  size_t bytes = size_t(elementCount(spec.local)) * 4;
+  auto bytes = size_t(io::bytesOf(spec.dtype, elementCount(spec.local)));
   if (isRoot())
     global.assign(size_t(elementCount(spec.shape)), T(0));
   if (isReplicated(spec)) {
@@ -110,7 +110,7 @@ const std::vector<float> &Session::logits() {
 
 void Session::shareFromRoot(std::vector<int32_t> &data) {
   if (rank_.plane().ranks() > 1)
-    rank_.plane().broadcast(data.data(), data.size() * 4, 0);
+    rank_.plane().broadcast(data.data(), data.size() * sizeof(data[0]), 0);
 }
 
 } // namespace tessera::runtime

@@ -48,7 +48,7 @@ private:
   // Fills the inputs of an entry as the manifest says, and runs it.
   void run(int64_t entry, const Content &content);
   void fillFromOutput(const InputSpec &input);
-  // At the root: the global array; elsewhere empty.
+  // At the root: the global array; elsewhere empty. T is the type that Manifest::parse holds such outputs to.
   template <typename T> void fetch(const BufferSpec &spec, std::vector<T> &global);
 
   Rank &rank_;

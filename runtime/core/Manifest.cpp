@@ -1,7 +1,7 @@
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/core/Error.h"
 
-#include "Fields.h"
+#include "tessera/runtime/core/Fields.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // What a manifest must not contradict.
 #include "ManifestCheck.h"
-#include "Fields.h"
+#include "tessera/runtime/core/Fields.h"
 
 #include <algorithm>
 

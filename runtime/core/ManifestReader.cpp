@@ -1,6 +1,6 @@
 // The manifest's JSON to data. Every field that stands there is read, here and nowhere else.
-#include "Fields.h"
 #include "ManifestCheck.h"
+#include "tessera/runtime/core/Fields.h"
 
 namespace tessera::runtime {
 
@@ -140,6 +140,7 @@ static ParamSpec readParam(const Json &json) {
     form.checkAllRead();
   }
   param.variable = fields.get("variable", false);
+  param.mean = fields.get("mean", 0.0);
   fields.checkAllRead();
   return param;
 }
@@ -261,12 +262,8 @@ static void readTop(const Json &json, Manifest &m) {
   m.target = fields.get<std::string>("target");
   m.model = fields.get<std::string>("model");
   m.architecture = fields.get<std::string>("architecture", "");
-  if (const Json *cpu = fields.find("cpu")) {
-    Fields one(*cpu, "cpu");
-    m.cpuName = one.get<std::string>("name", "");
-    m.cpuFeatures = one.get("features", std::vector<std::string>());
-    one.checkAllRead();
-  }
+  if (const Json *section = fields.find(m.target.c_str()))
+    m.section = section->dump();
   std::vector<MeshAxis> axes;
   for (const Json &axis : fields["mesh"])
     axes.push_back({axis.at(0).get<std::string>(), axis.at(1).get<int64_t>()});

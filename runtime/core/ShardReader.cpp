@@ -117,9 +117,7 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
   for (unsigned char c : param.name)
     hash = (hash ^ c) * 0x100000001b3u;
   seed_ = randomBits(seed, hash, 0);
-  const std::string &name = param.sources.empty() ? param.name : param.sources[0].name;
-  constexpr const char *suffix = ".weight";
-  aroundOne_ = param.shape.size() == 1 && name.size() >= 7 && name.compare(name.size() - 7, 7, suffix) == 0;
+  mean_ = float(param.mean);
 }
 
 ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
@@ -260,7 +258,7 @@ void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) 
         int32_t sum = int32_t(bits & 0xffff) + int32_t(bits >> 16 & 0xffff) + int32_t(bits >> 32 & 0xffff) +
                       int32_t(bits >> 48);
         float normal = float(sum - 131070) * (1.7320508f / 65536.0f);
-        out[c] = 0.02f * normal + (aroundOne_ ? 1.0f : 0.0f);
+        out[c] = 0.02f * normal + mean_;
       }
     }
   }

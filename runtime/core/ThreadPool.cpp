@@ -12,11 +12,13 @@ namespace tessera::runtime {
 ThreadPool::ThreadPool(int size, std::function<void()> onStart)
     : workerStates_(new WorkerState[std::max(size - 1, 0)]), onStart_(std::move(onStart)) {
   workers_.reserve(size_t(std::max(size - 1, 0)));
+  pending_.store(uint32_t(std::max(size - 1, 0)));
   try {
     for (int part = 1; part < size; ++part)
       workers_.emplace_back([this, part, rank = currentRank()] {
         currentRank() = rank;
-        work(part);
+        if (prepare())
+          work(part);
       });
   } catch (const std::exception &e) {
     auto *system = dynamic_cast<const std::system_error *>(&e);
@@ -26,6 +28,12 @@ ThreadPool::ThreadPool(int size, std::function<void()> onStart)
     throw Error(
         "cannot start threads", "rank " + std::to_string(std::max<int64_t>(currentRank(), 0)), why,
         "use fewer --threads, start one process a rank with mpirun, or allow more memory and threads");
+  }
+  try {
+    waitForAll();
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
@@ -39,9 +47,22 @@ void ThreadPool::stop() {
     worker.join();
 }
 
+// What a worker meets here is the constructor's to throw: a thread has nobody who would catch it.
+bool ThreadPool::prepare() noexcept {
+  bool prepared = true;
+  try {
+    if (onStart_)
+      onStart_();
+  } catch (...) {
+    prepared = false;
+    if (!failed_.exchange(true))
+      failure_ = std::current_exception();
+  }
+  pending_.add(uint32_t(-1));
+  return prepared;
+}
+
 void ThreadPool::work(int part) {
-  if (onStart_)
-    onStart_();
   WorkerState &state = workerStates_[part - 1];
   for (uint32_t seen = 0;;) {
     state.start.waitWhile(seen);
@@ -87,6 +108,10 @@ void ThreadPool::run(Task task, void *context, int parts) {
     runPart(task, context, part);
     pending_.add(uint32_t(-1), /*wake=*/false);
   }
+  waitForAll();
+}
+
+void ThreadPool::waitForAll() {
   for (uint32_t left; (left = pending_.load()) != 0;)
     pending_.waitWhile(left);
   if (failed_.load(std::memory_order_relaxed)) { // ordered by pending_

@@ -1,5 +1,6 @@
 #include "CpuFeatures.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Fields.h"
 
 #include <fstream>
 #include <iterator>
@@ -8,7 +9,17 @@
 
 namespace tessera::runtime {
 
+CpuSection readCpuSection(const Manifest &manifest) {
+  CpuSection section;
+  readSection(manifest, [&](Fields &fields) {
+    section.name = fields.get<std::string>("name", "");
+    section.features = fields.get("features", std::vector<std::string>());
+  });
+  return section;
+}
+
 void checkCpuFeatures(const Manifest &manifest) {
+  CpuSection section = readCpuSection(manifest);
   std::ifstream file("/proc/cpuinfo");
   std::set<std::string> present;
   for (std::string line; present.empty() && std::getline(file, line);)
@@ -19,11 +30,11 @@ void checkCpuFeatures(const Manifest &manifest) {
   if (present.empty())
     return;
   std::string missing;
-  for (const std::string &feature : manifest.cpuFeatures)
+  for (const std::string &feature : section.features)
     if (!present.count(feature))
       missing += (missing.empty() ? "" : ", ") + feature;
   if (!missing.empty())
-    throw Error("cannot run on this CPU", "compiled for --cpu=" + manifest.cpuName, "it lacks " + missing,
+    throw Error("cannot run on this CPU", "compiled for --cpu=" + section.name, "it lacks " + missing,
                 "compile with --cpu=native on this machine, or with --cpu=x86-64-v3");
 }
 

@@ -6,6 +6,13 @@
 
 namespace tessera::runtime {
 
+// What the section of `manifest` says.
+struct CpuSection {
+  std::string name;                  // of --cpu
+  std::vector<std::string> features; // which the code needs
+};
+CpuSection readCpuSection(const Manifest &manifest);
+
 // Throws Error naming the missing instruction sets. Checks nothing where the system does not say what the CPU
 // has.
 void checkCpuFeatures(const Manifest &manifest);

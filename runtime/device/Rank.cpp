@@ -28,11 +28,17 @@ static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const EntrySpe
   return dead;
 }
 
+// The rank's own thread comes first: what is missing is missing for all threads, and said once.
+static int prepareOwnThread(const Driver &driver, int threads) {
+  driver.prepareThread();
+  return threads;
+}
+
 Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
            HostPlane &plane, BoardEntry &entry, int threads)
     : program_(program), manifest_(manifest), plan_(plan), plane_(plane), collectives_(manifest, comm),
-      entry_(entry), pool_(threads, [&driver = plan.driver()] { driver.prepareThread(); }) {
-  plan.driver().prepareThread();
+      entry_(entry),
+      pool_(prepareOwnThread(plan.driver(), threads), [&driver = plan.driver()] { driver.prepareThread(); }) {
   device_ = plan.driver().open({plane.rank(), pool_, entry});
   compute_ = device_->createStream(StreamKind::Compute);
   communication_ = device_->createStream(StreamKind::Communication);

@@ -1,8 +1,8 @@
 // Signals that end a process without a word get one.
-#include "Launch.h"
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/SignalText.h"
+#include "tessera/runtime/launch/Launch.h"
 
 #include <csignal>
 #include <unistd.h>
@@ -12,9 +12,9 @@ namespace tessera::runtime {
 static Board *crashBoard = nullptr;
 static const CollectiveNames *crashNames = nullptr;
 
-void setCrashBoard(Board &board, const CollectiveNames &names) {
-  crashBoard = &board;
-  crashNames = &names;
+void setCrashBoard(Board *board, const CollectiveNames *names) {
+  crashBoard = board;
+  crashNames = names;
 }
 
 static void onCrash(int signal) {

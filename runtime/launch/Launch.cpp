@@ -1,51 +1,54 @@
-#include "Launch.h"
-#include "Terminal.h"
+#include "tessera/runtime/launch/Launch.h"
 #include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
-#include <chrono>
-#include <cstdio>
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <malloc.h>
-#include <mutex>
 #include <thread>
 
 namespace tessera::runtime {
 
-static std::optional<int64_t> environmentNumber(const char *name) {
+static std::optional<int64_t> environmentNumber(const char *name, int64_t least) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
   const char *text = getenv(name);
   if (!text || !*text)
     return std::nullopt;
   char *end = nullptr;
+  errno = 0;
   long long value = strtoll(text, &end, 10);
-  if (*end || value < 0)
-    throw Error("cannot tell how this program was started", std::string(name) + "=" + text, "it is no number",
+  if (*end || errno || value < least || value > most)
+    throw Error("cannot tell how this program was started", std::string(name) + "=" + text,
+                "it is no number from " + std::to_string(least) + " to " + std::to_string(most),
                 "start it alone, or with mpirun");
   return value;
 }
 
 Launcher Launcher::detect() {
   Launcher launcher;
-  if (getenv("TORCHELASTIC_RUN_ID"))
-    throw Error("cannot start", "torchrun",
-                "this program was compiled for --target=cpu, which torchrun cannot start",
-                "start it alone, or with mpirun");
-  if (auto size = environmentNumber("OMPI_COMM_WORLD_SIZE")) {
+  if (getenv("TORCHELASTIC_RUN_ID")) {
+    launcher.name = "torchrun";
+    launcher.rank = environmentNumber("RANK", 0).value_or(0);
+    return launcher;
+  }
+  if (auto size = environmentNumber("OMPI_COMM_WORLD_SIZE", 1)) {
     launcher.name = "mpirun";
     launcher.size = *size;
-    launcher.rank = environmentNumber("OMPI_COMM_WORLD_RANK").value_or(0);
-    launcher.localRanks = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(1);
-  } else if (auto tasks = environmentNumber("SLURM_STEP_NUM_TASKS"); tasks && getenv("SLURM_STEP_ID")) {
+    launcher.rank = environmentNumber("OMPI_COMM_WORLD_RANK", 0).value_or(0);
+    launcher.localRanks = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE", 1).value_or(1);
+  } else if (auto tasks = environmentNumber("SLURM_STEP_NUM_TASKS", 1); tasks && getenv("SLURM_STEP_ID")) {
     if (*tasks > 1 && !getenv("PMIX_RANK"))
       throw Error("cannot start", "srun", "it started " + std::to_string(*tasks) + " tasks without PMIx",
                   "use srun --mpi=pmix");
     launcher.name = "srun";
     launcher.size = *tasks;
-    launcher.rank = environmentNumber("PMIX_RANK").value_or(0);
-    launcher.localRanks = environmentNumber("SLURM_NTASKS_PER_NODE").value_or(1);
+    launcher.rank = environmentNumber("PMIX_RANK", 0).value_or(0);
+    launcher.localRanks = environmentNumber("SLURM_NTASKS_PER_NODE", 1).value_or(1);
   }
-  if (launcher.name.empty() && environmentNumber("PMI_SIZE").value_or(1) > 1)
+  if (launcher.name.empty() && environmentNumber("PMI_SIZE", 1).value_or(1) > 1)
     throw Error("cannot start", "PMI_SIZE=" + std::string(getenv("PMI_SIZE")),
                 "it was started by the launcher of another MPI than Open MPI", "use Open MPI's mpirun");
   if (launcher.size == 1) // a launcher of one: nothing to communicate with
@@ -54,6 +57,11 @@ Launcher Launcher::detect() {
 }
 
 void Launcher::check(const Manifest &manifest) const {
+  if (name == "torchrun")
+    throw Error("cannot start", name,
+                "this program was compiled for --target=" + manifest.target +
+                    ", whose ranks it cannot connect",
+                "start it alone, or with mpirun");
   int64_t ranks = manifest.mesh.size();
   if (!name.empty() && size != ranks)
     throw Error("cannot start",
@@ -72,37 +80,6 @@ int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::opti
   return int(std::max<int64_t>(1, threads.value_or(share) / ranks));
 }
 
-static std::string megabytes(double bytes) {
-  char text[32];
-  snprintf(text, sizeof(text), "%.1f MB", bytes / 1e6);
-  return text;
-}
-
-namespace {
-
-// Loads with a progress bar at the rank that talks.
-void loadWithProgress(Rank &rank, const WeightOrigin &origin, bool quiet) {
-  if (rank.id() != 0 || quiet) {
-    rank.loadWeights(origin);
-    return;
-  }
-  auto start = std::chrono::steady_clock::now();
-  {
-    ProgressBar bar("loading weights", rank.plan().bytes());
-    std::mutex mutex;
-    rank.loadWeights(origin, [&](int64_t bytes) {
-      std::lock_guard<std::mutex> lock(mutex);
-      bar.advance(bytes);
-    });
-  }
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  char text[64];
-  snprintf(text, sizeof(text), " of weights a rank in %.2f s", seconds);
-  logLine((origin.model ? "loaded " : "made up ") + megabytes(double(rank.plan().bytes())) + text);
-}
-
-} // namespace
-
 static CollectiveNames collectiveNames(const Manifest &manifest) {
   CollectiveNames names;
   for (size_t i = 0; i < manifest.collectives.size(); ++i) {
@@ -118,12 +95,15 @@ static CollectiveNames collectiveNames(const Manifest &manifest) {
 
 static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
                      Communicator &comm, HostPlane &plane, BoardEntry &entry, int threads,
-                     const WeightOrigin &origin, bool quiet, const std::function<void(Rank &)> &body) {
+                     const LaunchOptions &options, const std::function<void(Rank &)> &body) {
   currentRank() = plane.rank();
   entry.activity = int32_t(Activity::Working);
   Rank rank(program, manifest, plan, comm, plane, entry, threads);
   entry.activity = int32_t(Activity::Outside); // files may lie on a slow disk or another machine
-  loadWithProgress(rank, origin, quiet);
+  if (options.load)
+    options.load(rank, options.origin);
+  else
+    rank.loadWeights(options.origin);
   entry.activity = int32_t(Activity::Working);
   plane.barrier();
   body(rank);
@@ -143,15 +123,16 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
       threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
   auto guarded = [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
     try {
-      rankBody(program, manifest, plan, comm, plane, entry, threads, options.origin, options.quiet, body);
+      rankBody(program, manifest, plan, comm, plane, entry, threads, options, body);
     } catch (const std::exception &e) {
       endRun(e);
     }
   };
   bool oneMachine = launcher.localRanks == launcher.size && !getenv("TESSERA_MACHINE");
-  WorldOptions world{manifest.mesh, names, stallTimeout(), oneMachine, [&](Board &board) {
-                       setCrashBoard(board, names);
-                       installCrashHandlers();
+  WorldOptions world{manifest.mesh, names, stallTimeout(), oneMachine, [&](Board *board) {
+                       setCrashBoard(board, board ? &names : nullptr);
+                       if (board)
+                         installCrashHandlers();
                      }};
   worldFor(/*ranksAreProcesses=*/launcher.size > 1).run(world, guarded);
 }

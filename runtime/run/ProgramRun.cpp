@@ -1,6 +1,6 @@
 #include "tessera/runtime/run/ProgramRun.h"
-#include "Launch.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/launch/Launch.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -54,19 +54,26 @@ static Status prepare(const Manifest &manifest, std::vector<ProgramCall> &calls,
       const EntrySpec *from = earlier->second < number
                                   ? &manifest.entries[manifest.entryIndex(calls[earlier->second].entry)]
                                   : nullptr;
-      if (!from || !from->output(input.name) || from->output(input.name)->bytes != input.bytes)
+      const OutputSpec *output = from ? from->output(input.name) : nullptr;
+      if (!output)
         return doesNotFit(call.entry, "no earlier call gives input " + input.name);
+      if (output->dtype != input.dtype || output->shape != input.shape || output->local != input.local ||
+          output->sharding != input.sharding)
+        return doesNotFit(call.entry, "what an earlier call gives for input " + input.name +
+                                          " has another type, shape or sharding");
       continue;
     }
     auto given = call.inputs.find(input.name);
     if (given == call.inputs.end())
       return doesNotFit(call.entry, "nothing is given for input " + input.name);
+    if (given->second.size() != ranks)
+      return doesNotFit(call.entry, "input " + input.name + " is given for " +
+                                        std::to_string(given->second.size()) + " of " +
+                                        std::to_string(ranks) + " ranks");
     for (const std::vector<char> &piece : given->second)
-      if (given->second.size() != ranks || int64_t(piece.size()) != input.bytes)
+      if (int64_t(piece.size()) != input.bytes)
         return doesNotFit(call.entry, "input " + input.name + " is " + std::to_string(input.bytes) +
-                                          " bytes on " + std::to_string(ranks) + " ranks, " +
-                                          std::to_string(piece.size()) + " bytes for " +
-                                          std::to_string(given->second.size()) + " are given");
+                                          " bytes, " + std::to_string(piece.size()) + " are given");
   }
   for (const BufferSpec &output : entry.outputs)
     call.outputs[output.name].assign(ranks, {});
@@ -142,8 +149,8 @@ Status runOnRanks(const ts_program &program, const RunOptions &options,
     launcher.check(manifest);
     LaunchOptions launch;
     launch.threads = options.threads * (launcher.size > 1 ? 1 : manifest.mesh.size());
-    launch.driver = options.driver;
-    launch.quiet = true;
+    launch.driver = options.driver ? options.driver : &driverFor(manifest.target);
+    launch.driver->checkMachine(manifest);
     std::unique_ptr<io::ModelFile> model;
     if (!options.weights.empty()) {
       model = take(io::ModelFile::open(options.weights));

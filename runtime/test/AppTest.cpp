@@ -268,7 +268,16 @@ TEST(Generate, RefusesBadInput) {
   expectError("env FAKE_CPU=warp_drive " + run + " generate --tokens=1" + with, "it lacks warp_drive");
   EXPECT_EQ(shell("FAKE_CPU=warp_drive " + run + " info").status, 0); // may be asked anywhere
   EXPECT_EQ(shell("FAKE_CPU=fpu " + run + " generate --tokens=1 --max-new-tokens=1" + with).status, 0);
+  expectError("env FAKE_TARGET=abacus " + run + " generate --tokens=1" + with, "(target abacus)");
   expectError("env TORCHELASTIC_RUN_ID=1 " + run + " generate --tokens=1" + with, "torchrun");
+  for (const char *number : {"OMPI_COMM_WORLD_SIZE=0", "OMPI_COMM_WORLD_LOCAL_SIZE=0",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE=99999999999999999999", "OMPI_COMM_WORLD_RANK=-1"})
+    expectError("env OMPI_COMM_WORLD_SIZE=1 " + std::string(number) + " " + run + " generate --tokens=1" +
+                    with,
+                number);
+  expectError("env SLURM_STEP_ID=1 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS_PER_NODE=0 " + run +
+                  " generate --tokens=1" + with,
+              "SLURM_NTASKS_PER_NODE=0");
   expectError("env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0 " + run + " generate --tokens=1" + with,
               "tp=2");
   expectError("env TESSERA_STALL_TIMEOUT=soon " + run +

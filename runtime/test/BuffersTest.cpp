@@ -8,6 +8,7 @@ namespace tessera::runtime {
 
 static BufferSpec spec(const Shape &shape, const Sharding &sharding) {
   BufferSpec buffer;
+  buffer.dtype = io::DType::I32;
   buffer.shape = shape;
   buffer.sharding = sharding;
   buffer.local = localShape(shape, sharding);
@@ -15,12 +16,14 @@ static BufferSpec spec(const Shape &shape, const Sharding &sharding) {
 }
 
 // Element by element: where each of a shard comes from.
-static void expectShards(const Mesh &mesh, const BufferSpec &buffer) {
-  std::vector<int32_t> global(size_t(elementCount(buffer.shape))), back(global.size(), -7);
-  std::iota(global.begin(), global.end(), 100);
+template <typename T> static void expectShardsOf(const Mesh &mesh, BufferSpec buffer, io::DType type) {
+  buffer.dtype = type;
+  std::vector<T> global(size_t(elementCount(buffer.shape))), back(global.size(), T(-7));
+  std::iota(global.begin(), global.end(), T(100));
+  T padding = T(-1);
   for (int64_t rank = 0; rank < mesh.size(); ++rank) {
-    std::vector<int32_t> local(size_t(elementCount(buffer.local)), -5);
-    takeShard(buffer, mesh, rank, global.data(), -1, local.data());
+    std::vector<T> local(size_t(elementCount(buffer.local)), T(-5));
+    takeShard(buffer, mesh, rank, global.data(), &padding, local.data());
     for (size_t i = 0; i < local.size(); ++i) {
       int64_t rest = int64_t(i), at = 0, stride = 1;
       bool inside = true;
@@ -31,11 +34,18 @@ static void expectShards(const Mesh &mesh, const BufferSpec &buffer) {
         at += index * stride;
         stride *= buffer.shape[d];
       }
-      EXPECT_EQ(local[i], inside ? global[size_t(at)] : -1) << "rank " << rank << ", element " << i;
+      EXPECT_EQ(local[i], inside ? global[size_t(at)] : padding) << "rank " << rank << ", element " << i;
     }
     placeShard(buffer, mesh, rank, local.data(), back.data());
   }
   EXPECT_EQ(back, global);
+}
+
+static void expectShards(const Mesh &mesh, const BufferSpec &buffer) {
+  expectShardsOf<int32_t>(mesh, buffer, io::DType::I32);
+  expectShardsOf<uint16_t>(mesh, buffer, io::DType::BF16);
+  expectShardsOf<int64_t>(mesh, buffer, io::DType::I64);
+  expectShardsOf<uint8_t>(mesh, buffer, io::DType::Bool);
 }
 
 TEST(Buffers, ShardsOfAnyDimension) {

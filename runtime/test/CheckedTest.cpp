@@ -56,6 +56,21 @@ TEST(Checked, HostCannotTouchDeviceMemory) {
   EXPECT_EXIT(*static_cast<volatile float *>(m.at(0)) = 1, ends, "");
 }
 
+// Whoever forgets finishStores reads rows that a device may still be copying.
+TEST(Checked, StoresMustBeFinished) {
+  Machine m;
+  ParamSpec spec;
+  spec.name = "w", spec.shape = spec.local = {1, size}, spec.sharding = {{}, {}};
+  std::unique_ptr<WeightLayout> layout = checkedDriver().layout(spec);
+  std::vector<float> row(size, 1);
+  m.device->store(*layout, m.at(0), 0, 1, row.data());
+  EXPECT_NE(failure([&] { m.a->copy(m.at(1), m.at(0), size * 4); }).find("finishStores() was not called"),
+            std::string::npos);
+  m.device->finishStores();
+  m.a->copy(m.at(1), m.at(0), size * 4);
+  m.a->synchronize();
+}
+
 TEST(Checked, AddressesMustBeOfDeviceMemory) {
   Machine m;
   float host[4] = {};

@@ -28,6 +28,13 @@ std::vector<AxisList> conformanceGroups(const Mesh &mesh) {
   return groups;
 }
 
+void setConformanceGroups(CommUnderTest &rank) {
+  std::vector<RankGroup> groups;
+  for (const AxisList &axes : conformanceGroups(rank.mesh))
+    groups.push_back({rank.mesh.group(rank.comm.rank(), axes), rank.mesh.index(rank.comm.rank(), axes)});
+  rank.comm.setGroups(std::move(groups));
+}
+
 uint64_t hashOf(uint64_t a, uint64_t b, uint64_t c) {
   uint64_t h = a * 0x9E3779B97F4A7C15ull + b * 0xC2B2AE3D27D4EB4Full + c * 0x165667B19E3779F9ull + 12345;
   h ^= h >> 29, h *= 0xBF58476D1CE4E5B9ull, h ^= h >> 32, h *= 0x94D049BB133111EBull;

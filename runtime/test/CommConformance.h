@@ -1,5 +1,5 @@
-// What every communicator and host plane must do, against plain loops. The host runs it on threads, MPI under
-// mpirun.
+// What every communicator and host plane must do, against plain loops: for those of the list (World.h) whose
+// ranks are threads, and under a launcher for those whose ranks are processes.
 #ifndef TESSERA_RUNTIME_TEST_COMMCONFORMANCE_H
 #define TESSERA_RUNTIME_TEST_COMMCONFORMANCE_H
 
@@ -22,6 +22,9 @@ struct CommUnderTest {
 
 // All groups that the suite uses on `mesh`, numbered as setGroups() is to be told.
 std::vector<AxisList> conformanceGroups(const Mesh &mesh);
+
+// Makes them known to the rank's communicator: before anything else.
+void setConformanceGroups(CommUnderTest &rank);
 
 // Every rank calls these, in the same order. Failures are reported through GoogleTest.
 //

@@ -1,5 +1,6 @@
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Fields.h"
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/core/ThreadPool.h"
 
@@ -102,6 +103,21 @@ TEST(Manifest, RefusesFieldsItDoesNotKnow) {
   expectRefused("\"name\": \"decode\"", "\"name\": \"decode\", \"when\": 1", "a field \"when\"");
 }
 
+// The target's own section is its driver's to read; that of another target is a field that nobody reads.
+TEST(Manifest, KeepsTheSectionOfItsTarget) {
+  std::string text = tiny;
+  text.replace(text.find("\"cpu\""), 5, "\"abacus\", \"abacus\": {\"beads\": [7, 2]}");
+  Manifest m = Manifest::parse(text);
+  EXPECT_EQ(m.target, "abacus");
+  std::vector<int> beads;
+  readSection(m, [&](Fields &fields) { beads = fields.get<std::vector<int>>("beads"); });
+  EXPECT_EQ(beads, (std::vector<int>{7, 2}));
+  EXPECT_THROW(readSection(m, [](Fields &) {}), Error); // what the driver does not ask for
+  EXPECT_THROW(readSection(m, [](Fields &fields) { fields.get<std::string>("beads"); }), Error);
+  readSection(Manifest::parse(tiny), [](Fields &fields) { EXPECT_FALSE(fields.find("beads")); });
+  expectRefused("\"target\": \"cpu\"", "\"target\": \"cpu\", \"abacus\": {}", "a field \"abacus\"");
+}
+
 // The same program with all that `generate` needs, one entry for everything.
 static std::string generating() {
   std::string text = tiny;
@@ -171,7 +187,7 @@ static const char *full =
   "mesh": [["dp", 2], ["tp", 2]], "arena_bytes": 256, "states": [],
   "params": [{"name": "w", "dtype": "bf16", "layers": 3, "shape": [8, 6], "local": [4, 6], "sharding": [[["tp", 1, 2]], []],
      "layer_sharding": [], "sources": [{"name": "a.{}", "shape": [48], "reshape": [6, 8], "slice": [[0, 6], [0, 8]], "permute": [1, 0]}],
-     "pack": {"out_dims": 1}, "variable": true}],
+     "pack": {"out_dims": 1}, "variable": true, "mean": 0.5}],
   "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32"}],
   "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
   "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "why": "because"},
@@ -192,6 +208,7 @@ TEST(Manifest, ReadsEveryField) {
   EXPECT_EQ(p.layers, 3);
   EXPECT_EQ(*p.packOutDims, 1);
   EXPECT_TRUE(p.variable);
+  EXPECT_EQ(p.mean, 0.5);
   EXPECT_EQ(p.sources.at(0).reshape, (Shape{6, 8}));
   EXPECT_EQ(p.sources.at(0).permute, (std::vector<int64_t>{1, 0}));
   const MatmulSpec &mm = m.matmuls.at(0);
@@ -328,6 +345,23 @@ TEST(ThreadPool, FailureOfAnyPartReachesTheCaller) {
 TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
   EXPECT_EXIT(startMoreThreadsThanFit(), testing::ExitedWithCode(1),
               "^error: cannot start threads .rank 0.: [2-5] of 64 could be started: ");
+}
+
+// What a thread needs and does not find is the maker's to hear of, however many threads miss it.
+TEST(ThreadPool, AFailureAtTheStartOfAThreadReachesTheMaker) {
+  for (int size : {2, 3, 9}) {
+    std::atomic<int> started{0};
+    try {
+      ThreadPool pool(size, [&] {
+        if (++started % 2)
+          throw Error("cannot start a thread", "a test", "it was told to fail");
+      });
+      ADD_FAILURE();
+    } catch (const Error &e) {
+      EXPECT_NE(std::string(e.what()).find("told to fail"), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(started, size - 1);
+  }
 }
 
 TEST(ThreadPool, SplitsContiguously) {

@@ -149,7 +149,7 @@ TEST_P(DriverConformance, EventsOrderStreams) {
   inEveryOrder([](Machine &m) {
     std::unique_ptr<Module> module = m.device->load(program);
     std::unique_ptr<Stream> streams[] = {m.device->createStream(StreamKind::Compute),
-                                         m.device->createStream(StreamKind::Copy),
+                                         m.device->createStream(StreamKind::Communication),
                                          m.device->createStream(StreamKind::Communication)};
     Buffer a = m.floats(ramp(size)), b = m.floats(std::vector<float>(size));
     // One after another, each stream waiting for the one before; one event for all.

@@ -3,8 +3,8 @@
 //
 // The model: a context is remembered as the embeddings of its tokens; hidden(p) = scale * sum over j <= p of
 // embedding(j) / (1 + p - j); logits = hidden . embedding^T (tied). Vocabulary over tp, batch over dp.
-// FAKE_CPU=FEATURE: compiled for a CPU that has it. FAKE_FAULT=KIND:RANK in the environment makes one rank
-// misbehave in its first decode step.
+// FAKE_CPU=FEATURE: compiled for a CPU that has it. FAKE_TARGET=NAME: for another target.
+// FAKE_FAULT=KIND:RANK in the environment makes one rank misbehave in its first decode step.
 #include "FakeModel.h"
 #include "tessera/runtime/abi.h"
 
@@ -230,6 +230,7 @@ std::string makeManifest() {
                 {"sharding", {none}},
                 {"local", {D}},
                 {"sources", {{{"name", "scale.weight"}, {"shape", {D}}}}},
+                {"mean", 1},
                 {"pack", nullptr}};
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
@@ -267,6 +268,10 @@ std::string makeManifest() {
       {"entries",
        {step("prefill", "prompt", C, true), step("decode", "next", 1, false),
         step("head", "logits", C, true)}}};
+  if (const char *target = getenv("FAKE_TARGET")) {
+    manifest["target"] = target;
+    manifest[target] = {{"of", target}};
+  }
   if (const char *feature = getenv("FAKE_CPU"))
     manifest["cpu"] = {{"name", "other"}, {"features", {"fpu", feature}}};
   return manifest.dump();

@@ -1,34 +1,38 @@
+#include "../comm/mpi/SharedSegment.h"
 #include "CommConformance.h"
 #include "PostingStream.h"
+#include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
+#include <dirent.h>
 #include <gtest/gtest.h>
-#include <thread>
 #include <unistd.h>
 
 namespace tessera::runtime {
 
+// On every world of the list whose ranks are threads.
 static void onThreads(const Mesh &mesh, bool spin, const std::function<void(CommUnderTest &)> &body) {
-  int64_t ranks = mesh.size();
   setBusyThreads(spin ? 1 : 1000);
-  Board board(ranks);
-  auto world = createHostWorld(ranks, board);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      auto comm = createHostCommunicator(world, rank);
-      auto plane = createHostPlane(world, rank);
-      std::vector<RankGroup> groups;
-      for (const AxisList &axes : conformanceGroups(mesh))
-        groups.push_back({mesh.group(rank, axes), mesh.index(rank, axes)});
-      comm->setGroups(std::move(groups));
+  for (const World *world : worlds()) {
+    if (world->ranksAreProcesses())
+      continue;
+    SCOPED_TRACE(world->name());
+    std::vector<Board *> boards;
+    CollectiveNames names;
+    WorldOptions options{mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true,
+                         [&](Board *board) { boards.push_back(board); }};
+    world->run(options, [&](Communicator &comm, HostPlane &plane, BoardEntry &) {
       PostingStream stream;
-      CommUnderTest test{*comm, *plane, stream, mesh};
+      CommUnderTest test{comm, plane, stream, mesh};
+      setConformanceGroups(test);
       body(test);
     });
-  for (std::thread &thread : threads)
-    thread.join();
+    // Signal handlers that know of the board must forget it.
+    ASSERT_EQ(boards.size(), 2u);
+    EXPECT_NE(boards[0], nullptr);
+    EXPECT_EQ(boards[1], nullptr);
+  }
 }
 
 TEST(HostComm, OneRank) { onThreads(Mesh(), true, runConformance); }
@@ -76,6 +80,32 @@ TEST(HostComm, TooManyGroupsAreAnError) {
   Board board(1);
   auto comm = createHostCommunicator(createHostWorld(1, board), 0);
   EXPECT_THROW(comm->setGroups(std::vector<RankGroup>(5000, RankGroup{{0}, 0})), std::exception);
+}
+
+// Segments of shared memory of this process that have a name.
+static int segments() {
+  int count = 0;
+  std::string mine = "tessera-" + std::to_string(getpid()) + "-";
+  DIR *folder = opendir("/dev/shm");
+  while (dirent *entry = folder ? readdir(folder) : nullptr)
+    count += std::string(entry->d_name).rfind(mine, 0) == 0;
+  if (folder)
+    closedir(folder);
+  return count;
+}
+
+// Memory that is not there is an error at once, not a signal later, and leaves nothing behind.
+TEST(SharedSegment, IsThereWholeOrNotAtAll) {
+  EXPECT_THROW(SharedSegment(size_t(1) << 50), Error);
+  EXPECT_EQ(segments(), 0);
+  {
+    SharedSegment segment(100000);
+    EXPECT_EQ(segments(), 1);
+    auto *memory = static_cast<char *>(SharedSegment::map(segment.name(), 100000));
+    EXPECT_EQ(memory[99999], 0);
+  }
+  EXPECT_EQ(segments(), 0);
+  EXPECT_THROW(SharedSegment::map("/tessera-none", 100), Error);
 }
 
 } // namespace tessera::runtime

@@ -1,7 +1,8 @@
-// The conformance suite under mpirun: every process runs it as one rank.
+// The conformance suite for ranks that are processes, under their launcher: each process runs it as one rank.
 #include "CommConformance.h"
 #include "PostingStream.h"
 #include "tessera/runtime/comm/MpiWorld.h"
+#include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <atomic>
@@ -13,50 +14,98 @@
 
 namespace tessera::runtime {
 
-static MpiWorld *world = nullptr;
+// This process's rank.
+static Communicator *communicator = nullptr;
+static HostPlane *plane = nullptr;
+static Board *board = nullptr;
 
 static void onThisRank(const Mesh &mesh, const std::function<void(CommUnderTest &)> &body) {
-  std::vector<RankGroup> groups;
-  for (const AxisList &axes : conformanceGroups(mesh))
-    groups.push_back({mesh.group(world->rank(), axes), mesh.index(world->rank(), axes)});
-  world->communicator().setGroups(std::move(groups));
   PostingStream stream;
-  CommUnderTest test{world->communicator(), world->plane(), stream, mesh};
+  CommUnderTest test{*communicator, *plane, stream, mesh};
+  setConformanceGroups(test);
   body(test);
 }
 
-static Mesh oneAxis() { return Mesh({{"x", world->board().ranks()}}); }
-static Mesh twoAxes() { return Mesh({{"a", world->board().ranks() / 2}, {"b", 2}}); }
+static Mesh oneAxis() { return Mesh({{"x", plane->ranks()}}); }
+static Mesh twoAxes() { return Mesh({{"a", plane->ranks() / 2}, {"b", 2}}); }
 
 TEST(MpiComm, OneAxisWithSubAxes) { onThisRank(oneAxis(), runConformance); }
 TEST(MpiComm, TwoAxes) {
-  if (world->board().ranks() % 2 == 0)
+  if (plane->ranks() % 2 == 0)
     onThisRank(twoAxes(), runConformance);
 }
 TEST(MpiComm, RandomSequences) {
   onThisRank(oneAxis(), [](CommUnderTest &rank) { runRandomSequences(rank, 60000, 200); });
-  if (world->board().ranks() % 2 == 0)
+  if (plane->ranks() % 2 == 0)
     onThisRank(twoAxes(), [](CommUnderTest &rank) { runRandomSequences(rank, 70000, 200); });
 }
 TEST(MpiComm, BoardShowsEveryRankOfThisMachine) {
-  for (int64_t r = 0; r < world->board().ranks(); ++r)
-    if (!getenv("TESSERA_MACHINE") || (r - world->rank()) % 2 == 0) // --machines
-      EXPECT_NE(world->board().entry(r).pid, 0);
+  for (int64_t r = 0; r < plane->ranks(); ++r)
+    if (!getenv("TESSERA_MACHINE") || (r - plane->rank()) % 2 == 0) // --machines
+      EXPECT_NE(board->entry(r).pid, 0);
 }
 // Nobody leaves a barrier before the last one has come, whoever that is.
 TEST(MpiComm, ABarrierWaitsForEverybody) {
-  Board &board = world->board();
   int64_t absent = 0;
-  for (int64_t turn = 1; turn <= 2 * board.ranks(); ++turn) {
-    if (turn % board.ranks() == world->rank())
+  for (int64_t turn = 1; turn <= 2 * plane->ranks(); ++turn) {
+    if (turn % plane->ranks() == plane->rank())
       usleep(5000);
-    board.entry(world->rank()).progress = uint64_t(turn);
-    world->plane().barrier();
-    for (int64_t r = 0; r < board.ranks(); ++r)
+    board->entry(plane->rank()).progress = uint64_t(turn);
+    plane->barrier();
+    for (int64_t r = 0; r < plane->ranks(); ++r)
       if (!getenv("TESSERA_MACHINE")) // where the board is everybody's
-        absent += board.entry(r).progress.load() < uint64_t(turn);
+        absent += board->entry(r).progress.load() < uint64_t(turn);
   }
   EXPECT_EQ(absent, 0);
+}
+
+// One report is enough; failures elsewhere show in the exit status.
+static int runTests() {
+  if (plane->rank() != 0)
+    delete testing::UnitTest::GetInstance()->listeners().Release(
+        testing::UnitTest::GetInstance()->listeners().default_result_printer());
+  return RUN_ALL_TESTS();
+}
+
+// On the world that programs take.
+static int onWorld(int64_t ranks) {
+  int result = 1;
+  CollectiveNames names;
+  Mesh mesh({{"x", ranks}});
+  WorldOptions options{mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true,
+                       [](Board *known) { board = known; }};
+  worldFor(/*ranksAreProcesses=*/true).run(options, [&](Communicator &comm, HostPlane &host, BoardEntry &) {
+    communicator = &comm;
+    plane = &host;
+    result = runTests();
+  });
+  if (board)
+    throw Error("wrong world", "onBoard", "the board is gone, and nobody was told");
+  return result;
+}
+
+// With another name for every second rank, heartbeats of MPI go between machines, and have to end before MPI
+// does.
+static int onMachines(int64_t ranks) {
+  setenv("TESSERA_MACHINE", atoi(getenv("OMPI_COMM_WORLD_RANK")) % 2 ? "odd" : "even", 1);
+  auto world = MpiWorld::start(ranks, /*oneMachine=*/false);
+  communicator = &world->communicator();
+  plane = &world->plane();
+  board = &world->board();
+  std::atomic<bool> stop{false};
+  std::thread watch([&] {
+    for (; !stop; usleep(1000))
+      world->tick();
+  });
+  int result = runTests();
+  plane->barrier();
+  stop = true;
+  watch.join();
+  world->finish();
+  if (int64_t open = world->openRequests())
+    throw Error("wrong world", "heartbeats",
+                std::to_string(open) + " requests were open when MPI was finalized");
+  return result;
 }
 
 } // namespace tessera::runtime
@@ -70,31 +119,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   try {
-    // With another name for every second rank, heartbeats go between machines, and have to end before MPI
-    // does.
     bool machines = argc > 1 && strcmp(argv[1], "--machines") == 0;
-    if (machines)
-      setenv("TESSERA_MACHINE", atoi(getenv("OMPI_COMM_WORLD_RANK")) % 2 ? "odd" : "even", 1);
-    auto started = MpiWorld::start(atoi(size), !machines);
-    world = started.get();
-    if (world->rank() != 0) // one report is enough; failures elsewhere show in the exit status
-      delete testing::UnitTest::GetInstance()->listeners().Release(
-          testing::UnitTest::GetInstance()->listeners().default_result_printer());
-    std::atomic<bool> stop{false};
-    std::thread watch([&] {
-      for (; machines && !stop; usleep(1000))
-        world->tick();
-    });
-    int result = RUN_ALL_TESTS();
-    world->plane().barrier();
-    stop = true;
-    watch.join();
-    world->finish();
-    if (int64_t open = world->openRequests()) {
-      fprintf(stderr, "error: %lld requests were open when MPI was finalized\n", (long long)open);
-      return 1;
-    }
-    return result;
+    return machines ? onMachines(atoi(size)) : onWorld(atoi(size));
   } catch (const Error &e) {
     fprintf(stderr, "error: %s\n", e.what());
     return 1;

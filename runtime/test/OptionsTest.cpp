@@ -107,6 +107,8 @@ TEST(Options, MistakesNameTheNearest) {
   expectProblem({"generate", "--frobnicate"},
                 "generate has no such flag; use --prompt=TEXT, --tokens=1,2,3,");
   expectProblem({"info", "--temperature=1"}, "info has no such flag");
+  for (const char *flag : {"--model=m", "--init=random:4", "--threads=3"}) // it reads none of them
+    expectProblem({"info", flag}, "info has no such flag");
   expectProblem({"--hlep"}, "there is no such command; did you mean --help?");
   expectProblem({"dance"}, "there is no such command; use one of: generate, bench, info");
   expectProblem({}, "no command was given");

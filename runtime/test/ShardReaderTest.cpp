@@ -225,12 +225,15 @@ TEST(ShardReader, MadeUpValuesDependOnTheGlobalIndexOnly) {
     reader.read(0, 0, reader.rows(), local.data());
     EXPECT_EQ(local, localShard(sharded, mesh, rank, global));
   }
-  // Scales of norms lie around one.
-  ShardReader norm(param({50}, {{}}, {source("norm.weight", {50}, {50})}), 0, Mesh(), 0, 1);
-  std::vector<float> scale(50);
-  norm.read(0, 0, 1, scale.data());
-  for (float x : scale)
-    EXPECT_NEAR(x, 1, 0.1);
+  // What they lie around says the manifest, not a name.
+  for (double mean : {0.0, 1.0, -3.0}) {
+    ParamSpec norm = param({50}, {{}}, {source("norm.weight", {50}, {50})});
+    norm.mean = mean;
+    std::vector<float> scale(50);
+    ShardReader(norm, 0, Mesh(), 0, 1).read(0, 0, 1, scale.data());
+    for (float x : scale)
+      EXPECT_NEAR(x, mean, 0.1);
+  }
 }
 
 } // namespace tessera::runtime

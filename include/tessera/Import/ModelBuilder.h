@@ -25,8 +25,8 @@ public:
 
   /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name, with the
   /// same dims, it is the same weight; in another body of the same repeat it is another layer of the same
-  /// stack.
-  mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0);
+  /// stack. Made-up values of it lie around `mean`.
+  mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0, double mean = 0);
 
   /// Makes one layer: its input -> its output, of the same type.
   using Body = llvm::function_ref<mlir::Value(mlir::Value)>;

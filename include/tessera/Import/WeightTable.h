@@ -59,6 +59,7 @@ struct Weight {
   Dims dims;
   int inDims = 0;
   int64_t layers = 0; ///< 0: not stacked
+  double mean = 0;    ///< what made-up values lie around
 
   int64_t elements() const; ///< of one layer; -1 if more than 2^50
 };

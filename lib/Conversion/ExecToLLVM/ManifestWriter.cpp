@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/MeanAttr.h"
 
 using namespace mlir;
 namespace json = llvm::json;
@@ -83,6 +84,7 @@ json::Object ManifestWriter::paramJson(Operation *op) {
     source["permute"] = std::move(permute);
     sources.push_back(std::move(source));
   }
+  auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr);
   json::Value pack = nullptr;
   if (auto outDims = op->getAttrOfType<IntegerAttr>(kPackAttr))
     pack = json::Object{{"out_dims", outDims.getInt()}};
@@ -95,6 +97,7 @@ json::Object ManifestWriter::paramJson(Operation *op) {
                       {"local", numbers(local.getShape().drop_front(stacked))},
                       {"sources", std::move(sources)},
                       {"pack", std::move(pack)},
+                      {"mean", mean ? mean.getValueAsDouble() : 0.0},
                       {"variable", parameter.getVariable()}};
 }
 

@@ -12,6 +12,7 @@ namespace tessera::runtime {
 namespace {
 class ThreadRanks final : public World {
 public:
+  const char *name() const override { return "host"; }
   bool ranksAreProcesses() const override { return false; }
   void run(const WorldOptions &options, const RankBody &body) const override {
     int64_t ranks = options.mesh.size();
@@ -20,7 +21,7 @@ public:
     std::vector<int64_t> all(ranks);
     std::iota(all.begin(), all.end(), 0);
     Watch watch(board, all, options.names, options.stallSeconds);
-    options.onBoard(board);
+    BoardScope known(options, board);
     if (ranks > 1)
       watch.start();
     auto one = [&](int64_t r) {

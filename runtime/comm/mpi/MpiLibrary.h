@@ -45,7 +45,9 @@ struct MpiLibrary {
   TESSERA_MPI_OBJECTS(TESSERA_MPI_MEMBER)
 #undef TESSERA_MPI_MEMBER
 
-  // One thread at a time calls MPI: streams may run on threads of their own.
+  // Held by whoever sends, receives and tests for a rank: its streams may run on threads of their own, and
+  // one of them at a time calls MPI. The heartbeats between machines do without it: with them MPI was started
+  // with MPI_THREAD_MULTIPLE (MpiWorld.h), and the watch must not wait for a rank that hangs in a call.
   mutable std::mutex mutex;
 
   // Opens libmpi.so.40 on the first call. Throws Error if it is missing.

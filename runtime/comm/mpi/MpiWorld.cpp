@@ -1,16 +1,15 @@
 #include "tessera/runtime/comm/MpiWorld.h"
 #include "../MessageCommunicator.h"
 #include "MpiTransport.h"
+#include "SharedSegment.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
-#include <sys/mman.h>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +45,17 @@ struct Heartbeat {
 
 Board *electionBoard = nullptr;
 
+// Of all processes on this machine one reports the end of the run, as long as their board is there.
+class ReportElection {
+public:
+  explicit ReportElection(Board &board) {
+    electionBoard = &board;
+    setReportElection([] { return electionBoard->claimReport(); });
+  }
+  ~ReportElection() { setReportElection(nullptr); }
+  ReportElection(const ReportElection &) = delete;
+};
+
 class World final : public MpiWorld {
 public:
   World(int64_t ranks, bool oneMachine) : mpi_(MpiLibrary::get()) {
@@ -74,11 +84,9 @@ public:
     entry.activity = int32_t(Activity::Working);
     plane_->setEntry(entry);
     comm_ = std::make_unique<MessageCommunicator>(createMpiTransport(mpi_), rank, ranks, entry);
-    electionBoard = board_.get();
-    setReportElection([] { return electionBoard->claimReport(); });
+    election_.emplace(*board_);
     plane_->barrier(); // every entry of this machine is filled
-    if (isFirst())
-      unlinkSegment();
+    segment_.reset();
     startHeartbeat();
   }
 
@@ -198,31 +206,15 @@ private:
       char text[64] = {};
     } segment;
     size_t bytes = Board::bytesFor(ranks);
-    int file = -1;
     if (isFirst()) {
-      unsigned random = 0;
-      std::ifstream("/dev/urandom").read(reinterpret_cast<char *>(&random), sizeof(random));
-      snprintf(segment.text, sizeof(segment.text), "/tessera-%d-%08x", int(getpid()), random);
-      file = shm_open(segment.text, O_CREAT | O_EXCL | O_RDWR, 0600);
-      if (file < 0 || ftruncate(file, off_t(bytes)) != 0)
-        throw Error("cannot start", std::string("/dev/shm") + segment.text, strerror(errno),
-                    "make room in /dev/shm");
-      segment_ = segment.text;
+      segment_.emplace(bytes);
+      snprintf(segment.text, sizeof(segment.text), "%s", segment_->name().c_str());
     }
     std::vector<SegmentName> segments(ranks);
     plane_->gather(&segment, sizeof(segment), segments.data(), 0);
     plane_->broadcast(segments.data(), segments.size() * sizeof(SegmentName), 0);
-    if (!isFirst())
-      file = shm_open(segments[machine_[0]].text, O_RDWR, 0600);
-    void *memory = file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED)
-      throw Error("cannot start", std::string("/dev/shm") + segments[machine_[0]].text, strerror(errno),
-                  "make room in /dev/shm");
-    close(file);
-    board_ = std::make_unique<Board>(ranks, memory);
+    board_ = std::make_unique<Board>(ranks, SharedSegment::map(segments[machine_[0]].text, bytes));
   }
-
-  void unlinkSegment() { shm_unlink(segment_.c_str()); }
 
   void startHeartbeat() {
     if (!isFirst())
@@ -254,10 +246,11 @@ private:
   int64_t rank_ = 0;
   std::unique_ptr<MpiPlane> plane_;
   std::unique_ptr<Communicator> comm_;
+  std::optional<SharedSegment> segment_; // of the first rank, until all have it
   std::unique_ptr<Board> board_;
+  std::optional<ReportElection> election_;
   std::vector<int64_t> machine_, firsts_; // ranks of this machine; first rank of every machine
   std::vector<size_t> sizes_;             // ranks of every machine
-  std::string segment_;
   std::vector<Link> links_;
 };
 

@@ -9,13 +9,15 @@ namespace tessera::runtime {
 namespace {
 class ProcessRanks final : public World {
 public:
+  const char *name() const override { return "mpi"; }
   bool ranksAreProcesses() const override { return true; }
   void run(const WorldOptions &options, const RankBody &body) const override {
     auto world = MpiWorld::start(options.mesh.size(), options.oneMachine);
     Board &board = world->board();
     BoardEntry &entry = board.entry(world->rank());
-    options.onBoard(board); // MPI puts handlers of its own in place of ours, which print stack traces
-    installTerminationHandler(board, options.names, world->rank());
+    BoardScope known(options,
+                     board); // MPI puts handlers of its own in place of ours, which print stack traces
+    TerminationHandler termination(board, options.names, world->rank());
     std::optional<Watch> watch(std::in_place, board, std::vector<int64_t>{world->rank()}, options.names,
                                options.stallSeconds);
     watch->setTickHook([](void *world) { static_cast<MpiWorld *>(world)->tick(); }, world.get());

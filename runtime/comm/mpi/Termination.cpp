@@ -40,7 +40,7 @@ static void onTermination(int) {
   _exit(1);
 }
 
-void installTerminationHandler(Board &board, const CollectiveNames &names, int64_t self) {
+TerminationHandler::TerminationHandler(Board &board, const CollectiveNames &names, int64_t self) {
   watchedBoard = &board;
   watchedNames = &names;
   selfRank = self;
@@ -48,5 +48,7 @@ void installTerminationHandler(Board &board, const CollectiveNames &names, int64
   action.sa_handler = onTermination;
   sigaction(SIGTERM, &action, nullptr);
 }
+
+TerminationHandler::~TerminationHandler() { signal(SIGTERM, SIG_DFL); }
 
 } // namespace tessera::runtime

@@ -48,6 +48,7 @@ std::unique_ptr<Product> CheckedDevice::createProduct(const MatmulSpec &spec, co
 
 void CheckedDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
                           const float *rows) {
+  unfinishedStores_ = true;
   inner_->store(layout, space_.find(weight, size_t(layout.bytes), "rows of a weight"), begin, count, rows);
 }
 
@@ -70,6 +71,9 @@ CheckedStream::~CheckedStream() {
 
 void CheckedStream::give(const std::string &what, std::vector<MemoryAccess> accesses,
                          std::function<void(const std::vector<char *> &)> run) {
+  if (device_.unfinishedStores_)
+    throw Error("unordered access to device memory", what,
+                "rows were stored, and finishStores() was not called", "call it when all rows are there");
   std::vector<char *> memory;
   for (const MemoryAccess &access : accesses)
     memory.push_back(device_.space_.find(access.address, access.bytes, what));
@@ -265,6 +269,9 @@ public:
   const char *name() const override { return "checked"; }
   const char *target() const override { return "cpu"; }
   void checkMachine(const Manifest &manifest) const override { cpuDriver().checkMachine(manifest); }
+  std::string compiledFor(const Manifest &manifest) const override {
+    return cpuDriver().compiledFor(manifest);
+  }
   void prepareProcess() const override { cpuDriver().prepareProcess(); }
   void prepareThread() const override { cpuDriver().prepareThread(); }
   std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const override {

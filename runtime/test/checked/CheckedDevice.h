@@ -8,6 +8,8 @@
 #include "Ordering.h"
 #include "Space.h"
 
+#include <atomic>
+
 namespace tessera::runtime::checked {
 
 struct CheckedModule final : Module {
@@ -45,6 +47,7 @@ public:
   std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) override;
   void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
              const float *rows) override;
+  void finishStores() override { unfinishedStores_ = false; }
   void call(const Call &call, Stream &compute) override;
   void *view(const void *address) override { return space_.find(address, 0, "a task of the host"); }
 
@@ -55,6 +58,7 @@ private:
   void releaseHost(void *data, size_t bytes) override { Memory::free(data, bytes); }
 
   uint64_t seed_, launches_ = 0;
+  std::atomic<bool> unfinishedStores_{false}; // any thread stores
   Space space_;
   Ordering ordering_;
   ThreadPool pool_; // of the thread that runs tasks

@@ -159,3 +159,7 @@ func.func @returned_sum(%x: !h, %g: !p) {
   }
   return
 }
+
+// -----
+// expected-error@+1 {{has graph.mean = "one", which is no finite f64}}
+graph.parameter @scale : tensor<8xf32> from [#graph.source<"s", file = [8]>] {graph.mean = "one"}

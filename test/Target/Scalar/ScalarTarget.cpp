@@ -1,8 +1,8 @@
 //===- ScalarTarget.cpp - A second target, to keep the interface honest ---===//
 //
 // No vectors, no packed weights, no attention kernel, prefills of 16 positions, an option of its own; its
-// programs run on the runtime's `cpu` driver. docs/AddingATarget.md walks through this file. Linked into a
-// compiler of its own (llm-compile-scalar).
+// programs run on a driver of its own (runtime/test/scalar). docs/AddingATarget.md walks through both. Linked
+// into a compiler of its own (llm-compile-scalar).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,9 @@ public:
   }
 
   TilingChoices tiling() const override { return choices; }
+  TargetSection manifestSection() const override {
+    return {"scalar", llvm::json::Object{{"tile", choices.tileElements}}};
+  }
 
 private:
   TilingChoices choices;

@@ -2,6 +2,7 @@
 #include "Detail.h"
 
 #include "tessera/Dialect/Graph/IR/Executions.h"
+#include "tessera/Dialect/Graph/IR/MeanAttr.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -84,6 +85,11 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "has no source";
   if (getStacked() && type.getRank() < 1)
     return emitOpError() << "is stacked but has no dimension";
+  if (Attribute mean = (*this)->getAttr(kMeanAttr)) {
+    auto number = dyn_cast<FloatAttr>(mean);
+    if (!number || !number.getType().isF64() || !number.getValue().isFinite())
+      return emitOpError() << "has " << kMeanAttr << " = " << mean << ", which is no finite f64";
+  }
   SmallVector<int64_t> wanted(type.getShape().drop_front(getStacked() ? 1 : 0)), total;
   for (auto [i, attr] : llvm::enumerate(getSources())) {
     auto source = cast<SourceAttr>(attr);

@@ -4,8 +4,8 @@
 // order and nothing depends on which algorithm MPI picks. Ranks on one machine share a board in a segment of
 // shared memory (unlinked as soon as all have it). Entries of ranks on other machines are refreshed by
 // heartbeats: the first rank of each machine sends its machine's entries to the first ranks of the others at
-// every tick of the watch. Only then is MPI asked for MPI_THREAD_MULTIPLE; on one machine one thread at a
-// time calls MPI.
+// every tick of the watch, on the watch's thread and beside what the rank's own threads do. Only then is MPI
+// asked for MPI_THREAD_MULTIPLE; on one machine, where a tick does nothing, one thread at a time calls MPI.
 #ifndef TESSERA_RUNTIME_COMM_MPIWORLD_H
 #define TESSERA_RUNTIME_COMM_MPIWORLD_H
 
@@ -37,7 +37,12 @@ public:
 
 // SIGTERM, by which launchers end the other ranks when one died, ends this process with status 1; if a rank
 // of this machine is gone and nobody said so yet, with a line that names it and the collective.
-void installTerminationHandler(Board &board, const CollectiveNames &names, int64_t self);
+class TerminationHandler {
+public:
+  TerminationHandler(Board &board, const CollectiveNames &names, int64_t self);
+  ~TerminationHandler(); // the board is about to go
+  TerminationHandler(const TerminationHandler &) = delete;
+};
 
 } // namespace tessera::runtime
 #endif

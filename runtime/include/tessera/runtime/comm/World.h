@@ -8,6 +8,7 @@
 #include "tessera/runtime/core/Mesh.h"
 
 #include <functional>
+#include <vector>
 
 namespace tessera::runtime {
 
@@ -16,8 +17,20 @@ struct WorldOptions {
   const CollectiveNames &names;
   double stallSeconds;
   bool oneMachine; // the launcher says that all ranks run here
-  // Called with the board before any rank works, and after what may put signal handlers of its own in place.
-  std::function<void(Board &)> onBoard;
+  // Called with the board before any rank works, and after what may put signal handlers of its own in place;
+  // with null before the board goes.
+  std::function<void(Board *)> onBoard;
+};
+
+// Has onBoard know of `board` for a scope.
+class BoardScope {
+public:
+  BoardScope(const WorldOptions &options, Board &board) : options_(options) { options_.onBoard(&board); }
+  ~BoardScope() { options_.onBoard(nullptr); }
+  BoardScope(const BoardScope &) = delete;
+
+private:
+  const WorldOptions &options_;
 };
 
 using RankBody = std::function<void(Communicator &, HostPlane &, BoardEntry &)>;
@@ -25,6 +38,8 @@ using RankBody = std::function<void(Communicator &, HostPlane &, BoardEntry &)>;
 class World {
 public:
   virtual ~World() = default;
+  // Of its folder in runtime/comm.
+  virtual const char *name() const = 0;
   // Whether each rank is a process of its own, which a launcher started; else all are of this process.
   virtual bool ranksAreProcesses() const = 0;
   // Runs `body` on every rank that lives in this process, watched (Board.h); returns when those of all
@@ -32,7 +47,9 @@ public:
   virtual void run(const WorldOptions &options, const RankBody &body) const = 0;
 };
 
-// The first of the list (TESSERA_COMMUNICATORS in runtime/comm/CMakeLists.txt) that has such ranks.
+// The list: TESSERA_COMMUNICATORS in runtime/comm/CMakeLists.txt.
+const std::vector<const World *> &worlds();
+// The first of the list that has such ranks.
 const World &worldFor(bool ranksAreProcesses);
 
 } // namespace tessera::runtime

@@ -1,7 +1,9 @@
 // One object of the manifest, read field by field: what nobody asked for is an error, so that nothing is read
-// and ignored.
+// and ignored. Drivers read their section of it in the same way (readSection).
 #ifndef TESSERA_RUNTIME_CORE_FIELDS_H
 #define TESSERA_RUNTIME_CORE_FIELDS_H
+
+#include "tessera/runtime/core/Manifest.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -50,6 +52,19 @@ private:
   std::string where_;
   std::set<std::string> asked_;
 };
+
+// Has `read` take the fields of the target's section; of none if there is no section. Throws Error on what it
+// cannot take and on fields that it does not ask for.
+template <typename Read> void readSection(const Manifest &manifest, Read &&read) {
+  try {
+    Json json = manifest.section.empty() ? Json::object() : Json::parse(manifest.section);
+    Fields fields(json, manifest.target);
+    read(fields);
+    fields.checkAllRead();
+  } catch (const Json::exception &e) {
+    damaged(manifest.target, e.what());
+  }
+}
 
 } // namespace tessera::runtime
 #endif

@@ -34,6 +34,7 @@ struct ParamSpec {
   Sharding sharding;
   AxisList layerSharding;
   std::vector<ParamSource> sources;
+  double mean = 0;                    // what made-up values lie around
   std::optional<int64_t> packOutDims; // a matmul weight; else plain row-major
   bool variable =
       false; // updated in place by entries: held plain, and packed beside it if packOutDims says so
@@ -131,8 +132,7 @@ struct GenerateSpec {
 
 struct Manifest {
   std::string task, dtype, target, model, architecture;
-  std::string cpuName;
-  std::vector<std::string> cpuFeatures;
+  std::string section; // the target's own, JSON that only its driver reads (Fields.h); empty: there is none
   Mesh mesh;
   int64_t arenaBytes = 0;
   std::vector<ParamSpec> params;

@@ -19,8 +19,8 @@ public:
   // type that holds weights; throws Error naming the tensor otherwise.
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
               const io::ModelFile &model);
-  // From a seed: values depend on (seed, parameter, layer, global index) only, hence not on the mesh. Weights
-  // have standard deviation 0.02; one-dimensional parameters named *.weight (scales of norms) lie around 1.
+  // From a seed: values depend on (seed, parameter, layer, global index) only, hence not on the mesh. They
+  // lie around the parameter's mean, with a standard deviation of 0.02.
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, uint64_t seed);
   ~ShardReader();
 
@@ -41,7 +41,7 @@ private:
 
   const io::ModelFile *model_ = nullptr;
   uint64_t seed_ = 0;
-  bool aroundOne_ = false;
+  float mean_ = 0;
   int64_t rows_ = 1, columns_ = 1;
   int64_t tail_ = 1;                // elements of one global row
   std::vector<int64_t> globalRows_; // local row -> global row, -1 for padding

@@ -18,7 +18,8 @@ class ThreadPool {
 public:
   using Task = void (*)(void *context, int part);
 
-  // `onStart` runs first on every worker thread. Throws Error if the system has not that many threads.
+  // `onStart` runs first on every worker thread; the constructor waits for it, and throws what one of them
+  // threw. Throws Error if the system has not that many threads.
   explicit ThreadPool(int size, std::function<void()> onStart = nullptr);
   ~ThreadPool(); // joins
   ThreadPool(const ThreadPool &) = delete;
@@ -48,8 +49,10 @@ private:
     uint32_t before = turn - 1;
     return state.claimed.compare_exchange_strong(before, turn);
   }
+  bool prepare() noexcept; // false if onStart failed
   void work(int part);
   void runPart(Task task, void *context, int part) noexcept;
+  void waitForAll(); // throws what the first that failed threw
   void stop();
 
   std::unique_ptr<WorkerState[]> workerStates_;
@@ -58,9 +61,9 @@ private:
   alignas(64) Task task_ = nullptr;
   void *context_ = nullptr;
   std::atomic<bool> stop_{false};
-  WaitWord pending_; // parts not yet done
+  WaitWord pending_; // workers not yet prepared; then parts not yet done
   std::atomic<bool> failed_{false};
-  std::exception_ptr failure_; // written by whoever set failed_, read by the caller once all parts are done
+  std::exception_ptr failure_; // written by whoever set failed_, read by the caller once pending_ is 0
 };
 
 // Contiguous share `part` of [0, count) among `parts`, sizes differing by at most one.

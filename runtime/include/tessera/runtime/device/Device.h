@@ -91,7 +91,7 @@ public:
 };
 
 enum class MemoryUse { Arena, Weights };
-enum class StreamKind { Compute, Copy, Communication };
+enum class StreamKind { Compute, Communication };
 
 // Bytes [begin, end) from the base of a call.
 struct ByteSpan {
@@ -168,8 +168,11 @@ public:
   virtual const char *name() const = 0;
   // The manifest's "target" of programs that it runs.
   virtual const char *target() const = 0;
-  // Throws Error where the program cannot run on this machine.
+  // Reads the target's section (Manifest::section). Throws Error where it says something that this driver
+  // does not know, and where the program cannot run on this machine.
   virtual void checkMachine(const Manifest &manifest) const = 0;
+  // Which kind of machine the section says, for `info`: "znver5". Empty: it says nothing.
+  virtual std::string compiledFor(const Manifest &manifest) const = 0;
   // Once, before any thread is started.
   virtual void prepareProcess() const {}
   // First on every thread of a rank.

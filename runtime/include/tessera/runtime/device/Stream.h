@@ -104,8 +104,6 @@ public:
   virtual void synchronize() = 0;
 
   virtual Device &device() = 0;
-  // The stream as libraries know it (a CUstream); null where there is none.
-  virtual void *native() { return nullptr; }
 };
 
 } // namespace tessera::runtime

@@ -1,7 +1,7 @@
 // Starting the ranks of a program: as threads of this process, or as the one rank that a launcher made this
 // process.
-#ifndef TESSERA_RUNTIME_APP_LAUNCH_H
-#define TESSERA_RUNTIME_APP_LAUNCH_H
+#ifndef TESSERA_RUNTIME_LAUNCH_LAUNCH_H
+#define TESSERA_RUNTIME_LAUNCH_LAUNCH_H
 
 #include "tessera/runtime/device/Rank.h"
 
@@ -10,15 +10,17 @@
 
 namespace tessera::runtime {
 
-// What a launcher (mpirun, srun with PMIx) says in the environment.
+// What a launcher (mpirun, srun with PMIx, torchrun) says in the environment.
 struct Launcher {
   std::string name; // "mpirun"; empty: started alone
   int64_t rank = 0, size = 1;
   int64_t localRanks = 1; // processes of the run on this machine
 
-  // Throws Error for launchers that cannot start a CPU program (torchrun, srun without PMIx).
+  // Throws Error for numbers that cannot be, and for launchers whose processes cannot find each other (srun
+  // without PMIx).
   static Launcher detect();
-  // Throws Error if the number of processes is not that of the mesh's ranks.
+  // Throws Error if the launcher cannot start the ranks of such a program (torchrun), or if the number of
+  // processes is not that of the mesh's ranks.
   void check(const Manifest &manifest) const;
 };
 
@@ -26,7 +28,8 @@ struct LaunchOptions {
   std::optional<int64_t> threads; // of this process in all; default: its share of the cores
   WeightOrigin origin;
   const Driver *driver = nullptr; // default: the one for the manifest's target
-  bool quiet = false;             // no progress, no line about the weights
+  // Has a rank load its weights from `origin`; default: Rank::loadWeights. For whoever shows how far it is.
+  std::function<void(Rank &, const WeightOrigin &)> load;
 };
 
 // Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends
@@ -40,8 +43,8 @@ int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::opti
 // One line for a signal that would end the process silently (a crash in generated code, a model file cut
 // short under us).
 void installCrashHandlers();
-// What the handlers may say of the ranks of this process.
-void setCrashBoard(Board &board, const CollectiveNames &names);
+// What the handlers may say of the ranks of this process; null once it is gone.
+void setCrashBoard(Board *board, const CollectiveNames *names);
 
 } // namespace tessera::runtime
 #endif
