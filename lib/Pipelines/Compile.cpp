@@ -1,7 +1,6 @@
 //===- Compile.cpp - From a model to an executable ------------------------===//
 #include "tessera/Pipelines/Compile.h"
 
-#include "Check.h"
 #include "Executable.h"
 #include "OutputFiles.h"
 #include "Progress.h"
@@ -92,7 +91,7 @@ static Status writeReport(ModuleOp module, const CompileOptions &options, const 
 }
 
 Status compile(const CompileOptions &options, const Installation &installation,
-               std::function<void(ModuleOp)> onSpmd) {
+               llvm::function_ref<std::unique_ptr<ExecutableCheck>()> makeCheck) {
   if (Status s = checkEnvironment(options); !s)
     return s;
   Progress progress(int(options.compileTo) + 1);
@@ -108,9 +107,10 @@ Status compile(const CompileOptions &options, const Installation &installation,
   OwningOpRef<ModuleOp> module = loaded.take();
 
   Explanation explanation;
-  OwningOpRef<ModuleOp> step;      // kept for the report's reasons
-  OwningOpRef<ModuleOp> unsharded; // for --check
-  CheckedProgram checked;
+  OwningOpRef<ModuleOp> step; // kept for the report's reasons
+  std::unique_ptr<ExecutableCheck> check;
+  if (options.check)
+    check = makeCheck();
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
     if (rung == Rung::Sharded && options.explain) {
@@ -132,13 +132,10 @@ Status compile(const CompileOptions &options, const Installation &installation,
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
-    if (rung == Rung::Step && options.check)
-      unsharded = module->clone();
-    if (rung == Rung::Spmd) {
-      if (onSpmd)
-        onSpmd(*module);
-      checked.ports = entryPorts(*module);
-    }
+    if (rung == Rung::Step && check)
+      check->onStep(*module);
+    if (rung == Rung::Spmd && check)
+      check->onSpmd(*module);
     if (rung == Rung::Spmd && step) {
       // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
       Result<Explanation> explained =
@@ -154,12 +151,10 @@ Status compile(const CompileOptions &options, const Installation &installation,
   if (options.compileTo != Rung::Binary)
     return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });
   return makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
-    if (!options.check)
+    if (!check)
       return {};
     progress.begin("checking");
-    checked.step = *unsharded;
-    checked.onSpmd = onSpmd;
-    Result<std::string> line = checkExecutable(checked, object, options);
+    Result<std::string> line = check->check(object, options);
     if (!line)
       return line.takeFailure();
     llvm::outs() << *line << "\n";

@@ -17,14 +17,11 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
   auto uniform = [&]() { return double(random() >> 11) * 0x1p-52 - 1; };
   std::vector<ReferenceTensor> inputs;
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-    auto attribute = [&](StringRef name) {
-      auto attr = func.getArgAttrOfType<StringAttr>(i, name);
-      return attr ? attr.getValue() : StringRef();
-    };
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
     ReferenceTensor tensor =
         type ? ReferenceTensor(type.getElementType(), dist::globalShape(type)) : ReferenceTensor();
-    StringRef name = attribute(graph::kNameAttr);
+    auto fill = func.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
+    auto isFilledBy = [&](graph::FillSource source) { return fill && fill.getSource() == source; };
     int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
     double scale = graph::argumentKind(func, i) == graph::Kind::Parameter ? std::sqrt(3 / double(row)) : 1;
     for (double &x : tensor.f)
@@ -36,10 +33,10 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
         int64_t &x = tensor.i[begin + j];
         if (tensor.elementType.isInteger(1))
           x = below(2);
-        else if (name == "positions")
+        else if (isFilledBy(graph::FillSource::Positions))
           x = j < length ? start + j : -1;
         else
-          x = below(name == "index" ? 2 : 8);
+          x = below(isFilledBy(graph::FillSource::LastIndex) ? 2 : 8);
       }
     }
     inputs.push_back(std::move(tensor));

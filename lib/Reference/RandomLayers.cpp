@@ -159,7 +159,7 @@ Value ProgramBuilder::drawAttention() {
   Shape qShape = {batch, seq, heads, group, d}, kvShape = {batch, seq, heads, d};
   if (!fits(qShape) || !fits({heads, group, d, hidden}))
     return {};
-  Value positions = sharedInput(ints({batch, seq}), "positions");
+  Value positions = sharedInput(ints({batch, seq}), "positions", graph::FillSource::Positions);
   Value q = graph::LinearOp::create(b, floats(qShape), x, weight({heads, group, d, hidden}), uint64_t(1));
   Value k = graph::LinearOp::create(b, floats(kvShape), x, weight({heads, d, hidden}), uint64_t(1));
   Value v = graph::LinearOp::create(b, floats(kvShape), x, weight({heads, d, hidden}), uint64_t(1));

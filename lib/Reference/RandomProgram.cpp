@@ -37,21 +37,24 @@ ProgramBuilder::Shape ProgramBuilder::shape(int minRank, int maxRank) {
   return shape;
 }
 
-Value ProgramBuilder::argument(Type type, graph::Kind kind, StringRef name) {
+Value ProgramBuilder::argument(Type type, graph::Kind kind, StringRef name,
+                               std::optional<graph::FillSource> fill) {
   SmallVector<NamedAttribute> attrs = {
       {b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), kind)},
       {b.getStringAttr(graph::kNameAttr), b.getStringAttr(name)}};
+  if (fill)
+    attrs.push_back({b.getStringAttr(graph::kFillAttr), graph::FillAttr::get(b.getContext(), *fill)});
   unsigned number = func.getNumArguments();
   (void)func.insertArgument(number, type, b.getDictionaryAttr(attrs), b.getLoc());
   return func.getArgument(number);
 }
 
-Value ProgramBuilder::sharedInput(Type type, StringRef name) {
+Value ProgramBuilder::sharedInput(Type type, StringRef name, std::optional<graph::FillSource> fill) {
   for (BlockArgument arg : func.getArguments())
     if (arg.getType() == type &&
         func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr).getValue() == name)
       return arg;
-  return argument(type, graph::Kind::Input, name);
+  return argument(type, graph::Kind::Input, name, fill);
 }
 
 Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {

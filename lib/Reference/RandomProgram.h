@@ -70,9 +70,11 @@ private:
   bool fits(llvm::ArrayRef<int64_t> shape) const;
   int64_t size();
   Shape shape(int minRank, int maxRank);
-  Value argument(mlir::Type type, graph::Kind kind, llvm::StringRef name);
-  /// An argument that stays the same for one name and type.
-  Value sharedInput(mlir::Type type, llvm::StringRef name);
+  Value argument(mlir::Type type, graph::Kind kind, llvm::StringRef name,
+                 std::optional<graph::FillSource> fill = std::nullopt);
+  /// An argument that stays the same for one name and type. `fill`: what values make sense (randomInputs).
+  Value sharedInput(mlir::Type type, llvm::StringRef name,
+                    std::optional<graph::FillSource> fill = std::nullopt);
   /// A weight: an argument, or in a body mostly a slice of a stacked one.
   Value weight(llvm::ArrayRef<int64_t> shape);
   Value operand();

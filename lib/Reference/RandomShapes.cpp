@@ -279,7 +279,7 @@ Value ProgramBuilder::drawTake() {
   if (!x)
     return {};
   Shape shape = shapeOf(x);
-  Value index = sharedInput(ints({shape[0]}), "index");
+  Value index = sharedInput(ints({shape[0]}), "index", graph::FillSource::LastIndex);
   shape[1] = 1;
   return graph::TakeOp::create(b, floats(shape), x, index);
 }

@@ -59,6 +59,16 @@ private:
   std::unique_ptr<io::ModelFile> main_, compiled_;
 };
 
+LaunchOptions launchOptions(const Options &options, Models &models) {
+  LaunchOptions launch;
+  launch.threads = options.threads;
+  if (options.initSeed)
+    launch.origin.seed = *options.initSeed;
+  else
+    launch.origin.model = &models.weights();
+  return launch;
+}
+
 void generate(const ts_program &program, const Manifest &manifest, const Options &options,
               const Launcher &launcher) {
   Models models(manifest, options);
@@ -88,12 +98,7 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   GenerateJob job = checkGenerate(manifest, options, prompts);
   job.tokenizer = tokenizer.get();
   job.endTokens = endTokens;
-  LaunchOptions launch;
-  launch.threads = options.threads;
-  if (options.initSeed)
-    launch.origin.seed = *options.initSeed;
-  else
-    launch.origin.model = &models.weights();
+  LaunchOptions launch = launchOptions(options, models);
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
@@ -103,13 +108,8 @@ void bench(const ts_program &program, const Manifest &manifest, const Options &o
            const Launcher &launcher) {
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);
-  LaunchOptions launch;
-  launch.threads = options.threads;
-  if (options.initSeed)
-    launch.origin.seed = *options.initSeed;
-  else
-    launch.origin.model = &models.weights();
-  runRanks(program, manifest, launcher, launch, [&](Rank &rank) { benchOnRank(rank, plan, options.json); });
+  runRanks(program, manifest, launcher, launchOptions(options, models),
+           [&](Rank &rank) { benchOnRank(rank, plan, options.json); });
 }
 
 void run(int argc, char **argv, Launcher &launcher) {

@@ -246,6 +246,7 @@ static Command readCommand(const std::string &word) {
   if (word == "train")
     throw Error("cannot run command", "train", "this program was compiled with --task=generate",
                 "compile the model with --task=train, or use one of: " + all);
+  names.push_back("--help");
   throw Error("cannot read the command line", word, "there is no such command",
               hintFor(word, names, "use one of: " + all));
 }

@@ -194,6 +194,10 @@ void Watch::start() {
   state_->thread = std::thread([this] { state_->loop(); });
 }
 
+void Watch::tick() { state_->tick(); }
+
+int64_t Watch::patience() const { return state_->patience; }
+
 Watch::~Watch() {
   {
     std::lock_guard<std::mutex> lock(state_->mutex);

@@ -1,3 +1,4 @@
+#include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/core/ThreadPool.h"
@@ -339,6 +340,76 @@ TEST(ThreadPool, SplitsContiguously) {
     EXPECT_LE(range.end - range.begin, 5);
   }
   EXPECT_EQ(at, 31);
+}
+
+// The watch counts ticks: what a test gives it is no time.
+struct WatchTest : testing::Test {
+  WatchTest() {
+    for (int64_t rank = 0; rank < 3; ++rank)
+      set(rank, Activity::Working);
+  }
+  void set(int64_t rank, Activity activity, int32_t where = -1) {
+    board.entry(rank).activity = int32_t(activity);
+    board.entry(rank).where = where;
+  }
+  void tick(int64_t times) {
+    for (int64_t i = 0; i < times; ++i)
+      watch.tick();
+  }
+  Board board{3};
+  CollectiveNames names{{"collective 0, all_reduce over tp", "collective 1, all_gather over tp"}};
+  Watch watch{board, {0, 1, 2}, names, 1};
+};
+
+TEST_F(WatchTest, WorkThatGoesOnIsNoStall) {
+  set(0, Activity::Waiting, 1);
+  for (int step = 0; step < 30; ++step) { // much longer than the limit, one step shorter than it at a time
+    tick(watch.patience() - 1);
+    board.entry(1).progress++;
+    board.entry(2).progress++;
+    tick(1);
+  }
+}
+
+TEST_F(WatchTest, FilesMayBeSlow) {
+  set(0, Activity::Waiting, 1);
+  set(1, Activity::Outside);
+  set(2, Activity::Outside);
+  tick(100 * watch.patience());
+}
+
+TEST_F(WatchTest, WorkWithoutProgressIsAStallWhenSomebodyWaits) {
+  set(2, Activity::Finished);
+  tick(100 * watch.patience()); // nobody waits: work may last
+  board.entry(1).progress++;
+  set(0, Activity::Waiting, 1);
+  tick(watch.patience());
+  EXPECT_EXIT(tick(1), testing::ExitedWithCode(1),
+              "^error: rank 1 stalls .collective 1, all_gather over tp, in which rank 0 waits.: no progress "
+              "for 1 s; ");
+}
+
+TEST_F(WatchTest, APeerWithoutABeatStandsStill) {
+  Watch far(board, {0, 1}, names, 1); // rank 2 is of another process
+  set(0, Activity::Waiting, 0);
+  auto ticks = [&](int64_t times) {
+    for (int64_t i = 0; i < times; ++i) {
+      board.entry(1).progress++;
+      far.tick();
+    }
+  };
+  ticks(far.patience() - 1);
+  EXPECT_EXIT(ticks(1), testing::ExitedWithCode(1),
+              "^error: rank 2 stands still .collective 0, all_reduce over tp, in which rank 0 waits.: no "
+              "sign of its ");
+}
+
+TEST_F(WatchTest, WhoAllWaitWaitInVain) {
+  for (int64_t rank = 0; rank < 3; ++rank)
+    set(rank, Activity::Waiting, 1);
+  tick(watch.patience() - 1);
+  EXPECT_EXIT(tick(1), testing::ExitedWithCode(1),
+              "^error: rank 0 waits in vain .collective 1, all_gather over tp.");
 }
 
 } // namespace tessera::runtime

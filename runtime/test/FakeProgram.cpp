@@ -122,11 +122,6 @@ void misbehave(ts_rank *rank, char *base) {
   if (kind == "stall")
     for (;;)
       sleep(100);
-  if (kind == "slow") // honest work, longer than the stall limit in the test
-    for (int i = 0; i < 30; ++i) {
-      usleep(100000);
-      ts_copy(rank, base + pickedAt, base + hiddenAt, 4);
-    }
 }
 
 void tail(ts_rank *rank, char *a, int64_t chunk, bool useIndex) {

@@ -21,10 +21,11 @@ static int fail(const Failure &failure) {
   return 1;
 }
 
+static const char *const usageText = "model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT] "
+                                     "[--encode-file=FILE] [--decode=IDS]";
+
 static int usage(const std::string &why) {
-  return fail({"bad command line", "model-info", why,
-               "usage: model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT] "
-               "[--encode-file=FILE] [--decode=IDS]"});
+  return fail({"bad command line", "model-info", why, std::string("usage: ") + usageText});
 }
 
 static std::string shapeText(const std::vector<int64_t> &shape) {
@@ -95,6 +96,8 @@ int main(int argc, char **argv) {
   bool tensors = false, metadata = false, check = false, encode = false;
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
+    if (argument == "--help" || argument == "-h")
+      return std::printf("%s\n", usageText) < 0;
     if (argument == "--tensors")
       tensors = true;
     else if (argument == "--metadata")

@@ -13,7 +13,7 @@
 // CHECK-NOT: dist.{{all|reduce|coll}}
 
 func.func @T3(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wqkv: tensor<3x8x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "qkv", graph.dims = ["three", "kv_heads", "head_dim", "hidden"]},
     %wo: tensor<64x8x1x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "o", graph.dims = ["hidden", "kv_heads", "group", "head_dim"]})
     -> (tensor<4x16x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {

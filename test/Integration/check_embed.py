@@ -15,7 +15,7 @@ args = parser.parse_args()
 
 
 def run(command, expect=0):
-    done = subprocess.run(command, capture_output=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, timeout=600)
     if done.returncode != expect:
         sys.exit(f"{command}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-1000:]}")
     return done

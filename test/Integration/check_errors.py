@@ -22,7 +22,7 @@ count = 0
 
 
 def run(command, **kwargs):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **kwargs)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, **kwargs)
 
 
 def expect_error(command, *needles, **kwargs):
@@ -153,7 +153,7 @@ if os.path.exists("/dev/full"):
     expect_error([binary, "generate", "--tokens=1", "--max-new-tokens=1", "--logits=/dev/full"], "/dev/full")
     with open("/dev/full", "wb") as full:
         done = subprocess.run([binary, "generate", "--tokens=1,2", "--max-new-tokens=4", "--print-tokens"], stdout=full,
-                              stderr=subprocess.PIPE, timeout=60)
+                              stderr=subprocess.PIPE, timeout=600)
     count += 1
     if done.returncode != 1 or b"error: " not in done.stderr:
         failures.append(f"stdout on a full disk: exit status {done.returncode}, {done.stderr[:200]}")

@@ -7,7 +7,7 @@ import sys
 import time
 
 binary, arguments = sys.argv[1], sys.argv[2:]
-info = json.loads(subprocess.run([binary, "info", "--json"], stdout=subprocess.PIPE, check=True, timeout=60).stdout)
+info = json.loads(subprocess.run([binary, "info", "--json"], stdout=subprocess.PIPE, check=True, timeout=600).stdout)
 allowed = sum(info["weight_bytes"]) + sum(info["arena_bytes"]) + info["ranks"] * 64 * 2**20
 process = subprocess.Popen([binary] + arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 peak = 0

@@ -31,12 +31,12 @@ REMARK = re.compile(r"block of (\S+) \((\d+) ops\): time (\S+) us, bound (\S+) u
 failed = False
 for model, flags in FLAGS.items():
     program = args.out + ".mlir"
-    subprocess.run([args.compiler, f"{args.models}/{model}", *flags, "--compile-to=step", "-o", program], check=True, timeout=120)
+    subprocess.run([args.compiler, f"{args.models}/{model}", *flags, "--compile-to=step", "-o", program], check=True, timeout=600)
     for mesh in MESHES + MORE.get(model, []):
         for shard in ["", "residual:seq=tp"] if "tp" in mesh else [""]:
             command = [args.opt, program, f"--tessera-shard=mesh={mesh} {'shard=' + shard if shard else ''}", "--remarks-filter=dist",
                        "--remark-format=emitRemark", "-o", "/dev/null"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600)
             if done.returncode:
                 sys.exit(f"{command}: {done.stderr[-1000:]}")
             found = REMARK.findall(done.stderr)

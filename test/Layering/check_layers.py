@@ -32,7 +32,7 @@ def cells(line):
 
 
 def read_table():
-    allowed = {}
+    allowed, rows = {}, {}
     with open(os.path.join(root, "docs/Architecture.md")) as page:
         section = page.read().split("## Where things live")[1].split("\n## ")[0]
     for line in section.split("\n"):
@@ -40,10 +40,11 @@ def read_table():
             row = cells(line)
             for component in row[0]:
                 allowed[component] = set(row[-1])
-    return allowed
+                rows[component] = row[0][0]
+    return allowed, rows
 
 
-allowed = read_table()
+allowed, rows = read_table()  # rows: the first component of the row that a component stands in
 problems = []
 for component, others in allowed.items():
     for other in sorted(others - set(allowed)):
@@ -128,6 +129,31 @@ for path in lists:
 for path, library, linked in links:
     if library in owners and linked in owners:
         depend(path, owners[library], owners[linked], linked)
+
+
+
+uses = {}  # of rows: what stands in one row belongs together
+for component, others in found.items():
+    uses.setdefault(rows[component], set()).update(rows[other] for other in others)
+
+
+def circle_from(start):
+    """A shortest way along dependencies back to `start`."""
+    ways, seen = [[start]], {start}
+    for way in ways:
+        for other in sorted(uses.get(way[-1], set()) - {way[-1]}):
+            if other == start:
+                return way + [start]
+            if other not in seen:
+                seen.add(other)
+                ways.append(way + [other])
+    return None
+
+
+for row in uses:
+    circle = circle_from(row)
+    if circle and row == min(circle):
+        problems.append("in a circle: " + " -> ".join(circle) + "; move what the last one needs, or let it be handed in")
 
 if "--print" in sys.argv:
     for component in allowed:

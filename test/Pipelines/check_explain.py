@@ -21,7 +21,7 @@ AXES = re.compile(r"axes = \{([^}]*)\}")
 
 
 def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if result.returncode != 0:
         sys.exit(f"{' '.join(command)}: {result.stderr}")
     return result

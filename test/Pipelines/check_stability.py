@@ -21,7 +21,7 @@ VALUE = re.compile(r"%[A-Za-z0-9_$.-]+")
 
 
 def run(flags, text):
-    done = subprocess.run([args.llm_opt, "-"] + flags, input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, text=True)
+    done = subprocess.run([args.llm_opt, "-"] + flags, input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, text=True)
     if done.returncode != 0:
         sys.exit(f"llm-opt {flags} failed: {done.stderr[:500]}")
     return done.stdout

@@ -22,7 +22,7 @@
 func.func @uneven(%q: tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<64x17x10x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<64x17x10x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<64x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<64x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<64x17x10x1x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17xi32>) -> tensor<64x17x10x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<64x17x10x1x8xf32>
@@ -31,7 +31,7 @@ func.func @uneven(%q: tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<input>,
 func.func @more(%q: tensor<16x41x8x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<16x41x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<16x41x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<16x41xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<16x41xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<16x41x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<16x41x8x1x8xf32>, tensor<16x41x8x8xf32>, tensor<16x41x8x8xf32>, tensor<16x41xi32>) -> tensor<16x41x8x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<16x41x8x1x8xf32>
@@ -40,7 +40,7 @@ func.func @more(%q: tensor<16x41x8x1x8xf32> {graph.kind = #graph.kind<input>, gr
 func.func @copies(%q: tensor<1x64x4x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<1x64x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<1x64x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<1x64xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<1x64xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<1x64x4x2x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<1x64x4x2x8xf32>, tensor<1x64x4x8xf32>, tensor<1x64x4x8xf32>, tensor<1x64xi32>) -> tensor<1x64x4x2x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<1x64x4x2x8xf32>
@@ -49,7 +49,7 @@ func.func @copies(%q: tensor<1x64x4x2x8xf32> {graph.kind = #graph.kind<input>, g
 func.func @gqa(%q: tensor<4x64x2x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<4x64x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x64x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x64xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<4x64xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<4x64x2x4x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x64x2x4x8xf32>, tensor<4x64x2x8xf32>, tensor<4x64x2x8xf32>, tensor<4x64xi32>) -> tensor<4x64x2x4x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x64x2x4x8xf32>
@@ -58,7 +58,7 @@ func.func @gqa(%q: tensor<4x64x2x4x8xf32> {graph.kind = #graph.kind<input>, grap
 func.func @nine(%q: tensor<4x64x3x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<4x64x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x64x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x64xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<4x64xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<4x64x3x3x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x64x3x3x8xf32>, tensor<4x64x3x8xf32>, tensor<4x64x3x8xf32>, tensor<4x64xi32>) -> tensor<4x64x3x3x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x64x3x3x8xf32>

@@ -28,7 +28,7 @@
 func.func @short(%q: tensor<64x1x4x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<64x17x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
     %v: tensor<64x17x4x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
-    %p: tensor<64x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<64x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<64x1x4x2x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %begin = graph.constant dense<13> : tensor<i32> : tensor<i32>
   %at = graph.add %p, %begin : (tensor<64x1xi32>, tensor<i32>) -> tensor<64x1xi32>
@@ -38,7 +38,7 @@ func.func @short(%q: tensor<64x1x4x2x8xf32> {graph.kind = #graph.kind<input>, gr
 func.func @window(%q: tensor<64x1x3x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<64x17x3x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
     %v: tensor<64x17x3x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
-    %p: tensor<64x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<64x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<64x1x3x3x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %begin = graph.constant dense<10> : tensor<i32> : tensor<i32>
   %at = graph.add %p, %begin : (tensor<64x1xi32>, tensor<i32>) -> tensor<64x1xi32>
@@ -48,7 +48,7 @@ func.func @window(%q: tensor<64x1x3x3x8xf32> {graph.kind = #graph.kind<input>, g
 func.func @few(%q: tensor<64x3x2x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<64x65x2x8xf32> {graph.kind = #graph.kind<state>, graph.name = "k", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
     %v: tensor<64x65x2x8xf32> {graph.kind = #graph.kind<state>, graph.name = "v", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
-    %p: tensor<64x3xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<64x3xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<64x3x2x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %begin = graph.constant dense<0> : tensor<i32> : tensor<i32>
   %at = graph.add %p, %begin : (tensor<64x3xi32>, tensor<i32>) -> tensor<64x3xi32>
@@ -58,7 +58,7 @@ func.func @few(%q: tensor<64x3x2x1x8xf32> {graph.kind = #graph.kind<input>, grap
 func.func @narrow(%q: tensor<64x1x4x1x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<64x17x4x8xbf16> {graph.kind = #graph.kind<state>, graph.name = "k", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
     %v: tensor<64x17x4x8xbf16> {graph.kind = #graph.kind<state>, graph.name = "v", graph.dims = ["batch", "context", "kv_heads", "head_dim"]},
-    %p: tensor<64x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<64x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<64x1x4x1x8xbf16> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
   %begin = graph.constant dense<9> : tensor<i32> : tensor<i32>
   %at = graph.add %p, %begin : (tensor<64x1xi32>, tensor<i32>) -> tensor<64x1xi32>

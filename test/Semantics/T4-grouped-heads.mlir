@@ -16,7 +16,7 @@
 // RUN: llm-judge %s --entry=backward --pipeline="tessera-shard{mesh=tp=4}"
 // RUN: llm-judge %s --entry=backward --pipeline="tessera-shard{mesh=dp=2,tp=4}"
 func.func @attention(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<2x4x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<2x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<2x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
@@ -49,7 +49,7 @@ func.func @backward(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, gr
   return %dwk, %dwv, %dwq : tensor<2x8x64xf32>, tensor<2x8x64xf32>, tensor<2x4x8x64xf32>
 }
 func.func @five(%x: tensor<4x16x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<5x2x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<5x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<5x8x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},

@@ -20,7 +20,7 @@
 // RUN: llm-judge %s --entry=wide --pipeline="tessera-shard{mesh=tp=4}"
 // RUN: llm-judge %s --entry=wide --pipeline="tessera-shard{mesh=dp=2,tp=4}"
 func.func @thirty(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<30x1x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<30x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<30x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
@@ -34,7 +34,7 @@ func.func @thirty(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph
   return %o : tensor<2x4x16xf32>
 }
 func.func @nine(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<3x3x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<3x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<3x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
@@ -48,7 +48,7 @@ func.func @nine(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph.n
   return %o : tensor<2x4x16xf32>
 }
 func.func @one(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<1x9x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<1x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<1x8x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},
@@ -62,7 +62,7 @@ func.func @one(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph.na
   return %o : tensor<2x4x16xf32>
 }
 func.func @wide(%x: tensor<2x4x16xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<30x1x64x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<30x64x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<30x64x16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},

@@ -14,7 +14,7 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=2 shard=group=a}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=3 shard=head_dim=a}"
 func.func @attention(%x: tensor<2x4x10xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<2x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %wq: tensor<3x2x4x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
     %wk: tensor<3x4x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
     %wv: tensor<3x4x10xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v", graph.dims = ["kv_heads", "head_dim", "hidden"]},

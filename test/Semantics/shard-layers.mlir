@@ -13,7 +13,7 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=pp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=pp=5,tp=2}"
 func.func @layers(%x: tensor<3x4x6xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<3x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<3x4xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %w1: tensor<5x7x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.up", graph.dims = ["layer", "ffn", "hidden"]},
     %w2: tensor<5x6x7xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.down", graph.dims = ["layer", "hidden", "ffn"]},
     %wk: tensor<5x3x2x6xf32> {graph.kind = #graph.kind<parameter>, graph.name = "layers.k", graph.dims = ["layer", "kv_heads", "head_dim", "hidden"]},

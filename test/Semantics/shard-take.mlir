@@ -9,7 +9,7 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=sp=32}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=4 shard=seq=a:(2)2}"
 func.func @last(%x: tensor<3x17x7xf32> {graph.kind = #graph.kind<input>, graph.name = "hidden", graph.dims = ["batch", "seq", "hidden"]},
-    %p: tensor<3x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+    %p: tensor<3x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
     %i: tensor<3xi32> {graph.kind = #graph.kind<input>, graph.name = "place", graph.dims = ["batch"]},
     %w: tensor<11x7xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w", graph.dims = ["vocab", "hidden"]})
     -> (tensor<3x1x11xf32> {graph.kind = #graph.kind<output>, graph.name = "row"}, tensor<3x1xi32> {graph.kind = #graph.kind<output>, graph.name = "position"},

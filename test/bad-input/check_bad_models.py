@@ -2,7 +2,7 @@
 """Every bad model gives exit status 1 and exactly one line on stderr, `error: ...`, that says what is wrong; within a time
 limit, without a crash, and leaving no output behind. Good models are accepted.
 
-    check_bad_models.py --inputs DIR --tool info|compile [--seconds 30] COMMAND...
+    check_bad_models.py --inputs DIR --tool info|compile [--seconds 600] COMMAND...
 
 COMMAND holds {path} and may hold {out}, a file that must not exist after an error. DIR is what make_bad_models.py made.
 """
@@ -15,7 +15,7 @@ import sys
 parser = argparse.ArgumentParser()
 parser.add_argument("--inputs", required=True)
 parser.add_argument("--tool", required=True, choices=["info", "compile"])
-parser.add_argument("--seconds", type=float, default=30)
+parser.add_argument("--seconds", type=float, default=600)
 parser.add_argument("--out", default="bad-models.out")
 parser.add_argument("command", nargs=argparse.REMAINDER)
 args = parser.parse_args()

@@ -289,7 +289,7 @@ def expect(title, command, words, mlir=False):
     global count
     count += 1
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
                               preexec_fn=limits)
     except subprocess.TimeoutExpired:
         failures.append(f"{title}: hangs")

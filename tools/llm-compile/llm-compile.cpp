@@ -1,5 +1,5 @@
 //===- llm-compile.cpp - A model in, an executable out --------------------===//
-#include "tessera/Pipelines/Compile.h"
+#include "tessera/Execution/Check.h"
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
@@ -36,7 +36,8 @@ int main(int argc, char **argv) {
     llvm::outs() << tessera::compileUsage();
   } else {
     std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main));
-    status = tessera::compile(*options, tessera::findInstallation(self));
+    status = tessera::compile(*options, tessera::findInstallation(self),
+                              [] { return std::make_unique<tessera::OneDeviceCheck>(); });
   }
   if (!status) {
     llvm::errs() << "error: " << status.failure().message() << "\n";

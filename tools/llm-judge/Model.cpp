@@ -42,7 +42,8 @@ public:
     if (Status status = lower(); !status)
       return status;
     logits = ReferenceTensor(expected.elementType, expected.shape);
-    planCalls();
+    if (Status status = planCalls(); !status)
+      return status;
     if (Status status = machine() ? execute() : interpret(); !status)
       return status;
     double largest = 0, difference = 0;
@@ -185,9 +186,36 @@ private:
   // Calls
   //===--------------------------------------------------------------------===//
 
+  /// The entry with this role; @forward, on rung graph, has none. Null after an error.
+  func::FuncOp entryFor(std::optional<graph::Role> role) {
+    for (auto func : module->getOps<func::FuncOp>()) {
+      auto attr = func->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
+      if (func.isPublic() && (role ? attr && attr.getValue() == *role : !attr))
+        return func;
+    }
+    return nullptr;
+  }
+
+  /// The name of the output of `entry` that gives `what`; @forward gives logits alone.
+  static std::string outputOf(func::FuncOp entry, graph::Gives what) {
+    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+      auto gives = entry.getResultAttrOfType<graph::GivesAttr>(i, graph::kGivesAttr);
+      auto name = entry.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+      if (name && (gives ? gives.getValue() == what : entry.getNumResults() == 1))
+        return name.str();
+    }
+    return "";
+  }
+
   /// Adds a call for columns [begin, begin + count) of all rows of the tokens and `inert` more of -1; its
   /// logits are those of `position`.
-  void plan(const char *entry, int64_t begin, int64_t count, int64_t inert, int64_t index, int64_t position) {
+  Status plan(std::optional<graph::Role> role, int64_t begin, int64_t count, int64_t inert, int64_t index,
+              int64_t position) {
+    func::FuncOp entry = entryFor(role);
+    if (!entry)
+      return Failure{
+          "cannot run the model", judgement.model,
+          ("it has no entry for the role " + (role ? graph::stringifyRole(*role) : "of forward")).str(), ""};
     int64_t batch = tokens.shape[0], seq = tokens.shape[1], width = count + inert;
     ReferenceTensor ids(tokens.elementType, {batch, width}), positions = ids,
                                                              last(tokens.elementType, {batch});
@@ -197,26 +225,37 @@ private:
         positions.i[b * width + i] = i < count ? begin + i : -1;
       }
     last.i.assign(last.i.size(), index);
-    calls.push_back(
-        {entry,
-         {{"tokens", std::move(ids)}, {"positions", std::move(positions)}, {"index", std::move(last)}},
-         {},
-         {}});
-    places.push_back(position);
+    PlannedCall planned{outputOf(entry, graph::Gives::Logits), outputOf(entry, graph::Gives::NextTokens),
+                        position};
+    GlobalCall call{entry.getSymName().str(), {}, {}, {}};
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
+          fill && fill.getSource() != graph::FillSource::Output)
+        call.inputs[entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str()] =
+            fill.getSource() == graph::FillSource::TokenIds    ? ids
+            : fill.getSource() == graph::FillSource::Positions ? positions
+                                                               : last;
+    calls.push_back(std::move(call));
+    plans.push_back(std::move(planned));
+    return {};
   }
 
-  void planCalls() {
+  Status planCalls() {
     int64_t seq = tokens.shape[1], prefilled = (2 * seq + 2) / 3;
     if (judgement.rung == "graph")
-      return plan("forward", 0, seq, 0, 0, -1);
+      return plan(std::nullopt, 0, seq, 0, 0, -1);
     for (int64_t begin = 0; begin < prefilled; begin += judgement.chunk) {
-      int64_t count = std::min(judgement.chunk, prefilled - begin);
-      plan("prefill", begin, count, judgement.chunk - count, count - 1, begin + count - 1);
+      int64_t count = std::min(judgement.chunk, prefilled - begin), inert = judgement.chunk - count;
+      if (Status s = plan(graph::Role::Prompt, begin, count, inert, count - 1, begin + count - 1); !s)
+        return s;
       for (int64_t i = 0; i + 1 < count; ++i)
-        plan("head", begin, count, judgement.chunk - count, i, begin + i);
+        if (Status s = plan(graph::Role::Logits, begin, count, inert, i, begin + i); !s)
+          return s;
     }
     for (int64_t position = prefilled; position < seq; ++position)
-      plan("decode", position, 1, 0, 0, position);
+      if (Status s = plan(graph::Role::Next, position, 1, 0, 0, position); !s)
+        return s;
+    return {};
   }
 
   /// Keeps the step's logits [batch, 1, vocab] as those of `position`; checks the token it chose.
@@ -240,14 +279,14 @@ private:
 
   /// Interprets one call after another; what a later one takes of an earlier one is in `values`.
   Status interpret() {
-    for (auto [call, place] : llvm::zip_equal(calls, places)) {
+    for (auto [call, plan] : llvm::zip_equal(calls, plans)) {
       for (auto &[name, value] : call.inputs)
         values[name] = value;
       if (Status status = run(call.entry); !status)
         return status;
-      if (place < 0)
-        logits = std::move(values["logits"]);
-      else if (Status status = keepLogits(values["logits"], values["next"], place); !status)
+      if (plan.position < 0)
+        logits = std::move(values[plan.logits]);
+      else if (Status status = keepLogits(values[plan.logits], values[plan.next], plan.position); !status)
         return status;
     }
     if (logits.shape != expected.shape)
@@ -268,8 +307,9 @@ private:
     run.weights = judgement.model;
     if (Status status = program->run(calls, run, judgement.tolerance * 10); !status)
       return status;
-    for (auto [call, place] : llvm::zip_equal(calls, places))
-      if (Status status = keepLogits(call.outputs.at("logits"), call.outputs.at("next"), place); !status)
+    for (auto [call, plan] : llvm::zip_equal(calls, plans))
+      if (Status status = keepLogits(call.outputs.at(plan.logits), call.outputs.at(plan.next), plan.position);
+          !status)
         return status;
     return {};
   }
@@ -280,7 +320,12 @@ private:
   ReferenceTensor tokens, expected, logits;
   Values values;
   std::vector<GlobalCall> calls;
-  std::vector<int64_t> places; ///< the position that each call gives the logits of; -1: all
+  /// What to take of a call.
+  struct PlannedCall {
+    std::string logits, next; ///< names of outputs
+    int64_t position;         ///< that it gives the logits of; -1: all
+  };
+  std::vector<PlannedCall> plans; ///< of each of `calls`
 };
 } // namespace
 

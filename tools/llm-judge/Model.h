@@ -14,16 +14,16 @@ struct ModelJudgement {
   std::string rung;     ///< graph, step, sharded, spmd; kernels, exec, binary: compiled and run
   std::string mesh;     ///< as --mesh of llm-compile; rungs sharded and spmd
   std::string shard;    ///< as --shard of llm-compile
-  int64_t chunk = 5;    ///< positions of one @prefill
+  int64_t chunk = 5;    ///< positions of one chunk of the prompt
   double tolerance = 1e-5;
 };
 
 /// Interprets the model on its rung in float64 and compares every position's logits. On rung graph @forward
-/// runs once; on later rungs two thirds of the positions go through @prefill (in chunks, the last one with
-/// inert positions) and @head, the rest through
-/// @decode, with the caches carried along; the token that each step chooses must be the largest of its
-/// logits. Below spmd the same calls are made of the compiled program, through the text of the rung, by all
-/// ranks. Prints the largest error over the largest logit; returns the exit status.
+/// runs once; on later rungs two thirds of the positions go through the entry for prompts (in chunks, the
+/// last one with inert positions) and the one for logits, the rest through the one for the next token, with
+/// the caches carried along; the token that each step chooses must be the largest of its logits. Below spmd
+/// the same calls are made of the compiled program, through the text of the rung, by all ranks. Prints the
+/// largest error over the largest logit; returns the exit status.
 int judgeModel(mlir::MLIRContext &context, const ModelJudgement &judgement);
 
 } // namespace tessera

@@ -69,7 +69,7 @@ static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint
 }
 
 /// `FAULT:OP`: at every op OP of the program after the pipeline. neg: its first result changes sign. crash:
-/// abort. hang: never ends.
+/// abort. hang: never ends. late: dies of the signal that ends what never ends.
 static void applyBreak(ModuleOp module, StringRef text) {
   auto [fault, name] = text.split(':');
   SmallVector<Operation *> found;
@@ -82,6 +82,8 @@ static void applyBreak(ModuleOp module, StringRef text) {
       abort();
     while (fault == "hang")
       sleep(1);
+    if (fault == "late") // as if its time were over
+      raise(SIGALRM);
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     Value result = op->getResult(0);

@@ -13,6 +13,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Reference/RandomProgram.h"
+#include "tessera/Support/CommandLine.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Transforms/Passes.h"
@@ -87,7 +88,7 @@ static llvm::cl::opt<unsigned> timeLimit("time-limit",
 static llvm::cl::opt<std::string>
     breakOp("break",
             llvm::cl::desc("Test the judge: FAULT:OP puts a fault at every op OP after "
-                           "the pipeline; neg, crash or hang"),
+                           "the pipeline; neg, crash, hang or late"),
             llvm::cl::cat(category));
 static llvm::cl::opt<unsigned> maxFailures("max-failures",
                                            llvm::cl::desc("With --random: stop after this many (0: never)"),
@@ -256,9 +257,9 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   registerPasses();
   registerTransformsPasses();
-  llvm::cl::HideUnrelatedOptions(category);
-  llvm::cl::ParseCommandLineOptions(argc, argv,
-                                    "Runs a program before and after a pipeline and compares the results\n");
+  if (!parseCommandLine(argc, argv, category,
+                        "Runs a program before and after a pipeline and compares the results\n"))
+    return 1;
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry);
@@ -266,8 +267,8 @@ int main(int argc, char **argv) {
   if (randomPrograms || !shrinkFile.empty())
     context.disableMultithreading(); // a child process has the calling thread only
   if (!breakOp.empty() &&
-      !llvm::is_contained({"neg", "crash", "hang"}, llvm::StringRef(breakOp).split(':').first))
-    return fail("break (" + breakOp + "): there is no such fault; use neg:OP, crash:OP or hang:OP");
+      !llvm::is_contained({"neg", "crash", "hang", "late"}, llvm::StringRef(breakOp).split(':').first))
+    return fail("break (" + breakOp + "): there is no such fault; use neg:OP, crash:OP, hang:OP or late:OP");
   if (llvm::is_contained({"kernels", "exec", "binary"}, llvm::StringRef(rung.getValue())))
     machine = rung == "kernels" ? Rung::Kernels : rung == "exec" ? Rung::Exec : Rung::Binary;
   else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))

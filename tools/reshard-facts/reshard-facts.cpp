@@ -7,23 +7,23 @@
 // 1 if one fails.
 //
 // --random=N [--seed=S] [--limits] [--list]: N reshards drawn at random (AutoParallel/RandomReshards.h);
-// prints how many have a plan, the time of one plan in milliseconds of the processor, the bytes over the
-// bound, and how many needed grouped sends. Plans are replayed on all devices where these hold at most
-// 100,000 elements together, on a sample otherwise. Exit 1 if one is missing or wrong; with --limits also
-// above a median of 10 ms or a worst of 100 ms. --list prints the rows themselves, in the form that FILE.tsv
-// has.
+// prints how many have a plan, the steps that the search for one looked at, the bytes over the bound, and how
+// many needed grouped sends. Plans are replayed on all devices where these hold at most 100,000 elements
+// together, on a sample otherwise. Exit 1 if one is missing or wrong; with --limits also where a search
+// looked at more steps than kMostSteps. --list prints the rows themselves, in the form that FILE.tsv has.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/AutoParallel/RandomReshards.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
+#include "tessera/AutoParallel/SearchWork.h"
+#include "tessera/Support/CommandLine.h"
 #include "tessera/Support/Shapes.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <ctime>
 #include <numeric>
 
 using namespace tessera;
@@ -64,9 +64,12 @@ static std::string judge(const RandomReshard &c, const ReshardPlan &plan, bool &
                   : samplePlan(c.mesh, c.shape, c.from, c.to, plan, /*samples=*/256, /*seed=*/1);
 }
 
+/// Steps that a search looks at, in the median and at most: with --limits.
+static constexpr int64_t kMedianSteps = 100, kMostSteps = 100000;
+
 static int drawn(int count, uint64_t seed, bool limits, bool list) {
   RandomReshards random(seed);
-  std::vector<double> times;
+  std::vector<int64_t> work;
   int replays = 0, sends = 0, wrong = 0, missing = 0;
   std::vector<double> gaps[2]; // of sizes that do not divide, of those that do; sends among the latter
   int sendsWhereDivided = 0;
@@ -77,15 +80,9 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
       meshText += (meshText.empty() ? "" : " ") + axis.name + std::to_string(axis.size);
     std::string row = meshText + "\t" + shapeText(c.shape) + "\t" + toString(c.from, c.mesh) + "\t" +
                       toString(c.to, c.mesh);
-    std::optional<ReshardPlan> plan;
-    double least = 1e9;
-    // The least of up to three runs: on a busy machine even a process's own time is disturbed.
-    for (int run = 0; run < 3 && least > 20; ++run) {
-      std::clock_t start = std::clock();
-      plan = planReshard(c.mesh, c.shape, c.from, c.to, factsOptions());
-      least = std::min(least, 1e3 * double(std::clock() - start) / CLOCKS_PER_SEC);
-    }
-    times.push_back(least);
+    SearchWork before = searchWork();
+    std::optional<ReshardPlan> plan = planReshard(c.mesh, c.shape, c.from, c.to, factsOptions());
+    work.push_back(searchWork().since(before).reshardSteps);
     if (!plan) {
       llvm::errs() << row << ": no plan\n";
       ++missing;
@@ -104,20 +101,20 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
     double bound = reshardBound(c.mesh, c.shape, c.from, c.to, /*samples=*/4096),
            gap = bound > 0 ? plan->received / bound - 1 : 0;
     if (list)
-      llvm::outs() << row << "\t" << llvm::format("%.1f ms\tgap %.3f\t", least, gap)
+      llvm::outs() << row << "\t" << llvm::format("%lld steps\tgap %.3f\t", (long long)work.back(), gap)
                    << toString(*plan, c.mesh, c.shape) << "\n";
     if (bound > 0)
       gaps[c.divides].push_back(gap);
   }
-  if (times.empty())
+  if (work.empty())
     return 0;
-  llvm::sort(times);
-  double median = times[times.size() / 2], worst = times.back();
+  llvm::sort(work);
+  int64_t median = work[work.size() / 2], worst = work.back();
   llvm::outs() << count << " reshards, " << count - missing << " plans, " << wrong << " wrong (" << replays
                << " replayed on every device, the others on samples), " << sends << " with grouped sends ("
                << sendsWhereDivided << " of them of sizes that divide)\n"
-               << llvm::format("time: median %.2f ms, 99 of 100 within %.2f ms, worst %.2f ms\n", median,
-                               times[size_t(double(times.size() - 1) * 0.99)], worst);
+               << "search: " << median << " steps in the median, 99 of 100 within "
+               << work[size_t(double(work.size() - 1) * 0.99)] << ", at most " << worst << "\n";
   auto print = [](StringRef what, std::vector<double> list) {
     if (list.empty())
       return;
@@ -135,37 +132,43 @@ static int drawn(int count, uint64_t seed, bool limits, bool list) {
   std::vector<double> all = gaps[true];
   all.insert(all.end(), gaps[false].begin(), gaps[false].end());
   print("all: ", all);
-  bool slow = limits && (median > 10 || worst > 100);
+  bool slow = limits && (median > kMedianSteps || worst > kMostSteps);
   return missing || wrong || slow ? 1 : 0;
 }
 
+static llvm::cl::OptionCategory category("reshard-facts options");
+static llvm::cl::opt<std::string> path(llvm::cl::Positional, llvm::cl::desc("FILE.tsv"),
+                                       llvm::cl::cat(category));
+static llvm::cl::opt<bool> check("check", llvm::cl::desc("Replay every plan, compare with column `best`"),
+                                 llvm::cl::cat(category));
+static llvm::cl::opt<int> randomReshards("random", llvm::cl::value_desc("N"),
+                                         llvm::cl::desc("N reshards drawn at random in place of a file"),
+                                         llvm::cl::cat(category));
+static llvm::cl::opt<uint64_t> seed("seed", llvm::cl::value_desc("S"), llvm::cl::desc("Of --random"),
+                                    llvm::cl::init(1), llvm::cl::cat(category));
+static llvm::cl::opt<bool> limits("limits",
+                                  llvm::cl::desc("Of --random: fail where a search looks at too many steps"),
+                                  llvm::cl::cat(category));
+static llvm::cl::opt<bool> list("list", llvm::cl::desc("Of --random: print the reshards too"),
+                                llvm::cl::cat(category));
+
 int main(int argc, char **argv) {
-  int count = 0;
-  uint64_t seed = 1;
-  bool random = false, limits = false, list = false;
-  for (StringRef arg : llvm::ArrayRef(argv, argc).drop_front()) {
-    if (arg.consume_front("--random=")) {
-      random = true;
-      if (arg.getAsInteger(10, count) || count < 1)
-        return fail("wrong count", "--random=" + arg.str(), "it is no number of at least 1", "--random=1000");
-    } else if (arg.consume_front("--seed=")) {
-      if (arg.getAsInteger(10, seed))
-        return fail("wrong seed", "--seed=" + arg.str(), "it is no number", "--seed=1");
-    } else {
-      limits |= arg == "--limits";
-      list |= arg == "--list";
-    }
-  }
+  if (!parseCommandLine(argc, argv, category, "Plans the reshards of a table, or random ones\n"))
+    return 1;
+  bool random = randomReshards.getNumOccurrences() > 0;
+  if (random && randomReshards < 1)
+    return fail("wrong count", "--random=" + std::to_string(randomReshards), "it is no number of at least 1",
+                "--random=1000");
+  if (random == !path.empty() || (random && check) ||
+      (!random && (limits || list || seed.getNumOccurrences())))
+    return fail(
+        "wrong arguments", "reshard-facts", "a file or --random is needed, with its own flags",
+        "reshard-facts [--check] FILE.tsv, or reshard-facts --random=1000 [--seed=1] [--limits] [--list]");
   if (random)
-    return drawn(count, seed, limits, list);
-  bool check = argc == 3 && StringRef(argv[1]) == "--check";
-  if (argc != 2 + check)
-    return fail("wrong arguments", "reshard-facts", "one file is needed",
-                "reshard-facts [--check] FILE.tsv, or reshard-facts --random=1000 [--seed=1]");
-  StringRef path = argv[1 + check];
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
+    return drawn(randomReshards, seed, limits, list);
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(path.getValue());
   if (!file)
-    return fail("cannot read file", path, file.getError().message(),
+    return fail("cannot read file", path.getValue(), file.getError().message(),
                 "a readable file, or - for standard input");
   llvm::SmallVector<StringRef> lines;
   (*file)->getBuffer().split(lines, '\n');
@@ -178,7 +181,7 @@ int main(int argc, char **argv) {
       continue;
     llvm::SmallVector<StringRef> columns;
     line.split(columns, '\t');
-    std::string error, where = (path + ":" + llvm::Twine(number)).str();
+    std::string error, where = path.getValue() + ":" + std::to_string(number);
     if (columns.size() < 4)
       return fail("wrong row", where, "it has fewer than four columns",
                   "mesh, shape, from and to, separated by tabs");

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/AutoParallel/PlacementText.h"
+#include "tessera/Support/CommandLine.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -18,37 +19,42 @@ static int fail(StringRef what, StringRef where, StringRef why, StringRef hint) 
   return 1;
 }
 
+static llvm::cl::OptionCategory category("sharding-facts options");
+static llvm::cl::opt<std::string> path(llvm::cl::Positional, llvm::cl::desc("FILE"), llvm::cl::cat(category));
+static llvm::cl::opt<std::string> machineFile("machine", llvm::cl::value_desc("FILE"),
+                                              llvm::cl::desc("The machine that placement is for"),
+                                              llvm::cl::cat(category));
+
 int main(int argc, char **argv) {
-  StringRef machineFile;
-  bool hasMachine = argc == 3 && (machineFile = argv[1]).consume_front("--machine=");
-  if (argc != 2 + hasMachine)
+  if (!parseCommandLine(argc, argv, category, "Runs the propagation and placement cases of a file\n"))
+    return 1;
+  if (path.empty())
     return fail("wrong arguments", "sharding-facts", "one file is needed",
                 "sharding-facts [--machine=FILE] FILE");
   Machine machine;
   std::string error;
-  if (hasMachine) {
-    auto file = llvm::MemoryBuffer::getFile(machineFile);
+  if (!machineFile.empty()) {
+    auto file = llvm::MemoryBuffer::getFile(machineFile.getValue());
     if (!file)
-      return fail("cannot read file", machineFile, file.getError().message(), "a readable file");
+      return fail("cannot read file", machineFile.getValue(), file.getError().message(), "a readable file");
     auto parsed = parseMachine((*file)->getBuffer(), error);
     if (!parsed)
-      return fail("wrong machine", machineFile, error, "the form in docs/Sharding.md");
+      return fail("wrong machine", machineFile.getValue(), error, "the form in docs/Sharding.md");
     machine = *parsed;
   }
-  StringRef path = argv[1 + hasMachine];
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(path.getValue());
   if (!file)
-    return fail("cannot read file", path, file.getError().message(),
+    return fail("cannot read file", path.getValue(), file.getError().message(),
                 "a readable file or - for standard input");
   auto cases = parsePropagationCases((*file)->getBuffer(), error);
   if (!cases)
-    return fail("wrong case", path, error, "the form in docs/Sharding.md");
+    return fail("wrong case", path.getValue(), error, "the form in docs/Sharding.md");
   // All of the text first: nothing is printed of a file that is wrong.
   std::vector<std::optional<PlacementCase>> placements;
   for (const PropagationCase &c : *cases) {
     placements.emplace_back();
     if (!c.placement.empty() && !(placements.back() = PlacementCase::parse(c, machine, error)))
-      return fail("wrong case", path, error, "the form in docs/Sharding.md");
+      return fail("wrong case", path.getValue(), error, "the form in docs/Sharding.md");
   }
   int failed = 0;
   for (auto [c, placement] : llvm::zip(*cases, placements)) {

@@ -8,7 +8,7 @@
 namespace tessera {
 
 /// Random values for all parameters of the module's entries, in the types of the program. `drawn` is the
-/// module before completePorts, whose names say what values make sense (randomInputs).
+/// module before completePorts.
 NamedValues randomParameters(mlir::ModuleOp module, mlir::ModuleOp drawn, uint64_t seed);
 /// `rounds` calls of every entry in turn, on random inputs of seeds from `seed` on, rounded to their types.
 std::vector<GlobalCall> randomCalls(mlir::ModuleOp module, mlir::ModuleOp drawn, uint64_t seed, int rounds);

@@ -46,6 +46,7 @@ public:
     if (op.getSoftcap())
       shape.softcap = op.getSoftcap()->convertToDouble();
     shape.elementType = tensorOf(op.getQuery()).getElementType();
+    shape.keyType = tensorOf(op.getKey()).getElementType();
     shape.lanes = lanes;
 
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(loc);

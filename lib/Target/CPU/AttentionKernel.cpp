@@ -20,6 +20,7 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
   OpBuilder::InsertionGuard guard(builder);
   ImplicitLocOpBuilder b(loc, builder);
   Type element = shape.elementType ? shape.elementType : b.getF32Type();
+  Type keyElement = shape.keyType ? shape.keyType : element;
   auto tensor = [&](ArrayRef<int64_t> dims, Type type) { return RankedTensorType::get(dims, type); };
   SmallVector<int64_t> keyDims, valueDims;
   if (shape.layers)
@@ -31,8 +32,8 @@ func::FuncOp buildAttentionKernel(OpBuilder &builder, Location loc, StringRef na
   Type outType = tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.valueDim}, element);
   SmallVector<Type> inputs = {
       tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim}, element),
-      tensor(keyDims, element), tensor(valueDims, element), tensor({shape.batch, shape.seq}, b.getI32Type()),
-      outType};
+      tensor(keyDims, keyElement), tensor(valueDims, keyElement),
+      tensor({shape.batch, shape.seq}, b.getI32Type()), outType};
   SmallVector<Type> outputs = {outType};
   if (shape.logSumExp)
     outputs.push_back(tensor({shape.batch, shape.seq, shape.kvHeads, shape.group}, b.getF32Type()));

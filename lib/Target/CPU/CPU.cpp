@@ -5,42 +5,40 @@
 #include "AttentionForm.h"
 
 #include "tessera/Support/Failures.h"
+#include "tessera/Target/CPU/CPUCodeTarget.h"
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Target/Forms.h"
 
 namespace tessera {
+void CPUCodeTarget::buildKernelPipeline(mlir::OpPassManager &pm) const {
+  buildKernelToLLVMPipeline(pm, machine);
+}
+
+TargetSection CPUCodeTarget::manifestSection() const {
+  return {"cpu", llvm::json::Object{{"name", machine.cpu},
+                                    {"features", llvm::json::Array(machine.requiredFeatures)}}};
+}
+
+Status CPUCodeTarget::emitObject(mlir::ModuleOp module, llvm::StringRef path) const {
+  return asStatus(tessera::emitObject(module, machine, path), "cannot make executable");
+}
+
+Status CPUCodeTarget::link(const LinkOptions &options, llvm::StringRef output) const {
+  return asStatus(linkExecutable(options, output), "cannot make executable");
+}
+
 namespace {
 
-class CPU : public Target {
+class CPU : public CPUCodeTarget {
 public:
-  explicit CPU(CPUTarget machine) : machine(std::move(machine)) {
+  explicit CPU(CPUTarget machine) : CPUCodeTarget(std::move(machine)) {
     addAttentionForm(forms, this->machine.lanes());
     addPackedWeightForms(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);
   }
-
-  TilingChoices tiling() const override { return {}; }
-  const LibraryForms &libraryForms() const override { return forms; }
-  void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildKernelToLLVMPipeline(pm, machine); }
-
-  TargetSection manifestSection() const override {
-    return {"cpu", llvm::json::Object{{"name", machine.cpu},
-                                      {"features", llvm::json::Array(machine.requiredFeatures)}}};
-  }
-
-  Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
-    return asStatus(tessera::emitObject(module, machine, path), "cannot make executable");
-  }
-  Status link(const LinkOptions &options, llvm::StringRef output) const override {
-    return asStatus(linkExecutable(options, output), "cannot make executable");
-  }
-
-private:
-  CPUTarget machine;
-  LibraryForms forms;
 };
 
 Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {

@@ -44,6 +44,13 @@ bool repeatsWork(linalg::GenericOp producer, linalg::GenericOp consumer) {
   return iterations(consumer) > iterations(producer) && !(producer->hasOneUse() && isCheap(producer));
 }
 
+/// Adds to what its destination holds, as a product that sums nothing up does: it must run once an element,
+/// not once an iteration of its consumer.
+bool readsDestination(linalg::GenericOp op) {
+  return llvm::any_of(op.getDpsInitsMutable(),
+                      [&](OpOperand &init) { return op.payloadUsesValueFromOperand(&init); });
+}
+
 /// Fuses one elementwise producer into its consumer. Upstream's pattern set also cuts unused outputs loose
 /// from their buffers (a whole output yielded from a loop would then live elsewhere), so only its core is
 /// used.
@@ -57,7 +64,8 @@ struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
         continue;
       if (producer->getBlock() != consumer->getBlock())
         continue; // never move work into an inner loop
-      if (!othersComeLater(producer, consumer) || repeatsWork(producer, consumer))
+      if (readsDestination(producer) || !othersComeLater(producer, consumer) ||
+          repeatsWork(producer, consumer))
         continue;
       FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, &operand);
       if (failed(fused))

@@ -34,6 +34,8 @@ void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
     b.setInsertionPointToStart(loop.getBody());
   }
   Values last = inner(current);
+  for (int64_t dim : dims) // what follows stands outside of these loops
+    ivs[dim] = Value();
   if (loops.empty()) {
     if (results)
       *results = last;

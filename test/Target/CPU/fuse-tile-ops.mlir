@@ -75,6 +75,42 @@ func.func @table(%a: tensor<9x32xf32>, %t: tensor<32xf32>) -> tensor<9x32xf32> a
 
 // -----
 
+#x = affine_map<(d0, d1, d2) -> (d0, d2)>
+#s = affine_map<(d0, d1) -> ()>
+#p = affine_map<(d0, d1) -> (d0, d1)>
+#y = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// A product that sums nothing up still adds to its destination: in its consumer's loop it would do so once for every column.
+// CHECK-LABEL: func @adds
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel"]
+// CHECK:   arith.addf
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK:   %[[PRODUCT:.*]] = arith.mulf
+// CHECK-NEXT: %[[SUM:.*]] = arith.addf %{{.*}}, %[[PRODUCT]]
+// CHECK-NEXT: linalg.yield %[[SUM]] : f32
+func.func @adds(%a: tensor<2x3xf32>, %b: tensor<f32>, %w: tensor<4x3xf32>, %zeros: tensor<2x3xf32>, %out: tensor<2x4xf32>) -> tensor<2x4xf32>
+    attributes {tessera.kernel} {
+  %u = linalg.generic {indexing_maps = [#p, #s, #p], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<2x3xf32>, tensor<f32>) outs(%zeros : tensor<2x3xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %m = arith.mulf %x, %y : f32
+    %t = arith.addf %acc, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3xf32>
+  %v = linalg.generic {indexing_maps = [#x, affine_map<(d0, d1, d2) -> (d1, d2)>, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%u, %w : tensor<2x3xf32>, tensor<4x3xf32>) outs(%out : tensor<2x4xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %m = arith.mulf %x, %y : f32
+    %t = arith.addf %acc, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x4xf32>
+  return %v : tensor<2x4xf32>
+}
+
+// -----
+
 // Functions that are no kernels stay as they are.
 // CHECK-LABEL: func @other
 // CHECK: linalg.exp

@@ -126,3 +126,22 @@ func.func @copy(%x: memref<4x64xf32>, %y: memref<4x64xf32>) attributes {tessera.
   memref.copy %x, %y : memref<4x64xf32> to memref<4x64xf32>
   return
 }
+
+// -----
+
+// A sum over one column beside what it sums: the loop of one step is none, and the rest of the rows, which do not fill a vector, finds its own places.
+// CHECK-LABEL: func @one_column
+// CHECK: scf.for
+// CHECK: vector.store %{{.*}}, %[[SUM:arg[0-9]+]][
+// CHECK: memref.store %{{.*}}, %{{.*}}[%c39, %c0]
+// CHECK: vector.maskedstore %[[SUM]][%c32]
+func.func @one_column(%x: memref<40x1xf32>, %y: memref<40x1xf32>, %sum: memref<40xf32>) attributes {tessera.kernel} {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<40x1xf32>) outs(%y, %sum : memref<40x1xf32>, memref<40xf32>) {
+  ^bb0(%v: f32, %u: f32, %acc: f32):
+    %e = math.exp %v : f32
+    %t = arith.addf %acc, %e : f32
+    linalg.yield %e, %t : f32, f32
+  }
+  return
+}

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tessera/Support/Failures.h"
-#include "tessera/Target/CPU/Linker.h"
-#include "tessera/Target/CPU/ObjectEmitter.h"
+#include "tessera/Target/CPU/CPUCodeTarget.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Target/Forms.h"
 #include "tessera/Target/Target.h"
@@ -18,10 +17,11 @@
 namespace tessera {
 namespace {
 
-class ScalarTarget : public Target {
+class ScalarTarget : public CPUCodeTarget {
 public:
-  ScalarTarget(CPUTarget machine, int64_t tileElements) : machine(std::move(machine)) {
-    choices = {tileElements, /*grainElements=*/4096, /*prefillChunk=*/16};
+  ScalarTarget(CPUTarget machine, int64_t tileElements)
+      : CPUCodeTarget(std::move(machine)),
+        choices{tileElements, /*grainElements=*/4096, /*prefillChunk=*/16} {
     // Attention has neither a form nor tiles: it is written out as smaller ops.
     addMatmulForm(forms);
     addCacheUpdateForm(forms);
@@ -29,23 +29,9 @@ public:
   }
 
   TilingChoices tiling() const override { return choices; }
-  const LibraryForms &libraryForms() const override { return forms; }
-  void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildKernelToLLVMPipeline(pm, machine); }
-  TargetSection manifestSection() const override {
-    return {"cpu", llvm::json::Object{{"name", machine.cpu},
-                                      {"features", llvm::json::Array(machine.requiredFeatures)}}};
-  }
-  Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
-    return asStatus(tessera::emitObject(module, machine, path), "cannot make executable");
-  }
-  Status link(const LinkOptions &options, llvm::StringRef output) const override {
-    return asStatus(linkExecutable(options, output), "cannot make executable");
-  }
 
 private:
-  CPUTarget machine;
   TilingChoices choices;
-  LibraryForms forms;
 };
 
 Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {

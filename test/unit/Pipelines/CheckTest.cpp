@@ -1,5 +1,5 @@
 // --check finds a fault of the compiler and leaves no executable.
-#include "tessera/Pipelines/Compile.h"
+#include "tessera/Execution/Check.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -53,14 +53,15 @@ struct CheckTest : ::testing::Test {
 } // namespace
 
 TEST_F(CheckTest, AProgramThatIsEqualBecomesAnExecutable) {
-  Status status = compile(options, findInstallation("build/bin/llm-compile"));
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [] { return std::make_unique<OneDeviceCheck>(); });
   EXPECT_TRUE(status) << status.failure().message();
   EXPECT_TRUE(llvm::sys::fs::exists(out));
 }
 
 TEST_F(CheckTest, AWrongSignIsFoundAndLeavesNoExecutable) {
   bool broken = false;
-  Status status = compile(options, findInstallation("build/bin/llm-compile"), [&](ModuleOp spmd) {
+  auto breakSums = [&](ModuleOp spmd) {
     spmd.walk([&](dist::AllReduceOp op) {
       OpBuilder b(op->getContext());
       b.setInsertionPointAfter(op);
@@ -68,7 +69,9 @@ TEST_F(CheckTest, AWrongSignIsFoundAndLeavesNoExecutable) {
       op.getResult().replaceAllUsesExcept(neg, neg);
       broken = true;
     });
-  });
+  };
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [&] { return std::make_unique<OneDeviceCheck>(breakSums); });
   EXPECT_TRUE(broken);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.failure().what, "not equal to one device");

@@ -26,7 +26,8 @@ struct AttentionShape {
   /// (-inf: none). Parts of a sharded context combine by it: out = sum of out_r * exp(lse_r - lse), lse = log
   /// of the sum of exp(lse_r).
   bool logSumExp = false;
-  mlir::Type elementType; ///< of q, k, v and out: f32, bf16 or f16; computed in f32. Null: f32
+  mlir::Type elementType; ///< of q and out: f32, bf16 or f16; computed in f32. Null: f32
+  mlir::Type keyType;     ///< of k and v, the same ones. Null: elementType
   unsigned lanes = 16;    ///< float32 elements of a vector (CPUTarget::lanes)
 };
 

@@ -16,7 +16,7 @@
 func.func @whole(%q: tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
     %k: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
-    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
+    %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
     -> (tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}, tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "r"}) {
   %r = graph.rope half %q, %p frequencies = [1.0, 0.1, 0.01, 0.001] : (tensor<4x16x8x1x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
   %n = graph.name %r "turned" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x16x8x1x8xf32>

@@ -89,6 +89,10 @@ public:
   // Called at every tick, before looking (refreshes the entries of other machines).
   void setTickHook(void (*hook)(void *), void *context);
   void start();
+  // One look at the board, as the thread takes every `tickSeconds`: patience is counted in ticks, nobody asks
+  // a clock.
+  void tick();
+  int64_t patience() const; // ticks without progress that are a stall
 
 private:
   struct State;

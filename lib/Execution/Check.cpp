@@ -1,5 +1,5 @@
 //===- Check.cpp - The executable against one device ----------------------===//
-#include "Check.h"
+#include "tessera/Execution/Check.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
@@ -21,6 +21,14 @@ namespace {
 constexpr int64_t kMostRanks = 64, kCutLayers = 2, kCutPositions = 16;
 constexpr double kMostFlops = 6e10; ///< for the interpreter: about a minute
 constexpr uint64_t kSeed = 1;
+
+/// What is compared: the object that OUT is linked from, its ports on rung spmd, and its program on rung
+/// step.
+struct CheckedProgram {
+  ModuleOp step;
+  const std::vector<EntryPorts> &ports;
+  const std::function<void(ModuleOp)> &onSpmd;
+};
 
 class Checker {
 public:
@@ -231,9 +239,14 @@ private:
 };
 } // namespace
 
-Result<std::string> checkExecutable(const CheckedProgram &checked, const std::string &object,
-                                    const CompileOptions &options) {
-  return Checker(checked, object, options).run();
+void OneDeviceCheck::onSpmd(ModuleOp module) {
+  if (fault)
+    fault(module);
+  ports = entryPorts(module);
+}
+
+Result<std::string> OneDeviceCheck::check(const std::string &object, const CompileOptions &options) {
+  return Checker({*step, ports, fault}, object, options).run();
 }
 
 } // namespace tessera
