@@ -1,19 +1,14 @@
 #include "Launch.h"
 #include "Terminal.h"
-#include "tessera/runtime/comm/HostPlane.h"
-#include "tessera/runtime/comm/MpiWorld.h"
+#include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <future>
 #include <malloc.h>
-#include <memory>
 #include <mutex>
-#include <numeric>
-#include <system_error>
 #include <thread>
 
 namespace tessera::runtime {
@@ -135,71 +130,6 @@ static void rankBody(const ts_program &program, const Manifest &manifest, const 
   entry.activity = int32_t(Activity::Finished);
 }
 
-using RankBody = std::function<void(Communicator &, HostPlane &, BoardEntry &)>;
-
-// All ranks are threads of this process.
-static void runThreadRanks(const Manifest &manifest, const CollectiveNames &names, double stall,
-                           const RankBody &body) {
-  int64_t ranks = manifest.mesh.size();
-  Board board(ranks);
-  auto world = createHostWorld(ranks, board);
-  std::vector<int64_t> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
-  Watch watch(board, all, names, stall);
-  setCrashBoard(board, names);
-  if (ranks > 1)
-    watch.start();
-  auto one = [&](int64_t r) {
-    auto comm = createHostCommunicator(world, r);
-    auto plane = createHostPlane(world, r);
-    body(*comm, *plane, board.entry(r));
-  };
-  // Nobody begins before all are there: what those that run take is not missed by those to come.
-  std::promise<void> started;
-  std::shared_future<void> allStarted = started.get_future().share();
-  std::vector<std::thread> others;
-  others.reserve(size_t(ranks - 1));
-  try {
-    for (int64_t r = 1; r < ranks; ++r)
-      others.emplace_back([&one, allStarted, r] {
-        allStarted.wait();
-        one(r);
-      });
-  } catch (const std::exception &e) {
-    auto *system = dynamic_cast<const std::system_error *>(&e);
-    // Those that run wait for ranks that never come.
-    endRun(Error("cannot start the ranks", manifest.mesh.describe(),
-                 std::to_string(others.size() + 1) + " of " + std::to_string(ranks) +
-                     " could be started: " + (system ? system->code().message() : "no memory is left"),
-                 "allow more memory and threads, or start them on several machines with mpirun"));
-  }
-  started.set_value();
-  one(0);
-  for (std::thread &thread : others)
-    thread.join();
-}
-
-// This process is one rank among those of MPI.
-static void runProcessRank(const Manifest &manifest, const Launcher &launcher, const CollectiveNames &names,
-                           double stall, const RankBody &body) {
-  bool oneMachine = launcher.localRanks == launcher.size && !getenv("TESSERA_MACHINE");
-  auto world = MpiWorld::start(manifest.mesh.size(), oneMachine);
-  Board &board = world->board();
-  BoardEntry &entry = board.entry(world->rank());
-  setCrashBoard(board, names);
-  installCrashHandlers(); // MPI puts handlers of its own in their place, which print stack traces
-  installTerminationHandler(board, names, world->rank());
-  std::optional<Watch> watch(std::in_place, board, std::vector<int64_t>{world->rank()}, names, stall);
-  watch->setTickHook([](void *world) { static_cast<MpiWorld *>(world)->tick(); }, world.get());
-  watch->start();
-  body(world->communicator(), world->plane(), entry);
-  // Nobody leaves before all have come here: from now on an end is a good one.
-  world->plane().barrier();
-  entry.activity = int32_t(Activity::Finished);
-  watch.reset(); // its ticks may call MPI
-  world->finish();
-}
-
 void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
               const LaunchOptions &options, const std::function<void(Rank &)> &body) {
   // Few malloc arenas: their slack is memory nobody planned.
@@ -209,7 +139,6 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   WeightPlan plan(manifest, driver);
   CollectiveNames names = collectiveNames(manifest);
   int threads = threadsPerRank(manifest, launcher, options.threads);
-  double stall = stallTimeout();
   setBusyThreads(int(std::min<int64_t>(
       threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
   auto guarded = [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
@@ -219,10 +148,12 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
       endRun(e);
     }
   };
-  if (launcher.size > 1)
-    runProcessRank(manifest, launcher, names, stall, guarded);
-  else
-    runThreadRanks(manifest, names, stall, guarded);
+  bool oneMachine = launcher.localRanks == launcher.size && !getenv("TESSERA_MACHINE");
+  WorldOptions world{manifest.mesh, names, stallTimeout(), oneMachine, [&](Board &board) {
+                       setCrashBoard(board, names);
+                       installCrashHandlers();
+                     }};
+  worldFor(/*ranksAreProcesses=*/launcher.size > 1).run(world, guarded);
 }
 
 } // namespace tessera::runtime

@@ -107,6 +107,7 @@ TEST(Options, MistakesNameTheNearest) {
   expectProblem({"generate", "--frobnicate"},
                 "generate has no such flag; use --prompt=TEXT, --tokens=1,2,3,");
   expectProblem({"info", "--temperature=1"}, "info has no such flag");
+  expectProblem({"--hlep"}, "there is no such command; did you mean --help?");
   expectProblem({"dance"}, "there is no such command; use one of: generate, bench, info");
   expectProblem({}, "no command was given");
   expectProblem({"train", "--data=x"}, "this program was compiled with --task=generate");

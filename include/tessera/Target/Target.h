@@ -2,8 +2,8 @@
 //
 // Everything below rung `spmd` that depends on the machine is asked of a Target: which ops are calls or
 // kernels of its own, how large tiles are, how kernel functions become machine code, what the runtime has to
-// know, how an executable is linked. `lib/Target/Targets.cpp` is the list of targets; docs/AddingATarget.md
-// walks through adding one.
+// know, how an executable is linked. `lib/Target/CMakeLists.txt` is the list of targets;
+// docs/AddingATarget.md walks through adding one.
 //
 // A TargetDescription is an entry of the list. Resolved with the user's options it gives a Target, which
 // serves one compilation.

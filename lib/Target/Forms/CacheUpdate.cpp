@@ -4,12 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
-#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "FormKernel.h"
+
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Target/Forms.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -18,8 +17,6 @@ using namespace mlir;
 
 namespace tessera {
 namespace {
-
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Writes update[b, s] to cache[layer, b, positions[b, s] - base] for every row (b, s) of the update: nothing
 /// else of the cache is touched.
@@ -48,9 +45,7 @@ struct CacheUpdateForm : LibraryForm {
       Value i = arith::RemUIOp::create(b, loc, row, index(b, seq));
       Value position = arith::IndexCastOp::create(
           b, loc, b.getIndexType(), tensor::ExtractOp::create(b, loc, shell.inputs[1], ValueRange{batch, i}));
-      if (shard)
-        position = arith::SubIOp::create(b, loc, position,
-                                         arith::MulIOp::create(b, loc, shell.scalars[1], index(b, context)));
+      position = indexInShard(b, loc, position, shard ? shell.scalars[1] : Value(), context);
       // Unsigned: a negative position is a large one.
       Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, index(b, context));
       auto write = scf::IfOp::create(
@@ -74,16 +69,11 @@ struct CacheUpdateForm : LibraryForm {
           [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, outs[0]); });
       return {write.getResult(0)};
     });
-    FlatSymbolRefAttr symbol = lowering.addKernel(shell.func);
     SmallVector<Value> scalars{layer};
     if (shard)
       scalars.push_back(shard);
-    auto launch = exec::LaunchOp::create(builder, loc, TypeRange(op.getType()), symbol,
-                                         ValueRange{op.getUpdate(), op.getPositions()}, op.getCache(),
-                                         scalars, builder.getI64IntegerAttr(count),
-                                         builder.getI64IntegerAttr(lowering.grain(heads * dim, count)));
-    op.replaceAllUsesWith(launch.getResults()[0]);
-    op.erase();
+    replaceByLaunch(op, lowering, shell, {op.getUpdate(), op.getPositions()}, op.getCache(), scalars, count,
+                    heads * dim);
     return success();
   }
 };

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
-#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "FormKernel.h"
+
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms.h"
@@ -14,8 +14,6 @@ using namespace mlir;
 
 namespace tessera {
 namespace {
-
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// A weight that is a packed parameter, or one layer of it.
 struct PackedWeight {

@@ -4,13 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
-#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "FormKernel.h"
+
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -19,8 +18,6 @@ using namespace mlir;
 
 namespace tessera {
 namespace {
-
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Every launch zeroes its rows of the result and passes over all ids, adding the rows of those that fall
 /// into its range: no two write one row.
@@ -74,9 +71,7 @@ struct ScatterAddForm : LibraryForm {
           }
           Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(),
                                                  tensor::ExtractOp::create(b, loc, shell.inputs[1], at));
-          if (shard)
-            row = arith::SubIOp::create(b, loc, row,
-                                        arith::MulIOp::create(b, loc, shell.scalars[0], index(b, size)));
+          row = indexInShard(b, loc, row, shard ? shell.scalars[0] : Value(), size);
           Value inside = arith::AndIOp::create(
               b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, shell.begin),
               arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, shell.end));
@@ -111,13 +106,8 @@ struct ScatterAddForm : LibraryForm {
           scf::YieldOp::create(b, loc, write.getResults());
         });
     func::ReturnOp::create(b, loc, add.getResults());
-    FlatSymbolRefAttr symbol = lowering.addKernel(shell.func);
-    auto launch = exec::LaunchOp::create(
-        builder, loc, TypeRange(op.getType()), symbol, ValueRange{op.getRows(), op.getIds()},
-        exec::fresh(builder, op.getResult()), shard ? ValueRange(shard) : ValueRange(),
-        builder.getI64IntegerAttr(size), builder.getI64IntegerAttr(lowering.grain(product(rowShape), size)));
-    op.replaceAllUsesWith(launch.getResults()[0]);
-    op.erase();
+    replaceByLaunch(op, lowering, shell, {op.getRows(), op.getIds()}, exec::fresh(builder, op.getResult()),
+                    shard ? ValueRange(shard) : ValueRange(), size, product(rowShape));
     return success();
   }
 };

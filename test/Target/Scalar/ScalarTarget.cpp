@@ -47,7 +47,7 @@ Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
   return std::shared_ptr<const Target>(std::make_shared<ScalarTarget>(std::move(*machine), tileElements));
 }
 
-/// Before the list of lib/Target/Targets.cpp is read.
+/// Before the list of lib/Target/CMakeLists.txt is read.
 [[maybe_unused]] const bool registered = [] {
   registerTarget({"scalar",
                   {{"tile", "N", "elements of a tile (default 256)"}},

@@ -1,4 +1,5 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
+#include "../RequireMesh.h"
 #include "Explain.h"
 #include "Partition/PaddingFacts.h"
 #include "Reshard/CachedReshardCosts.h"
@@ -254,11 +255,9 @@ private:
 struct PartitionPass : public tessera::dist::impl::DistPartitionPassBase<PartitionPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    MeshOp mesh = dist::getMesh(module);
-    if (!mesh) {
-      module.emitError("has no dist.mesh: run dist-annotate before");
+    MeshOp mesh = requireMesh(module);
+    if (!mesh)
       return signalPassFailure();
-    }
     if (failed(verifyRung(module, "sharded")) ||
         failed(Partitioner(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
       signalPassFailure();

@@ -3,6 +3,7 @@
 // A thin layer: IR to a propagation graph, the engine, and back to attributes.
 //
 //===----------------------------------------------------------------------===//
+#include "../RequireMesh.h"
 #include "CanonicalOrder.h"
 #include "Explain.h"
 
@@ -367,11 +368,9 @@ private:
 struct PropagatePass : public tessera::dist::impl::DistPropagatePassBase<PropagatePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    MeshOp mesh = dist::getMesh(module);
-    if (!mesh) {
-      module.emitError("has no dist.mesh: run dist-annotate before");
+    MeshOp mesh = requireMesh(module);
+    if (!mesh)
       return signalPassFailure();
-    }
     if (failed(verifyRung(module, "step")) || failed(Propagator(module, mesh).run()))
       signalPassFailure();
   }

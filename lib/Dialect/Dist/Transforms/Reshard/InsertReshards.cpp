@@ -8,6 +8,7 @@
 // up have.
 //
 //===----------------------------------------------------------------------===//
+#include "../RequireMesh.h"
 #include "Explain.h"
 #include "Reshard/BlockPlacement.h"
 #include "Reshard/CachedReshardCosts.h"
@@ -410,11 +411,9 @@ LogicalResult checkAttributes(ModuleOp module, const Mesh &mesh) {
 struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBase<InsertReshardsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    MeshOp mesh = dist::getMesh(module);
-    if (!mesh) {
-      module.emitError("has no dist.mesh: run dist-annotate before");
+    MeshOp mesh = requireMesh(module);
+    if (!mesh)
       return signalPassFailure();
-    }
     if (failed(verifyRung(module, "step")) || failed(checkAttributes(module, mesh.getMesh().toMesh())) ||
         failed(Inserter(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
       signalPassFailure();
