@@ -134,6 +134,23 @@ TEST(Execute, ValuesAreReadThroughViews) {
   })");
 }
 
+// A value from outside of a loop is there in every iteration, whatever the first one makes after its use.
+TEST(Execute, LoopsReadValuesFromOutsideEveryTime) {
+  expectSame(
+      R"(func.func @f(%x: tensor<24x8xf32>, %w: tensor<4x8x8xf32>) -> tensor<24x8xf32> {
+    %o = graph.silu %x : tensor<24x8xf32>
+    %0 = graph.repeat 4 carry(%x : tensor<24x8xf32>) stack(%w : tensor<4x8x8xf32>) -> (tensor<24x8xf32>) {
+    ^bb0(%i: tensor<i32>, %h: tensor<24x8xf32>, %wi: tensor<8x8xf32>):
+      %1 = graph.add %h, %o : (tensor<24x8xf32>, tensor<24x8xf32>) -> tensor<24x8xf32>
+      %2 = graph.linear %1, %wi contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+      %3 = graph.linear %2, %wi contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+      %4 = graph.linear %3, %wi contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+      graph.yield %4 : tensor<24x8xf32>
+    }
+    return %0 : tensor<24x8xf32>
+  })");
+}
+
 TEST(Execute, LookupsOutsideTheTableGiveZeros) {
   expectSame(
       R"(func.func @f(%t: tensor<9x20xf32>, %ids: tensor<2x33xi32>, %x: tensor<2x5x7xf32>, %i: tensor<2xi32> {graph.name = "index"}) -> (tensor<2x33x20xf32>, tensor<2x1x7xf32>, tensor<2xi32>) {
