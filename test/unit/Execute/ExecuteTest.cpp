@@ -151,6 +151,20 @@ TEST(Execute, LoopsReadValuesFromOutsideEveryTime) {
   })");
 }
 
+// Rows and columns are alike by their size only: a transpose shares no rows with what makes its operand.
+TEST(Execute, SquaresAreTransposedAcrossKernels) {
+  expectSame(
+      R"(func.func @f(%x: tensor<70x70xf32>, %y: tensor<3x40x40xf32>) -> (tensor<70x70xf32>, tensor<40x40x3xf32>) {
+    %0 = graph.exp %x : tensor<70x70xf32>
+    %1 = graph.transpose %0 [1, 0] : (tensor<70x70xf32>) -> tensor<70x70xf32>
+    %2 = graph.mul %1, %x : (tensor<70x70xf32>, tensor<70x70xf32>) -> tensor<70x70xf32>
+    %3 = graph.silu %y : tensor<3x40x40xf32>
+    %4 = graph.transpose %3 [2, 1, 0] : (tensor<3x40x40xf32>) -> tensor<40x40x3xf32>
+    return %2, %4 : tensor<70x70xf32>, tensor<40x40x3xf32>
+  })",
+      2);
+}
+
 TEST(Execute, LookupsOutsideTheTableGiveZeros) {
   expectSame(
       R"(func.func @f(%t: tensor<9x20xf32>, %ids: tensor<2x33xi32>, %x: tensor<2x5x7xf32>, %i: tensor<2xi32> {graph.name = "index"}) -> (tensor<2x33x20xf32>, tensor<2x1x7xf32>, tensor<2xi32>) {
