@@ -272,6 +272,24 @@ TEST(Execute, LayersOfOneArray) {
   })");
 }
 
+// A packed table of every layer, read by rows and as a matrix.
+TEST(Execute, LayersOfPackedTables) {
+  expectSame(R"(graph.parameter @t : tensor<3x9x8xf32> stacked from [#graph.source<"t.{}", file = [9, 8]>]
+  func.func @f(%ids: tensor<5xi32>, %x: tensor<5x8xf32>, %t: tensor<3x9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "t"}) -> tensor<5x8xf32> {
+    %0 = graph.repeat 3 carry(%x : tensor<5x8xf32>) stack(%t : tensor<3x9x8xf32>) -> (tensor<5x8xf32>) {
+    ^bb0(%i: tensor<i32>, %h: tensor<5x8xf32>, %ti: tensor<9x8xf32>):
+      %1 = graph.embedding %ti, %ids : (tensor<9x8xf32>, tensor<5xi32>) -> tensor<5x8xf32>
+      %2 = graph.add %h, %1 : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+      %3 = graph.linear %2, %ti contract = 1 : (tensor<5x8xf32>, tensor<9x8xf32>) -> tensor<5x9xf32>
+      %4 = graph.reduce max %3 dims = [1] : (tensor<5x9xf32>) -> tensor<5xf32>
+      %5 = graph.reshape %4 : (tensor<5xf32>) -> tensor<5x1xf32>
+      %6 = graph.mul %2, %5 : (tensor<5x8xf32>, tensor<5x1xf32>) -> tensor<5x8xf32>
+      graph.yield %6 : tensor<5x8xf32>
+    }
+    return %0 : tensor<5x8xf32>
+  })");
+}
+
 /// Random programs on random meshes. `least` of them must be runnable: outputs of types that no entry may
 /// have are left out.
 static void runRandom(uint64_t first, uint64_t count, bool shardings, int threads) {
