@@ -134,11 +134,18 @@ static void callAndCompare(Rank &rank) {
       c.call("apply");
       expectNear(c.take("apply", "y"), product(x, w), "y behind, " + where);
     }
-  // Of the rank's own arena, whatever the other one was used for.
+  // Of the rank's own arena, whatever the other one was used for; and again, once the own one alone was used.
   Caller a{rank, rank.arena()}, b{rank, more.address()};
-  rank.clearStates();
-  EXPECT_EQ(a.state(), Values(16, 0));
-  EXPECT_EQ(b.state(), sums[1]);
+  for (int time = 0; time < 2; ++time) {
+    rank.clearStates();
+    EXPECT_EQ(a.state(), Values(16, 0));
+    EXPECT_EQ(b.state(), sums[1]);
+    for (const char *input : {"a", "b"})
+      a.give("update_x_first", input, Values(16, 1));
+    a.give("update_x_first", "delta", delta);
+    a.call("update_x_first", {0});
+    EXPECT_EQ(a.state(), Values(16, 5)); // what came, and two sums of two
+  }
 }
 
 static void runOn(const CompiledProgram &program, const Driver &driver,
