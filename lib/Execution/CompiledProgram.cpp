@@ -69,6 +69,8 @@ Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const Executio
       return diagnostics.failure("cannot read rung " + rungName(rung).str() + " again",
                                  options.compile.model);
   }
+  if (options.onBinary)
+    options.onBinary(module);
   auto target = resolveTarget(options.compile.target, options.compile.targetOptions);
   if (!target)
     return target.takeFailure();

@@ -26,7 +26,7 @@ import sys
 import time
 
 LIT = "/usr/lib/llvm-22/bin/lit"
-TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info"]
+TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info", "run-program", "run-program-checked"]
 TABLE = pathlib.Path("docs/Mutants.md")
 HEAD = """# Mutants
 

@@ -20,7 +20,8 @@ struct ExecutionOptions {
   Rung from = Rung::Step;      ///< the module's
   Rung through = Rung::Binary; ///< kernels and exec: the text of that rung is printed, and what follows is
                                ///< made from it as it is parsed again
-  std::function<void(mlir::ModuleOp)> onSpmd; ///< sees, and may change, rung spmd
+  std::function<void(mlir::ModuleOp)> onSpmd;   ///< sees, and may change, rung spmd
+  std::function<void(mlir::ModuleOp)> onBinary; ///< and the module that the object is made of
 };
 
 /// One call with global values.
