@@ -65,6 +65,8 @@ Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const Executio
         options.onSpmd(module);
       ports = entryPorts(module);
     }
+    if (rung == Rung::Exec && options.onExec)
+      options.onExec(module);
     if (rung == options.through && rung != Rung::Binary && failed(reparse(module)))
       return diagnostics.failure("cannot read rung " + rungName(rung).str() + " again",
                                  options.compile.model);
@@ -162,8 +164,9 @@ static Result<ReferenceTensor> joined(const runtime::RankBytes &bytes, const Por
 }
 
 Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
-                             double tolerance) const {
-  for (auto [from, to] : llvm::zip_equal(local, calls)) {
+                             const CopyTolerance &tolerance) const {
+  for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(local, calls))) {
+    const auto &[from, to] = pair;
     for (const Port &port : find(to.entry)->results) {
       bool state = port.kind == "state";
       const auto &have = state ? from.states : from.outputs;
@@ -171,7 +174,7 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
       if (bytes == have.end())
         return Failure{"cannot call the program", "entry " + to.entry,
                        "the executable has no " + port.kind + " " + port.name, ""};
-      Result<ReferenceTensor> whole = joined(bytes->second, port, tolerance);
+      Result<ReferenceTensor> whole = joined(bytes->second, port, tolerance(i, port));
       if (!whole)
         return whole.takeFailure();
       (state ? to.states : to.outputs)[port.name] = whole.take();
@@ -181,7 +184,7 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
 }
 
 Status CompiledProgram::run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options,
-                            double tolerance, const std::string &runner) const {
+                            const CopyTolerance &tolerance, const std::string &runner) const {
   auto local = split(calls);
   if (!local)
     return local.takeFailure();

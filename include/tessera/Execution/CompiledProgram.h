@@ -21,6 +21,7 @@ struct ExecutionOptions {
   Rung through = Rung::Binary; ///< kernels and exec: the text of that rung is printed, and what follows is
                                ///< made from it as it is parsed again
   std::function<void(mlir::ModuleOp)> onSpmd;   ///< sees, and may change, rung spmd
+  std::function<void(mlir::ModuleOp)> onExec;   ///< sees rung exec
   std::function<void(mlir::ModuleOp)> onBinary; ///< and the module that the object is made of
 };
 
@@ -30,6 +31,9 @@ struct GlobalCall {
   NamedValues inputs;          ///< by port; one that is missing takes the last output of its name
   NamedValues outputs, states; ///< by port and name, after the call
 };
+
+/// How far copies of a result's elements may differ, relative to the largest, by the number of the call.
+using CopyTolerance = std::function<double(size_t call, const Port &port)>;
 
 class CompiledProgram {
 public:
@@ -48,13 +52,16 @@ public:
 
   /// Splits inputs as the ports say, their padding poisoned.
   Result<std::vector<runtime::ProgramCall>> split(const std::vector<GlobalCall> &calls) const;
-  /// Puts outputs and states together; copies of an element must agree within `tolerance` of the largest.
+  /// Puts outputs and states together; copies of an element must agree.
   Status join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
-              double tolerance) const;
+              const CopyTolerance &tolerance) const;
   /// Both with the run between: all ranks as threads of this process. With a `runner` (Runner.h) they run by
   /// that too, and must give the same bits.
-  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance,
-             const std::string &runner = "") const;
+  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options,
+             const CopyTolerance &tolerance, const std::string &runner = "") const;
+  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance) const {
+    return run(calls, options, [=](size_t, const Port &) { return tolerance; });
+  }
   const ts_program &program() const { return loaded->program(); }
 
 private:
