@@ -4,9 +4,6 @@
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Reference/Judge.h"
 
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
-
 #include <cmath>
 #include <limits>
 
@@ -121,13 +118,15 @@ std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
     std::vector<const ReferenceTensor *> runs;
     for (const std::vector<GlobalCall> &run : rounded)
       runs.push_back(&in(run));
-    list.push_back({where, relativeError(value, in(found)), allowedError(value, runs, bounds)});
+    Difference difference{where, relativeError(value, in(found)), allowedError(value, runs, bounds)};
+    if (!value.isFloat() && bounds.integersFollow)
+      difference.allowed = 1;
+    list.push_back(std::move(difference));
   });
   return list;
 }
 
-/// Holds 16-bit floats anywhere.
-static bool hasShortFloats(ModuleOp module) {
+bool hasShortFloats(ModuleOp module) {
   auto isShort = [](Type type) {
     auto shaped = dyn_cast<ShapedType>(type);
     return shaped && isa<FloatType>(shaped.getElementType()) && shaped.getElementTypeBitWidth() <= 16;
@@ -203,15 +202,13 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
     if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
       return s.takeFailure();
   std::vector<GlobalCall> found = drawn;
-  llvm::SmallString<128> weights;
-  llvm::scope_exit remove([&] {
-    if (!weights.empty())
-      (void)llvm::sys::fs::remove(weights);
-  });
+  std::optional<ScratchFile> weights;
   if (judgement.weights.empty() && !parameters.empty()) {
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera-judge", "safetensors", weights))
-      return Failure{"cannot write weights", "", error.message(), "make room in TMPDIR"};
-    if (Status s = writeParameters(*named, parameters, std::string(weights)); !s)
+    auto file = ScratchFile::create("tessera-judge", "safetensors");
+    if (!file)
+      return file.takeFailure();
+    weights = file.take();
+    if (Status s = writeParameters(*named, parameters, weights->path()); !s)
       return s.takeFailure();
   }
   // The interpreter may be asked again: what is compiled is a copy.
@@ -221,7 +218,7 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
     return program.takeFailure();
   runtime::RunOptions run;
   run.threads = judgement.threads;
-  run.weights = judgement.weights.empty() ? std::string(weights) : judgement.weights;
+  run.weights = weights ? weights->path() : judgement.weights;
   // Each copy may be off by what is allowed, to either side.
   auto tolerance = [made = &*made, &judgement](size_t call, const Port &port) {
     auto of = [&](const GlobalCall &result) -> const ReferenceTensor & {

@@ -23,7 +23,12 @@ struct Bounds {
   double relative = 1e-5; ///< of the largest element; float32 and wider
   int roundings = 8; ///< programs with 16-bit floats: 3 times the largest error of so many runs that round at
                      ///< random, plus one unit in the last place
+  bool integersFollow = false; ///< from floats that may differ: of two logits that are almost equal in 16
+                               ///< bits one run takes this, one that. Floats alone are compared then
 };
+
+/// Holds floats of at most 16 bits anywhere.
+bool hasShortFloats(mlir::ModuleOp module);
 
 struct Difference {
   std::string where;   ///< `call 1 of f, output out0`

@@ -10,6 +10,7 @@
 #include "tessera/Execution/Ports.h"
 #include "tessera/Execution/Weights.h"
 #include "tessera/Pipelines/CompileOptions.h"
+#include "tessera/Support/ScratchFile.h"
 
 #include <functional>
 
@@ -44,10 +45,9 @@ public:
   static Result<CompiledProgram> load(const std::string &object, std::vector<EntryPorts> ports,
                                       const Target &target);
   CompiledProgram(CompiledProgram &&) = default;
-  ~CompiledProgram();
 
   const std::vector<EntryPorts> &entries() const { return ports; }
-  const std::string &library() const { return *path; } ///< the file; lives as long as the object
+  const std::string &library() const { return file->path(); } ///< the file; lives as long as the object
   int64_t ranks() const;
 
   /// Splits inputs as the ports say, their padding poisoned.
@@ -74,7 +74,7 @@ private:
                                 const std::vector<runtime::ProgramCall> &calls) const;
 
   std::vector<EntryPorts> ports;
-  std::unique_ptr<std::string> path;
+  std::unique_ptr<ScratchFile> file;
   std::unique_ptr<runtime::LoadedProgram> loaded;
 };
 
