@@ -187,7 +187,10 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
       std::unique_ptr<WeightLayout> layout = driver.layout(spec);
       ASSERT_EQ(layout->rows, n);
       ASSERT_EQ(layout->columns, k);
-      Buffer weight = m.device->allocate(size_t(layout->bytes), "a weight", MemoryUse::Weights);
+      // What lies behind it is another weight's.
+      Buffer weight = m.device->allocate(size_t(2 * layout->bytes), "two weights", MemoryUse::Weights);
+      m.compute->fill(weight.address() + layout->bytes, 0x3F, size_t(layout->bytes));
+      m.compute->synchronize();
       std::vector<float> w(n * k), x(rows * k);
       for (size_t i = 0; i < w.size(); ++i)
         w[i] = float(int(i * 37 % 19) - 9);
@@ -282,6 +285,38 @@ TEST_P(DriverConformance, TasksOfTwoStreamsGoOnTogether) {
       m.compute->wait(firstWaitsForA ? *doneB : *doneA);
       EXPECT_EQ(m.read(out.address(), 3), (std::vector<float>{42, 42, 0}));
     }
+  });
+}
+
+// Done when it has been asked fifty times.
+class Slow final : public StreamTask {
+public:
+  Slow(Device &device, void *out) : device_(device), out_(out) {}
+  bool advance(bool) override {
+    if (++turns_ < 50)
+      return false;
+    *static_cast<float *>(device_.view(out_)) = 42;
+    return true;
+  }
+  std::vector<MemoryAccess> accesses() const override { return {{out_, 4, MemoryAccess::Write}}; }
+
+private:
+  Device &device_;
+  void *out_;
+  int turns_ = 0;
+};
+
+TEST_P(DriverConformance, AnEventIsWaitedForHoweverLongItTakes) {
+  inEveryOrder([](Machine &m) {
+    Buffer out = m.floats({0, 7});
+    if (!m.device->view(out.address()))
+      return;
+    std::unique_ptr<Stream> a = m.device->createStream(StreamKind::Communication);
+    std::unique_ptr<Event> done = m.device->createEvent();
+    a->post(std::make_unique<Slow>(*m.device, out.address()));
+    a->record(*done);
+    m.compute->wait(*done);
+    EXPECT_EQ(m.read(out.address(), 2), (std::vector<float>{42, 7}));
   });
 }
 

@@ -26,7 +26,7 @@ import sys
 import time
 
 LIT = "/usr/lib/llvm-22/bin/lit"
-TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info"]
+TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info", "run-program", "run-program-checked"]
 TABLE = pathlib.Path("docs/Mutants.md")
 HEAD = """# Mutants
 
@@ -186,9 +186,9 @@ class Check:
             failed = re.search(r"^\[  FAILED  \] ([\w/.]+)", done.stdout, re.M)
             return (failed.group(1) if failed else "it ends without a word") if done.returncode else ""
         if self.kind == "random":
-            for count, seed in ((300, 1), (2000, 100000)) if self.name == "programs" else ((100, 1),):
-                done = tree.run("build/bin/llm-judge", f"--random={count}", f"--seed={seed}", "--max-failures=1", "--time-limit=60",
-                                *self.words)
+            draws = [[f"--random={count}", f"--seed={seed}", "--time-limit=60"] for count, seed in ((300, 1), (2000, 100000))]
+            for draw in [only.partition(": ")[0].split()] if only else draws:
+                done = tree.run("build/bin/llm-judge", *draw, "--max-failures=1")
                 if done.returncode:
                     line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
                     return "--random=1" + line.partition("--random=1")[2]
@@ -232,8 +232,6 @@ def checks_for(tree, mutant, seen):
         checks.append(Check("lit", str(folder), targets, paths, likely))
     if "llm-judge" in seen and mutant.file.startswith(("lib/Dialect", "lib/Analysis", "lib/AutoParallel", "lib/Interfaces", "lib/Reference", "include")):
         checks.append(Check("random", "programs", ["llm-judge"], [], 1.2))
-    elif "llm-judge" in seen:
-        checks.append(Check("random", "programs to binary", ["llm-judge"], ["--rung=binary"], 0))
     times = tree.seconds()
     return sorted(checks, key=lambda check: math.log2(1 + times.get(f"{check.kind} {check.name}", 0)) / 4 - check.likely)
 
@@ -249,7 +247,7 @@ def judge(tree, mutant, text, before, good, within):
         checks = checks_for(tree, mutant, tree.seen_by(mutant.file))
         # What caught it last time, and what should, by itself.
         hints = [(check, only or None) for name, _, only in (hint.partition(": ") for hint in (before, mutant.test)) for check in checks
-                 if name == f"{check.kind} {check.name}" and (not only or check.kind == "unit" or (tree.folder / "test" / only).is_file())]
+                 if name == f"{check.kind} {check.name}" and (not only or check.kind != "lit" or (tree.folder / "test" / only).is_file())]
         for check, only in [*hints, *((check, None) for check in checks)]:
             if time.monotonic() - begin > within:
                 return "open", ""
@@ -270,8 +268,9 @@ def judge(tree, mutant, text, before, good, within):
         return "missed", ""
     check, failed = caught
     by = f"{check.kind} {check.name}: {failed}"
-    if check.kind != "random" and by not in good:
-        only = failed if check.kind == "unit" and "." in failed else failed if check.kind == "lit" and "/" in failed or failed.endswith((".test", ".mlir")) else None
+    if by not in good:
+        alone = {"unit": "." in failed, "lit": "/" in failed, "random": True}[check.kind]
+        only = failed if alone else None
         tree.ninja(*check.targets)
         if check.run(tree, only) != "":
             return "broken", f"{by} fails without the mutant, too"

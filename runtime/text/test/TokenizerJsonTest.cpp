@@ -112,6 +112,10 @@ TEST(TokenizerJson, TemplatesPutTokensAroundTheText) {
   auto tokenizer = Tokenizer::fromJson(definition.dump(), "t.json");
   ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
   EXPECT_EQ(*(*tokenizer)->encode(""), (std::vector<int32_t>{1, 2, 3}));
+  std::vector<int32_t> around = *(*Tokenizer::fromJson(tinyDefinition().dump(), "t.json"))->encode("a");
+  around.insert(around.begin(), 1);
+  around.insert(around.end(), {2, 3});
+  EXPECT_EQ(*(*tokenizer)->encode("a"), around);
   definition["post_processor"]["processors"][1]["special_tokens"]["<b>"]["ids"] = {99999};
   EXPECT_NE(failureOf(definition).find("the id of \"<b>\""), std::string::npos);
   definition["post_processor"]["processors"][1]["single"] = {special("<x>"), text};

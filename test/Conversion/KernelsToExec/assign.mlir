@@ -120,3 +120,25 @@ func.func @reduce(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.nam
   return %1 : tensor<16xf32>
 }
 }
+
+// -----
+
+// The arena holds what the largest entry needs, wherever that stands.
+// CHECK: module attributes {exec.arena_bytes = 256 : i64
+// CHECK-LABEL: func.func @large
+// CHECK-LABEL: func.func @small
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @large(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %1 = exec.launch @k ins(%0 : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %2 = exec.launch @k ins(%1 : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %2 : tensor<16xf32>
+}
+func.func @small(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}
+}

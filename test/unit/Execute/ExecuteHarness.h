@@ -1,9 +1,8 @@
-// Compiles a program from rung step or spmd to machine code, runs it on all its ranks with the real runtime
-// and compares with the judge.
+// Compiles programs to machine code and runs them on all their ranks with the real runtime.
 #ifndef TESSERA_TEST_UNIT_EXECUTE_EXECUTEHARNESS_H
 #define TESSERA_TEST_UNIT_EXECUTE_EXECUTEHARNESS_H
 
-#include "tessera/Pipelines/Phases.h"
+#include "tessera/Execution/CompiledProgram.h"
 #include "tessera/runtime/device/Rank.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -18,18 +17,9 @@ namespace tessera::test {
 /// A context with everything the pipelines need.
 std::unique_ptr<mlir::MLIRContext> createContext();
 
-/// A compiled program in this process.
-struct Library {
-  void *handle = nullptr;
-  const ts_program &program() const;
-  ~Library();
-};
-/// From a module on the rung before `first` to a loaded library; the error, or nothing.
-std::string compile(mlir::ModuleOp module, Rung first, Library &library);
-/// Runs `body` on every rank of a program, as threads of this process, or under mpirun on the one that this
-/// process is; the error, or nothing.
-std::string runOnRanks(const ts_program &program, const runtime::Driver &driver, int threads,
-                       const std::function<void(runtime::Rank &)> &body);
+/// A program of rung exec, written by hand, as a loaded library. `onBinary`: ExecutionOptions.
+Result<CompiledProgram> compileExec(const std::string &text,
+                                    std::function<void(mlir::ModuleOp)> onBinary = {});
 
 struct ExecuteResult {
   std::string error; ///< why it could not be run; empty if it ran
@@ -37,9 +27,8 @@ struct ExecuteResult {
   int64_t ranks = 0;
 };
 
-/// `module` has one function @f of f32 and i32 tensors on rung step (with a mesh: it is partitioned first).
-/// Runs it on random inputs with `threads` threads a rank; compares with the unpartitioned program in
-/// float64.
+/// Runs every entry of a program of rung step once on random inputs, with `threads` threads a rank; compares
+/// with the unpartitioned program in float64.
 ExecuteResult execute(mlir::ModuleOp module, uint64_t seed, int threads);
 ExecuteResult execute(const std::string &text, uint64_t seed, int threads = 1);
 

@@ -30,6 +30,18 @@ TEST(Execute, RowOpsAndTheirStatistics) {
       2);
 }
 
+// Exponentials of 128 do not fit float32.
+TEST(Execute, SoftmaxAndCrossEntropyOfLargeElements) {
+  expectSame(
+      R"(func.func @f(%x: tensor<7x33xf32>, %l: tensor<7xi32>) -> (tensor<7x33xf32>, tensor<7xf32>, tensor<7xf32>) {
+    %c = graph.constant dense<128.0> : tensor<f32> : tensor<f32>
+    %0 = graph.mul %x, %c : (tensor<7x33xf32>, tensor<f32>) -> tensor<7x33xf32>
+    %1 = graph.softmax %0 : tensor<7x33xf32>
+    %2:2 = graph.cross_entropy %0, %l : (tensor<7x33xf32>, tensor<7xi32>) -> (tensor<7xf32>, tensor<7xf32>)
+    return %1, %2#0, %2#1 : tensor<7x33xf32>, tensor<7xf32>, tensor<7xf32>
+  })");
+}
+
 TEST(Execute, RotaryEmbeddingsOfBothStylesLeaveTheRestAlone) {
   for (std::string style : {"half", "adjacent"})
     expectSame(
@@ -80,8 +92,10 @@ TEST(Execute, ReversedDimensions) {
 }
 
 TEST(Execute, ConstantsAndComparisonsWithinAKernel) {
-  expectSame(R"(func.func @f(%x: tensor<5x300xf32>) -> (tensor<5x300xf32>, tensor<5xf32>, tensor<5xf32>) {
+  expectSame(
+      R"(func.func @f(%x: tensor<5x300xf32>) -> (tensor<5x300xf32>, tensor<5xf32>, tensor<5xf32>, tensor<i32>) {
     %i = graph.iota dim = 1 : tensor<5x300xi32>
+    %d = graph.constant dense<[301, 302, 303, 304, 305]> : tensor<5xi32> : tensor<5xi32>
     %c = graph.constant dense<[3, 100, 7, 299, 0]> : tensor<5xi32> : tensor<5xi32>
     %b = graph.broadcast %c dims = [0] : (tensor<5xi32>) -> tensor<5x300xi32>
     %m = graph.compare le %i, %b : (tensor<5x300xi32>, tensor<5x300xi32>) -> tensor<5x300xi1>
@@ -89,8 +103,66 @@ TEST(Execute, ConstantsAndComparisonsWithinAKernel) {
     %0 = graph.select %m, %x, %z : (tensor<5x300xi1>, tensor<5x300xf32>, tensor<f32>) -> tensor<5x300xf32>
     %1 = graph.reduce max %0 dims = [1] : (tensor<5x300xf32>) -> tensor<5xf32>
     %2 = graph.reduce sum %0 dims = [1] : (tensor<5x300xf32>) -> tensor<5xf32>
-    return %0, %1, %2 : tensor<5x300xf32>, tensor<5xf32>, tensor<5xf32>
+    %n = graph.sub %c, %d : (tensor<5xi32>, tensor<5xi32>) -> tensor<5xi32>
+    %3 = graph.reduce max %n dims = [0] : (tensor<5xi32>) -> tensor<i32>
+    return %0, %1, %2, %3 : tensor<5x300xf32>, tensor<5xf32>, tensor<5xf32>, tensor<i32>
   })");
+}
+
+TEST(Execute, OperandsOfLowerRankAreAlignedAtTheLastDimension) {
+  expectSame(
+      R"(func.func @f(%x: tensor<6x6x6xf32>, %y: tensor<6x6xf32>, %z: tensor<6xf32>, %u: tensor<6x1xf32>, %v: tensor<3x5xf32>, %w: tensor<5xf32>) -> (tensor<6x6x6xf32>, tensor<6x6x6xf32>, tensor<6x6x6xf32>, tensor<3x5xf32>) {
+    %0 = graph.add %x, %y : (tensor<6x6x6xf32>, tensor<6x6xf32>) -> tensor<6x6x6xf32>
+    %1 = graph.mul %x, %z : (tensor<6x6x6xf32>, tensor<6xf32>) -> tensor<6x6x6xf32>
+    %2 = graph.sub %u, %x : (tensor<6x1xf32>, tensor<6x6x6xf32>) -> tensor<6x6x6xf32>
+    %3 = graph.add %v, %w : (tensor<3x5xf32>, tensor<5xf32>) -> tensor<3x5xf32>
+    return %0, %1, %2, %3 : tensor<6x6x6xf32>, tensor<6x6x6xf32>, tensor<6x6x6xf32>, tensor<3x5xf32>
+  })");
+}
+
+// What a reshape shows lives as long as its readers.
+TEST(Execute, ValuesAreReadThroughViews) {
+  expectSame(
+      R"(func.func @f(%x: tensor<4x6x8xf32>, %y: tensor<24x8xf32>, %w: tensor<8x8xf32>) -> (tensor<24x8xf32>, tensor<24x8xf32>) {
+    %0 = graph.silu %x : tensor<4x6x8xf32>
+    %view = graph.reshape %0 : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
+    %1 = graph.linear %y, %w contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+    %2 = graph.linear %1, %w contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+    %3 = graph.linear %2, %w contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+    %4 = graph.linear %view, %w contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+    return %3, %4 : tensor<24x8xf32>, tensor<24x8xf32>
+  })");
+}
+
+// A value from outside of a loop is there in every iteration, whatever the first one makes after its use.
+TEST(Execute, LoopsReadValuesFromOutsideEveryTime) {
+  expectSame(
+      R"(func.func @f(%x: tensor<24x8xf32>, %w: tensor<4x8x8xf32>) -> tensor<24x8xf32> {
+    %o = graph.silu %x : tensor<24x8xf32>
+    %0 = graph.repeat 4 carry(%x : tensor<24x8xf32>) stack(%w : tensor<4x8x8xf32>) -> (tensor<24x8xf32>) {
+    ^bb0(%i: tensor<i32>, %h: tensor<24x8xf32>, %wi: tensor<8x8xf32>):
+      %1 = graph.add %h, %o : (tensor<24x8xf32>, tensor<24x8xf32>) -> tensor<24x8xf32>
+      %2 = graph.linear %1, %wi contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+      %3 = graph.linear %2, %wi contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+      %4 = graph.linear %3, %wi contract = 1 : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+      graph.yield %4 : tensor<24x8xf32>
+    }
+    return %0 : tensor<24x8xf32>
+  })");
+}
+
+// Rows and columns are alike by their size only: a transpose shares no rows with what makes its operand.
+TEST(Execute, SquaresAreTransposedAcrossKernels) {
+  expectSame(
+      R"(func.func @f(%x: tensor<70x70xf32>, %y: tensor<3x40x40xf32>) -> (tensor<70x70xf32>, tensor<40x40x3xf32>) {
+    %0 = graph.exp %x : tensor<70x70xf32>
+    %1 = graph.transpose %0 [1, 0] : (tensor<70x70xf32>) -> tensor<70x70xf32>
+    %2 = graph.mul %1, %x : (tensor<70x70xf32>, tensor<70x70xf32>) -> tensor<70x70xf32>
+    %3 = graph.silu %y : tensor<3x40x40xf32>
+    %4 = graph.transpose %3 [2, 1, 0] : (tensor<3x40x40xf32>) -> tensor<40x40x3xf32>
+    return %2, %4 : tensor<70x70xf32>, tensor<40x40x3xf32>
+  })",
+      2);
 }
 
 TEST(Execute, LookupsOutsideTheTableGiveZeros) {
@@ -200,6 +272,24 @@ TEST(Execute, LayersOfOneArray) {
   })");
 }
 
+// A packed table of every layer, read by rows and as a matrix.
+TEST(Execute, LayersOfPackedTables) {
+  expectSame(R"(graph.parameter @t : tensor<3x9x8xf32> stacked from [#graph.source<"t.{}", file = [9, 8]>]
+  func.func @f(%ids: tensor<5xi32>, %x: tensor<5x8xf32>, %t: tensor<3x9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "t"}) -> tensor<5x8xf32> {
+    %0 = graph.repeat 3 carry(%x : tensor<5x8xf32>) stack(%t : tensor<3x9x8xf32>) -> (tensor<5x8xf32>) {
+    ^bb0(%i: tensor<i32>, %h: tensor<5x8xf32>, %ti: tensor<9x8xf32>):
+      %1 = graph.embedding %ti, %ids : (tensor<9x8xf32>, tensor<5xi32>) -> tensor<5x8xf32>
+      %2 = graph.add %h, %1 : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+      %3 = graph.linear %2, %ti contract = 1 : (tensor<5x8xf32>, tensor<9x8xf32>) -> tensor<5x9xf32>
+      %4 = graph.reduce max %3 dims = [1] : (tensor<5x9xf32>) -> tensor<5xf32>
+      %5 = graph.reshape %4 : (tensor<5xf32>) -> tensor<5x1xf32>
+      %6 = graph.mul %2, %5 : (tensor<5x8xf32>, tensor<5x1xf32>) -> tensor<5x8xf32>
+      graph.yield %6 : tensor<5x8xf32>
+    }
+    return %0 : tensor<5x8xf32>
+  })");
+}
+
 /// Random programs on random meshes. `least` of them must be runnable: outputs of types that no entry may
 /// have are left out.
 static void runRandom(uint64_t first, uint64_t count, bool shardings, int threads) {
@@ -286,30 +376,29 @@ TEST(Execute, WholeValuesJoinOpenSums) {
     })");
 }
 
-// Nine of something over two and four ranks: what lies behind the end is not looked up, counted, or the
-// largest, and every shard knows where it begins.
+// Nine and 901 of something over two and four ranks: what lies behind the end is not looked up, counted, or
+// the largest, and every shard knows where it begins.
 TEST(Execute, OpsThatKnowTheirPlaceOnShardsThatDoNotDivide) {
   for (std::string ranks : {"2", "4"})
     expectSame(R"(dist.mesh @mesh = <["tp"=)" + ranks + R"(]>
-    func.func @f(%t: tensor<9x20xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>}, %ids: tensor<2x33xi32>,
-        %x: tensor<4x9xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
+    func.func @f(%t: tensor<9x20xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>},
+        %x: tensor<4x901xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>},
         %y: tensor<2x9x7xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}, {}]>}, %i: tensor<2xi32> {graph.name = "index"})
-        -> (tensor<2x33x20xf32>, tensor<4x9xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}, tensor<4xf32>, tensor<4xf32>,
+        -> (tensor<3x20xf32>, tensor<4x901xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"tp"}]>}, tensor<4xf32>, tensor<4xf32>,
             tensor<4xi32>, tensor<2x1x7xf32>) {
-      %four = graph.constant dense<4> : tensor<i32> : tensor<i32>
-      %later = graph.add %ids, %four : (tensor<2x33xi32>, tensor<i32>) -> tensor<2x33xi32>
-      %rows = graph.embedding %t, %later : (tensor<9x20xf32>, tensor<2x33xi32>) -> tensor<2x33x20xf32>
-      %n = graph.iota dim = 1 : tensor<4x9xi32>
-      %c = graph.cast %n : (tensor<4x9xi32>) -> tensor<4x9xf32>
-      %sum = graph.add %x, %c : (tensor<4x9xf32>, tensor<4x9xf32>) -> tensor<4x9xf32>
-      %square = graph.mul %x, %x : (tensor<4x9xf32>, tensor<4x9xf32>) -> tensor<4x9xf32>
-      %negative = graph.neg %square : tensor<4x9xf32>
-      %most = graph.reduce max %negative dims = [1] : (tensor<4x9xf32>) -> tensor<4xf32>
-      %e = graph.exp %x : tensor<4x9xf32>
-      %all = graph.reduce sum %e dims = [1] : (tensor<4x9xf32>) -> tensor<4xf32>
-      %key = graph.arg_max_key %negative : (tensor<4x9xf32>) -> tensor<4xi64>
+      %ids = graph.constant dense<[8, 9, 3]> : tensor<3xi32> : tensor<3xi32>
+      %rows = graph.embedding %t, %ids : (tensor<9x20xf32>, tensor<3xi32>) -> tensor<3x20xf32>
+      %n = graph.iota dim = 1 : tensor<4x901xi32>
+      %c = graph.cast %n : (tensor<4x901xi32>) -> tensor<4x901xf32>
+      %sum = graph.add %x, %c : (tensor<4x901xf32>, tensor<4x901xf32>) -> tensor<4x901xf32>
+      %square = graph.mul %x, %x : (tensor<4x901xf32>, tensor<4x901xf32>) -> tensor<4x901xf32>
+      %negative = graph.neg %square : tensor<4x901xf32>
+      %most = graph.reduce max %negative dims = [1] : (tensor<4x901xf32>) -> tensor<4xf32>
+      %e = graph.exp %x : tensor<4x901xf32>
+      %all = graph.reduce sum %e dims = [1] : (tensor<4x901xf32>) -> tensor<4xf32>
+      %key = graph.arg_max_key %negative : (tensor<4x901xf32>) -> tensor<4xi64>
       %first = graph.arg_max_index %key : (tensor<4xi64>) -> tensor<4xi32>
       %taken = graph.take %y, %i : (tensor<2x9x7xf32>, tensor<2xi32>) -> tensor<2x1x7xf32>
-      return %rows, %sum, %most, %all, %first, %taken : tensor<2x33x20xf32>, tensor<4x9xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<2x1x7xf32>
+      return %rows, %sum, %most, %all, %first, %taken : tensor<3x20xf32>, tensor<4x901xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<2x1x7xf32>
     })");
 }

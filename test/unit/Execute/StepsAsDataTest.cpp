@@ -1,9 +1,11 @@
 //===- StepsAsDataTest.cpp - What an executable can do is data --------------===//
 //
-// A program on rung exec, written by hand: a variable is updated as often as the call says and its packed
-// form made again, ranks are in different entries of the program, two arenas are in use at once. On the CPU,
-// and by the driver `checked` in many orders;
-// test/Integration/steps-as-data-mpi.test runs it under MPI.
+// test/Inputs/steps-as-data.mlir, a program on rung exec that was written by hand, with one set of numbers: a
+// variable is updated as often as the call says and its packed form made again, ranks are in different
+// entries, two collectives are started in different orders and waited for, a message is exchanged, two arenas
+// are in use at once. On the CPU, by the driver `checked` in many orders, and
+// (test/Integration/steps-as-data-mpi.test) under MPI. Whichever wait is taken out, or comes too late, the
+// driver `checked` finds it.
 //
 //===----------------------------------------------------------------------===//
 #include "ExecuteHarness.h"
@@ -12,89 +14,27 @@
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/cpu/Driver.h"
 
-#include "mlir/Parser/Parser.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 #include "gtest/gtest.h"
+
+#include <fstream>
+#include <sstream>
 
 using namespace tessera;
 using namespace tessera::runtime;
 using namespace tessera::test;
 
-// w [16, 8], x and sum [2, 8], y [2, 16]. A name of a place in the arena: sum 0, x 64, delta 128, y 640,
-// scratch 768.
-static const char *text = R"(
-#id = affine_map<(i, j) -> (i, j)>
-module attributes {exec.arena_bytes = 1280 : i64, exec.states = [{name = "sum", offset = 0 : i64, type = tensor<2x8xf32>, clear = #graph.clear<before_prompts>}]} {
-  dist.mesh @mesh = <["x"=2]>
-  graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>] {exec.local = tensor<16x8xf32>, exec.pack = 1 : i64}
-
-  func.func private @add(%a: tensor<16x8xf32>, %b: tensor<16x8xf32>, %out: tensor<16x8xf32>, %begin: index, %end: index) -> tensor<16x8xf32> attributes {tessera.kernel} {
-    %e = tensor.empty() : tensor<16x8xf32>
-    %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<16x8xf32>, tensor<16x8xf32>) outs(%e : tensor<16x8xf32>) {
-    ^bb0(%x: f32, %y: f32, %o: f32):
-      %z = arith.addf %x, %y : f32
-      linalg.yield %z : f32
-    } -> tensor<16x8xf32>
-    %r = tensor.insert_slice %s into %out[0, 0] [16, 8] [1, 1] : tensor<16x8xf32> into tensor<16x8xf32>
-    return %r : tensor<16x8xf32>
-  }
-  func.func private @accumulate(%a: tensor<2x8xf32>, %out: tensor<2x8xf32>, %begin: index, %end: index) -> tensor<2x8xf32> attributes {tessera.kernel} {
-    %e = tensor.empty() : tensor<2x8xf32>
-    %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %out : tensor<2x8xf32>, tensor<2x8xf32>) outs(%e : tensor<2x8xf32>) {
-    ^bb0(%x: f32, %y: f32, %o: f32):
-      %z = arith.addf %x, %y : f32
-      linalg.yield %z : f32
-    } -> tensor<2x8xf32>
-    %r = tensor.insert_slice %s into %out[0, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<2x8xf32>
-    return %r : tensor<2x8xf32>
-  }
-
-  // w += delta, as often as the call says; then whoever multiplies must see it.
-  func.func @update() attributes {exec.entry, exec.inputs = [{name = "delta", offset = 128 : i64, type = tensor<16x8xf32>}]} {
-    %w = exec.param @w : memref<16x8xf32>
-    %delta = exec.buffer at 128 : memref<16x8xf32>
-    %scratch = exec.buffer at 768 : memref<16x8xf32>
-    exec.for %i = call[0] in 0 to 4 step 1 {
-      exec.launch @add ins(%w, %delta : memref<16x8xf32>, memref<16x8xf32>) outs(%scratch : memref<16x8xf32>) count = 1 grain = 1
-      exec.copy %scratch to %w : memref<16x8xf32>, memref<16x8xf32>
-    }
-    exec.pack @w
-    return
-  }
-  func.func @apply() attributes {exec.entry, exec.inputs = [{name = "x", offset = 64 : i64, type = tensor<2x8xf32>}], exec.outputs = [{name = "y", offset = 640 : i64, type = tensor<2x16xf32>}]} {
-    %x = exec.buffer at 64 : memref<2x8xf32>
-    %y = exec.buffer at 640 : memref<2x16xf32>
-    exec.matmul m = 2 n = 16 k = 8 ins(%x : memref<2x8xf32>) packed @w outs(%y : memref<2x16xf32>)
-    return
-  }
-  func.func @accumulate_x() attributes {exec.entry, exec.inputs = [{name = "x", offset = 64 : i64, type = tensor<2x8xf32>}]} {
-    %x = exec.buffer at 64 : memref<2x8xf32>
-    %sum = exec.buffer at 0 : memref<2x8xf32>
-    exec.launch @accumulate ins(%x : memref<2x8xf32>) outs(%sum : memref<2x8xf32>) count = 1 grain = 1
-    return
-  }
-  // Two entries that meet in one collective.
-  func.func @update_and_meet() attributes {exec.entry, exec.inputs = [{name = "delta", offset = 128 : i64, type = tensor<16x8xf32>}, {name = "y", offset = 640 : i64, type = tensor<2x16xf32>}],
-      exec.outputs = [{name = "y", offset = 640 : i64, type = tensor<2x16xf32>}]} {
-    %w = exec.param @w : memref<16x8xf32>
-    %delta = exec.buffer at 128 : memref<16x8xf32>
-    %y = exec.buffer at 640 : memref<2x16xf32>
-    exec.copy %delta to %w : memref<16x8xf32>, memref<16x8xf32>
-    exec.collective all_reduce sum over [#dist.axis_ref<"x">] ins(%y : memref<2x16xf32>) outs(%y : memref<2x16xf32>)
-    exec.pack @w
-    return
-  }
-  func.func @apply_and_meet() attributes {exec.entry, exec.inputs = [{name = "x", offset = 64 : i64, type = tensor<2x8xf32>}], exec.outputs = [{name = "y", offset = 640 : i64, type = tensor<2x16xf32>}]} {
-    %x = exec.buffer at 64 : memref<2x8xf32>
-    %y = exec.buffer at 640 : memref<2x16xf32>
-    exec.matmul m = 2 n = 16 k = 8 ins(%x : memref<2x8xf32>) packed @w outs(%y : memref<2x16xf32>)
-    exec.collective all_reduce sum over [#dist.axis_ref<"x">] ins(%y : memref<2x16xf32>) outs(%y : memref<2x16xf32>)
-    return
-  }
+static std::string programText() {
+  std::ifstream file(STEPS_AS_DATA);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
-)";
 
 using Values = std::vector<float>;
 
+namespace {
 /// A rank and what it knows of the program's entries.
 struct Caller {
   Rank &rank;
@@ -114,12 +54,15 @@ struct Caller {
     rank.read(values.data(), base + spec.offset, size_t(spec.bytes));
     return values;
   }
+  Values take(const char *name, const char *output) { return take(*entry(name).output(output)); }
+  Values state() { return take(rank.manifest().states[0]); }
   Values variable() {
     Values values(16 * 8);
     rank.readVariable(0, 0, values.data());
     return values;
   }
 };
+} // namespace
 
 static Values ramp(size_t count, float from, float step) {
   Values values;
@@ -142,128 +85,161 @@ static Values product(const Values &x, const Values &w) {
         y[size_t(i * 16 + n)] += x[size_t(i * 8 + k)] * w[size_t(n * 8 + k)];
   return y;
 }
-static void expectNear(const Values &found, const Values &expected, const char *what) {
+static void expectNear(const Values &found, const Values &expected, const std::string &what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
   for (size_t i = 0; i < found.size(); ++i)
     ASSERT_NEAR(found[i], expected[i], 1e-4) << what << ", element " << i;
 }
 
-static void onEveryRank(const std::function<void(Caller)> &body) {
-  auto context = createContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
-  ASSERT_TRUE(module);
-  Library library;
-  ASSERT_EQ(compile(*module, Rung::Binary, library), "");
-  auto run = [&](const Driver &driver) {
-    ASSERT_EQ(runOnRanks(library.program(), driver, 1,
-                         [&](Rank &rank) {
-                           rank.loadWeights({nullptr, 7});
-                           body({rank, rank.arena()});
-                         }),
-              "");
-  };
-  run(cpuDriver());
-  if (getenv("OMPI_COMM_WORLD_SIZE")) // `checked` has threads of its own, this MPI is asked for one
-    return;
-  for (uint64_t seed = 0; seed < 50 && !testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE("checked, order " + std::to_string(seed));
-    setCheckedSeed(seed);
-    run(checkedDriver());
+/// What a rank has in `a` (0) and `b` (1): whole numbers, whose sums are exact in any order.
+static Values given(int64_t rank, int buffer, int turn, int arena) {
+  return ramp(16, float(100 * rank + 1000 * buffer + 10 * turn + arena), 1);
+}
+
+/// Three turns on two arenas. Half of the ranks update the variable while the others multiply by it, then the
+/// other way round, then all update.
+static void callAndCompare(Rank &rank) {
+  Buffer more = rank.newArena();
+  int64_t id = rank.id(), overX = id ^ 2, overY = id ^ 1; // on the mesh x=2, y=2
+  Values x = ramp(16, 0.5f, 0.25f), delta = ramp(128, -1, 0.125f);
+  Values w = Caller{rank, rank.arena()}.variable(), sums[2] = {Values(16, 0), Values(16, 0)};
+  for (int turn = 0; turn < 3; ++turn)
+    for (int arena : {0, 1}) {
+      std::string where = "rank " + std::to_string(id) + ", turn " + std::to_string(turn) + ", arena " +
+                          std::to_string(arena);
+      Caller c{rank, arena ? more.address() : rank.arena()};
+      bool updates = turn == 2 || ((id == 0 || id == 3) == (turn == 0));
+      const char *entry = updates ? "update_x_first" : "apply_y_first";
+      auto of = [&](int64_t other, int buffer) { return given(other, buffer, turn, arena); };
+      c.give(entry, "a", of(id, 0));
+      c.give(entry, "b", of(id, 1));
+      if (updates) {
+        c.give(entry, "delta", delta);
+        c.call(entry, {arena ? 0 : turn + 1});
+        for (int times = arena ? 0 : turn + 1; times > 0; --times)
+          w = plus(w, delta);
+      } else {
+        c.give(entry, "x", x);
+        c.call(entry);
+        expectNear(c.take(entry, "y"), product(x, w), "y of " + where);
+      }
+      Values xSum = plus(of(id, 0), of(overX, 0)), ySum = plus(of(id, 1), of(overY, 1));
+      EXPECT_EQ(c.take(entry, "over_x"), xSum) << where;
+      EXPECT_EQ(c.take(entry, "over_y"), ySum) << where;
+      EXPECT_EQ(c.take(entry, "came"), of(overX, 0)) << where;
+      sums[arena] = plus(plus(plus(sums[arena], of(overX, 0)), xSum), ySum);
+      EXPECT_EQ(c.state(), sums[arena]) << where;
+      EXPECT_EQ(c.variable(), w) << where;
+      c.give("apply", "x", x);
+      c.call("apply");
+      expectNear(c.take("apply", "y"), product(x, w), "y behind, " + where);
+    }
+  // Of the rank's own arena, whatever the other one was used for; and again, once the own one alone was used.
+  Caller a{rank, rank.arena()}, b{rank, more.address()};
+  for (int time = 0; time < 2; ++time) {
+    rank.clearStates();
+    EXPECT_EQ(a.state(), Values(16, 0));
+    EXPECT_EQ(b.state(), sums[1]);
+    for (const char *input : {"a", "b"})
+      a.give("update_x_first", input, Values(16, 1));
+    a.give("update_x_first", "delta", delta);
+    a.call("update_x_first", {0});
+    EXPECT_EQ(a.state(), Values(16, 5)); // what came, and two sums of two
   }
 }
 
-TEST(StepsAsData, VariablesAreUpdatedAndTheirPackedFormMadeAgain) {
-  onEveryRank([](Caller c) {
-    Values x = ramp(16, 0.5f, 0.25f), delta = ramp(128, -1, 0.125f), w = c.variable();
-    c.give("apply", "x", x);
-    c.call("apply");
-    expectNear(c.take(*c.entry("apply").output("y")), product(x, w), "before");
-    c.give("update", "delta", delta);
-    c.call("update", {3});
-    Values updated = plus(plus(plus(w, delta), delta), delta);
-    EXPECT_EQ(c.variable(), updated);
-    c.give("apply", "x", x);
-    c.call("apply");
-    expectNear(c.take(*c.entry("apply").output("y")), product(x, updated), "after");
-  });
+static void runOn(const CompiledProgram &program, const Driver &driver,
+                  const std::function<void(Rank &)> &body) {
+  RunOptions options;
+  options.driver = &driver;
+  Status status = runOnRanks(program.program(), options, body);
+  EXPECT_TRUE(status) << status.failure().message();
+}
+static void runChecked(const CompiledProgram &program, uint64_t seed,
+                       const std::function<void(Rank &)> &body) {
+  setCheckedSeed(seed);
+  runOn(program, checkedDriver(), body);
 }
 
-// A count is data: it may be none at all, and what is outside of what was compiled never reaches the loop.
-TEST(StepsAsData, CountsComeFromTheCallWithinTheirBounds) {
-  onEveryRank([](Caller c) {
-    Values w = c.variable(), delta = ramp(128, 1, 0.5f);
-    c.give("update", "delta", delta);
-    c.call("update", {0});
-    EXPECT_EQ(c.variable(), w);
-    for (std::vector<int64_t> counts : {std::vector<int64_t>{5}, {-1}, {}, {1, 1}})
-      EXPECT_THROW(c.call("update", counts), Error);
-    EXPECT_THROW(c.call("apply", {1}), Error);
-    EXPECT_EQ(c.variable(), w);
-  });
+TEST(StepsAsData, OneProgramOnTheCpu) {
+  auto program = compileExec(programText());
+  ASSERT_TRUE(program) << program.failure().message();
+  runOn(*program, cpuDriver(), callAndCompare);
 }
 
-// States belong to the base of a call.
-TEST(StepsAsData, TwoArenasKnowNothingOfEachOther) {
-  onEveryRank([](Caller a) {
-    Buffer more = a.rank.newArena();
-    Caller b{a.rank, more.address()};
-    const StateSpec &sum = a.rank.manifest().states[0];
-    Values one = ramp(16, 1, 1), two = ramp(16, -3, 0.5f);
-    a.give("accumulate_x", "x", one);
-    b.give("accumulate_x", "x", two);
-    a.call("accumulate_x");
-    b.call("accumulate_x");
-    a.give("accumulate_x", "x", one);
-    a.call("accumulate_x");
-    EXPECT_EQ(a.take(sum), plus(one, one));
-    EXPECT_EQ(b.take(sum), two);
-    a.rank.clearStates(); // of the rank's own arena
-    EXPECT_EQ(a.take(sum), Values(16, 0));
-    EXPECT_EQ(b.take(sum), two);
-    // Whatever the other one was used for meanwhile.
-    a.give("accumulate_x", "x", one);
-    a.call("accumulate_x");
-    a.rank.clearStates();
-    EXPECT_EQ(a.take(sum), Values(16, 0));
-    EXPECT_EQ(b.take(sum), two);
-  });
+TEST(StepsAsData, TheSameNumbersInEveryOrder) {
+  auto program = compileExec(programText());
+  ASSERT_TRUE(program) << program.failure().message();
+  for (uint64_t seed = 0; seed < 50 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("checked, order " + std::to_string(seed));
+    runChecked(*program, seed, callAndCompare);
+  }
 }
 
-// While one rank updates its variable the other multiplies; they meet in a collective.
-TEST(StepsAsData, RanksRunDifferentEntries) {
-  onEveryRank([](Caller c) {
-    Values x = ramp(16, 1, 0.5f), given = ramp(32, 2, 1), w = c.variable(), delta = ramp(128, 0.5f, 0.25f);
-    Values expected = plus(given, product(x, w));
-    if (c.rank.id() == 0) {
-      c.give("update_and_meet", "delta", delta);
-      c.give("update_and_meet", "y", given);
-      c.call("update_and_meet");
-    } else {
-      c.give("apply_and_meet", "x", x);
-      c.call("apply_and_meet");
+static llvm::SmallVector<mlir::LLVM::CallOp> waitsOf(mlir::ModuleOp module) {
+  llvm::SmallVector<mlir::LLVM::CallOp> waits;
+  module.walk([&](mlir::LLVM::CallOp call) {
+    if (call.getCallee() == "ts_collective_wait")
+      waits.push_back(call);
+  });
+  return waits;
+}
+
+// In the machine code: on rung exec a program without a wait is refused
+// (test/Dialect/Exec/steps-as-data.test).
+TEST(StepsAsData, EveryWaitTakenOutOrTooLateIsFound) {
+  for (size_t number = 0, count = 1; number < count; ++number)
+    for (bool late : {false, true}) {
+      SCOPED_TRACE("wait " + std::to_string(number) + (late ? " at the end" : " taken out"));
+      auto program = compileExec(programText(), [&](mlir::ModuleOp module) {
+        auto waits = waitsOf(module);
+        count = waits.size();
+        auto entry = waits[number]->getParentOfType<mlir::LLVM::LLVMFuncOp>();
+        if (late)
+          entry.walk([&](mlir::LLVM::ReturnOp end) { waits[number]->moveBefore(end); });
+        else
+          waits[number].erase();
+      });
+      ASSERT_TRUE(program) << program.failure().message();
+      EXPECT_EQ(count, 8u);
+      auto run = [&](uint64_t seed) {
+        runChecked(*program, seed, callAndCompare);
+        exit(0);
+      };
+      for (uint64_t seed : {1, 2})
+        EXPECT_EXIT(run(seed), testing::ExitedWithCode(1), "^error: unordered access to device memory");
     }
-    expectNear(c.take(*c.entry("apply").output("y")), expected, "the sum of both");
-    EXPECT_EQ(c.variable(), c.rank.id() == 0 ? delta : w);
-    c.give("apply", "x", x);
-    c.call("apply");
-    expectNear(c.take(*c.entry("apply").output("y")), product(x, c.variable()), "each its own weight");
+}
+
+// A count is data: what is outside of what was compiled never reaches the loop.
+TEST(StepsAsData, CountsComeFromTheCallWithinTheirBounds) {
+  auto program = compileExec(programText());
+  ASSERT_TRUE(program) << program.failure().message();
+  runOn(*program, cpuDriver(), [](Rank &rank) {
+    Caller c{rank, rank.arena()};
+    for (std::vector<int64_t> counts : {std::vector<int64_t>{5}, {-1}, {}, {1, 1}})
+      EXPECT_THROW(c.call("update_x_first", counts), Error);
+    EXPECT_THROW(c.call("apply", {1}), Error);
   });
 }
 
 // Both forms are memory of the rank; what is no variable is held once.
 TEST(StepsAsData, BothFormsOfAVariableCount) {
-  onEveryRank([](Caller c) {
-    const WeightPlan::Param &p = c.rank.plan().param(0);
+  auto program = compileExec(programText());
+  ASSERT_TRUE(program) << program.failure().message();
+  runOn(*program, cpuDriver(), [](Rank &rank) {
+    Caller c{rank, rank.arena()};
+    const WeightPlan::Param &p = rank.plan().param(0);
     ASSERT_TRUE(p.plain);
     EXPECT_EQ(p.plain->bytes, 16 * 8 * 4);
-    EXPECT_GE(c.rank.plan().bytes(), p.layout->bytes + p.plain->bytes);
-    const EntrySpec &update = c.entry("update");
+    EXPECT_GE(rank.plan().bytes(), p.layout->bytes + p.plain->bytes);
+    const EntrySpec &update = c.entry("update_x_first"), &apply = c.entry("apply");
     EXPECT_EQ(update.paramsUpdated, std::vector<int64_t>{0});
-    EXPECT_EQ(c.entry("apply").paramsRead, std::vector<int64_t>{0});
-    EXPECT_TRUE(c.entry("apply").paramsUpdated.empty());
-    EXPECT_EQ(c.entry("accumulate_x").statesWritten, std::vector<int64_t>{0});
-    EXPECT_TRUE(update.statesWritten.empty());
+    EXPECT_EQ(apply.paramsRead, std::vector<int64_t>{0});
+    EXPECT_TRUE(apply.paramsUpdated.empty());
+    EXPECT_EQ(update.statesWritten, std::vector<int64_t>{0});
+    EXPECT_TRUE(apply.statesWritten.empty());
     Values layer(128);
-    EXPECT_THROW(c.rank.readVariable(0, 1, layer.data()), Error);
+    EXPECT_THROW(rank.readVariable(0, 1, layer.data()), Error);
   });
 }
