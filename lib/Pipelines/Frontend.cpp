@@ -72,7 +72,7 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   importing.maxSeqLen = options.maxSeqLen;
   importing.layers = options.layers;
   auto format = llvm::StringSwitch<std::optional<importer::NumberFormat>>(options.dtype)
-                    .Case("f32", importer::NumberFormat::F32)
+                    .Cases({"", "f32"}, importer::NumberFormat::F32)
                     .Case("bf16", importer::NumberFormat::BF16)
                     .Case("f16", importer::NumberFormat::F16)
                     .Default(std::nullopt);

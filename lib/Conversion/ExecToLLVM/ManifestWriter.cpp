@@ -84,11 +84,10 @@ json::Object ManifestWriter::paramJson(Operation *op) {
     source["permute"] = std::move(permute);
     sources.push_back(std::move(source));
   }
-  auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr);
   json::Value pack = nullptr;
   if (auto outDims = op->getAttrOfType<IntegerAttr>(kPackAttr))
     pack = json::Object{{"out_dims", outDims.getInt()}};
-  return json::Object{{"name", parameter.getSymName().str()},
+  json::Object param{{"name", parameter.getSymName().str()},
                       {"dtype", elementName(type)},
                       {"layers", stacked ? type.getDimSize(0) : 0},
                       {"shape", numbers(type.getShape().drop_front(stacked))},
@@ -97,8 +96,10 @@ json::Object ManifestWriter::paramJson(Operation *op) {
                       {"local", numbers(local.getShape().drop_front(stacked))},
                       {"sources", std::move(sources)},
                       {"pack", std::move(pack)},
-                      {"mean", mean ? mean.getValueAsDouble() : 0.0},
                       {"variable", parameter.getVariable()}};
+  if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))
+    param["mean"] = mean.getValueAsDouble();
+  return param;
 }
 
 int64_t ManifestWriter::param(FlatSymbolRefAttr symbol) const {
