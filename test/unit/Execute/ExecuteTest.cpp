@@ -314,6 +314,16 @@ TEST(Execute, LayersOfPackedTables) {
   })");
 }
 
+// One weight that is a matrix in two ways is packed in neither.
+TEST(Execute, AWeightThatIsReadAsTwoMatrices) {
+  expectSame(R"(graph.parameter @w : tensor<4x6x8xf32> from [#graph.source<"w", file = [4, 6, 8]>]
+  func.func @f(%x: tensor<3x8xf32>, %y: tensor<3x6x8xf32>, %w: tensor<4x6x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) -> (tensor<3x4x6xf32>, tensor<3x4xf32>) {
+    %0 = graph.linear %x, %w contract = 1 : (tensor<3x8xf32>, tensor<4x6x8xf32>) -> tensor<3x4x6xf32>
+    %1 = graph.linear %y, %w contract = 2 : (tensor<3x6x8xf32>, tensor<4x6x8xf32>) -> tensor<3x4xf32>
+    return %0, %1 : tensor<3x4x6xf32>, tensor<3x4xf32>
+  })");
+}
+
 /// Random programs on random meshes. `least` of them must be runnable: outputs of types that no entry may
 /// have are left out.
 static void runRandom(uint64_t first, uint64_t count, bool shardings, int threads) {
