@@ -9,9 +9,12 @@
 #include "tessera/Pipelines/Frontend.h"
 #include "tessera/Pipelines/Phases.h"
 
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Regex.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
 
 using namespace mlir;
 
@@ -19,8 +22,10 @@ namespace tessera {
 
 namespace {
 constexpr int64_t kMostRanks = 64, kCutLayers = 2, kCutPositions = 16;
-constexpr double kMostFlops = 6e10; ///< for the interpreter: about a minute
+constexpr double kMostFlops = 6e10;      ///< for the interpreter: about a minute
+constexpr double kShortBound = 1.0 / 16; ///< 16-bit floats, of a program that nobody interprets
 constexpr uint64_t kSeed = 1;
+constexpr int64_t kThreads = 2; ///< of each rank: kernels that are parted, as they run afterwards
 
 /// What is compared: the object that OUT is linked from, its ports on rung spmd, and its program on rung
 /// step.
@@ -68,9 +73,16 @@ private:
     if (!mesh || mesh->numDevices() <= kMostRanks)
       return {};
     while (mesh->numDevices() > kMostRanks) {
-      auto &axis = *llvm::max_element(mesh->axes,
-                                      [](const MeshAxis &a, const MeshAxis &b) { return a.size < b.size; });
-      axis.size = (axis.size + 1) / 2;
+      auto &axis = *llvm::max_element(mesh->axes, [&](const MeshAxis &a, const MeshAxis &b) {
+        return a.size / splitOf(a.name) < b.size / splitOf(b.name);
+      });
+      const int64_t whole = splitOf(axis.name), pieces = axis.size / whole;
+      if (pieces <= 1)
+        return Failure{"cannot check", "--mesh=" + options.mesh,
+                       "more than " + std::to_string(kMostRanks) +
+                           " ranks, and the sub-axes of --shard do not let an axis be cut",
+                       "leave --check out, or check a smaller mesh"};
+      axis.size = whole * ((pieces + 1) / 2);
     }
     mesh1.clear();
     for (const MeshAxis &axis : mesh->axes)
@@ -78,6 +90,22 @@ private:
     notes.push_back("mesh cut to " + mesh1);
     return {};
   }
+
+  /// What the size of an axis must stay a multiple of: `--shard` may name its sub-axes, `tp:(2)4`.
+  int64_t splitOf(llvm::StringRef axis) const {
+    int64_t least = 1;
+    llvm::Regex subAxis("([A-Za-z_][A-Za-z_0-9]*):\\(([0-9]+)\\)([0-9]+)");
+    llvm::SmallVector<llvm::StringRef> found;
+    for (llvm::StringRef rest = options.shard; subAxis.match(rest, &found);
+         rest = rest.substr(size_t(found[0].end() - rest.begin()))) {
+      int64_t before = 1, size = 1;
+      if (found[1] == axis && !found[2].getAsInteger(10, before) && !found[3].getAsInteger(10, size) &&
+          before > 0 && size > 0)
+        least = std::lcm(least, before * size);
+    }
+    return least;
+  }
+
   bool hasWeights() const { return model && model->hasWeights(); }
   bool isWholeMesh() const { return mesh1 == options.mesh; }
 
@@ -131,6 +159,12 @@ private:
     return flops;
   }
 
+  static int64_t layersOf(ModuleOp module) {
+    static int64_t layers = 1;
+    module.walk([&](graph::RepeatOp op) { layers = std::max(layers, int64_t(op.getCount())); });
+    return layers;
+  }
+
   /// The program that the interpreter can run: of a model two layers and few positions.
   Result<OwningOpRef<ModuleOp>> smallProgram(MLIRContext &context) {
     if (isProgramText(options))
@@ -157,14 +191,17 @@ private:
     if (!small)
       return small.takeFailure();
     ModuleOp module = **small;
+    interpretedLayers = std::min(interpretedLayers, layersOf(module));
     if (flopsOf(module) > kMostFlops) {
       notes.push_back("too large to interpret");
+      shortBound = kShortBound;
       return {};
     }
     ExecutionJudgement judgement;
     judgement.execution = execution(mesh1);
     judgement.bounds.relative = 1e-4;
     judgement.seed = kSeed;
+    judgement.threads = kThreads;
     NamedValues parameters;
     if (hasWeights()) {
       for (auto parameter : module.getOps<graph::ParameterOp>()) {
@@ -190,12 +227,6 @@ private:
   // Against one rank
   //===--------------------------------------------------------------------===//
 
-  int64_t layersOf(ModuleOp module) const {
-    int64_t layers = 1;
-    module.walk([&](graph::RepeatOp op) { layers = std::max(layers, int64_t(op.getCount())); });
-    return layers;
-  }
-
   Status compareWithOneRank() {
     if (bringsMesh(checked.step)) { // its shardings are part of the program
       notes.push_back("not compared with one rank: the program brings its own mesh");
@@ -215,13 +246,16 @@ private:
     if (!whole)
       return whole.takeFailure();
     runtime::RunOptions run;
+    run.threads = kThreads;
     if (hasWeights())
       run.weights = options.model;
     // Sums in other orders: what ranks hold of one element may differ by what results may.
+    // Roundings to 16 bits add up at random over the layers that were not interpreted.
     Bounds bounds;
-    bounds.relative = options.dtype == "f32"
-                          ? 1e-4
-                          : shortBound * std::max(1.0, double(layersOf(checked.step)) / kCutLayers);
+    bounds.integersFollow = hasShortFloats(checked.step);
+    bounds.relative = bounds.integersFollow
+                          ? shortBound * std::sqrt(double(layersOf(checked.step)) / double(interpretedLayers))
+                          : 1e-4;
     for (auto [program, result] : {std::pair(&*single, &expected), std::pair(&*whole, &calls)})
       if (Status s = program->run(*result, run, bounds.relative); !s)
         return s;
@@ -235,6 +269,7 @@ private:
   std::string mesh1; ///< the mesh that runs
   std::vector<std::string> notes;
   Difference worst;
+  int64_t interpretedLayers = std::numeric_limits<int64_t>::max();
   double shortBound = 1e-4; ///< what the interpreter's own roundings allow
 };
 } // namespace

@@ -4,9 +4,6 @@
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Reference/Judge.h"
 
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
-
 #include <cmath>
 #include <limits>
 
@@ -80,16 +77,8 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
 // Bounds
 //===----------------------------------------------------------------------===//
 
-static double largestOf(const ReferenceTensor &value) {
-  double largest = 0;
-  for (double x : value.f)
-    if (std::isfinite(x))
-      largest = std::max(largest, std::fabs(x));
-  return largest;
-}
-
-/// What `found` may be off, relative to the largest element. In 16 bits a rounded run that overflows says
-/// that the program may.
+/// What `found` may be off, relative to the largest element; `rounded`: what it is in the runs that round at
+/// random.
 static double allowedError(const ReferenceTensor &expected,
                            const std::vector<const ReferenceTensor *> &rounded, const Bounds &bounds) {
   if (!expected.isFloat())
@@ -103,31 +92,41 @@ static double allowedError(const ReferenceTensor &expected,
   return std::max(3 * most + unit, expected.elementType.getIntOrFloatBitWidth() > 16 ? bounds.relative : 0);
 }
 
+/// Calls `visit` with every output and state of every call: where it is, its value, and how to find it in
+/// other runs of the same calls.
+static void forEachResult(
+    const std::vector<GlobalCall> &calls,
+    llvm::function_ref<void(const std::string &, const ReferenceTensor &,
+                            llvm::function_ref<const ReferenceTensor &(const std::vector<GlobalCall> &)>)>
+        visit) {
+  for (auto [i, call] : llvm::enumerate(calls))
+    for (bool state : {false, true})
+      for (const auto &[name, value] : state ? call.states : call.outputs)
+        visit(
+            "call " + std::to_string(i) + " of " + call.entry + ", " + (state ? "state " : "output ") + name,
+            value, [&, i = i, &name = name](const std::vector<GlobalCall> &other) -> const ReferenceTensor & {
+              return (state ? other[i].states : other[i].outputs).at(name);
+            });
+}
+
 std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
                                      const std::vector<GlobalCall> &found,
                                      const std::vector<std::vector<GlobalCall>> &rounded,
                                      const Bounds &bounds) {
   std::vector<Difference> list;
-  for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(expected, found))) {
-    const auto &[want, have] = pair;
-    for (bool state : {false, true})
-      for (const auto &[name, value] : state ? want.states : want.outputs) {
-        std::vector<const ReferenceTensor *> runs;
-        for (const std::vector<GlobalCall> &run : rounded)
-          runs.push_back(&(state ? run[i].states : run[i].outputs).at(name));
-        Difference difference;
-        difference.where =
-            "call " + std::to_string(i) + " of " + want.entry + ", " + (state ? "state " : "output ") + name;
-        difference.relative = relativeError(value, (state ? have.states : have.outputs).at(name));
-        difference.allowed = allowedError(value, runs, bounds);
-        list.push_back(std::move(difference));
-      }
-  }
+  forEachResult(expected, [&](const std::string &where, const ReferenceTensor &value, auto in) {
+    std::vector<const ReferenceTensor *> runs;
+    for (const std::vector<GlobalCall> &run : rounded)
+      runs.push_back(&in(run));
+    Difference difference{where, relativeError(value, in(found)), allowedError(value, runs, bounds)};
+    if (!value.isFloat() && bounds.integersFollow)
+      difference.allowed = 1;
+    list.push_back(std::move(difference));
+  });
   return list;
 }
 
-/// Holds 16-bit floats anywhere.
-static bool hasShortFloats(ModuleOp module) {
+bool hasShortFloats(ModuleOp module) {
   auto isShort = [](Type type) {
     auto shaped = dyn_cast<ShapedType>(type);
     return shaped && isa<FloatType>(shaped.getElementType()) && shaped.getElementTypeBitWidth() <= 16;
@@ -143,44 +142,73 @@ static bool hasShortFloats(ModuleOp module) {
       .wasInterrupted();
 }
 
-Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJudgement &judgement) {
-  OwningOpRef<ModuleOp> named(cast<ModuleOp>(step->clone()));
-  completePorts(*named);
-  NamedValues parameters =
-      judgement.parameters ? *judgement.parameters : randomParameters(*named, step, judgement.seed);
-  std::vector<GlobalCall> expected = randomCalls(*named, step, judgement.seed, judgement.rounds),
-                          found = expected;
-  const std::vector<GlobalCall> drawn = expected;
-  std::vector<std::vector<GlobalCall>> rounded;
-  {
+namespace {
+/// A program with complete ports, its calls, and what the interpreter says of them.
+struct Interpretation {
+  OwningOpRef<ModuleOp> program;
+  NamedValues parameters;
+  std::vector<GlobalCall> drawn, expected;
+  std::vector<std::vector<GlobalCall>> rounded; ///< as `expected`, in runs that round at random
+
+  static Result<Interpretation> of(ModuleOp step, const ExecutionJudgement &judgement) {
+    Interpretation made;
+    made.program = cast<ModuleOp>(step->clone());
+    completePorts(*made.program);
+    made.parameters =
+        judgement.parameters ? *judgement.parameters : randomParameters(*made.program, step, judgement.seed);
+    made.drawn = made.expected = randomCalls(*made.program, step, judgement.seed, judgement.rounds);
     DiagnosticCollector diagnostics(*step.getContext());
-    if (failed(interpretCalls(*named, parameters, expected)))
+    if (failed(interpretCalls(*made.program, made.parameters, made.expected)))
       return diagnostics.failure("cannot interpret the program", "");
+    return made;
   }
-  // Interprets with random rounding.
-  auto roundAtRandom = [&]() -> Status {
-    DiagnosticCollector diagnostics(*step.getContext());
-    for (int run = 0; run < judgement.bounds.roundings; ++run) {
+
+  Status roundAtRandom(uint64_t seed, int runs) {
+    DiagnosticCollector diagnostics(*program->getContext());
+    for (int run = 0; run < runs; ++run) {
       InterpreterOptions options;
-      options.randomRounding = judgement.seed * 64 + uint64_t(run) + 1;
+      options.randomRounding = seed * 64 + uint64_t(run) + 1;
       rounded.push_back(drawn);
-      if (failed(interpretCalls(*named, parameters, rounded.back(), options)))
+      if (failed(interpretCalls(*program, parameters, rounded.back(), options)))
         return diagnostics.failure("cannot interpret the program with random rounding", "");
     }
     return {};
-  };
-  if (hasShortFloats(*named))
-    if (Status s = roundAtRandom(); !s)
-      return s.takeFailure();
-  llvm::SmallString<128> weights;
-  auto remove = llvm::make_scope_exit([&] {
-    if (!weights.empty())
-      (void)llvm::sys::fs::remove(weights);
+  }
+};
+} // namespace
+
+Result<double> roundingError(ModuleOp step, const ExecutionJudgement &judgement) {
+  Result<Interpretation> made = Interpretation::of(step, judgement);
+  if (!made)
+    return made.takeFailure();
+  if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
+    return s.takeFailure();
+  double most = 0;
+  forEachResult(made->expected, [&](const std::string &, const ReferenceTensor &value, auto in) {
+    if (llvm::any_of(value.f, [](double x) { return !std::isfinite(x); }))
+      most = std::numeric_limits<double>::infinity();
+    for (const std::vector<GlobalCall> &run : made->rounded)
+      most = std::max(most, relativeError(value, in(run)));
   });
+  return most;
+}
+
+Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJudgement &judgement) {
+  Result<Interpretation> made = Interpretation::of(step, judgement);
+  if (!made)
+    return made.takeFailure();
+  auto &[named, parameters, drawn, expected, rounded] = *made;
+  if (hasShortFloats(*named))
+    if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
+      return s.takeFailure();
+  std::vector<GlobalCall> found = drawn;
+  std::optional<ScratchFile> weights;
   if (judgement.weights.empty() && !parameters.empty()) {
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera-judge", "safetensors", weights))
-      return Failure{"cannot write weights", "", error.message(), "make room in TMPDIR"};
-    if (Status s = writeParameters(*named, parameters, std::string(weights)); !s)
+    auto file = ScratchFile::create("tessera-judge", "safetensors");
+    if (!file)
+      return file.takeFailure();
+    weights = file.take();
+    if (Status s = writeParameters(*named, parameters, weights->path()); !s)
       return s.takeFailure();
   }
   // The interpreter may be asked again: what is compiled is a copy.
@@ -190,15 +218,18 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
     return program.takeFailure();
   runtime::RunOptions run;
   run.threads = judgement.threads;
-  run.weights = judgement.weights.empty() ? std::string(weights) : judgement.weights;
-  if (Status s = program->run(found, run, rounded.empty() ? 1e-4 : 1.0, judgement.runner); !s)
-    return s.takeFailure();
-  std::vector<Difference> differences = compareCalls(expected, found, rounded, judgement.bounds);
-  if (!rounded.empty() ||
-      llvm::none_of(differences, [](const Difference &difference) { return difference.tooLarge(); }))
-    return differences;
-  // Beyond the bound of float32 only what rounding itself can do to an ill-conditioned program.
-  if (Status s = roundAtRandom(); !s)
+  run.weights = weights ? weights->path() : judgement.weights;
+  // Each copy may be off by what is allowed, to either side.
+  auto tolerance = [made = &*made, &judgement](size_t call, const Port &port) {
+    auto of = [&](const GlobalCall &result) -> const ReferenceTensor & {
+      return (port.kind == "state" ? result.states : result.outputs).at(port.name);
+    };
+    std::vector<const ReferenceTensor *> runs;
+    for (const std::vector<GlobalCall> &run : made->rounded)
+      runs.push_back(&of(run[call]));
+    return 2 * allowedError(of(made->expected[call]), runs, judgement.bounds);
+  };
+  if (Status s = program->run(found, run, tolerance, judgement.runner); !s)
     return s.takeFailure();
   return compareCalls(expected, found, rounded, judgement.bounds);
 }

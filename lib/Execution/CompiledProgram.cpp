@@ -7,8 +7,7 @@
 #include "tessera/Target/Target.h"
 
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Signals.h"
 
 using namespace mlir;
 
@@ -35,16 +34,16 @@ Result<CompiledProgram> CompiledProgram::load(const std::string &object, std::ve
                                               const Target &target) {
   CompiledProgram made;
   made.ports = std::move(ports);
-  llvm::SmallString<128> library;
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera-judge", "so", library))
-    return Failure{"cannot make a library", "", error.message(), "make room in TMPDIR"};
-  made.path = std::make_unique<std::string>(library.str());
+  auto library = ScratchFile::create("tessera-judge", "so");
+  if (!library)
+    return library.takeFailure();
+  made.file = std::make_unique<ScratchFile>(library.take());
   LinkOptions link;
   link.objects = {object};
   link.shared = true;
-  if (Status s = target.link(link, *made.path); !s)
+  if (Status s = target.link(link, made.library()); !s)
     return s.takeFailure();
-  Result<runtime::LoadedProgram> loaded = runtime::LoadedProgram::open(*made.path);
+  Result<runtime::LoadedProgram> loaded = runtime::LoadedProgram::open(made.library());
   if (!loaded)
     return loaded.takeFailure();
   made.loaded = std::make_unique<runtime::LoadedProgram>(loaded.take());
@@ -65,6 +64,8 @@ Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const Executio
         options.onSpmd(module);
       ports = entryPorts(module);
     }
+    if (rung == Rung::Exec && options.onExec)
+      options.onExec(module);
     if (rung == options.through && rung != Rung::Binary && failed(reparse(module)))
       return diagnostics.failure("cannot read rung " + rungName(rung).str() + " again",
                                  options.compile.model);
@@ -74,18 +75,12 @@ Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const Executio
   auto target = resolveTarget(options.compile.target, options.compile.targetOptions);
   if (!target)
     return target.takeFailure();
-  llvm::SmallString<128> object;
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera-judge", "o", object))
-    return Failure{"cannot make a library", "", error.message(), "make room in TMPDIR"};
-  llvm::FileRemover remover(object);
-  if (Status s = (*target)->emitObject(module, object.str()); !s)
+  auto object = ScratchFile::create("tessera-judge", "o");
+  if (!object)
+    return object.takeFailure();
+  if (Status s = (*target)->emitObject(module, object->path()); !s)
     return s.takeFailure();
-  return load(std::string(object), std::move(ports), **target);
-}
-
-CompiledProgram::~CompiledProgram() {
-  if (path)
-    (void)llvm::sys::fs::remove(*path);
+  return load(object->path(), std::move(ports), **target);
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,8 +157,9 @@ static Result<ReferenceTensor> joined(const runtime::RankBytes &bytes, const Por
 }
 
 Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
-                             double tolerance) const {
-  for (auto [from, to] : llvm::zip_equal(local, calls)) {
+                             const CopyTolerance &tolerance) const {
+  for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(local, calls))) {
+    const auto &[from, to] = pair;
     for (const Port &port : find(to.entry)->results) {
       bool state = port.kind == "state";
       const auto &have = state ? from.states : from.outputs;
@@ -171,7 +167,7 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
       if (bytes == have.end())
         return Failure{"cannot call the program", "entry " + to.entry,
                        "the executable has no " + port.kind + " " + port.name, ""};
-      Result<ReferenceTensor> whole = joined(bytes->second, port, tolerance);
+      Result<ReferenceTensor> whole = joined(bytes->second, port, tolerance(i, port));
       if (!whole)
         return whole.takeFailure();
       (state ? to.states : to.outputs)[port.name] = whole.take();
@@ -181,16 +177,18 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
 }
 
 Status CompiledProgram::run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options,
-                            double tolerance, const std::string &runner) const {
+                            const CopyTolerance &tolerance, const std::string &runner) const {
   auto local = split(calls);
   if (!local)
     return local.takeFailure();
   const std::vector<runtime::ProgramCall> given = *local;
-  if (Status s = runtime::runCalls(loaded->program(), options, *local); !s)
+  runtime::RunOptions ending = options;
+  ending.atEnd = llvm::sys::RunInterruptHandlers; // removes our scratch files
+  if (Status s = runtime::runCalls(loaded->program(), ending, *local); !s)
     return s;
   if (Status s = join(*local, calls, tolerance); !s || runner.empty())
     return s;
-  auto again = runByCommand(runner, *path, ranks(), options.weights, given);
+  auto again = runByCommand(runner, library(), ranks(), options.weights, given);
   if (!again)
     return again.takeFailure();
   for (const std::vector<runtime::ProgramCall> &other : *again)

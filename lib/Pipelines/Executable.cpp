@@ -2,11 +2,11 @@
 #include "Executable.h"
 #include "OutputFiles.h"
 
+#include "tessera/Support/ScratchFile.h"
 #include "tessera/Target/Target.h"
 #include "tessera/runtime/io/Embed.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
 
 #include <cstdlib>
@@ -22,17 +22,16 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
     return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
                    "build the target tessera_runtime"};
 
-  llvm::SmallString<128> object;
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile("tessera", "o", object))
-    return Failure{"cannot write object", "", error.message(), "make room in TMPDIR"};
-  llvm::FileRemover objectRemover(object);
-  if (Status s = (*target)->emitObject(module, object.str()); !s)
+  auto object = ScratchFile::create("tessera", "o");
+  if (!object)
+    return object.takeFailure();
+  if (Status s = (*target)->emitObject(module, object->path()); !s)
     return s;
-  if (Status s = check(std::string(object)); !s)
+  if (Status s = check(object->path()); !s)
     return s;
 
   LinkOptions link;
-  link.objects = {std::string(object)};
+  link.objects = {object->path()};
   link.archives = {installation.runtimeArchive};
   if (const char *tools = std::getenv("TESSERA_LLVM_BIN")) {
     llvm::SmallString<128> linker(tools);

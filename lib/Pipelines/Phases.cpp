@@ -57,6 +57,8 @@ static void buildSpmd(OpPassManager &pm) {
   pm.addPass(dist::createDistPartitionPass());
   // Needs local types, and partition's steps one by one.
   pm.addPass(dist::createDistOptimizeCollectivesPass());
+  // Before bundles are made: they hold one type.
+  pm.addPass(dist::createDistWidenPartialSumsPass());
   // What is left stands where it will run: loops have given up what they can.
   pm.addPass(dist::createDistBundleCollectivesPass());
   // Counts what is left.

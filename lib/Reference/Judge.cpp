@@ -15,6 +15,11 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
   std::mt19937_64 random(seed * 2 + 1);
   auto below = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
   auto uniform = [&]() { return double(random() >> 11) * 0x1p-52 - 1; };
+  // Few and low ids are those of control tokens, on which a trained model is at its worst conditioned.
+  auto module = func->getParentOfType<ModuleOp>();
+  auto generate =
+      module ? module->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr) : graph::GenerateAttr();
+  const int64_t ids = generate ? generate.getVocab() : 8;
   std::vector<ReferenceTensor> inputs;
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
@@ -36,7 +41,9 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
         else if (isFilledBy(graph::FillSource::Positions))
           x = j < length ? start + j : -1;
         else
-          x = below(isFilledBy(graph::FillSource::LastIndex) ? 2 : 8);
+          x = below(isFilledBy(graph::FillSource::LastIndex)  ? 2
+                    : isFilledBy(graph::FillSource::TokenIds) ? ids
+                                                              : 8);
       }
     }
     inputs.push_back(std::move(tensor));

@@ -18,7 +18,8 @@ Value ProgramBuilder::drawLinear() {
   llvm::append_range(w, ArrayRef<int64_t>(in).take_back(size_t(contract)));
   if (!fits(out) || !fits(w))
     return {};
-  return graph::LinearOp::create(b, floats(out), x, weight(w), uint64_t(contract));
+  return inFloats(
+      graph::LinearOp::create(b, floats(out, mixedType()), x, weight(w, mixedType()), uint64_t(contract)));
 }
 
 /// Each dimension of an operand is summed over, shared or its own; the other operand has up to two of its
@@ -54,7 +55,8 @@ Value ProgramBuilder::drawEinsum() {
   }
   if (!fits(out) || !fits(other))
     return {};
-  return graph::EinsumOp::create(b, floats(out), x, weight(other), lhs + "," + rhs + "->" + result);
+  return inFloats(graph::EinsumOp::create(b, floats(out, mixedType()), x, weight(other, mixedType()),
+                                          lhs + "," + rhs + "->" + result));
 }
 
 /// A layer of a stack: by a constant, or in a body by the iteration.
@@ -97,7 +99,7 @@ Value ProgramBuilder::drawScatterAdd() {
   if (!fits(out))
     return {};
   Value ids = sharedInput(ints(ArrayRef<int64_t>(in).take_front(n)), "tokens");
-  return graph::ScatterAddOp::create(b, floats(out), x, ids);
+  return inFloats(graph::ScatterAddOp::create(b, floats(out, sumType()), x, ids));
 }
 
 /// Loss or log-sum-exp per row, or the sum of the loss.
@@ -107,13 +109,15 @@ Value ProgramBuilder::drawCrossEntropy() {
     return {};
   Shape rows(ArrayRef<int64_t>(shapeOf(x)).drop_back());
   Value labels = sharedInput(ints(rows), "labels");
-  auto op = graph::CrossEntropyOp::create(b, TypeRange{floats(rows), floats(rows)}, x, labels);
+  RankedTensorType type = floats(rows, sumType());
+  auto op = graph::CrossEntropyOp::create(b, TypeRange{type, type}, x, labels);
   if (dice.chance(50))
-    scope->values.push_back(op.getLogSumExp());
+    scope->values.push_back(inFloats(op.getLogSumExp()));
   if (rows.empty() || dice.chance(50))
-    return op.getLoss();
+    return inFloats(op.getLoss());
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(rows.size())));
-  return graph::ReduceOp::create(b, floats({}), graph::ReduceKind::sum, op.getLoss(), all);
+  return inFloats(
+      graph::ReduceOp::create(b, floats({}, sumType()), graph::ReduceKind::sum, op.getLoss(), all));
 }
 
 Value ProgramBuilder::drawNorm() {
@@ -124,9 +128,10 @@ Value ProgramBuilder::drawNorm() {
   auto eps = b.getF64FloatAttr(1e-2);
   switch (dice.below(3)) {
   case 0:
-    return graph::RmsNormOp::create(b, x.getType(), x, weight(last), eps);
+    return graph::RmsNormOp::create(b, x.getType(), x, weight(last, mixedType()), eps);
   case 1:
-    return graph::LayerNormOp::create(b, x.getType(), x, weight(last), weight(last), eps);
+    return graph::LayerNormOp::create(b, x.getType(), x, weight(last, mixedType()), weight(last, mixedType()),
+                                      eps);
   default:
     return graph::SoftmaxOp::create(b, x.getType(), x);
   }
@@ -161,8 +166,9 @@ Value ProgramBuilder::drawAttention() {
     return {};
   Value positions = sharedInput(ints({batch, seq}), "positions", graph::FillSource::Positions);
   Value q = graph::LinearOp::create(b, floats(qShape), x, weight({heads, group, d, hidden}), uint64_t(1));
-  Value k = graph::LinearOp::create(b, floats(kvShape), x, weight({heads, d, hidden}), uint64_t(1));
-  Value v = graph::LinearOp::create(b, floats(kvShape), x, weight({heads, d, hidden}), uint64_t(1));
+  Type cached = mixedType(); // of keys and values
+  Value k = graph::LinearOp::create(b, floats(kvShape, cached), x, weight({heads, d, hidden}), uint64_t(1));
+  Value v = graph::LinearOp::create(b, floats(kvShape, cached), x, weight({heads, d, hidden}), uint64_t(1));
   if (dice.chance(50)) {
     SmallVector<double> frequencies;
     for (int64_t p = 0; p < d / 2; ++p)
@@ -184,9 +190,9 @@ Value ProgramBuilder::drawAttention() {
     Value index = graph::ConstantOp::create(b, ints({}), indexValue);
     for (Value *value : {&k, &v}) {
       std::string name = "cache" + std::to_string(names++);
-      Value cache = argument(floats(cacheShape), graph::Kind::State, name);
+      Value cache = argument(floats(cacheShape, cached), graph::Kind::State, name);
       Value updated = graph::CacheUpdateOp::create(b, cache.getType(), cache, *value, index, positions);
-      *value = graph::LayerSliceOp::create(b, floats(layerShape), updated, index);
+      *value = graph::LayerSliceOp::create(b, floats(layerShape, cached), updated, index);
       states.push_back(updated);
       stateNames.push_back(b.getStringAttr(name));
     }
@@ -204,7 +210,10 @@ Value ProgramBuilder::drawArgMax() {
     return {};
   // Of weights: equal up to rounding is equal.
   Shape shape = shapeOf(x), rest(ArrayRef<int64_t>(shape).drop_back());
-  Value scores = graph::SinOp::create(b, x.getType(), weight(shape));
+  // In 16 bits just the weights: a rounded sine may be another's.
+  Value scores = weight(shape);
+  if (options.floats == RandomProgramOptions::Floats::F32)
+    scores = graph::SinOp::create(b, x.getType(), scores);
   Value key = graph::ArgMaxKeyOp::create(b, RankedTensorType::get(rest, b.getI64Type()), scores);
   Value index = graph::ArgMaxIndexOp::create(b, ints(rest), key);
   integerResults.push_back(index);

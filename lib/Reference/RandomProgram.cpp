@@ -15,6 +15,18 @@ ProgramBuilder::ProgramBuilder(MLIRContext &context, Dice &dice, const RandomPro
 // Sizes, arguments, operands
 //===----------------------------------------------------------------------===//
 
+Type ProgramBuilder::mixedType() {
+  if (options.floats == RandomProgramOptions::Floats::F32 || !dice.chance(25))
+    return floatType();
+  Type other = options.floats == RandomProgramOptions::Floats::BF16 ? Type(b.getF16Type()) : b.getBF16Type();
+  return dice.chance(70) ? Type(b.getF32Type()) : other;
+}
+
+Value ProgramBuilder::inFloats(Value value) {
+  RankedTensorType type = floats(shapeOf(value));
+  return value.getType() == type ? value : graph::CastOp::create(b, type, value).getResult();
+}
+
 bool ProgramBuilder::fits(ArrayRef<int64_t> shape) const {
   int64_t elements = 1;
   for (int64_t n : shape)
@@ -57,16 +69,16 @@ Value ProgramBuilder::sharedInput(Type type, StringRef name, std::optional<graph
   return argument(type, graph::Kind::Input, name, fill);
 }
 
-Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
+Value ProgramBuilder::weight(ArrayRef<int64_t> shape, Type type) {
   // Padding that is zero, poison, and neither.
   if (dice.chance(15))
-    return argument(floats(shape), graph::Kind::Input, "x" + std::to_string(names++));
+    return argument(floats(shape, type), graph::Kind::Input, "x" + std::to_string(names++));
   if (dice.chance(15)) {
-    Value inner = argument(floats(shape), graph::Kind::Parameter, "w" + std::to_string(names++));
+    Value inner = argument(floats(shape, type), graph::Kind::Parameter, "w" + std::to_string(names++));
     return graph::CosOp::create(b, inner.getType(), inner);
   }
   if (!scope->body || dice.chance(20))
-    return argument(floats(shape), graph::Kind::Parameter, "w" + std::to_string(names++));
+    return argument(floats(shape, type), graph::Kind::Parameter, "w" + std::to_string(names++));
   Shape stacked = {scope->layers};
   stacked.append(shape.begin(), shape.end());
   std::string name = "stack" + std::to_string(names++);
@@ -75,13 +87,18 @@ Value ProgramBuilder::weight(ArrayRef<int64_t> shape) {
   if (dice.chance(15) && fits(summed)) { // computed before the loop, perhaps a partial sum
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(scope->outer);
-    Value terms = argument(floats(summed), graph::Kind::Input, name);
+    Value terms = argument(floats(summed, type), graph::Kind::Input, name);
     SmallVector<int64_t> last = {int64_t(stacked.size())};
-    stacks.push_back(graph::ReduceOp::create(b, floats(stacked), graph::ReduceKind::sum, terms, last));
+    stacks.push_back(graph::ReduceOp::create(b, floats(stacked, type), graph::ReduceKind::sum, terms, last));
   } else {
-    stacks.push_back(argument(floats(stacked), graph::Kind::Parameter, name));
+    stacks.push_back(argument(floats(stacked, type), graph::Kind::Parameter, name));
   }
-  return scope->body->addArgument(floats(shape), b.getLoc());
+  return scope->body->addArgument(floats(shape, type), b.getLoc());
+}
+
+RankedTensorType ProgramBuilder::sliceOf(Value stack) {
+  auto type = cast<RankedTensorType>(stack.getType());
+  return RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
 }
 
 Value ProgramBuilder::operand() {
@@ -201,7 +218,7 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     for (Value init : inits)
       inner.values.push_back(block->addArgument(init.getType(), b.getLoc()));
     for (Value stack : stacks)
-      block->addArgument(floats(ArrayRef<int64_t>(shapeOf(stack)).drop_front()), b.getLoc());
+      block->addArgument(sliceOf(stack), b.getLoc());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(block);
     scope = &inner;
@@ -245,7 +262,7 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
   // Every body takes every slice.
   for (auto &region : regions)
     for (size_t i = region->getNumArguments() - 1 - inits.size(); i < stacks.size(); ++i)
-      region->addArgument(floats(ArrayRef<int64_t>(shapeOf(stacks[i])).drop_front()), b.getLoc());
+      region->addArgument(sliceOf(stacks[i]), b.getLoc());
   SmallVector<Type> types(inits.getTypes());
   for (Type type : collected) {
     Shape shape(cast<RankedTensorType>(type).getShape());
@@ -260,7 +277,7 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     to.takeBody(*from);
   stacks = std::move(outerStacks);
   for (Value result : op.getResults().drop_front())
-    scope->values.push_back(cast<OpResult>(result).getResultNumber() >= inits.size() ? wholeLayers(result)
+    scope->values.push_back(cast<OpResult>(result).getResultNumber() >= inits.size() ? readable(result)
                                                                                      : result);
   return op.getResults()[0];
 }
@@ -275,6 +292,7 @@ void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
   states.clear();
   stateNames.clear();
   integerResults.clear();
+  returnedStacks.clear();
   for (int64_t n = dice.between(1, 3); n > 0; --n) {
     graph::Kind kind = dice.chance(60) ? graph::Kind::Input : graph::Kind::Parameter;
     top.values.push_back(argument(floats(shape(1, 4)), kind, "x" + std::to_string(names++)));
@@ -282,7 +300,8 @@ void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
   if (!shared.empty()) // the weights of the function before, at least one of them
     for (auto [i, weight] : llvm::enumerate(shared))
       if (i == 0 || dice.chance(50))
-        top.values.push_back(argument(weight.first, graph::Kind::Parameter, weight.second.getValue()));
+        top.values.push_back(
+            inFloats(argument(weight.first, graph::Kind::Parameter, weight.second.getValue())));
   drawBody(ops);
   // Results: the last value, what nobody reads, the caches and the integers.
   SmallVector<Value> results = {top.values.back()};
@@ -300,6 +319,7 @@ void ProgramBuilder::drawFunction(StringRef name, int64_t ops) {
         {{b.getStringAttr(graph::kKindAttr), graph::KindAttr::get(b.getContext(), graph::Kind::State)},
          {b.getStringAttr(graph::kNameAttr), name}}));
   }
+  llvm::append_range(results, returnedStacks);
   llvm::append_range(results, integerResults);
   attrs.resize(results.size(), b.getDictionaryAttr({}));
   func::ReturnOp::create(b, results);
@@ -391,6 +411,25 @@ Value ProgramBuilder::wholeLayers(Value stack) {
     dim.open = true;
   return dist::ConstraintOp::create(b, stack.getType(), stack,
                                     dist::ShardingAttr::get(b.getContext(), "mesh", sharding, mesh));
+}
+
+Value ProgramBuilder::readable(Value stack) {
+  Value whole = wholeLayers(stack);
+  if (whole == stack)
+    return stack;
+  if (depth == 0 && dice.chance(50))
+    returnedStacks.push_back(whole);
+  Shape shape = shapeOf(stack);
+  if (shape.size() == 1 || shape[1] == 1 || dice.chance(30)) {
+    Shape layer(ArrayRef<int64_t>(shape).drop_front());
+    SmallVector<int64_t> dims = {0};
+    auto kind = dice.chance(60) ? graph::ReduceKind::sum : graph::ReduceKind::max;
+    return graph::ReduceOp::create(b, floats(layer), kind, whole, dims);
+  }
+  // All layers' rows in one dimension: it has no name, and what follows may split it.
+  shape[1] *= shape[0];
+  shape.erase(shape.begin());
+  return wholeLayers(graph::ReshapeOp::create(b, floats(shape), whole));
 }
 
 Value ProgramBuilder::drawConstraint() {

@@ -47,13 +47,21 @@ private:
   using Shape = llvm::SmallVector<int64_t>;
 
   // Types and arguments.
-  mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape) {
+  mlir::Type floatType() {
     using Floats = RandomProgramOptions::Floats;
-    mlir::Type type = options.floats == Floats::BF16  ? mlir::Type(b.getBF16Type())
-                      : options.floats == Floats::F16 ? mlir::Type(b.getF16Type())
-                                                      : mlir::Type(b.getF32Type());
-    return mlir::RankedTensorType::get(shape, type);
+    return options.floats == Floats::BF16  ? mlir::Type(b.getBF16Type())
+           : options.floats == Floats::F16 ? mlir::Type(b.getF16Type())
+                                           : mlir::Type(b.getF32Type());
   }
+  /// The type of the program's floats, or in 16 bits at times another one: what an op may mix with them.
+  mlir::Type mixedType();
+  mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape, mlir::Type type = {}) {
+    return mlir::RankedTensorType::get(shape, type ? type : floatType());
+  }
+  /// What sums of the program's floats are kept in, where an op asks for it.
+  mlir::Type sumType() { return b.getF32Type(); }
+  /// `value` in the type of the program's floats: all that ops may read.
+  Value inFloats(Value value);
   /// Constants of `floats(shape)`: one value for all, or one for each element.
   mlir::DenseElementsAttr numbers(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values) {
     llvm::SmallVector<mlir::Attribute> list;
@@ -76,7 +84,9 @@ private:
   Value sharedInput(mlir::Type type, llvm::StringRef name,
                     std::optional<graph::FillSource> fill = std::nullopt);
   /// A weight: an argument, or in a body mostly a slice of a stacked one.
-  Value weight(llvm::ArrayRef<int64_t> shape);
+  Value weight(llvm::ArrayRef<int64_t> shape, mlir::Type type = {});
+  /// A layer of `stack`.
+  static mlir::RankedTensorType sliceOf(Value stack);
   Value operand();
   Value operandOfRank(int minRank, int maxRank);
 
@@ -126,6 +136,8 @@ private:
   dist::ShardingAttr drawSharding(llvm::ArrayRef<int64_t> shape);
   /// `stack` with its layers pinned whole, where no pipelines may be; else the same.
   Value wholeLayers(Value stack);
+  /// What ops may read of a returned stack: where no pipelines may be, nothing that has a dimension `layer`.
+  Value readable(Value stack);
   void annotateArguments();
 
   mlir::ImplicitLocOpBuilder b;
@@ -141,6 +153,7 @@ private:
   llvm::SmallVector<Value> states; ///< caches at the end of @f, results under their argument's name
   llvm::SmallVector<mlir::StringAttr> stateNames;
   llvm::SmallVector<Value> integerResults;
+  llvm::SmallVector<Value> returnedStacks; ///< of the function, that no op may split
   /// Weights of the function before, which the next one may read too.
   llvm::SmallVector<std::pair<mlir::RankedTensorType, mlir::StringAttr>> shared;
   llvm::DenseSet<mlir::StringAttr> pinned; ///< names of stacks whose layers stay whole

@@ -129,8 +129,11 @@ Value ProgramBuilder::drawSelect() {
 
 Value ProgramBuilder::drawCast() {
   Value x = operand();
-  Value wide = graph::CastOp::create(b, RankedTensorType::get(shapeOf(x), b.getF64Type()), x);
-  return graph::CastOp::create(b, x.getType(), wide);
+  Type other = mixedType();
+  if (other == floatType())
+    other = b.getF64Type();
+  Value cast = graph::CastOp::create(b, floats(shapeOf(x), other), x);
+  return graph::CastOp::create(b, x.getType(), cast);
 }
 
 Value ProgramBuilder::drawName() {

@@ -11,6 +11,7 @@ namespace tessera::runtime {
 
 static std::atomic<bool> ended{false};
 static std::atomic<bool (*)()> election{nullptr};
+static std::atomic<void (*)()> endHook{nullptr};
 
 std::string messageOf(const std::exception &exception) {
   if (dynamic_cast<const std::bad_alloc *>(&exception))
@@ -24,6 +25,8 @@ std::string messageOf(const std::exception &exception) {
 }
 
 void setReportElection(bool (*mayReport)()) { election = mayReport; }
+
+void setEndHook(void (*hook)()) { endHook = hook; }
 
 bool claimEnd() {
   static thread_local bool mine = false;
@@ -45,6 +48,8 @@ bool claimEnd() {
     ssize_t written = writev(STDERR_FILENO, parts, 3);
     (void)written;
   }
+  if (void (*hook)() = endHook)
+    hook();
   _exit(1);
 }
 

@@ -149,7 +149,9 @@ Status runOnRanks(const ts_program &program, const RunOptions &options,
       model = take(io::ModelFile::open(options.weights));
       launch.origin.model = model.get();
     }
+    setEndHook(options.atEnd);
     runRanks(program, manifest, launcher, launch, body);
+    setEndHook(nullptr);
   } catch (const Error &error) {
     return cannotRun(error);
   }

@@ -1,15 +1,17 @@
 """scripts/fuzz sharding|binary|checked|mpi [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, judged (docs/Judge.md).
 
 sharding: partitioned and interpreted; prints a table op x factor kind x collective of what the programs held. binary: compiled and run by all ranks with
-the real runtime; prints which pairs of op, element type, collective and loop form never reached the machine, each with its reason. checked, mpi: the
-same, and once more by the driver `checked` in 50 orders (docs/Drivers.md), or by processes of mpirun; the bits must be the same. Exit status 1 if a
-program fails (each is shrunk into build/fuzz/), or of sharding and binary if an op of the dialect was in none of them, or a pair is empty without a reason.
+the real runtime; prints how many pairs of op, element type, collective and loop form reached the machine, and the reason of each that did not
+(scripts/lib/fuzz_reasons.txt). checked, mpi: the same, and once more by the driver `checked` in 50 orders (docs/Drivers.md), or by processes of mpirun;
+the bits must be the same. Exit status 1 if a program fails (each is shrunk into build/fuzz/), or of sharding and binary if an op of the dialect was in
+none of them, or a pair is empty without a reason.
 """
 import collections
 import concurrent.futures
 import json
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -29,30 +31,19 @@ REACHABLE = {
 }
 
 
-# Of `binary`: how many programs, rung, element types.
-BINARY = ["--rung=binary", "--types=f32"]
+# Of `binary`: rung, pairs and what programs are as a whole; fuzz_reasons.txt says of pairs that stay empty why.
+BINARY = ["--rung=binary"]
 # Who runs programs of the machine once more, seen from the folder of the judge.
 RUNNERS = {"checked": "env TESSERA_CHECKED_ORDERS=50 {}/run-program-checked",
            "mpi": "mpirun --allow-run-as-root --oversubscribe -np {{ranks}} {}/run-program"}
-TYPES = ["f32", "i32", "i1", "i64", "f64"]
+REASONS = pathlib.Path(__file__).with_name("fuzz_reasons.txt")
+TYPES = ["f32", "bf16", "f16", "f64", "i32", "i64", "i1"]
 LOOPS = ["none", "forward", "reverse", "period", "remainder", "reverse period", "reverse remainder", "nested"]
 COLLECTIVES = ["all_gather", "all_slice", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "grouped_send", "contribute"]
-# Why a pair cannot be: patterns of `table: a|b`, first match counts.
-REASONS = [
-    (r"op x type: (iota|arg_max_index)\|(f|i1|i64)", "its result is i32"),
-    (r"op x type: arg_max_key\|", "its result is i64"),
-    (r"op x type: compare\|", "its result is i1"),
-    (r"op x type: (?!cast|constant|select|broadcast|reshape|transpose|slice|concat|mask_padding|name|constraint|reverse)\w+\|(i1|i32|i64)", "it computes floats; integers are drawn as ids and places only"),
-    (r"op x type: \w+\|(i1|i32|i64|f64)", "the generator draws this type for ids, places and casts only"),
-    (r"collective x type: \w+\|(i1|f64)", "values of this type stand beside their reader, where nothing moves"),
-    (r"collective x type: (reduce_scatter|contribute|all_reduce|all_to_all|grouped_send|collective_permute)\|(i32|i64)", "integers are ids and keys: never summed, seldom moved"),
-    (r"type x loop: (i64|f64|i1)\|", "the generator draws this type seldom in bodies"),
-    (r"op x loop: (arg_max_key|arg_max_index)\|(?!none)", "drawn as results of functions only"),
-    (r"op x loop: repeat\|nested", "two levels are the deepest drawn"),
-    (r"op x loop: \w+\|(reverse period|reverse remainder|nested)", "a rare draw in a rare loop: more programs reach it"),
-    (r"collective x loop: \w+\|", "the planner moves it out of loops, or a rare loop"),
-    (r"op x collective: ", "the planner never had a reason to put the two side by side in these programs"),
-]
+TRAITS = {"ranks": [str(n) for n in range(1, 9)], "entries": ["one", "two"], "states": ["kept"], "weights": ["packed", "plain"],
+          "parameter": ["as it is", "flat", "transposed", "rows of a larger one", "in parts", "layer by layer"],
+          "arguments": ["of uneven pieces"], "attention": ["whole context", "window", "softcap"],
+          "loops": ["read stacks", "return stacks"], "floats": ["f32", "bf16", "f16", "mixed"]}
 
 
 def die(message):
@@ -77,7 +68,7 @@ def arguments(argv):
         die("nothing to fuzz (no argument): sharding, binary, checked and mpi are what there is; try scripts/fuzz sharding")
     if not pathlib.Path(judge).exists():
         die(f"no judge ({judge}): it is not built; run scripts/build")
-    return words[0], count or {"checked": 1000, "mpi": 200}.get(words[0], 20000), seed, jobs, judge
+    return words[0], count or {"binary": 5000, "checked": 1000, "mpi": 200}.get(words[0], 20000), seed, jobs, judge
 
 
 def run_chunk(judge, first, count, flags):
@@ -105,24 +96,50 @@ def table(cells):
         print("  " + cell)
 
 
+def read_reasons():
+    """Lines `TABLE: A|B: why it is empty`; A and B are names with commas between, or `*`. `#` begins a comment."""
+    reasons = []
+    for number, line in enumerate(REASONS.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = re.fullmatch(r"([\w ]+): ([^|:]+)\|([^|:]+): (.+)", line)
+        if not match:
+            die(f"reason ({REASONS.name}:{number}): it is not `TABLE: A|B: why`")
+        table, a, b, why = match.groups()
+        reasons.append((table, *({part.strip() for part in names.split(",")} for names in (a, b)), why))
+    return reasons
+
+
 def print_pairs(pairs, dialect):
     """Counts of the pairs that reached the machine, and the empty ones by reason; those without one are returned."""
-    made = {"mask_padding"}
-    ops = [op.split(".")[1] for op in dialect if op not in ("graph.repeat", "graph.yield")] + sorted(made)
-    wanted = {"op x type": (ops, TYPES), "op x loop": (ops, LOOPS), "collective x type": (COLLECTIVES, TYPES),
-              "collective x loop": (COLLECTIVES, LOOPS), "type x loop": (TYPES, LOOPS), "op x collective": (ops, COLLECTIVES)}
-    empty, unexplained = collections.defaultdict(list), []
+    ops = [op.split(".")[1] for op in dialect if op not in ("graph.repeat", "graph.yield")] + ["mask_padding"]
+    ops = list(dict.fromkeys(ops))
+    wanted = {"op x type": (ops, TYPES), "op x loop": (ops, LOOPS), "op x collective": (ops, COLLECTIVES),
+              "collective x type": (COLLECTIVES, TYPES), "collective x loop": (COLLECTIVES, LOOPS), "type x loop": (TYPES, LOOPS)}
+    reasons, empty, unexplained = read_reasons(), collections.defaultdict(list), []
     for name, (rows, columns) in wanted.items():
-        all_pairs = [f"{name}: {a}|{b}" for a in dict.fromkeys(rows) for b in columns]
-        print("%-18s %4d of %4d pairs, %d programs' ops in the rarest" % (name, sum(pairs[p] > 0 for p in all_pairs), len(all_pairs),
-                                                                         min((pairs[p] for p in all_pairs if pairs[p]), default=0)))
-        for pair in all_pairs:
-            if not pairs[pair]:
-                reason = next((text for pattern, text in REASONS if re.match(pattern, pair)), None)
-                (empty[reason] if reason else unexplained).append(pair)
-    for reason, list_ in empty.items():
-        print(f"\n{len(list_)} empty pairs: {reason}\n  " + ", ".join(list_))
+        print(f"\n{name:<20}" + "".join("%10s" % c.replace("collective_", "").replace("grouped_", "").replace("reduce_", "red_")
+                                        .replace("scatter", "scat").replace("remainder", "rest").replace("reverse ", "rev. ") for c in columns))
+        for a in rows:
+            print("%-20s" % a + "".join("%10s" % (pairs[f"{name}: {a}|{b}"] or ".") for b in columns))
+            for b in columns:
+                if not pairs[f"{name}: {a}|{b}"]:
+                    why = next((why for table, left, right, why in reasons
+                                if table == name and left & {a, "*"} and right & {b, "*"}), None)
+                    (empty[why] if why else unexplained).append(f"{a}|{b}")
+    print(f"\n{sum(map(len, empty.values())) + len(unexplained)} empty pairs")
+    for why, list_ in empty.items():
+        print(f"\n{len(list_)}: {why}\n  " + ", ".join(list_))
     return unexplained
+
+
+def print_traits(traits):
+    """What the programs were as a whole; what none of them was is returned."""
+    missing = []
+    for what, kinds in TRAITS.items():
+        print("%-10s" % what + ", ".join(f"{kind} {traits[f'{what}|{kind}']}" for kind in kinds))
+        missing += [f"{what} {kind}" for kind in kinds if not traits[f"{what}|{kind}"]]
+    return missing
 
 
 def main(argv):
@@ -132,7 +149,7 @@ def main(argv):
         flags = flags + ["--runner=" + RUNNERS[what].format(pathlib.Path(judge).parent)]
     OUT.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    ops, cells, pairs, dialect = collections.Counter(), collections.Counter(), collections.Counter(), []
+    ops, cells, pairs, traits, dialect, redrawn = *(collections.Counter() for _ in range(4)), [], 0
     good = failed_chunks = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         chunks = [pool.submit(run_chunk, judge, first, min(size, seed + count - first), flags) for first in range(seed, seed + count, size)]
@@ -146,17 +163,24 @@ def main(argv):
             ops.update(covered.get("ops", {}))
             cells.update(covered.get("cells", {}))
             pairs.update(covered.get("pairs", {}))
+            traits.update(covered.get("traits", {}))
+            redrawn += covered.get("redrawn", 0)
             dialect = covered.get("dialect", dialect)
-    unexplained = []
+    unexplained, missing = [], []
     if what == "binary":
         unexplained = print_pairs(pairs, dialect)
+        missing = print_traits(traits)
+        print(f"{redrawn} programs drawn again: rounding alone spoils their numbers")
     elif what == "sharding":
         table(cells)
     uncovered = [op for op in dialect if not ops[op]] if what not in RUNNERS else []  # they are about runs, a few programs may do
     print(f"\n{len(dialect) - len(uncovered)} of {len(dialect)} ops covered, " + str(sum(ops.values())) + " ops in all")
-    print(f"{good} of {count} cases kept their numbers, {time.monotonic() - begin:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{good} of {count} cases kept their numbers, {time.monotonic() - begin:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors")
     if unexplained:
-        die(f"pairs without a reason ({', '.join(unexplained)}): no program held them; draw them, or say in {pathlib.Path(__file__).name} why they cannot be")
+        die(f"pairs without a reason ({', '.join(unexplained)}): no program held them; draw more, or say in {REASONS.name} why they are empty")
+    if missing:
+        die(f"programs of a kind ({', '.join(missing)}): there was none; draw more")
     if uncovered:
         die(f"ops never covered ({', '.join(uncovered)}): no program held them; draw more, or teach the generator")
     if failed_chunks or good != count or not dialect:

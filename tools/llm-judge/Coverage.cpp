@@ -176,24 +176,102 @@ void Coverage::countPairs(ModuleOp spmd) {
   });
 }
 
+/// In which of Ports.cpp's ways a checkpoint holds the parameter.
+static StringRef sourceForm(graph::ParameterOp parameter) {
+  if (parameter.getSources().size() > 1)
+    return "in parts";
+  auto source = cast<graph::SourceAttr>(parameter.getSources()[0]);
+  return !source.getReshape().empty()   ? "flat"
+         : !source.getPermute().empty() ? "transposed"
+         : !source.getSlice().empty()   ? "rows of a larger one"
+                                        : "as it is";
+}
+
+void Coverage::countTraits(ModuleOp spmd) {
+  std::set<std::string> here; // a program counts once
+  int entries = 0;
+  for (auto func : spmd.getOps<func::FuncOp>()) {
+    entries += func.isPublic();
+    for (BlockArgument arg : func.getArguments()) {
+      if (graph::argumentKind(arg) == graph::Kind::State)
+        here.insert("states|kept");
+      auto type = dyn_cast<RankedTensorType>(arg.getType());
+      auto attr = type ? dist::getShardingAttr(type) : dist::ShardingAttr();
+      dist::MeshOp mesh = dist::getMesh(spmd);
+      if (!attr || !mesh)
+        continue;
+      Sharding sharding = attr.toSharding(mesh.getMesh().toMesh());
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        if (dist::globalShape(type)[size_t(d)] % sharding.shards(int(d)))
+          here.insert("arguments|of uneven pieces");
+    }
+  }
+  here.insert(entries > 1 ? "entries|two" : "entries|one");
+  dist::MeshOp mesh = dist::getMesh(spmd);
+  here.insert("ranks|" + std::to_string(mesh ? mesh.getMesh().toMesh().numDevices() : 1));
+  for (auto parameter : spmd.getOps<graph::ParameterOp>()) {
+    here.insert("parameter|" + sourceForm(parameter).str());
+    if (parameter.getStacked())
+      here.insert("parameter|layer by layer");
+  }
+  std::set<std::string> types;
+  spmd.walk([&](Operation *op) {
+    if (auto attention = dyn_cast<graph::AttentionOp>(op)) {
+      here.insert(attention.getWindow() ? "attention|window" : "attention|whole context");
+      if (attention.getSoftcap())
+        here.insert("attention|softcap");
+    }
+    if (auto repeat = dyn_cast<graph::RepeatOp>(op)) {
+      if (repeat->getNumResults() > repeat.getInits().size())
+        here.insert("loops|return stacks");
+      if (!repeat.getStacks().empty())
+        here.insert("loops|read stacks");
+    }
+    for (Value result : op->getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType());
+          type && isa<FloatType>(type.getElementType()))
+        types.insert(elementType(result));
+  });
+  types.erase("f64"); // casts on the way
+  here.insert("floats|" + (types.size() > 1 ? "mixed" : types.empty() ? "none" : *types.begin()));
+  for (const std::string &trait : here)
+    ++traits[trait];
+}
+
+void Coverage::countWeights(ModuleOp exec) {
+  std::set<std::string> here;
+  exec.walk([&](Operation *op) {
+    if (op->getName().getStringRef() == "exec.matmul")
+      here.insert(op->hasAttr("param") ? "weights|packed" : "weights|plain");
+  });
+  for (const std::string &trait : here)
+    ++traits[trait];
+}
+
 std::string Coverage::toJson() const {
-  return nlohmann::json{{"ops", ops}, {"cells", cells}, {"pairs", pairs}}.dump();
+  return nlohmann::json{
+      {"redrawn", inVain}, {"ops", ops}, {"cells", cells}, {"pairs", pairs}, {"traits", traits}}
+      .dump();
 }
 
 void Coverage::add(StringRef text) {
   auto json = nlohmann::json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded())
     return;
+  inVain += json.value("redrawn", int64_t(0));
   for (auto &[name, count] : json["ops"].items())
     ops[name] += count.get<int64_t>();
   for (auto &[name, count] : json["cells"].items())
     cells[name] += count.get<int64_t>();
   for (auto &[name, count] : json["pairs"].items())
     pairs[name] += count.get<int64_t>();
+  for (auto &[name, count] : json["traits"].items())
+    traits[name] += count.get<int64_t>();
 }
 
 bool Coverage::write(StringRef path, MLIRContext &context) const {
-  nlohmann::json json{{"ops", ops}, {"cells", cells}, {"pairs", pairs}};
+  nlohmann::json json{
+      {"redrawn", inVain}, {"ops", ops}, {"cells", cells}, {"pairs", pairs}, {"traits", traits}};
   for (RegisteredOperationName op : context.getRegisteredOperations())
     if (op.getDialectNamespace() == graph::GraphDialect::getDialectNamespace() &&
         !op.hasTrait<OpTrait::HasParent<ModuleOp>::Impl>())

@@ -25,7 +25,16 @@ public:
   /// operand). Loop forms: `none`, `forward`, `reverse` (one body), `period`, `remainder` (several bodies,
   /// the last round whole or not), both also in `reverse`, `nested` (in a loop of a loop).
   void countPairs(mlir::ModuleOp spmd);
-  /// {"ops": {op: count}, "cells": {"op|kind|collective": count}, "pairs": {"table: a|b": count}}.
+  /// Counts programs by what they are as a whole, from rung spmd: `ranks|4`, `entries|two`, `states|kept`,
+  /// `parameter|flat in the file`, `attention|window`, ...
+  void countTraits(mlir::ModuleOp spmd);
+  /// The same of how products read their weights, from rung exec: `weights|packed`, `weights|plain`.
+  void countWeights(mlir::ModuleOp exec);
+  /// Counts programs that were drawn in vain.
+  void countRedrawn(int programs) { inVain += programs; }
+  int64_t redrawn() const { return inVain; }
+  /// {"redrawn": programs, "ops": {op: count}, "cells": {"op|kind|collective": count}, "pairs": {"table:
+  /// a|b": count}, "traits": {"what|which": programs}}.
   std::string toJson() const;
   /// Adds what toJson gave.
   void add(llvm::StringRef json);
@@ -33,7 +42,8 @@ public:
   bool write(llvm::StringRef path, mlir::MLIRContext &context) const;
 
 private:
-  std::map<std::string, int64_t> ops, cells, pairs;
+  std::map<std::string, int64_t> ops, cells, pairs, traits;
+  int64_t inVain = 0;
 };
 
 } // namespace tessera

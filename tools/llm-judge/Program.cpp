@@ -118,7 +118,12 @@ static FailureOr<unsigned> judgeOnMachine(ModuleOp before, const ProgramJudgemen
       coverage->countOps(before);
       coverage->countCollectives(spmd);
       coverage->countPairs(spmd);
+      coverage->countTraits(spmd);
     }
+  };
+  execution.execution.onExec = [&](ModuleOp exec) {
+    if (coverage)
+      coverage->countWeights(exec);
   };
   Result<std::vector<Difference>> differences = judgeExecution(before, execution);
   if (!differences)

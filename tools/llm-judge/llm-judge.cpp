@@ -6,13 +6,13 @@
 // docs/Judge.md.
 //
 //===----------------------------------------------------------------------===//
+#include "Draw.h"
 #include "Model.h"
 #include "Program.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Register.h"
-#include "tessera/Reference/RandomProgram.h"
 #include "tessera/Support/CommandLine.h"
 
 #include "mlir/Parser/Parser.h"
@@ -94,8 +94,11 @@ static llvm::cl::opt<unsigned> maxFailures("max-failures",
                                            llvm::cl::desc("With --random: stop after this many (0: never)"),
                                            llvm::cl::init(0), llvm::cl::cat(category));
 static llvm::cl::opt<std::string>
-    types("types", llvm::cl::desc("Of random programs: f32, bf16, f16, drawn from these"),
-          llvm::cl::init("f32"), llvm::cl::cat(category));
+    types("types",
+          llvm::cl::desc(
+              "Of random programs: f32, bf16, f16, one for each seed in turn (default: all on the machine, "
+              "else f32)"),
+          llvm::cl::init(""), llvm::cl::cat(category));
 /// Of one run: who breaks everything needs no thousand files.
 static constexpr unsigned maxShrunk = 5;
 
@@ -107,20 +110,12 @@ static int fail(const llvm::Twine &message) {
 /// --rung as a rung that runs on the machine; none of the interpreter's.
 static std::optional<Rung> machine;
 
-/// The program of a seed: small meshes where every rank is a thread.
-static OwningOpRef<ModuleOp> drawProgram(MLIRContext &context, uint64_t seed) {
-  RandomProgramOptions options;
-  if (machine) {
-    options.maxRanks = 8;
-    options.shardedLayers = false;
-  }
-  llvm::SmallVector<llvm::StringRef> names;
-  llvm::StringRef(types).split(names, ',');
-  llvm::StringRef name = names[seed % names.size()];
-  options.floats = name == "bf16"  ? RandomProgramOptions::Floats::BF16
-                   : name == "f16" ? RandomProgramOptions::Floats::F16
-                                   : RandomProgramOptions::Floats::F32;
-  return randomProgram(context, seed, options);
+/// Draws the program of a seed; counts what was drawn in vain, if asked to.
+static OwningOpRef<ModuleOp> draw(MLIRContext &context, uint64_t seed, Coverage *counted = nullptr) {
+  DrawnProgram drawn = drawProgram(context, seed, {types, machine});
+  if (counted)
+    counted->countRedrawn(drawn.redrawn);
+  return std::move(drawn.module);
 }
 
 static ProgramJudgement judgementOf(uint64_t inputSeed) {
@@ -190,7 +185,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
       Outcome all = isolated(unsigned(timeLimit), [&](Coverage &counted) -> llvm::FailureOr<unsigned> {
         unsigned bad = 0;
         for (uint64_t member = program; member < until && !bad; ++member) {
-          OwningOpRef<ModuleOp> module = drawProgram(context, member);
+          OwningOpRef<ModuleOp> module = draw(context, member, &counted);
           llvm::FailureOr<unsigned> worse = failure();
           if (module)
             worse = judgeProgram(*module, judgementOf(member), &counted);
@@ -206,7 +201,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
         continue;
       }
     }
-    OwningOpRef<ModuleOp> module = drawProgram(context, program);
+    OwningOpRef<ModuleOp> module = draw(context, program, &covered);
     if (!module)
       return fail("random program (seed " + llvm::Twine(program) + "): the generator made an invalid one");
     ProgramJudgement judgement = judgementOf(program);
@@ -234,6 +229,8 @@ static int judgeRandomPrograms(MLIRContext &context) {
       return fail(llvm::Twine(failures) + " random programs (--max-failures=" + llvm::Twine(failures) +
                   "): the pipeline failed or changed results; they are printed above");
   }
+  if (covered.redrawn())
+    llvm::outs() << covered.redrawn() << " programs drawn again: rounding alone spoils their numbers\n";
   llvm::outs() << randomPrograms - failures << " of " << randomPrograms
                << " random programs kept their numbers\n";
   if (!coverageFile.empty() && !covered.write(coverageFile, context))
@@ -276,6 +273,8 @@ int main(int argc, char **argv) {
                 "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
   if (!machine && !runner.empty())
     return fail("runner (" + runner + "): only what is compiled is run; give --rung=binary");
+  if (types.empty())
+    types = machine ? "f32,bf16,f16" : "f32";
   for (llvm::StringRef name : llvm::split(types, ","))
     if (!llvm::is_contained({"f32", "bf16", "f16"}, name))
       return fail("types (" + types + "): " + name + " is none of f32, bf16, f16");

@@ -20,11 +20,15 @@ llvm::LogicalResult interpretCalls(mlir::ModuleOp module, const NamedValues &par
 
 /// How far a value of a call may be off.
 struct Bounds {
-  double relative = 1e-5; ///< of the largest element; float32 and wider. More, by the next line, where random
-                          ///< rounding to float32 errs more itself
-  int roundings = 8; ///< 16-bit floats: 3 times the largest error of so many runs that round at random, plus
-                     ///< one unit in the last place
+  double relative = 1e-5; ///< of the largest element; float32 and wider
+  int roundings = 8; ///< programs with 16-bit floats: 3 times the largest error of so many runs that round at
+                     ///< random, plus one unit in the last place
+  bool integersFollow = false; ///< from floats that may differ: of two logits that are almost equal in 16
+                               ///< bits one run takes this, one that. Floats alone are compared then
 };
+
+/// Holds floats of at most 16 bits anywhere.
+bool hasShortFloats(mlir::ModuleOp module);
 
 struct Difference {
   std::string where;   ///< `call 1 of f, output out0`
@@ -51,6 +55,11 @@ struct ExecutionJudgement {
   const NamedValues *parameters = nullptr;
   std::string runner; ///< runs everything once more, by another process (Runner.h); bits must be the same
 };
+
+/// The largest error of any output or state in `bounds.roundings` interpreter runs that round every result up
+/// or down at random, as `relativeError`: how far rounding alone may carry the program. Infinite where a
+/// result is not finite. Nothing is compiled.
+Result<double> roundingError(mlir::ModuleOp step, const ExecutionJudgement &judgement);
 
 /// Compiles a copy of `step`, runs it on its mesh and compares it with the interpreter on the module as it
 /// is. Failure where it does not compile or run.

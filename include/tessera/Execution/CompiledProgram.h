@@ -10,6 +10,7 @@
 #include "tessera/Execution/Ports.h"
 #include "tessera/Execution/Weights.h"
 #include "tessera/Pipelines/CompileOptions.h"
+#include "tessera/Support/ScratchFile.h"
 
 #include <functional>
 
@@ -21,6 +22,7 @@ struct ExecutionOptions {
   Rung through = Rung::Binary; ///< kernels and exec: the text of that rung is printed, and what follows is
                                ///< made from it as it is parsed again
   std::function<void(mlir::ModuleOp)> onSpmd;   ///< sees, and may change, rung spmd
+  std::function<void(mlir::ModuleOp)> onExec;   ///< sees rung exec
   std::function<void(mlir::ModuleOp)> onBinary; ///< and the module that the object is made of
 };
 
@@ -31,6 +33,9 @@ struct GlobalCall {
   NamedValues outputs, states; ///< by port and name, after the call
 };
 
+/// How far copies of a result's elements may differ, relative to the largest, by the number of the call.
+using CopyTolerance = std::function<double(size_t call, const Port &port)>;
+
 class CompiledProgram {
 public:
   /// Takes a module whose ports are complete down to a loaded library; `module` is on rung binary then. The
@@ -40,21 +45,23 @@ public:
   static Result<CompiledProgram> load(const std::string &object, std::vector<EntryPorts> ports,
                                       const Target &target);
   CompiledProgram(CompiledProgram &&) = default;
-  ~CompiledProgram();
 
   const std::vector<EntryPorts> &entries() const { return ports; }
-  const std::string &library() const { return *path; } ///< the file; lives as long as the object
+  const std::string &library() const { return file->path(); } ///< the file; lives as long as the object
   int64_t ranks() const;
 
   /// Splits inputs as the ports say, their padding poisoned.
   Result<std::vector<runtime::ProgramCall>> split(const std::vector<GlobalCall> &calls) const;
-  /// Puts outputs and states together; copies of an element must agree within `tolerance` of the largest.
+  /// Puts outputs and states together; copies of an element must agree.
   Status join(const std::vector<runtime::ProgramCall> &local, std::vector<GlobalCall> &calls,
-              double tolerance) const;
+              const CopyTolerance &tolerance) const;
   /// Both with the run between: all ranks as threads of this process. With a `runner` (Runner.h) they run by
   /// that too, and must give the same bits.
-  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance,
-             const std::string &runner = "") const;
+  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options,
+             const CopyTolerance &tolerance, const std::string &runner = "") const;
+  Status run(std::vector<GlobalCall> &calls, const runtime::RunOptions &options, double tolerance) const {
+    return run(calls, options, [=](size_t, const Port &) { return tolerance; });
+  }
   const ts_program &program() const { return loaded->program(); }
 
 private:
@@ -67,7 +74,7 @@ private:
                                 const std::vector<runtime::ProgramCall> &calls) const;
 
   std::vector<EntryPorts> ports;
-  std::unique_ptr<std::string> path;
+  std::unique_ptr<ScratchFile> file;
   std::unique_ptr<runtime::LoadedProgram> loaded;
 };
 

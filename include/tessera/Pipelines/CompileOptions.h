@@ -32,9 +32,8 @@ struct CompileOptions {
   bool embedWeights = false, explain = false, help = false;
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;
-  std::string report; ///< HTML file; empty: none
-  std::string dtype =
-      "f32";             ///< f32, bf16 or f16: of weights, activations and caches; ignored for program text
+  std::string report;    ///< HTML file; empty: none
+  std::string dtype;     ///< bf16, f16 or f32 (empty: not given): of weights, activations and caches
   std::string dumpRungs; ///< directory; empty: none
 };
 

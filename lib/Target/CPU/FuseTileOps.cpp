@@ -62,10 +62,9 @@ struct FuseProducer : OpRewritePattern<linalg::GenericOp> {
       auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
       if (!producer || !linalg::areElementwiseOpsFusable(&operand))
         continue;
-      if (producer->getBlock() != consumer->getBlock())
+      if (producer->getBlock() != consumer->getBlock() || readsDestination(producer))
         continue; // never move work into an inner loop
-      if (readsDestination(producer) || !othersComeLater(producer, consumer) ||
-          repeatsWork(producer, consumer))
+      if (!othersComeLater(producer, consumer) || repeatsWork(producer, consumer))
         continue;
       FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, &operand);
       if (failed(fused))

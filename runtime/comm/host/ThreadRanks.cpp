@@ -1,8 +1,8 @@
 // All ranks are threads of this process.
 #include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Wait.h"
 
-#include <future>
 #include <numeric>
 #include <system_error>
 #include <thread>
@@ -29,14 +29,13 @@ public:
       body(*comm, *plane, board.entry(r));
     };
     // Nobody begins before all are there: what those that run take is not missed by those to come.
-    std::promise<void> started;
-    std::shared_future<void> allStarted = started.get_future().share();
+    WaitWord allStarted;
     std::vector<std::thread> others;
     others.reserve(size_t(ranks - 1));
     try {
       for (int64_t r = 1; r < ranks; ++r)
-        others.emplace_back([&one, allStarted, r] {
-          allStarted.wait();
+        others.emplace_back([&one, &allStarted, r] {
+          allStarted.waitWhile(0);
           one(r);
         });
     } catch (const std::exception &e) {
@@ -47,7 +46,7 @@ public:
                        " could be started: " + (system ? system->code().message() : "no memory is left"),
                    "allow more memory and threads, or start them on several machines with mpirun"));
     }
-    started.set_value();
+    allStarted.store(1);
     one(0);
     for (std::thread &thread : others)
       thread.join();

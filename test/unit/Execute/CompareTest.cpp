@@ -26,12 +26,13 @@ struct CompareTest : ::testing::Test {
     calls[0].states["s"] = tensor(type, state);
     return calls;
   }
+  Bounds bounds;
   /// What is too large, by where.
   std::vector<std::string> tooLarge(const std::vector<GlobalCall> &expected,
                                     const std::vector<GlobalCall> &found,
                                     const std::vector<std::vector<GlobalCall>> &rounded = {}) {
     std::vector<std::string> list;
-    for (const Difference &difference : compareCalls(expected, found, rounded, Bounds()))
+    for (const Difference &difference : compareCalls(expected, found, rounded, bounds))
       if (difference.tooLarge())
         list.push_back(difference.where);
     return list;
@@ -91,4 +92,15 @@ TEST_F(CompareTest, InterpretedStatesAreKept) {
   EXPECT_EQ(calls[0].outputs["y"].f[1], 2);
   EXPECT_EQ(calls[1].outputs["y"].f[1], 22);
   EXPECT_EQ(calls[1].states["s"].f[0], 11);
+}
+
+TEST_F(CompareTest, IntegersMayFollowFloatsThatDiffer) {
+  ReferenceTensor one(IntegerType::get(context.get(), 32), {1}), two = one;
+  one.i = {1};
+  two.i = {2};
+  std::vector<GlobalCall> expected = {{"f", {}, {{"next", one}}, {}}},
+                          found = {{"f", {}, {{"next", two}}, {}}};
+  EXPECT_EQ(tooLarge(expected, found), std::vector<std::string>{"call 0 of f, output next"});
+  bounds.integersFollow = true;
+  EXPECT_TRUE(tooLarge(expected, found).empty());
 }

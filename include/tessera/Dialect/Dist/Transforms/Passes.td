@@ -148,6 +148,31 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
   let dependentDialects = ["::tessera::dist::DistDialect"];
 }
 
+def DistWidenPartialSumsPass : Pass<"dist-widen-partial-sums", "::mlir::ModuleOp"> {
+  let summary = "Keeps the terms of 16-bit sums over ranks in float32 until they are summed";
+  let description = [{
+    A product split over what it sums up gives each rank one term of the sum. Rounded to 16 bits, terms that cancel leave an error which one device does
+    not have. So products whose results are partial sums give them in float32, what passes sums on (a rotary embedding, an addition) and the collectives
+    do too, and the sum is rounded once. Lookups in a split table and contributions of one rank stay as they are: the other terms are zeros. Which ops
+    take mixed types their verifiers say. A term that somebody takes in 16 bits all the same, as a loop that carries it, stays narrow with all that makes it.
+    ```mlir
+    // given %x: tensor<4x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 16]>>, %w: tensor<6x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[6, 16]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %0 = graph.linear %x, %w contract = 1 : (tensor<4x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 16]>>, tensor<6x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[6, 16]>>) -> tensor<4x6xbf16, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 6]>>
+    %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4x6xbf16, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 6]>> -> tensor<4x6xbf16, #dist.sharding<@mesh, [{}, {} ], global=[4, 6]>>
+    ```
+    becomes
+    ```mlir
+    // given %x: tensor<4x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 16]>>, %w: tensor<6x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[6, 16]>>
+    dist.mesh @mesh = <["tp"=2]>
+    %0 = graph.linear %x, %w contract = 1 : (tensor<4x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 16]>>, tensor<6x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[6, 16]>>) -> tensor<4x6xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 6]>>
+    %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4x6xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}, global=[4, 6]>> -> tensor<4x6xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 6]>>
+    %2 = graph.cast %1 : (tensor<4x6xf32, #dist.sharding<@mesh, [{}, {} ], global=[4, 6]>>) -> tensor<4x6xbf16, #dist.sharding<@mesh, [{}, {} ], global=[4, 6]>>
+    ```
+  }];
+  let dependentDialects = ["::tessera::graph::GraphDialect"];
+}
+
 def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleOp"> {
   let summary = "Makes one collective of several small ones that do not wait for each other";
   let description = [{

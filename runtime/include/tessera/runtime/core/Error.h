@@ -53,5 +53,9 @@ bool claimEnd();
 // Called once by endRun before it prints: true if this process is the one that shall print. Set by the board.
 void setReportElection(bool (*mayReport)());
 
+// Called once by endRun, after it printed and before the process ends: for what no destructor will remove.
+// Null: nothing.
+void setEndHook(void (*hook)());
+
 } // namespace tessera::runtime
 #endif

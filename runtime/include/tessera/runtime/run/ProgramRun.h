@@ -33,6 +33,7 @@ struct RunOptions {
   std::string weights; // a file that ModelFile reads; empty: random numbers, the same on every mesh
   int64_t threads = 1; // of each rank
   const Driver *driver = nullptr; // default: the one for the program's target
+  void (*atEnd)() = nullptr;      // called where an error of the runtime itself ends the process (setEndHook)
 };
 
 class LoadedProgram {

@@ -1,0 +1,71 @@
+// Terms of 16-bit sums over ranks stay in float32 until they are summed. Numbers: test/Semantics/widen-partial-sums.test.
+// RUN: llm-opt %s --dist-widen-partial-sums --verify-rung=rung=spmd | FileCheck %s
+
+!x = tensor<4x8xbf16, #dist.sharding<@mesh, [{}, {"tp"}], global=[4, 16]>>
+!w = tensor<6x8xbf16, #dist.sharding<@mesh, [{}, {"tp"}], global=[6, 16]>>
+!p = tensor<4x6xbf16, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp"}, global=[4, 6]>>
+!y = tensor<4x6xbf16, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>>
+!s = tensor<2x6xbf16, #dist.sharding<@mesh, [{"tp"}, {}], global=[4, 6]>>
+!t = tensor<8x6xbf16, #dist.sharding<@mesh, [{"tp"}, {}], global=[16, 6]>>
+!i = tensor<4xi32, #dist.sharding<@mesh, [{}], global=[4]>>
+!k = tensor<i32, #dist.sharding<@mesh, []>>
+
+dist.mesh @mesh = <["tp"=2]>
+
+// The sum is rounded where it is one, and not before.
+// CHECK-LABEL: func.func @product
+// CHECK: %[[TERM:.*]] = graph.linear {{.*}}xbf16{{.*}} -> tensor<4x6xf32
+// CHECK: %[[SUM:.*]] = dist.all_reduce %[[TERM]] {{.*}} -> tensor<4x6xf32
+// CHECK: %[[OUT:.*]] = graph.cast %[[SUM]] {{.*}} -> tensor<4x6xbf16
+// CHECK: return %[[OUT]]
+func.func @product(%x: !x, %w: !w) -> !y {
+  %0 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %1 = dist.all_reduce %0 axes = {"tp"} : !p -> !y
+  return %1 : !y
+}
+
+// What passes terms on computes in float32, with other operands widened.
+// CHECK-LABEL: func.func @passed_on
+// CHECK-COUNT-2: graph.linear {{.*}} -> tensor<4x6xf32
+// CHECK: %[[ADDED:.*]] = graph.add {{.*}} -> tensor<4x6xf32
+// CHECK: %[[WIDE:.*]] = graph.cast %arg2 {{.*}} -> tensor<4x6xf32
+// CHECK: %[[SCALED:.*]] = graph.mul %[[ADDED]], %[[WIDE]] {{.*}} -> tensor<4x6xf32
+// CHECK: %[[PIECE:.*]] = dist.reduce_scatter %[[SCALED]] {{.*}} -> tensor<2x6xf32
+// CHECK: %[[OUT:.*]] = graph.cast %[[PIECE]] {{.*}} -> tensor<2x6xbf16
+// CHECK: dist.all_reduce %[[ADDED]]
+// CHECK: return %[[OUT]]
+func.func @passed_on(%x: !x, %w: !w, %scale: !y) -> (!s, !y) {
+  %0 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %1 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %2 = graph.add %0, %1 : (!p, !p) -> !p
+  %3 = graph.mul %2, %scale : (!p, !y) -> !p
+  %4 = dist.reduce_scatter %3 dim = 0 axes = {"tp"} : !p -> !s
+  %5 = dist.all_reduce %2 axes = {"tp"} : !p -> !y
+  return %4, %5 : !s, !y
+}
+
+// One rank has the row, the others zeros: nothing to be kept.
+// CHECK-LABEL: func.func @lookup
+// CHECK-NOT: f32
+// CHECK: return
+func.func @lookup(%t: !t, %ids: !i) -> !y {
+  %0 = graph.embedding %t, %ids : (!t, !i) -> !p
+  %1 = dist.all_reduce %0 axes = {"tp"} : !p -> !y
+  return %1 : !y
+}
+
+// A loop carries its own type: what it adds up stays narrow, as no partial sum is rounded.
+// CHECK-LABEL: func.func @carried
+// CHECK-NOT: f32
+// CHECK: return
+func.func @carried(%x: !x, %w: !w) -> !y {
+  %0 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %1 = graph.repeat 3 carry(%0 : !p) -> (!p) {
+  ^bb0(%layer: !k, %sum: !p):
+    %2 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+    %3 = graph.add %sum, %2 : (!p, !p) -> !p
+    graph.yield %3 : !p
+  }
+  %4 = dist.all_reduce %1 axes = {"tp"} : !p -> !y
+  return %4 : !y
+}
