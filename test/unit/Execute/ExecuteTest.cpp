@@ -413,14 +413,14 @@ TEST(Execute, WholeValuesJoinOpenSums) {
 // The same where the rows of a kernel run along what is sharded.
 TEST(Execute, RowsOfAShardAreCountedFromItsBegin) {
   expectSame(R"(dist.mesh @mesh = <["tp"=2]>
-    func.func @f(%x: tensor<901x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>})
-        -> (tensor<901x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>}, tensor<4xf32>) {
-      %n = graph.iota dim = 0 : tensor<901x4xi32>
-      %c = graph.cast %n : (tensor<901x4xi32>) -> tensor<901x4xf32>
-      %sum = graph.add %x, %c : (tensor<901x4xf32>, tensor<901x4xf32>) -> tensor<901x4xf32>
-      %e = graph.exp %x : tensor<901x4xf32>
-      %all = graph.reduce sum %e dims = [0] : (tensor<901x4xf32>) -> tensor<4xf32>
-      return %sum, %all : tensor<901x4xf32>, tensor<4xf32>
+    func.func @f(%x: tensor<901x1000xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>})
+        -> (tensor<901x1000xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>}, tensor<1000xf32>) {
+      %n = graph.iota dim = 0 : tensor<901x1000xi32>
+      %c = graph.cast %n : (tensor<901x1000xi32>) -> tensor<901x1000xf32>
+      %sum = graph.add %x, %c : (tensor<901x1000xf32>, tensor<901x1000xf32>) -> tensor<901x1000xf32>
+      %e = graph.exp %x : tensor<901x1000xf32>
+      %all = graph.reduce sum %e dims = [0] : (tensor<901x1000xf32>) -> tensor<1000xf32>
+      return %sum, %all : tensor<901x1000xf32>, tensor<1000xf32>
     })");
 }
 
