@@ -410,6 +410,20 @@ TEST(Execute, WholeValuesJoinOpenSums) {
     })");
 }
 
+// A context over two ranks: each writes the positions that it holds, in the layer that is asked for.
+TEST(Execute, CachesOfPartsOfTheContext) {
+  for (std::string layer : {"0", "1"})
+    expectSame(R"(dist.mesh @mesh = <["cp"=2]>
+    func.func @f(%c: tensor<2x3x8x2x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}, {"cp"}, {}, {}]>},
+        %u: tensor<3x2x2x4xf32>) -> (tensor<2x3x8x2x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}, {"cp"}, {}, {}]>}) {
+      %p = graph.constant dense<[[3, 4], [4, 5], [0, 7]]> : tensor<3x2xi32> : tensor<3x2xi32>
+      %l = graph.constant dense<)" +
+               layer + R"(> : tensor<i32> : tensor<i32>
+      %0 = graph.cache_update %c[%l], %u, %p : (tensor<2x3x8x2x4xf32>, tensor<3x2x2x4xf32>, tensor<i32>, tensor<3x2xi32>) -> tensor<2x3x8x2x4xf32>
+      return %0 : tensor<2x3x8x2x4xf32>
+    })");
+}
+
 // The same where the rows of a kernel run along what is sharded.
 TEST(Execute, RowsOfAShardAreCountedFromItsBegin) {
   expectSame(R"(dist.mesh @mesh = <["tp"=2]>
