@@ -87,15 +87,6 @@ Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const Executio
 // Values
 //===----------------------------------------------------------------------===//
 
-int64_t CompiledProgram::ranks() const {
-  for (const EntryPorts &entry : ports)
-    for (const auto *list : {&entry.arguments, &entry.results})
-      for (const Port &port : *list)
-        if (!port.shape.mesh.axes.empty())
-          return port.shape.mesh.numDevices();
-  return 1;
-}
-
 const EntryPorts *CompiledProgram::find(const std::string &entry) const {
   auto it = llvm::find_if(ports, [&](const EntryPorts &other) { return other.name == entry; });
   return it == ports.end() ? nullptr : &*it;
@@ -121,6 +112,7 @@ std::optional<size_t> CompiledProgram::giverOf(const std::string &output,
 
 Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vector<GlobalCall> &calls) const {
   std::vector<runtime::ProgramCall> local;
+  auto all = size_t(ranks());
   for (const GlobalCall &call : calls) {
     const EntryPorts *entry = find(call.entry);
     if (!entry)
@@ -138,7 +130,7 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
       if (value == call.inputs.end() || value->second.shape != port.shape.global)
         return Failure{"cannot call the program", "entry " + call.entry,
                        "no value of its shape is given for input " + port.name, ""};
-      local.back().inputs[port.name] = rankBytes(value->second, port.shape, size_t(ranks()));
+      local.back().inputs[port.name] = rankBytes(value->second, port.shape, all);
     }
   }
   return local;

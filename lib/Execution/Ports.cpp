@@ -122,9 +122,10 @@ static void addParameter(ModuleOp module, func::FuncOp func, BlockArgument arg) 
 
 void completePorts(ModuleOp module) {
   Builder b(module.getContext());
-  for (auto func : module.getOps<func::FuncOp>()) {
-    if (!isEntry(func))
-      continue;
+  auto entries = llvm::make_filter_range(module.getOps<func::FuncOp>(), isEntry);
+  bool several = llvm::range_size(entries) > 1; // whose values of one name are one value
+  for (func::FuncOp func : entries) {
+    std::string own = several ? func.getName().str() + "." : "";
     auto complete = [&](DictionaryAttr attrs, graph::Kind kind, const std::string &name, auto set) {
       if (kindOf(attrs).empty())
         set(graph::kKindAttr, graph::KindAttr::get(b.getContext(), kind));
@@ -132,10 +133,10 @@ void completePorts(ModuleOp module) {
         set(graph::kNameAttr, b.getStringAttr(name));
     };
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      complete(func.getArgAttrDict(i), graph::Kind::Input, "in" + std::to_string(i),
+      complete(func.getArgAttrDict(i), graph::Kind::Input, own + "in" + std::to_string(i),
                [&](StringRef attr, Attribute value) { func.setArgAttr(i, attr, value); });
     for (unsigned i = 0; i < func.getNumResults(); ++i)
-      complete(func.getResultAttrDict(i), graph::Kind::Output, "out" + std::to_string(i),
+      complete(func.getResultAttrDict(i), graph::Kind::Output, own + "out" + std::to_string(i),
                [&](StringRef attr, Attribute value) { func.setResultAttr(i, attr, value); });
     // Names tell the ports of an entry apart.
     llvm::StringSet<> taken;

@@ -142,6 +142,8 @@ Value ProgramBuilder::draw() {
       {4, &ProgramBuilder::drawEinsum},     {3, &ProgramBuilder::drawReverse},
       {3, &ProgramBuilder::drawArgMax},     {2, &ProgramBuilder::drawLayerSlice},
       {7, &ProgramBuilder::drawConstraint}, {5, &ProgramBuilder::drawJoin}};
+  if (options.manyLoops && dice.chance(8))
+    return drawRepeat();
   int64_t total = 0;
   for (const Weighted &entry : table)
     total += entry.weight;
@@ -181,7 +183,7 @@ ProgramBuilder::Shape ProgramBuilder::stackOf(int64_t count, Value slice) {
 /// One or two bodies that carry one or two values of fixed shapes; the second one sums up what the body drew.
 /// A body may hold another repeat, and another one may follow directly.
 Value ProgramBuilder::drawRepeat() {
-  if (depth > 1 || (depth == 1 && !dice.chance(30)))
+  if (depth > 1 || (depth == 1 && !dice.chance(options.manyLoops ? 60 : 30)))
     return {};
   Value init = operandOfRank(1, 4);
   if (!init)
@@ -200,7 +202,7 @@ Value ProgramBuilder::drawRepeat() {
 }
 
 Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
-  int64_t count = dice.between(1, 3), bodies = count > 1 && dice.chance(30) ? 2 : 1;
+  int64_t count = dice.between(1, 3), bodies = count > 1 && dice.chance(options.manyLoops ? 60 : 30) ? 2 : 1;
   Scope *outer = scope;
   SmallVector<Value> outerStacks = std::move(stacks);
   stacks.clear();
@@ -270,9 +272,10 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
     types.push_back(floats(shape));
   }
   for (Value &stack : stacks)
-    stack = wholeLayers(stack);
-  auto op =
-      graph::RepeatOp::create(b, types, count, inits, stacks, unsigned(regions.size()), dice.chance(30));
+    if (!isa<BlockArgument>(stack)) // its annotation says the same, and a parameter is loaded layer by layer
+      stack = wholeLayers(stack);
+  auto op = graph::RepeatOp::create(b, types, count, inits, stacks, unsigned(regions.size()),
+                                    dice.chance(options.manyLoops ? 45 : 30));
   for (auto [to, from] : llvm::zip(op.getBodies(), regions))
     to.takeBody(*from);
   stacks = std::move(outerStacks);
@@ -436,7 +439,29 @@ Value ProgramBuilder::drawConstraint() {
   if (!options.shardings)
     return {};
   Value x = operand();
-  return dist::ConstraintOp::create(b, x.getType(), x, drawSharding(shapeOf(x)));
+  auto pin = [&](dist::ShardingAttr attr) {
+    x = dist::ConstraintOp::create(b, x.getType(), x, attr);
+    return x;
+  };
+  AxisList axes;
+  for (auto [i, axis] : llvm::enumerate(mesh.axes))
+    if (axis.size > 1)
+      axes.push_back(wholeAxis(mesh, int(i)));
+  Shape shape = shapeOf(x);
+  if (axes.size() < 2 || shape.empty() || !dice.chance(40))
+    return pin(drawSharding(shape));
+  // The same pieces on other ranks: two axes of one size, or in the other order.
+  size_t first = size_t(dice.below(int64_t(axes.size()) - 1));
+  AxisRef a = axes[first], c = axes[first + 1];
+  int64_t d = dice.below(int64_t(shape.size()));
+  auto over = [&](AxisList list) {
+    Sharding sharding(int64_t(shape.size()));
+    sharding.dims[size_t(d)].axes = std::move(list);
+    return dist::ShardingAttr::get(b.getContext(), "mesh", sharding, mesh);
+  };
+  bool equal = a.size == c.size;
+  pin(over(equal ? AxisList{a} : AxisList{a, c}));
+  return pin(over(equal ? AxisList{c} : AxisList{c, a}));
 }
 
 void ProgramBuilder::annotateArguments() {

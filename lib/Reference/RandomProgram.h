@@ -97,6 +97,7 @@ private:
   Value drawBinary();
   Value drawConstant();
   Value drawIota();
+  Value places(llvm::ArrayRef<int64_t> shape);
   Value drawSelect();
   Value drawCast();
   Value drawName();

@@ -7,7 +7,7 @@ using namespace tessera;
 Value ProgramBuilder::drawUnary() {
   Value x = operand();
   Type type = x.getType();
-  switch (dice.below(12)) {
+  switch (dice.below(14)) {
   case 0:
     return graph::NegOp::create(b, type, x);
   case 1:
@@ -100,12 +100,63 @@ Value ProgramBuilder::drawConstant() {
   return graph::MulOp::create(b, x.getType(), x, graph::ConstantOp::create(b, floats({shape.back()}), value));
 }
 
+/// Integers computed from places: small, and of both signs.
+Value ProgramBuilder::places(ArrayRef<int64_t> shape) {
+  Type element = dice.chance(30) ? b.getI64Type() : b.getI32Type();
+  auto type = RankedTensorType::get(shape, element);
+  int64_t rank = int64_t(shape.size());
+  auto dim = [&] { return uint64_t(dice.below(rank)); };
+  auto number = [&](int64_t value) -> Value {
+    auto scalar = RankedTensorType::get({}, element);
+    return graph::ConstantOp::create(b, scalar,
+                                     DenseElementsAttr::get(scalar, b.getIntegerAttr(element, value)));
+  };
+  Value x = graph::IotaOp::create(b, type, dim());
+  for (int64_t ops = dice.below(4); ops > 0; --ops)
+    switch (dice.below(9)) {
+    case 0:
+      x = graph::AddOp::create(b, type, x, number(dice.between(-5, 5)));
+      break;
+    case 1:
+      x = graph::SubOp::create(b, type, graph::IotaOp::create(b, type, dim()), x);
+      break;
+    case 2:
+      x = graph::MulOp::create(b, type, x, number(dice.between(-2, 3)));
+      break;
+    case 3:
+      x = graph::MaximumOp::create(b, type, x, number(dice.between(-3, 6)));
+      break;
+    case 4:
+      x = graph::MinimumOp::create(b, type, x, number(dice.between(-3, 6)));
+      break;
+    case 5:
+      x = graph::SubOp::create(b, type, number(dice.between(0, 9)), x);
+      break;
+    case 6:
+      x = graph::ReverseOp::create(b, type, x, dim());
+      break;
+    case 7: {
+      SmallVector<int64_t> order = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
+      auto turned = RankedTensorType::get(llvm::to_vector(llvm::reverse(shape)), element);
+      x = graph::AddOp::create(
+          b, type, x, graph::TransposeOp::create(b, type, graph::IotaOp::create(b, turned, dim()), order));
+      break;
+    }
+    default: {
+      Value condition = graph::CompareOp::create(b, RankedTensorType::get(shape, b.getI1Type()),
+                                                 graph::CompareKind(dice.below(6)), x, number(dice.below(5)));
+      x = graph::SelectOp::create(b, type, condition, x, graph::IotaOp::create(b, type, dim()));
+    }
+    }
+  return x;
+}
+
 Value ProgramBuilder::drawIota() {
   Value x = operandOfRank(1, 6);
   if (!x)
     return {};
   Shape shape = shapeOf(x);
-  Value count = graph::IotaOp::create(b, ints(shape), uint64_t(dice.below(int64_t(shape.size()))));
+  Value count = places(shape);
   Value wave = graph::SinOp::create(b, x.getType(), graph::CastOp::create(b, x.getType(), count));
   return graph::AddOp::create(b, x.getType(), x, wave);
 }

@@ -37,6 +37,10 @@ const ts_program &LoadedProgram::program() const {
   return *static_cast<const ts_program *>(dlsym(handle, "tessera_program"));
 }
 
+int64_t LoadedProgram::ranks() const {
+  return Manifest::parse({program().manifest, program().manifest_bytes}).mesh.size();
+}
+
 static Failure doesNotFit(const std::string &entry, const std::string &why) {
   return {"cannot call the program", "entry " + entry, why, ""};
 }

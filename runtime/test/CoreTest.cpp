@@ -49,6 +49,16 @@ TEST(Mesh, LastShardsMayBeShortOrEmpty) {
   EXPECT_EQ(shardRange(5, 2, 3).begin, shardRange(5, 2, 3).end);
 }
 
+// Of 24 bytes in a group of 4, as a ring does it.
+TEST(Collective, BytesThatARankSends) {
+  EXPECT_EQ(bytesSent(CollectiveKind::AllReduce, 4, 24), 36);
+  EXPECT_EQ(bytesSent(CollectiveKind::AllGather, 4, 24), 72);
+  EXPECT_EQ(bytesSent(CollectiveKind::ReduceScatter, 4, 24), 18);
+  EXPECT_EQ(bytesSent(CollectiveKind::AllToAll, 4, 24), 18);
+  EXPECT_EQ(bytesSent(CollectiveKind::CollectivePermute, 4, 24), 24);
+  EXPECT_EQ(bytesSent(CollectiveKind::AllSlice, 4, 24), 0);
+}
+
 static const char *tiny =
     R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
   "mesh": [["tp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [[["tp", 1, 2]]],

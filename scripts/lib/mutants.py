@@ -10,7 +10,7 @@ and whole models come last. Only what the next test needs is built. The first fa
 A mutant that does not build proves nothing and counts as missed.
 
 docs/Mutants.md keeps the verdicts: the rows of what was tried are written anew after every mutant. --since tries only those that the table
-has no verdict for, or one older than COMMIT. --within gives up a mutant that no test has caught after SECONDS: it is left open and gets no
+has no verdict for, or one older than COMMIT. --within gives up a mutant that no test has caught after SECONDS of tests: it is left open and gets no
 row. Two runs at a time, in two trees, write one table. --applies runs nothing: it names mutants whose lines no longer stand in this tree.
 Closes with `N caught, N missed`; exit status 1 if one is missed or no longer applies.
 """
@@ -243,18 +243,19 @@ def judge(tree, mutant, text, before, good, within):
     path.write_text(text)
     caught = None
     try:
-        begin = time.monotonic()
+        spent = 0  # in tests, without building
         checks = checks_for(tree, mutant, tree.seen_by(mutant.file))
         # What caught it last time, and what should, by itself.
         hints = [(check, only or None) for name, _, only in (hint.partition(": ") for hint in (before, mutant.test)) for check in checks
                  if name == f"{check.kind} {check.name}" and (not only or check.kind != "lit" or (tree.folder / "test" / only).is_file())]
         for check, only in [*hints, *((check, None) for check in checks)]:
-            if time.monotonic() - begin > within:
+            if spent > within:
                 return "open", ""
             if tree.ninja(*check.targets).returncode:
                 return "broken", "it does not build"
             start = time.monotonic()
-            failed = check.run(tree, only, max(5, within - start + begin))
+            failed = check.run(tree, only, max(5, within - spent))
+            spent += time.monotonic() - start
             if failed:
                 caught = check, failed
                 break

@@ -1,6 +1,6 @@
 """Compiles a model in a 16-bit type for several meshes and compares logits with float64's.
 
-    check_dtype.py --compiler LLM_COMPILE --model MODEL --expected DIR --dtype bf16|f16 --out OUT [--mesh M | --mpi M]...
+    check_dtype.py --compiler LLM_COMPILE --model MODEL --expected DIR --dtype bf16|f16 --out OUT [--mesh M | --mpi M]... [--prompts N]
 
 Errors are taken at every position of the prompts of dtype_prompts.json, relative to the prompt's largest logit. Over all of them, the largest
 and the median are at most 1.5 times those of torch in the same type (dtype_bounds.json, measured by bench/dtypes); meshes differ from each
@@ -92,6 +92,7 @@ def main():
     parser.add_argument("--mesh", action="append", default=[], help="none, or as llm-compile takes it")
     parser.add_argument("--mpi", action="append", default=[], help="a mesh whose ranks mpirun starts")
     parser.add_argument("--max-seq-len", type=int, default=128)
+    parser.add_argument("--prompts", type=int, help="take the first N only")
     args = parser.parse_args()
 
     name = os.path.basename(args.expected.rstrip("/"))
@@ -113,7 +114,8 @@ def main():
         error = np.abs(logits(args.out, tokens)[-len(want):] - want).max() / np.abs(want).max()
         if not error <= 1e-5:
             sys.exit(f"logits of float32 differ from float64's by {error:.3g} of the largest")
-    reference = [logits(args.out, tokens) for tokens in prompts(name)]
+    taken = prompts(name)[:args.prompts]
+    reference = [logits(args.out, tokens) for tokens in taken]
     done = {}
     for mesh, mpi in [(m, False) for m in args.mesh] + [(m, True) for m in args.mpi]:
         compile_for("f32", mesh)
@@ -123,7 +125,7 @@ def main():
         ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")])) if mesh != "none" else 1
         start = shlex.split(f"mpirun --allow-run-as-root --oversubscribe -np {ranks}") if mpi else []
         title = mesh + (" by mpirun" if mpi else "")
-        got = [logits(args.out, tokens, start) for tokens in prompts(name)]
+        got = [logits(args.out, tokens, start) for tokens in taken]
         check(title, got, reference)
         for other, theirs in done.items():
             check(f"{title} and {other}", got, theirs)

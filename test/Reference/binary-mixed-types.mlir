@@ -12,3 +12,21 @@ func.func @attention_over_f32(%q: tensor<1x1x2x2x40xf16>, %k: tensor<1x33x2x40xf
   %0 = graph.attention %q, %k, %v, %p scale = 0.5 : (tensor<1x1x2x2x40xf16>, tensor<1x33x2x40xf32>, tensor<1x33x2x40xf32>, tensor<1x1xi32>) -> tensor<1x1x2x2x40xf16>
   return %0 : tensor<1x1x2x2x40xf16>
 }
+
+// float64 to 16 bits: no function of a library, and rounded once.
+func.func @narrow(%x: tensor<3x5xf64>) -> (tensor<3x5xbf16>, tensor<3x5xf16>) {
+  %0 = graph.cast %x : (tensor<3x5xf64>) -> tensor<3x5xbf16>
+  %1 = graph.cast %x : (tensor<3x5xf64>) -> tensor<3x5xf16>
+  return %0, %1 : tensor<3x5xbf16>, tensor<3x5xf16>
+}
+
+// Results without a name are each entry's own, on whatever mesh.
+dist.mesh @mesh = <["x"=2]>
+func.func @whole(%x: tensor<6xf32>) -> (tensor<6xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>}) {
+  %0 = graph.exp %x : tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+func.func @split(%x: tensor<6xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>}) -> (tensor<6xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>}) {
+  %0 = graph.exp %x : tensor<6xf32>
+  return %0 : tensor<6xf32>
+}

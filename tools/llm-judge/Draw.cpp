@@ -14,6 +14,7 @@ DrawnProgram tessera::drawProgram(MLIRContext &context, uint64_t seed, const Dra
   if (draw.machine) { // every rank is a thread
     options.maxRanks = 8;
     options.shardedLayers = false;
+    options.manyLoops = true;
   }
   SmallVector<StringRef> names;
   StringRef(draw.types).split(names, ',');

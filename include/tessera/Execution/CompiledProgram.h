@@ -48,7 +48,7 @@ public:
 
   const std::vector<EntryPorts> &entries() const { return ports; }
   const std::string &library() const { return file->path(); } ///< the file; lives as long as the object
-  int64_t ranks() const;
+  int64_t ranks() const { return loaded->ranks(); }
 
   /// Splits inputs as the ports say, their padding poisoned.
   Result<std::vector<runtime::ProgramCall>> split(const std::vector<GlobalCall> &calls) const;

@@ -21,10 +21,11 @@ struct EntryPorts {
 };
 
 /// Gives every argument and result of the public functions that has no kind or name one of its own (`input`
-/// in0, `output` out0; of two inputs of one name the second another), and every parameter that the module
-/// says nothing of a `graph.parameter` from a tensor of its name: what rungs below spmd ask for. Sources
-/// differ from weight to weight (reshaped, transposed, a part of a larger tensor, several), so that loading
-/// is tested too; `stacked` where only graph.repeat reads it layer by layer.
+/// in0, `output` out0; where there are several entries f.in0, f.out0; of two inputs of one name the second
+/// another), and every parameter that the module says nothing of a `graph.parameter` from a tensor of its
+/// name: what rungs below spmd ask for. Sources differ from weight to weight (reshaped, transposed, a part of
+/// a larger tensor, several), so that loading is tested too; `stacked` where only graph.repeat reads it layer
+/// by layer.
 void completePorts(mlir::ModuleOp module);
 
 /// The ports of all public functions of a module on rung spmd, or of one that was never partitioned.

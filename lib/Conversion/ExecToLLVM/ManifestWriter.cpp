@@ -88,15 +88,15 @@ json::Object ManifestWriter::paramJson(Operation *op) {
   if (auto outDims = op->getAttrOfType<IntegerAttr>(kPackAttr))
     pack = json::Object{{"out_dims", outDims.getInt()}};
   json::Object param{{"name", parameter.getSymName().str()},
-                      {"dtype", elementName(type)},
-                      {"layers", stacked ? type.getDimSize(0) : 0},
-                      {"shape", numbers(type.getShape().drop_front(stacked))},
-                      {"sharding", std::move(dims)},
-                      {"layer_sharding", std::move(layerAxes)},
-                      {"local", numbers(local.getShape().drop_front(stacked))},
-                      {"sources", std::move(sources)},
-                      {"pack", std::move(pack)},
-                      {"variable", parameter.getVariable()}};
+                     {"dtype", elementName(type)},
+                     {"layers", stacked ? type.getDimSize(0) : 0},
+                     {"shape", numbers(type.getShape().drop_front(stacked))},
+                     {"sharding", std::move(dims)},
+                     {"layer_sharding", std::move(layerAxes)},
+                     {"local", numbers(local.getShape().drop_front(stacked))},
+                     {"sources", std::move(sources)},
+                     {"pack", std::move(pack)},
+                     {"variable", parameter.getVariable()}};
   if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))
     param["mean"] = mean.getValueAsDouble();
   return param;

@@ -87,6 +87,39 @@ template <typename OpTy> struct ReduceInFloat64 : OpRewritePattern<OpTy> {
   }
 };
 
+/// float64 to 16 bits by way of float32, rounded once: what float32 cannot hold becomes odd there, so that
+/// the second rounding sees which side it was on. LLVM would call a function that compiler libraries have or
+/// not.
+struct NarrowFloat64 : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    if (!getElementTypeOrSelf(x.getType()).isF64() ||
+        getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth() > 16)
+      return rewriter.notifyMatchFailure(op, "not from float64 to 16 bits");
+    Location loc = op.getLoc();
+    Emitter e{rewriter, loc, op.getType()};
+    Type f32 = e.withElement(rewriter.getF32Type()), i32 = e.withElement(rewriter.getI32Type());
+    Value near = arith::TruncFOp::create(rewriter, loc, f32, x);
+    Value back = arith::ExtFOp::create(rewriter, loc, x.getType(), near);
+    Value bits = arith::BitcastOp::create(rewriter, loc, i32, near);
+    auto compare = [&](arith::CmpFPredicate how, Value a, Value b) -> Value {
+      return arith::CmpFOp::create(rewriter, loc, how, a, b);
+    };
+    auto absolute = [&](Value value) -> Value { return math::AbsFOp::create(rewriter, loc, value); };
+    Value one = e.constant(i32, 1);
+    Value below = arith::SelectOp::create(rewriter, loc,
+                                          compare(arith::CmpFPredicate::OGT, absolute(back), absolute(x)),
+                                          arith::SubIOp::create(rewriter, loc, bits, one), bits);
+    Value odd = arith::OrIOp::create(rewriter, loc, below, one);
+    bits = arith::SelectOp::create(rewriter, loc, compare(arith::CmpFPredicate::ONE, back, x), odd, bits);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(),
+                                                 arith::BitcastOp::create(rewriter, loc, f32, bits));
+    return success();
+  }
+};
+
 struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
   using Base::Base;
 
@@ -95,7 +128,8 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     if (!func->hasAttr(kKernelAttr) || func.isExternal())
       return;
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceInFloat64<math::SinOp>, ReduceInFloat64<math::CosOp>>(&getContext(), /*benefit=*/2);
+    patterns.add<ReduceInFloat64<math::SinOp>, ReduceInFloat64<math::CosOp>, NarrowFloat64>(&getContext(),
+                                                                                            /*benefit=*/2);
     // What the CPU does in one instruction is left alone, and so are sin and cos.
     auto expands = [](StringRef name) {
       static const llvm::StringSet<llvm::MallocAllocator> kept = {

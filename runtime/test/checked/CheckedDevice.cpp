@@ -150,11 +150,13 @@ void CheckedStream::multiply(Product &product, const void *x, const void *w, voi
 
 void CheckedStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,
                            int64_t rows, void *out) {
+  auto outBytes = size_t(io::bytesOf(layout.type, rows * layout.columns));
   give("a gather of rows",
        {{w, size_t(layout.bytes), MemoryAccess::Read},
         {ids, size_t(rows) * sizeof(int32_t), MemoryAccess::Read},
-        {out, size_t(io::bytesOf(layout.type, rows * layout.columns)), MemoryAccess::Write}},
-       [this, &layout, base, rows](const std::vector<char *> &at) {
+        {out, outBytes, MemoryAccess::Write}},
+       [this, &layout, base, rows, outBytes](const std::vector<char *> &at) {
+         memset(at[2], 0xff, outBytes);
          device_.innerStream_->gather(layout, at[0], reinterpret_cast<const int32_t *>(at[1]), base, rows,
                                       at[2]);
        });

@@ -35,3 +35,15 @@ func.func @half(%x: vector<16xf16>) -> vector<16xf16> attributes {tessera.kernel
   %a = math.exp %x : vector<16xf16>
   return %a : vector<16xf16>
 }
+
+// float64 is rounded once: by way of a float32 that is odd where it is not exact.
+// CHECK-LABEL: func @narrow
+// CHECK: arith.truncf %arg0 : vector<4xf64> to vector<4xf32>
+// CHECK: %[[ODD:.*]] = arith.ori
+// CHECK: arith.select %{{.*}}, %[[ODD]]
+// CHECK-NOT: f64 to vector<4xbf16>
+// CHECK: return
+func.func @narrow(%x: vector<4xf64>) -> vector<4xbf16> attributes {tessera.kernel} {
+  %a = arith.truncf %x : vector<4xf64> to vector<4xbf16>
+  return %a : vector<4xbf16>
+}

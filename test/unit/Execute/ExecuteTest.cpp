@@ -211,6 +211,30 @@ TEST(Execute, APeriodOfTwoBodiesWithARemainder) {
   })");
 }
 
+// In reverse what is left of the period comes first, its last layer before the others.
+TEST(Execute, APeriodOfThreeBodiesInReverse) {
+  expectSame(
+      R"(func.func @f(%x: tensor<3x16xf32>, %w: tensor<5x16x16xf32>) -> tensor<3x16xf32> {
+    %0 = graph.repeat 5 reverse carry(%x : tensor<3x16xf32>) stack(%w : tensor<5x16x16xf32>) -> (tensor<3x16xf32>) {
+    ^bb0(%i: tensor<i32>, %h: tensor<3x16xf32>, %wi: tensor<16x16xf32>):
+      %1 = graph.linear %h, %wi contract = 1 : (tensor<3x16xf32>, tensor<16x16xf32>) -> tensor<3x16xf32>
+      graph.yield %1 : tensor<3x16xf32>
+    }, {
+    ^bb0(%i: tensor<i32>, %h: tensor<3x16xf32>, %wi: tensor<16x16xf32>):
+      %2 = graph.linear %h, %wi contract = 1 : (tensor<3x16xf32>, tensor<16x16xf32>) -> tensor<3x16xf32>
+      %3 = graph.cast %i : (tensor<i32>) -> tensor<f32>
+      %4 = graph.add %2, %3 : (tensor<3x16xf32>, tensor<f32>) -> tensor<3x16xf32>
+      graph.yield %4 : tensor<3x16xf32>
+    }, {
+    ^bb0(%i: tensor<i32>, %h: tensor<3x16xf32>, %wi: tensor<16x16xf32>):
+      %5 = graph.linear %h, %wi contract = 1 : (tensor<3x16xf32>, tensor<16x16xf32>) -> tensor<3x16xf32>
+      %6 = graph.silu %5 : tensor<3x16xf32>
+      graph.yield %6 : tensor<3x16xf32>
+    }
+    return %0 : tensor<3x16xf32>
+  })");
+}
+
 TEST(Execute, LoopsReturnStacksAndRunInReverse) {
   for (std::string reverse : {"", "reverse "})
     expectSame(
@@ -287,6 +311,16 @@ TEST(Execute, LayersOfPackedTables) {
       graph.yield %6 : tensor<5x8xf32>
     }
     return %0 : tensor<5x8xf32>
+  })");
+}
+
+// One weight that is a matrix in two ways is packed in neither.
+TEST(Execute, AWeightThatIsReadAsTwoMatrices) {
+  expectSame(R"(graph.parameter @w : tensor<4x6x8xf32> from [#graph.source<"w", file = [4, 6, 8]>]
+  func.func @f(%x: tensor<3x8xf32>, %y: tensor<3x6x8xf32>, %w: tensor<4x6x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) -> (tensor<3x4x6xf32>, tensor<3x4xf32>) {
+    %0 = graph.linear %x, %w contract = 1 : (tensor<3x8xf32>, tensor<4x6x8xf32>) -> tensor<3x4x6xf32>
+    %1 = graph.linear %y, %w contract = 2 : (tensor<3x6x8xf32>, tensor<4x6x8xf32>) -> tensor<3x4xf32>
+    return %0, %1 : tensor<3x4x6xf32>, tensor<3x4xf32>
   })");
 }
 
@@ -373,6 +407,34 @@ TEST(Execute, WholeValuesJoinOpenSums) {
       %7 = graph.silu %3 : tensor<3x7xf32>
       %8 = graph.mul %7, %4 : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
       return %8 : tensor<3x7xf32>
+    })");
+}
+
+// A context over two ranks: each writes the positions that it holds, in the layer that is asked for.
+TEST(Execute, CachesOfPartsOfTheContext) {
+  for (std::string layer : {"0", "1"})
+    expectSame(R"(dist.mesh @mesh = <["cp"=2]>
+    func.func @f(%c: tensor<2x3x8x2x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}, {"cp"}, {}, {}]>},
+        %u: tensor<3x2x2x4xf32>) -> (tensor<2x3x8x2x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}, {"cp"}, {}, {}]>}) {
+      %p = graph.constant dense<[[3, 4], [4, 5], [0, 7]]> : tensor<3x2xi32> : tensor<3x2xi32>
+      %l = graph.constant dense<)" +
+               layer + R"(> : tensor<i32> : tensor<i32>
+      %0 = graph.cache_update %c[%l], %u, %p : (tensor<2x3x8x2x4xf32>, tensor<3x2x2x4xf32>, tensor<i32>, tensor<3x2xi32>) -> tensor<2x3x8x2x4xf32>
+      return %0 : tensor<2x3x8x2x4xf32>
+    })");
+}
+
+// The same where the rows of a kernel run along what is sharded.
+TEST(Execute, RowsOfAShardAreCountedFromItsBegin) {
+  expectSame(R"(dist.mesh @mesh = <["tp"=2]>
+    func.func @f(%x: tensor<901x1000xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>})
+        -> (tensor<901x1000xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>}, tensor<1000xf32>) {
+      %n = graph.iota dim = 0 : tensor<901x1000xi32>
+      %c = graph.cast %n : (tensor<901x1000xi32>) -> tensor<901x1000xf32>
+      %sum = graph.add %x, %c : (tensor<901x1000xf32>, tensor<901x1000xf32>) -> tensor<901x1000xf32>
+      %e = graph.exp %x : tensor<901x1000xf32>
+      %all = graph.reduce sum %e dims = [0] : (tensor<901x1000xf32>) -> tensor<1000xf32>
+      return %sum, %all : tensor<901x1000xf32>, tensor<1000xf32>
     })");
 }
 

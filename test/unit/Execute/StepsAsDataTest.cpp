@@ -164,6 +164,7 @@ static void runChecked(const CompiledProgram &program, uint64_t seed,
 TEST(StepsAsData, OneProgramOnTheCpu) {
   auto program = compileExec(programText());
   ASSERT_TRUE(program) << program.failure().message();
+  EXPECT_EQ(program->ranks(), 4);
   runOn(*program, cpuDriver(), callAndCompare);
 }
 

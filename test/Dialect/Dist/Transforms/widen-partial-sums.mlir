@@ -54,6 +54,18 @@ func.func @lookup(%t: !t, %ids: !i) -> !y {
   return %1 : !y
 }
 
+// A lookup's terms cannot be widened before they are summed, so what is added to them stays narrow.
+// CHECK-LABEL: func.func @with_a_lookup
+// CHECK-NOT: f32
+// CHECK: return
+func.func @with_a_lookup(%x: !x, %w: !w, %t: !t, %ids: !i) -> !y {
+  %0 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %1 = graph.embedding %t, %ids : (!t, !i) -> !p
+  %2 = graph.add %0, %1 : (!p, !p) -> !p
+  %3 = dist.all_reduce %2 axes = {"tp"} : !p -> !y
+  return %3 : !y
+}
+
 // A loop carries its own type: what it adds up stays narrow, as no partial sum is rounded.
 // CHECK-LABEL: func.func @carried
 // CHECK-NOT: f32

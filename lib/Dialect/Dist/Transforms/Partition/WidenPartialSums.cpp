@@ -116,8 +116,12 @@ private:
     }
   }
 
-  /// Casts the operands that are narrow yet; if the op cannot take that either, it is left with no operands.
+  /// Casts the operands that are narrow yet; if the op cannot take that either, its operands are the caller's
+  /// to restore.
   bool widenOperands(Operation *op) {
+    // Terms that are narrow yet, of a contribution or a lookup, cannot be cast before they are summed.
+    if (llvm::any_of(op->getOperandTypes(), isNarrowSum))
+      return false;
     OpBuilder builder(op);
     SmallVector<Operation *> made;
     for (OpOperand &operand : op->getOpOperands())

@@ -42,6 +42,7 @@ public:
   LoadedProgram(LoadedProgram &&other) noexcept : handle(other.handle) { other.handle = nullptr; }
   ~LoadedProgram();
   const ts_program &program() const;
+  int64_t ranks() const; // of its mesh
 
 private:
   explicit LoadedProgram(void *handle) : handle(handle) {}
