@@ -2,6 +2,7 @@
 #include "tessera/Execution/Ports.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Reference/Interpreter.h"
 #include "tessera/runtime/io/DType.h"
@@ -23,9 +24,6 @@ static StringRef kindOf(DictionaryAttr attrs) {
   return kind ? graph::stringifyKind(kind.getValue()) : StringRef();
 }
 
-/// A function that the module can be called by.
-static bool isEntry(func::FuncOp func) { return func.isPublic() && !func.isExternal(); }
-
 static ShardedShape shardedShapeOf(func::FuncOp func, Type type) {
   if (std::optional<ShardedShape> sharded = getShardedShape(func, type))
     return *sharded;
@@ -37,7 +35,7 @@ static ShardedShape shardedShapeOf(func::FuncOp func, Type type) {
 std::vector<EntryPorts> entryPorts(ModuleOp module) {
   std::vector<EntryPorts> entries;
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (!isEntry(func))
+    if (!graph::isEntry(func))
       continue;
     EntryPorts entry{func.getName().str(), {}, {}};
     auto port = [&](Type type, DictionaryAttr attrs) {
@@ -122,7 +120,7 @@ static void addParameter(ModuleOp module, func::FuncOp func, BlockArgument arg) 
 
 void completePorts(ModuleOp module) {
   Builder b(module.getContext());
-  auto entries = llvm::make_filter_range(module.getOps<func::FuncOp>(), isEntry);
+  auto entries = llvm::make_filter_range(module.getOps<func::FuncOp>(), graph::isEntry);
   bool several = llvm::range_size(entries) > 1; // whose values of one name are one value
   for (func::FuncOp func : entries) {
     std::string own = several ? func.getName().str() + "." : "";

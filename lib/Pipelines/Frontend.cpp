@@ -86,7 +86,11 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   if (!module)
     return module;
   Builder b(&context);
-  (**module)->setAttr("tessera.task", b.getStringAttr("generate"));
+  // What the import made it for. A program in text says itself what it is.
+  if (!isProgramText(options)) {
+    (**module)->setAttr("tessera.task", b.getStringAttr("generate"));
+    (**module)->setAttr("tessera.dtype", b.getStringAttr(options.dtype));
+  }
   // A printed rung names the model it came from.
   if (!(**module)->hasAttrOfType<StringAttr>("tessera.model")) {
     SmallString<128> absolute(options.model);

@@ -79,18 +79,23 @@ static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
   verifyRung(pm, Rung::Kernels);
 }
 
+/// What entries do to memory: a mistake here would be wrong numbers.
+static void verifyMemory(OpPassManager &pm) {
+  pm.addPass(exec::createVerifyExecMemory());
+  pm.addPass(exec::createExecVerifyVariables());
+}
+
 /// Every value a place in the arena.
 static void buildExec(OpPassManager &pm) {
   pm.addPass(createKernelsToExec());
   verifyRung(pm, Rung::Exec);
-  // What the plan of the arena got wrong would be wrong numbers.
-  pm.addPass(exec::createVerifyExecMemory());
+  verifyMemory(pm);
 }
 
 /// The LLVM dialect and the manifest.
 static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
-  // Here, so that programs written by hand go through it too.
-  pm.addPass(exec::createExecVerifyVariables());
+  // Again, for programs that begin here: those that are written by hand. It costs a millisecond.
+  verifyMemory(pm);
   //===--- Kernels: tensors -> buffers -> vectors -> LLVM -----------------===//
   // A target that cannot be resolved is reported by exec-to-llvm.
   if (auto target = resolveTarget(options.target, options.targetOptions))

@@ -175,7 +175,9 @@ std::string describeProgram(const Manifest &m, bool json) {
     snprintf(text, sizeof(text), bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
     return std::string(text);
   };
-  std::string page = m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target +
+  // A program in text need not say what it is for, nor have one type.
+  std::string page = m.architecture + " " + m.model + (m.task.empty() ? "" : ", " + m.task) +
+                     (m.dtype.empty() ? "" : ", " + m.dtype) + " on " + m.target +
                      (machine.empty() ? "" : " (" + machine + ")") + "\n";
   page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) +
           (ranks == 1 ? " rank)\n" : " ranks)\n");

@@ -30,7 +30,7 @@ module attributes {exec.arena_bytes = 1664 : i64, exec.states = [{name = "sum", 
   }
 
   // w += delta as often as the call says, its packed form made again; meanwhile x before y.
-  func.func @update_x_first() attributes {exec.entry,
+  func.func @update_x_first() attributes {exec.entry, exec.returns = ["sum"],
       exec.inputs = [{name = "a", offset = 64 : i64, type = tensor<16xf32>}, {name = "b", offset = 128 : i64, type = tensor<16xf32>}, {name = "delta", offset = 256 : i64, type = tensor<16x8xf32>}],
       exec.outputs = [{name = "over_x", offset = 768 : i64, type = tensor<16xf32>}, {name = "over_y", offset = 832 : i64, type = tensor<16xf32>}, {name = "came", offset = 896 : i64, type = tensor<16xf32>}]} {
     %sum = exec.buffer at 0 : memref<16xf32>
@@ -66,7 +66,7 @@ module attributes {exec.arena_bytes = 1664 : i64, exec.states = [{name = "sum", 
     return
   }
   // y = x . w^T beside the same sums and message, y before x.
-  func.func @apply_y_first() attributes {exec.entry,
+  func.func @apply_y_first() attributes {exec.entry, exec.returns = ["sum"],
       exec.inputs = [{name = "a", offset = 64 : i64, type = tensor<16xf32>}, {name = "b", offset = 128 : i64, type = tensor<16xf32>}, {name = "x", offset = 192 : i64, type = tensor<2x8xf32>}],
       exec.outputs = [{name = "over_x", offset = 768 : i64, type = tensor<16xf32>}, {name = "over_y", offset = 832 : i64, type = tensor<16xf32>}, {name = "came", offset = 896 : i64, type = tensor<16xf32>}, {name = "y", offset = 960 : i64, type = tensor<2x16xf32>}]} {
     %sum = exec.buffer at 0 : memref<16xf32>

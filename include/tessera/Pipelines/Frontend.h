@@ -10,8 +10,8 @@
 namespace tessera {
 
 /// Imports `options.model`, or parses it if its name ends in `.mlir`. The module carries what the manifest
-/// says about the model
-/// (`tessera.task`, `tessera.model`: its absolute path).
+/// says about the model: `tessera.model`, its absolute path; of an import `tessera.task` and `tessera.dtype`
+/// (--dtype), which a program in text may carry itself.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> loadModel(mlir::MLIRContext &context,
                                                     const CompileOptions &options);
 

@@ -97,6 +97,8 @@ public:
 private:
   struct Range {
     int64_t begin = 0, end = 0;
+    int memory = 0;
+    bool operator==(const Range &o) const { return begin == o.begin && end == o.end && memory == o.memory; }
   };
   struct Flight {
     int tag = -1;
@@ -179,14 +181,14 @@ private:
       }
       begin += index * layer.bytes;
     }
-    Range range{buffer.offset + begin, buffer.offset + begin + access.bytes};
+    Range range{buffer.offset + begin, buffer.offset + begin + access.bytes, buffer.memory};
     if (begin + access.bytes > buffer.bytes) {
       fail(item.tag, number, -1,
            llvm::formatv("touches bytes {0} of a buffer that ends at {1}", text(range),
                          buffer.offset + buffer.bytes));
       return std::nullopt;
     }
-    if (!buffer.constant && (range.begin < 0 || range.end > program.bytes)) {
+    if (buffer.memory == 0 && (range.begin < 0 || range.end > program.bytes)) {
       fail(item.tag, number, -1,
            llvm::formatv("touches bytes {0} of an arena of {1}", text(range), program.bytes));
       return std::nullopt;
@@ -206,37 +208,40 @@ private:
       if (!range)
         return false;
       ranges.push_back(*range);
-      const ArenaAccess &access = op.accesses[size_t(i)];
-      if (program.buffers[size_t(access.buffer)].constant)
-        continue;
-      if (access.mode != AccessMode::Write && !read(item, i, *range))
+      if (op.accesses[size_t(i)].mode != AccessMode::Write && !read(item, i, *range))
         return false;
     }
     for (int i = 0; i < int(op.accesses.size()); ++i) {
-      const ArenaAccess &access = op.accesses[size_t(i)];
-      if (program.buffers[size_t(access.buffer)].constant)
-        continue;
-      if (access.mode != AccessMode::Read) {
-        for (int j = 0; j < i; ++j)
-          if (op.accesses[size_t(j)].mode != AccessMode::Read &&
-              overlaps(ranges[size_t(j)], ranges[size_t(i)]) &&
-              !program.buffers[size_t(op.accesses[size_t(j)].buffer)].constant)
-            return fail(item.tag, i, -1,
-                        llvm::formatv("writes bytes {0}, which the same op writes for another result",
-                                      text(ranges[size_t(i)])));
-        if (!write(item, i, ranges[size_t(i)]))
-          return false;
-        flight.writes.push_back(ranges[size_t(i)]);
-      } else {
+      if (op.accesses[size_t(i)].mode == AccessMode::Read) {
         flight.reads.push_back(ranges[size_t(i)]);
+        continue;
       }
+      if (!apart(item, i, ranges) || !write(item, i, ranges[size_t(i)]))
+        return false;
+      flight.writes.push_back(ranges[size_t(i)]);
     }
     if (op.starts >= 0)
       flights.emplace_back(op.starts, std::move(flight));
     return true;
   }
 
-  static bool overlaps(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
+  /// What an op writes is nothing that it reads or writes otherwise.
+  bool apart(const ArenaItem &item, int number, llvm::ArrayRef<Range> ranges) {
+    Range written = ranges[size_t(number)];
+    for (auto [j, other] : llvm::enumerate(ranges)) {
+      bool reads = item.op.accesses[j].mode == AccessMode::Read;
+      if ((reads ? item.op.inPlace && other == written : int(j) >= number) || !overlaps(other, written))
+        continue;
+      return fail(item.tag, number, -1,
+                  llvm::formatv("writes bytes {0}, which the same op {1} {2}", text(written),
+                                reads ? "reads: bytes" : "writes for another result: bytes", text(other)));
+    }
+    return true;
+  }
+
+  static bool overlaps(Range a, Range b) {
+    return a.memory == b.memory && a.begin < b.end && b.begin < a.end;
+  }
 
   bool read(const ArenaItem &item, int number, Range range) {
     int buffer = item.op.accesses[size_t(number)].buffer;
@@ -246,10 +251,12 @@ private:
           return fail(
               item.tag, number, flight.tag,
               llvm::formatv("reads bytes {0}, which are still being written: wait first", text(range)));
+    if (range.memory != 0) // the runtime has written it
+      return true;
     int64_t at = range.begin;
     for (auto it = firstAt(state, at); at < range.end; ++it) {
       if (it == state.end() || it->first > at) {
-        Range missing{at, it == state.end() ? range.end : std::min(range.end, it->first)};
+        Range missing{at, it == state.end() ? range.end : std::min(range.end, it->first), 0};
         return fail(
             item.tag, number, -1,
             llvm::formatv("reads bytes {0}, of which nobody has written {1}", text(range), text(missing)));
@@ -258,7 +265,7 @@ private:
       if (owner.port >= 0 ? !isPort(buffer, owner.port) : owner.buffer != buffer)
         return fail(item.tag, number, owner.tag,
                     llvm::formatv("reads bytes {0}, of which {1} have another value now", text(range),
-                                  text({std::max(at, it->first), std::min(range.end, it->second.end)})));
+                                  text({std::max(at, it->first), std::min(range.end, it->second.end), 0})));
       if (owner.tag >= 0)
         wasRead.insert(owner.tag);
       at = it->second.end;
@@ -285,12 +292,15 @@ private:
           return fail(item.tag, number, flight.tag,
                       llvm::formatv("writes bytes {0}, which are still being read: wait first", text(range)));
     }
+    if (range.memory != 0) // who may write parameters is not the arena's to say
+      return true;
     for (const ArenaPort &port : program.ports)
-      if (!port.returned && overlaps({port.offset, port.offset + port.bytes}, range))
-        return fail(item.tag, number, -1,
-                    llvm::formatv(
-                        "writes bytes {0}, which hold an input, or what another entry returns, at [{1}, {2})",
-                        text(range), port.offset, port.offset + port.bytes));
+      if (!port.returned && overlaps({port.offset, port.offset + port.bytes, 0}, range))
+        return fail(
+            item.tag, number, -1,
+            llvm::formatv("writes bytes {0}, which hold an input, a state that the entry does not return, or "
+                          "what another entry returns, at [{1}, {2})",
+                          text(range), port.offset, port.offset + port.bytes));
     // Part of a value in another place is no value any more, but nobody minds unless it is read.
     assign(state, range.begin, range.end, {item.op.accesses[size_t(number)].buffer, -1, item.tag});
     if (!item.op.mayBeUnread)
@@ -315,7 +325,7 @@ private:
     for (auto [i, port] : llvm::enumerate(program.ports)) {
       if (!port.returned)
         continue;
-      Range range{port.offset, port.offset + port.bytes};
+      Range range{port.offset, port.offset + port.bytes, 0};
       int64_t at = range.begin;
       std::optional<Owner> first;
       for (auto it = firstAt(state, at); at < range.end; ++it) {

@@ -35,18 +35,16 @@ ManifestWriter::EntryUses ManifestWriter::usesOf(func::FuncOp entry) const {
       if (begin < state.end && state.begin < end)
         (writes ? uses.statesWritten : uses.statesRead).insert(state.number);
   };
-  entry.walk([&](Operation *op) {
-    // Library ops name packed parameters by symbol.
-    if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>("param"); symbol && !isa<ParamOp>(op))
-      uses.paramsRead.insert(param(symbol));
-    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-    if (!effects)
-      return;
-    SmallVector<MemoryEffects::EffectInstance> list;
-    effects.getEffects(list);
-    for (const MemoryEffects::EffectInstance &effect : list)
-      if (Value value = effect.getValue())
-        touch(value, isa<MemoryEffects::Write>(effect.getEffect()));
+  entry.walk([&](ExecAccessOpInterface op) {
+    for (const ParameterAccess &access : op.getParameterAccesses())
+      (access.kind == AccessKind::Read ? uses.paramsRead : uses.paramsUpdated)
+          .insert(this->param(access.param));
+    for (const Access &access : op.getAccesses()) {
+      if (access.kind != AccessKind::Write) // of a stack, the other layers are as needed as if they were read
+        touch(access.operand->get(), /*writes=*/false);
+      if (access.kind != AccessKind::Read)
+        touch(access.operand->get(), /*writes=*/true);
+    }
   });
   return uses;
 }

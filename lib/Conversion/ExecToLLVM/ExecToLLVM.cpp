@@ -192,9 +192,7 @@ private:
   void emitGather(GatherPackedOp op) {
     auto ids = cast<ShapedType>(op.getIds().getType());
     auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, op.getParamAttr());
-    auto local = cast<ShapedType>(cast<TypeAttr>(parameter->getAttr(kLocalTypeAttr)).getValue());
-    int64_t rows = local.getDimSize(local.getRank() - 2);
-    Value base = LLVM::MulOp::create(b, orZero(op.getShard()), constant(rows));
+    Value base = LLVM::MulOp::create(b, orZero(op.getShard()), constant(packedMatrix(parameter).rows));
     call("ts_gather_packed", nothing,
          {rank, constant32(manifest.param(op.getParamAttr())), orZero(op.getLayer()), at(op.getIds()), base,
           constant(ids.getNumElements()), at(op.getOutput())});

@@ -273,19 +273,6 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
   return success();
 }
 
-/// The type that most of the parameters' elements are stored in.
-std::string ManifestWriter::mostStored() const {
-  llvm::StringMap<int64_t> elements;
-  std::string most = "f32";
-  for (auto op : const_cast<ModuleOp &>(module).getOps<graph::ParameterOp>())
-    if (auto local = op->getAttrOfType<TypeAttr>(kLocalTypeAttr)) {
-      auto type = cast<RankedTensorType>(local.getValue());
-      if ((elements[elementName(type)] += type.getNumElements()) > elements.lookup(most))
-        most = elementName(type);
-    }
-  return most;
-}
-
 std::string ManifestWriter::text() {
   auto stringAttr = [&](StringRef name, StringRef otherwise) {
     auto attr = module->getAttrOfType<StringAttr>(name);
@@ -319,7 +306,7 @@ std::string ManifestWriter::text() {
                                 {"eos", std::move(eos)}};
   json::Object document{{"version", 2},
                         {"task", stringAttr("tessera.task", generate ? "generate" : "")},
-                        {"dtype", mostStored()},
+                        {"dtype", stringAttr("tessera.dtype", "")},
                         {"target", target.driver},
                         {"model", stringAttr("tessera.model", "")},
                         {"architecture", stringAttr("graph.architecture", "")},

@@ -38,7 +38,6 @@ public:
 
 private:
   llvm::json::Object paramJson(mlir::Operation *op);
-  std::string mostStored() const;
   llvm::json::Array axesJson(llvm::ArrayRef<AxisRef> axes) const;
   llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
   llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;

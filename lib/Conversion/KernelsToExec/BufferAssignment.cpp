@@ -127,6 +127,12 @@ bool BufferAssignment::unify(Value a, Value b, int64_t touching) {
   return true;
 }
 
+bool BufferAssignment::isReadBeside(OpOperand &output) {
+  return llvm::any_of(output.getOwner()->getOpOperands(), [&](OpOperand &other) {
+    return &other != &output && isTensor(other.get()) && rootOf(other.get()) == rootOf(output.get());
+  });
+}
+
 void BufferAssignment::coalesce(Block &block) {
   for (Operation &op : block) {
     if (auto loop = dyn_cast<ForOp>(op)) {
@@ -144,9 +150,9 @@ void BufferAssignment::coalesce(Block &block) {
     auto destination = dyn_cast<DestinationStyleOpInterface>(op);
     if (!destination || !isa<ExecDialect>(op.getDialect()))
       continue;
-    for (auto [out, result] : llvm::zip_equal(destination.getDpsInits(), op.getResults()))
-      if (!out.getDefiningOp<tensor::EmptyOp>())
-        unify(out, result, stepOf[&op]);
+    for (auto [out, result] : llvm::zip_equal(destination.getDpsInitsMutable(), op.getResults()))
+      if (!out.get().getDefiningOp<tensor::EmptyOp>() && !isReadBeside(out))
+        unify(out.get(), result, stepOf[&op]);
     if (auto collective = dyn_cast<CollectiveOp>(op);
         collective && collective.getKind() == CollectiveKind::AllReduce)
       unify(collective.getInput(), collective.getResults()[0], stepOf[&op]);

@@ -27,7 +27,8 @@ struct LiveRange {
 class BufferAssignment {
 public:
   /// `argumentOffsets`, `resultOffsets`: places of the function's arguments and results; `writable[i]`:
-  /// argument i may be overwritten (a state).
+  /// argument i may be overwritten (a state
+  /// that the function returns).
   BufferAssignment(mlir::func::FuncOp func, llvm::ArrayRef<int64_t> argumentOffsets,
                    llvm::ArrayRef<bool> writable, llvm::ArrayRef<int64_t> resultOffsets);
 
@@ -53,6 +54,8 @@ private:
   int add(mlir::Value value, int64_t first);
   int64_t lastUse(mlir::Value value, int64_t first);
   int find(int node);
+  /// Another operand of `output`'s op reads the same storage: what is written must lie elsewhere.
+  bool isReadBeside(mlir::OpOperand &output);
   /// One storage for both, unless they are needed at the same time (the step `touching` excepted) or have two
   /// places.
   bool unify(mlir::Value a, mlir::Value b, int64_t touching = -1);

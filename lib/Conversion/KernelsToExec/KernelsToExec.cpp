@@ -60,6 +60,13 @@ FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr attrs, con
 
 struct EntryPorts {
   SmallVector<Port> arguments, results;
+
+  /// Whether the entry gives the state `name` a new value.
+  bool returnsState(StringRef name) const {
+    return llvm::any_of(results, [&](const Port &result) {
+      return result.kind == graph::Kind::State && result.name == name;
+    });
+  }
 };
 
 FailureOr<EntryPorts> readPorts(func::FuncOp func) {
@@ -369,7 +376,8 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       SmallVector<bool> writable;
       for (const Port &port : ports.arguments) {
         argumentOffsets.push_back(port.offset);
-        writable.push_back(port.kind == graph::Kind::State);
+        // A state that does not come back must be found as it was by the next call.
+        writable.push_back(port.kind == graph::Kind::State && ports.returnsState(port.name));
       }
       for (const Port &port : ports.results)
         resultOffsets.push_back(port.offset);
@@ -381,15 +389,19 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
         return signalPassFailure();
       arena = std::max(arena, rewriter.end());
 
-      SmallVector<Attribute> inputs, outputs;
+      SmallVector<Attribute> inputs, outputs, returns;
       for (const Port &port : ports.arguments)
         if (port.kind == graph::Kind::Input)
           inputs.push_back(port.toAttr());
       for (const Port &port : ports.results)
         if (port.kind == graph::Kind::Output)
           outputs.push_back(port.toAttr());
+        else if (port.kind == graph::Kind::State)
+          returns.push_back(b.getStringAttr(port.name));
       func->setAttr("exec.inputs", b.getArrayAttr(inputs));
       func->setAttr("exec.outputs", b.getArrayAttr(outputs));
+      if (!returns.empty())
+        func->setAttr(kReturnsAttr, b.getArrayAttr(returns));
     }
     module->setAttr("exec.states", persistent.stateAttrs(&getContext()));
     module->setAttr(kArenaAttr, b.getI64IntegerAttr(arena));

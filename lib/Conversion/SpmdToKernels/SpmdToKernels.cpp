@@ -3,6 +3,7 @@
 #include "Lowering.h"
 
 #include "tessera/Conversion/Passes.h"
+#include "tessera/Dialect/Graph/IR/Entries.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,6 +65,10 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
     for (auto func : module.getOps<func::FuncOp>()) {
       if (func.isExternal())
         continue;
+      if (!graph::isEntry(func)) {
+        func.emitOpError("is private, and nothing of rung spmd calls a function; entries are public");
+        return signalPassFailure();
+      }
       if (!func.getBody().hasOneBlock()) {
         func.emitOpError("has control flow between blocks; rung spmd knows only graph.repeat");
         return signalPassFailure();

@@ -8,7 +8,7 @@
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"
-#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
 #include "tessera/Target/CPU/AttentionKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,8 +41,7 @@ public:
     shape.headDim = q[4];
     shape.valueDim = v[3];
     shape.scale = op.getScale().convertToDouble();
-    if (op.getWindow())
-      shape.window = *op.getWindow();
+    shape.window = graph::hidingWindow(op);
     if (op.getSoftcap())
       shape.softcap = op.getSoftcap()->convertToDouble();
     shape.elementType = tensorOf(op.getQuery()).getElementType();

@@ -2,7 +2,7 @@
 // RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s
 // RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s --check-prefix=MANIFEST
 
-module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", offset = 0 : i64, type = tensor<2x8xf32>, clear = #graph.clear<before_prompts>}, {name = "v", offset = 64 : i64, type = tensor<2x8xf32>}], graph.architecture = "llama", graph.generate = #graph.generate<batch = 1, chunk = 16, max_seq_len = 32, vocab = 99>, tessera.model = "/m", tessera.eos = array<i64: 2, 7>} {
+module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", offset = 0 : i64, type = tensor<2x8xf32>, clear = #graph.clear<before_prompts>}, {name = "v", offset = 64 : i64, type = tensor<2x8xf32>}], graph.architecture = "llama", graph.generate = #graph.generate<batch = 1, chunk = 16, max_seq_len = 32, vocab = 99>, tessera.dtype = "bf16", tessera.model = "/m", tessera.eos = array<i64: 2, 7>} {
   dist.mesh @mesh = <["dp"=2, "tp"=4]>
   graph.parameter @w : tensor<4x8x8xf32> stacked from [#graph.source<"w.{}", file = [8, 16], slice = [0, 8, 8, 16]>] {exec.local = tensor<4x8x8xf32>, exec.pack = 1 : i64}
   graph.parameter @n : tensor<4x8xf32> stacked from [#graph.source<"n.{}", file = [8]>] {exec.local = tensor<4x8xf32>}
@@ -39,6 +39,8 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // MANIFEST-SAME: \22arena_bytes\22:4096
   // Eight all_reduces: two a layer are one collective.
   // MANIFEST-SAME: \22collectives\22:[{\22dtype\22:\22f32\22,\22elements\22:8,\22group\22:0,\22kind\22:\22all_reduce\22,\22op\22:\22sum\22,\22why\22:\22down\22}]
+  // What --dtype asked for, whatever parameters there are.
+  // MANIFEST-SAME: \22dtype\22:\22bf16\22,\22entries\22
   // MANIFEST-SAME: \22executions\22:8,\22id\22:0
   // What fills an input and what an output gives, by attributes; the first is what entry 1 gives.
   // MANIFEST-SAME: \22counts\22:[],\22inputs\22:[{{.*}}\22fill\22:{\22entry\22:1,\22output\22:0}{{.*}}\22name\22:\22given\22
@@ -57,6 +59,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // MANIFEST-SAME: \22name\22:\22n\22,\22pack\22:null{{.*}}\22variable\22:false
   // MANIFEST-SAME: \22name\22:\22v\22{{.*}}\22variable\22:true
   // MANIFEST-SAME: \22states\22:[{\22bytes\22:64,\22clear\22:\22before_prompts\22{{.*}}\22name\22:\22k\22{{.*}}\22clear\22:\22at_start\22{{.*}}\22name\22:\22v\22
+  // MANIFEST-SAME: \22task\22:\22generate\22
   // MANIFEST-NOT: unused
   func.func @decode() attributes {exec.entry, graph.role = #graph.role<next>,
       exec.inputs = [{name = "given", offset = 2176 : i64, type = tensor<1x8xf32>, fill = #graph.fill<output "y" of @other>}, {name = "tokens", offset = 2048 : i64, type = tensor<1x1xi32>, fill = #graph.fill<token_ids>}],

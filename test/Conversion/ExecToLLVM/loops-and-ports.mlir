@@ -36,13 +36,18 @@ module attributes {exec.arena_bytes = 4096 : i64} {
 
   // A collective in two loops is executed 3 * 2 times; count 0 must suit both of its loops, whichever comes first.
   // MANIFEST: constant @tessera_manifest("{
+  // A program in text has no type and no task but those that it states.
+  // MANIFEST-SAME: \22dtype\22:\22\22,\22entries\22
   // MANIFEST-SAME: \22executions\22:6,\22id\22:0
   // MANIFEST-SAME: \22counts\22:[{{\[}}2,5],[1,6]]
   // A port is as large as the whole, of which a rank holds a part.
   // MANIFEST-SAME: \22local\22:[3],\22name\22:\22ids\22,{{.*}}\22shape\22:[10]
+  // What packs a variable makes its packed form again.
+  // MANIFEST-SAME: \22params\22:{\22reads\22:[0,1],\22updates\22:[1]}
   // The second output of the first entry fills an input of the second.
   // MANIFEST-SAME: \22fill\22:{\22entry\22:0,\22output\22:1}
   // MANIFEST-SAME: \22permute\22:[1,0],\22reshape\22:[6,10]
+  // MANIFEST-SAME: \22task\22:\22\22
   func.func @f() attributes {exec.entry,
       exec.inputs = [{name = "ids", offset = 512 : i64, type = tensor<3xi32>, sharding = #dist.sharding<@mesh, [{"tp"}], global=[10]>}],
       exec.outputs = [{name = "first", offset = 1024 : i64, type = tensor<2xf32>}, {name = "second", offset = 1088 : i64, type = tensor<2xf32>}]} {

@@ -142,3 +142,45 @@ func.func @small(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name
   return %0 : tensor<16xf32>
 }
 }
+
+// -----
+
+// A state that the entry does not return stays as it was: the update works on a copy. exec.returns says which states do come back.
+// CHECK-LABEL: func.func @kept() attributes {exec.entry
+// CHECK-NOT: exec.returns
+// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 : memref<16xf32>
+// CHECK: exec.copy %[[S]] to %[[N:.*]] : memref<16xf32>, memref<16xf32>
+// CHECK: exec.launch @k ins(%{{.*}}) outs(%[[N]] : memref<16xf32>)
+// CHECK-LABEL: func.func @returned() attributes {exec.entry
+// CHECK-SAME: exec.returns = ["s"]
+// CHECK-NOT: exec.copy
+// CHECK: return
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @kept(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %s: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%s : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}
+func.func @returned(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %s: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
+  %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%s : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}
+}
+
+// -----
+
+// What is updated is also read as another operand: the kernel would read what it has written.
+// CHECK-LABEL: func.func @read_beside
+// CHECK: exec.copy %[[S:.*]] to %[[N:.*]] : memref<16xf32>, memref<16xf32>
+// CHECK: exec.launch @k ins(%[[S]] : memref<16xf32>) outs(%[[N]] : memref<16xf32>)
+// CHECK: exec.copy %[[N]] to %[[S]]
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @read_beside(%s: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
+  %0 = exec.launch @k ins(%s : tensor<16xf32>) outs(%s : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}
+}

@@ -243,3 +243,40 @@ func.func @f() {
   exec.wait %t
   return
 }
+
+// -----
+
+// A parameter is one memory by whatever name it is asked for.
+dist.mesh @mesh = <["tp"=2]>
+graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>] {exec.local = tensor<16x8xf32>, exec.pack = 1 : i64}
+func.func @read_again() {
+  %x = exec.buffer at 0 : memref<8x8xf32>
+  %y = exec.buffer at 1024 : memref<16x8xf32>
+  %w = exec.param @w : memref<16x8xf32>
+  %again = exec.param @w : memref<16x8xf32>
+  // expected-note @+1 {{started here, waited for later}}
+  %t = exec.collective_start all_gather none over [#dist.axis_ref<"tp">] ins(%x : memref<8x8xf32>) outs(%w : memref<16x8xf32>)
+  // expected-error @+1 {{reads 'memref<16x8xf32>', which is in flight}}
+  exec.copy %again to %y : memref<16x8xf32>, memref<16x8xf32>
+  exec.wait %t
+  return
+}
+
+// -----
+
+// What is packed is not there yet. Packed before it is the form of products, which nothing in flight touches.
+dist.mesh @mesh = <["tp"=2]>
+graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>] {exec.local = tensor<16x8xf32>, exec.pack = 1 : i64}
+func.func @packed_too_early() {
+  %x = exec.buffer at 0 : memref<8x8xf32>
+  %y = exec.buffer at 1024 : memref<2x16xf32>
+  %z = exec.buffer at 2048 : memref<2x8xf32>
+  %w = exec.param @w : memref<16x8xf32>
+  // expected-note @+1 {{started here, waited for later}}
+  %t = exec.collective_start all_gather none over [#dist.axis_ref<"tp">] ins(%x : memref<8x8xf32>) outs(%w : memref<16x8xf32>)
+  exec.matmul m = 2 n = 16 k = 8 ins(%z : memref<2x8xf32>) packed @w outs(%y : memref<2x16xf32>)
+  // expected-error @+1 {{reads @w, which is in flight}}
+  exec.pack @w
+  exec.wait %t
+  return
+}

@@ -349,3 +349,23 @@ func.func @parameter_read_as_another_type() {
   %0 = exec.param @w : tensor<8xf32>
   return
 }
+
+// -----
+
+// Rows of a table of rank 3 that is held with one row dimension: all that follows is one row.
+graph.parameter @e : tensor<32x4x2xf32> from [#graph.source<"e", file = [32, 4, 2]>] {exec.pack = 1 : i64}
+func.func @rows_of_rank_three(%ids: tensor<2xi32>, %y: tensor<2x8xf32>, %short: tensor<2x2xf32>) {
+  %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<2x8xf32>) -> tensor<2x8xf32>
+  // expected-error @+1 {{makes rows of 2 elements; those of @e have 8}}
+  %1 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%short : tensor<2x2xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+graph.parameter @w : tensor<16x4x2xf32> from [#graph.source<"w", file = [16, 4, 2]>] {exec.pack = 2 : i64}
+func.func @held_as_another_matrix(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{takes 16 rows of @w, which is held as 64 x 2}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}

@@ -54,3 +54,21 @@ func.func @one_iteration(%out: memref<8xf32> {tessera.output}, %b: index, %e: in
   memref.copy %out, %x : memref<8xf32> to memref<8xf32>
   return
 }
+
+// -----
+
+// Each of them would fit the stack, all together do not: the last goes to the heap.
+// CHECK-LABEL: func @together
+// CHECK-COUNT-2: memref.alloca() {alignment = 64 : i64} : memref<112xf32>
+// CHECK-NOT: memref.alloca()
+// CHECK: return
+func.func @together(%a: memref<8xf32>, %b: index, %e: index) attributes {tessera.kernel} {
+  %f = arith.constant 1.0 : f32
+  %x = memref.alloc() : memref<112xf32>
+  %y = memref.alloc() : memref<112xf32>
+  %z = memref.alloc() : memref<112xf32>
+  memref.store %f, %x[%b] : memref<112xf32>
+  memref.store %f, %y[%b] : memref<112xf32>
+  memref.store %f, %z[%b] : memref<112xf32>
+  return
+}

@@ -17,7 +17,7 @@ struct Program : ArenaProgram {
   explicit Program(int buffers) {
     bytes = buffers * kBytes;
     for (int i = 0; i < buffers; ++i)
-      this->buffers.push_back({i * kBytes, kBytes, false});
+      this->buffers.push_back({i * kBytes, kBytes});
     ports.push_back({0, kBytes, true, false});
     ports.push_back({kBytes, kBytes, false, true});
   }
@@ -101,6 +101,35 @@ TEST(CheckArena, WaitingTwiceIsFound) {
   p.items.push_back(p.wait(0));
   p.items.push_back(p.wait(0));
   EXPECT_EQ(p.check(), "2 waits for what is done, or has not begun");
+}
+
+// The bytes of a parameter are no bytes of the arena, but one memory for all buffers that name them.
+TEST(CheckArena, WorkInFlightAtAParameterIsWaitedFor) {
+  Program p(2);
+  p.buffers.push_back({0, kBytes, /*memory=*/1}); // over the input, but another memory
+  p.buffers.push_back({0, kBytes, /*memory=*/1});
+  p.items.push_back(p.op(0, 2, /*starts=*/0));
+  p.items.push_back(p.op(0, 1));
+  p.items.push_back(p.wait(0));
+  p.items.push_back(p.op(3, 1));
+  EXPECT_EQ(p.check(), "1 writes what nobody reads");
+  p.items[1] = p.op(3, 1);
+  EXPECT_EQ(p.check(), "4 reads bytes [0, 64), which are still being written: wait first");
+  p.items[1] = p.op(0, 3);
+  EXPECT_EQ(p.check(), "5 writes bytes [0, 64), which are still being written: wait first");
+}
+
+TEST(CheckArena, WhatAnOpWritesLiesApartFromWhatItReads) {
+  Program p(3);
+  p.items.push_back(p.op(0, 2));
+  p.items.push_back(p.op(2, 2));
+  p.items.push_back(p.op(2, 1));
+  EXPECT_EQ(p.check(), "1 writes bytes [128, 192), which the same op reads: bytes [128, 192)");
+  p.items[1].op.inPlace = true;
+  EXPECT_EQ(p.check(), "");
+  p.buffers.push_back({2 * kBytes - 32, kBytes}); // not the same bytes, only some of them
+  p.items[1].op.accesses[1].buffer = 3;
+  EXPECT_EQ(p.check(), "1 writes bytes [96, 160), which the same op reads: bytes [128, 192)");
 }
 
 // With a least of 0 the output may stay as it was.

@@ -51,6 +51,7 @@ struct ArenaOp {
   int starts = -1;                    ///< the token that ends its work; -1: done when the next op begins
   llvm::SmallVector<int, 1> waitsFor; ///< tokens
   bool mayBeUnread = false;           ///< has another effect than what it writes
+  bool inPlace = false;               ///< may write exactly the bytes that it reads
 };
 
 struct ArenaItem;
@@ -67,8 +68,8 @@ struct ArenaItem {
 
 struct ArenaBuffer {
   int64_t offset = 0, bytes = 0;
-  bool constant =
-      false; ///< a parameter: not in the arena, written by the runtime; only its bounds are checked
+  int memory = 0; ///< 0: the arena; others: a form of a parameter, memory of its own that the runtime has
+                  ///< written. Buffers of one memory may be the same bytes
 };
 
 /// An input, output or state of any entry: a place that outlives the call.
@@ -94,10 +95,10 @@ struct ArenaViolation {
 
 /// Runs the program on ranges of bytes: every iteration of every loop, for all counts at once. Finds the
 /// first access that leaves its buffer or the arena, reads what was not written or has been overwritten
-/// through another buffer, writes what work in flight needs or a port that is not returned; ports that are
-/// not written at the end; values that nobody reads. Cost: executions of ops times the logarithm of the
-/// buffers alive; a loop whose body does the same to the same bytes in every iteration is run until nothing
-/// changes.
+/// through another buffer, writes what it reads itself, what work in flight needs or a port that is not
+/// returned; ports that are not written at the end; values that nobody reads. Cost: executions of ops times
+/// the logarithm of the buffers alive; a loop whose body does the same to the same bytes in every iteration
+/// is run until nothing changes.
 std::optional<ArenaViolation> checkArena(const ArenaProgram &program);
 
 } // namespace tessera

@@ -2,6 +2,8 @@
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 using namespace mlir;
 
 namespace tessera::exec {
@@ -50,6 +52,21 @@ Accesses CopyOp::getAccesses() {
   return {{&getSourceMutable(), AccessKind::Read, {}}, {&getTargetMutable(), AccessKind::Write, {}}};
 }
 
+Accesses PackOp::getAccesses() { return {}; }
+
+SmallVector<ParameterAccess> MatmulOp::getParameterAccesses() {
+  if (!getParamAttr())
+    return {};
+  return {{getParamAttr(), getLayer(), /*packed=*/true, AccessKind::Read}};
+}
+SmallVector<ParameterAccess> GatherPackedOp::getParameterAccesses() {
+  return {{getParamAttr(), getLayer(), /*packed=*/true, AccessKind::Read}};
+}
+SmallVector<ParameterAccess> PackOp::getParameterAccesses() {
+  return {{getParamAttr(), getLayer(), /*packed=*/false, AccessKind::Read},
+          {getParamAttr(), getLayer(), /*packed=*/true, AccessKind::Write}};
+}
+
 Accesses LaunchOp::getAccesses() {
   Accesses accesses = wholeAccesses(*this);
   for (Access &access : accesses)
@@ -84,8 +101,7 @@ void CopyOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
 AccessKind LaunchOp::getMode(unsigned output) {
   if (getModes())
     return AccessKind((*getModes())[output]);
-  Operation *def = getOutputs()[output].getDefiningOp();
-  return def && def->getName().getStringRef() == "tensor.empty" ? AccessKind::Write : AccessKind::Update;
+  return getOutputs()[output].getDefiningOp<tensor::EmptyOp>() ? AccessKind::Write : AccessKind::Update;
 }
 
 void LaunchOp::setModes(ArrayRef<AccessKind> modes) {

@@ -127,16 +127,24 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &) { return v
 //===- Tokens ---------------------------------------------------------------===//
 
 namespace {
-/// Bytes of memory that a buffer takes part in: of the arena, or of a parameter (whole: its place is not
-/// known).
+/// Memory that a buffer or a named parameter takes part in: bytes of the arena, or a form of a parameter
+/// (whole: its layers are not told apart). Buffers that are neither meet nothing but themselves.
 struct Range {
-  Value parameter;
+  FlatSymbolRefAttr parameter;
+  bool packed = false;
+  Value other;
   int64_t begin = 0, end = 0;
+
+  explicit Range(const ParameterAccess &access) : parameter(access.param), packed(access.packed) {}
   explicit Range(Value buffer) {
     Value root = rootOf(buffer);
+    if (auto param = root.getDefiningOp<ParamOp>()) {
+      parameter = param.getParamAttr();
+      return;
+    }
     auto place = root.getDefiningOp<BufferOp>();
     if (!place) {
-      parameter = root;
+      other = root;
       return;
     }
     // A reshape begins where its root does; a layer may lie anywhere in its stack.
@@ -153,47 +161,53 @@ struct Range {
     end = begin + arrayBytes((layered ? root : buffer).getType());
   }
   bool overlaps(const Range &o) const {
-    return parameter || o.parameter ? parameter == o.parameter : begin < o.end && o.begin < end;
+    if (parameter || o.parameter)
+      return parameter == o.parameter && packed == o.packed;
+    return other || o.other ? other == o.other : begin < o.end && o.begin < end;
+  }
+};
+
+/// What work in flight keeps busy.
+struct Flight {
+  std::optional<Range> read, written;
+  bool meets(const Range &range, AccessKind kind) const {
+    return (written && written->overlaps(range)) ||
+           (read && kind != AccessKind::Read && read->overlaps(range));
   }
 };
 } // namespace
 
 /// One exec.wait in the same block, and nobody in the way before it.
-static LogicalResult verifyToken(Operation *start, Value token, Value read, Value written) {
+static LogicalResult verifyToken(Operation *start, Value token, const Flight &flight) {
   if (!token.hasOneUse())
     return start->emitOpError() << "is waited for " << std::distance(token.use_begin(), token.use_end())
                                 << " times, not once";
   Operation *wait = *token.user_begin();
   if (!isa<WaitOp>(wait) || wait->getBlock() != start->getBlock())
     return start->emitOpError("must be waited for by one exec.wait in the same block");
+  auto refuse = [&](Operation *guilty, AccessKind kind) {
+    InFlightDiagnostic diagnostic = guilty->emitOpError();
+    diagnostic.attachNote(start->getLoc()) << "started here, waited for later";
+    diagnostic << (kind == AccessKind::Read ? "reads " : "writes ");
+    return diagnostic;
+  };
   for (Operation *between = start->getNextNode(); between && between != wait;
        between = between->getNextNode()) {
-    Operation *guilty = nullptr;
-    Value touched;
-    bool writes = false;
-    between->walk([&](MemoryEffectOpInterface op) {
-      SmallVector<SideEffects::EffectInstance<MemoryEffects::Effect>> effects;
-      op.getEffects(effects);
-      for (const auto &effect : effects) {
-        Value value = effect.getValue();
-        if (!value || !isa<MemRefType>(value.getType()))
-          continue;
-        bool write = isa<MemoryEffects::Write>(effect.getEffect());
-        if ((written && Range(value).overlaps(Range(written))) ||
-            (read && write && Range(value).overlaps(Range(read)))) {
-          guilty = op;
-          touched = value;
-          writes = write;
+    WalkResult walked = between->walk([&](ExecAccessOpInterface op) {
+      for (const Access &access : op.getAccesses())
+        if (Value value = access.operand->get(); flight.meets(Range(value), access.kind)) {
+          refuse(op, access.kind) << value.getType() << ", which is in flight";
+          return WalkResult::interrupt();
         }
-      }
-      return guilty ? WalkResult::interrupt() : WalkResult::advance();
+      for (const ParameterAccess &access : op.getParameterAccesses())
+        if (flight.meets(Range(access), access.kind)) {
+          refuse(op, access.kind) << access.param << ", which is in flight";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
     });
-    if (guilty) {
-      InFlightDiagnostic diagnostic = guilty->emitOpError() << (writes ? "writes" : "reads") << " "
-                                                            << touched.getType() << ", which is in flight";
-      diagnostic.attachNote(start->getLoc()) << "started here, waited for later";
-      return diagnostic;
-    }
+    if (walked.wasInterrupted())
+      return failure();
   }
   return success();
 }
@@ -201,7 +215,7 @@ static LogicalResult verifyToken(Operation *start, Value token, Value read, Valu
 LogicalResult CollectiveStartOp::verify() {
   if (failed(verifyForm(*this)))
     return failure();
-  return verifyToken(*this, getToken(), getInput(), getOutput());
+  return verifyToken(*this, getToken(), {Range(getInput()), Range(getOutput())});
 }
 LogicalResult CollectiveStartOp::verifySymbolUses(SymbolTableCollection &) { return verifySizes(*this); }
 
@@ -215,10 +229,12 @@ template <typename Op> static LogicalResult verifyMessage(Op op) {
 }
 
 LogicalResult SendOp::verify() {
-  return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), getBuffer(), nullptr);
+  return failed(verifyMessage(*this)) ? failure()
+                                      : verifyToken(*this, getToken(), {Range(getBuffer()), std::nullopt});
 }
 LogicalResult ReceiveOp::verify() {
-  return failed(verifyMessage(*this)) ? failure() : verifyToken(*this, getToken(), nullptr, getBuffer());
+  return failed(verifyMessage(*this)) ? failure()
+                                      : verifyToken(*this, getToken(), {std::nullopt, Range(getBuffer())});
 }
 LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &) {
   return LogicalResult(meshFor(*this, {getAxes()}));

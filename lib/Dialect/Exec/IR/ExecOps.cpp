@@ -2,6 +2,7 @@
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/Shapes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -105,6 +106,15 @@ static graph::ParameterOp lookupParameter(Operation *op, FlatSymbolRefAttr param
 static RankedTensorType heldType(graph::ParameterOp parameter) {
   auto local = parameter->getAttrOfType<TypeAttr>(kLocalTypeAttr);
   return cast<RankedTensorType>(local ? local.getValue() : parameter.getType());
+}
+
+PackedMatrix packedMatrix(graph::ParameterOp parameter) {
+  ArrayRef<int64_t> layer = heldType(parameter).getShape();
+  if (parameter.getStacked())
+    layer = layer.drop_front();
+  auto pack = parameter->getAttrOfType<IntegerAttr>(kPackAttr);
+  size_t out = pack ? size_t(pack.getInt()) : layer.size() - std::min<size_t>(layer.size(), 1);
+  return {product(layer.take_front(out)), product(layer.drop_front(out))};
 }
 
 /// A packed parameter: a layer number where it is stacked, and `elements` in one layer, unless they are not
@@ -266,8 +276,12 @@ LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
     return success();
   if (failed(verifyPacked(*this, getParamAttr(), getLayer(), int64_t(getN()) * int64_t(getK()), tables)))
     return failure();
-  return verifyProductType(*this, "parameter",
-                           heldType(lookupParameter(*this, getParamAttr(), tables)).getElementType());
+  graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
+  if (PackedMatrix matrix = packedMatrix(parameter);
+      parameter->hasAttr(kPackAttr) && matrix.rows != int64_t(getN()))
+    return emitOpError() << "takes " << int64_t(getN()) << " rows of " << getParamAttr()
+                         << ", which is held as " << matrix.rows << " x " << matrix.columns;
+  return verifyProductType(*this, "parameter", heldType(parameter).getElementType());
 }
 
 LogicalResult GatherPackedOp::verify() {
@@ -283,11 +297,12 @@ LogicalResult GatherPackedOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (failed(verifyPacked(*this, getParamAttr(), getLayer(), /*elements=*/-1, tables)))
     return failure();
   // Rows as long as the parameter's.
-  RankedTensorType held = heldType(lookupParameter(*this, getParamAttr(), tables));
+  graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
+  RankedTensorType held = heldType(parameter);
   if (elementType(getOutput()) != held.getElementType())
     return emitOpError() << "writes rows of " << getParamAttr() << ", stored as " << held.getElementType()
                          << ", to " << getOutput().getType();
-  int64_t row = held.getDimSize(held.getRank() - 1), taken = numElements(getOutput()) / numElements(getIds());
+  int64_t row = packedMatrix(parameter).columns, taken = numElements(getOutput()) / numElements(getIds());
   return row == taken ? success()
                       : emitOpError() << "makes rows of " << taken << " elements; those of " << getParamAttr()
                                       << " have " << row;

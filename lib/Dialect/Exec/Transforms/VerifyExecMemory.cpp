@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
+
 namespace tessera::exec {
 #define GEN_PASS_DEF_VERIFYEXECMEMORY
 #include "tessera/Dialect/Exec/Transforms/Passes.h.inc"
@@ -27,6 +29,7 @@ namespace {
 /// A place that the runtime knows by name.
 struct NamedPort {
   std::string what;
+  StringRef name;
   ArenaPort port;
 };
 
@@ -41,8 +44,9 @@ LogicalResult readPorts(Operation *op, StringRef attr, StringRef kind, SmallVect
     if (!name || !offset || !type || !isa<RankedTensorType>(type.getValue()))
       return op->emitOpError() << "has " << entry << " in " << attr
                                << ": expected a name, an offset and a type";
-    ports.push_back(
-        {(kind + " '" + name.getValue() + "'").str(), {offset.getInt(), arrayBytes(type.getValue())}});
+    ports.push_back({(kind + " '" + name.getValue() + "'").str(),
+                     name.getValue(),
+                     {offset.getInt(), arrayBytes(type.getValue())}});
   }
   return success();
 }
@@ -80,7 +84,11 @@ private:
     SmallVector<NamedPort> states;
     if (failed(readPorts(entry->getParentOp(), "exec.states", "state", states)))
       return failure();
-    add(states, true, true);
+    SmallVector<StringRef> returned;
+    if (failed(readReturns(states, returned)))
+      return failure();
+    for (const NamedPort &state : states)
+      add(state, true, llvm::is_contained(returned, state.name));
     for (func::FuncOp other : entries) {
       SmallVector<NamedPort> inputs, outputs;
       if (failed(readPorts(other, "exec.inputs", "input", inputs)) ||
@@ -88,6 +96,18 @@ private:
         return failure();
       add(inputs, other == entry, false);
       add(outputs, false, other == entry);
+    }
+    return success();
+  }
+
+  /// What `exec.returns` lists: states that the entry leaves a value in.
+  LogicalResult readReturns(ArrayRef<NamedPort> states, SmallVectorImpl<StringRef> &returned) {
+    auto list = entry->getAttrOfType<ArrayAttr>(kReturnsAttr);
+    for (Attribute attr : list ? list.getValue() : ArrayRef<Attribute>()) {
+      auto name = dyn_cast<StringAttr>(attr);
+      if (!name || llvm::none_of(states, [&](const NamedPort &s) { return s.name == name.getValue(); }))
+        return entry.emitOpError() << "returns " << attr << ", which is no state of exec.states";
+      returned.push_back(name.getValue());
     }
     return success();
   }
@@ -140,11 +160,12 @@ private:
       if (failed(range))
         return failure();
       made.accesses.push_back(*range);
-      tagged.back().operands.push_back(access.operand->getOperandNumber());
+      tagged.back().accesses.push_back("operand #" + std::to_string(access.operand->getOperandNumber()));
     }
-    if (auto [symbol, layer] = op.getPackedLayer(); symbol && layer)
-      if (failed(addPacked(op, symbol, layer, made)))
+    for (const ParameterAccess &access : op.getParameterAccesses())
+      if (failed(addParameter(op, access, made)))
         return failure();
+    made.inPlace = op.worksInPlace();
     addWaits(op, made);
     if (Value token = op.getStartedToken()) {
       made.starts = int(tokens.size());
@@ -155,13 +176,22 @@ private:
     return success();
   }
 
+  static AccessMode modeOf(AccessKind kind) {
+    return kind == AccessKind::Read     ? AccessMode::Read
+           : kind == AccessKind::Update ? AccessMode::Update
+                                        : AccessMode::Write;
+  }
+
+  /// The memory that a form of a parameter is: one for all that name it.
+  int memoryOf(FlatSymbolRefAttr param, bool packed) {
+    return memories.try_emplace({param.getValue(), packed}, int(memories.size()) + 1).first->second;
+  }
+
   FailureOr<ArenaAccess> accessOf(Operation *op, const Access &access) {
     ArrayView view = viewOf(access.operand->get());
     ArenaAccess made;
     made.bytes = view.bytes;
-    made.mode = access.kind == AccessKind::Read     ? AccessMode::Read
-                : access.kind == AccessKind::Update ? AccessMode::Update
-                                                    : AccessMode::Write;
+    made.mode = modeOf(access.kind);
     if (access.kind == AccessKind::Layer) {
       auto stack = cast<ShapedType>(access.operand->get().getType());
       made.bytes = view.bytes / stack.getDimSize(0);
@@ -176,11 +206,11 @@ private:
     auto [it, isNew] = buffers.try_emplace(view.root, int(program.buffers.size()));
     made.buffer = it->second;
     if (isNew) {
-      ArenaBuffer buffer{0, arrayBytes(view.root.getType()), false};
+      ArenaBuffer buffer{0, arrayBytes(view.root.getType()), 0};
       if (auto place = view.root.getDefiningOp<BufferOp>())
         buffer.offset = int64_t(place.getOffset());
-      else if (view.root.getDefiningOp<ParamOp>())
-        buffer.constant = true;
+      else if (auto param = view.root.getDefiningOp<ParamOp>())
+        buffer.memory = memoryOf(param.getParamAttr(), /*packed=*/false);
       else
         return op->emitOpError() << "operand #" << access.operand->getOperandNumber()
                                  << " is neither a place in the arena nor a parameter";
@@ -189,21 +219,29 @@ private:
     return made;
   }
 
-  /// A layer of a packed parameter: nothing of the arena, but its number has bounds.
-  LogicalResult addPacked(Operation *op, FlatSymbolRefAttr symbol, Value layer, ArenaOp &made) {
-    auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, symbol);
+  /// A form of a parameter, or one layer of it: nothing of the arena, but its number has bounds, and work in
+  /// flight may be at it.
+  LogicalResult addParameter(Operation *op, const ParameterAccess &named, ArenaOp &made) {
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, named.param);
     auto local = parameter->getAttrOfType<TypeAttr>(kLocalTypeAttr);
     auto type = cast<RankedTensorType>(local ? local.getValue() : parameter.getType());
-    FailureOr<ArenaIndex> index = indexOf(op, layer);
-    if (failed(index))
-      return failure();
     ArenaAccess access;
+    access.mode = modeOf(named.kind);
     access.buffer = int(program.buffers.size());
-    program.buffers.push_back({0, arrayBytes(type), true});
-    access.bytes = arrayBytes(type) / type.getDimSize(0);
-    access.layers.push_back({*index, type.getDimSize(0), access.bytes});
+    access.bytes = arrayBytes(type);
+    program.buffers.push_back({0, access.bytes, memoryOf(named.param, named.packed)});
+    if (named.layer) {
+      FailureOr<ArenaIndex> index = indexOf(op, named.layer);
+      if (failed(index))
+        return failure();
+      access.bytes /= type.getDimSize(0);
+      access.layers.push_back({*index, type.getDimSize(0), access.bytes});
+      auto operand = llvm::find(op->getOperands(), named.layer) - op->operand_begin();
+      tagged.back().accesses.push_back("operand #" + std::to_string(operand));
+    } else {
+      tagged.back().accesses.push_back(("@" + named.param.getValue()).str());
+    }
     made.accesses.push_back(access);
-    tagged.back().operands.push_back(unsigned(llvm::find(op->getOperands(), layer) - op->operand_begin()));
     return success();
   }
 
@@ -234,10 +272,10 @@ private:
       note(error, violation);
       return error;
     }
-    const auto &[op, operands] = tagged[size_t(violation.tag)];
+    const auto &[op, accesses] = tagged[size_t(violation.tag)];
     InFlightDiagnostic error = op->emitOpError();
     if (violation.access >= 0)
-      error << "operand #" << operands[size_t(violation.access)] << " ";
+      error << accesses[size_t(violation.access)] << " ";
     error << violation.what;
     note(error, violation);
     return error;
@@ -249,7 +287,7 @@ private:
 
   struct Tagged {
     Operation *op;
-    SmallVector<unsigned> operands; ///< of each access
+    SmallVector<std::string, 0> accesses; ///< what each access is of
   };
 
   func::FuncOp entry;
@@ -258,6 +296,7 @@ private:
   std::vector<std::string> portNames;
   std::vector<Tagged> tagged; ///< by tag
   llvm::DenseMap<Value, int> buffers, depths, tokens;
+  std::map<std::pair<StringRef, bool>, int> memories; ///< by parameter and whether it is packed
   int depth = 0;
 };
 

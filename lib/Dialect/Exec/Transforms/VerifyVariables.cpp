@@ -72,10 +72,10 @@ private:
     return success();
   }
 
-  void pack(PackOp op, StaleForms &stale) {
-    std::string name = op.getParam().str();
-    if (op.getLayer()) {
-      stale.erase({name, op.getLayer().getAsOpaquePointer()});
+  void pack(const ParameterAccess &access, StaleForms &stale) {
+    std::string name = access.param.getValue().str();
+    if (access.layer) {
+      stale.erase({name, access.layer.getAsOpaquePointer()});
       return;
     }
     for (auto it = stale.begin(); it != stale.end();)
@@ -109,29 +109,27 @@ private:
           return failure();
         continue;
       }
-      if (auto packing = dyn_cast<PackOp>(op)) {
-        pack(packing, stale);
-        continue;
-      }
       if (auto param = dyn_cast<ParamOp>(op)) {
         graph::ParameterOp symbol = parameter(param.getParamAttr().getAttr());
         if (symbol->hasAttr(kPackAttr) && !symbol.getVariable())
           return param.emitOpError() << "asks for the plain form of " << param.getParamAttr()
                                      << ", which is held packed only";
-      } else if (auto symbol =
-                     op.getAttrOfType<FlatSymbolRefAttr>("param")) { // library ops name packed forms
-        if (failed(use(&op, symbol.getValue(), stale)))
+        continue;
+      }
+      auto accessing = dyn_cast<ExecAccessOpInterface>(op);
+      if (!accessing)
+        continue;
+      for (const ParameterAccess &access : accessing.getParameterAccesses()) {
+        if (!access.packed)
+          continue;
+        if (access.kind != AccessKind::Read)
+          pack(access, stale);
+        else if (failed(use(&op, access.param.getValue(), stale)))
           return failure();
       }
-      auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-      if (!effects)
-        continue;
-      SmallVector<MemoryEffects::EffectInstance> list;
-      effects.getEffects(list);
-      for (const MemoryEffects::EffectInstance &effect : list)
-        if (Value value = effect.getValue(); value && isa<MemoryEffects::Write>(effect.getEffect()))
-          if (failed(write(&op, value, stale)))
-            return failure();
+      for (const Access &access : accessing.getAccesses())
+        if (access.kind != AccessKind::Read && failed(write(&op, access.operand->get(), stale)))
+          return failure();
     }
     return success();
   }

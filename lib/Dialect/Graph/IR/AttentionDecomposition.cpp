@@ -9,6 +9,8 @@
 #include "Detail.h"
 #include "RowProgram.h"
 
+#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -42,12 +44,10 @@ Value maskScores(AttentionOp op, OpBuilder &builder, RowProgram &p, Value scores
                               p.number(-std::numeric_limits<double>::infinity()));
   };
   keep(CompareKind::le, queries);
-  if (std::optional<uint64_t> window = op.getWindow()) {
+  if (std::optional<int32_t> window = hidingWindow(op)) {
     auto scalar = of({}, integer);
     Value width = ConstantOp::create(
-        builder, loc, scalar,
-        DenseElementsAttr::get(
-            scalar, builder.getIntegerAttr(integer, int64_t(std::min<uint64_t>(*window, INT32_MAX)))));
+        builder, loc, scalar, DenseElementsAttr::get(scalar, builder.getIntegerAttr(integer, *window)));
     keep(CompareKind::gt, SubOp::create(builder, loc, typeOf(queries), queries, width));
   }
   // The last rank's padding: no key.

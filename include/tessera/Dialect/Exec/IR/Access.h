@@ -2,6 +2,7 @@
 #ifndef TESSERA_DIALECT_EXEC_IR_ACCESS_H
 #define TESSERA_DIALECT_EXEC_IR_ACCESS_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -22,6 +23,14 @@ struct Access {
   mlir::OpOperand *operand;
   AccessKind kind;
   mlir::Value layer; ///< for Layer: its number
+};
+
+/// What an op does to a form of a parameter that it names by its symbol.
+struct ParameterAccess {
+  mlir::FlatSymbolRefAttr param;
+  mlir::Value layer; ///< its number; none: all of the parameter
+  bool packed;       ///< the packed form, which the runtime keeps beside or instead of the plain one
+  AccessKind kind;   ///< Read or Write
 };
 
 } // namespace tessera::exec

@@ -24,6 +24,10 @@
 #include "tessera/Dialect/Exec/IR/ExecOps.h.inc"
 #include "tessera/Support/TypeSizes.h"
 
+namespace tessera::graph {
+class ParameterOp;
+}
+
 namespace tessera::exec {
 
 /// Alignment of every buffer in the arena, in bytes.
@@ -40,6 +44,8 @@ inline constexpr llvm::StringLiteral kEntryAttr =
     "exec.entry"; ///< on a host function: an entry of the program
 inline constexpr llvm::StringLiteral kArenaAttr =
     "exec.arena_bytes"; ///< on the module: size of a rank's arena
+inline constexpr llvm::StringLiteral kReturnsAttr =
+    "exec.returns"; ///< on an entry: names of the states that it leaves a value in; others stay as they were
 
 /// Bytes of a statically shaped tensor or memref type.
 using tessera::arrayBytes;
@@ -52,6 +58,14 @@ std::optional<io::DType> elementDType(mlir::Type element);
 llvm::StringRef elementName(mlir::Type arrayOrElement);
 /// The memref type of a tensor type: same shape and elements, identity layout.
 mlir::MemRefType bufferType(mlir::Type type);
+
+/// One layer of a packed parameter as the matrix that products and lookups read: dimensions up to
+/// `exec.pack` are its rows, the others its columns. A parameter that does not say has rows along its last
+/// dimension, as the runtime holds it.
+struct PackedMatrix {
+  int64_t rows, columns;
+};
+PackedMatrix packedMatrix(graph::ParameterOp parameter);
 
 /// An array as what it is a view of.
 struct ArrayView {

@@ -52,6 +52,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
   }];
 }
 
@@ -83,6 +84,10 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`
         `outs` `(` $output `:` type($output) `)` attr-dict
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::Value getStartedToken() { return getToken(); }
+    bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
   }];
 }
 

@@ -13,8 +13,11 @@ def ExecAccessOpInterface : OpInterface<"ExecAccessOpInterface"> {
     InterfaceMethod<"One entry for every memref operand, in order.", "::llvm::SmallVector<::tessera::exec::Access>", "getAccesses">,
     InterfaceMethod<[{Work that goes on after the op: the token that ends it. Its operands are busy until an op takes the token.}],
       "::mlir::Value", "getStartedToken", (ins), "", "return {};">,
-    InterfaceMethod<"Layers of a packed parameter that the op reads: the parameter's symbol and the layer's number, or nothing.",
-      "std::pair<::mlir::FlatSymbolRefAttr, ::mlir::Value>", "getPackedLayer", (ins), "", "return {};">,
+    InterfaceMethod<"What the op does to parameters that it names by symbol and takes as no operand: to their packed or plain forms.",
+      "::llvm::SmallVector<::tessera::exec::ParameterAccess>", "getParameterAccesses", (ins), "", "return {};">,
+    InterfaceMethod<[{Whether the op may write exactly the bytes that it reads, and nothing that only meets them. Without it what an op writes lies apart
+      from all that it reads.}],
+      "bool", "worksInPlace", (ins), "", "return false;">,
   ];
 }
 

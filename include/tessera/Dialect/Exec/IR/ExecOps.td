@@ -171,7 +171,7 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-    std::pair<::mlir::FlatSymbolRefAttr, ::mlir::Value> getPackedLayer() { return {getParamAttr(), getLayer()}; }
+    ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
     /// How the weight is stored: of the plain weight, or of the packed parameter.
     ::mlir::Type getWeightElementType();
   }];
@@ -197,11 +197,12 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-    std::pair<::mlir::FlatSymbolRefAttr, ::mlir::Value> getPackedLayer() { return {getParamAttr(), getLayer()}; }
+    ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
   }];
 }
 
-def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
   let summary = "Makes the packed form of a variable again, from its plain one";
   let description = [{
     Whoever updates a variable (a launch, a copy or a collective that writes what `exec.param` gives) writes its plain form. Products read the packed one, which is a
@@ -216,6 +217,9 @@ def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
   }];
   let arguments = (ins FlatSymbolRefAttr:$param, Optional<Index>:$layer);
   let assemblyFormat = "$param (`[` $layer^ `]`)? attr-dict";
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
+  }];
 }
 
 def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
