@@ -81,6 +81,8 @@ void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int6
 }
 
 void Rank::write(char *dst, const void *data, size_t bytes) {
+  if (bytes == 0) // null, perhaps
+    return;
   Staging &staging = staging_[nextStaging_++ % staging_.size()];
   if (!staging.copied)
     staging.copied = device_->createEvent();

@@ -129,11 +129,12 @@ struct ReduceTile : Tile<ReduceTile, graph::ReduceOp> {
                  return sum ? arith::AddFOp::create(b, x[1], wide).getResult()
                             : arith::MaximumFOp::create(b, x[1], wide).getResult();
                });
-    if (sumType == element)
+    Type result = type.getElementType();
+    if (sumType == result)
       return folded;
-    return t.map(type.getShape(), element, {{folded, t.identity(type.getRank())}},
+    return t.map(type.getShape(), result, {{folded, t.identity(type.getRank())}},
                  [&](ImplicitLocOpBuilder &b, ValueRange x) {
-                   return TileBuilder(b, b.getLoc()).narrow(x[0], element);
+                   return TileBuilder(b, b.getLoc()).narrow(x[0], result);
                  });
   }
 };

@@ -206,8 +206,18 @@ private:
     return newBuffer(offset, type);
   }
 
-  /// Assigns all targets at once. Where a target is another pair's source, that source goes through a scratch
-  /// buffer first.
+  /// Where `a` and `b` lie they share bytes, but are not the same bytes.
+  static bool isPartlyOver(Value a, Value b) {
+    auto x = rootBuffer(a).getDefiningOp<BufferOp>(), y = rootBuffer(b).getDefiningOp<BufferOp>();
+    if (!x || !y)
+      return false;
+    int64_t xBegin = int64_t(x.getOffset()), xEnd = xBegin + arrayBytes(x.getType());
+    int64_t yBegin = int64_t(y.getOffset()), yEnd = yBegin + arrayBytes(y.getType());
+    return xBegin < yEnd && yBegin < xEnd && !(xBegin == yBegin && xEnd == yEnd);
+  }
+
+  /// Assigns all targets at once. A source that a target lies over, its own in part or another's, goes
+  /// through a scratch buffer first.
   void copyAll(Location loc, ArrayRef<std::pair<Value, Value>> copies) {
     SmallVector<std::pair<Value, Value>> work;
     int64_t at = scratch;
@@ -216,7 +226,8 @@ private:
         continue;
       Value root = rootBuffer(source);
       bool clobbered = llvm::any_of(copies, [&, target = target](const auto &other) {
-        return other.second == root && other.second != target && other.first != other.second;
+        return (other.second == root && other.second != target && other.first != other.second) ||
+               isPartlyOver(other.second, source);
       });
       if (clobbered) {
         auto type = cast<MemRefType>(source.getType());
@@ -288,7 +299,7 @@ private:
       memory[made] = place;
       // Updated in place, but the old value is needed again (or may not be touched): work on a copy.
       if (isUpdated(operand) && memory.lookup(value) != place)
-        CopyOp::create(builder, op->getLoc(), memory.lookup(value), place);
+        copyAll(op->getLoc(), {{memory.lookup(value), place}});
       operands.push_back(place);
     }
     Operation *work =

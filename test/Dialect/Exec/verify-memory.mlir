@@ -415,3 +415,33 @@ func.func @variable() attributes {exec.entry} {
   return
 }
 }
+
+// -----
+
+// Both sides of a copy may have got one place; half of one may not.
+module attributes {exec.arena_bytes = 320 : i64} {
+func.func @copied_onto_itself() attributes {exec.entry,
+    exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<32xf32>}], exec.outputs = [{name = "y", offset = 128 : i64, type = tensor<32xf32>}]} {
+  %x = exec.buffer at 0 : memref<32xf32>
+  %y = exec.buffer at 128 : memref<32xf32>
+  %again = exec.buffer at 128 : memref<32xf32>
+  exec.copy %x to %y : memref<32xf32>, memref<32xf32>
+  exec.copy %y to %again : memref<32xf32>, memref<32xf32>
+  return
+}
+}
+
+// -----
+
+module attributes {exec.arena_bytes = 320 : i64} {
+func.func @copied_by_half() attributes {exec.entry,
+    exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<32xf32>}], exec.outputs = [{name = "y", offset = 192 : i64, type = tensor<32xf32>}]} {
+  %x = exec.buffer at 0 : memref<32xf32>
+  %y = exec.buffer at 128 : memref<32xf32>
+  %z = exec.buffer at 192 : memref<32xf32>
+  exec.copy %x to %y : memref<32xf32>, memref<32xf32>
+  // expected-error @+1 {{operand #1 writes bytes [192, 320), which the same op reads: bytes [128, 256)}}
+  exec.copy %y to %z : memref<32xf32>, memref<32xf32>
+  return
+}
+}

@@ -204,8 +204,12 @@ LogicalResult ConcatOp::verify() {
 }
 
 LogicalResult ReduceOp::verify() {
-  if (failed(verifyTensors(*this)) ||
-      failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  if (failed(verifyTensors(*this)))
+    return failure();
+  // A sum of 16-bit floats may keep the type that it is computed in.
+  Type from = getInput().getType().getElementType(), to = getResult().getType().getElementType();
+  bool widens = getKind() == ReduceKind::sum && (from.isBF16() || from.isF16()) && to.isF32();
+  if (!widens && failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
     return failure();
   int64_t rank = rankOf(getInput());
   if (getDims().empty())
@@ -215,10 +219,10 @@ LogicalResult ReduceOp::verify() {
     return failure();
   if (getInput().getType().getElementType().isInteger(1))
     return emitOpError() << "does not compute on i1";
-  int64_t to = 0;
+  int64_t kept = 0;
   for (int64_t d = 0; d < rank; ++d)
     if (!llvm::is_contained(getDims(), d) &&
-        failed(expectSameSize(*this, {"input", getInput()}, d, {"result", getResult()}, to++)))
+        failed(expectSameSize(*this, {"input", getInput()}, d, {"result", getResult()}, kept++)))
       return failure();
   return success();
 }

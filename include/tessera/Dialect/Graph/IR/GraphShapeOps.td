@@ -95,7 +95,8 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
 
 def Graph_ReduceOp : Graph_Op<"reduce"> {
   let summary = "Sum or maximum over `dims`, which disappear";
-  let description = "Sharded over a reduced dimension, the result is partial.";
+  let description = [{Sharded over a reduced dimension, the result is partial. Elements are the input's, or f32 for a sum of bf16 or f16, which is
+    computed in f32 and then not rounded.}];
   let arguments = (ins Graph_ReduceKind:$kind, AnyRankedTensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $input `dims` `=` $dims attr-dict `:` functional-type(operands, results)";

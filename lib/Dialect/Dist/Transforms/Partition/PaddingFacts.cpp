@@ -83,11 +83,13 @@ private:
   /// Padding of a result is computed from the padding of operands along the same factors.
   bool isFiniteBehind(ShardingRuleOpInterface op, unsigned result, int64_t dim) {
     ShardingRule rule = op.getShardingRule();
+    // A few products of moderate numbers overflow float16; of the wider exponents it takes dozens.
+    bool unbounded = rule.unbounded || getElementTypeOrSelf(op->getResult(result)).isF16();
     const auto &factors = rule.results[result].dims[size_t(dim)];
     for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
       for (auto [d, dimFactors] : llvm::enumerate(tensor.dims))
         if (llvm::any_of(dimFactors, [&](int f) { return llvm::is_contained(factors, f); }) &&
-            (rule.unbounded || !isFinite(operand, int64_t(d))))
+            (unbounded || !isFinite(operand, int64_t(d))))
           return false;
     return true;
   }
