@@ -165,8 +165,7 @@ private:
     for (const ParameterAccess &access : op.getParameterAccesses())
       if (failed(addParameter(op, access, made)))
         return failure();
-    // The planner may give both sides of a copy one place: then it does nothing.
-    made.inPlace = op.worksInPlace() || isa<CopyOp>(op.getOperation());
+    made.inPlace = op.worksInPlace();
     addWaits(op, made);
     if (Value token = op.getStartedToken()) {
       made.starts = int(tokens.size());
