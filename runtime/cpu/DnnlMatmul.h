@@ -21,6 +21,7 @@ public:
   ~DnnlMatmul();
   DnnlMatmul(const DnnlMatmul &) = delete;
 
+  // What oneDNN calls its code; empty where it has none for this CPU, and run is not to be called.
   const char *implementation() const;
   void run(const void *x, const void *w, void *y);
 

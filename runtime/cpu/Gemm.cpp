@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace tessera::runtime {
 
@@ -91,8 +92,9 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, Thread
       auto product =
           std::make_unique<DnnlMatmul>(packed ? &s.layout : nullptr, rows.end - rows.begin, n, k, types);
       // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
-      // slower.
-      if (strncmp(product->implementation(), "ref", 3) == 0) {
+      // slower, or with nothing.
+      std::string_view code = product->implementation();
+      if (code.empty() || code.substr(0, 3) == "ref") {
         s.byRows.clear();
         break;
       }

@@ -96,7 +96,9 @@ std::string ProgramJudgement::flags() const {
   if (!machine)
     return "--pipeline='" + pipeline + "'";
   return "--rung=" + rungName(*machine).str() + (mesh.empty() ? "" : " --mesh=" + mesh) +
-         (shard.empty() ? "" : " --shard=" + shard) + (runner.empty() ? "" : " --runner='" + runner + "'");
+         (shard.empty() ? "" : " --shard=" + shard) +
+         (targetOptions.empty() ? "" : " --target-options=" + targetOptions) +
+         (runner.empty() ? "" : " --runner='" + runner + "'");
 }
 
 /// Compiled and run, against the interpreter.
@@ -108,6 +110,7 @@ static FailureOr<unsigned> judgeOnMachine(ModuleOp before, const ProgramJudgemen
   execution.execution.through = *judgement.machine;
   execution.execution.compile.mesh = judgement.mesh;
   execution.execution.compile.shard = judgement.shard;
+  execution.execution.compile.targetOptions = parseTargetOptions(judgement.targetOptions);
   execution.runner = judgement.runner;
   execution.execution.onSpmd = [&](ModuleOp spmd) {
     if (!judgement.breakOp.empty())

@@ -62,6 +62,10 @@ static llvm::cl::opt<std::string> meshText("mesh",
 static llvm::cl::opt<std::string> shardText("shard",
                                             llvm::cl::desc("Of a model: items [VALUE:]DIM=AXIS[+AXIS...]"),
                                             llvm::cl::cat(category));
+static llvm::cl::opt<std::string> targetOptions(
+    "target-options",
+    llvm::cl::desc("Of rungs kernels, exec and binary: NAME=VALUE,... of the target: cpu=x86-64-v3"),
+    llvm::cl::init(""), llvm::cl::cat(category));
 static llvm::cl::opt<std::string> runner(
     "runner",
     llvm::cl::desc("Of rungs kernels, exec and binary: run it by this command too, which must give the same "
@@ -134,6 +138,7 @@ static ProgramJudgement judgementOf(uint64_t inputSeed) {
     judgement.mesh = meshText;
     judgement.shard = shardText;
     judgement.runner = runner;
+    judgement.targetOptions = targetOptions;
     judgement.entry = "*";
   }
   return judgement;
@@ -213,6 +218,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
     ++failures;
     llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
                  << (machine ? " --rung=" + rung + " --types=" + types +
+                                   (targetOptions.empty() ? "" : " --target-options=" + targetOptions) +
                                    (runner.empty() ? "" : " --runner='" + runner + "'")
                              : "")
                  << ": " << word(outcome.kind) << "\n"
@@ -271,6 +277,8 @@ int main(int argc, char **argv) {
   else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
     return fail("rung (" + rung +
                 "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
+  if (!machine && !targetOptions.empty())
+    return fail("target-options (" + targetOptions + "): only what is compiled has them; give --rung=binary");
   if (!machine && !runner.empty())
     return fail("runner (" + runner + "): only what is compiled is run; give --rung=binary");
   if (types.empty())
@@ -283,7 +291,7 @@ int main(int argc, char **argv) {
       return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
     return judgeModel(context,
                       {inputFile, expectedFile, rung.empty() ? std::string("graph") : rung.getValue(),
-                       meshText, shardText, chunk, tolerance ? tolerance : 1e-5});
+                       meshText, shardText, targetOptions, chunk, tolerance ? tolerance : 1e-5});
   }
   if (!tolerance)
     tolerance = machine ? 1e-5 : 1e-9;

@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 
 namespace tessera {
 #define GEN_PASS_DEF_CONVERTKERNELSTOLLVM
@@ -134,6 +135,26 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     return applyPatternsGreedily(func, std::move(patterns));
   }
 
+  /// Where the CPU has no bf16, kernels only move it (cpu-expand-math), and LLVM would round what it selects
+  /// once more, by a function that compiler libraries have only since GCC 13: integers are moved instead.
+  void carryBFloat16AsIntegers(func::FuncOp func) {
+    Type i16 = IntegerType::get(&getContext(), 16);
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([=](BFloat16Type) { return i16; });
+    replacer.addReplacement([=](FloatAttr value) -> std::optional<Attribute> {
+      if (!value.getType().isBF16())
+        return std::nullopt;
+      return IntegerAttr::get(i16, value.getValue().bitcastToAPInt());
+    });
+    replacer.addReplacement([=](DenseElementsAttr values) -> std::optional<Attribute> {
+      if (!values.getElementType().isBF16())
+        return std::nullopt;
+      return values.bitcast(i16);
+    });
+    replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+
   LogicalResult convert(ModuleOp module) {
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
@@ -171,6 +192,8 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
       FailureOr<Kernel> kernel = prepare(func);
       if (failed(kernel) || failed(simplify(func)))
         return signalPassFailure();
+      if (!nativeBF16)
+        carryBFloat16AsIntegers(func);
       kernels.push_back(*kernel);
     }
     if (kernels.empty())

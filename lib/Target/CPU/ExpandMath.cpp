@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -120,8 +121,41 @@ struct NarrowFloat64 : OpRewritePattern<arith::TruncFOp> {
   }
 };
 
+/// bf16 to float64 by way of the float32 with the same upper half; upstream's expansion knows float32 only.
+struct WidenBFloat16 : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    if (!getElementTypeOrSelf(x.getType()).isBF16() || !getElementTypeOrSelf(op.getType()).isF64())
+      return rewriter.notifyMatchFailure(op, "not from bfloat16 to float64");
+    Location loc = op.getLoc();
+    Emitter e{rewriter, loc, op.getType()};
+    Type i32 = e.withElement(rewriter.getI32Type());
+    Value bits = arith::BitcastOp::create(rewriter, loc, e.withElement(rewriter.getI16Type()), x);
+    bits = arith::ExtUIOp::create(rewriter, loc, i32, bits);
+    bits = arith::ShLIOp::create(rewriter, loc, bits, e.constant(i32, 16));
+    Value wide = arith::BitcastOp::create(rewriter, loc, e.withElement(rewriter.getF32Type()), bits);
+    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
 struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
   using Base::Base;
+
+  /// Computes sums and products of bf16 in float32 and rounds each. LLVM would do the same, but by a function
+  /// that compiler libraries have only since GCC 13.
+  LogicalResult widenBFloat16(func::FuncOp func) {
+    TypeConverter converter;
+    arith::populateEmulateUnsupportedFloatsConversions(converter, {BFloat16Type::get(&getContext())},
+                                                       Float32Type::get(&getContext()));
+    RewritePatternSet patterns(&getContext());
+    arith::populateEmulateUnsupportedFloatsPatterns(patterns, converter);
+    ConversionTarget target(getContext());
+    arith::populateEmulateUnsupportedFloatsLegality(target, converter);
+    return applyPartialConversion(func, target, std::move(patterns));
+  }
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
@@ -141,9 +175,14 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     populateMathPolynomialApproximationPatterns(patterns, llvm::function_ref<bool(StringRef)>(expands));
     // In terms of the above.
     math::populateExpansionPatterns(patterns, {"exp2", "sinh", "cosh", "tan", "powf", "fpowi"});
-    if (!nativeBF16) // LLVM would call a function of newer compiler libraries only
-      arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(func, std::move(patterns))))
+      return signalPassFailure();
+    if (nativeBF16)
+      return;
+    RewritePatternSet rounding(&getContext());
+    arith::populateExpandBFloat16Patterns(rounding);
+    rounding.add<WidenBFloat16>(&getContext());
+    if (failed(widenBFloat16(func)) || failed(applyPatternsGreedily(func, std::move(rounding))))
       signalPassFailure();
   }
 };

@@ -51,10 +51,11 @@ void buildKernelToLLVMPipeline(OpPassManager &pm, const CPUTarget &target, int64
   // Vectors.
   onBuffers.addPass(createVectorizeTiles({target.lanes()}));
   onBuffers.addPass(createCanonicalizerPass());
-  onBuffers.addPass(createExpandMath({llvm::is_contained(target.requiredFeatures, "avx512_bf16")}));
+  bool nativeBF16 = llvm::is_contained(target.requiredFeatures, "avx512_bf16");
+  onBuffers.addPass(createExpandMath({nativeBF16}));
   onBuffers.addPass(createCSEPass());
 
-  pm.addPass(createConvertKernelsToLLVM({target.cpu, target.features, target.vectorBits}));
+  pm.addPass(createConvertKernelsToLLVM({target.cpu, target.features, target.vectorBits, nativeBF16}));
 }
 
 void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &options) {

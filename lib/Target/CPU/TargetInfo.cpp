@@ -41,7 +41,6 @@ static constexpr std::pair<StringLiteral, StringLiteral> kInstructionSets[] = {
     {"avx512bitalg", "avx512_bitalg"},
     {"avx512vpopcntdq", "avx512_vpopcntdq"},
     {"avx512bf16", "avx512_bf16"},
-    {"avx512fp16", "avx512_fp16"},
     {"avx512vp2intersect", "avx512_vp2intersect"},
     {"gfni", "gfni"},
     {"vaes", "vaes"},
@@ -83,6 +82,9 @@ Expected<CPUTarget> resolveCPUTarget(StringRef name) {
                                "': use native, x86-64-v3, x86-64-v4 or a name that LLVM knows, as znver5");
     target.cpu = name.str();
   }
+  // Arithmetic in float16 itself would round after every step, other than CPUs without it do: kernels widen
+  // to float32, so that numbers are the same everywhere and all of the code runs on the machines we have.
+  target.features += (target.features.empty() ? "" : ",") + std::string("-avx512fp16");
   std::unique_ptr<MCSubtargetInfo> subtarget(
       backend->createMCSubtargetInfo(triple, target.cpu, target.features));
   StringSet<> enabled;

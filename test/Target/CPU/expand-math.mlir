@@ -1,4 +1,5 @@
 // RUN: llm-opt %s --cpu-expand-math | FileCheck %s
+// RUN: llm-opt %s --cpu-expand-math=native-bf16 | FileCheck %s --check-prefix=NATIVE
 
 // CHECK-LABEL: func @functions
 // CHECK-NOT: math.exp
@@ -46,4 +47,20 @@ func.func @half(%x: vector<16xf16>) -> vector<16xf16> attributes {tessera.kernel
 func.func @narrow(%x: vector<4xf64>) -> vector<4xbf16> attributes {tessera.kernel} {
   %a = arith.truncf %x : vector<4xf64> to vector<4xbf16>
   return %a : vector<4xbf16>
+}
+
+// Without instructions on bfloat16 nothing computes in it: LLVM would call a function that compiler libraries have only since GCC 13.
+// CHECK-LABEL: func @brain
+// CHECK-NOT: arith.{{(add|minimum|ext|trunc)}}f {{.*}}bf16
+// CHECK: arith.minimumf %{{.*}} : vector<4xf32>
+// CHECK: arith.addf %{{.*}} : vector<4xf32>
+// CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : vector<4xbf16> to vector<4xi16>
+// CHECK: arith.extf %{{.*}} : vector<4xf32> to vector<4xf64>
+// NATIVE-LABEL: func @brain
+// NATIVE: arith.minimumf %{{.*}} : vector<4xbf16>
+func.func @brain(%x: vector<4xbf16>, %y: vector<4xbf16>) -> vector<4xf64> attributes {tessera.kernel} {
+  %a = arith.minimumf %x, %y : vector<4xbf16>
+  %b = arith.addf %a, %y : vector<4xbf16>
+  %c = arith.extf %b : vector<4xbf16> to vector<4xf64>
+  return %c : vector<4xf64>
 }

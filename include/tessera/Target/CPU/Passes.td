@@ -78,8 +78,8 @@ def ExpandMath : Pass<"cpu-expand-math", "::mlir::func::FuncOp"> {
   let description = [{
     exp, exp2, tanh, erf, log, sin, cos and their like become straight-line code (a few ulp in float32; error bounds in
     docs/TargetCPU.md and its tests). sin and cos reduce their argument in float64, so that rope positions of 1e5 radians stay
-    within 1e-6. Narrower floats are computed in float32. Unless `native-bf16`, conversions to and from bfloat16 become
-    integer arithmetic.
+    within 1e-6. Narrower floats are computed in float32. Unless `native-bf16`, sums and products of bfloat16 are
+    computed in float32 too, and conversions become integer arithmetic.
   }];
   let options = [Option<"nativeBF16", "native-bf16", "bool", /*default=*/"false", "The CPU converts bfloat16 itself">];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -90,6 +90,7 @@ def ConvertKernelsToLLVM : Pass<"cpu-convert-kernels-to-llvm", "::mlir::ModuleOp
   let description = [{
     `@k` becomes `@k(buffers: !llvm.ptr, scalars: !llvm.ptr, begin: i64, end: i64)`, which loads the base pointers and
     calls the private `@k.body` whose pointers are `noalias` (not aligned: one layer of a stack may begin anywhere). Other functions of the module stay as they are.
+    Unless `native-bf16`, bfloat16 becomes i16 of the same bits: kernels after cpu-expand-math only move it.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect", "::mlir::affine::AffineDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
@@ -97,7 +98,8 @@ def ConvertKernelsToLLVM : Pass<"cpu-convert-kernels-to-llvm", "::mlir::ModuleOp
   let options = [
     Option<"cpu", "cpu", "std::string", /*default=*/"\"\"", "target-cpu of the functions">,
     Option<"features", "features", "std::string", /*default=*/"\"\"", "target-features of the functions">,
-    Option<"vectorBits", "vector-bits", "unsigned", /*default=*/"0", "prefer-vector-width of the functions">
+    Option<"vectorBits", "vector-bits", "unsigned", /*default=*/"0", "prefer-vector-width of the functions">,
+    Option<"nativeBF16", "native-bf16", "bool", /*default=*/"true", "The CPU has instructions on bfloat16">
   ];
 }
 
