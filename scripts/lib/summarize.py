@@ -1,4 +1,5 @@
-"""Adds up the xunit reports and exit codes in a folder; prints the failures and, last, `N passed, N failed`, with `, N skipped` if any were.
+"""Adds up the xunit reports and exit codes in a folder; prints the failures, each with the end of what it said, and, last, `N passed, N failed`,
+with `, N skipped` if any were.
 
     summarize.py FOLDER [--may-skip=REGEX]...
 
@@ -7,6 +8,9 @@ import pathlib
 import re
 import sys
 import xml.etree.ElementTree as ET
+
+# Of what a failed test printed; the log of a run elsewhere may be cut to its end.
+SHOWN_LINES = 40
 
 
 def main(folder, *flags):
@@ -25,8 +29,10 @@ def main(folder, *flags):
         for case in cases:
             name = f"{exit_file.stem}: {case.get('classname', '')}.{case.get('name', '')}"
             skip = case.find("skipped")
-            if case.find("failure") is not None or case.find("error") is not None:
-                failures.append(name)
+            faults = [*case.iter("failure"), *case.iter("error")]
+            if faults:
+                said = "\n".join(fault.text or fault.get("message") or "" for fault in faults).strip().splitlines()
+                failures.append("\n    ".join([name, *said[-SHOWN_LINES:]]))
                 failed_here += 1
             elif skip is not None:
                 line = f"{name}: {' '.join((skip.get('message') or '').split())}"
