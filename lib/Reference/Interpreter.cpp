@@ -45,7 +45,8 @@ namespace {
 /// Where one rank's pieces lie on rung spmd; on other rungs types are not local and nothing is split.
 class RankContext : public ReferenceContext {
 public:
-  RankContext(Operation *op, int64_t rank) : op(op), rank(rank) {}
+  /// `dice`: of random rounding; null without.
+  RankContext(Operation *op, int64_t rank, std::mt19937_64 *dice) : op(op), rank(rank), dice(dice) {}
   int64_t offset(Value value, int dim) const override {
     std::optional<ShardedShape> sharded = getShardedShape(op, value.getType());
     return sharded ? sharded->shard(dim, rank) * cast<RankedTensorType>(value.getType()).getDimSize(dim) : 0;
@@ -53,10 +54,12 @@ public:
   int64_t globalSize(Value value, int dim) const override {
     return dist::globalShape(cast<RankedTensorType>(value.getType()))[dim];
   }
+  double inner(double x) const override { return dice ? roundFloat32AtRandom(x, *dice) : x; }
 
 private:
   Operation *op;
   int64_t rank;
+  std::mt19937_64 *dice;
 };
 
 class Interpreter {
@@ -127,7 +130,8 @@ private:
         operands.push_back(std::move(values.find(operand)->second[rank]));
       }
       SmallVector<ReferenceTensor, 2> own;
-      LogicalResult ran = op.evaluate(operands, RankContext(op, rank), own);
+      LogicalResult ran =
+          op.evaluate(operands, RankContext(op, rank, options.randomRounding ? &dice : nullptr), own);
       for (auto &[value, place] : lent)
         values.find(value)->second[rank] = std::move(operands[place]);
       if (failed(ran))

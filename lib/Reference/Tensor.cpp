@@ -37,10 +37,12 @@ struct FloatFormat {
 };
 } // namespace
 
+static constexpr FloatFormat kFloat32{24, -126, 0x1.FFFFFEp127};
+
 static FloatFormat formatOf(Type type) {
   return type.isF16()    ? FloatFormat{11, -14, 65504.0}
          : type.isBF16() ? FloatFormat{8, -126, 0x1.FEp127}
-                         : FloatFormat{24, -126, 0x1.FFFFFEp127};
+                         : kFloat32;
 }
 
 /// `x` as a multiple of the format's unit at its place, brought to an integer by `round`.
@@ -68,10 +70,19 @@ void ReferenceTensor::roundToType() {
     x = roundTo(x, format, [](double units) { return std::nearbyint(units); });
 }
 
+static double toNeighbour(double x, const FloatFormat &format, std::mt19937_64 &dice) {
+  return roundTo(x, format,
+                 [&](double units) { return dice() >> 63 ? std::floor(units) : std::ceil(units); });
+}
+
+double tessera::roundFloat32AtRandom(double x, std::mt19937_64 &dice) {
+  return toNeighbour(x, kFloat32, dice);
+}
+
 void tessera::roundAtRandom(ReferenceTensor &tensor, std::mt19937_64 &dice) {
   if (!tensor.isFloat() || tensor.elementType.isF64())
     return;
   FloatFormat format = formatOf(tensor.elementType);
   for (double &x : tensor.f)
-    x = roundTo(x, format, [&](double units) { return dice() >> 63 ? std::floor(units) : std::ceil(units); });
+    x = toNeighbour(x, format, dice);
 }

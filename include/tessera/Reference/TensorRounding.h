@@ -11,6 +11,8 @@ namespace tessera {
 /// Moves every float element that is no number of its element type to one of its two neighbours that are,
 /// each as likely.
 void roundAtRandom(ReferenceTensor &tensor, std::mt19937_64 &dice);
+/// One of the two float32 next to `x`.
+double roundFloat32AtRandom(double x, std::mt19937_64 &dice);
 
 } // namespace tessera
 #endif

@@ -168,3 +168,22 @@ TEST(Interpreter, EndlessRecursionAndUnknownOpsAreErrors) {
   ScopedDiagnosticHandler quietToo(&unknown.context, [](Diagnostic &) { return success(); });
   EXPECT_TRUE(failed(interpretGlobally(unknown.func(), randomInputs(unknown.func(), 1))));
 }
+
+// 1 + erf(-5) in float32 is nothing or 2^-24: what rounding does inside of an op counts too.
+TEST(Interpreter, RoundingAtRandomReachesInsideOfGelu) {
+  Program one(R"(func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = graph.gelu_erf %x : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  })");
+  ASSERT_TRUE(one.module);
+  auto inputs = randomInputs(one.func(), 3);
+  for (double &x : inputs[0].f)
+    x = -7;
+  InterpreterOptions options;
+  options.randomRounding = 1;
+  auto exact = interpretGlobally(one.func(), inputs),
+       rounded = interpretGlobally(one.func(), inputs, options);
+  ASSERT_TRUE(succeeded(exact) && succeeded(rounded));
+  EXPECT_LT(std::fabs((*exact)[0].f[0]), 1e-10);
+  EXPECT_TRUE(llvm::any_of((*rounded)[0].f, [](double y) { return std::fabs(y) > 1e-8; }));
+}

@@ -4,7 +4,7 @@
 include "tessera/Dialect/Graph/IR/GraphBase.td"
 
 /// Elementwise op. Operands are aligned at their last dimension and broadcast (a missing dimension, or one of size 1) to the result's
-/// shape. `expr` is the meaning over doubles x (and y, z); `flops` what one element costs.
+/// shape. `expr` is the meaning over doubles x (and y, z), with context.inner(...) around what rounding inside spoils most; `flops` what one element costs.
 class Graph_ElementwiseOp<string mnemonic, string expr, int flopsPerElement, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>], traits)> {
   code linearGroups = "{}";
@@ -18,9 +18,9 @@ class Graph_ElementwiseOp<string mnemonic, string expr, int flopsPerElement, lis
       return ::tessera::streamingCost(getOperation(), }] # flopsPerElement # [{ * ::tessera::graph::numElements(getResult()));
     }
     ::llvm::LogicalResult $cppClass::evaluate(::llvm::ArrayRef<::tessera::ReferenceTensor> operands,
-        const ::tessera::ReferenceContext &, ::llvm::SmallVectorImpl<::tessera::ReferenceTensor> &results) {
+        const ::tessera::ReferenceContext &context, ::llvm::SmallVectorImpl<::tessera::ReferenceTensor> &results) {
       return ::tessera::graph::evaluateElementwise(getOperation(), operands, results,
-          [](::llvm::ArrayRef<double> v) -> double { [[maybe_unused]] double x = v[0]; [[maybe_unused]] double y = v.size() > 1 ? v[1] : 0;
+          [&](::llvm::ArrayRef<double> v) -> double { [[maybe_unused]] double x = v[0]; [[maybe_unused]] double y = v.size() > 1 ? v[1] : 0;
             return }] # expr # [{; });
     }
   }];
@@ -53,11 +53,11 @@ def Graph_CosOp : Graph_UnaryOp<"cos", "std::cos(x)">;
 def Graph_SigmoidOp : Graph_UnaryOp<"sigmoid", "1.0 / (1.0 + std::exp(-x))", 3>;
 def Graph_SiluOp : Graph_UnaryOp<"silu", "x / (1.0 + std::exp(-x))", 4>;
 def Graph_ReluOp : Graph_UnaryOp<"relu", "std::fmax(x, 0.0)"> { code maxGroups = "{{0}}"; }
-def Graph_GeluErfOp : Graph_UnaryOp<"gelu_erf", "0.5 * x * (1.0 + std::erf(x * 0.70710678118654752440))", 5> {
+def Graph_GeluErfOp : Graph_UnaryOp<"gelu_erf", "0.5 * x * (1.0 + context.inner(std::erf(x * 0.70710678118654752440)))", 5> {
   let summary = "GELU, exact form: x * Phi(x) (arXiv 1606.08415)";
 }
 def Graph_GeluTanhOp : Graph_UnaryOp<"gelu_tanh",
-    "0.5 * x * (1.0 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)))", 9> {
+    "0.5 * x * (1.0 + context.inner(std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))))", 9> {
   let summary = "GELU, tanh approximation (GPT-2's gelu_new)";
 }
 
