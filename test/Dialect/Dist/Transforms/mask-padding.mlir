@@ -106,6 +106,24 @@ func.func @masked(%h: !h, %q: tensor<5x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>
   return
 }
 
+// A few products of moderate numbers overflow f16: its padding may be infinite, that of bf16 and f32 is taken as finite.
+// CHECK-LABEL: func.func @short
+// CHECK: %[[F16:.*]] = graph.mul {{.*}}f16
+// CHECK-NEXT: %[[M:.*]] = graph.mask_padding %[[F16]] dims = [1]
+// CHECK-NEXT: graph.linear %[[M]], %arg1
+// CHECK-NOT: mask_padding
+// CHECK: return
+func.func @short(%h: tensor<4x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>>, %w: tensor<3x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>> {graph.kind = #graph.kind<parameter>},
+    %g: tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>>, %v: tensor<3x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>> {graph.kind = #graph.kind<parameter>}, %f: !h, %u: !w {graph.kind = #graph.kind<parameter>}) {
+  %0 = graph.mul %h, %h : (tensor<4x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>>, tensor<4x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<4x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>>
+  %1 = graph.linear %0, %w contract = 1 : (tensor<4x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>>, tensor<3x5xf16, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<4x3xf16, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
+  %2 = graph.mul %g, %g : (tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>>, tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>>
+  %3 = graph.linear %2, %v contract = 1 : (tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>>, tensor<3x5xbf16, #dist.sharding<@mesh, [{}, {"x"}]>>) -> tensor<4x3xbf16, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}>>
+  %4 = graph.mul %f, %f : (!h, !h) -> !h
+  %5 = graph.linear %4, %u contract = 1 : (!h, !w) -> !o
+  return
+}
+
 // Zero times what is not finite is not zero: the root of padding is masked although the weight's padding is zero. Not where the root is of a value without
 // that dimension, nor where a mask or a fresh slice came after it; through a loop as well.
 !h1 = tensor<4x1xf32, #dist.sharding<@mesh, [{}, {}]>>

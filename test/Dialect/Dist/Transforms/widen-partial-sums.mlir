@@ -44,6 +44,17 @@ func.func @passed_on(%x: !x, %w: !w, %scale: !y) -> (!s, !y) {
   return %4, %5 : !s, !y
 }
 
+// A reduce over a sharded dimension takes 16 bits and gives terms in float32.
+// CHECK-LABEL: func.func @reduced
+// CHECK: %[[TERM:.*]] = graph.reduce sum {{.*}}xbf16{{.*}} -> tensor<4xf32
+// CHECK: %[[SUM:.*]] = dist.all_reduce %[[TERM]] {{.*}} -> tensor<4xf32
+// CHECK: graph.cast %[[SUM]] {{.*}} -> tensor<4xbf16
+func.func @reduced(%x: !x) -> tensor<4xbf16, #dist.sharding<@mesh, [{}], global=[4]>> {
+  %0 = graph.reduce sum %x dims = [1] : (!x) -> tensor<4xbf16, #dist.sharding<@mesh, [{}], partial=sum{"tp"}, global=[4]>>
+  %1 = dist.all_reduce %0 axes = {"tp"} : tensor<4xbf16, #dist.sharding<@mesh, [{}], partial=sum{"tp"}, global=[4]>> -> tensor<4xbf16, #dist.sharding<@mesh, [{}], global=[4]>>
+  return %1 : tensor<4xbf16, #dist.sharding<@mesh, [{}], global=[4]>>
+}
+
 // One rank has the row, the others zeros: nothing to be kept.
 // CHECK-LABEL: func.func @lookup
 // CHECK-NOT: f32
@@ -64,6 +75,26 @@ func.func @with_a_lookup(%x: !x, %w: !w, %t: !t, %ids: !i) -> !y {
   %2 = graph.add %0, %1 : (!p, !p) -> !p
   %3 = dist.all_reduce %2 axes = {"tp"} : !p -> !y
   return %3 : !y
+}
+
+// What one rank contributes is cast before: it is added to terms in float32.
+// CHECK-LABEL: func.func @with_a_contribution
+// CHECK: %[[WIDE:.*]] = graph.cast %arg2 {{.*}} -> tensor<4x6xf32
+// CHECK: %[[ONE:.*]] = dist.contribute %[[WIDE]] {{.*}} -> tensor<4x6xf32
+// CHECK-NOT: dist.contribute
+// CHECK: %[[ADDED:.*]] = graph.add %{{.*}}, %[[ONE]] {{.*}} -> tensor<4x6xf32
+// CHECK: dist.all_reduce %[[ADDED]] {{.*}} -> tensor<4x6xf32
+// Alone it is exact in 16 bits.
+// CHECK: dist.contribute {{.*}} -> tensor<4x6xbf16
+// CHECK-NEXT: dist.all_reduce {{.*}} -> tensor<4x6xbf16
+func.func @with_a_contribution(%x: !x, %w: !w, %bias: !y) -> (!y, !y) {
+  %0 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %1 = dist.contribute %bias axes = {"tp"} : !y -> !p
+  %2 = graph.add %0, %1 : (!p, !p) -> !p
+  %3 = dist.all_reduce %2 axes = {"tp"} : !p -> !y
+  %4 = dist.contribute %bias axes = {"tp"} : !y -> !p
+  %5 = dist.all_reduce %4 axes = {"tp"} : !p -> !y
+  return %3, %5 : !y, !y
 }
 
 // A loop carries its own type: what it adds up stays narrow, as no partial sum is rounded.

@@ -119,22 +119,41 @@ private:
   /// Casts the operands that are narrow yet; if the op cannot take that either, its operands are the caller's
   /// to restore.
   bool widenOperands(Operation *op) {
-    // Terms that are narrow yet, of a contribution or a lookup, cannot be cast before they are summed.
-    if (llvm::any_of(op->getOperandTypes(), isNarrowSum))
-      return false;
+    // Terms of a lookup cannot be cast before they are summed; of a contribution, what is contributed can.
+    for (Value operand : op->getOperands())
+      if (isNarrowSum(operand.getType()) && !operand.getDefiningOp<ContributeOp>())
+        return false;
     OpBuilder builder(op);
-    SmallVector<Operation *> made;
-    for (OpOperand &operand : op->getOpOperands())
-      if (isNarrow(operand.get().getType())) {
-        made.push_back(
-            graph::CastOp::create(builder, op->getLoc(), wideType(operand.get().getType()), operand.get()));
-        operand.set(made.back()->getResult(0));
+    SmallVector<Operation *> made, replaced;
+    auto cast = [&](Value value) -> Value {
+      made.push_back(graph::CastOp::create(builder, value.getLoc(), wideType(value.getType()), value));
+      return made.back()->getResult(0);
+    };
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (!isNarrow(value.getType()))
+        continue;
+      if (!isNarrowSum(value.getType())) {
+        operand.set(cast(value));
+        continue;
       }
-    if (isValid(op))
+      auto contribution = value.getDefiningOp<ContributeOp>();
+      Operation *whole = contribution->clone();
+      whole->setOperands(cast(contribution.getInput()));
+      whole->getResult(0).setType(wideType(value.getType()));
+      made.push_back(builder.insert(whole));
+      operand.set(whole->getResult(0));
+      replaced.push_back(contribution);
+    }
+    if (isValid(op)) {
+      for (Operation *contribution : llvm::make_early_inc_range(replaced))
+        if (contribution->use_empty())
+          contribution->erase();
       return true;
+    }
     op->setOperands(ValueRange());
-    for (Operation *cast : made)
-      cast->erase();
+    for (Operation *created : llvm::reverse(made))
+      created->erase();
     return false;
   }
 
