@@ -246,16 +246,18 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
     });
 }
 
-// Done once its partner has begun; then it writes a number to device memory.
+// A message in pieces: done once its partner has been asked fifty times, or is done; then it writes a number
+// to device memory. One that is asked on and on while its partner stands gives up.
 class Handshake final : public StreamTask {
 public:
   Handshake(Device &device, void *out, std::atomic<int> &mine, std::atomic<int> &partner)
       : device_(device), out_(out), mine_(mine), partner_(partner) {}
   bool advance(bool) override {
-    mine_ = 1;
-    if (!partner_)
+    bool givesUp = ++mine_ == 5000;
+    if (partner_ < 50 && !givesUp)
       return false;
-    *static_cast<float *>(device_.view(out_)) = 42;
+    *static_cast<float *>(device_.view(out_)) = givesUp ? -1 : 42;
+    mine_ = 50;
     return true;
   }
   std::vector<MemoryAccess> accesses() const override { return {{out_, 4, MemoryAccess::Write}}; }
@@ -274,11 +276,11 @@ TEST_P(DriverConformance, TasksOfTwoStreamsGoOnTogether) {
     std::unique_ptr<Stream> a = m.device->createStream(StreamKind::Communication),
                             b = m.device->createStream(StreamKind::Communication);
     for (bool firstWaitsForA : {true, false}) {
-      std::atomic<int> begunA{0}, begunB{0};
+      std::atomic<int> turnsA{0}, turnsB{0};
       std::unique_ptr<Event> doneA = m.device->createEvent(), doneB = m.device->createEvent();
-      a->post(std::make_unique<Handshake>(*m.device, out.address(), begunA, begunB));
+      a->post(std::make_unique<Handshake>(*m.device, out.address(), turnsA, turnsB));
       a->record(*doneA);
-      b->post(std::make_unique<Handshake>(*m.device, out.address() + 4, begunB, begunA));
+      b->post(std::make_unique<Handshake>(*m.device, out.address() + 4, turnsB, turnsA));
       b->record(*doneB);
       m.compute->fill(out.address() + 8, 0, 4); // between start and wait
       m.compute->wait(firstWaitsForA ? *doneA : *doneB);

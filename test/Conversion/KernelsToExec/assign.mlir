@@ -184,3 +184,74 @@ func.func @read_beside(%s: tensor<16xf32> {graph.kind = #graph.kind<state>, grap
   return %0 : tensor<16xf32>
 }
 }
+
+// -----
+
+// What a loop begins with may lie half over carried places, its own (384 to 576) or another's; a view stays where the viewed was made. It is read
+// whole before one of these places is written.
+// CHECK-LABEL: func.func @over_its_own
+// CHECK-DAG: %[[MADE:.*]] = exec.buffer at 448 : memref<3x16xf32>
+// CHECK-DAG: %[[CARRIED:.*]] = exec.buffer at 384 : memref<48xf32>
+// CHECK: %[[VIEW:.*]] = exec.reshape %[[MADE]]
+// CHECK: exec.copy %[[VIEW]] to %[[SCRATCH:.*]] : memref<48xf32>, memref<48xf32>
+// CHECK-NEXT: exec.copy %[[SCRATCH]] to %[[CARRIED]]
+// CHECK-NEXT: exec.for
+module {
+func.func private @widen(tensor<16xf32>, tensor<80xf32>, index, index) -> tensor<80xf32>
+func.func private @fold(tensor<80xf32>, tensor<3x16xf32>, index, index) -> tensor<3x16xf32>
+func.func private @stretch(tensor<48xf32>, tensor<64xf32>, index, index) -> tensor<64xf32>
+func.func private @shrink(tensor<64xf32>, tensor<48xf32>, index, index) -> tensor<48xf32>
+func.func private @last(tensor<48xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @over_its_own(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %e16 = tensor.empty() : tensor<16xf32>
+  %e3x16 = tensor.empty() : tensor<3x16xf32>
+  %e48 = tensor.empty() : tensor<48xf32>
+  %e64 = tensor.empty() : tensor<64xf32>
+  %e80 = tensor.empty() : tensor<80xf32>
+  %0 = exec.launch @widen ins(%x : tensor<16xf32>) outs(%e80 : tensor<80xf32>) count = 1 grain = 1 -> tensor<80xf32>
+  %1 = exec.launch @fold ins(%0 : tensor<80xf32>) outs(%e3x16 : tensor<3x16xf32>) count = 1 grain = 1 -> tensor<3x16xf32>
+  %2 = exec.reshape %1 : tensor<3x16xf32> -> tensor<48xf32>
+  %r = exec.for %i = 3 step 1 carry(%c = %2 : tensor<48xf32>) {
+    %3 = exec.launch @stretch ins(%c : tensor<48xf32>) outs(%e64 : tensor<64xf32>) count = 1 grain = 1 -> tensor<64xf32>
+    %4 = exec.launch @shrink ins(%3 : tensor<64xf32>) outs(%e48 : tensor<48xf32>) count = 1 grain = 1 -> tensor<48xf32>
+    exec.yield %4 : tensor<48xf32>
+  }
+  %5 = exec.launch @last ins(%r : tensor<48xf32>) outs(%e16 : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %5 : tensor<16xf32>
+}
+}
+
+// -----
+
+// CHECK-LABEL: func.func @over_anothers
+// CHECK-DAG: %[[MADE:.*]] = exec.buffer at 576 : memref<1x16xf32>
+// CHECK-DAG: %[[CARRIED:.*]] = exec.buffer at 512 : memref<48xf32>
+// CHECK: %[[VIEW:.*]] = exec.reshape %[[MADE]]
+// CHECK: exec.copy %[[VIEW]] to %[[SCRATCH:.*]] : memref<16xf32>, memref<16xf32>
+// CHECK-NEXT: exec.copy %{{.*}} to %[[CARRIED]]
+// CHECK-NEXT: exec.copy %[[SCRATCH]] to
+// CHECK-NEXT: exec.for
+module {
+func.func private @widen(tensor<48xf32>, tensor<80xf32>, index, index) -> tensor<80xf32>
+func.func private @fold(tensor<80xf32>, tensor<1x16xf32>, index, index) -> tensor<1x16xf32>
+func.func private @stretch(tensor<48xf32>, tensor<64xf32>, index, index) -> tensor<64xf32>
+func.func private @shrink(tensor<64xf32>, tensor<48xf32>, index, index) -> tensor<48xf32>
+func.func private @last(tensor<48xf32>, tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @over_anothers(%x: tensor<48xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %e16 = tensor.empty() : tensor<16xf32>
+  %e1x16 = tensor.empty() : tensor<1x16xf32>
+  %e48 = tensor.empty() : tensor<48xf32>
+  %e64 = tensor.empty() : tensor<64xf32>
+  %e80 = tensor.empty() : tensor<80xf32>
+  %0 = exec.launch @widen ins(%x : tensor<48xf32>) outs(%e80 : tensor<80xf32>) count = 1 grain = 1 -> tensor<80xf32>
+  %1 = exec.launch @fold ins(%0 : tensor<80xf32>) outs(%e1x16 : tensor<1x16xf32>) count = 1 grain = 1 -> tensor<1x16xf32>
+  %2 = exec.reshape %1 : tensor<1x16xf32> -> tensor<16xf32>
+  %r:2 = exec.for %i = 3 step 1 carry(%c = %x : tensor<48xf32>, %d = %2 : tensor<16xf32>) {
+    %3 = exec.launch @stretch ins(%c : tensor<48xf32>) outs(%e64 : tensor<64xf32>) count = 1 grain = 1 -> tensor<64xf32>
+    %4 = exec.launch @shrink ins(%3 : tensor<64xf32>) outs(%e48 : tensor<48xf32>) count = 1 grain = 1 -> tensor<48xf32>
+    exec.yield %4, %d : tensor<48xf32>, tensor<16xf32>
+  }
+  %5 = exec.launch @last ins(%r#0, %r#1 : tensor<48xf32>, tensor<16xf32>) outs(%e16 : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %5 : tensor<16xf32>
+}
+}

@@ -135,3 +135,31 @@ func.func @branches(%x: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index,
   }
   return %r : tensor<8x64xf32>
 }
+
+// -----
+
+// One branch writes a row of what the loop carries, the other leaves it as it is: both are the output.
+// CHECK-LABEL: func @row_or_nothing(
+// CHECK-SAME: %[[X:.*]]: memref<8x64xf32>, %[[OUT:.*]]: memref<8x64xf32> {tessera.output}
+// CHECK-NOT: memref.alloc
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<1x64xf32
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @row_or_nothing(%x: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index, %end: index) -> tensor<8x64xf32> attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %r = scf.for %i = %begin to %end step %c1 iter_args(%o = %out) -> (tensor<8x64xf32>) {
+    %inside = arith.cmpi ult, %i, %c2 : index
+    %new = scf.if %inside -> (tensor<8x64xf32>) {
+      %row = tensor.extract_slice %x[%i, 0][1, 64][1, 1] : tensor<8x64xf32> to tensor<1x64xf32>
+      %n = tensor.insert_slice %row into %o[%i, 0][1, 64][1, 1] : tensor<1x64xf32> into tensor<8x64xf32>
+      scf.yield %n : tensor<8x64xf32>
+    } else {
+      scf.yield %o : tensor<8x64xf32>
+    }
+    scf.yield %new : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}

@@ -85,6 +85,32 @@ TEST(GraphRule, EmbeddingReducesOverTheVocabulary) {
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{0}));
 }
 
+TEST(GraphRule, ScatterAddReducesOverItsRows) {
+  ShardingRule rule =
+      ruleOf("%a: tensor<2x4x8xf32>, %b: tensor<2x4xi32>",
+             "graph.scatter_add %a, %b : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<32x8xf32>");
+  EXPECT_EQ(rule.toString(), "([i, j, l], [i, j]) -> ([k, l]) reduction={i, j}");
+  EXPECT_EQ(rule.linear, (Groups{{0}}));
+  EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{2}));
+}
+
+TEST(GraphRule, SelectIsLinearInBothValuesTogether) {
+  ShardingRule rule =
+      ruleOf("%c: tensor<8xi1>, %a: tensor<8xf32>, %b: tensor<8xf32>",
+             "graph.select %c, %a, %b : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>");
+  EXPECT_EQ(rule.linear, (Groups{{1, 2}}));
+  EXPECT_EQ(rule.maxLinear, (Groups{{1, 2}}));
+}
+
+TEST(GraphRule, LayerNormIsLinearInScaleAndBiasTogether) {
+  EXPECT_EQ(
+      ruleOf("%a: tensor<2x8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>",
+             "graph.layer_norm %a, %b, %c eps = 1.0e-05 : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> "
+             "tensor<2x8xf32>")
+          .linear,
+      (Groups{{1, 2}}));
+}
+
 TEST(GraphRule, NormsAndSoftmaxNeedTheLastDimension) {
   EXPECT_EQ(
       textOf("%a: tensor<2x4x8xf32>, %b: tensor<8xf32>",
@@ -168,6 +194,9 @@ TEST(GraphRule, TransposeAndBroadcastMapDimensions) {
   EXPECT_EQ(
       textOf("%a: tensor<3xf32>", "graph.broadcast %a dims = [1] : (tensor<3xf32>) -> tensor<2x3x4xf32>"),
       "([j]) -> ([i, j, k])");
+  EXPECT_EQ(textOf("%a: tensor<2x4xf32>",
+                   "graph.broadcast %a dims = [0, 2] : (tensor<2x4xf32>) -> tensor<2x3x4xf32>"),
+            "([i, k]) -> ([i, j, k])");
 }
 
 TEST(GraphRule, CutDimensionsNeedReplication) {
@@ -194,6 +223,16 @@ TEST(GraphRule, SplatsMayBeShardedWrittenOutConstantsNot) {
   EXPECT_EQ(textOf("", "graph.constant dense<1.0> : tensor<2x2xf32> : tensor<2x2xf32>"), "() -> ([i, j])");
   EXPECT_EQ(textOf("", "graph.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>"),
             "() -> ([i]) need_replication={i}");
+}
+
+TEST(GraphRule, ConstantsMayBeNeutral) {
+  auto neutral = [](StringRef value) {
+    return ruleOf("", ("graph.constant dense<" + value + "> : tensor<2xf32> : tensor<2xf32>").str()).neutral;
+  };
+  EXPECT_EQ(neutral("0.0"), PartialKind::Sum);
+  EXPECT_EQ(neutral("0xFF800000"), PartialKind::Max); // minus infinity
+  EXPECT_EQ(neutral("0x7F800000"), PartialKind::None);
+  EXPECT_EQ(neutral("1.0"), PartialKind::None);
 }
 
 TEST(GraphRule, MaskWithZeroIsLinear) {
