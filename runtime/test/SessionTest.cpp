@@ -1,5 +1,7 @@
-// What a session gives its entries where a shard reaches beyond the batch or the chunk.
+// What a session gives its entries where a shard reaches beyond the batch or the chunk, and what it holds for
+// them.
 #include "Session.h"
+#include "CheckedDriver.h"
 #include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/cpu/Driver.h"
 
@@ -55,6 +57,48 @@ TEST(Session, PaddingIsInert) {
   EXPECT_EQ(inputs(0), (Inputs{{7, 8, 9, 0, 0, 0}, {2, -1, 2, -1, -1, -1}, {1, 0}}));
   session.advance({10, 11, 12}, {3, 3, 2});
   EXPECT_EQ(inputs(1), (Inputs{{12, 0}, {2, -1}}));
+}
+
+// One row. Logits of another position are made of what the prompt left.
+const char *const twoPartsText =
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
+  "mesh": [["dp", 1]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [], "collectives": [],
+  "generate": {"batch": 1, "chunk": 2, "max_seq_len": 8, "vocab": 5},
+  "entries": [{"name": "first", "role": "prompt",
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
+       {"name": "positions", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 64, "fill": "positions"},
+       {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"}],
+     "outputs": [{"name": "h", "dtype": "f32", "shape": [1, 2, 4], "local": [1, 2, 4], "sharding": [[], [], []], "offset": 320},
+       {"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+   {"name": "then", "role": "next",
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
+       {"name": "positions", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 64, "fill": "positions"}],
+     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+   {"name": "again", "role": "logits",
+     "inputs": [{"name": "h", "dtype": "f32", "shape": [1, 2, 4], "local": [1, 2, 4], "sharding": [[], [], []], "offset": 512, "fill": {"entry": 0, "output": 0}},
+       {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"}],
+     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]}]})";
+
+// Nobody waits for the last entry: the copies that fill its inputs may be as late as the end of the rank.
+TEST(Session, WhatItHoldsOutlivesItsCopies) {
+  const ts_entry_fn three[] = {nothing, nothing, nothing};
+  Manifest manifest = Manifest::parse(twoPartsText);
+  const ts_program program = {TESSERA_ABI_VERSION, 3, 0, twoPartsText, strlen(twoPartsText), three, nullptr};
+  WeightPlan plan(manifest, checkedDriver());
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    setCheckedSeed(seed);
+    Board board(1);
+    auto world = createHostWorld(1, board);
+    auto comm = createHostCommunicator(world, 0);
+    auto plane = createHostPlane(world, 0);
+    Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
+    Session session(rank);
+    session.prompt({1, 2}, {0, 1}, {0});
+    session.promptLogits({1});
+  }
 }
 
 } // namespace

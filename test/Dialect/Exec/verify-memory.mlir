@@ -277,6 +277,23 @@ func.func @input() attributes {exec.entry,
 
 // -----
 
+// What another entry's caller gives is nothing that this one's has given.
+module attributes {exec.arena_bytes = 128 : i64} {
+func.func private @k(memref<16xf32>, memref<16xf32>, index, index)
+func.func @given() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<16xf32>}]} {
+  return
+}
+func.func @not_given() attributes {exec.entry, exec.outputs = [{name = "y", offset = 64 : i64, type = tensor<16xf32>}]} {
+  %x = exec.buffer at 0 : memref<16xf32>
+  %y = exec.buffer at 64 : memref<16xf32>
+  // expected-error @+1 {{operand #0 reads bytes [0, 64), of which [0, 64) have another value now}}
+  exec.launch @k ins(%x : memref<16xf32>) outs(%y : memref<16xf32>) count = 1 grain = 1 modes(write)
+  return
+}
+}
+
+// -----
+
 module attributes {exec.arena_bytes = 192 : i64} {
 func.func private @k(memref<16xf32>, memref<16xf32>, index, index)
 func.func @modeless() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<16xf32>}]} {

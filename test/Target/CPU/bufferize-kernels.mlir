@@ -1,4 +1,5 @@
 // RUN: llm-opt %s --cpu-bufferize-kernels --canonicalize --cse --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: llm-opt %s --cpu-bufferize-kernels --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=ITSELF
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
@@ -147,6 +148,11 @@ func.func @branches(%x: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index,
 // CHECK: memref.copy %{{.*}}, %{{.*}} : memref<1x64xf32
 // CHECK-NOT: memref.copy
 // CHECK: return
+// Nor is it copied to itself until somebody sees that.
+// ITSELF-LABEL: func @row_or_nothing(
+// ITSELF: %[[NEW:.*]] = scf.if
+// ITSELF-NOT: memref.copy %[[NEW]]
+// ITSELF: return
 func.func @row_or_nothing(%x: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index, %end: index) -> tensor<8x64xf32> attributes {tessera.kernel} {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

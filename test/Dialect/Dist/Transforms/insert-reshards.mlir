@@ -124,3 +124,36 @@ func.func @greatest(%x: tensor<4x1024xf32> {graph.dims = ["batch", "vocab"], dis
   %0 = graph.arg_max_key %x : (tensor<4x1024xf32>) -> tensor<4xi64>
   return %0 : tensor<4xi64>
 }
+
+// What a loop's body needs in another sharding is made there, and again for who needs it so behind the loop.
+// CHECK-LABEL: func.func @in_a_body_and_behind
+func.func @in_a_body_and_behind(%x: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}]>},
+                                %c: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+  // CHECK: graph.repeat
+  // CHECK: dist.reshard %arg0 {{.*}} -> tensor<8x64xf32, #dist.sharding<@mesh, [{}, {"tp"}]>>
+  // CHECK: graph.yield
+  // CHECK: dist.reshard %arg0 {{.*}} -> tensor<8x64xf32, #dist.sharding<@mesh, [{}, {"tp"}]>>
+  %r = graph.repeat 3 carry(%c : tensor<8x64xf32>) -> (tensor<8x64xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<8x64xf32>):
+    %0 = dist.constraint %x <@mesh, [{}, {"tp"}]> : tensor<8x64xf32>
+    %1 = graph.exp %0 : tensor<8x64xf32>
+    %2 = graph.add %h, %1 : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+    graph.yield %2 : tensor<8x64xf32>
+  }
+  %3 = dist.constraint %x <@mesh, [{}, {"tp"}]> : tensor<8x64xf32>
+  %4 = graph.exp %3 : tensor<8x64xf32>
+  return %r, %4 : tensor<8x64xf32>, tensor<8x64xf32>
+}
+
+// A loop takes one layer after the other: whose layers are split is gathered before it, along the layers only.
+// CHECK-LABEL: func.func @split_layers
+func.func @split_layers(%x: tensor<64x64xf32>, %s: tensor<8x64x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}, {}, {"dp"}]>}) -> tensor<64x64xf32> {
+  // CHECK: %[[S:.*]] = dist.reshard %arg1 {{.*}} -> tensor<8x64x64xf32, #dist.sharding<@mesh, [{}, {}, {"dp"}]>>
+  // CHECK: graph.repeat 8 {{.*}}stack(%[[S]] :
+  %r = graph.repeat 8 carry(%x : tensor<64x64xf32>) stack(%s : tensor<8x64x64xf32>) -> (tensor<64x64xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<64x64xf32>, %w: tensor<64x64xf32>):
+    %y = graph.linear %h, %w contract = 1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    graph.yield %y : tensor<64x64xf32>
+  }
+  return %r : tensor<64x64xf32>
+}

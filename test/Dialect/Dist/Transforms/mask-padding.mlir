@@ -67,6 +67,25 @@ func.func @parameter(%h: !h, %w: !w {graph.kind = #graph.kind<parameter>}, %s: !
   return
 }
 
+// Gathering layers brings no padding to the dimensions of a layer.
+!s1 = tensor<8x5xf32, #dist.sharding<@mesh, [{"y"}, {"x"}]>>
+!s2 = tensor<8x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
+!w1 = tensor<5xf32, #dist.sharding<@mesh, [{"x"}]>>
+// CHECK-LABEL: func.func @gathered_layers
+func.func @gathered_layers(%h: !h, %s: !s1 {graph.kind = #graph.kind<parameter>}) {
+  // CHECK: dist.all_gather %arg1 dim = 0
+  // CHECK: graph.repeat
+  // CHECK-NOT: mask_padding
+  // CHECK: return
+  %all = dist.reshard %s : !s1 -> !s2
+  %r = graph.repeat 8 carry(%h : !h) stack(%all : !s2) -> (!h) {
+  ^bb0(%i: tensor<i32, #dist.sharding<@mesh, []>>, %c: !h, %wi: !w1):
+    %1 = graph.reduce sum %wi dims = [0] : (!w1) -> tensor<f32, #dist.sharding<@mesh, [], partial=sum{"x"}>>
+    graph.yield %c : !h
+  }
+  return
+}
+
 // A product of activations: the smaller one is masked, and that is enough.
 // CHECK-LABEL: func.func @product
 func.func @product(%h: !h, %w: !w) {

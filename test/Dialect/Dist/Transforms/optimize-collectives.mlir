@@ -97,6 +97,19 @@ func.func @there_and_back(%a: !x, %b: !w) -> (!x, !w) {
   return %1, %3 : !x, !w
 }
 
+// The greatest of sums is no sum of the greatest: maxima are not added before they are reduced.
+!m = tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=max{"x"}, global=[8, 16]>>
+// CHECK-LABEL: func.func @maxima_that_are_added
+func.func @maxima_that_are_added(%a: !m, %b: !m) -> !w {
+  // CHECK-NEXT: %[[A:.*]] = dist.all_reduce %arg0
+  // CHECK-NEXT: %[[B:.*]] = dist.all_reduce %arg1
+  // CHECK-NEXT: graph.add %[[A]], %[[B]]
+  %0 = dist.all_reduce %a axes = {"x"} : !m -> !w
+  %1 = dist.all_reduce %b axes = {"x"} : !m -> !w
+  %2 = graph.add %0, %1 : (!w, !w) -> !w
+  return %2 : !w
+}
+
 // CHECK-LABEL: func.func @twice
 func.func @twice(%a: !x) -> (!w, !w) {
   // CHECK: %[[G:.*]] = dist.all_gather

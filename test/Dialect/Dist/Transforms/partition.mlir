@@ -35,8 +35,8 @@ func.func @splat() -> tensor<8xf32, #dist.sharding<@mesh, [{"y"}]>> {
 func.func @one_step(%p: !p, %w: !w, %x: !x0, %y: !y0) -> (!w, !x1, !x1, !w, !x1, !half, !half) {
   // CHECK: dist.all_reduce %arg0 axes = {"x"} {why = "sum"} : tensor<8x16xf32, {{.*}}partial=sum{"x"}, global=[8, 16]>> -> tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 16]>>
   %0 = dist.reshard %p {why = "sum"} : !p -> !w
-  // CHECK: dist.reduce_scatter %arg0 dim = 1 axes = {"x"} : {{.*}} -> tensor<8x8xf32
-  %1 = dist.reshard %p : !p -> !x1
+  // CHECK: dist.reduce_scatter %arg0 dim = 1 axes = {"x"} {why = "piece of the sum"} : {{.*}} -> tensor<8x8xf32
+  %1 = dist.reshard %p {why = "piece of the sum"} : !p -> !x1
   // CHECK: dist.all_slice %arg1 dim = 1 axes = {"x"} : {{.*}} -> tensor<8x8xf32
   %2 = dist.reshard %w : !w -> !x1
   // CHECK: dist.all_gather %arg2 dim = 0 axes = {"x"} : tensor<4x16xf32
