@@ -206,14 +206,17 @@ private:
     return newBuffer(offset, type);
   }
 
-  /// Where `a` and `b` lie they share bytes, but are not the same bytes.
-  static bool isPartlyOver(Value a, Value b) {
-    auto x = rootBuffer(a).getDefiningOp<BufferOp>(), y = rootBuffer(b).getDefiningOp<BufferOp>();
-    if (!x || !y)
-      return false;
-    int64_t xBegin = int64_t(x.getOffset()), xEnd = xBegin + arrayBytes(x.getType());
-    int64_t yBegin = int64_t(y.getOffset()), yEnd = yBegin + arrayBytes(y.getType());
-    return xBegin < yEnd && yBegin < xEnd && !(xBegin == yBegin && xEnd == yEnd);
+  /// The bytes that a view's buffer has; none for a parameter, which lies elsewhere.
+  static std::pair<int64_t, int64_t> bytesOf(Value value) {
+    auto buffer = rootBuffer(value).getDefiningOp<BufferOp>();
+    int64_t begin = buffer ? int64_t(buffer.getOffset()) : 0;
+    return {begin, buffer ? begin + arrayBytes(buffer.getType()) : 0};
+  }
+  /// Where `a` and `b` lie they share bytes, whichever buffers name them.
+  static bool isOver(Value a, Value b) {
+    auto [xBegin, xEnd] = bytesOf(a);
+    auto [yBegin, yEnd] = bytesOf(b);
+    return xBegin < yEnd && yBegin < xEnd;
   }
 
   /// Assigns all targets at once. A source that a target lies over, its own in part or another's, goes
@@ -224,10 +227,11 @@ private:
     for (auto [source, target] : copies) {
       if (source == target)
         continue;
-      Value root = rootBuffer(source);
-      bool clobbered = llvm::any_of(copies, [&, target = target](const auto &other) {
-        return (other.second == root && other.second != target && other.first != other.second) ||
-               isPartlyOver(other.second, source);
+      bool clobbered = llvm::any_of(copies, [&, source = source, target = target](const auto &other) {
+        if (other.first == other.second || !isOver(other.second, source))
+          return false;
+        // On its own target it may lie as a whole: that copy changes nothing.
+        return other.second != target || bytesOf(target) != bytesOf(source);
       });
       if (clobbered) {
         auto type = cast<MemRefType>(source.getType());

@@ -1,6 +1,6 @@
 // Where values go. States first, equal ports of entries in one place, activations behind; values are made where they are wanted, and copied
 // only where two that are needed at once meet.
-// RUN: llm-opt %s --split-input-file --kernels-to-exec | FileCheck %s
+// RUN: llm-opt %s --split-input-file --kernels-to-exec --verify-exec-memory | FileCheck %s
 
 // A loop's next value is made in the carried place, the loop's result in the output's; the input is copied, for it may not be overwritten.
 // CHECK: module attributes {exec.arena_bytes = 192 : i64, exec.states = []}
@@ -63,6 +63,41 @@ func.func @swap(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name 
     exec.yield %b, %a : tensor<16xf32>, tensor<16xf32>
   }
   return %r#0, %r#1 : tensor<16xf32>, tensor<16xf32>
+}
+}
+
+// -----
+
+// What a loop begins with dies there, so that the carried values lie where it lay, and here each where the other one's did: they change
+// places, too, though no value of theirs is the other's.
+// CHECK-LABEL: func.func @crossing
+// CHECK: %[[U:.*]] = exec.reshape
+// CHECK: %[[T:.*]] = exec.reshape
+// CHECK: exec.copy %[[U]] to %[[THROUGH:[0-9]+]] :
+// CHECK: exec.copy %[[T]] to %[[OTHER:[0-9]+]] :
+// CHECK: exec.copy %[[THROUGH]] to
+// CHECK: exec.copy %[[OTHER]] to
+// CHECK: exec.for
+module {
+func.func private @first(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func private @second(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func private @next(tensor<4x4xf32>, tensor<4x4xf32>, index, index) -> tensor<4x4xf32>
+func.func @crossing(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<4x4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<4x4xf32> {graph.kind = #graph.kind<output>, graph.name = "z"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %g = tensor.empty() : tensor<4x4xf32>
+  %t = exec.launch @first ins(%x : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %u = exec.launch @second ins(%x : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %i = exec.reshape %u : tensor<16xf32> -> tensor<4x4xf32>
+  %j = exec.reshape %t : tensor<16xf32> -> tensor<4x4xf32>
+  %r:2 = exec.for %k = 3 step 1 carry(%p = %i : tensor<4x4xf32>, %q = %j : tensor<4x4xf32>) {
+    %np = exec.launch @next ins(%p : tensor<4x4xf32>) outs(%g : tensor<4x4xf32>) count = 1 grain = 1 -> tensor<4x4xf32>
+    %nq = exec.launch @next ins(%q : tensor<4x4xf32>) outs(%g : tensor<4x4xf32>) count = 1 grain = 1 -> tensor<4x4xf32>
+    exec.yield %np, %nq : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+  %y = exec.launch @next ins(%r#0 : tensor<4x4xf32>) outs(%g : tensor<4x4xf32>) count = 1 grain = 1 -> tensor<4x4xf32>
+  %z = exec.launch @next ins(%r#1 : tensor<4x4xf32>) outs(%g : tensor<4x4xf32>) count = 1 grain = 1 -> tensor<4x4xf32>
+  return %y, %z : tensor<4x4xf32>, tensor<4x4xf32>
 }
 }
 
