@@ -2,23 +2,8 @@
 
 #include "Tiles.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 namespace tessera::tiles {
 namespace {
-
-/// acc = step(i, acc) for i = 0 .. count - 1; no loop for one iteration.
-Value repeat(TileBuilder &t, int64_t count, Value acc,
-             llvm::function_ref<Value(TileBuilder &, Value, Value)> step) {
-  if (count == 1)
-    return step(t, t.index(0), acc);
-  auto loop = scf::ForOp::create(t.b, t.index(0), t.index(count), t.index(1), acc,
-                                 [&](OpBuilder &builder, Location loc, Value i, ValueRange args) {
-                                   TileBuilder inner(builder, loc);
-                                   scf::YieldOp::create(builder, loc, step(inner, i, args[0]));
-                                 });
-  return loop.getResult(0);
-}
 
 /// The multi-index of element `i` of `shape`.
 SmallVector<Value> delinearize(TileBuilder &t, Value i, ArrayRef<int64_t> shape) {
@@ -97,7 +82,7 @@ struct EmbeddingTile : Tile<EmbeddingTile, graph::EmbeddingOp> {
       llvm::copy(at, offsets.begin());
       return t.insert(row, acc, offsets);
     };
-    return repeat(t, ids.getNumElements(), t.empty(type.getShape(), type.getElementType()), step);
+    return t.repeat(ids.getNumElements(), t.empty(type.getShape(), type.getElementType()), step);
   }
 };
 
@@ -113,7 +98,7 @@ struct TakeTile : Tile<TakeTile, graph::TakeOp> {
       offsets[0] = i;
       return t.insert(row, acc, offsets);
     };
-    return repeat(t, type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step);
+    return t.repeat(type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step);
   }
 };
 

@@ -76,16 +76,16 @@ struct ReverseTile : Tile<ReverseTile, graph::ReverseOp> {
     int64_t dim = int64_t(op.getDim()), size = type.getDimSize(dim);
     if (size == 1)
       return tiles[0];
-    Value out = t.empty(type.getShape(), type.getElementType());
-    SmallVector<OpFoldResult> from = zeros(t, type.getRank()), to = from;
     SmallVector<int64_t> slice(type.getShape());
     slice[dim] = 1;
-    for (int64_t i = 0; i < size; ++i) {
-      from[dim] = t.b.getIndexAttr(size - 1 - i);
-      to[dim] = t.b.getIndexAttr(i);
-      out = t.insert(t.slice(tiles[0], from, slice), out, to);
-    }
-    return out;
+    // A loop, not a slice for each element: code must not grow with the dimension.
+    auto step = [&](TileBuilder &t, Value i, Value acc) {
+      SmallVector<OpFoldResult> from = zeros(t, type.getRank()), to = from;
+      from[dim] = arith::SubIOp::create(t.b, t.index(size - 1), i).getResult();
+      to[dim] = i;
+      return t.insert(t.slice(tiles[0], from, slice), acc, to);
+    };
+    return t.repeat(size, t.empty(type.getShape(), type.getElementType()), step);
   }
 };
 

@@ -4,6 +4,8 @@
 
 #include "tessera/Conversion/GraphToLinalg/GraphToLinalg.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 #include "tessera/Interfaces/TileLoweringOpInterface.cpp.inc"
 
 namespace tessera {
@@ -87,6 +89,18 @@ Value TileBuilder::fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRe
              b, init.getType(), inputs, init, maps, kinds,
              [&](OpBuilder &builder, Location loc, ValueRange args) { emitBody(builder, loc, args, body); })
       .getResult(0);
+}
+
+Value TileBuilder::repeat(int64_t count, Value acc,
+                          llvm::function_ref<Value(TileBuilder &, Value, Value)> step) {
+  if (count == 1)
+    return step(*this, index(0), acc);
+  auto loop = scf::ForOp::create(b, index(0), index(count), index(1), acc,
+                                 [&](OpBuilder &builder, Location loc, Value i, ValueRange args) {
+                                   TileBuilder inner(builder, loc);
+                                   scf::YieldOp::create(builder, loc, step(inner, i, args[0]));
+                                 });
+  return loop.getResult(0);
 }
 
 Value TileBuilder::slice(Value source, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> sizes,

@@ -53,6 +53,9 @@ struct TileBuilder {
   /// body(reads..., acc).
   Value fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRef<Read> reads, Value init, Body body);
 
+  /// acc = step(i, acc) for i = 0 .. count - 1; no loop for one iteration.
+  Value repeat(int64_t count, Value acc, llvm::function_ref<Value(TileBuilder &, Value, Value)> step);
+
   Value slice(Value source, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> sizes,
               ArrayRef<int64_t> strides = {});
   Value insert(Value source, Value into, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> strides = {});
