@@ -63,6 +63,11 @@ runByCommand(const std::string &command, const std::string &library, int64_t ran
     if (Status s = runtime::readCalls(file->path(), results.back()); !s)
       return s.takeFailure();
   }
+  if (error)
+    return Failure{"cannot run the program", command, folder.str().str() + ": " + error.message(), ""};
+  if (results.empty()) // nothing to compare is not equal
+    return Failure{"cannot run the program", command, "it ended well and wrote no results",
+                   "name run-program, or what writes to its third argument as that does"};
   return results;
 }
 
