@@ -203,6 +203,7 @@ Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, c
     return rank.comm.start(*transfers, group, type, src->data(), dst->data(), rank.stream, 4);
   };
   exchange.check = [=, &rank, what = exchange.what] {
+    std::fill(src->begin(), src->end(), char(33)); // ours again: nobody reads it any more
     ASSERT_TRUE(want.empty() || memcmp(dst->data(), want.data(), want.size()) == 0)
         << what << " on rank " << rank.comm.rank();
     ASSERT_EQ(dst->back(), 77) << what << " wrote beyond its result";

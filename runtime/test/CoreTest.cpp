@@ -178,10 +178,28 @@ TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
   refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 0, \"output\": 0}", "shaped differently");
 }
 
+// It runs between two prompts: what the last one left is there, what the next token left is not yet, or is
+// that of another round.
+TEST(Manifest, LogitsOfPromptsAreMadeFromWhatPromptsGive) {
+  std::string text = generating();
+  size_t outputs = text.find("\"outputs\": ["), inputs = text.find("], \"inputs\"", outputs);
+  std::string head =
+      ", {\"name\": \"head\", \"role\": \"logits\", " + text.substr(outputs, inputs - outputs) +
+      R"(], "inputs": [{"name": "i", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 0, "fill": "last_index"},
+        {"name": "h", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 64,
+         "fill": {"entry": 1, "output": 0}}]})";
+  text.insert(text.rfind("]}"), head);
+  EXPECT_EQ(Manifest::parse(text).generate->logits, 2);
+  expectRefusedIn(text, "\"entry\": 1", "\"entry\": 0", "needs what another entry gives");
+}
+
 TEST(Manifest, RefusesContradictions) {
   expectRefused("\"version\": 2", "\"version\": 1", "version");
   expectRefused("\"offset\": 64", "\"offset\": 1020", "outside the arena");
   expectRefused("\"offset\": 64", "\"offset\": -4", "outside the arena");
+  expectRefused("\"offset\": 64", "\"offset\": 64, \"bytes\": 7", "fewer bytes than its elements");
+  expectRefused("\"executions\": 2}]", "\"executions\": 2}], \"states\": {\"reads\": [], \"writes\": [0]}",
+                "names a state that does not exist");
   expectRefused("\"groups\": [[[\"tp\"", "\"groups\": [[[\"ep\"", "axis ep");
   expectRefused("{\"version\"", "{{\"version\"", "cannot read");
   expectRefused("\"local\": [1, 2]", "\"local\": [1, 1]", "do not cover");

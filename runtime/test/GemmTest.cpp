@@ -111,6 +111,30 @@ TEST(Gemm, ManyRowsDoNotFallBackToReferenceCode) {
       }
 }
 
+// Products of one shape share code while they live side by side, but only those that read and write alike.
+TEST(Gemm, PackedAndPlainWeightsOfOneShapeAreReadEachInItsWay) {
+  constexpr int64_t m = 128, n = 80, k = 48;
+  for (io::DType type : {F32, BF16}) {
+    ThreadPool pool(1);
+    Stored x(type, randomVector(m * k, 1)), w(type, randomVector(n * k, 2));
+    PackedLayout layout(n, k, type);
+    Memory packedData(layout.bytes(), "test");
+    layout.packRows(0, n, w.wide.data(), packedData.data());
+    Gemm packed(m, n, k, {type, type, F32}, true, pool), plain(m, n, k, {type, type, F32}, false, pool),
+        narrow(m, n, k, {type, type, type}, true, pool);
+    std::vector<float> a(m * n), b(m * n), c(m * n);
+    std::vector<char> narrowed(size_t(io::bytesOf(type, m * n)));
+    packed.run(x.data.data(), packedData.data(), a.data());
+    plain.run(x.data.data(), w.data.data(), b.data());
+    narrow.run(x.data.data(), packedData.data(), narrowed.data());
+    io::traits(type).widen(narrowed.data(), m * n, c.data());
+    for (int64_t i = 0; i < m * n; ++i) {
+      ASSERT_NEAR(a[i], b[i], 1e-5) << i << " by " << packed.implementation();
+      ASSERT_NEAR(a[i], c[i], 1e-5 + roundingOf(type) * std::fabs(a[i])) << i;
+    }
+  }
+}
+
 TEST(Gemm, Bfloat16HalvesTheBytesOfPackedWeights) {
   EXPECT_EQ(2 * PackedLayout(576, 1536, BF16).bytes(), PackedLayout(576, 1536, F32).bytes());
   EXPECT_EQ(2 * PackedLayout(576, 1536, F16).bytes(), PackedLayout(576, 1536, F32).bytes());

@@ -1,6 +1,7 @@
 #include "../comm/mpi/SharedSegment.h"
 #include "CommConformance.h"
 #include "PostingStream.h"
+#include "tessera/runtime/comm/ProgramCollectives.h"
 #include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
@@ -80,6 +81,23 @@ TEST(HostComm, TooManyGroupsAreAnError) {
   Board board(1);
   auto comm = createHostCommunicator(createHostWorld(1, board), 0);
   EXPECT_THROW(comm->setGroups(std::vector<RankGroup>(5000, RankGroup{{0}, 0})), std::exception);
+}
+
+// Whose data move must meet in the group's rounds: a manifest that says otherwise is refused before anything
+// runs.
+TEST(HostComm, APermuteLeadsNobodyOutOfItsGroup) {
+  auto manifest = [](const char *axis) {
+    return Manifest::parse(
+        R"({"version": 2, "task": "", "dtype": "f32", "target": "cpu", "model": "/m", "mesh": [["a", 2], ["b", 2]], "arena_bytes": 64,
+          "params": [], "states": [], "matmuls": [], "groups": [[["a", 1, 2]]], "entries": [],
+          "collectives": [{"kind": "collective_permute", "dtype": "f32", "group": 0, "elements": 4, "mirrored": [[")" +
+        std::string(axis) + R"(", 1, 2]]}]})");
+  };
+  Manifest inside = manifest("a"), outside = manifest("b");
+  Board board(4);
+  auto comm = createHostCommunicator(createHostWorld(4, board), 0);
+  EXPECT_NO_THROW(ProgramCollectives(inside, *comm));
+  EXPECT_THROW(ProgramCollectives(outside, *comm), Error);
 }
 
 // Segments of shared memory of this process that have a name.

@@ -6,9 +6,10 @@
 namespace tessera::runtime {
 namespace {
 
-// @one gives what @two takes as "v"; @three takes as many bytes of another type, @four on other ranks.
+// @one gives what @two takes as "v"; @three takes as many bytes of another type, @four on other ranks; @five
+// gives what nobody wrote.
 void copies(ts_rank *rank, const ts_call *call) { ts_copy(rank, call->base + 64, call->base, 16); }
-const ts_entry_fn entries[] = {copies, copies, copies, copies};
+const ts_entry_fn entries[] = {copies, copies, copies, copies, copies};
 
 std::string port(const char *name, const char *dtype, const char *shape, const char *sharding, int offset) {
   return std::string("{\"name\": \"") + name + "\", \"dtype\": \"" + dtype + "\", \"shape\": " + shape +
@@ -25,11 +26,12 @@ const std::string manifestText = [] {
   entry("two", port("v", "f32", "[4]", "[[]]", 0), port("y", "f32", "[4]", "[[]]", 64));
   entry("three", port("v", "i32", "[4]", "[[]]", 0), "");
   entry("four", port("v", "f32", "[8]", "[[[\"tp\", 1, 2]]]", 0), "");
+  entry("five", "", port("y", "f32", "[4]", "[[]]", 64));
   return R"({"version": 2, "task": "", "dtype": "f32", "target": "cpu", "model": "/m", "mesh": [["tp", 2]], "arena_bytes": 128,
     "params": [], "states": [], "matmuls": [], "groups": [], "collectives": [], "entries": [)" +
          text + "]}";
 }();
-const ts_program program = {TESSERA_ABI_VERSION, 4,       0,      manifestText.data(),
+const ts_program program = {TESSERA_ABI_VERSION, 5,       0,      manifestText.data(),
                             manifestText.size(), entries, nullptr};
 
 ProgramCall first(size_t ranks, size_t bytes = 16) {
@@ -53,6 +55,16 @@ TEST(ProgramRun, WhatACallGivesALaterOneTakes) {
   std::vector<ProgramCall> calls = {first(2), second("two")};
   ASSERT_TRUE(runCalls(program, {}, calls));
   EXPECT_EQ(calls[1].outputs.at("y"), calls[0].inputs.at("x"));
+}
+
+// Neither zeros nor what an earlier call left: every byte of a NaN.
+TEST(ProgramRun, WhatNobodyWroteIsPoison) {
+  ProgramCall five;
+  five.entry = "five";
+  std::vector<ProgramCall> calls = {first(2), five, five};
+  ASSERT_TRUE(runCalls(program, {}, calls));
+  for (size_t call : {1, 2})
+    EXPECT_EQ(calls[call].outputs.at("y"), RankBytes(2, std::vector<char>(16, char(0xFF))));
 }
 
 TEST(ProgramRun, InputsAreCountedBeforeTheyAreRead) {

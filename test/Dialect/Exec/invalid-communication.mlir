@@ -246,6 +246,25 @@ func.func @f() {
 
 // -----
 
+// A layer in flight lies somewhere in its stack: all of that is in flight.
+dist.mesh @mesh = <["tp"=2]>
+func.func @f() {
+  %c2 = arith.constant 2 : index
+  %y = exec.buffer at 0 : memref<4x16xf32>
+  %part = exec.buffer at 128 : memref<16xf32>
+  %z = exec.buffer at 256 : memref<16xf32>
+  %s = exec.group_index [#dist.axis_ref<"tp">]
+  %layer = exec.layer %y[%c2] : memref<4x16xf32> -> memref<16xf32>
+  // expected-note @+1 {{started here, waited for later}}
+  %t = exec.receive %layer from %s over [#dist.axis_ref<"tp">] tag 3 : memref<16xf32>
+  // expected-error @+1 {{reads 'memref<16xf32>', which is in flight}}
+  exec.copy %part to %z : memref<16xf32>, memref<16xf32>
+  exec.wait %t
+  return
+}
+
+// -----
+
 // A parameter is one memory by whatever name it is asked for.
 dist.mesh @mesh = <["tp"=2]>
 graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>] {exec.local = tensor<16x8xf32>, exec.pack = 1 : i64}

@@ -68,6 +68,15 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func private @k(tensor<4xbf16>, tensor<4xf32>, index, index) -> tensor<4xf32>
+func.func @f(%x: tensor<4xf16>, %y: tensor<4xf32>) {
+  // expected-error @+1 {{passes 'tensor<4xf16>' as argument 0 of @k, which takes 'tensor<4xbf16>'}}
+  %0 = exec.launch @k ins(%x : tensor<4xf16>) outs(%y : tensor<4xf32>) count = 1 grain = 1 -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func private @k(tensor<4xf32>, tensor<4xf32>, index, index) -> tensor<4xf32>
 func.func @f(%x: tensor<4xf32>, %b: memref<4xf32>) {
   // expected-error @+1 {{mixes tensors (rung kernels) and memrefs (rung exec)}}

@@ -143,6 +143,21 @@ TEST(CheckArena, ALoopThatMayNotRunWritesNothing) {
   EXPECT_EQ(p.check(), "");
 }
 
+// Layer i is written in iteration i: with a count of 3 the fourth layer is not there.
+TEST(CheckArena, ALoopMayEndAfterItsFewestIterations) {
+  Program p(3);
+  ArenaItem loop = p.loop(3, 4), op = p.op(0, 2);
+  ArenaAccess &layer = op.op.accesses[1];
+  layer.bytes = kBytes / 4;
+  layer.layers.push_back({{{{0, 1}}, 0}, 4, kBytes / 4});
+  loop.loop->body.push_back(std::move(op));
+  p.items.push_back(std::move(loop));
+  p.items.push_back(p.op(2, 1));
+  EXPECT_EQ(p.check(), "2 reads bytes [128, 192), of which nobody has written [176, 192)");
+  p.items[0].loop->least = 4;
+  EXPECT_EQ(p.check(), "");
+}
+
 // A loop whose iterations are alike is not run to its end, or this test would not end.
 TEST(CheckArena, EqualIterationsAreRunUntilNothingChanges) {
   Program p(3);

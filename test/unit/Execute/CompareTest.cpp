@@ -1,6 +1,7 @@
 //===- CompareTest.cpp - What the judge of executions takes for equal -----===//
 #include "ExecuteHarness.h"
 
+#include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Execution/Compare.h"
 
 #include "mlir/Parser/Parser.h"
@@ -103,4 +104,33 @@ TEST_F(CompareTest, IntegersMayFollowFloatsThatDiffer) {
   EXPECT_EQ(tooLarge(expected, found), std::vector<std::string>{"call 0 of f, output next"});
   bounds.integersFollow = true;
   EXPECT_TRUE(tooLarge(expected, found).empty());
+}
+
+// All terms lie on the first rank: without the sum over ranks its copy is right, and the other one is not.
+TEST_F(CompareTest, CopiesOfOneElementAreTheSameOnAllRanks) {
+  auto module = parseSourceString<ModuleOp>(
+      R"(dist.mesh @mesh = <["x"=2]>
+      func.func @f(%x: tensor<4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"x"}]>}) -> tensor<f32> {
+        %place = graph.iota dim = 0 : tensor<4xi32>
+        %two = graph.constant dense<2> : tensor<i32> : tensor<i32>
+        %first = graph.compare lt %place, %two : (tensor<4xi32>, tensor<i32>) -> tensor<4xi1>
+        %zero = graph.constant dense<0.0> : tensor<f32> : tensor<f32>
+        %terms = graph.select %first, %x, %zero : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+        %sum = graph.reduce sum %terms dims = [0] : (tensor<4xf32>) -> tensor<f32>
+        return %sum : tensor<f32>
+      })",
+      context.get());
+  ASSERT_TRUE(module);
+  ExecutionJudgement judgement;
+  int broken = 0;
+  judgement.execution.onExec = [&](ModuleOp exec) {
+    exec.walk([&](exec::CollectiveOp op) {
+      op.setAxesAttr(ArrayAttr::get(op.getContext(), {})); // everybody for himself
+      ++broken;
+    });
+  };
+  Result<std::vector<Difference>> differences = judgeExecution(*module, judgement);
+  EXPECT_EQ(broken, 1);
+  ASSERT_FALSE(differences);
+  EXPECT_EQ(differences.failure().what, "ranks disagree");
 }

@@ -77,3 +77,23 @@ TEST_F(CheckTest, AWrongSignIsFoundAndLeavesNoExecutable) {
   EXPECT_EQ(status.failure().what, "not equal to one device");
   EXPECT_FALSE(llvm::sys::fs::exists(out));
 }
+
+// The cut program that is interpreted is compiled anew: what is wrong in the executable alone shows against
+// one rank.
+TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFound) {
+  int programs = 0;
+  auto breakFirst = [&](ModuleOp spmd) {
+    if (programs++ == 0)
+      spmd.walk([&](graph::SiluOp op) {
+        OpBuilder b(op);
+        op.replaceAllUsesWith(graph::NegOp::create(b, op.getLoc(), op.getType(), op.getInput()).getResult());
+      });
+  };
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [&] { return std::make_unique<OneDeviceCheck>(breakFirst); });
+  EXPECT_GT(programs, 1);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.failure().what, "not equal to one device");
+  EXPECT_NE(status.failure().message().find("the executable of one rank"), std::string::npos);
+  EXPECT_FALSE(llvm::sys::fs::exists(out));
+}
