@@ -127,11 +127,6 @@ llvm::SmallVector<int64_t> tessera::groupOf(const Mesh &mesh, llvm::ArrayRef<Axi
   return group;
 }
 
-int64_t tessera::mirrorOf(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device) {
-  llvm::SmallVector<int64_t> group = groupOf(mesh, axes, device);
-  return group[group.size() - 1 - size_t(groupIndex(mesh, axes, device))];
-}
-
 std::string tessera::toString(const AxisRef &axis, const Mesh &mesh) {
   std::string name = mesh.axes[axis.axis].name;
   if (axis.isWhole(mesh))

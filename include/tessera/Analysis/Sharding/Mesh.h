@@ -84,9 +84,6 @@ AxisList axesWithout(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> taken
 int64_t groupIndex(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
 /// All devices that differ from `device` only in `axes`, in group order.
 llvm::SmallVector<int64_t> groupOf(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
-/// The device with the reversed index in the group of `device` over `axes`: piece i of n stands for piece n -
-/// 1 - i.
-int64_t mirrorOf(const Mesh &mesh, llvm::ArrayRef<AxisRef> axes, int64_t device);
 /// `a` or `a:(pre)size`.
 std::string toString(const AxisRef &axis, const Mesh &mesh);
 
