@@ -1,7 +1,7 @@
 // Whoever reduces over a padded dimension masks first, unless zeros kill the rest.
 // RUN: llm-opt %s --dist-partition | FileCheck %s
 
-dist.mesh @mesh = <["x"=2, "y"=2]>
+dist.mesh @mesh = <["x"=2, "y"=2, "z"=3]>
 !h = tensor<4x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
 !w = tensor<3x5xf32, #dist.sharding<@mesh, [{}, {"x"}]>>
 !s = tensor<7x3x5xf32, #dist.sharding<@mesh, [{}, {}, {"x"}]>>
@@ -83,6 +83,23 @@ func.func @gathered_layers(%h: !h, %s: !s1 {graph.kind = #graph.kind<parameter>}
     %1 = graph.reduce sum %wi dims = [0] : (!w1) -> tensor<f32, #dist.sharding<@mesh, [], partial=sum{"x"}>>
     graph.yield %c : !h
   }
+  return
+}
+
+// What is gathered along the dimension has padding of its own: four over six ranks, two to each of three, leave the third with none. What callers give
+// has what it has.
+!four = tensor<4xf32, #dist.sharding<@mesh, [{"z", "y"}]>>
+!third = tensor<4xf32, #dist.sharding<@mesh, [{"z"}]>>
+// CHECK-LABEL: func.func @gathered
+func.func @gathered(%w: !four {graph.kind = #graph.kind<parameter>}, %x: !third {graph.kind = #graph.kind<input>}) {
+  // CHECK: %[[G:.*]] = dist.all_gather %arg0 dim = 0 axes = {"y"}
+  // CHECK-NEXT: %[[M:.*]] = graph.mask_padding %[[G]]
+  // CHECK-NEXT: graph.reduce sum %[[M]]
+  // CHECK-NEXT: %[[N:.*]] = graph.mask_padding %arg1
+  // CHECK-NEXT: graph.reduce sum %[[N]]
+  %0 = dist.reshard %w : !four -> !third
+  %1 = graph.reduce sum %0 dims = [0] : (!third) -> tensor<f32, #dist.sharding<@mesh, [], partial=sum{"z"}>>
+  %2 = graph.reduce sum %x dims = [0] : (!third) -> tensor<f32, #dist.sharding<@mesh, [], partial=sum{"z"}>>
   return
 }
 

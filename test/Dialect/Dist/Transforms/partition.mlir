@@ -86,3 +86,13 @@ func.func @r8(%x: !r8a) -> !r8b {
   %0 = dist.reshard %x : !r8a -> !r8b
   return %0 : !r8b
 }
+
+// What is turned around is first exchanged over the axes of that dimension, and of no other.
+!b = tensor<8x16xf32, #dist.sharding<@mesh, [{"y"}, {"x"}]>>
+// CHECK-LABEL: func.func @reversed
+func.func @reversed(%x: !b) -> !b {
+  // CHECK: %[[M:.*]] = dist.collective_permute %arg0 mirrored = {"x"}
+  // CHECK-NEXT: graph.reverse %[[M]] dim = 1
+  %0 = graph.reverse %x dim = 1 : !b
+  return %0 : !b
+}
