@@ -55,3 +55,16 @@ func.func @mirror(%x: tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> 
   %0 = dist.collective_permute %x mirrored = {"a"} : tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>>
   return %0 : tensor<2xf32, #dist.sharding<@mesh, [{"a"}], global=[4]>>
 }
+
+// A rank has an index in each group: which rows it takes says one, which columns another.
+// CHECK-LABEL: func.func @two_groups
+// CHECK-DAG: %[[A:.*]] = exec.group_index [#dist.axis_ref<"a">]
+// CHECK-DAG: %[[B:.*]] = exec.group_index [#dist.axis_ref<"b">]
+// CHECK: exec.launch {{.*}} scalars(%[[A]])
+// CHECK: exec.launch {{.*}} scalars(%[[B]])
+func.func @two_groups(%x: tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<2x3xf32, #dist.sharding<@mesh, [{"a"}, {"b"}], global=[4, 6]>> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %0 = dist.all_slice %x dim = 0 axes = {"a"} : tensor<4x6xf32, #dist.sharding<@mesh, [{}, {}], global=[4, 6]>> -> tensor<2x6xf32, #dist.sharding<@mesh, [{"a"}, {}], global=[4, 6]>>
+  %1 = dist.all_slice %0 dim = 1 axes = {"b"} : tensor<2x6xf32, #dist.sharding<@mesh, [{"a"}, {}], global=[4, 6]>> -> tensor<2x3xf32, #dist.sharding<@mesh, [{"a"}, {"b"}], global=[4, 6]>>
+  return %1 : tensor<2x3xf32, #dist.sharding<@mesh, [{"a"}, {"b"}], global=[4, 6]>>
+}

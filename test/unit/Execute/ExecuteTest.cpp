@@ -56,15 +56,28 @@ TEST(Execute, RotaryEmbeddingsOfBothStylesLeaveTheRestAlone) {
 
 TEST(Execute, ShapeOpsMoveWhatTheyShould) {
   expectSame(
-      R"(func.func @f(%x: tensor<6x8x10xf32>, %y: tensor<6x4x10xf32>) -> (tensor<10x6x12xf32>, tensor<6x8x5x10xf32>, tensor<48x10xf32>, tensor<6x3x4xf32>) {
-    %0 = graph.concat %x, %y dim = 1 : (tensor<6x8x10xf32>, tensor<6x4x10xf32>) -> tensor<6x12x10xf32>
-    %1 = graph.transpose %0 [2, 0, 1] : (tensor<6x12x10xf32>) -> tensor<10x6x12xf32>
+      R"(func.func @f(%x: tensor<6x8x10xf32>, %y: tensor<6x4x10xf32>) -> (tensor<10x6x20xf32>, tensor<6x8x5x10xf32>, tensor<48x10xf32>, tensor<6x3x4xf32>) {
+    %0 = graph.concat %x, %y, %x dim = 1 : (tensor<6x8x10xf32>, tensor<6x4x10xf32>, tensor<6x8x10xf32>) -> tensor<6x20x10xf32>
+    %1 = graph.transpose %0 [2, 0, 1] : (tensor<6x20x10xf32>) -> tensor<10x6x20xf32>
     %2 = graph.broadcast %x dims = [0, 1, 3] : (tensor<6x8x10xf32>) -> tensor<6x8x5x10xf32>
     %3 = graph.reshape %x : (tensor<6x8x10xf32>) -> tensor<48x10xf32>
     %4 = graph.slice %x at [0, 4, 5] : (tensor<6x8x10xf32>) -> tensor<6x3x4xf32>
-    return %1, %2, %3, %4 : tensor<10x6x12xf32>, tensor<6x8x5x10xf32>, tensor<48x10xf32>, tensor<6x3x4xf32>
+    return %1, %2, %3, %4 : tensor<10x6x20xf32>, tensor<6x8x5x10xf32>, tensor<48x10xf32>, tensor<6x3x4xf32>
   })",
       2);
+}
+
+// Also of queries behind the last key, which see what there is.
+TEST(Execute, AttentionWithACapOrAWindow) {
+  for (std::string limit : {"", " {softcap = 0.5 : f64}", " {window = 2 : i64}"})
+    expectSame(
+        R"(func.func @f(%q: tensor<2x3x2x2x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>) -> tensor<2x3x2x2x8xf32> {
+    %p = graph.constant dense<[[2, 5, 7], [0, 6, 12]]> : tensor<2x3xi32> : tensor<2x3xi32>
+    %0 = graph.attention %q, %k, %v, %p scale = 1.0)" +
+        limit +
+        R"( : (tensor<2x3x2x2x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>, tensor<2x3xi32>) -> tensor<2x3x2x2x8xf32>
+    return %0 : tensor<2x3x2x2x8xf32>
+  })");
 }
 
 TEST(Execute, ProductsSumOverWhatTheResultLacks) {

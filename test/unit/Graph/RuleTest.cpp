@@ -94,6 +94,14 @@ TEST(GraphRule, ScatterAddReducesOverItsRows) {
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{2}));
 }
 
+TEST(GraphRule, EinsumIsLinearInEachOperandAlone) {
+  EXPECT_EQ(
+      ruleOf("%a: tensor<4x3xf32>, %b: tensor<5x3xf32>",
+             "graph.einsum \"qd,kd->qk\" %a, %b : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>")
+          .linear,
+      (Groups{{0}, {1}}));
+}
+
 TEST(GraphRule, SelectIsLinearInBothValuesTogether) {
   ShardingRule rule =
       ruleOf("%c: tensor<8xi1>, %a: tensor<8xf32>, %b: tensor<8xf32>",
