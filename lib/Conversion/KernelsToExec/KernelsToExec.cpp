@@ -324,9 +324,12 @@ private:
     Location loc = loop.getLoc();
     SmallVector<std::pair<Value, Value>> copies;
     for (auto [init, arg, result] : llvm::zip_equal(loop.getInits(), loop.getCarried(), loop.getResults())) {
-      memory[arg] = memory[result] = bufferFor(arg);
+      // One after the other: the table may grow, and what one of its places refers to is gone then.
+      Value place = bufferFor(arg);
+      memory[arg] = place;
+      memory[result] = place;
       if (!init.getDefiningOp<tensor::EmptyOp>()) // a stack that the loop writes
-        copies.push_back({memory.lookup(init), memory[arg]});
+        copies.push_back({memory.lookup(init), place});
     }
     copyAll(loc, copies);
     Block &body = loop.getBody().front();
