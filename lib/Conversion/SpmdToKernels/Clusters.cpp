@@ -197,12 +197,19 @@ private:
   bool convex(const llvm::SmallPtrSetImpl<Operation *> &set) {
     SmallVector<Operation *> work;
     llvm::SmallPtrSet<Operation *, 32> seen;
+    // Ops of another kernel run together: whoever needs one needs them all.
+    auto reach = [&](Operation *def) {
+      auto it = setOf.find(def);
+      for (Operation *mate : it == setOf.end() ? Set{def} : sets[it->second])
+        if (seen.insert(mate).second)
+          work.push_back(mate);
+    };
     for (Operation *op : set) {
       SmallVector<Operation *> direct;
       dependencies(op, direct);
       for (Operation *def : direct)
-        if (!set.count(def) && seen.insert(def).second)
-          work.push_back(def);
+        if (!set.count(def))
+          reach(def);
     }
     while (!work.empty()) {
       SmallVector<Operation *> direct;
@@ -210,14 +217,7 @@ private:
       for (Operation *def : direct) {
         if (set.count(def))
           return false;
-        // Ops of another kernel run together: whoever needs one needs them all.
-        if (auto it = setOf.find(def); it != setOf.end() && !sets[it->second].empty() && !set.count(def)) {
-          for (Operation *mate : sets[it->second])
-            if (seen.insert(mate).second)
-              work.push_back(mate);
-        } else if (seen.insert(def).second) {
-          work.push_back(def);
-        }
+        reach(def);
       }
     }
     return true;

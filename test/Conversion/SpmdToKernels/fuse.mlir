@@ -79,3 +79,22 @@ func.func @wiring(%a: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph
   %3 = graph.sub %2, %d : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
   return %1, %3 : tensor<256x64xf32>, tensor<256x64xf32>
 }
+
+// -----
+
+// %u needs the sine, whose kernel needs %a as well: %a may not run with %u, or both kernels would wait for each other.
+// CHECK-LABEL: func.func @waits
+// CHECK: %[[A:.*]] = exec.launch @tanh_64x256
+// CHECK: %[[K:.*]]:2 = exec.launch @sin_transpose_add_256x64 ins(%{{.*}}, %[[A]] :
+// CHECK: exec.launch @transpose_add_64x256 ins(%[[K]]#0, %[[A]] :
+// CHECK: return
+func.func @waits(%x: tensor<64x256xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %y: tensor<256x64xf32> {graph.kind = #graph.kind<input>, graph.name = "y"})
+    -> (tensor<64x256xf32> {graph.kind = #graph.kind<output>, graph.name = "u"}, tensor<256x64xf32> {graph.kind = #graph.kind<output>, graph.name = "v"}) {
+  %a = graph.tanh %x : tensor<64x256xf32>
+  %k = graph.sin %y : tensor<256x64xf32>
+  %at = graph.transpose %a [1, 0] : (tensor<64x256xf32>) -> tensor<256x64xf32>
+  %v = graph.add %k, %at : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+  %kt = graph.transpose %k [1, 0] : (tensor<256x64xf32>) -> tensor<64x256xf32>
+  %u = graph.add %a, %kt : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  return %u, %v : tensor<64x256xf32>, tensor<256x64xf32>
+}
