@@ -6,8 +6,11 @@
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/Wait.h"
 
+#include <atomic>
+#include <chrono>
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 namespace tessera::runtime {
@@ -81,6 +84,28 @@ TEST(HostComm, TooManyGroupsAreAnError) {
   Board board(1);
   auto comm = createHostCommunicator(createHostWorld(1, board), 0);
   EXPECT_THROW(comm->setGroups(std::vector<RankGroup>(5000, RankGroup{{0}, 0})), std::exception);
+}
+
+// A short message is sent from a copy, so that its sender may go on, but not so far that the copy is gone.
+TEST(HostComm, ARankStaysUntilWhatItSentIsRead) {
+  setBusyThreads(1000);
+  Board board(2);
+  auto world = createHostWorld(2, board);
+  auto sender = createHostCommunicator(world, 0), receiver = createHostCommunicator(world, 1);
+  PostingStream stream;
+  std::vector<int64_t> sent(8, 5), received(8);
+  sender->wait(sender->send(1, 3, sent.data(), 64, stream), stream);
+  std::atomic<bool> gone{false};
+  std::thread last([&] {
+    sender.reset();
+    gone = true;
+  });
+  for (int turn = 0; turn < 50 && !gone; ++turn)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(gone);
+  receiver->wait(receiver->receive(0, 3, received.data(), 64, stream), stream);
+  last.join();
+  EXPECT_EQ(received, sent);
 }
 
 // Whose data move must meet in the group's rounds: a manifest that says otherwise is refused before anything
