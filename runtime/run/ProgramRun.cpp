@@ -25,6 +25,12 @@ Result<LoadedProgram> LoadedProgram::open(const std::string &library) {
                    "it was compiled for version " + std::to_string(version) + " of abi.h, this is version " +
                        std::to_string(TESSERA_ABI_VERSION),
                    "compile it again"};
+  try {
+    const ts_program &program = loaded.program();
+    loaded.meshSize = Manifest::parse({program.manifest, program.manifest_bytes}).mesh.size();
+  } catch (const Error &error) {
+    return Failure{"cannot load program", library, error.what(), ""};
+  }
   return loaded;
 }
 
@@ -35,10 +41,6 @@ LoadedProgram::~LoadedProgram() {
 
 const ts_program &LoadedProgram::program() const {
   return *static_cast<const ts_program *>(dlsym(handle, "tessera_program"));
-}
-
-int64_t LoadedProgram::ranks() const {
-  return Manifest::parse({program().manifest, program().manifest_bytes}).mesh.size();
 }
 
 static Failure doesNotFit(const std::string &entry, const std::string &why) {

@@ -212,6 +212,19 @@ TEST(StepsAsData, EveryWaitTakenOutOrTooLateIsFound) {
     }
 }
 
+// An error to look at, not one that ends who loads the program.
+TEST(StepsAsData, AManifestThatCannotBeReadIsNoProgram) {
+  auto program = compileExec(programText(), [](mlir::ModuleOp module) {
+    auto manifest = module.lookupSymbol<mlir::LLVM::GlobalOp>("tessera_manifest");
+    std::string text = mlir::cast<mlir::StringAttr>(manifest.getValueAttr()).str(), version = "\"version\":2";
+    text.replace(text.find(version), version.size(), "\"version\":3");
+    manifest.setValueAttr(mlir::StringAttr::get(module.getContext(), text));
+  });
+  ASSERT_FALSE(program);
+  EXPECT_NE(program.failure().message().find("cannot load program"), std::string::npos);
+  EXPECT_NE(program.failure().message().find("is not 2"), std::string::npos);
+}
+
 // A count is data: what is outside of what was compiled never reaches the loop.
 TEST(StepsAsData, CountsComeFromTheCallWithinTheirBounds) {
   auto program = compileExec(programText());

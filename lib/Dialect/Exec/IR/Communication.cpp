@@ -55,6 +55,10 @@ template <typename Op> static LogicalResult verifyForm(Op op) {
     return op.emitOpError() << "turns " << Type(in) << " into " << Type(out) << ": elements differ";
   if (isa<MemRefType>(in) != isa<MemRefType>(out))
     return op.emitOpError("mixes tensors (rung kernels) and memrefs (rung exec)");
+  std::optional<io::DType> dtype = elementDType(in.getElementType());
+  if (reduces(kind) && (!dtype || !io::traits(*dtype).reduce))
+    return op.emitOpError() << "combines elements of type " << in.getElementType()
+                            << "; ranks can combine f32, bf16, f16, i32 and i64";
   if (layouts && (op.getFrom()->getDims().size() != op.getTo()->getDims().size() ||
                   op.getFrom()->getGlobal() != op.getTo()->getGlobal()))
     return op.emitOpError() << "moves " << Type(in)

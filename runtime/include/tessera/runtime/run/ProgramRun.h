@@ -38,15 +38,19 @@ struct RunOptions {
 
 class LoadedProgram {
 public:
+  // Fails where the library is no program, or its manifest is none that this runtime reads.
   static Result<LoadedProgram> open(const std::string &library);
-  LoadedProgram(LoadedProgram &&other) noexcept : handle(other.handle) { other.handle = nullptr; }
+  LoadedProgram(LoadedProgram &&other) noexcept : handle(other.handle), meshSize(other.meshSize) {
+    other.handle = nullptr;
+  }
   ~LoadedProgram();
   const ts_program &program() const;
-  int64_t ranks() const; // of its mesh
+  int64_t ranks() const { return meshSize; }
 
 private:
   explicit LoadedProgram(void *handle) : handle(handle) {}
   void *handle;
+  int64_t meshSize = 0;
 };
 
 // Runs `body` on every rank of the program, its weights loaded: threads of this process, or, under a
