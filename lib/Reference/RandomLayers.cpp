@@ -179,6 +179,7 @@ Value ProgramBuilder::drawAttention() {
     auto styleAttr = graph::RopeStyleAttr::get(b.getContext(), style);
     q = graph::RopeOp::create(b, q.getType(), q, positions, list, styleAttr, one);
     k = graph::RopeOp::create(b, k.getType(), k, positions, list, styleAttr, one);
+    q = oftenJoined(q);
   }
   // A cache belongs to the function: in a body it would have to be carried.
   if (depth == 0 && dice.chance(40)) {
@@ -201,6 +202,7 @@ Value ProgramBuilder::drawAttention() {
   auto softcap = dice.chance(20) ? b.getF64FloatAttr(3.0) : FloatAttr();
   Value mixed = graph::AttentionOp::create(b, floats(qShape), q, k, v, positions, b.getF64FloatAttr(0.5),
                                            window, softcap);
+  mixed = oftenJoined(mixed);
   return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
 }
 
@@ -210,10 +212,12 @@ Value ProgramBuilder::drawArgMax() {
     return {};
   // Of weights: equal up to rounding is equal.
   Shape shape = shapeOf(x), rest(ArrayRef<int64_t>(shape).drop_back());
-  // In 16 bits just the weights: a rounded sine may be another's.
+  // In 16 bits just the weights: a rounded sine, or cosine, may be another's.
   Value scores = weight(shape);
   if (options.floats == RandomProgramOptions::Floats::F32)
     scores = graph::SinOp::create(b, x.getType(), scores);
+  else if (auto computed = scores.getDefiningOp<graph::CosOp>())
+    scores = computed.getInput();
   Value key = graph::ArgMaxKeyOp::create(b, RankedTensorType::get(rest, b.getI64Type()), scores);
   Value index = graph::ArgMaxIndexOp::create(b, ints(rest), key);
   integerResults.push_back(index);

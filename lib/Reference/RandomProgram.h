@@ -125,8 +125,13 @@ private:
   Value drawCrossEntropy();
   Value drawConstraint();
   AxisList drawSumAxes();
-  Value openSum(llvm::ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind);
+  /// `positive`: of positive terms.
+  Value openSum(llvm::ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind,
+                bool positive = false);
+  Value oftenOpen(llvm::ArrayRef<int64_t> shape, graph::ReduceKind kind, bool positive = false);
   Value drawJoin();
+  Value joined(Value x);
+  Value oftenJoined(Value x);
   Value drawAddend(llvm::ArrayRef<int64_t> shape);
   void drawBody(int64_t ops);
   void drawFunction(llvm::StringRef name, int64_t ops);

@@ -6,6 +6,8 @@ using namespace tessera;
 
 Value ProgramBuilder::drawUnary() {
   Value x = operand();
+  if (Value open = oftenOpen(shapeOf(x), graph::ReduceKind::sum))
+    x = open;
   Type type = x.getType();
   switch (dice.below(14)) {
   case 0:
@@ -29,9 +31,14 @@ Value ProgramBuilder::drawUnary() {
   case 9:
     return graph::GeluTanhOp::create(b, type, x);
   case 10: // of bounded numbers
+    if (Value open = oftenOpen(shapeOf(x), graph::ReduceKind::max))
+      return graph::ExpOp::create(b, open.getType(), open);
     return graph::ExpOp::create(b, type, graph::TanhOp::create(b, type, x));
   default: { // of positive numbers
-    Value positive = graph::ExpOp::create(b, type, graph::SinOp::create(b, type, x));
+    Value positive = oftenOpen(shapeOf(x), graph::ReduceKind::sum, /*positive=*/true);
+    if (!positive)
+      positive = graph::ExpOp::create(b, type, graph::SinOp::create(b, type, x));
+    type = positive.getType();
     switch (dice.below(3)) {
     case 0:
       return graph::LogOp::create(b, type, positive);

@@ -17,9 +17,10 @@ AxisList ProgramBuilder::drawSumAxes() {
 
 /// A value of `shape` that is a sum (or maximum) over a dimension split over `axes`, so that every rank has a
 /// term of it: reduced, or a product.
-Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind) {
+Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind,
+                              bool positive) {
   int64_t n = dice.between(2, 7);
-  bool product = kind == graph::ReduceKind::sum && !shape.empty() && dice.chance(50);
+  bool product = kind == graph::ReduceKind::sum && !positive && !shape.empty() && dice.chance(50);
   Shape terms(product ? shape.drop_back() : shape);
   terms.push_back(n);
   Shape matrix = {product ? shape.back() : 1, n};
@@ -28,6 +29,8 @@ Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, gra
   Value x = weight(terms);
   if (dice.chance(30))
     x = graph::SinOp::create(b, x.getType(), x);
+  if (positive)
+    x = graph::ExpOp::create(b, x.getType(), graph::SinOp::create(b, x.getType(), x));
   Sharding split(int64_t(terms.size()));
   split.dims.back().axes = axes;
   x = dist::ConstraintOp::create(b, x.getType(), x,
@@ -38,12 +41,21 @@ Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, gra
   return graph::ReduceOp::create(b, floats(shape), kind, x, last);
 }
 
+/// At times an open sum, in programs for the machine.
+Value ProgramBuilder::oftenOpen(ArrayRef<int64_t> shape, graph::ReduceKind kind, bool positive) {
+  if (!options.manyLoops || !options.shardings || !dice.chance(15))
+    return {};
+  AxisList axes = drawSumAxes();
+  return axes.empty() ? Value() : openSum(shape, axes, kind, positive);
+}
+
 /// Two open sums and, between them, what is whole: the operand, a bias or both. All of it is one sum if one
 /// rank contributes what is whole.
-Value ProgramBuilder::drawJoin() {
+Value ProgramBuilder::drawJoin() { return joined(operand()); }
+
+Value ProgramBuilder::joined(Value x) {
   if (!options.shardings)
     return {};
-  Value x = operand();
   AxisList axes = drawSumAxes();
   if (axes.empty())
     return {};
@@ -64,6 +76,14 @@ Value ProgramBuilder::drawJoin() {
     joined = join(joined,
                   weight(ArrayRef<int64_t>(shape).drop_front(size_t(dice.below(int64_t(shape.size()) + 1)))));
   return join(joined, second);
+}
+
+/// The value, or at times a sum that it is a term of, in programs for the machine.
+Value ProgramBuilder::oftenJoined(Value x) {
+  if (!options.manyLoops || !dice.chance(10))
+    return x;
+  Value sum = joined(x);
+  return sum ? sum : x;
 }
 
 /// A value of a body's, of the shape of what the repeat carries: an open sum, at times in two parts and
