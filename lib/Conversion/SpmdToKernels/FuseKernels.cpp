@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace tessera::kernels {
 namespace {
@@ -311,6 +312,10 @@ void cloneMakers(Block &block) {
 }
 
 LogicalResult fuseBlock(Lowering &lowering, Block &block) {
+  // What a loop's next bodies do not carry on is read by nobody.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   cloneMakers(block);
   for (const Cluster &cluster : formClusters(block, lowering.tiling)) {
     // Read inside kernels only, where it is made again.

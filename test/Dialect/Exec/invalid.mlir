@@ -41,6 +41,15 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func private @k(tensor<4xf32>, index, index)
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{writes nothing}}
+  "exec.launch"(%x) <{count = 1 : i64, grain = 1 : i64, kernel = @k, operandSegmentSizes = array<i32: 1, 0, 0>}> : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func private @k(tensor<4xf32>, index, index) -> tensor<4xf32>
 func.func @f(%x: tensor<4xf32>) {
   // expected-error @+1 {{has count 0 and grain 1; both must be positive}}

@@ -201,6 +201,8 @@ LogicalResult ReshapeOp::verify() {
 //===- Work -----------------------------------------------------------------===//
 
 LogicalResult LaunchOp::verify() {
+  if (getOutputs().empty())
+    return emitOpError() << "writes nothing";
   if (int64_t(getCount()) < 1 || int64_t(getGrain()) < 1)
     return emitOpError() << "has count " << getCount() << " and grain " << getGrain()
                          << "; both must be positive";
