@@ -20,7 +20,7 @@ NamedValues randomParameters(ModuleOp module, ModuleOp drawn, uint64_t seed) {
   for (const EntryPorts &entry : entryPorts(module)) {
     std::vector<ReferenceTensor> random = randomInputs(entryOf(drawn, entry.name), seed);
     for (auto [port, value] : llvm::zip_equal(entry.arguments, random))
-      if (port.kind == "parameter" && !values.count(port.name)) {
+      if (port.kind == graph::Kind::Parameter && !values.count(port.name)) {
         value.roundToType();
         values[port.name] = std::move(value);
       }
@@ -36,7 +36,7 @@ std::vector<GlobalCall> randomCalls(ModuleOp module, ModuleOp drawn, uint64_t se
       std::vector<ReferenceTensor> random =
           randomInputs(entryOf(drawn, entry.name), seed + 7919 * uint64_t(round));
       for (auto [port, value] : llvm::zip_equal(entry.arguments, random))
-        if (port.kind == "input") {
+        if (port.kind == graph::Kind::Input) {
           value.roundToType();
           calls.back().inputs[port.name] = std::move(value);
         }
@@ -53,18 +53,18 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
     auto entry = llvm::find_if(entries, [&](const EntryPorts &other) { return other.name == call.entry; });
     std::vector<ReferenceTensor> arguments;
     for (const Port &port : entry->arguments) {
-      if (port.kind == "state" && !states.count(port.name))
+      if (port.kind == graph::Kind::State && !states.count(port.name))
         states[port.name] = ReferenceTensor(port.shape.elementType, port.shape.global);
-      const NamedValues &from = port.kind == "state"       ? states
-                                : port.kind == "parameter" ? parameters
-                                                           : call.inputs;
+      const NamedValues &from = port.kind == graph::Kind::State       ? states
+                                : port.kind == graph::Kind::Parameter ? parameters
+                                                                      : call.inputs;
       arguments.push_back(from.at(port.name));
     }
     auto results = interpretGlobally(func, std::move(arguments), options);
     if (failed(results))
       return failure();
     for (auto [port, value] : llvm::zip_equal(entry->results, *results)) {
-      if (port.kind == "state")
+      if (port.kind == graph::Kind::State)
         call.states[port.name] = states[port.name] = std::move(value);
       else
         call.outputs[port.name] = std::move(value);
@@ -222,7 +222,7 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
   // Each copy may be off by what is allowed, to either side.
   auto tolerance = [made = &*made, &judgement](size_t call, const Port &port) {
     auto of = [&](const GlobalCall &result) -> const ReferenceTensor & {
-      return (port.kind == "state" ? result.states : result.outputs).at(port.name);
+      return (port.kind == graph::Kind::State ? result.states : result.outputs).at(port.name);
     };
     std::vector<const ReferenceTensor *> runs;
     for (const std::vector<GlobalCall> &run : made->rounded)

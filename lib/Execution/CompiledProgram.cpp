@@ -104,8 +104,9 @@ static runtime::RankBytes rankBytes(const ReferenceTensor &value, const ShardedS
 std::optional<size_t> CompiledProgram::giverOf(const std::string &output,
                                                const std::vector<runtime::ProgramCall> &calls) const {
   for (size_t i = calls.size() - 1; i-- > 0;)
-    if (llvm::any_of(find(calls[i].entry)->results,
-                     [&](const Port &port) { return port.kind == "output" && port.name == output; }))
+    if (llvm::any_of(find(calls[i].entry)->results, [&](const Port &port) {
+          return port.kind == graph::Kind::Output && port.name == output;
+        }))
       return i;
   return std::nullopt;
 }
@@ -119,7 +120,7 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
       return Failure{"cannot call the program", "entry " + call.entry, "there is no such entry", ""};
     local.push_back({call.entry, {}, {}, {}, {}});
     for (const Port &port : entry->arguments) {
-      if (port.kind != "input")
+      if (port.kind != graph::Kind::Input)
         continue;
       auto value = call.inputs.find(port.name);
       if (value == call.inputs.end())
@@ -153,12 +154,12 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
   for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(local, calls))) {
     const auto &[from, to] = pair;
     for (const Port &port : find(to.entry)->results) {
-      bool state = port.kind == "state";
+      bool state = port.kind == graph::Kind::State;
       const auto &have = state ? from.states : from.outputs;
       auto bytes = have.find(port.name);
       if (bytes == have.end())
         return Failure{"cannot call the program", "entry " + to.entry,
-                       "the executable has no " + port.kind + " " + port.name, ""};
+                       "the executable has no " + port.kindText() + " " + port.name, ""};
       Result<ReferenceTensor> whole = joined(bytes->second, port, tolerance(i, port));
       if (!whole)
         return whole.takeFailure();
@@ -217,14 +218,15 @@ std::string CompiledProgram::firstDifference(const std::vector<runtime::ProgramC
                                              const std::vector<runtime::ProgramCall> &b) const {
   for (size_t i = 0; i < a.size(); ++i)
     for (const Port &port : find(a[i].entry)->results) {
-      auto values = port.kind == "state" ? &runtime::ProgramCall::states : &runtime::ProgramCall::outputs;
+      auto values =
+          port.kind == graph::Kind::State ? &runtime::ProgramCall::states : &runtime::ProgramCall::outputs;
       auto found = (b[i].*values).find(port.name);
       std::string where = found == (b[i].*values).end()
                               ? "it gave nothing"
                               : tessera::firstDifference((a[i].*values).at(port.name), found->second, port);
       if (!where.empty())
-        return "call " + std::to_string(i) + " of " + a[i].entry + ", " + port.kind + " " + port.name + ", " +
-               where;
+        return "call " + std::to_string(i) + " of " + a[i].entry + ", " + port.kindText() + " " + port.name +
+               ", " + where;
     }
   return "";
 }

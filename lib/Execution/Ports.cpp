@@ -18,10 +18,9 @@ static StringRef text(DictionaryAttr attrs, StringRef name) {
   return attr ? attr.getValue() : StringRef();
 }
 
-/// `input`, `parameter`, ...; empty where nothing says.
-static StringRef kindOf(DictionaryAttr attrs) {
+static std::optional<graph::Kind> kindOf(DictionaryAttr attrs) {
   auto kind = attrs ? attrs.getAs<graph::KindAttr>(graph::kKindAttr) : graph::KindAttr();
-  return kind ? graph::stringifyKind(kind.getValue()) : StringRef();
+  return kind ? std::optional(kind.getValue()) : std::nullopt;
 }
 
 static ShardedShape shardedShapeOf(func::FuncOp func, Type type) {
@@ -39,7 +38,7 @@ std::vector<EntryPorts> entryPorts(ModuleOp module) {
       continue;
     EntryPorts entry{func.getName().str(), {}, {}};
     auto port = [&](Type type, DictionaryAttr attrs) {
-      return Port{text(attrs, graph::kNameAttr).str(), kindOf(attrs).str(), shardedShapeOf(func, type)};
+      return Port{text(attrs, graph::kNameAttr).str(), kindOf(attrs), shardedShapeOf(func, type)};
     };
     for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
       entry.arguments.push_back(port(type, func.getArgAttrDict(unsigned(i))));
@@ -125,7 +124,7 @@ void completePorts(ModuleOp module) {
   for (func::FuncOp func : entries) {
     std::string own = several ? func.getName().str() + "." : "";
     auto complete = [&](DictionaryAttr attrs, graph::Kind kind, const std::string &name, auto set) {
-      if (kindOf(attrs).empty())
+      if (!kindOf(attrs))
         set(graph::kKindAttr, graph::KindAttr::get(b.getContext(), kind));
       if (text(attrs, graph::kNameAttr).empty())
         set(graph::kNameAttr, b.getStringAttr(name));
@@ -142,7 +141,7 @@ void completePorts(ModuleOp module) {
       if (StringRef name = text(func.getArgAttrDict(i), graph::kNameAttr); !taken.insert(name).second)
         func.setArgAttr(i, graph::kNameAttr, b.getStringAttr(name + ".in" + std::to_string(i)));
     for (BlockArgument arg : func.getArguments())
-      if (kindOf(func.getArgAttrDict(arg.getArgNumber())) == "parameter")
+      if (kindOf(func.getArgAttrDict(arg.getArgNumber())) == graph::Kind::Parameter)
         addParameter(module, func, arg);
   }
 }

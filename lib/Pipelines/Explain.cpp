@@ -74,7 +74,7 @@ public:
     }
     collectSubjects(spmd);
     for (TensorExplanation &tensor : result.tensors)
-      if (tensor.kind != "activation") {
+      if (tensor.kind) {
         std::vector<std::string> reasons = argumentReasons(tensor);
         tensor.reasons.insert(tensor.reasons.begin(), reasons.begin(), reasons.end());
       }
@@ -352,9 +352,9 @@ private:
   std::string whyWhole(const TensorExplanation &tensor, const std::string &axis) const {
     const dist::StandardAxis *standard = dist::findStandardAxis(axis);
     for (auto [dim, size] : llvm::zip(tensor.dims, tensor.shape))
-      if (standard &&
-          llvm::is_contained(tensor.kind == "parameter" ? standard->weightDims : standard->activationDims,
-                             dim)) {
+      if (standard && llvm::is_contained(tensor.kind == graph::Kind::Parameter ? standard->weightDims
+                                                                               : standard->activationDims,
+                                         dim)) {
         if (const std::string *item = itemFor(tensor.name, dim))
           return "--shard item " + *item + " replaces what " + axis + " means for " + dim;
         if (size == 1)
@@ -365,7 +365,7 @@ private:
 
   std::vector<std::string> argumentReasons(const TensorExplanation &tensor) const {
     std::vector<std::string> reasons;
-    bool weight = tensor.kind == "parameter";
+    bool weight = tensor.kind == graph::Kind::Parameter;
     AxisList taken;
     for (const std::string &dim : tensor.dims) {
       auto found = subjects.find({tensor.name, dim});

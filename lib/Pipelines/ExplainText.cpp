@@ -12,6 +12,10 @@ using namespace mlir;
 
 namespace tessera {
 
+static llvm::StringRef kindText(const TensorExplanation &tensor) {
+  return tensor.kind ? graph::stringifyKind(*tensor.kind) : "activation";
+}
+
 static std::string endpointText(const Endpoint &end) {
   return end.op + (end.where.empty() ? "" : " [" + end.where + "]");
 }
@@ -75,7 +79,7 @@ static void print(const dist::PaddedDim &dim, const dist::PaddingShare &total, l
 }
 
 static void print(const TensorExplanation &t, llvm::raw_ostream &os) {
-  os << "tensor (" << t.function << "): " << t.kind << " " << t.name << " [" << llvm::join(t.dims, ", ")
+  os << "tensor (" << t.function << "): " << kindText(t) << " " << t.name << " [" << llvm::join(t.dims, ", ")
      << "] of ";
   for (auto [i, size] : llvm::enumerate(t.shape))
     os << (i ? "x" : "") << size;
@@ -168,7 +172,7 @@ llvm::json::Value toJson(const Explanation &explanation) {
   for (const TensorExplanation &t : explanation.tensors)
     tensors.push_back(llvm::json::Object{{"function", t.function},
                                          {"name", t.name},
-                                         {"kind", t.kind},
+                                         {"kind", kindText(t)},
                                          {"dims", llvm::json::Array(t.dims)},
                                          {"shape", llvm::json::Array(t.shape)},
                                          {"sharding", t.sharding},

@@ -380,7 +380,7 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
       if (!isa<RankedTensorType>(arg.getType()))
         continue;
       TensorExplanation t = tensor(arg, function.getSymName());
-      t.kind = graph::stringifyKind(graph::argumentKind(arg).value_or(graph::Kind::Input)).str();
+      t.kind = graph::argumentKind(arg).value_or(graph::Kind::Input);
       t.name = argumentName(arg);
       for (auto [at, end] =
                gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))});
@@ -402,7 +402,6 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
     largest.resize(std::min(largest.size(), activations));
     for (auto &[size, value] : largest) {
       TensorExplanation t = tensor(value, function.getSymName());
-      t.kind = "activation";
       t.name = opText(value.getDefiningOp());
       t.reasons = activationReasons(value);
       values.push_back(std::move(t));

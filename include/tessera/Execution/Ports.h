@@ -2,6 +2,7 @@
 #ifndef TESSERA_EXECUTION_PORTS_H
 #define TESSERA_EXECUTION_PORTS_H
 
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Reference/ShardedShape.h"
 #include "tessera/runtime/run/ProgramRun.h"
 
@@ -11,8 +12,11 @@ namespace tessera {
 
 /// One argument or result of an entry: how it lies on the ranks.
 struct Port {
-  std::string name, kind; ///< `graph.name`, `graph.kind`
-  ShardedShape shape;     ///< without a mesh: whole, on one rank
+  std::string name;                ///< `graph.name`
+  std::optional<graph::Kind> kind; ///< `graph.kind`; after completePorts all have one
+  ShardedShape shape;              ///< without a mesh: whole, on one rank
+
+  std::string kindText() const { return kind ? graph::stringifyKind(*kind).str() : "port"; }
 };
 
 struct EntryPorts {

@@ -13,6 +13,7 @@
 #define TESSERA_PIPELINES_EXPLANATION_H
 
 #include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/runtime/Result.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -66,8 +67,8 @@ struct CollectiveExplanation {
 };
 
 struct TensorExplanation {
-  std::string function, name; ///< of an activation: the op that makes it
-  std::string kind;           ///< `parameter`, `state`, `input`, `activation`
+  std::string function, name;      ///< of an activation: the op that makes it
+  std::optional<graph::Kind> kind; ///< of an argument; none: an activation
   std::vector<std::string> dims;
   std::vector<int64_t> shape; ///< global
   std::string sharding;

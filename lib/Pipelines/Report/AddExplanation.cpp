@@ -7,16 +7,17 @@
 
 namespace tessera::report {
 
-static std::string kindName(TensorKind kind) {
+/// The kind of argument; none of an activation.
+static std::optional<graph::Kind> argumentKind(TensorKind kind) {
   switch (kind) {
   case TensorKind::Weight:
-    return "parameter";
+    return graph::Kind::Parameter;
   case TensorKind::Cache:
-    return "state";
+    return graph::Kind::State;
   case TensorKind::Input:
-    return "input";
+    return graph::Kind::Input;
   case TensorKind::Activation:
-    return "activation";
+    return std::nullopt;
   }
   llvm_unreachable("a kind of tensor");
 }
@@ -41,7 +42,7 @@ void addExplanation(Program &program, const Explanation &explanation) {
   for (const TensorExplanation &explained : explanation.tensors)
     for (Tensor &tensor : program.tensors) {
       bool activation = tensor.kind == TensorKind::Activation;
-      if (kindName(tensor.kind) != explained.kind || tensor.value.bytes != double(explained.bytes) ||
+      if (argumentKind(tensor.kind) != explained.kind || tensor.value.bytes != double(explained.bytes) ||
           !llvm::equal(explained.shape, tensor.value.dims,
                        [](int64_t size, const Dim &dim) { return size == dim.global; }) ||
           (activation ? tensor.function != explained.function ||
