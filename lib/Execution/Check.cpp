@@ -59,12 +59,13 @@ public:
 private:
   /// Weights, and a mesh that this machine can run.
   Status prepare() {
-    if (!isProgramText(options)) {
-      auto file = io::ModelFile::open(options.model);
-      if (!file)
-        return file.takeFailure();
+    auto from = checked.step->getAttrOfType<StringAttr>("tessera.model");
+    weights = isProgramText(options) && from ? from.str() : options.model;
+    auto file = io::ModelFile::open(weights);
+    if (file)
       model = file.take();
-    }
+    else if (!isProgramText(options)) // the files a program in text names may be elsewhere
+      return file.takeFailure();
     if (!hasWeights())
       notes.push_back("random weights");
     std::string error;
@@ -124,8 +125,16 @@ private:
 
   /// Keeps the largest difference; a Failure if one is too large.
   Status keep(const std::vector<Difference> &differences, const std::string &against) {
+    auto infinite = llvm::find_if(differences, [](const Difference &d) { return !d.finite; });
+    if (infinite != differences.end() && !llvm::is_contained(notes, kNotFinite))
+      notes.push_back(kNotFinite);
     for (const Difference &difference : differences) {
       if (difference.tooLarge()) {
+        if (infinite != differences.end())
+          return Failure{
+              "cannot compare with one device", infinite->where, "it has numbers that are infinite or none",
+              "check the weights; a model that leaves the range of f16 needs --dtype=bf16 or f32; no "
+              "executable was written"};
         std::string why;
         llvm::raw_string_ostream(why)
             << "the largest difference from " << against << " is "
@@ -200,6 +209,7 @@ private:
     ExecutionJudgement judgement;
     judgement.execution = execution(mesh1);
     judgement.bounds.relative = 1e-4;
+    judgement.bounds.integersFollow = hasShortFloats(module); // which of two near logits is larger
     judgement.seed = kSeed;
     judgement.threads = kThreads;
     NamedValues parameters;
@@ -211,7 +221,7 @@ private:
         parameters[parameter.getSymName().str()] = value.take();
         parameters[parameter.getSymName().str()].roundToType();
       }
-      judgement.weights = options.model;
+      judgement.weights = weights;
       judgement.parameters = &parameters;
     }
     auto differences = judgeExecution(module, judgement);
@@ -248,7 +258,7 @@ private:
     runtime::RunOptions run;
     run.threads = kThreads;
     if (hasWeights())
-      run.weights = options.model;
+      run.weights = weights;
     // Sums in other orders: what ranks hold of one element may differ by what results may.
     // Roundings to 16 bits add up at random over the layers that were not interpreted.
     Bounds bounds;
@@ -265,8 +275,10 @@ private:
   CheckedProgram checked;
   const std::string &object;
   const CompileOptions &options;
+  std::string weights; ///< the files that `model` reads
   std::unique_ptr<io::ModelFile> model;
   std::string mesh1; ///< the mesh that runs
+  static constexpr const char *kNotFinite = "some of the numbers are infinite or none";
   std::vector<std::string> notes;
   Difference worst;
   int64_t interpretedLayers = std::numeric_limits<int64_t>::max();

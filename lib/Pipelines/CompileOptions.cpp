@@ -138,14 +138,18 @@ private:
     return {};
   }
   Status templateName(StringRef flag, StringRef value) {
-    auto known = llvm::map_to_vector(kTemplates, [](const Template &t) { return t.name; });
-    Result<int> name = readChoice(flag, value, known);
-    if (!name)
-      return name.takeFailure();
-    if (kTemplates[*name].axis.empty())
-      return missingFeature((flag + "=" + value).str(), "this template");
-    chosen = &kTemplates[*name];
-    return {};
+    std::vector<llvm::StringLiteral> known;
+    for (const Template &one : kTemplates) {
+      if (!one.axis.empty())
+        known.push_back(one.name);
+      if (one.name != value)
+        continue;
+      if (one.axis.empty())
+        return missingFeature((flag + "=" + value).str(), "this template");
+      chosen = &one;
+      return {};
+    }
+    return readChoice(flag, value, known).takeFailure();
   }
   Status mesh(StringRef flag, StringRef value) {
     if (value.empty())

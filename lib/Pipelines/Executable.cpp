@@ -4,6 +4,7 @@
 
 #include "tessera/Support/ScratchFile.h"
 #include "tessera/Target/Target.h"
+#include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/io/Embed.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -12,6 +13,21 @@
 #include <cstdlib>
 
 namespace tessera {
+
+/// What the runtime would refuse at start is refused here.
+static Status checkManifest(mlir::ModuleOp module, const CompileOptions &options) {
+  mlir::Operation *global = module.lookupSymbol("tessera_manifest");
+  auto text = global ? global->getAttrOfType<mlir::StringAttr>("value") : mlir::StringAttr();
+  if (!text)
+    return Failure{"cannot compile", options.model, "the program has no manifest",
+                   "this is our mistake: report it"};
+  Status status = runtime::Manifest::check(std::string_view(text.getValue()));
+  if (status)
+    return {};
+  Failure failure = status.takeFailure();
+  return Failure{"cannot compile", options.model + ", " + failure.where, failure.why,
+                 "change the program: docs/Step.md says what `generate` asks of one"};
+}
 
 Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation,
                       llvm::function_ref<Status(const std::string &object)> check) {
@@ -22,6 +38,8 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
     return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
                    "build the target tessera_runtime"};
 
+  if (Status s = checkManifest(module, options); !s)
+    return s;
   auto object = ScratchFile::create("tessera", "o");
   if (!object)
     return object.takeFailure();
@@ -39,8 +57,13 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
     link.linker = std::string(linker);
   }
   return makeFile(options.output, [&](const std::string &temporary) -> Status {
-    if (Status s = (*target)->link(link, temporary); !s)
-      return s;
+    if (Status s = (*target)->link(link, temporary); !s) {
+      Failure failure = s.takeFailure();
+      for (std::string *part : {&failure.what, &failure.where, &failure.why})
+        if (size_t at = part->find(temporary); at != std::string::npos)
+          part->replace(at, temporary.size(), options.output);
+      return failure;
+    }
     if (options.embedWeights)
       return io::embedModel(temporary, options.model);
     return {};

@@ -218,7 +218,8 @@ private:
       throw Error("cannot generate",
                   "prompt " + std::to_string(first_ + row + 1) + ", new token " +
                       std::to_string(made_[row] + 1),
-                  "the model's logits are not finite numbers", "check the weights");
+                  "the model's logits are not finite numbers",
+                  "check the weights, or compile with --dtype=f32, whose range is wider than float16's");
     current_[row] = id;
     ++made_[row];
     if (printer_)

@@ -110,11 +110,20 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   std::vector<int32_t> endTokens;
   if (manifest.generate)
     endTokens.assign(manifest.generate->eos.begin(), manifest.generate->eos.end());
+  const io::ModelFile *texts = nullptr;
   try {
-    const io::ModelFile &texts = models.texts();
-    tokenizer = take(text::Tokenizer::load(texts));
-    if (endTokens.empty())
-      endTokens = take(text::endTokens(texts));
+    texts = &models.texts();
+  } catch (const Error &e) { // with --init nothing need be there
+    if (textNeeded || !options.initSeed)
+      throw;
+    noText = e.what();
+  }
+  // Without a tokenizer too: ids end where the model says.
+  if (texts && endTokens.empty())
+    endTokens = take(text::endTokens(*texts));
+  try {
+    if (texts)
+      tokenizer = take(text::Tokenizer::load(*texts));
   } catch (const Error &e) {
     if (textNeeded)
       throw;

@@ -96,6 +96,7 @@ struct FlagInfo {
   const char *help;
   std::vector<Command> commands;
   std::function<void(Options &, const std::string &flag, const std::string &value)> read;
+  bool ofDraws = false; // says how tokens are drawn
 
   bool belongsTo(Command command) const {
     return std::find(commands.begin(), commands.end(), command) != commands.end();
@@ -143,9 +144,11 @@ static const std::vector<FlagInfo> &flagTable() {
          o.topP = readNumber(flag, value);
          if (!(o.topP > 0 && o.topP <= 1))
            badValue(flag, value, "it is out of range", "use more than 0 and at most 1");
-       }},
+       },
+       /*ofDraws=*/true},
       {"--seed", "S", "other draws (default 0)", generate,
-       [](Options &o, Text flag, Text value) { o.seed = readSeed(flag, value); }},
+       [](Options &o, Text flag, Text value) { o.seed = readSeed(flag, value); },
+       /*ofDraws=*/true},
       {"--print-tokens", nullptr, "print the new ids, a line for each prompt", generate,
        [](Options &o, Text, Text) { o.printTokens = true; }},
       {"--logits", "FILE.safetensors", "write the logits of the first prompt's positions", generate,
@@ -281,6 +284,7 @@ Options parseOptions(int argc, char **argv) {
     return options;
   }
   Command command = options.command = readCommand(words[0]);
+  std::string ofDraws; // a flag that says how to draw
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string &argument = words[i];
     const FlagInfo &flag = findFlag(command, argument);
@@ -296,6 +300,8 @@ Options parseOptions(int argc, char **argv) {
       value = words[i];
     }
     flag.read(options, flag.name, value);
+    if (flag.ofDraws)
+      ofDraws = std::string(flag.name) + "=" + value;
     if (options.command == Command::Help) {
       options.help = helpText(command);
       return options;
@@ -303,6 +309,9 @@ Options parseOptions(int argc, char **argv) {
   }
   if (command == Command::Generate && options.prompts.empty())
     throw Error("cannot generate", "", "no prompt was given", "add --prompt=TEXT or --tokens=1,2,3");
+  if (!ofDraws.empty() && options.temperature == 0)
+    throw Error("cannot generate", ofDraws, "at temperature 0 nothing is drawn",
+                "add --temperature=T above 0, or leave this out");
   return options;
 }
 

@@ -79,7 +79,7 @@ template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T>
   const char *held = rank_.arena() + spec.offset;
   auto bytes = size_t(io::bytesOf(spec.dtype, elementCount(spec.local)));
   if (isRoot())
-    global.assign(size_t(elementCount(spec.shape)), T(0));
+    global.assign(size_t(io::bytesOf(spec.dtype, elementCount(spec.shape))) / sizeof(T), T(0));
   if (isReplicated(spec)) {
     if (isRoot())
       rank_.read(global.data(), held, bytes);
@@ -104,7 +104,17 @@ std::vector<int32_t> Session::next() {
 }
 
 const std::vector<float> &Session::logits() {
-  fetch(*rank_.manifest().entries[last_].output(Gives::Logits), logits_);
+  const BufferSpec &spec = *rank_.manifest().entries[last_].output(Gives::Logits);
+  if (spec.dtype == io::DType::F32) {
+    fetch(spec, logits_);
+    return logits_;
+  }
+  std::vector<char> held;
+  fetch(spec, held);
+  if (isRoot()) {
+    logits_.resize(size_t(elementCount(spec.shape)));
+    io::traits(spec.dtype).widen(held.data(), elementCount(spec.shape), logits_.data());
+  }
   return logits_;
 }
 

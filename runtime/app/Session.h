@@ -48,7 +48,8 @@ private:
   // Fills the inputs of an entry as the manifest says, and runs it.
   void run(int64_t entry, const Content &content);
   void fillFromOutput(const InputSpec &input);
-  // At the root: the global array; elsewhere empty. T is the type that Manifest::parse holds such outputs to.
+  // At the root: the global array; elsewhere empty. T is the type that
+  // Manifest::parse holds such outputs to, or char: their bytes.
   template <typename T> void fetch(const BufferSpec &spec, std::vector<T> &global);
 
   Rank &rank_;

@@ -58,9 +58,27 @@ int64_t Manifest::entryIndex(std::string_view name) const {
   return -1;
 }
 
-void damaged(const std::string &where, const std::string &why) {
-  throw Error("cannot read the program's manifest", where, why,
-              "compile the program again with this version of llm-compile");
+namespace {
+struct ManifestError : Error {
+  ManifestError(const std::string &where, const std::string &why)
+      : Error("cannot read the program's manifest", where, why,
+              "compile the program again with this version of llm-compile"),
+        where(where), why(why) {}
+  std::string where, why;
+};
+} // namespace
+
+Status Manifest::check(std::string_view json) {
+  try {
+    parse(json);
+  } catch (const ManifestError &error) {
+    return Failure{"cannot read the program's manifest", error.where, error.why, ""};
+  } catch (const Error &error) {
+    return Failure{"cannot read the program's manifest", "", error.what(), ""};
+  }
+  return {};
 }
+
+void damaged(const std::string &where, const std::string &why) { throw ManifestError(where, why); }
 
 } // namespace tessera::runtime

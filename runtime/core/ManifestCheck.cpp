@@ -213,8 +213,9 @@ struct Checker {
     require(ids.empty() || e.input(Fill::TokenIds), where, "it takes no token ids");
     require(!picks || e.input(Fill::LastIndex), where, "it takes no index of the wanted position");
     const OutputSpec *logits = e.output(Gives::Logits), *next = e.output(Gives::NextTokens);
-    require(logits && logits->dtype == io::DType::F32 && logits->shape == Shape{g.batch, 1, g.vocab}, where,
-            "it gives no logits [batch, 1, vocab] in f32");
+    require(logits && io::isFloatLike(logits->dtype) && !io::isQuantized(logits->dtype) &&
+                logits->shape == Shape{g.batch, 1, g.vocab},
+            where, "it gives no logits [batch, 1, vocab] of floats");
     require(next && next->dtype == io::DType::I32 && next->shape == Shape{g.batch, 1}, where,
             "it gives no next tokens [batch, 1]");
   }

@@ -13,8 +13,13 @@ namespace tessera::runtime {
 
 static void *openDnnl() {
   void *library = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    throw Error("cannot open oneDNN", "libdnnl.so.2", dlerror(), "install it: apt-get install libdnnl2");
+  if (!library) {
+    std::string why = dlerror();
+    bool isMissing = why.find("No such file") != std::string::npos;
+    throw Error("cannot open oneDNN", "libdnnl.so.2", why,
+                isMissing ? "install it: apt-get install libdnnl2"
+                          : "give the process more of what it lacks");
+  }
   return library;
 }
 

@@ -66,7 +66,8 @@ TEST(Options, BenchAndInfo) {
 }
 
 TEST(Options, ValuesMayStandApart) {
-  Options o = parse({"generate", "--prompt", "--json", "--seed", "9", "--tokens", "-1", "--print-tokens"});
+  Options o = parse({"generate", "--prompt", "--json", "--seed", "9", "--temperature", "1", "--tokens", "-1",
+                     "--print-tokens"});
   ASSERT_EQ(o.prompts.size(), 2u);
   EXPECT_EQ(o.prompts[0].text, "--json"); // a value, whatever it looks like
   EXPECT_EQ(o.prompts[1].tokens, std::vector<int32_t>{-1});

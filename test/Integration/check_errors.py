@@ -129,6 +129,8 @@ for command, needles in [
     (["generate", "--tokens=1,2,3", "--max-new-tokens=-1"], ["max-new-tokens"]),
     (["generate", "--tokens=1", "--temperature=-1"], ["temperature"]),
     (["generate", "--tokens=1", "--temperature=1", "--top-p=2"], ["top-p"]),
+    (["generate", "--tokens=1", "--top-p=0.5"], ["--top-p=0.5", "--temperature"]),
+    (["generate", "--tokens=1", "--seed=3", "--temperature=0"], ["--seed=3", "nothing is drawn"]),
     (["generate", "--tokens=1", "--threads=0"], ["threads"]),
     (["generate", "--tokens=1", "--model=" + args.out + "-no-such-model"], ["no-such-model"]),
     (["generate", "--tokens=1", "--model=" + other], ["model"]),

@@ -279,6 +279,8 @@ int main(int argc, char **argv) {
                 "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
   if (!machine && !targetOptions.empty())
     return fail("target-options (" + targetOptions + "): only what is compiled has them; give --rung=binary");
+  if (machine && !entry.empty() && entry != "*")
+    return fail("entry (" + entry + "): on the machine all entries of a program run; leave it out");
   if (!machine && !runner.empty())
     return fail("runner (" + runner + "): only what is compiled is run; give --rung=binary");
   if (types.empty())

@@ -34,6 +34,7 @@ struct Difference {
   std::string where;   ///< `call 1 of f, output out0`
   double relative = 0; ///< largest difference over largest element
   double allowed = 0;  ///< in the same unit
+  bool finite = true;  ///< neither side has an infinity or a NaN
   bool tooLarge() const { return !(relative <= allowed); }
 };
 

@@ -122,8 +122,13 @@ struct ArgMaxKeyTile : Tile<ArgMaxKeyTile, graph::ArgMaxKeyOp> {
                     Value flipped = arith::XOrIOp::create(b, bits, constant(b, i32, 0x7fffffff));
                     Value negative =
                         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, constant(b, i32, 0));
-                    Value ordered =
-                        arith::ExtSIOp::create(b, i64, arith::SelectOp::create(b, negative, flipped, bits));
+                    Value ordered = arith::SelectOp::create(b, negative, flipped, bits);
+                    // What is no number is above all, whatever its sign.
+                    Value magnitude = arith::AndIOp::create(b, bits, constant(b, i32, 0x7fffffff));
+                    Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, magnitude,
+                                                        constant(b, i32, graph::kInfinityBits));
+                    ordered = arith::SelectOp::create(b, isNaN, constant(b, i32, 0x7fffffff), ordered);
+                    ordered = arith::ExtSIOp::create(b, i64, ordered);
                     Value high = arith::ShLIOp::create(b, ordered, constant(b, i64, 32));
                     Value index = arith::AddIOp::create(
                         b, arith::IndexCastOp::create(b, i64, linalg::IndexOp::create(b, last)), offset);
@@ -138,9 +143,17 @@ struct ArgMaxIndexTile : Tile<ArgMaxIndexTile, graph::ArgMaxIndexOp> {
                     TileContext &) {
     return t.map(type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
                  [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+                   auto constant = [&](int32_t value) -> Value {
+                     return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+                   };
                    Value low = arith::TruncIOp::create(b, b.getI32Type(), x[0]);
-                   Value most = arith::ConstantOp::create(b, b.getI32IntegerAttr(0x7fffffff));
-                   return arith::SubIOp::create(b, most, low);
+                   Value index = arith::SubIOp::create(b, constant(0x7fffffff), low);
+                   Value wide = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
+                   Value high =
+                       arith::TruncIOp::create(b, b.getI32Type(), arith::ShRSIOp::create(b, x[0], wide));
+                   Value finite = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, high,
+                                                        constant(graph::kInfinityBits));
+                   return arith::SelectOp::create(b, finite, index, constant(-1));
                  });
   }
 };

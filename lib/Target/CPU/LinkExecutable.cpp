@@ -181,6 +181,8 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
     std::string why = firstComplaint(text);
     if (why.empty())
       why = !launchError.empty() ? launchError : "the linker ended with status " + std::to_string(status);
+    if (status == -2) // a signal: it writes through memory that a full disk cannot hold
+      why += "; is the disk full?";
     return createStringError("cannot link '" + output.str() + "' (" + *linker + "): " + why);
   }
   return file->keep();

@@ -154,6 +154,15 @@ TEST(GraphReference, ArgMaxTakesTheLowestIndexOfATie) {
   expectNear(run(program, {{1, 5, 5, 2, -3, -2, -2, -9, 0, 0, 0, 0.5}}), {1, 1, 3});
 }
 
+TEST(GraphReference, ArgMaxOfWhatIsNotFiniteIsNoIndex) {
+  Program program(R"(func.func @f(%a: tensor<4x3xf32>) -> tensor<4xi32> {
+    %k = graph.arg_max_key %a : (tensor<4x3xf32>) -> tensor<4xi64>
+    %r = graph.arg_max_index %k : (tensor<4xi64>) -> tensor<4xi32>
+    return %r : tensor<4xi32>
+  })");
+  expectNear(run(program, {{1, NAN, 5, 1, -NAN, 5, 3, 1, INFINITY, -INFINITY, 1, 0}}), {-1, -1, -1, 1});
+}
+
 TEST(GraphReference, ShapeOpsMoveElements) {
   expectNear(run("%a: tensor<2x3xf32>", "graph.transpose %a [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>",
                  "tensor<3x2xf32>", {{1, 2, 3, 4, 5, 6}}),

@@ -245,10 +245,12 @@ LogicalResult CacheUpdateOp::evaluate(Tensors operands, const ReferenceContext &
   return success();
 }
 
-/// float32 bits as an integer with the order of the floats.
+/// float32 bits as an integer with the order of the floats; what is no number is above all.
 static int32_t orderedBits(float x) {
   int32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
+  if (std::isnan(x))
+    return 0x7fffffff;
   return bits < 0 ? bits ^ 0x7fffffff : bits;
 }
 
@@ -271,7 +273,8 @@ LogicalResult ArgMaxKeyOp::evaluate(Tensors operands, const ReferenceContext &co
 LogicalResult ArgMaxIndexOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   ReferenceTensor result(getResult().getType());
   for (int64_t j = 0; j < result.size(); ++j)
-    result.i[j] = int64_t(0x7fffffff) - (operands[0].i[j] & 0xffffffff);
+    result.i[j] =
+        operands[0].i[j] >> 32 >= kInfinityBits ? -1 : int64_t(0x7fffffff) - (operands[0].i[j] & 0xffffffff);
   results.push_back(std::move(result));
   return success();
 }

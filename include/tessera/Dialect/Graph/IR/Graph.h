@@ -56,6 +56,8 @@ using OperandGroups = llvm::SmallVector<llvm::SmallVector<int, 2>, 2>;
 /// Rule of an elementwise op with trailing broadcast: a factor per result dimension.
 ShardingRule elementwiseRule(mlir::Operation *op, OperandGroups linear, OperandGroups maxLinear,
                              bool unbounded = false);
+/// The high 32 bits of an arg_max_key from which on the largest is not finite: those of a float32 infinity.
+inline constexpr int32_t kInfinityBits = 0x7f800000;
 /// Elements of a ranked tensor value, as a double.
 double numElements(mlir::Value value);
 /// Applies `fn` to each result element's operand elements (after broadcast).

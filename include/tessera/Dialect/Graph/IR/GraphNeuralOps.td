@@ -156,6 +156,7 @@ def Graph_ArgMaxKeyOp : Graph_Op<"arg_max_key"> {
   let summary = "Largest element of the last dimension with its index, as one i64 that orders like the pair";
   let description = [{
     High 32 bits: the float32 value, mapped to an order-preserving integer; low 32 bits: 2^31 - 1 - index, so the lowest index wins a tie.
+    NaN, of either sign, is above all.
     Sharded over the last dimension the result is a partial maximum: one i64 per row travels, never the logits.
   }];
   let arguments = (ins Graph_FloatTensor:$input);
@@ -165,7 +166,7 @@ def Graph_ArgMaxKeyOp : Graph_Op<"arg_max_key"> {
 }
 
 def Graph_ArgMaxIndexOp : Graph_Op<"arg_max_index"> {
-  let summary = "The index inside an arg_max_key";
+  let summary = "The index inside an arg_max_key; -1 where the largest is NaN or infinite";
   let arguments = (ins RankedTensorOf<[I64]>:$key);
   let results = (outs Graph_I32Tensor:$result);
   let assemblyFormat = "$key attr-dict `:` functional-type(operands, results)";

@@ -2,6 +2,7 @@
 #ifndef TESSERA_RUNTIME_CORE_MANIFEST_H
 #define TESSERA_RUNTIME_CORE_MANIFEST_H
 
+#include "tessera/runtime/Result.h"
 #include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/core/Mesh.h"
 #include "tessera/runtime/io/DType.h"
@@ -147,6 +148,8 @@ struct Manifest {
   // axis the mesh lacks, buffers beyond the arena, ids out of range, entries that lack what their role
   // needs): after this, ids, offsets and roles can be trusted.
   static Manifest parse(std::string_view json);
+  // Whether parse takes it; the failure names the part of the manifest, for whoever writes one.
+  static Status check(std::string_view json);
 
   int64_t entryIndex(std::string_view name) const; // -1 if there is none
 };
