@@ -144,7 +144,7 @@ private:
             "not equal to one device", difference.where, why,
             "this is a mistake of the compiler: report it with the command line; no executable was written"};
       }
-      if (difference.relative >= worst.relative)
+      if (!difference.follows && difference.relative >= worst.relative)
         worst = difference;
     }
     return {};

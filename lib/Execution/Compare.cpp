@@ -120,7 +120,7 @@ std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
       runs.push_back(&in(run));
     Difference difference{where, relativeError(value, in(found)), allowedError(value, runs, bounds)};
     if (!value.isFloat() && bounds.integersFollow)
-      difference.allowed = 1;
+      difference.allowed = 1, difference.follows = true;
     for (const ReferenceTensor *side : {&value, &in(found)})
       difference.finite &= llvm::all_of(side->f, [](double x) { return std::isfinite(x); });
     list.push_back(std::move(difference));

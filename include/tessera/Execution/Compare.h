@@ -31,10 +31,11 @@ struct Bounds {
 bool hasShortFloats(mlir::ModuleOp module);
 
 struct Difference {
-  std::string where;   ///< `call 1 of f, output out0`
-  double relative = 0; ///< largest difference over largest element
-  double allowed = 0;  ///< in the same unit
-  bool finite = true;  ///< neither side has an infinity or a NaN
+  std::string where;    ///< `call 1 of f, output out0`
+  double relative = 0;  ///< largest difference over largest element
+  double allowed = 0;   ///< in the same unit
+  bool follows = false; ///< integers under Bounds::integersFollow: nothing is allowed or forbidden
+  bool finite = true;   ///< neither side has an infinity or a NaN
   bool tooLarge() const { return !(relative <= allowed); }
 };
 
