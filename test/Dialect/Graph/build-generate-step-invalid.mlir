@@ -18,6 +18,18 @@ func.func @forward(%x: tensor<1x4x8xf32> {graph.fill = #graph.fill<token_ids>, g
 
 // -----
 
+// What is made for all positions at once says nothing of single ones.
+func.func @forward(%x: tensor<1x8x4xf32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
+                   %tokens: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})
+    -> (tensor<1x8x4xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
+  %i = graph.iota dim = 1 : tensor<1x8x4xf32>
+  // expected-error@+1 {{has no form for single positions: an operand comes from no input along dimension 'seq'}}
+  %s = graph.add %i, %x : (tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
+  return %s : tensor<1x8x4xf32>
+}
+
+// -----
+
 // Nor can they once they are joined with another dimension.
 func.func @forward(%x: tensor<1x8x4xf32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
                    %tokens: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]})

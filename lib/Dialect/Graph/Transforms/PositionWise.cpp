@@ -41,6 +41,12 @@ LogicalResult PositionWise::checkOp(Operation *op, StringRef name) const {
       return refuse("it joins or splits");
     if (rule.factors[unsigned(factors.front())].kind != FactorKind::PassThrough)
       return refuse("it mixes the elements of");
+    // Made for all positions at once, as by an iota: what a single one would have is not known.
+    for (auto [other, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+      for (auto [d, dimFactors] : llvm::enumerate(tensor.dims))
+        if (dimFactors == factors && cast<RankedTensorType>(other.getType()).getDimSize(unsigned(d)) > 1 &&
+            find(other, name) != int(d))
+          return refuse("an operand comes from no input along");
     for (const TensorFactors &result : rule.results) {
       bool alone = llvm::any_of(result.dims,
                                 [&](const auto &d) { return d.size() == 1 && d.front() == factors.front(); });
