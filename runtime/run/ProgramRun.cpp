@@ -166,6 +166,7 @@ Status runOnRanks(const ts_program &program, const RunOptions &options,
     runRanks(program, manifest, launcher, launch, body);
     setEndHook(nullptr);
   } catch (const Error &error) {
+    setEndHook(nullptr);
     return cannotRun(error);
   }
   return {};

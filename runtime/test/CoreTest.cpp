@@ -91,6 +91,18 @@ static void expectRefused(const std::string &piece, const std::string &by, const
   expectRefusedIn(tiny, piece, by, why);
 }
 
+// Who writes a manifest hears which part of it the runtime would refuse.
+TEST(Manifest, ChecksWithoutThrowing) {
+  EXPECT_TRUE(bool(Manifest::check(tiny)));
+  std::string text = tiny;
+  text.replace(text.find("\"arena_bytes\": 1024"), 19, "\"arena_bytes\": 10");
+  Status status = Manifest::check(text);
+  ASSERT_FALSE(bool(status));
+  EXPECT_NE(status.failure().where.find("entry decode"), std::string::npos) << status.failure().where;
+  EXPECT_EQ(status.failure().why, "lies outside the arena");
+  EXPECT_FALSE(bool(Manifest::check("no json")));
+}
+
 // Counts of loops are data: what is outside of the bounds, or not given, must not reach generated code.
 TEST(Manifest, RefusesCountsOutsideTheirBounds) {
   std::string text = tiny;

@@ -1,7 +1,7 @@
 // The largest of logits that are not all finite has no index: -1 from the executable as from the interpreter, whichever rank holds them.
 // RUN: llm-judge %s --rung=binary
 // RUN: llm-judge %s --rung=binary --mesh=x=2 --shard=vocab=x
-func.func @f(%x: tensor<5x9xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["row", "vocab"]}) -> (tensor<5xi32>, tensor<5xi32>, tensor<5xi32>) {
+func.func @f(%x: tensor<5x9xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["row", "vocab"]}) -> (tensor<5xi32>, tensor<5xi32>, tensor<5xi32>, tensor<5xi32>) {
   %nan = graph.log %x : tensor<5x9xf32>
   %k0 = graph.arg_max_key %nan : (tensor<5x9xf32>) -> tensor<5xi64>
   %r0 = graph.arg_max_index %k0 : (tensor<5xi64>) -> tensor<5xi32>
@@ -14,5 +14,10 @@ func.func @f(%x: tensor<5x9xf32> {graph.kind = #graph.kind<input>, graph.name = 
   %r1 = graph.arg_max_index %k1 : (tensor<5xi64>) -> tensor<5xi32>
   %k2 = graph.arg_max_key %x : (tensor<5x9xf32>) -> tensor<5xi64>
   %r2 = graph.arg_max_index %k2 : (tensor<5xi64>) -> tensor<5xi32>
-  return %r0, %r1, %r2 : tensor<5xi32>, tensor<5xi32>, tensor<5xi32>
+  // The square root of a negative number is a NaN with a sign on x86.
+  %low = graph.neg %y : tensor<5x9xf32>
+  %signed = graph.sqrt %low : tensor<5x9xf32>
+  %k3 = graph.arg_max_key %signed : (tensor<5x9xf32>) -> tensor<5xi64>
+  %r3 = graph.arg_max_index %k3 : (tensor<5xi64>) -> tensor<5xi32>
+  return %r0, %r1, %r2, %r3 : tensor<5xi32>, tensor<5xi32>, tensor<5xi32>, tensor<5xi32>
 }

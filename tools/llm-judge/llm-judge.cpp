@@ -279,6 +279,10 @@ int main(int argc, char **argv) {
                 "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
   if (!machine && !targetOptions.empty())
     return fail("target-options (" + targetOptions + "): only what is compiled has them; give --rung=binary");
+  if (machine && !pipeline.empty())
+    return fail("pipeline (" + pipeline + "): on the machine llm-compile's own phases run; leave it out");
+  if (!types.empty() && !randomPrograms)
+    return fail("types (" + types + "): of random programs; a file says its own");
   if (machine && !entry.empty() && entry != "*")
     return fail("entry (" + entry + "): on the machine all entries of a program run; leave it out");
   if (!machine && !runner.empty())
