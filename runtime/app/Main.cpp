@@ -113,8 +113,8 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   const io::ModelFile *texts = nullptr;
   try {
     texts = &models.texts();
-  } catch (const Error &e) { // with --init nothing need be there
-    if (textNeeded || !options.initSeed)
+  } catch (const Error &e) { // beside bare weights or made-up ones there may be nothing
+    if (textNeeded)
       throw;
     noText = e.what();
   }
