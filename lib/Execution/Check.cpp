@@ -131,10 +131,11 @@ private:
     for (const Difference &difference : differences) {
       if (difference.tooLarge()) {
         if (infinite != differences.end())
-          return Failure{
-              "cannot compare with one device", infinite->where, "it has numbers that are infinite or none",
-              "check the weights; a model that leaves the range of f16 needs --dtype=bf16 or f32; no "
-              "executable was written"};
+          return Failure{"cannot compare with one device", infinite->where,
+                         "it has numbers that are infinite or none",
+                         "check the weights, and try a type of wider range (--dtype=bf16 or f32); if they "
+                         "stay, report it with "
+                         "the command line; no executable was written"};
         std::string why;
         llvm::raw_string_ostream(why)
             << "the largest difference from " << against << " is "
