@@ -220,6 +220,8 @@ Value ProgramBuilder::drawArgMax() {
     scores = computed.getInput();
   Value key = graph::ArgMaxKeyOp::create(b, RankedTensorType::get(rest, b.getI64Type()), scores);
   Value index = graph::ArgMaxIndexOp::create(b, ints(rest), key);
+  if (options.manyLoops && options.shardings && dice.chance(50))
+    index = moved(index);
   integerResults.push_back(index);
   return graph::SinOp::create(b, floats(rest), graph::CastOp::create(b, floats(rest), index));
 }

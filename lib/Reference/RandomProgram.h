@@ -94,6 +94,7 @@ private:
   // RandomShapes.cpp.
   Value draw();
   Value drawUnary();
+  Value unaryOf(Value x);
   Value drawBinary();
   Value drawConstant();
   Value drawIota();
@@ -124,6 +125,8 @@ private:
   Value drawScatterAdd();
   Value drawCrossEntropy();
   Value drawConstraint();
+  Value moved(Value x);
+  Value followed(Value value);
   AxisList drawSumAxes();
   /// `positive`: of positive terms.
   Value openSum(llvm::ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind,
@@ -136,7 +139,8 @@ private:
   void drawBody(int64_t ops);
   void drawFunction(llvm::StringRef name, int64_t ops);
 
-  // Shardings.
+  // Shardings: RandomShardings.cpp.
+  static constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
   void drawMesh();
   AxisList drawAxes(AxisList &free);
   dist::ShardingAttr drawSharding(llvm::ArrayRef<int64_t> shape);

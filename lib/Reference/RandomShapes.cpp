@@ -8,6 +8,10 @@ Value ProgramBuilder::drawUnary() {
   Value x = operand();
   if (Value open = oftenOpen(shapeOf(x), graph::ReduceKind::sum))
     x = open;
+  return unaryOf(x);
+}
+
+Value ProgramBuilder::unaryOf(Value x) {
   Type type = x.getType();
   switch (dice.below(14)) {
   case 0:
@@ -49,6 +53,21 @@ Value ProgramBuilder::drawUnary() {
     }
   }
   }
+}
+
+/// The value, or what programs for the machine at times make of it at once: pieces on other ranks or a term
+/// of a sum, mostly between two functions. Rare ops would else never meet rare collectives.
+Value ProgramBuilder::followed(Value value) {
+  if (!options.manyLoops || !options.shardings || !dice.chance(11))
+    return value;
+  bool functions = dice.chance(60);
+  if (functions)
+    value = unaryOf(value);
+  if (dice.chance(50))
+    value = moved(value);
+  else if (Value sum = joined(value))
+    value = sum;
+  return functions ? unaryOf(value) : value;
 }
 
 /// The other operand has the same shape, or is a smaller new one that broadcasts.
