@@ -23,7 +23,17 @@ static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
                                 : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size);
 }
 
-static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
+// What a call of an entry does: its collectives; the weights, as held, and the states that it touches.
+static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const EntrySpec &entry) {
+  int64_t bytesRead = 0;
+  for (int64_t i : entry.paramsRead)
+    bytesRead += plan.param(i).layers * plan.param(i).layout->bytes;
+  auto names = [](const std::vector<int64_t> &numbers, const auto &specs) {
+    Json list = Json::array();
+    for (int64_t i : numbers)
+      list.push_back(specs[size_t(i)].name);
+    return list;
+  };
   Json collectives = Json::array();
   for (auto [id, executions] : entry.collectives) {
     const CollectiveSpec &c = manifest.collectives[id];
@@ -36,7 +46,12 @@ static Json stepJson(const Manifest &manifest, const EntrySpec &entry) {
                            {"bytes_per_rank", executions * bytesSent(manifest, c)},
                            {"why", c.why}});
   }
-  Json step = {{"collectives", collectives}};
+  Json step = {{"collectives", collectives},
+               {"weights_read", names(entry.paramsRead, manifest.params)},
+               {"weight_bytes_read", bytesRead},
+               {"weights_updated", names(entry.paramsUpdated, manifest.params)},
+               {"states_read", names(entry.statesRead, manifest.states)},
+               {"states_written", names(entry.statesWritten, manifest.states)}};
   if (entry.paddingFlops > 0) {
     step["padding_flops"] = entry.paddingFlops;
     step["flops"] = entry.flops;
@@ -126,33 +141,35 @@ static Json productsJson(const Manifest &m) {
   return list;
 }
 
-std::string describeProgram(const Manifest &m, bool json) {
+static Json paddingJson(const Manifest &m) {
+  Json list = Json::array();
+  for (const Padded &p : paddedDims(m))
+    list.push_back({{"axes", p.axes},
+                    {"size", p.size},
+                    {"padded", p.padded},
+                    {"weight_bytes", p.weightBytes},
+                    {"state_bytes", p.stateBytes},
+                    {"values", p.values}});
+  return list;
+}
+
+static Json infoJson(const Manifest &m) {
   int64_t ranks = m.mesh.size();
   const Driver &driver = driverFor(m.target);
   WeightPlan plan(m, driver);
-  std::string machine = driver.compiledFor(m);
   Json axes = Json::object();
   for (const MeshAxis &axis : m.mesh.axes())
     axes[axis.name] = axis.size;
   Json steps = Json::object();
   for (const EntrySpec &entry : m.entries)
     if (entry.role != Role::Logits) // a tool of --logits, no step
-      steps[entry.name] = stepJson(m, entry);
-  std::vector<Padded> padding = paddedDims(m);
-  Json paddingJson = Json::array();
-  for (const Padded &p : padding)
-    paddingJson.push_back({{"axes", p.axes},
-                           {"size", p.size},
-                           {"padded", p.padded},
-                           {"weight_bytes", p.weightBytes},
-                           {"state_bytes", p.stateBytes},
-                           {"values", p.values}});
+      steps[entry.name] = stepJson(m, plan, entry);
   Json info = {{"task", m.task},
                {"target", m.target},
                {"dtype", m.dtype},
                {"architecture", m.architecture},
                {"model", m.model},
-               {"compiled_for", machine},
+               {"compiled_for", driver.compiledFor(m)},
                {"mesh", axes},
                {"ranks", ranks},
                {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
@@ -160,78 +177,109 @@ std::string describeProgram(const Manifest &m, bool json) {
                {"weights", weightsJson(plan)},
                {"states", statesJson(m)},
                {"products", productsJson(m)},
-               {"padding", paddingJson},
+               {"padding", paddingJson(m)},
                {"steps", steps}};
   if (m.generate) {
     info["batch"] = m.generate->batch;
     info["max_seq_len"] = m.generate->maxSeqLen;
     info["vocab"] = m.generate->vocab;
   }
-  if (json)
-    return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return info;
+}
 
-  auto mega = [](double bytes) {
-    char text[32];
-    snprintf(text, sizeof(text), bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
-    return std::string(text);
-  };
-  // A program in text need not say what it is for, nor have one type.
-  std::string page = m.architecture + " " + m.model + (m.task.empty() ? "" : ", " + m.task) +
+static std::string mega(double bytes) {
+  char text[32];
+  snprintf(text, sizeof(text), bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
+  return text;
+}
+
+static std::string counted(size_t n, const std::string &what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+// The program as a whole. One in text need not say what it is for, nor have one type.
+static std::string programText(const Manifest &m, const Json &info) {
+  std::string machine = info["compiled_for"];
+  std::string text = m.architecture + " " + m.model + (m.task.empty() ? "" : ", " + m.task) +
                      (m.dtype.empty() ? "" : ", " + m.dtype) + " on " + m.target +
                      (machine.empty() ? "" : " (" + machine + ")") + "\n";
-  page += "mesh         " + m.mesh.describe() + " (" + std::to_string(ranks) +
-          (ranks == 1 ? " rank)\n" : " ranks)\n");
+  text += "mesh         " + m.mesh.describe() + " (" + counted(size_t(m.mesh.size()), "rank") + ")\n";
   if (m.generate)
-    page += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
+    text += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
             std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) +
             "\n";
-  page += "per rank     weights " + mega(plan.bytes()) + ", arena " + mega(m.arenaBytes) + "\n";
+  text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +
+          mega(double(m.arenaBytes)) + "\n";
   for (const Json &p : info["products"])
-    page += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
+    text += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
             ", added up in " + p["accumulated"].get<std::string>() + ", rounded to " +
             p["result"].get<std::string>() + "\n";
+  return text;
+}
+
+// What a rank holds from call to call, and what of it is padding.
+static std::string heldText(const Json &info) {
+  std::string text;
   auto held = [&](const char *kind, const Json &value, const std::string &more) {
-    page += kind + value["name"].get<std::string>() + " " + value["stored"].get<std::string>() + " " +
+    text += kind + value["name"].get<std::string>() + " " + value["stored"].get<std::string>() + " " +
             toString(value["shape"].get<Shape>()) + more + ", " + mega(value["bytes"].get<double>());
   };
   for (const Json &w : info["weights"]) {
     int64_t layers = w["layers"].get<int64_t>();
     held("weight       ", w, layers ? " of " + std::to_string(layers) + " layers" : "");
     double packing = w["packing_bytes"].get<double>();
-    page += (packing > 0 ? ", of it " + mega(packing) + " padding of the packed form" : "") + "\n";
+    text += (packing > 0 ? ", of it " + mega(packing) + " padding of the packed form" : "") + "\n";
   }
   for (const Json &state : info["states"]) {
     held("state        ", state, "");
-    page += "\n";
+    text += "\n";
   }
-  for (const Padded &p : padding) {
-    page += "padding      " + std::to_string(p.size) + " over " + p.axes + " is " + std::to_string(p.padded) +
-            ": ";
-    if (p.weightBytes > 0)
-      page += mega(p.weightBytes) + " of the weights" + (p.stateBytes > 0 ? ", " : "");
-    if (p.stateBytes > 0)
-      page += mega(p.stateBytes) + " of the states";
-    page += " (" + p.values.front() +
-            (p.values.size() > 1 ? " and " + std::to_string(p.values.size() - 1) + " more" : "") + ")\n";
+  for (const Json &p : info["padding"]) {
+    double weights = p["weight_bytes"].get<double>(), states = p["state_bytes"].get<double>();
+    text += "padding      " + std::to_string(p["size"].get<int64_t>()) + " over " +
+            p["axes"].get<std::string>() + " is " + std::to_string(p["padded"].get<int64_t>()) + ": ";
+    if (weights > 0)
+      text += mega(weights) + " of the weights" + (states > 0 ? ", " : "");
+    if (states > 0)
+      text += mega(states) + " of the states";
+    const Json &values = p["values"];
+    text += " (" + values[0].get<std::string>() +
+            (values.size() > 1 ? " and " + std::to_string(values.size() - 1) + " more" : "") + ")\n";
   }
-  for (auto &[name, step] : steps.items()) {
-    page += name;
-    if (step.contains("padding_flops")) {
-      char share[48];
-      snprintf(share, sizeof(share), ", %.1f %% of its FLOPs on padding",
-               100 * step["padding_flops"].get<double>() / step["flops"].get<double>());
-      page += share;
-    }
-    page += step["collectives"].empty() ? ": no collectives\n" : ":\n";
-    for (auto &c : step["collectives"]) {
-      std::string over;
-      for (auto &axis : c["axes"])
-        over += (over.empty() ? "" : ",") + axis.get<std::string>();
-      page += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " +
-              std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) +
-              " a rank: " + c["why"].get<std::string>() + "\n";
-    }
+  return text;
+}
+
+static std::string stepText(const std::string &name, const Json &step) {
+  std::string text = name + ": reads " + mega(step["weight_bytes_read"].get<double>()) + " of weights";
+  if (!step["weights_updated"].empty())
+    text += ", updates " + counted(step["weights_updated"].size(), "weight");
+  if (!step["states_written"].empty())
+    text += ", writes " + counted(step["states_written"].size(), "state");
+  if (step.contains("padding_flops")) {
+    char share[48];
+    snprintf(share, sizeof(share), ", %.1f %% of its FLOPs on padding",
+             100 * step["padding_flops"].get<double>() / step["flops"].get<double>());
+    text += share;
   }
+  text += step["collectives"].empty() ? ", no collectives\n" : "\n";
+  for (const Json &c : step["collectives"]) {
+    std::string over;
+    for (const Json &axis : c["axes"])
+      over += (over.empty() ? "" : ",") + axis.get<std::string>();
+    text += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " +
+            std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) +
+            " a rank: " + c["why"].get<std::string>() + "\n";
+  }
+  return text;
+}
+
+std::string describeProgram(const Manifest &m, bool json) {
+  Json info = infoJson(m);
+  if (json)
+    return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string page = programText(m, info) + heldText(info);
+  for (auto &[name, step] : info["steps"].items())
+    page += stepText(name, step);
   return page;
 }
 

@@ -119,8 +119,8 @@ private:
   /// Casts the operands that are narrow yet; if the op cannot take that either, its operands are the caller's
   /// to restore.
   bool widenOperands(Operation *op) {
-    // Terms of a lookup cannot be cast before they are summed; of a contribution, what is contributed can, if it
-    // is no term itself.
+    // Terms of a lookup cannot be cast before they are summed; of a contribution, what is contributed can, if
+    // it is no term itself.
     for (Value operand : op->getOperands())
       if (isNarrowSum(operand.getType())) {
         auto contribution = operand.getDefiningOp<ContributeOp>();
