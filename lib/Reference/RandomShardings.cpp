@@ -78,10 +78,17 @@ Value ProgramBuilder::readable(Value stack) {
     auto kind = dice.chance(60) ? graph::ReduceKind::sum : graph::ReduceKind::max;
     return graph::ReduceOp::create(b, floats(layer), kind, whole, dims);
   }
-  // All layers' rows in one dimension: it has no name, and what follows may split it.
+  // All layers' rows in one dimension: it has no name, and what follows may split it. One more row: no reshape
+  // makes layers of it again.
   shape[1] *= shape[0];
   shape.erase(shape.begin());
-  return wholeLayers(graph::ReshapeOp::create(b, floats(shape), whole));
+  Value rows = wholeLayers(graph::ReshapeOp::create(b, floats(shape), whole));
+  if (!options.manyLoops)
+    return rows;
+  Shape one = shape;
+  one[0] = 1;
+  shape[0] += 1;
+  return graph::ConcatOp::create(b, floats(shape), ValueRange{rows, weight(one)}, uint64_t(0));
 }
 
 Value ProgramBuilder::drawConstraint() { return options.shardings ? moved(operand()) : Value(); }
