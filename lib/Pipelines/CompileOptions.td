@@ -31,7 +31,7 @@ defm micro_batches : Value<"micro-batches", "N", "parts that a step's batch is t
 defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;
-defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output">;
+defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output (default: binary)">;
 defm dump_rungs : Value<"dump-rungs", "DIR", "write every rung to DIR/RUNG.mlir">;
 def explain : Flag<["--"], "explain">, HelpText<"print the reason of every decision">;
 defm report : Value<"report", "FILE.html", "write one page: graph, shardings, collectives, memory">;

@@ -78,8 +78,8 @@ Value ProgramBuilder::readable(Value stack) {
     auto kind = dice.chance(60) ? graph::ReduceKind::sum : graph::ReduceKind::max;
     return graph::ReduceOp::create(b, floats(layer), kind, whole, dims);
   }
-  // All layers' rows in one dimension: it has no name, and what follows may split it. One more row: no reshape
-  // makes layers of it again.
+  // All layers' rows in one dimension: it has no name, and what follows may split it. One more row: no
+  // reshape makes layers of it again.
   shape[1] *= shape[0];
   shape.erase(shape.begin());
   Value rows = wholeLayers(graph::ReshapeOp::create(b, floats(shape), whole));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace tessera::runtime {
@@ -97,6 +98,7 @@ struct FlagInfo {
   std::vector<Command> commands;
   std::function<void(Options &, const std::string &flag, const std::string &value)> read;
   bool ofDraws = false; // says how tokens are drawn
+  bool several = false; // each time one more
 
   bool belongsTo(Command command) const {
     return std::find(commands.begin(), commands.end(), command) != commands.end();
@@ -126,9 +128,11 @@ static const std::vector<FlagInfo> &flagTable() {
   using Text = const std::string &;
   static const std::vector<FlagInfo> table = {
       {"--prompt", "TEXT", "go on with TEXT; may be given several times", generate,
-       [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}}); }},
-      {"--tokens", "1,2,3", "the same with ids of tokens", generate,
-       [](Options &o, Text flag, Text value) { o.prompts.push_back({false, "", readTokens(flag, value)}); }},
+       [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}}); },
+       /*ofDraws=*/false, /*several=*/true},
+      {"--tokens", "1,2,3", "the same with ids of tokens; may be given several times", generate,
+       [](Options &o, Text flag, Text value) { o.prompts.push_back({false, "", readTokens(flag, value)}); },
+       /*ofDraws=*/false, /*several=*/true},
       {"--max-new-tokens", "N", "at most N new tokens a prompt (default: what the context has room for)",
        generate,
        [](Options &o, Text flag, Text value) { o.maxNewTokens = readInteger(flag, value, 0, maxCount); }},
@@ -285,6 +289,7 @@ Options parseOptions(int argc, char **argv) {
   }
   Command command = options.command = readCommand(words[0]);
   std::string ofDraws; // a flag that says how to draw
+  std::set<std::string> given;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string &argument = words[i];
     const FlagInfo &flag = findFlag(command, argument);
@@ -299,6 +304,9 @@ Options parseOptions(int argc, char **argv) {
                     std::string("write ") + flag.name + "=VALUE");
       value = words[i];
     }
+    if (!given.insert(flag.name).second && !flag.several)
+      throw Error("cannot read the command line", argument, std::string(flag.name) + " is given twice",
+                  "give it once");
     flag.read(options, flag.name, value);
     if (flag.ofDraws)
       ofDraws = std::string(flag.name) + "=" + value;

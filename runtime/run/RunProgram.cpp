@@ -1,3 +1,4 @@
+#include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/run/ProgramRun.h"
 
 #include <cstdio>
@@ -27,10 +28,16 @@ static Status runProgram(int argc, char **argv, const RunFunction &run) {
 }
 
 int runProgramMain(int argc, char **argv, const RunFunction &run) {
-  Status status = runProgram(argc, argv, run);
-  if (status)
-    return 0;
-  fprintf(stderr, "error: %s\n", status.failure().message().c_str());
+  std::string problem;
+  try {
+    Status status = runProgram(argc, argv, run);
+    if (status)
+      return 0;
+    problem = status.failure().message();
+  } catch (const Error &error) { // a setting
+    problem = error.what();
+  }
+  fprintf(stderr, "error: %s\n", problem.c_str());
   return 1;
 }
 

@@ -108,6 +108,9 @@ TEST(Options, MistakesNameTheNearest) {
   expectProblem({"generate", "--frobnicate"},
                 "generate has no such flag; use --prompt=TEXT, --tokens=1,2,3,");
   expectProblem({"info", "--temperature=1"}, "info has no such flag");
+  expectProblem({"bench", "--threads=1", "--threads", "2"},
+                "(--threads): --threads is given twice; give it once");
+  expectProblem({"info", "--json", "--json"}, "--json is given twice");
   for (const char *flag : {"--model=m", "--init=random:4", "--threads=3"}) // it reads none of them
     expectProblem({"info", flag}, "info has no such flag");
   expectProblem({"--hlep"}, "there is no such command; did you mean --help?");

@@ -1,9 +1,11 @@
 #include "CheckedDevice.h"
+#include "CheckedDriver.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/ShardReader.h"
 #include "tessera/runtime/cpu/Driver.h"
 
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -259,10 +261,7 @@ void CheckedEvent::wait() {
 namespace {
 
 std::atomic<uint64_t> &seedSetting() {
-  static std::atomic<uint64_t> seed{[] {
-    const char *text = getenv("TESSERA_CHECKED_SEED");
-    return text ? uint64_t(strtoull(text, nullptr, 10)) : uint64_t(0);
-  }()};
+  static std::atomic<uint64_t> seed{checkedSetting("TESSERA_CHECKED_SEED", 0)};
   return seed;
 }
 
@@ -286,6 +285,18 @@ public:
 
 } // namespace
 } // namespace checked
+
+uint64_t checkedSetting(const char *name, uint64_t otherwise) {
+  const char *text = getenv(name);
+  if (!text || !*text)
+    return otherwise;
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text, text + strlen(text), value);
+  if (*end || error != std::errc())
+    throw Error("cannot read a setting", std::string(name) + "=" + text, "it is no number from 0 to 2^64 - 1",
+                "unset it for the default of " + std::to_string(otherwise));
+  return value;
+}
 
 const Driver &checkedDriver() {
   static const checked::CheckedDriver driver;

@@ -16,9 +16,14 @@
 
 #include "tessera/runtime/device/Device.h"
 
+#include <cstdint>
+
 namespace tessera::runtime {
 
 const Driver &checkedDriver();
+
+// The number in an environment variable, or `otherwise` without one. Throws Error of what is no number.
+uint64_t checkedSetting(const char *name, uint64_t otherwise);
 
 // For devices opened from now on, of this process. Before the first call: TESSERA_CHECKED_SEED, or 0.
 void setCheckedSeed(uint64_t seed);

@@ -4,15 +4,8 @@
 #include "CheckedDriver.h"
 #include "tessera/runtime/run/ProgramRun.h"
 
-#include <cstdlib>
-
 using namespace tessera;
 using namespace tessera::runtime;
-
-static uint64_t numberOf(const char *variable, uint64_t otherwise) {
-  const char *text = getenv(variable);
-  return text ? strtoull(text, nullptr, 10) : otherwise;
-}
 
 static bool sameBits(const std::vector<ProgramCall> &a, const std::vector<ProgramCall> &b) {
   for (size_t i = 0; i < a.size(); ++i)
@@ -26,7 +19,8 @@ int main(int argc, char **argv) {
       argc, argv,
       [&](const ts_program &program, const RunOptions &options, std::vector<ProgramCall> &calls) -> Status {
         const std::vector<ProgramCall> given = calls;
-        uint64_t first = numberOf("TESSERA_CHECKED_SEED", 0), orders = numberOf("TESSERA_CHECKED_ORDERS", 1);
+        uint64_t first = checkedSetting("TESSERA_CHECKED_SEED", 0),
+                 orders = checkedSetting("TESSERA_CHECKED_ORDERS", 1);
         for (uint64_t seed = first; seed < first + orders; ++seed) {
           std::vector<ProgramCall> found = given;
           setCheckedSeed(seed);
