@@ -62,7 +62,7 @@ int64_t BufferAssignment::lastUse(Value value, int64_t first) {
     Operation *user = use.getOwner(), *here = home->findAncestorOpInBlock(*user);
     // Used inside a loop that it comes from outside of: needed in every iteration.
     last = std::max(last, here == user ? stepOf[user] : endOf[here] + 1);
-    if (isa<LayerOp, ReshapeOp>(user)) {
+    if (isa<ExecViewOpInterface>(user)) {
       Value view = user->getResult(0);
       int64_t viewLast = lastUse(view, stepOf[user]);
       if (here != user)
@@ -86,7 +86,7 @@ int BufferAssignment::add(Value value, int64_t first) {
 
 void BufferAssignment::addValues(Block &block) {
   for (Operation &op : block) {
-    if (isa<tensor::EmptyOp, ParamOp, LayerOp, ReshapeOp>(op))
+    if (isa<tensor::EmptyOp, ParamOp, ExecViewOpInterface>(op))
       continue; // fresh outputs are placed with the result; the others are no storage of their own
     if (auto loop = dyn_cast<ForOp>(op)) {
       for (BlockArgument arg : loop.getCarried())

@@ -255,7 +255,7 @@ private:
         continue;
       if (auto loop = dyn_cast<ForOp>(op))
         rewriteLoop(loop);
-      else if (isa<ParamOp, LayerOp, ReshapeOp>(op))
+      else if (isa<ParamOp, ExecViewOpInterface>(op))
         rewriteView(&op);
       else if (isa<DestinationStyleOpInterface>(op) && isa<ExecDialect>(op.getDialect()))
         rewriteWork(&op);

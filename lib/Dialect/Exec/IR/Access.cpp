@@ -15,18 +15,14 @@ StringRef stringifyAccessKind(AccessKind kind) {
 
 ArrayView viewOf(Value value) {
   ArrayView view{value, {}, arrayBytes(value.getType())};
-  for (;;) {
-    if (auto layer = view.root.getDefiningOp<LayerOp>()) {
-      auto stack = cast<ShapedType>(layer.getStack().getType());
-      view.layers.insert(view.layers.begin(),
-                         {layer.getIndex(), stack.getDimSize(0), arrayBytes(layer.getType())});
-      view.root = layer.getStack();
-    } else if (auto reshape = view.root.getDefiningOp<ReshapeOp>()) {
-      view.root = reshape.getInput();
-    } else {
-      return view;
+  while (auto op = view.root.getDefiningOp<ExecViewOpInterface>()) {
+    if (Value layer = op.getViewedLayer()) {
+      auto stack = cast<ShapedType>(op.getViewed().getType());
+      view.layers.insert(view.layers.begin(), {layer, stack.getDimSize(0), arrayBytes(view.root.getType())});
     }
+    view.root = op.getViewed();
   }
+  return view;
 }
 
 using Accesses = SmallVector<Access>;

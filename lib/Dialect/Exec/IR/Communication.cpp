@@ -151,15 +151,12 @@ struct Range {
       other = root;
       return;
     }
-    // A reshape begins where its root does; a layer may lie anywhere in its stack.
+    // A layer may lie anywhere in its stack; other views begin where their roots do.
     bool layered = false;
     for (Value at = buffer; at != root;) {
-      if (auto layer = at.getDefiningOp<LayerOp>()) {
-        layered = true;
-        at = layer.getStack();
-      } else {
-        at = at.getDefiningOp<ReshapeOp>().getInput();
-      }
+      auto view = at.getDefiningOp<ExecViewOpInterface>();
+      layered |= bool(view.getViewedLayer());
+      at = view.getViewed();
     }
     begin = int64_t(place.getOffset());
     end = begin + arrayBytes((layered ? root : buffer).getType());

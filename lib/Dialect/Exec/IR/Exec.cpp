@@ -36,14 +36,9 @@ StringRef elementName(Type type) {
 }
 
 Value rootOf(Value value) {
-  for (;;) {
-    if (auto layer = value.getDefiningOp<LayerOp>())
-      value = layer.getStack();
-    else if (auto reshape = value.getDefiningOp<ReshapeOp>())
-      value = reshape.getInput();
-    else
-      return value;
-  }
+  while (auto view = value.getDefiningOp<ExecViewOpInterface>())
+    value = view.getViewed();
+  return value;
 }
 
 MemRefType bufferType(Type type) {

@@ -128,7 +128,7 @@ private:
         if (failed(addOp(accessing, items)))
           return failure();
       } else if (llvm::any_of(op.getOperandTypes(), llvm::IsaPred<MemRefType>) &&
-                 !isa<LayerOp, ReshapeOp>(op)) {
+                 !isa<ExecViewOpInterface>(op)) {
         return op.emitOpError("touches memory and does not say how: it needs ExecAccessOpInterface");
       } else if (llvm::any_of(op.getOperands(), [&](Value v) { return tokens.count(v); })) {
         addWaits(&op, addItem(&op, items).op);
@@ -171,8 +171,7 @@ private:
       made.starts = int(tokens.size());
       tokens[token] = made.starts;
     }
-    // Others of its group need this rank's part, whether or not it needs theirs.
-    made.mayBeUnread = !unread || isa<CollectiveOp>(op.getOperation()) || made.starts >= 0;
+    made.mayBeUnread = !unread || op.isNeededElsewhere();
     return success();
   }
 

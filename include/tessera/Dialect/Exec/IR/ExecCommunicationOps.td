@@ -53,6 +53,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
+    bool isNeededElsewhere() { return true; }
   }];
 }
 
@@ -88,6 +89,7 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   let extraClassDeclaration = [{
     ::mlir::Value getStartedToken() { return getToken(); }
     bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
+    bool isNeededElsewhere() { return true; }
   }];
 }
 

@@ -18,6 +18,21 @@ def ExecAccessOpInterface : OpInterface<"ExecAccessOpInterface"> {
     InterfaceMethod<[{Whether the op may write exactly the bytes that it reads, and nothing that only meets them. Without it what an op writes lies apart
       from all that it reads.}],
       "bool", "worksInPlace", (ins), "", "return false;">,
+    InterfaceMethod<"Whether other ranks need the work, so that it is no mistake if nobody reads what it writes here.",
+      "bool", "isNeededElsewhere", (ins), "", "return false;">,
+  ];
+}
+
+def ExecViewOpInterface : OpInterface<"ExecViewOpInterface"> {
+  let description = [{
+    An op whose result is memory of another value: it copies nothing and is no storage of its own. It begins where that value begins, or is the
+    layer of a given number.
+  }];
+  let cppNamespace = "::tessera::exec";
+  let methods = [
+    InterfaceMethod<"The value of which the result is a part.", "::mlir::Value", "getViewed">,
+    InterfaceMethod<"The number of the layer along dimension 0; null: the result begins where the value begins.",
+      "::mlir::Value", "getViewedLayer", (ins), "", "return {};">,
   ];
 }
 

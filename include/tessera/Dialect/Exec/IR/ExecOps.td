@@ -71,7 +71,7 @@ def Exec_GroupIndexOp : Exec_Op<"group_index", [Pure]> {
 // Views: no code runs
 //===----------------------------------------------------------------------===//
 
-def Exec_LayerOp : Exec_Op<"layer", [Pure]> {
+def Exec_LayerOp : Exec_Op<"layer", [Pure, ExecViewOpInterface]> {
   let summary = "One layer of a stack [n, d...] -> [d...]";
   let description = [{
     A view: reading a layer of a cache or a stacked weight copies nothing. `index` below n.
@@ -84,9 +84,13 @@ def Exec_LayerOp : Exec_Op<"layer", [Pure]> {
   let results = (outs Exec_Array:$result);
   let assemblyFormat = "$stack `[` $index `]` attr-dict `:` type($stack) `->` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getViewed() { return getStack(); }
+    ::mlir::Value getViewedLayer() { return getIndex(); }
+  }];
 }
 
-def Exec_ReshapeOp : Exec_Op<"reshape", [Pure]> {
+def Exec_ReshapeOp : Exec_Op<"reshape", [Pure, ExecViewOpInterface]> {
   let summary = "The first elements of a row-major array in another shape";
   let description = [{
     A view. The result may hold fewer elements: a gathered dimension's padding, when it lies at the end, is dropped so.
@@ -99,6 +103,7 @@ def Exec_ReshapeOp : Exec_Op<"reshape", [Pure]> {
   let results = (outs Exec_Array:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = "::mlir::Value getViewed() { return getInput(); }";
 }
 
 //===----------------------------------------------------------------------===//
