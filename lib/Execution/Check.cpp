@@ -130,7 +130,8 @@ private:
       notes.push_back(kNotFinite);
     for (const Difference &difference : differences) {
       if (difference.tooLarge()) {
-        if (infinite != differences.end())
+        // An integer may follow an infinite float; a finite float does not.
+        if (!difference.finite || (difference.integer && infinite != differences.end()))
           return Failure{"cannot compare with one device", infinite->where,
                          "it has numbers that are infinite or none",
                          "check the weights, and try a type of wider range (--dtype=bf16 or f32); if they "
@@ -170,7 +171,7 @@ private:
   }
 
   static int64_t layersOf(ModuleOp module) {
-    static int64_t layers = 1;
+    int64_t layers = 1;
     module.walk([&](graph::RepeatOp op) { layers = std::max(layers, int64_t(op.getCount())); });
     return layers;
   }
@@ -229,7 +230,7 @@ private:
     if (!differences)
       return differences.takeFailure();
     for (const Difference &difference : *differences)
-      if (difference.allowed > 0)
+      if (!difference.follows)
         shortBound = std::max(shortBound, difference.allowed);
     return keep(*differences, "the interpreter");
   }

@@ -179,7 +179,7 @@ Value ProgramBuilder::drawAttention() {
     auto styleAttr = graph::RopeStyleAttr::get(b.getContext(), style);
     q = graph::RopeOp::create(b, q.getType(), q, positions, list, styleAttr, one);
     k = graph::RopeOp::create(b, k.getType(), k, positions, list, styleAttr, one);
-    q = oftenJoined(q);
+    q = maybeJoined(q);
   }
   // A cache belongs to the function: in a body it would have to be carried.
   if (depth == 0 && dice.chance(40)) {
@@ -202,7 +202,7 @@ Value ProgramBuilder::drawAttention() {
   auto softcap = dice.chance(20) ? b.getF64FloatAttr(3.0) : FloatAttr();
   Value mixed = graph::AttentionOp::create(b, floats(qShape), q, k, v, positions, b.getF64FloatAttr(0.5),
                                            window, softcap);
-  mixed = oftenJoined(mixed);
+  mixed = maybeJoined(mixed);
   return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
 }
 

@@ -131,10 +131,10 @@ private:
   /// `positive`: of positive terms.
   Value openSum(llvm::ArrayRef<int64_t> shape, const AxisList &axes, graph::ReduceKind kind,
                 bool positive = false);
-  Value oftenOpen(llvm::ArrayRef<int64_t> shape, graph::ReduceKind kind, bool positive = false);
+  Value maybeOpenSum(llvm::ArrayRef<int64_t> shape, graph::ReduceKind kind, bool positive = false);
   Value drawJoin();
   Value joined(Value x);
-  Value oftenJoined(Value x);
+  Value maybeJoined(Value x);
   Value drawAddend(llvm::ArrayRef<int64_t> shape);
   void drawBody(int64_t ops);
   void drawFunction(llvm::StringRef name, int64_t ops);

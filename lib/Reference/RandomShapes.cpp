@@ -6,7 +6,7 @@ using namespace tessera;
 
 Value ProgramBuilder::drawUnary() {
   Value x = operand();
-  if (Value open = oftenOpen(shapeOf(x), graph::ReduceKind::sum))
+  if (Value open = maybeOpenSum(shapeOf(x), graph::ReduceKind::sum))
     x = open;
   return unaryOf(x);
 }
@@ -35,11 +35,11 @@ Value ProgramBuilder::unaryOf(Value x) {
   case 9:
     return graph::GeluTanhOp::create(b, type, x);
   case 10: // of bounded numbers
-    if (Value open = oftenOpen(shapeOf(x), graph::ReduceKind::max))
+    if (Value open = maybeOpenSum(shapeOf(x), graph::ReduceKind::max))
       return graph::ExpOp::create(b, open.getType(), open);
     return graph::ExpOp::create(b, type, graph::TanhOp::create(b, type, x));
   default: { // of positive numbers
-    Value positive = oftenOpen(shapeOf(x), graph::ReduceKind::sum, /*positive=*/true);
+    Value positive = maybeOpenSum(shapeOf(x), graph::ReduceKind::sum, /*positive=*/true);
     if (!positive)
       positive = graph::ExpOp::create(b, type, graph::SinOp::create(b, type, x));
     type = positive.getType();

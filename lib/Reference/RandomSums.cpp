@@ -42,7 +42,7 @@ Value ProgramBuilder::openSum(ArrayRef<int64_t> shape, const AxisList &axes, gra
 }
 
 /// At times an open sum, in programs for the machine.
-Value ProgramBuilder::oftenOpen(ArrayRef<int64_t> shape, graph::ReduceKind kind, bool positive) {
+Value ProgramBuilder::maybeOpenSum(ArrayRef<int64_t> shape, graph::ReduceKind kind, bool positive) {
   if (!options.manyLoops || !options.shardings || !dice.chance(15))
     return {};
   AxisList axes = drawSumAxes();
@@ -79,7 +79,7 @@ Value ProgramBuilder::joined(Value x) {
 }
 
 /// The value, or at times a sum that it is a term of, in programs for the machine.
-Value ProgramBuilder::oftenJoined(Value x) {
+Value ProgramBuilder::maybeJoined(Value x) {
   if (!options.manyLoops || !dice.chance(10))
     return x;
   Value sum = joined(x);

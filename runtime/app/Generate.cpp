@@ -219,7 +219,7 @@ private:
                   "prompt " + std::to_string(first_ + row + 1) + ", new token " +
                       std::to_string(made_[row] + 1),
                   "the model's logits are not finite numbers",
-                  "check the weights, or compile with --dtype=f32, whose range is wider than float16's");
+                  "check the weights, or, if it computes in float16, compile with --dtype=f32 or bf16");
     current_[row] = id;
     ++made_[row];
     if (printer_)

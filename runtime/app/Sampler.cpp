@@ -11,10 +11,12 @@ int32_t sampleToken(const float *logits, int64_t vocab, double temperature, doub
                     int64_t prompt, int64_t step) {
   float top = logits[0];
   for (int64_t i = 0; i < vocab; ++i) {
-    if (!std::isfinite(logits[i]))
+    if (std::isnan(logits[i]) || logits[i] == INFINITY)
       return -1;
     top = std::max(top, logits[i]);
   }
+  if (top == -INFINITY) // all tokens are masked
+    return -1;
   std::vector<double> weight(vocab);
   double total = 0;
   for (int64_t i = 0; i < vocab; ++i)

@@ -30,6 +30,13 @@ static_assert(std::size(table) == size_t(DType::Q4_1) + 1);
 
 const DTypeTraits &traits(DType type) { return table[static_cast<int>(type)]; }
 
+std::vector<DType> allDTypes() {
+  std::vector<DType> all(std::size(table));
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = DType(i);
+  return all;
+}
+
 std::optional<DType> dtypeFromName(std::string_view name) {
   for (size_t i = 0; i < std::size(table); ++i)
     if (table[i].name && name == table[i].name)

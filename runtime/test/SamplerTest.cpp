@@ -91,12 +91,20 @@ TEST(Sampler, TheNumberDependsOnSeedPromptAndStep) {
 }
 
 TEST(Sampler, LogitsThatAreNotFiniteAreRefused) {
-  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
-                    -std::numeric_limits<float>::infinity()}) {
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<float> logits = kLogits;
     logits[3] = bad;
     EXPECT_EQ(sampleToken(logits.data(), 5, 1, 1, 0, 0, 0), -1);
   }
+  std::vector<float> none(5, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(sampleToken(none.data(), 5, 1, 1, 0, 0, 0), -1);
+}
+
+// Minus infinity masks a token: it is never drawn, and the others as if it were not there.
+TEST(Sampler, MaskedTokensAreNeverDrawn) {
+  float masked = -std::numeric_limits<float>::infinity();
+  for (double topP : {1.0, 0.9999})
+    expectShares(draws({masked, 1, masked, 2}, 1, topP, 20000), {0, 1, 0, std::exp(1.0)}, 20000);
 }
 
 // exp(1000) overflows: the largest logit is taken off first.

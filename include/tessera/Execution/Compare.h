@@ -35,7 +35,8 @@ struct Difference {
   double relative = 0;  ///< largest difference over largest element
   double allowed = 0;   ///< in the same unit
   bool follows = false; ///< integers under Bounds::integersFollow: nothing is allowed or forbidden
-  bool finite = true;   ///< neither side has an infinity or a NaN
+  bool integer = false;
+  bool finite = true; ///< neither side has a NaN, or an infinity that the other has not
   bool tooLarge() const { return !(relative <= allowed); }
 };
 

@@ -141,20 +141,23 @@ struct ArgMaxKeyTile : Tile<ArgMaxKeyTile, graph::ArgMaxKeyOp> {
 struct ArgMaxIndexTile : Tile<ArgMaxIndexTile, graph::ArgMaxIndexOp> {
   static Value emit(graph::ArgMaxIndexOp, TileBuilder &t, ValueRange tiles, RankedTensorType type,
                     TileContext &) {
-    return t.map(type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
-                 [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
-                   auto constant = [&](int32_t value) -> Value {
-                     return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-                   };
-                   Value low = arith::TruncIOp::create(b, b.getI32Type(), x[0]);
-                   Value index = arith::SubIOp::create(b, constant(0x7fffffff), low);
-                   Value wide = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
-                   Value high =
-                       arith::TruncIOp::create(b, b.getI32Type(), arith::ShRSIOp::create(b, x[0], wide));
-                   Value finite = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, high,
-                                                        constant(graph::kInfinityBits));
-                   return arith::SelectOp::create(b, finite, index, constant(-1));
-                 });
+    return t.map(
+        type.getShape(), type.getElementType(), {{tiles[0], t.identity(type.getRank())}},
+        [&](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
+          auto constant = [&](int32_t value) -> Value {
+            return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+          };
+          Value low = arith::TruncIOp::create(b, b.getI32Type(), x[0]);
+          Value index = arith::SubIOp::create(b, constant(0x7fffffff), low);
+          Value wide = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
+          Value high = arith::TruncIOp::create(b, b.getI32Type(), arith::ShRSIOp::create(b, x[0], wide));
+          Value below =
+              arith::CmpIOp::create(b, arith::CmpIPredicate::slt, high, constant(graph::kInfinityBits));
+          Value above =
+              arith::CmpIOp::create(b, arith::CmpIPredicate::sge, high, constant(-graph::kInfinityBits));
+          Value finite = arith::AndIOp::create(b, below, above);
+          return arith::SelectOp::create(b, finite, index, constant(-1));
+        });
   }
 };
 

@@ -207,15 +207,15 @@ private:
   }
 
   /// The bytes that a view's buffer has; none for a parameter, which lies elsewhere.
-  static std::pair<int64_t, int64_t> bytesOf(Value value) {
+  static std::pair<int64_t, int64_t> byteRange(Value value) {
     auto buffer = rootBuffer(value).getDefiningOp<BufferOp>();
     int64_t begin = buffer ? int64_t(buffer.getOffset()) : 0;
     return {begin, buffer ? begin + arrayBytes(buffer.getType()) : 0};
   }
   /// Where `a` and `b` lie they share bytes, whichever buffers name them.
   static bool isOver(Value a, Value b) {
-    auto [xBegin, xEnd] = bytesOf(a);
-    auto [yBegin, yEnd] = bytesOf(b);
+    auto [xBegin, xEnd] = byteRange(a);
+    auto [yBegin, yEnd] = byteRange(b);
     return xBegin < yEnd && yBegin < xEnd;
   }
 
@@ -231,7 +231,7 @@ private:
         if (other.first == other.second || !isOver(other.second, source))
           return false;
         // On its own target it may lie as a whole: that copy changes nothing.
-        return other.second != target || bytesOf(target) != bytesOf(source);
+        return other.second != target || byteRange(target) != byteRange(source);
       });
       if (clobbered) {
         auto type = cast<MemRefType>(source.getType());

@@ -311,11 +311,21 @@ void cloneMakers(Block &block) {
   }
 }
 
-LogicalResult fuseBlock(Lowering &lowering, Block &block) {
-  // What a loop's next bodies do not carry on is read by nobody.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
+/// Removes what nobody reads, of a loop's next bodies what they do not carry on: before kernels are made of
+/// it.
+void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isOpTriviallyDead(&op)) {
       op.erase();
+      continue;
+    }
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        eraseDead(inner);
+  }
+}
+
+LogicalResult fuseBlock(Lowering &lowering, Block &block) {
   cloneMakers(block);
   for (const Cluster &cluster : formClusters(block, lowering.tiling)) {
     // Read inside kernels only, where it is made again.
@@ -338,6 +348,7 @@ LogicalResult fuseKernels(Lowering &lowering) {
   for (auto func : lowering.module.getOps<func::FuncOp>()) {
     if (!func->hasAttr(exec::kEntryAttr))
       continue;
+    eraseDead(func.getBody().front());
     SmallVector<Block *> blocks{&func.getBody().front()};
     func.walk([&](exec::ForOp loop) { blocks.push_back(&loop.getBody().front()); });
     for (Block *block : blocks)

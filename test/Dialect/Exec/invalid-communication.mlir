@@ -13,7 +13,7 @@ func.func @f(%x: tensor<4xf32>) {
 // What no rank could add up: the manifest would be refused when the program starts.
 dist.mesh @mesh = <["tp"=2]>
 func.func @f(%x: tensor<4xf64>) {
-  // expected-error @+1 {{combines elements of type 'f64'; ranks can combine f32, bf16, f16, i32 and i64}}
+  // expected-error @+1 {{combines elements of type 'f64'; ranks can combine f32, f16, bf16, i64, i32}}
   %0 = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf64>) outs(%x : tensor<4xf64>) -> tensor<4xf64>
   return
 }

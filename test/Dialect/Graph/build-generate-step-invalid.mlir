@@ -132,3 +132,11 @@ func.func @forward(%a: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, gra
 func.func @forward(%b: tensor<1x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.dims = ["batch", "seq"]}) -> tensor<1x8xi32> {
   return %b : tensor<1x8xi32>
 }
+
+// -----
+
+// expected-error@+1 {{argument #1 is a parameter with a dimension 'seq': a step takes single positions of the text; give the dimension another name and look rows up by an input that positions fill}}
+func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %table: tensor<8x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["seq", "hidden"]}) -> tensor<8x4xf32> {
+  return %table : tensor<8x4xf32>
+}

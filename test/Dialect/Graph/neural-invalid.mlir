@@ -181,3 +181,11 @@ func.func @scatter_add_precision(%x: tensor<2x8xf16>, %i: tensor<2xi32>) {
   %0 = graph.scatter_add %x, %i : (tensor<2x8xf16>, tensor<2xi32>) -> tensor<5x8xf16>
   return
 }
+
+// -----
+
+func.func @arg_max_of_f64(%x: tensor<2x3xf64>) -> tensor<2xi64> {
+  // expected-error@+1 {{input is f64: keys hold float32; cast it before}}
+  %0 = graph.arg_max_key %x : (tensor<2x3xf64>) -> tensor<2xi64>
+  return %0 : tensor<2xi64>
+}

@@ -97,3 +97,43 @@ TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFound) {
   EXPECT_NE(status.failure().message().find("the executable of one rank"), std::string::npos);
   EXPECT_FALSE(llvm::sys::fs::exists(out));
 }
+
+// In 16 bits the ids of tokens follow from logits that may differ: what is said of them bounds no float.
+TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFoundIn16Bits) {
+  std::string program = kProgram;
+  for (size_t at; (at = program.find("xf32>")) != std::string::npos;)
+    program.replace(at, 5, "xbf16>");
+  std::error_code error;
+  llvm::raw_fd_ostream(options.model, error) << program;
+  ASSERT_FALSE(error);
+  int programs = 0;
+  auto breakFirst = [&](ModuleOp spmd) {
+    if (programs++ == 0)
+      spmd.walk([&](graph::SiluOp op) {
+        OpBuilder b(op);
+        op.replaceAllUsesWith(graph::NegOp::create(b, op.getLoc(), op.getType(), op.getInput()).getResult());
+      });
+  };
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [&] { return std::make_unique<OneDeviceCheck>(breakFirst); });
+  EXPECT_GT(programs, 1);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.failure().message().find("the executable of one rank"), std::string::npos);
+}
+
+// What the runtime would refuse at start is refused here.
+TEST_F(CheckTest, AManifestThatCannotRunBecomesNoExecutable) {
+  auto forgetTokens = [](ModuleOp spmd) {
+    for (auto func : spmd.getOps<func::FuncOp>())
+      for (unsigned i = 0; i < func.getNumResults(); ++i)
+        if (auto gives = func.getResultAttrOfType<graph::GivesAttr>(i, graph::kGivesAttr);
+            gives && gives.getValue() == graph::Gives::NextTokens)
+          func.removeResultAttr(i, StringAttr::get(spmd.getContext(), graph::kGivesAttr));
+  };
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [&] { return std::make_unique<OneDeviceCheck>(forgetTokens); });
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.failure().message().find("it gives no next tokens [batch, 1]"), std::string::npos)
+      << status.failure().message();
+  EXPECT_FALSE(llvm::sys::fs::exists(out));
+}

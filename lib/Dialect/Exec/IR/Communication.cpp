@@ -56,9 +56,14 @@ template <typename Op> static LogicalResult verifyForm(Op op) {
   if (isa<MemRefType>(in) != isa<MemRefType>(out))
     return op.emitOpError("mixes tensors (rung kernels) and memrefs (rung exec)");
   std::optional<io::DType> dtype = elementDType(in.getElementType());
-  if (reduces(kind) && (!dtype || !io::traits(*dtype).reduce))
-    return op.emitOpError() << "combines elements of type " << in.getElementType()
-                            << "; ranks can combine f32, bf16, f16, i32 and i64";
+  if (reduces(kind) && (!dtype || !io::traits(*dtype).reduce)) {
+    std::string known;
+    for (io::DType type : io::allDTypes())
+      if (io::traits(type).reduce)
+        known += (known.empty() ? "" : ", ") + std::string(io::traits(type).name);
+    return op.emitOpError() << "combines elements of type " << in.getElementType() << "; ranks can combine "
+                            << known;
+  }
   if (layouts && (op.getFrom()->getDims().size() != op.getTo()->getDims().size() ||
                   op.getFrom()->getGlobal() != op.getTo()->getGlobal()))
     return op.emitOpError() << "moves " << Type(in)

@@ -244,6 +244,8 @@ LogicalResult ArgMaxKeyOp::verify() {
     return failure();
   if (rank < 1)
     return emitOpError() << "input has no dimension to search";
+  if (getElementTypeOrSelf(getInput().getType()).isF64())
+    return emitOpError() << "input is f64: keys hold float32; cast it before";
   if (failed(expectRank(*this, result, rank - 1)))
     return failure();
   return expectSameSizes(*this, input, 0, result, 0, rank - 1);

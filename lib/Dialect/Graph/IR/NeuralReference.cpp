@@ -272,9 +272,11 @@ LogicalResult ArgMaxKeyOp::evaluate(Tensors operands, const ReferenceContext &co
 
 LogicalResult ArgMaxIndexOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   ReferenceTensor result(getResult().getType());
-  for (int64_t j = 0; j < result.size(); ++j)
-    result.i[j] =
-        operands[0].i[j] >> 32 >= kInfinityBits ? -1 : int64_t(0x7fffffff) - (operands[0].i[j] & 0xffffffff);
+  for (int64_t j = 0; j < result.size(); ++j) {
+    int64_t key = operands[0].i[j], high = key >> 32;
+    bool finite = high >= -int64_t(kInfinityBits) && high < kInfinityBits;
+    result.i[j] = finite ? int64_t(0x7fffffff) - (key & 0xffffffff) : -1;
+  }
   results.push_back(std::move(result));
   return success();
 }

@@ -97,6 +97,12 @@ LogicalResult StepBuilder::analyze() {
     std::optional<Kind> kind = argumentKind(forward, i);
     if (kind != Kind::Input && kind != Kind::Parameter)
       return forward.emitError() << "argument #" << i << " must have " << kKindAttr << " input or parameter";
+    for (StringRef name : {"batch", "seq"})
+      if (kind == Kind::Parameter && positionWise.find(forward.getArgument(i), name) >= 0)
+        return forward.emitError()
+               << "argument #" << i << " is a parameter with a dimension '" << name
+               << "': a step takes single positions of the text; give the dimension another "
+                  "name and look rows up by an input that positions fill";
     auto fill = forward.getArgAttrOfType<FillAttr>(i, kFillAttr);
     if (kind == Kind::Input &&
         (!fill || (fill.getSource() != FillSource::TokenIds && fill.getSource() != FillSource::Positions)))

@@ -5,6 +5,8 @@
 
 #include "mlir/IR/Verifier.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <set>
 
 namespace tessera::dist {
@@ -128,8 +130,10 @@ private:
           return false;
       }
     OpBuilder builder(op);
-    SmallVector<Operation *> made, replaced;
-    auto cast = [&](Value value) -> Value {
+    SmallVector<Operation *> made;
+    llvm::MapVector<Operation *, Value>
+        replaced; ///< contributions, an op may take one twice, and their wide forms
+    auto widened = [&](Value value) -> Value {
       made.push_back(graph::CastOp::create(builder, value.getLoc(), wideType(value.getType()), value));
       return made.back()->getResult(0);
     };
@@ -138,19 +142,22 @@ private:
       if (!isNarrow(value.getType()))
         continue;
       if (!isNarrowSum(value.getType())) {
-        operand.set(cast(value));
+        operand.set(widened(value));
         continue;
       }
       auto contribution = value.getDefiningOp<ContributeOp>();
-      Operation *whole = contribution->clone();
-      whole->setOperands(cast(contribution.getInput()));
-      whole->getResult(0).setType(wideType(value.getType()));
-      made.push_back(builder.insert(whole));
-      operand.set(whole->getResult(0));
-      replaced.push_back(contribution);
+      Value &whole = replaced[contribution];
+      if (!whole) {
+        Operation *copy = contribution->clone();
+        copy->setOperands(widened(contribution.getInput()));
+        copy->getResult(0).setType(wideType(value.getType()));
+        made.push_back(builder.insert(copy));
+        whole = copy->getResult(0);
+      }
+      operand.set(whole);
     }
     if (isValid(op)) {
-      for (Operation *contribution : llvm::make_early_inc_range(replaced))
+      for (auto &[contribution, whole] : replaced)
         if (contribution->use_empty())
           contribution->erase();
       return true;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace tessera::io {
 
@@ -43,6 +44,7 @@ struct DTypeTraits {
 };
 
 const DTypeTraits &traits(DType type);
+std::vector<DType> allDTypes();
 
 inline const char *dtypeName(DType type) { return traits(type).fileName; }
 inline int64_t blockElements(DType type) { return traits(type).blockElements; }
