@@ -2,8 +2,6 @@
 
 #include "TileVectorizerImpl.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMAttrs.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -12,18 +10,6 @@ namespace tessera {
 
 /// Partial accumulators of a reduction: enough to hide the latency of an add.
 static constexpr int64_t kPartialVectors = 4;
-
-/// Marks a loop that LLVM must not unroll: an iteration works on whole vectors, and reductions have their
-/// partial vectors, so unrolling gains no speed, but LLVM's time grows with the square of the loads and
-/// stores of a block.
-static scf::ForOp keepRolled(scf::ForOp loop) {
-  MLIRContext *context = loop.getContext();
-  auto rolled = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
-  // This is the name that LLVM's branch has for it; the conversions in between pass it on.
-  loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, rolled, {}, {}, {}, {},
-                                                                 {}, {}, {}, {}, {}, {}, {}));
-  return loop;
-}
 
 /// A nest of loops over `dims` around `inner`, which gets and returns the carried values.
 void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
@@ -37,7 +23,7 @@ void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
       continue;
     }
     Value zero = constantIndex(0), end = constantIndex(ranges[dim]), one = constantIndex(1);
-    auto loop = keepRolled(scf::ForOp::create(b, loc, zero, end, one, current));
+    auto loop = scf::ForOp::create(b, loc, zero, end, one, current);
     if (!loops.empty() && !carried.empty()) {
       b.setInsertionPointToEnd(loops.back().getBody());
       scf::YieldOp::create(b, loc, loop.getResults());
@@ -95,7 +81,7 @@ void TileVectorizer::emitParallelDimension() {
       if (end - begin == width)
         return emitChunk({constantIndex(begin), width, width, 0});
       Value from = constantIndex(begin), to = constantIndex(end), step = constantIndex(width);
-      auto loop = keepRolled(scf::ForOp::create(b, loc, from, to, step));
+      auto loop = scf::ForOp::create(b, loc, from, to, step);
       b.setInsertionPointToStart(loop.getBody());
       emitChunk({loop.getInductionVar(), width, width, 0});
     };
@@ -173,7 +159,7 @@ void TileVectorizer::emitReductionDimension() {
               return;
             }
             Value from = constantIndex(begin), to = constantIndex(end), step = constantIndex(count * lanes);
-            auto loop = keepRolled(scf::ForOp::create(b, loc, from, to, step, acc));
+            auto loop = scf::ForOp::create(b, loc, from, to, step, acc);
             b.setInsertionPointToStart(loop.getBody());
             Values inside(loop.getRegionIterArgs());
             for (int64_t p = 0; p < count; ++p)

@@ -1,9 +1,6 @@
 // RUN: llm-opt %s --cpu-kernels-to-llvm=cpu=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,WIDE
 // RUN: llm-opt %s --cpu-kernels-to-llvm=cpu=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,NARROW
 
-// CHECK: #[[UNROLL:.*]] = #llvm.loop_unroll<disable = true>
-// CHECK: = #llvm.loop_annotation<unroll = #[[UNROLL]]>
-
 // From tensors to LLVM: vectors of the target's width, no library call, no allocation.
 // CHECK-LABEL: llvm.func @silu(
 // CHECK: llvm.call @silu.body
@@ -12,8 +9,6 @@
 // WIDE: llvm.load %{{.*}} : !llvm.ptr -> vector<16xf32>
 // NARROW: llvm.load %{{.*}} : !llvm.ptr -> vector<8xf32>
 // CHECK-NOT: llvm.call
-// A loop over vectors carries "do not unroll" on its way back, where LLVM looks for it.
-// CHECK: llvm.br ^bb{{[0-9]+}}(%{{[0-9]+}} : i64) {loop_annotation = #[[LOOP:.*]]}
 // CHECK: llvm.return
 func.func @silu(%a: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: index, %end: index) -> tensor<8x64xf32> attributes {tessera.kernel} {
   %c1 = arith.constant 1 : index

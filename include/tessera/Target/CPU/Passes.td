@@ -65,12 +65,11 @@ def VectorizeTiles : Pass<"cpu-vectorize-tiles", "::mlir::func::FuncOp"> {
     Picks, for each op, the dimension along which most operands are contiguous, walks it in vectors of `lanes`
     elements and masks the remainder. Reductions keep several partial vectors and are reduced across lanes once, at the end.
     Operands that do not depend on that dimension are read, and what follows from them computed, once in front of the
-    vector loop. What has no vector form (a region with control flow, an argmax in one op) becomes a scalar loop. The loops tell LLVM not to unroll them.
+    vector loop. What has no vector form (a region with control flow, an argmax in one op) becomes a scalar loop.
   }];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::math::MathDialect",
-                           "::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect"];
   let options = [Option<"lanes", "lanes", "unsigned", /*default=*/"16", "Elements of a vector">];
 }
 
