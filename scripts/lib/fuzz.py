@@ -37,6 +37,7 @@ BINARY = ["--rung=binary"]
 RUNNERS = {"checked": "env TESSERA_CHECKED_ORDERS=50 {}/run-program-checked",
            "mpi": "mpirun --allow-run-as-root --oversubscribe -np {{ranks}} {}/run-program"}
 REASONS = pathlib.Path(__file__).with_name("fuzz_reasons.txt")
+WRITTEN = pathlib.Path(__file__).parents[2] / "test/Reference/Inputs/pairs"
 TYPES = ["f32", "bf16", "f16", "f64", "i32", "i64", "i1"]
 LOOPS = ["none", "forward", "reverse", "period", "remainder", "reverse period", "reverse remainder", "nested"]
 COLLECTIVES = ["all_gather", "all_slice", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "grouped_send", "contribute"]
@@ -76,6 +77,15 @@ def run_chunk(judge, first, count, flags):
     coverage.unlink(missing_ok=True)
     done = subprocess.run([judge, f"--random={count}", f"--seed={first}", f"--coverage={coverage}", f"--shrink={OUT}/case", *flags],
                           capture_output=True, text=True, errors="replace")
+    covered = json.loads(coverage.read_text()) if coverage.exists() else {}
+    return done.returncode, done.stdout + done.stderr, covered
+
+
+def run_file(judge, path, flags):
+    """One of the programs that hold what is seldom drawn."""
+    coverage = OUT / f"coverage-{path.stem}.json"
+    coverage.unlink(missing_ok=True)
+    done = subprocess.run([judge, str(path), f"--coverage={coverage}", *flags], capture_output=True, text=True, errors="replace")
     covered = json.loads(coverage.read_text()) if coverage.exists() else {}
     return done.returncode, done.stdout + done.stderr, covered
 
@@ -168,6 +178,13 @@ def main(argv):
             dialect = covered.get("dialect", dialect)
     unexplained, missing = [], []
     if what == "binary":
+        for path in sorted(WRITTEN.glob("*.mlir")):
+            status, text, covered = run_file(judge, path, flags)
+            if status != 0 or not covered:
+                failed_chunks += 1
+                print(text, end="")
+            pairs.update(covered.get("pairs", {}))
+        print(f"{len(list(WRITTEN.glob('*.mlir')))} programs by hand, for pairs that are seldom drawn")
         unexplained = print_pairs(pairs, dialect)
         missing = print_traits(traits)
         print(f"{redrawn} programs drawn again: rounding alone spoils their numbers")

@@ -79,7 +79,7 @@ static llvm::cl::opt<unsigned>
                    llvm::cl::init(0), llvm::cl::cat(category));
 
 static llvm::cl::opt<std::string>
-    coverageFile("coverage", llvm::cl::desc("Of random programs: write what they covered, as JSON"),
+    coverageFile("coverage", llvm::cl::desc("Of programs: write what they covered, as JSON"),
                  llvm::cl::cat(category));
 static llvm::cl::opt<std::string>
     shrinkFile("shrink",
@@ -293,6 +293,8 @@ int main(int argc, char **argv) {
     if (!llvm::is_contained({"f32", "bf16", "f16"}, name))
       return fail("types (" + types + "): " + name + " is none of f32, bf16, f16");
   if (!expectedFile.empty()) {
+    if (!coverageFile.empty())
+      return fail("coverage (" + coverageFile + "): of programs; leave it out for a model");
     if (chunk < 1)
       return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
     return judgeModel(context,
@@ -310,9 +312,12 @@ int main(int argc, char **argv) {
     return 1;
   if (!shrinkFile.empty())
     return shrinkInput(*before);
-  auto bad = judgeProgram(*before, judgementOf(seed));
+  Coverage covered;
+  auto bad = judgeProgram(*before, judgementOf(seed), coverageFile.empty() ? nullptr : &covered);
   if (failed(bad))
     return 1;
+  if (!coverageFile.empty() && !covered.write(coverageFile, context))
+    return fail("coverage (" + coverageFile + "): cannot write; choose another file");
   if (*bad)
     return fail(llvm::Twine(*bad) + " results (" + inputFile +
                 "): relative error above the tolerance; print the program with --print");
