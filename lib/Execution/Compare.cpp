@@ -4,6 +4,7 @@
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Reference/Judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -92,21 +93,54 @@ static double allowedError(const ReferenceTensor &expected,
   return std::max(3 * most + unit, expected.elementType.getIntOrFloatBitWidth() > 16 ? bounds.relative : 0);
 }
 
-/// Calls `visit` with every output and state of every call: where it is, its value, and how to find it in
-/// other runs of the same calls.
-static void forEachResult(
-    const std::vector<GlobalCall> &calls,
-    llvm::function_ref<void(const std::string &, const ReferenceTensor &,
-                            llvm::function_ref<const ReferenceTensor &(const std::vector<GlobalCall> &)>)>
-        visit) {
+/// How far the chosen logits lie below the largest ones of their rows, relative to the largest element.
+/// Infinite where an id is none of the row's; a row that is not finite has no largest.
+static double distanceFromLargest(const ReferenceTensor &ids, const ReferenceTensor &logits) {
+  double most = 0, scale = 0;
+  size_t rows = ids.i.size(), columns = rows ? logits.f.size() / rows : 0;
+  for (size_t row = 0; row < rows; ++row) {
+    llvm::ArrayRef<double> of = llvm::ArrayRef<double>(logits.f).slice(row * columns, columns);
+    double largest = *std::max_element(of.begin(), of.end());
+    if (!std::isfinite(largest) || llvm::any_of(of, [](double x) { return std::isnan(x); }))
+      continue;
+    for (double x : of)
+      scale = std::isfinite(x) ? std::max(scale, std::abs(x)) : scale;
+    bool known = ids.i[row] >= 0 && size_t(ids.i[row]) < columns;
+    most = std::max(most, known ? largest - of[size_t(ids.i[row])] : std::numeric_limits<double>::infinity());
+  }
+  return scale > 0 && std::isfinite(most) ? most / scale : most;
+}
+
+namespace {
+/// An output or a state of a call, to be found in several runs of the same calls.
+struct ResultPlace {
+  size_t call;
+  std::string entry, name;
+  bool state;
+
+  const ReferenceTensor &in(const std::vector<GlobalCall> &calls) const {
+    return (state ? calls[call].states : calls[call].outputs).at(name);
+  }
+  /// The same in all of `runs`.
+  std::vector<const ReferenceTensor *> inAll(const std::vector<std::vector<GlobalCall>> &runs) const {
+    std::vector<const ReferenceTensor *> list;
+    for (const std::vector<GlobalCall> &run : runs)
+      list.push_back(&in(run));
+    return list;
+  }
+  std::string where() const {
+    return "call " + std::to_string(call) + " of " + entry + ", " + (state ? "state " : "output ") + name;
+  }
+};
+} // namespace
+
+static std::vector<ResultPlace> resultPlaces(const std::vector<GlobalCall> &calls) {
+  std::vector<ResultPlace> places;
   for (auto [i, call] : llvm::enumerate(calls))
     for (bool state : {false, true})
       for (const auto &[name, value] : state ? call.states : call.outputs)
-        visit(
-            "call " + std::to_string(i) + " of " + call.entry + ", " + (state ? "state " : "output ") + name,
-            value, [&, i = i, &name = name](const std::vector<GlobalCall> &other) -> const ReferenceTensor & {
-              return (state ? other[i].states : other[i].outputs).at(name);
-            });
+        places.push_back({i, call.entry, name, state});
+  return places;
 }
 
 std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
@@ -114,19 +148,40 @@ std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
                                      const std::vector<std::vector<GlobalCall>> &rounded,
                                      const Bounds &bounds) {
   std::vector<Difference> list;
-  forEachResult(expected, [&](const std::string &where, const ReferenceTensor &value, auto in) {
-    std::vector<const ReferenceTensor *> runs;
-    for (const std::vector<GlobalCall> &run : rounded)
-      runs.push_back(&in(run));
-    Difference difference{where, relativeError(value, in(found)), allowedError(value, runs, bounds)};
-    difference.integer = !value.isFloat();
-    if (difference.integer && bounds.integersFollow)
+  for (const ResultPlace &place : resultPlaces(expected)) {
+    const ReferenceTensor &wanted = place.in(expected), &value = place.in(found);
+    Difference difference{place.where(), relativeError(wanted, value),
+                          allowedError(wanted, place.inAll(rounded), bounds)};
+    difference.integer = !wanted.isFloat();
+    auto logits = bounds.largestOf.find(place.name);
+    if (difference.integer && bounds.integersFollow && !place.state && logits != bounds.largestOf.end()) {
+      ResultPlace from{place.call, place.entry, logits->second, false};
+      difference.relative = distanceFromLargest(value, from.in(found));
+      difference.allowed = allowedError(from.in(expected), from.inAll(rounded), bounds);
+    } else if (difference.integer && bounds.integersFollow) {
       difference.allowed = 1, difference.follows = true;
-    for (auto [a, b] : llvm::zip(value.f, in(found).f)) // minus infinity on both sides: a mask
+    }
+    for (auto [a, b] : llvm::zip(wanted.f, value.f)) // minus infinity on both sides: a mask
       difference.finite &= (std::isfinite(a) && std::isfinite(b)) || a == b;
     list.push_back(std::move(difference));
-  });
+  }
   return list;
+}
+
+std::map<std::string, std::string> chosenTokens(ModuleOp module) {
+  std::map<std::string, std::string> chosen;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    std::string tokens, logits;
+    for (unsigned i = 0; i < func.getNumResults(); ++i) {
+      auto gives = func.getResultAttrOfType<graph::GivesAttr>(i, graph::kGivesAttr);
+      auto name = func.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+      if (gives && name)
+        (gives.getValue() == graph::Gives::Logits ? logits : tokens) = name.str();
+    }
+    if (!tokens.empty() && !logits.empty())
+      chosen[tokens] = logits;
+  }
+  return chosen;
 }
 
 bool hasShortFloats(ModuleOp module) {
@@ -187,12 +242,13 @@ Result<double> roundingError(ModuleOp step, const ExecutionJudgement &judgement)
   if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
     return s.takeFailure();
   double most = 0;
-  forEachResult(made->expected, [&](const std::string &, const ReferenceTensor &value, auto in) {
+  for (const ResultPlace &place : resultPlaces(made->expected)) {
+    const ReferenceTensor &value = place.in(made->expected);
     if (llvm::any_of(value.f, [](double x) { return !std::isfinite(x); }))
       most = std::numeric_limits<double>::infinity();
-    for (const std::vector<GlobalCall> &run : made->rounded)
-      most = std::max(most, relativeError(value, in(run)));
-  });
+    for (const ReferenceTensor *run : place.inAll(made->rounded))
+      most = std::max(most, relativeError(value, *run));
+  }
   return most;
 }
 

@@ -5,6 +5,8 @@
 #include "tessera/Execution/CompiledProgram.h"
 #include "tessera/Reference/Interpreter.h"
 
+#include <map>
+
 namespace tessera {
 
 /// Random values for all parameters of the module's entries, in the types of the program. `drawn` is the
@@ -25,7 +27,13 @@ struct Bounds {
                      ///< random, plus one unit in the last place
   bool integersFollow = false; ///< from floats that may differ: of two logits that are almost equal in 16
                                ///< bits one run takes this, one that. Floats alone are compared then
+  /// Under integersFollow: outputs of ids that are compared all the same, with the output of logits, in the
+  /// same call, whose largest they are, up to what that one may be off.
+  std::map<std::string, std::string> largestOf;
 };
+
+/// The outputs of next tokens of the module's entries, each with the logits that it is chosen from.
+std::map<std::string, std::string> chosenTokens(mlir::ModuleOp module);
 
 /// Holds floats of at most 16 bits anywhere.
 bool hasShortFloats(mlir::ModuleOp module);

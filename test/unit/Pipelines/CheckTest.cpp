@@ -48,6 +48,14 @@ struct CheckTest : ::testing::Test {
     llvm::raw_fd_ostream(options.model, error) << kProgram;
     ASSERT_FALSE(error);
   }
+  void useBFloat16() {
+    std::string program = kProgram;
+    for (size_t at; (at = program.find("xf32>")) != std::string::npos;)
+      program.replace(at, 5, "xbf16>");
+    std::error_code error;
+    llvm::raw_fd_ostream(options.model, error) << program;
+    ASSERT_FALSE(error);
+  }
   void TearDown() override { (void)llvm::sys::fs::remove_directories(folder); }
 };
 } // namespace
@@ -100,12 +108,7 @@ TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFound) {
 
 // In 16 bits the ids of tokens follow from logits that may differ: what is said of them bounds no float.
 TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFoundIn16Bits) {
-  std::string program = kProgram;
-  for (size_t at; (at = program.find("xf32>")) != std::string::npos;)
-    program.replace(at, 5, "xbf16>");
-  std::error_code error;
-  llvm::raw_fd_ostream(options.model, error) << program;
-  ASSERT_FALSE(error);
+  useBFloat16();
   int programs = 0;
   auto breakFirst = [&](ModuleOp spmd) {
     if (programs++ == 0)
@@ -119,6 +122,24 @@ TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFoundIn16Bits) {
   EXPECT_GT(programs, 1);
   ASSERT_FALSE(status);
   EXPECT_NE(status.failure().message().find("the executable of one rank"), std::string::npos);
+}
+
+// A token that is not the likeliest is found, though ids of tokens are not compared in 16 bits.
+TEST_F(CheckTest, AWrongTokenIsFoundIn16Bits) {
+  useBFloat16();
+  auto breakTokens = [](ModuleOp spmd) {
+    spmd.walk([&](graph::ArgMaxIndexOp op) {
+      OpBuilder b(op->getContext());
+      b.setInsertionPointAfter(op);
+      auto twice = graph::AddOp::create(b, op.getLoc(), op.getType(), op.getResult(), op.getResult());
+      op.getResult().replaceAllUsesExcept(twice, twice);
+    });
+  };
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [&] { return std::make_unique<OneDeviceCheck>(breakTokens); });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.failure().what, "not equal to one device");
+  EXPECT_NE(status.failure().where.find("output next"), std::string::npos) << status.failure().where;
 }
 
 // What the runtime would refuse at start is refused here.
