@@ -154,6 +154,7 @@ TEST_F(CheckTest, AManifestThatCannotRunBecomesNoExecutable) {
   Status status = compile(options, findInstallation("build/bin/llm-compile"),
                           [&] { return std::make_unique<OneDeviceCheck>(forgetTokens); });
   ASSERT_FALSE(status);
+  EXPECT_EQ(status.failure().what, "cannot compile");
   EXPECT_NE(status.failure().message().find("it gives no next tokens [batch, 1]"), std::string::npos)
       << status.failure().message();
   EXPECT_FALSE(llvm::sys::fs::exists(out));
