@@ -212,7 +212,7 @@ private:
     judgement.execution = execution(mesh1);
     judgement.bounds.relative = 1e-4;
     judgement.bounds.integersFollow = hasShortFloats(module); // which of two near logits is larger
-    judgement.bounds.largestOf = chosenTokens(module);
+    judgement.bounds.logitsOfTokens = chosenTokens(module);
     judgement.seed = kSeed;
     judgement.threads = kThreads;
     NamedValues parameters;
@@ -266,7 +266,7 @@ private:
     // Roundings to 16 bits add up at random over the layers that were not interpreted.
     Bounds bounds;
     bounds.integersFollow = hasShortFloats(checked.step);
-    bounds.largestOf = chosenTokens(checked.step);
+    bounds.logitsOfTokens = chosenTokens(checked.step);
     bounds.relative = bounds.integersFollow
                           ? shortBound * std::sqrt(double(layersOf(checked.step)) / double(interpretedLayers))
                           : 1e-4;

@@ -78,8 +78,17 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
 // Bounds
 //===----------------------------------------------------------------------===//
 
+/// `run` with what is expected in the places of numbers that are not finite on either side.
+static ReferenceTensor finitePart(const ReferenceTensor &expected, const ReferenceTensor &run) {
+  ReferenceTensor part = run;
+  for (auto [x, y] : llvm::zip(expected.f, part.f))
+    if (!std::isfinite(x) || !std::isfinite(y))
+      y = x;
+  return part;
+}
+
 /// What `found` may be off, relative to the largest element; `rounded`: what it is in the runs that round at
-/// random.
+/// random. Always finite: where one of them overflows, the others say how far rounding carries the rest.
 static double allowedError(const ReferenceTensor &expected,
                            const std::vector<const ReferenceTensor *> &rounded, const Bounds &bounds) {
   if (!expected.isFloat())
@@ -88,7 +97,7 @@ static double allowedError(const ReferenceTensor &expected,
     return bounds.relative;
   double most = 0;
   for (const ReferenceTensor *run : rounded)
-    most = std::max(most, relativeError(expected, *run));
+    most = std::max(most, relativeError(expected, finitePart(expected, *run)));
   double unit = expected.elementType.isBF16() ? 0x1p-7 : expected.elementType.isF16() ? 0x1p-10 : 0x1p-23;
   return std::max(3 * most + unit, expected.elementType.getIntOrFloatBitWidth() > 16 ? bounds.relative : 0);
 }
@@ -153,8 +162,9 @@ std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
     Difference difference{place.where(), relativeError(wanted, value),
                           allowedError(wanted, place.inAll(rounded), bounds)};
     difference.integer = !wanted.isFloat();
-    auto logits = bounds.largestOf.find(place.name);
-    if (difference.integer && bounds.integersFollow && !place.state && logits != bounds.largestOf.end()) {
+    auto logits = bounds.logitsOfTokens.find({place.entry, place.name});
+    if (difference.integer && bounds.integersFollow && !place.state &&
+        logits != bounds.logitsOfTokens.end()) {
       ResultPlace from{place.call, place.entry, logits->second, false};
       difference.relative = distanceFromLargest(value, from.in(found));
       difference.allowed = allowedError(from.in(expected), from.inAll(rounded), bounds);
@@ -168,8 +178,8 @@ std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
   return list;
 }
 
-std::map<std::string, std::string> chosenTokens(ModuleOp module) {
-  std::map<std::string, std::string> chosen;
+ChosenTokens chosenTokens(ModuleOp module) {
+  ChosenTokens chosen;
   for (auto func : module.getOps<func::FuncOp>()) {
     std::string tokens, logits;
     for (unsigned i = 0; i < func.getNumResults(); ++i) {
@@ -179,7 +189,7 @@ std::map<std::string, std::string> chosenTokens(ModuleOp module) {
         (gives.getValue() == graph::Gives::Logits ? logits : tokens) = name.str();
     }
     if (!tokens.empty() && !logits.empty())
-      chosen[tokens] = logits;
+      chosen[{func.getName().str(), tokens}] = logits;
   }
   return chosen;
 }

@@ -81,6 +81,9 @@ Status writeParameters(ModuleOp module, const NamedValues &values, const std::st
     auto known = values.find(parameter.getSymName().str());
     if (known == values.end())
       return Failure{"cannot write weights", path, "nothing is known of " + parameter.getSymName().str(), ""};
+    if (!known->second.isFloat())
+      return Failure{"cannot write weights", path, parameter.getSymName().str() + " is of integers",
+                     "take it as an input or a constant: weights are floats"};
     int64_t at = 0;
     for (int64_t layer = 0; layer < layersOf(parameter); ++layer)
       for (auto source : parameter.getSources().getAsRange<graph::SourceAttr>()) {

@@ -25,9 +25,9 @@ static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
 
 // What a call of an entry does: its collectives; the weights, as held, and the states that it touches.
 static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const EntrySpec &entry) {
-  int64_t bytesTouched = 0; // of tables of which rows are looked up, too
+  int64_t bytesRead = 0; // of tables of which rows are looked up, too
   for (int64_t i : entry.paramsRead)
-    bytesTouched += plan.param(i).layers * plan.param(i).layout->bytes;
+    bytesRead += plan.param(i).layers * plan.param(i).layout->bytes;
   auto names = [](const std::vector<int64_t> &numbers, const auto &specs) {
     Json list = Json::array();
     for (int64_t i : numbers)
@@ -48,7 +48,7 @@ static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const Ent
   }
   Json step = {{"collectives", collectives},
                {"weights_read", names(entry.paramsRead, manifest.params)},
-               {"weight_bytes_touched", bytesTouched},
+               {"weight_bytes_read", bytesRead},
                {"weights_updated", names(entry.paramsUpdated, manifest.params)},
                {"states_read", names(entry.statesRead, manifest.states)},
                {"states_written", names(entry.statesWritten, manifest.states)}};
@@ -250,7 +250,7 @@ static std::string heldText(const Json &info) {
 }
 
 static std::string stepText(const std::string &name, const Json &step) {
-  std::string text = name + ": touches " + mega(step["weight_bytes_touched"].get<double>()) + " of weights";
+  std::string text = name + ": touches " + mega(step["weight_bytes_read"].get<double>()) + " of weights";
   if (!step["weights_updated"].empty())
     text += ", updates " + counted(step["weights_updated"].size(), "weight");
   if (!step["states_written"].empty())

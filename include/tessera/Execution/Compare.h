@@ -20,6 +20,9 @@ std::vector<GlobalCall> randomCalls(mlir::ModuleOp module, mlir::ModuleOp drawn,
 llvm::LogicalResult interpretCalls(mlir::ModuleOp module, const NamedValues &parameters,
                                    std::vector<GlobalCall> &calls, const InterpreterOptions &options = {});
 
+/// (entry, output of ids) -> the output, of the same entry, of the logits that the ids are chosen from.
+using ChosenTokens = std::map<std::pair<std::string, std::string>, std::string>;
+
 /// How far a value of a call may be off.
 struct Bounds {
   double relative = 1e-5; ///< of the largest element; float32 and wider
@@ -27,13 +30,13 @@ struct Bounds {
                      ///< random, plus one unit in the last place
   bool integersFollow = false; ///< from floats that may differ: of two logits that are almost equal in 16
                                ///< bits one run takes this, one that. Floats alone are compared then
-  /// Under integersFollow: outputs of ids that are compared all the same, with the output of logits, in the
-  /// same call, whose largest they are, up to what that one may be off.
-  std::map<std::string, std::string> largestOf;
+  /// Under integersFollow: outputs of ids that are compared all the same, with the logits of the same call:
+  /// that of an id is the largest of its row, up to what logits may be off.
+  ChosenTokens logitsOfTokens;
 };
 
 /// The outputs of next tokens of the module's entries, each with the logits that it is chosen from.
-std::map<std::string, std::string> chosenTokens(mlir::ModuleOp module);
+ChosenTokens chosenTokens(mlir::ModuleOp module);
 
 /// Holds floats of at most 16 bits anywhere.
 bool hasShortFloats(mlir::ModuleOp module);

@@ -52,7 +52,7 @@ public:
     arena = LLVM::LoadOp::create(b, ptr, call);
     counts = LLVM::LoadOp::create(b, ptr, gep(call, 8));
     params = LLVM::LoadOp::create(b, ptr, rank);
-    // One argument array serves all launches: a launch returns when its kernel is done.
+    // One argument array serves all launches: a launch copies it before it returns.
     size_t buffers = 1, scalars = 1;
     entry.walk([&](LaunchOp op) {
       buffers = std::max(buffers, op.getInputs().size() + op.getOutputs().size());

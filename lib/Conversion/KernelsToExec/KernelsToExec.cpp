@@ -109,15 +109,18 @@ public:
       } else if (it->second.type != port.type || it->second.sharding != port.sharding) {
         return func.emitOpError() << "has state " << port.name << " as " << port.type << ", another entry as "
                                   << it->second.type;
+      } else if (it->second.clear != port.clear) {
+        return func.emitOpError() << "and another entry say differently when state " << port.name
+                                  << " is cleared; give both the same " << graph::kClearAttr;
       }
       port.offset = it->second.offset;
     }
     for (Port &port : ports.results)
       if (port.kind == graph::Kind::State) {
         auto it = states.find(port.name);
-        if (it == states.end() || it->second.type != port.type)
+        if (it == states.end() || it->second.type != port.type || it->second.sharding != port.sharding)
           return func.emitOpError() << "returns state " << port.name
-                                    << " that it does not take with the same type";
+                                    << " that it does not take with the same type and sharding";
         port.offset = it->second.offset;
       }
     return success();

@@ -120,6 +120,29 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   repeat.erase();
 }
 
+void materializeLayerNumbers(Lowering &lowering) {
+  SmallVector<UnrealizedConversionCastOp> numbers;
+  lowering.module.walk([&](UnrealizedConversionCastOp op) { numbers.push_back(op); });
+  for (UnrealizedConversionCastOp op : numbers) {
+    if (!op.use_empty()) {
+      Value number = op.getResult(0);
+      OpBuilder builder(op);
+      KernelShell shell(op.getLoc(), "layer_number", {}, {plainType(number.getType())}, 1);
+      shell.loop(1, [&](OpBuilder &b, Value, ValueRange outs) -> SmallVector<Value> {
+        Value element =
+            arith::IndexCastOp::create(b, op.getLoc(), tensorOf(number).getElementType(), shell.scalars[0]);
+        return {tensor::InsertOp::create(b, op.getLoc(), element, outs[0], ValueRange())};
+      });
+      auto one = builder.getI64IntegerAttr(1);
+      auto launch = exec::LaunchOp::create(builder, op.getLoc(), TypeRange(number.getType()),
+                                           lowering.kernels.add(shell.func), ValueRange(),
+                                           fresh(builder, number), op.getInputs(), one, one);
+      number.replaceAllUsesWith(launch.getResults()[0]);
+    }
+    op.erase();
+  }
+}
+
 LogicalResult lowerRepeats(Lowering &lowering) {
   // Outer loops first: their clones hold the inner ones.
   for (;;) {

@@ -81,6 +81,9 @@ LogicalResult lowerCollectives(Lowering &lowering);
 const LibraryForms &viewForms();
 /// Everything else: fused loops.
 LogicalResult fuseKernels(Lowering &lowering);
+/// Last: a layer number that something takes as a tensor (a value that is carried, a stack, a view) is
+/// written into one. Kernels and views of layers take it as a scalar.
+void materializeLayerNumbers(Lowering &lowering);
 
 } // namespace tessera::kernels
 #endif

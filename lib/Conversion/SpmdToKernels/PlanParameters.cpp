@@ -76,6 +76,9 @@ LogicalResult planParameters(Lowering &lowering) {
     if (parameter.args.empty())
       continue;
     auto type = tensorOf(parameter.args.front());
+    if (auto dtype = exec::elementDType(type.getElementType()); !dtype || !io::traits(*dtype).narrow)
+      return parameter.op->emitOpError()
+             << "is of " << type.getElementType() << ": weights are held as f32, bf16 or f16";
     Builder builder(type.getContext());
     parameter.op->setAttr(exec::kLocalTypeAttr, TypeAttr::get(plainType(type)));
     if (auto sharding = dist::getShardingAttr(type))

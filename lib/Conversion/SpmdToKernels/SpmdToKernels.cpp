@@ -84,19 +84,11 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
         failed(lowerCollectives(lowering)) || failed(fuseKernels(lowering)) ||
         failed(eraseParameterArguments(lowering)))
       return signalPassFailure();
+    materializeLayerNumbers(lowering);
 
-    for (auto func : module.getOps<func::FuncOp>()) {
-      if (!func->hasAttr(exec::kEntryAttr))
-        continue;
-      SmallVector<Operation *> casts;
-      func.walk([&](Operation *op) {
-        if (isa<UnrealizedConversionCastOp>(op) && op->use_empty())
-          casts.push_back(op);
-      });
-      for (Operation *op : casts)
-        op->erase();
-      stripShardings(func);
-    }
+    for (auto func : module.getOps<func::FuncOp>())
+      if (func->hasAttr(exec::kEntryAttr))
+        stripShardings(func);
     WalkResult left = module.walk([&](Operation *op) {
       if (isa<graph::GraphDialect>(op->getDialect()) && !isa<graph::ParameterOp>(op)) {
         op->emitOpError("has no kernel");

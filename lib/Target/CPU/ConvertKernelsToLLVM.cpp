@@ -177,9 +177,13 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
 
     LLVMConversionTarget target(*context);
     target.addLegalOp<ModuleOp>();
-    target.addDynamicallyLegalOp<func::FuncOp>([](func::FuncOp func) { return !func->hasAttr(kKernelAttr); });
-    target.markOpRecursivelyLegal<func::FuncOp>(
-        [](func::FuncOp func) { return !func->hasAttr(kKernelAttr); });
+    // Kernels, and what the patterns of libm declare for them.
+    auto stays = [](func::FuncOp func) {
+      return !func->hasAttr(kKernelAttr) &&
+             !(func.isExternal() && func->hasAttr(LLVM::LLVMDialect::getReadnoneAttrName()));
+    };
+    target.addDynamicallyLegalOp<func::FuncOp>(stays);
+    target.markOpRecursivelyLegal<func::FuncOp>(stays);
     return applyPartialConversion(module, target, std::move(patterns));
   }
 

@@ -88,6 +88,38 @@ template <typename OpTy> struct ReduceInFloat64 : OpRewritePattern<OpTy> {
   }
 };
 
+/// log of float32 below the normal numbers, where the polynomial takes all for the smallest normal one: such
+/// a number is n / 2^149 with an integer n, and its logarithm log n - 149 log 2.
+struct ScaleSubnormalLog : OpRewritePattern<math::LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::LogOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    Value x = op.getOperand();
+    if (!getElementTypeOrSelf(type).isF32() || op->hasAttr(kScaled))
+      return rewriter.notifyMatchFailure(op, "not float32, or scaled already");
+    Location loc = op.getLoc();
+    Emitter e{rewriter, loc, type};
+    auto choose = [&](Value below, Value a, Value b) -> Value {
+      return arith::SelectOp::create(rewriter, loc, below, a, b);
+    };
+    // In its bits, for arithmetic may take what is subnormal for zero. Zero itself is not scaled.
+    Type i32 = e.withElement(rewriter.getI32Type());
+    Value bits = arith::BitcastOp::create(rewriter, loc, i32, x);
+    Value below = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult,
+                                        arith::SubIOp::create(rewriter, loc, bits, e.constant(i32, 1)),
+                                        e.constant(i32, 0x7FFFFF));
+    Value scaled = arith::SIToFPOp::create(rewriter, loc, type, choose(below, bits, e.constant(i32, 1)));
+    auto log = math::LogOp::create(rewriter, loc, choose(below, scaled, x));
+    log->setAttr(kScaled, rewriter.getUnitAttr());
+    Value shifted =
+        arith::AddFOp::create(rewriter, loc, log, e.constant(type, -149 * 0.69314718055994530942));
+    rewriter.replaceOp(op, choose(below, shifted, log));
+    return success();
+  }
+  static constexpr StringLiteral kScaled = "tessera.scaled";
+};
+
 /// float64 to 16 bits by way of float32, rounded once: what float32 cannot hold becomes odd there, so that
 /// the second rounding sees which side it was on. LLVM would call a function that compiler libraries have or
 /// not.
@@ -162,8 +194,9 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     if (!func->hasAttr(kKernelAttr) || func.isExternal())
       return;
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceInFloat64<math::SinOp>, ReduceInFloat64<math::CosOp>, NarrowFloat64>(&getContext(),
-                                                                                            /*benefit=*/2);
+    patterns
+        .add<ReduceInFloat64<math::SinOp>, ReduceInFloat64<math::CosOp>, ScaleSubnormalLog, NarrowFloat64>(
+            &getContext(), /*benefit=*/2);
     // What the CPU does in one instruction is left alone, and so are sin and cos.
     auto expands = [](StringRef name) {
       static const llvm::StringSet<llvm::MallocAllocator> kept = {

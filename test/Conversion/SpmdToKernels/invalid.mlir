@@ -47,3 +47,13 @@ func.func @unknown(%w: tensor<8x4xf32> {graph.kind = #graph.kind<parameter>, gra
 func.func private @helper(%x: tensor<4xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) {
   return
 }
+
+// -----
+
+// Weights come from files of floats.
+// expected-error @+1 {{is of 'i32': weights are held as f32, bf16 or f16}}
+graph.parameter @n : tensor<4xi32> from [#graph.source<"n", file = [4]>]
+func.func @integers(%x: tensor<4xi32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %n: tensor<4xi32> {graph.kind = #graph.kind<parameter>, graph.name = "n"}) -> (tensor<4xi32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %0 = graph.add %x, %n : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}

@@ -359,3 +359,21 @@ func.func @variable() attributes {exec.entry} {
   return
 }
 }
+
+// -----
+
+// Right: what is received is not read here, but another rank waits until it is taken.
+module attributes {exec.arena_bytes = 128 : i64} {
+dist.mesh @mesh = <["pp"=2]>
+func.func @received() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<16xf32>}]} {
+  %x = exec.buffer at 0 : memref<16xf32>
+  %t = exec.buffer at 64 : memref<16xf32>
+  %g = exec.group_index [#dist.axis_ref<"pp">]
+  %other = exec.index_offset %g, 1 reverse
+  %a = exec.receive %t from %other over [#dist.axis_ref<"pp">] tag 3 : memref<16xf32>
+  %b = exec.send %x to %other over [#dist.axis_ref<"pp">] tag 3 : memref<16xf32>
+  exec.wait %a
+  exec.wait %b
+  return
+}
+}

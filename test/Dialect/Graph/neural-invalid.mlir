@@ -189,3 +189,35 @@ func.func @arg_max_of_f64(%x: tensor<2x3xf64>) -> tensor<2xi64> {
   %0 = graph.arg_max_key %x : (tensor<2x3xf64>) -> tensor<2xi64>
   return %0 : tensor<2xi64>
 }
+
+// -----
+
+func.func @rope_of_f64(%x: tensor<1x5x2x8xf64>, %p: tensor<1x5xi32>) -> tensor<1x5x2x8xf64> {
+  // expected-error@+1 {{input is f64, and this op computes in float32; cast it before}}
+  %0 = graph.rope half %x, %p frequencies = [1.0, 0.5] : (tensor<1x5x2x8xf64>, tensor<1x5xi32>) -> tensor<1x5x2x8xf64>
+  return %0 : tensor<1x5x2x8xf64>
+}
+
+// -----
+
+func.func @attention_of_f64(%q: tensor<1x5x2x3x4xf32>, %k: tensor<1x5x2x4xf64>, %p: tensor<1x5xi32>) -> tensor<1x5x2x3x4xf32> {
+  // expected-error@+1 {{key is f64, and this op computes in float32; cast it before}}
+  %0 = graph.attention %q, %k, %k, %p scale = 0.5 : (tensor<1x5x2x3x4xf32>, tensor<1x5x2x4xf64>, tensor<1x5x2x4xf64>, tensor<1x5xi32>) -> tensor<1x5x2x3x4xf32>
+  return %0 : tensor<1x5x2x3x4xf32>
+}
+
+// -----
+
+func.func @norm_with_f64(%x: tensor<5x7xf32>, %w: tensor<7xf64>) -> tensor<5x7xf32> {
+  // expected-error@+1 {{input has element type 'f32', weight has 'f64'}}
+  %0 = graph.rms_norm %x, %w eps = 1.0e-5 : (tensor<5x7xf32>, tensor<7xf64>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+// -----
+
+func.func @einsum_with_f64(%x: tensor<5x7xf64>, %w: tensor<7xf32>) -> tensor<5xf32> {
+  // expected-error@+1 {{lhs has element type 'f64', rhs has 'f32'}}
+  %0 = graph.einsum "ab,b->a" %x, %w : (tensor<5x7xf64>, tensor<7xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}

@@ -74,6 +74,18 @@ TEST_F(CompareTest, ShortFloatsMayDifferByThreeTimesWhatRoundingDoes) {
   EXPECT_EQ(tooLarge(expected, call(bf16, {1}, {1 + 0x1p-6}), rounded).size(), 1u);
 }
 
+// A run that overflows says nothing of how far rounding carries the others.
+TEST_F(CompareTest, ARoundedRunThatOverflowsAllowsNothing) {
+  Type f16 = Float16Type::get(context.get());
+  double infinity = std::numeric_limits<double>::infinity();
+  auto expected = call(f16, {65504, 1}, {1});
+  std::vector<std::vector<GlobalCall>> rounded = {call(f16, {infinity, 1}, {1}),
+                                                  call(f16, {65504 - 32, 1}, {1})};
+  EXPECT_TRUE(tooLarge(expected, call(f16, {65504 - 96, 1}, {1}), rounded).empty());
+  EXPECT_EQ(tooLarge(expected, call(f16, {-65504, 1}, {1}), rounded).size(), 1u);
+  EXPECT_EQ(tooLarge(expected, call(f16, {infinity, 1}, {1}), rounded).size(), 1u);
+}
+
 // The second call finds what the first one left.
 TEST_F(CompareTest, InterpretedStatesAreKept) {
   auto module = parseSourceString<ModuleOp>(
@@ -104,6 +116,36 @@ TEST_F(CompareTest, IntegersMayFollowFloatsThatDiffer) {
   EXPECT_EQ(tooLarge(expected, found), std::vector<std::string>{"call 0 of f, output next"});
   bounds.integersFollow = true;
   EXPECT_TRUE(tooLarge(expected, found).empty());
+}
+
+// Two entries give ids under one name, chosen from logits under two.
+TEST_F(CompareTest, IdsAreComparedWithTheLogitsOfTheirEntry) {
+  auto module = parseSourceString<ModuleOp>(
+      R"(func.func @f(%x: tensor<1x1xi32>, %y: tensor<1x2xf32>) -> (tensor<1x1xi32> {graph.name = "next", graph.gives = #graph.gives<next_tokens>},
+            tensor<1x2xf32> {graph.name = "a", graph.gives = #graph.gives<logits>}) {
+        return %x, %y : tensor<1x1xi32>, tensor<1x2xf32>
+      }
+      func.func @g(%x: tensor<1x1xi32>, %y: tensor<1x2xf32>) -> (tensor<1x1xi32> {graph.name = "next", graph.gives = #graph.gives<next_tokens>},
+            tensor<1x2xf32> {graph.name = "b", graph.gives = #graph.gives<logits>}) {
+        return %x, %y : tensor<1x1xi32>, tensor<1x2xf32>
+      })",
+      context.get());
+  ASSERT_TRUE(module);
+  bounds.integersFollow = true;
+  bounds.logitsOfTokens = chosenTokens(*module);
+  auto calls = [&](int64_t idOfF, int64_t idOfG) {
+    std::vector<GlobalCall> list;
+    for (auto [entry, logits, id] : {std::tuple("f", "a", idOfF), std::tuple("g", "b", idOfG)}) {
+      ReferenceTensor next(IntegerType::get(context.get(), 32), {1});
+      next.i = {id};
+      list.push_back(
+          {entry, {}, {{"next", next}, {logits, tensor(Float32Type::get(context.get()), {1, 2})}}, {}});
+    }
+    return list;
+  };
+  EXPECT_TRUE(tooLarge(calls(1, 1), calls(1, 1)).empty());
+  EXPECT_EQ(tooLarge(calls(1, 1), calls(0, 1)), std::vector<std::string>{"call 0 of f, output next"});
+  EXPECT_EQ(tooLarge(calls(1, 1), calls(1, 0)), std::vector<std::string>{"call 1 of g, output next"});
 }
 
 // All terms lie on the first rank: without the sum over ranks its copy is right, and the other one is not.

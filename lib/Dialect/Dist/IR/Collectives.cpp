@@ -74,10 +74,23 @@ static LogicalResult verifyDim(Operation *op, int64_t dim, StringRef what, const
   return success();
 }
 
+/// Without the axes of size 1: they split nothing, and a sum over one rank is no sum.
+static Sharding withoutTrivialAxes(Sharding sharding) {
+  auto strip = [](AxisList &axes) {
+    llvm::erase_if(axes, [](const AxisRef &axis) { return axis.size == 1; });
+  };
+  for (DimSharding &dim : sharding.dims)
+    strip(dim.axes);
+  strip(sharding.partial);
+  if (sharding.partial.empty())
+    sharding.partialKind = PartialKind::None;
+  return sharding;
+}
+
 /// The result's sharding is `expected`. Local shapes follow: verifyShardedType has compared them with the
 /// global ones.
 static LogicalResult verifyImplied(Operation *op, const CollectiveTypes &types, const Sharding &expected) {
-  if (types.after.samePlacement(expected))
+  if (withoutTrivialAxes(types.after).samePlacement(withoutTrivialAxes(expected)))
     return success();
   for (auto [i, dims] : llvm::enumerate(llvm::zip(expected.dims, types.after.dims))) {
     auto &[want, have] = dims;

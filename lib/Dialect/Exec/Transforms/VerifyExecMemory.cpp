@@ -171,7 +171,8 @@ private:
       made.starts = int(tokens.size());
       tokens[token] = made.starts;
     }
-    made.mayBeUnread = !unread || op.isNeededElsewhere();
+    // Whoever takes part in a transfer that it starts is waited for by another rank.
+    made.mayBeUnread = !unread || op.isNeededElsewhere() || made.starts >= 0;
     return success();
   }
 

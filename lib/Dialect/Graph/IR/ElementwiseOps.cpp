@@ -80,7 +80,7 @@ LogicalResult graph::evaluateElementwise(Operation *op, ArrayRef<ReferenceTensor
       } else if (value >= -0x1p63 && value < 0x1p63) {
         result.i[j] = int64_t(value);
       } else {
-        return op->emitOpError() << "result element " << j << " is no integer (division by zero or overflow)";
+        return op->emitOpError() << "result element " << j << " is no integer (overflow)";
       }
     }
   } while (outer.next());

@@ -106,8 +106,30 @@ Value SubOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {
 Value MulOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {
   return binary<arith::MulFOp, arith::MulIOp>(builder, loc, operands);
 }
+/// Never traps: x / 0 is 0, and the lowest number divided by -1 wraps round to itself.
+static Value integerQuotient(OpBuilder &builder, Location loc, Value x, Value y) {
+  Type type = x.getType();
+  auto constant = [&](APInt value) -> Value {
+    return arith::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+  };
+  auto equal = [&](Value a, Value b) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
+  };
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Value zero = constant(APInt::getZero(bits)), byZero = equal(y, zero);
+  Value wraps = arith::AndIOp::create(builder, loc, equal(x, constant(APInt::getSignedMinValue(bits))),
+                                      equal(y, constant(APInt::getAllOnes(bits))));
+  Value by = arith::SelectOp::create(builder, loc, arith::OrIOp::create(builder, loc, byZero, wraps),
+                                     constant(APInt(bits, 1)), y);
+  return arith::SelectOp::create(builder, loc, byZero, zero, arith::DivSIOp::create(builder, loc, x, by));
+}
+
 Value DivOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {
-  return binary<arith::DivFOp, arith::DivSIOp>(builder, loc, operands);
+  if (isa<IntegerType>(operands[0].getType()))
+    return integerQuotient(builder, loc, operands[0], operands[1]);
+  return compute(builder, loc, operands, [](Scalar &s, ArrayRef<Value> v) -> Value {
+    return arith::DivFOp::create(s.b, v[0], v[1]);
+  });
 }
 Value MaximumOp::emitScalar(OpBuilder &builder, Location loc, ValueRange operands) {
   return binary<arith::MaxNumFOp, arith::MaxSIOp>(builder, loc, operands);

@@ -62,14 +62,28 @@ LogicalResult ScatterAddOp::verify() {
   return expectSameSizes(*this, result, 1, rows, n, rank - 1);
 }
 
+/// Sums are kept in float32, in float64 where everything is.
+static LogicalResult expectAllOrNoneF64(Operation *op, ArrayRef<NamedValue> values) {
+  if (llvm::none_of(values, [](NamedValue v) { return typeOf(v.value).getElementType().isF64(); }))
+    return success();
+  for (NamedValue other : values.drop_front())
+    if (failed(expectSameElements(op, values[0], other)))
+      return failure();
+  return success();
+}
+
+/// Computed in float32 whatever the elements are: float64 would lose what it is there for.
+static LogicalResult expectNoF64(Operation *op, NamedValue value) {
+  if (!typeOf(value.value).getElementType().isF64())
+    return success();
+  return op->emitOpError() << value.name << " is f64, and this op computes in float32; cast it before";
+}
+
 LogicalResult LinearOp::verify() {
   NamedValue input{"input", getInput()}, weight{"weight", getWeight()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)))
     return failure();
-  // Sums are kept in float32, float64 where everything is.
-  if (llvm::any_of(ArrayRef{input, weight, result},
-                   [](NamedValue v) { return typeOf(v.value).getElementType().isF64(); }) &&
-      (failed(expectSameElements(*this, input, weight)) || failed(expectSameElements(*this, input, result))))
+  if (failed(expectAllOrNoneF64(*this, {input, weight, result})))
     return failure();
   int64_t contract = int64_t(getContract()), ni = rankOf(getInput()), nw = rankOf(getWeight());
   if (contract < 1 || contract > ni || contract > nw)
@@ -117,7 +131,7 @@ LogicalResult EinsumOp::verify() {
     if (times < 2)
       return emitOpError() << "has '" << letter << "' in " << tensors[seen[letter].first].name
                            << " alone; a letter stands in two tensors or three";
-  return success();
+  return expectAllOrNoneF64(*this, tensors);
 }
 
 /// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.
@@ -131,7 +145,8 @@ static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedV
   if (failed(expectRank(op, result, rank)) || failed(expectSameSizes(op, input, 0, result, 0, rank)))
     return failure();
   for (NamedValue vector : vectors)
-    if (failed(expectRank(op, vector, 1)) || failed(expectSameSize(op, vector, 0, input, rank - 1)))
+    if (failed(expectRank(op, vector, 1)) || failed(expectSameSize(op, vector, 0, input, rank - 1)) ||
+        failed(expectAllOrNoneF64(op, {input, vector})))
       return failure();
   if (!eps.isFinite() || eps.isNegative())
     return op->emitOpError() << "eps must be finite and not negative";
@@ -178,7 +193,8 @@ LogicalResult CrossEntropyOp::verify() {
 LogicalResult RopeOp::verify() {
   NamedValue input{"input", getInput()}, positions{"positions", getPositions()},
       result{"result", getResult()};
-  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)))
+  if (failed(verifyTensors(*this)) || failed(expectSameElements(*this, input, result)) ||
+      failed(expectNoF64(*this, input)))
     return failure();
   int64_t rank = rankOf(getInput());
   if (rank < 3)
@@ -203,7 +219,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyTensors(*this)) || failed(expectRank(*this, q, 5)) || failed(expectRank(*this, k, 4)) ||
       failed(expectRank(*this, v, 4)) || failed(expectRank(*this, positions, 2)) ||
       failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, k, v)) ||
-      failed(expectSameElements(*this, q, result)))
+      failed(expectSameElements(*this, q, result)) || failed(expectNoF64(*this, q)) ||
+      failed(expectNoF64(*this, k)))
     return failure();
   // batch, kv_heads and head_dim of q and k; context of k and v; batch and kv_heads of v.
   if (failed(expectSameSize(*this, k, 0, q, 0)) || failed(expectSameSize(*this, k, 2, q, 2)) ||

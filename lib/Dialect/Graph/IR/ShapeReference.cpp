@@ -180,7 +180,8 @@ LogicalResult ReduceOp::evaluate(Tensors operands, const ReferenceContext &conte
     if (!llvm::is_contained(getDims(), int64_t(d)))
       strides[d] = own[to++];
   bool sum = getKind() == ReduceKind::sum;
-  auto combine = [sum](auto x, auto y) { return sum ? x + y : std::max(x, y); };
+  // A NaN is larger than all, as among ranks. `x != x` is false of integers.
+  auto combine = [sum](auto x, auto y) { return sum ? x + y : x != x || x > y ? x : y; };
   if (input.isFloat()) {
     if (!sum)
       result.f.assign(result.f.size(), -std::numeric_limits<double>::infinity());

@@ -61,8 +61,8 @@ typedef struct ts_program {
 
 extern const ts_program tessera_program;
 
-/* Runs kernels[kernel] over [0, count) on the rank's threads and waits. `grain`: least iterations worth a
- * thread. */
+/* Gives kernels[kernel] over [0, count) to the rank's compute stream, which may run it later. The arrays
+ * `buffers` and `scalars` are copied before it returns. `grain`: least iterations worth a thread. */
 void ts_launch(ts_rank *rank, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
                int64_t grain);
 

@@ -64,7 +64,9 @@ def Graph_GeluTanhOp : Graph_UnaryOp<"gelu_tanh",
 def Graph_AddOp : Graph_BinaryOp<"add", "x + y"> { code linearGroups = "{{0, 1}}"; let hasCanonicalizer = 0; }
 def Graph_SubOp : Graph_BinaryOp<"sub", "x - y"> { code linearGroups = "{{0, 1}}"; }
 def Graph_MulOp : Graph_BinaryOp<"mul", "x * y"> { code linearGroups = "{{0}, {1}}"; }
-def Graph_DivOp : Graph_BinaryOp<"div", "x / y"> { code linearGroups = "{{0}}"; code unbounded = "true"; }
+/// An integer divided by zero is 0: padding is divided too, and must not trap.
+def Graph_DivOp : Graph_BinaryOp<"div",
+    "y == 0 && ::llvm::isa<::mlir::IntegerType>(::mlir::getElementTypeOrSelf(getResult().getType())) ? 0 : x / y"> { code linearGroups = "{{0}}"; code unbounded = "true"; }
 def Graph_MaximumOp : Graph_BinaryOp<"maximum", "std::fmax(x, y)"> { code maxGroups = "{{0, 1}}"; }
 def Graph_MinimumOp : Graph_BinaryOp<"minimum", "std::fmin(x, y)">;
 
