@@ -384,6 +384,11 @@ void checkErrors(CommUnderTest &rank) {
   EXPECT_EQ(dst, float(rank.comm.ranks()));
   rank.comm.expectAllWaitedFor();
   EXPECT_THROW(rank.comm.wait(token, rank.stream), Error);
+  // Nor does it stand for what has begun since, which may have taken its place.
+  CommToken later = rank.comm.start(collective, &src, &dst, rank.stream, 8);
+  EXPECT_THROW(rank.comm.wait(token, rank.stream), Error);
+  rank.comm.wait(later, rank.stream);
+  rank.stream.synchronize();
   EXPECT_THROW(rank.comm.wait(-1, rank.stream), Error);
   EXPECT_THROW(rank.comm.send(rank.comm.rank(), 0, &src, 4, rank.stream), Error);
   EXPECT_THROW(rank.comm.send(rank.comm.ranks(), 0, &src, 4, rank.stream), Error);

@@ -186,6 +186,10 @@ TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
   refused("\"vocab\": 5", "\"vocab\": 6", "gives no logits");
   refused("\"chunk\": 3", "\"chunk\": 4", "its token ids are [1, 3]");
   refused("\"gives\": \"next_tokens\"", "\"gives\": null", "gives no next tokens");
+  refused("\"name\": \"t\", \"dtype\": \"i32\"", "\"name\": \"t\", \"dtype\": \"i64\"", "indices are i32");
+  refused("\"role\": \"next\"", "\"role\": \"next\", \"counts\": [[0, 2]]",
+          "takes counts, which nothing gives");
+  refused("\"shape\": [1], \"local\": [1]", "\"shape\": [2], \"local\": [2]", "its indices are [2]");
   refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 7, \"output\": 0}", "does not exist");
   refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 0, \"output\": 0}", "shaped differently");
 }
@@ -298,6 +302,8 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
   refused("\"dtype\": \"f16\"", "\"dtype\": \"i1\"", "cannot be combined");
   refused("\"global\": [8, 3]", "\"global\": [9, 3]", "not those of a shard");
   refused("\"counts\": [[1, 4]]", "\"counts\": [[5, 4]]", "no values between its bounds");
+  refused("\"mirrored\": [[\"tp\", 1, 2]]", "\"mirrored\": [[\"ep\", 1, 2]]",
+          "axis ep does not fit the mesh");
   refused("\"offset\": 128", "\"offset\": 244", "outside the arena");
   refused("\"fill\": {\"entry\": 0, \"output\": 0}", "\"fill\": {\"entry\": 0, \"output\": 1}",
           "does not exist");

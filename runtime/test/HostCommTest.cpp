@@ -59,6 +59,21 @@ TEST(HostComm, RandomSequences) {
   onThreads(Mesh({{"a", 2}, {"x", 4}}), false, sequences(50000, 100));
 }
 
+// Behind the last member there is nobody, even if the number could be taken for another rank's.
+TEST(HostComm, AMessageGoesToAMemberOfItsGroup) {
+  onThreads(Mesh({{"tp", 2}}), false, [](CommUnderTest &rank) {
+    Manifest manifest;
+    manifest.mesh = rank.mesh;
+    manifest.groups = {{{"tp", 1, 2}}};
+    ProgramCollectives collectives(manifest, rank.comm);
+    int64_t data = 5;
+    for (int64_t index : {-1, 2, 3}) {
+      EXPECT_THROW(collectives.send(0, index, 0, &data, 8, rank.stream), Error) << index;
+      EXPECT_THROW(collectives.receive(0, index, 0, &data, 8, rank.stream), Error) << index;
+    }
+  });
+}
+
 // Both ends of a message must mean the same.
 TEST(HostComm, AMessageOfAnotherLengthIsAnError) {
   auto differ = [] {

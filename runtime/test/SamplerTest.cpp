@@ -85,6 +85,7 @@ TEST(Sampler, TheNumberDependsOnSeedPromptAndStep) {
   int32_t base = one(1, 2, 3);
   EXPECT_EQ(base, one(1, 2, 3));
   EXPECT_NE(base, one(2, 2, 3));
+  EXPECT_NE(base, one(1 + (uint64_t(1) << 32), 2, 3)); // all 64 bits count
   EXPECT_NE(base, one(1, 3, 3));
   EXPECT_NE(base, one(1, 2, 4));
   EXPECT_NE(one(1, 2, 3), one(1, 3, 2));

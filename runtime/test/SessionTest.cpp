@@ -6,6 +6,7 @@
 #include "tessera/runtime/cpu/Driver.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 
 namespace tessera::runtime {
 namespace {
@@ -57,6 +58,31 @@ TEST(Session, PaddingIsInert) {
   EXPECT_EQ(inputs(0), (Inputs{{7, 8, 9, 0, 0, 0}, {2, -1, 2, -1, -1, -1}, {1, 0}}));
   session.advance({10, 11, 12}, {3, 3, 2});
   EXPECT_EQ(inputs(1), (Inputs{{12, 0}, {2, -1}}));
+}
+
+// Logits in 16 bits are widened for all rows, not for the first one only.
+TEST(Session, ShortLogitsOfAllRows) {
+  std::string text = manifestText;
+  const std::string narrow = "\"bf16\"", of = "\"f32\", \"shape\": [3, 1, 5]";
+  for (size_t at; (at = text.find(of)) != std::string::npos;)
+    text.replace(at, 5, narrow);
+  Manifest manifest = Manifest::parse(text);
+  const ts_program program = {TESSERA_ABI_VERSION, 2, 0, text.data(), text.size(), entries, nullptr};
+  WeightPlan plan(manifest, cpuDriver());
+  Board board(2);
+  auto world = createHostWorld(2, board);
+  auto comm = createHostCommunicator(world, 0);
+  auto plane = createHostPlane(world, 0);
+  Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
+  Session session(rank);
+  session.advance({1, 2, 3}, {0, 0, 0});
+  std::vector<float> wanted(15);
+  std::iota(wanted.begin(), wanted.end(), 1.0f);
+  std::vector<uint16_t> held(wanted.size());
+  io::traits(io::DType::BF16).narrow(wanted.data(), int64_t(wanted.size()), held.data());
+  const OutputSpec &logits = *manifest.entries[1].output(Gives::Logits);
+  rank.write(rank.arena() + logits.offset, held.data(), held.size() * sizeof(held[0]));
+  EXPECT_EQ(session.logits(), wanted);
 }
 
 // One row. Logits of another position are made of what the prompt left.

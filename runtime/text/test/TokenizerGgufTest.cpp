@@ -70,10 +70,10 @@ TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
   EXPECT_EQ(ids(parts, "a1"), (Ids{0, 2})); // letters and numbers are cut apart
   parts.tokens = {"a", "b", "1", "\xC4\xA0", "ab", "11", "<s>", "[PAD7]"}, parts.merges = {"1 1"};
   EXPECT_EQ(ids(parts, "11"), Ids{5});
-  parts.pre = "smollm"; // digits one by one
-  EXPECT_EQ(ids(parts, "11"), (Ids{2, 2}));
-  parts.pre = "qwen2";
-  EXPECT_EQ(ids(parts, "11"), (Ids{2, 2}));
+  for (const char *pre : {"smollm", "starcoder", "qwen2", "tekken"}) { // digits one by one
+    parts.pre = pre;
+    EXPECT_EQ(ids(parts, "11"), (Ids{2, 2})) << pre;
+  }
   parts.pre = "llama-bpe";
   EXPECT_EQ(ids(parts, "11"), Ids{5});
   parts.pre = "brand-new";
@@ -112,8 +112,10 @@ TEST_F(TokenizerGguf, BosIsAddedWhereTheFileOrTheSplitSaysSo) {
   Parts parts;
   parts.more.value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(6)));
   EXPECT_EQ(ids(parts, "a"), Ids{0});
-  parts.pre = "llama-bpe";
-  EXPECT_EQ(ids(parts, "a"), (Ids{6, 0}));
+  for (const char *pre : {"tekken", "llama-bpe"}) {
+    parts.pre = pre;
+    EXPECT_EQ(ids(parts, "a"), (Ids{6, 0})) << pre;
+  }
   parts.more.value("tokenizer.ggml.add_bos_token", 7, raw(uint8_t(0)));
   EXPECT_EQ(ids(parts, "a"), Ids{0});
   Parts wanted;
@@ -121,6 +123,19 @@ TEST_F(TokenizerGguf, BosIsAddedWhereTheFileOrTheSplitSaysSo) {
   expectRefused(wanted, "bos_token_id");
   wanted.more.value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(99)));
   expectRefused(wanted, "bos_token_id");
+}
+
+// Behind the text, and only where the file asks for it.
+TEST_F(TokenizerGguf, EosIsAddedBehindTheTextWhereTheFileSaysSo) {
+  Parts parts;
+  parts.pre = "llama-bpe";
+  parts.more.value("tokenizer.ggml.eos_token_id", 4, raw(uint32_t(6)));
+  EXPECT_EQ(ids(parts, "ab"), Ids{4});
+  parts.more.value("tokenizer.ggml.add_eos_token", 7, raw(uint8_t(1)));
+  EXPECT_EQ(ids(parts, "ab"), (Ids{4, 6}));
+  Parts wanted;
+  wanted.more.value("tokenizer.ggml.add_eos_token", 7, raw(uint8_t(1)));
+  expectRefused(wanted, "eos_token_id");
 }
 
 TEST_F(TokenizerGguf, WhatIsNotImplementedOrDamagedIsNamed) {
