@@ -8,6 +8,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using llvm::StringRef;
@@ -60,6 +62,16 @@ const opt::OptTable &flagTable() {
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
+
+/// `file` is there, and MODEL or one of the kinds of files that are read from it.
+bool isReadFrom(llvm::StringRef file, llvm::StringRef model) {
+  using namespace llvm::sys;
+  if (file.empty() || !fs::exists(file))
+    return false;
+  llvm::StringRef folder = path::parent_path(file), kind = path::extension(file);
+  return fs::equivalent(file, model) || ((kind == ".safetensors" || kind == ".json") &&
+                                         fs::equivalent(folder.empty() ? "." : folder, model));
+}
 
 Failure badFlag(const llvm::Twine &flag, const llvm::Twine &why, const llvm::Twine &hint = "") {
   return {"cannot compile", flag.str(), why.str(), hint.str()};
@@ -342,6 +354,9 @@ Result<CompileOptions> Parser::finish() {
                    "choose --compile-to=spmd or leave it out");
   if (!options.report.empty() && options.report == options.output)
     return badFlag("--report=" + options.report, "is the output, too", "name another file");
+  for (auto [flag, file] : {std::pair("-o ", &options.output), std::pair("--report=", &options.report)})
+    if (isReadFrom(*file, options.model))
+      return badFlag(flag + *file, "is a file of the model, which would be lost", "name another file");
   if (!options.shard.empty() && options.mesh.empty())
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");

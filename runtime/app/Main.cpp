@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -61,6 +62,15 @@ private:
   std::unique_ptr<io::ModelFile> main_, compiled_;
 };
 
+// Before anything is written: what is read from must not be written to.
+void checkWrites(const std::string &logits, const WeightOrigin &origin) {
+  std::error_code none;
+  if (std::filesystem::equivalent(logits, "/proc/self/exe", none) ||
+      (origin.model && origin.model->isReadFrom(logits)))
+    throw Error("cannot write logits", logits, "this run reads that file",
+                "name another file with --logits=");
+}
+
 std::string megabytes(double bytes) {
   char text[32];
   snprintf(text, sizeof(text), "%.1f MB", bytes / 1e6);
@@ -91,6 +101,7 @@ void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
 LaunchOptions launchOptions(const Options &options, Models &models) {
   LaunchOptions launch;
   launch.threads = options.threads;
+  launch.terms = whatIsComputed(options);
   launch.load = loadWithProgress;
   if (options.initSeed)
     launch.origin.seed = *options.initSeed;
@@ -138,6 +149,8 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   job.tokenizer = tokenizer.get();
   job.endTokens = endTokens;
   LaunchOptions launch = launchOptions(options, models);
+  if (!job.logitsFile.empty())
+    checkWrites(job.logitsFile, launch.origin);
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace tessera::runtime {
@@ -321,6 +322,25 @@ Options parseOptions(int argc, char **argv) {
     throw Error("cannot generate", ofDraws, "at temperature 0 nothing is drawn",
                 "add --temperature=T above 0, or leave this out");
   return options;
+}
+
+std::string whatIsComputed(const Options &options) {
+  std::ostringstream text;
+  text << std::hexfloat << int(options.command);
+  for (const Prompt &prompt : options.prompts) {
+    text << " prompt " << prompt.text.size() << ":" << prompt.text;
+    for (int32_t token : prompt.tokens)
+      text << " " << token;
+  }
+  text << " temperature " << options.temperature << " top-p " << options.topP << " seed " << options.seed;
+  for (auto [name, number] :
+       {std::pair("max-new-tokens", options.maxNewTokens), std::pair("prompt-length", options.promptLength),
+        std::pair("decode-steps", options.decodeSteps)})
+    if (number)
+      text << " " << name << " " << *number;
+  if (options.initSeed)
+    text << " init " << *options.initSeed;
+  return text.str();
 }
 
 } // namespace tessera::runtime

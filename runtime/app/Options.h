@@ -40,5 +40,9 @@ struct Options {
 // checked here.
 Options parseOptions(int argc, char **argv);
 
+// What of `options` decides the numbers: equal texts, equal results. Where files lie and how many threads
+// there are may differ from machine to machine.
+std::string whatIsComputed(const Options &options);
+
 } // namespace tessera::runtime
 #endif

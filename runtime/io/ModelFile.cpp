@@ -199,4 +199,8 @@ Status ModelFile::checkUnchanged() const {
   return {};
 }
 
+bool ModelFile::isReadFrom(const std::string &path) const {
+  return std::any_of(files_.begin(), files_.end(), [&](const auto &file) { return file->isAt(path); });
+}
+
 } // namespace tessera::io

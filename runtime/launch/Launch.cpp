@@ -93,6 +93,28 @@ static CollectiveNames collectiveNames(const Manifest &manifest) {
   return names;
 }
 
+// FNV-1a, 64 bits.
+static uint64_t digest(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : text)
+    hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
+// Processes that compute different things would exchange numbers all the same, and nobody would see it.
+static void checkSameRun(HostPlane &plane, const ts_program &program, const std::string &terms) {
+  const uint64_t own[2] = {digest({program.manifest, size_t(program.manifest_bytes)}), digest(terms)};
+  std::vector<uint64_t> all(plane.rank() == 0 ? 2 * size_t(plane.ranks()) : 0);
+  plane.gather(own, sizeof(own), all.data(), 0);
+  for (size_t rank = 0; 2 * rank < all.size(); ++rank)
+    for (size_t what : {0, 1})
+      if (all[2 * rank + what] != own[what])
+        throw Error("cannot start", "rank " + std::to_string(rank),
+                    what == 0 ? "it runs another program than rank 0"
+                              : "its arguments are not those of rank 0",
+                    "start the same executable with the same arguments everywhere");
+}
+
 static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
                      Communicator &comm, HostPlane &plane, BoardEntry &entry, int threads,
                      const LaunchOptions &options, const std::function<void(Rank &)> &body) {
@@ -123,6 +145,8 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
       threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
   auto guarded = [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
     try {
+      if (launcher.size > 1)
+        checkSameRun(plane, program, options.terms);
       rankBody(program, manifest, plan, comm, plane, entry, threads, options, body);
     } catch (const std::exception &e) {
       endRun(e);

@@ -22,6 +22,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tessera;
 
@@ -287,6 +289,15 @@ int main(int argc, char **argv) {
     return fail("entry (" + entry + "): on the machine all entries of a program run; leave it out");
   if (!machine && !runner.empty())
     return fail("runner (" + runner + "): only what is compiled is run; give --rung=binary");
+  if (runner.getNumOccurrences() && runner.empty())
+    return fail("runner: no command is given; write --runner='COMMAND', or leave it out");
+  if (runs < 1)
+    return fail("runs (0): nothing would be judged; must be 1 or more");
+  if (!(tolerance >= 0) || !std::isfinite(tolerance))
+    return fail("tolerance: must be a number of 0 or more");
+  if (randomPrograms && !(meshText + shardText).empty())
+    return fail("mesh, shard (" + meshText + shardText +
+                "): random programs draw their own; leave them out, or name a file");
   if (types.empty())
     types = machine ? "f32,bf16,f16" : "f32";
   for (llvm::StringRef name : llvm::split(types, ","))

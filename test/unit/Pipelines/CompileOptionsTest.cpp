@@ -1,6 +1,10 @@
 //===- CompileOptionsTest.cpp - The command line of llm-compile -----------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
 #include <gtest/gtest.h>
 
 using namespace tessera;
@@ -109,6 +113,29 @@ TEST(CompileOptions, HelpListsEveryFlag) {
     EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;
   }
   EXPECT_EQ(text.find("--cluster"), std::string::npos);
+}
+
+// A file of the model in the place of an output: it would be gone.
+TEST(CompileOptions, TheModelIsNotWrittenTo) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tessera-options", folder));
+  std::string model = folder.str().str(), weights = model + "/model.safetensors", other = model + "/out";
+  for (const std::string &path : {weights, other}) {
+    std::error_code error;
+    llvm::raw_fd_ostream(path, error) << "x";
+    ASSERT_FALSE(error);
+  }
+  auto refused = [](std::vector<const char *> arguments) {
+    auto options = parseCompileOptions(arguments);
+    return !options && options.failure().message().find("is a file of the model") != std::string::npos;
+  };
+  std::string report = "--report=" + weights, source = "--report=" + other;
+  EXPECT_TRUE(refused({model.c_str(), "-o", weights.c_str()}));
+  EXPECT_TRUE(refused({model.c_str(), "-o", other.c_str(), report.c_str()}));
+  EXPECT_FALSE(refused({model.c_str(), "-o", other.c_str()})); // an older executable
+  EXPECT_TRUE(refused({other.c_str(), "-o", other.c_str()}));
+  EXPECT_TRUE(refused({other.c_str(), "-o", "somewhere", source.c_str()}));
+  llvm::sys::fs::remove_directories(folder);
 }
 
 TEST(CompileOptions, MistakesAreNamed) {

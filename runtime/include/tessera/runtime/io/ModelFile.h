@@ -96,6 +96,8 @@ public:
 
   // Every file that was read, in order (texts, index, weights): for embedModel.
   const std::vector<std::shared_ptr<MappedFile>> &files() const { return files_; }
+  // Whether the file at `path`, under whatever name, is one of them.
+  bool isReadFrom(const std::string &path) const;
 
 private:
   friend class ModelFileBuilder;
