@@ -309,3 +309,13 @@ func.func @packed_too_early() {
   exec.wait %t
   return
 }
+
+// -----
+
+// Pieces are mirrored over axes that the mesh has.
+dist.mesh @mesh = <["tp"=2]>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{communicates over #dist.axis_ref<"dp">, which is no axis of the mesh}}
+  %0 = exec.collective collective_permute none over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {mirrored = [#dist.axis_ref<"dp">]} -> tensor<4xf32>
+  return
+}

@@ -86,6 +86,14 @@ TEST_F(CompareTest, ARoundedRunThatOverflowsAllowsNothing) {
   EXPECT_EQ(tooLarge(expected, call(f16, {infinity, 1}, {1}), rounded).size(), 1u);
 }
 
+// The unit in the last place is that of the type: float16 has three bits more than bfloat16.
+TEST_F(CompareTest, Float16HasAUnitOfItsOwn) {
+  Type f16 = Float16Type::get(context.get());
+  auto expected = call(f16, {1}, {1});
+  EXPECT_TRUE(tooLarge(expected, call(f16, {1 + 0x1p-10}, {1}), {expected}).empty());
+  EXPECT_EQ(tooLarge(expected, call(f16, {1 + 0x1p-9}, {1}), {expected}).size(), 1u);
+}
+
 // The second call finds what the first one left.
 TEST_F(CompareTest, InterpretedStatesAreKept) {
   auto module = parseSourceString<ModuleOp>(
@@ -146,6 +154,22 @@ TEST_F(CompareTest, IdsAreComparedWithTheLogitsOfTheirEntry) {
   EXPECT_TRUE(tooLarge(calls(1, 1), calls(1, 1)).empty());
   EXPECT_EQ(tooLarge(calls(1, 1), calls(0, 1)), std::vector<std::string>{"call 0 of f, output next"});
   EXPECT_EQ(tooLarge(calls(1, 1), calls(1, 0)), std::vector<std::string>{"call 1 of g, output next"});
+}
+
+// Each id is looked for in the logits of its own row.
+TEST_F(CompareTest, TokensAreTheLargestOfTheirRows) {
+  auto calls = [&](std::vector<int64_t> tokens) {
+    auto list = call(Float32Type::get(context.get()), {1, 2, 3, 3, 2, 1}, {1});
+    ReferenceTensor ids(IntegerType::get(context.get(), 32), {2});
+    ids.i.assign(tokens.begin(), tokens.end());
+    list[0].outputs["next"] = ids;
+    return list;
+  };
+  bounds.integersFollow = true;
+  bounds.logitsOfTokens[{"f", "next"}] = "y";
+  EXPECT_TRUE(tooLarge(calls({2, 0}), calls({2, 0})).empty());
+  for (std::vector<int64_t> wrong : {std::vector<int64_t>{2, 2}, {0, 0}, {2, 1}, {2, 3}, {-1, 0}})
+    EXPECT_EQ(tooLarge(calls({2, 0}), calls(wrong)), std::vector<std::string>{"call 0 of f, output next"});
 }
 
 // All terms lie on the first rank: without the sum over ranks its copy is right, and the other one is not.

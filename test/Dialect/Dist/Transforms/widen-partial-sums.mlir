@@ -112,3 +112,17 @@ func.func @carried(%x: !x, %w: !w) -> !y {
   %4 = dist.all_reduce %1 axes = {"tp"} : !p -> !y
   return %4 : !y
 }
+
+// float16 as bfloat16.
+!hx = tensor<4x8xf16, #dist.sharding<@mesh, [{}, {"tp"}], global=[4, 16]>>
+!hp = tensor<4xf16, #dist.sharding<@mesh, [{}], partial=sum{"tp"}, global=[4]>>
+!hy = tensor<4xf16, #dist.sharding<@mesh, [{}], global=[4]>>
+// CHECK-LABEL: func.func @reduced_float16
+// CHECK: %[[TERM:.*]] = graph.reduce sum {{.*}}xf16{{.*}} -> tensor<4xf32
+// CHECK: %[[SUM:.*]] = dist.all_reduce %[[TERM]] {{.*}} -> tensor<4xf32
+// CHECK: graph.cast %[[SUM]] {{.*}} -> tensor<4xf16
+func.func @reduced_float16(%x: !hx) -> !hy {
+  %0 = graph.reduce sum %x dims = [1] : (!hx) -> !hp
+  %1 = dist.all_reduce %0 axes = {"tp"} : !hp -> !hy
+  return %1 : !hy
+}
