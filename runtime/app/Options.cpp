@@ -340,6 +340,8 @@ std::string whatIsComputed(const Options &options) {
       text << " " << name << " " << *number;
   if (options.initSeed)
     text << " init " << *options.initSeed;
+  if (!options.logitsFile.empty()) // another entry takes the prompts, on all ranks
+    text << " logits";
   return text.str();
 }
 
