@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 tool, root = sys.argv[1:3]
-SYMBOLS = ("graph.parameter", "dist.mesh", "func.func")
+SYMBOLS = ("graph.parameter", "dist.mesh", "func.func", "exec.device_kernel", "exec.image")
 
 
 def statements(text):

@@ -268,7 +268,7 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<K
       functions.push_back(LLVM::AddressOfOp::create(b, entry));
     return functions;
   });
-  // An array of ts_kernel: name, function, ts_kernel_buffer array, numbers of buffers and scalars.
+  // An array of ts_kernel.
   SmallVector<LLVM::GlobalOp> names, buffers;
   for (const KernelRow &kernel : kernels) {
     StringRef name = kernel.name.getValue();
@@ -280,39 +280,68 @@ void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<K
         global(LLVM::LLVMArrayType::get(i64, flat.size()), "tessera_buffers_" + name, LLVM::Linkage::Internal,
                DenseElementsAttr::get(RankedTensorType::get({int64_t(flat.size())}, i64), ArrayRef(flat))));
   }
-  auto rowType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, ptr, i32, i32});
+  auto number = [&](Type type, int64_t value) -> Value {
+    return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
+  };
+  auto structOf = [&](Type type, ArrayRef<Value> fields) {
+    Value row = LLVM::UndefOp::create(b, type);
+    for (auto [i, field] : llvm::enumerate(fields))
+      row = LLVM::InsertValueOp::create(b, row, field, ArrayRef<int64_t>{int64_t(i)});
+    return row;
+  };
+  auto rowType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, ptr, i32, i32, i32, i32, i64});
   auto kernelTableType = LLVM::LLVMArrayType::get(rowType, kernels.size());
   auto kernelTable = global(kernelTableType, "tessera_kernels", LLVM::Linkage::Internal);
+  SymbolTable symbols(module);
   initialize(kernelTable, kernelTableType, [&] {
     SmallVector<Value> rows;
     for (auto [name, list, kernel] : llvm::zip(names, buffers, kernels)) {
-      auto count = [&](int64_t value) {
-        return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value));
-      };
-      Value fields[] = {LLVM::AddressOfOp::create(b, name),
-                        LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel.name)),
-                        LLVM::AddressOfOp::create(b, list), count(kernel.buffers.size()),
-                        count(kernel.scalars)};
-      Value row = LLVM::UndefOp::create(b, rowType);
-      for (auto [i, field] : llvm::enumerate(fields))
-        row = LLVM::InsertValueOp::create(b, row, field, ArrayRef<int64_t>{int64_t(i)});
-      rows.push_back(row);
+      auto onDevice = symbols.lookup<DeviceKernelOp>(kernel.name);
+      Value function = onDevice ? Value(LLVM::ZeroOp::create(b, ptr))
+                                : LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel.name));
+      rows.push_back(
+          structOf(rowType, {LLVM::AddressOfOp::create(b, name), function, LLVM::AddressOfOp::create(b, list),
+                             number(i32, kernel.buffers.size()), number(i32, kernel.scalars),
+                             number(i32, onDevice ? onDevice.getThreads() : 0),
+                             number(i32, onDevice ? onDevice.getShared() : 0),
+                             number(i64, onDevice ? onDevice.getPerBlock() : 0)}));
     }
     return rows;
   });
-  auto programType = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, ptr, i64, ptr, ptr});
+  // An array of ts_image.
+  SmallVector<ImageOp> images(module.getOps<ImageOp>());
+  SmallVector<LLVM::GlobalOp> architectures, contents;
+  for (auto [i, image] : llvm::enumerate(images)) {
+    StringRef architecture = image.getArchitecture();
+    architectures.push_back(
+        textGlobal("tessera_image_architecture_" + Twine(i), architecture + StringRef("\0", 1)));
+    contents.push_back(textGlobal("tessera_image_" + Twine(i), image.getData() + StringRef("\0", 1)));
+    contents.back().setAlignment(64);
+  }
+  auto imageType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, i64});
+  auto imageTableType = LLVM::LLVMArrayType::get(imageType, images.size());
+  auto imageTable = global(imageTableType, "tessera_images", LLVM::Linkage::Internal);
+  initialize(imageTable, imageTableType, [&] {
+    SmallVector<Value> rows;
+    for (auto [architecture, content, image] : llvm::zip(architectures, contents, images))
+      rows.push_back(
+          structOf(imageType, {LLVM::AddressOfOp::create(b, architecture),
+                               LLVM::AddressOfOp::create(b, content), number(i64, image.getData().size())}));
+    return rows;
+  });
+  auto programType =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64});
   auto program = global(programType, "tessera_program", LLVM::Linkage::External);
   initialize(program, programType, [&]() -> SmallVector<Value> {
-    auto number = [&](Type type, int64_t value) -> Value {
-      return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
-    };
     return {number(i32, TESSERA_ABI_VERSION),
             number(i32, entries.size()),
             number(i32, kernels.size()),
             LLVM::AddressOfOp::create(b, text),
             number(i64, manifest.size()),
             LLVM::AddressOfOp::create(b, entryTable),
-            LLVM::AddressOfOp::create(b, kernelTable)};
+            LLVM::AddressOfOp::create(b, kernelTable),
+            LLVM::AddressOfOp::create(b, imageTable),
+            number(i64, images.size())};
   });
 }
 
@@ -343,7 +372,7 @@ struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
     for (func::FuncOp entry : entries)
       entry.erase();
     for (Operation &op : llvm::make_early_inc_range(module.getBody()->getOperations()))
-      if (isa<graph::ParameterOp, dist::MeshOp>(op))
+      if (isa<graph::ParameterOp, dist::MeshOp, DeviceKernelOp, ImageOp>(op))
         op.erase();
     for (NamedAttribute attr : llvm::to_vector(module->getDiscardableAttrs()))
       if (!attr.getName().strref().starts_with("llvm."))

@@ -387,3 +387,13 @@ func.func @held_as_another_matrix(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
   %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{has 2048 threads; a block has 1 to 1024}}
+exec.device_kernel @k threads = 2048 shared = 0 per_block = 1
+
+// -----
+
+// expected-error @+1 {{does 0 iterations in a block}}
+exec.device_kernel @k threads = 32 shared = 0 per_block = 0

@@ -171,6 +171,18 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
+LogicalResult DeviceKernelOp::verify() {
+  // What every device of today takes.
+  if (int64_t(getThreads()) < 1 || getThreads() > 1024)
+    return emitOpError() << "has " << getThreads() << " threads; a block has 1 to 1024";
+  if (int64_t(getShared()) < 0 || int64_t(getShared()) > INT32_MAX)
+    return emitOpError() << "shares " << int64_t(getShared()) << " bytes";
+  if (int64_t(getPerBlock()) < 1)
+    return emitOpError() << "does " << int64_t(getPerBlock())
+                         << " iterations in a block; it needs one at least";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   if (int64_t(getOffset()) < 0 || getOffset() % kBufferAlignment != 0)
     return emitOpError() << "has offset " << getOffset() << ", which is not a multiple of "
@@ -220,6 +232,8 @@ LogicalResult LaunchOp::verify() {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  if (tables.lookupNearestSymbolFrom<DeviceKernelOp>(*this, getKernelAttr())) // compiled already
+    return success();
   auto kernel = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
   if (!kernel)
     return emitOpError() << "launches " << getKernelAttr() << ", which is no function";

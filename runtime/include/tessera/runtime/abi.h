@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 2
+#define TESSERA_ABI_VERSION 3
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
@@ -43,11 +43,23 @@ typedef struct ts_kernel_buffer {
 } ts_kernel_buffer;
 
 typedef struct ts_kernel {
-  const char *name; /* for messages and tables; ends with a zero */
-  ts_kernel_fn function;
+  const char *name;      /* for messages and tables; ends with a zero. In images: the name of the function */
+  ts_kernel_fn function; /* null: the code is in the program's images */
   const ts_kernel_buffer *buffers; /* in the order of the launch */
   int32_t num_buffers, num_scalars;
+  /* Of a kernel in images. A block does iterations [b * per_block, (b + 1) * per_block) below `count`, b its
+   * number; its parameters are the addresses of the buffers, the scalars (i64), and `count` (i64). */
+  int32_t threads;      /* of a block */
+  int32_t shared_bytes; /* that a block needs beside what the image declares */
+  int64_t per_block;
 } ts_kernel;
+
+/* Code for a device that the host cannot run. An image holds all kernels whose `function` is null. */
+typedef struct ts_image {
+  const char *architecture; /* ends with a zero: "sm_90a" is a cubin for that alone, "compute_80" PTX */
+  const void *data;         /* PTX ends with a zero, which `bytes` does not count */
+  uint64_t bytes;
+} ts_image;
 
 typedef struct ts_program {
   uint32_t abi_version;
@@ -57,6 +69,8 @@ typedef struct ts_program {
   uint64_t manifest_bytes;
   const ts_entry_fn *entries; /* in the order of the manifest's "entries" */
   const ts_kernel *kernels;   /* ts_launch names them by index */
+  const ts_image *images;     /* the same kernels for several machines */
+  uint64_t num_images;
 } ts_program;
 
 extern const ts_program tessera_program;
