@@ -68,7 +68,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
         ++buffers;
       else if (!arg.getType().isIndex())
         return func.emitError() << "kernel '" << func.getName()
-                                << "' is not on buffers yet: run cpu-bufferize-kernels";
+                                << "' is not on buffers yet: run bufferize-kernels";
     if (func.getNumArguments() < buffers + 2 || func.getNumResults())
       return func.emitError() << "kernel '" << func.getName() << "' has no range or still returns values";
     OpBuilder b(func.getContext());
@@ -135,7 +135,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     return applyPatternsGreedily(func, std::move(patterns));
   }
 
-  /// Where the CPU has no bf16, kernels only move it (cpu-expand-math), and LLVM would round what it selects
+  /// Where the CPU has no bf16, kernels only move it (expand-math), and LLVM would round what it selects
   /// once more, by a function that compiler libraries have only since GCC 13: integers are moved instead.
   void carryBFloat16AsIntegers(func::FuncOp func) {
     Type i16 = IntegerType::get(&getContext(), 16);

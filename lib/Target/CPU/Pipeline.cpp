@@ -3,25 +3,15 @@
 #include "tessera/Target/CPU/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/ControlFlow/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
-#include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
-#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
-#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/Vector/Transforms/BufferizableOpInterfaceImpl.h"
-#include "mlir/Dialect/Vector/Transforms/SubsetOpInterfaceImpl.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -34,18 +24,8 @@ namespace tessera {
 using namespace mlir;
 
 void buildKernelToLLVMPipeline(OpPassManager &pm, const CPUTarget &target, int64_t stackLimit) {
-  // Tensors: fewer tiles.
-  OpPassManager &onTensors = pm.nest<func::FuncOp>();
-  onTensors.addPass(createFuseTileOps());
-  onTensors.addPass(createCSEPass());
-
-  pm.addPass(createBufferizeKernels());
-
-  // Buffers: copies of a buffer onto itself vanish once both sides are one value, hence the second round.
+  buildKernelsToBuffers(pm);
   OpPassManager &onBuffers = pm.nest<func::FuncOp>();
-  onBuffers.addPass(createCanonicalizerPass());
-  onBuffers.addPass(createCSEPass());
-  onBuffers.addPass(createCanonicalizerPass());
   onBuffers.addPass(createPlaceTemporaries({stackLimit}));
 
   // Vectors.
@@ -68,6 +48,7 @@ void buildKernelToLLVMPipeline(OpPassManager &pm, const KernelPipelineOptions &o
 }
 
 void registerCPUPasses() {
+  registerKernelPasses();
   registerCPUTargetPasses();
   PassPipelineRegistration<KernelPipelineOptions>(
       "cpu-kernels-to-llvm", "Kernel functions on tensors to LLVM functions of the runtime's signature",
@@ -81,16 +62,7 @@ void registerCPUDialectExtensions(DialectRegistry &registry) {
                   cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
                   math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
                   vector::VectorDialect>();
-  arith::registerBufferizableOpInterfaceExternalModels(registry);
-  cf::registerBufferizableOpInterfaceExternalModels(registry);
-  linalg::registerBufferizableOpInterfaceExternalModels(registry);
-  linalg::registerSubsetOpInterfaceExternalModels(registry);
-  scf::registerBufferizableOpInterfaceExternalModels(registry);
-  tensor::registerBufferizableOpInterfaceExternalModels(registry);
-  tensor::registerInferTypeOpInterfaceExternalModels(registry);
-  tensor::registerSubsetOpInterfaceExternalModels(registry);
-  vector::registerBufferizableOpInterfaceExternalModels(registry);
-  vector::registerSubsetOpInterfaceExternalModels(registry);
+  registerKernelDialectExtensions(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }

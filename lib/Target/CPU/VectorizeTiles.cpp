@@ -1,7 +1,7 @@
 //===- VectorizeTiles.cpp - linalg ops of a kernel to vector loops ----------===//
 
-#include "TileVectorizer.h"
 #include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Kernels/TileVectorizer.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"

@@ -1,5 +1,5 @@
-// RUN: llm-opt %s --cpu-bufferize-kernels --canonicalize --cse --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: llm-opt %s --cpu-bufferize-kernels --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=ITSELF
+// RUN: llm-opt %s --bufferize-kernels --canonicalize --cse --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: llm-opt %s --bufferize-kernels --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=ITSELF
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 

@@ -51,7 +51,7 @@ func.func private @move(%a: memref<8xbf16>, %b: memref<8xbf16> {tessera.output},
 
 // -----
 
-// expected-error @below {{kernel 'tensors' is not on buffers yet: run cpu-bufferize-kernels}}
+// expected-error @below {{kernel 'tensors' is not on buffers yet: run bufferize-kernels}}
 func.func private @tensors(%a: tensor<8xf32>, %begin: index, %end: index) attributes {tessera.kernel} {
   return
 }

@@ -1,5 +1,5 @@
-// RUN: llm-opt %s --cpu-expand-math | FileCheck %s
-// RUN: llm-opt %s --cpu-expand-math=native-bf16 | FileCheck %s --check-prefix=NATIVE
+// RUN: llm-opt %s --expand-math | FileCheck %s
+// RUN: llm-opt %s --expand-math=native-bf16 | FileCheck %s --check-prefix=NATIVE
 
 // CHECK-LABEL: func @functions
 // CHECK-NOT: math.exp

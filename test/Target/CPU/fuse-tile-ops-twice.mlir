@@ -1,6 +1,6 @@
 // A consumer that reads its producer through two operands, when the producer has other readers too: fusion ends (it used to rewrite the fused op's own operand,
 // for ever) and the other reader gets the producer's value.
-// RUN: llm-opt %s --pass-pipeline='builtin.module(func.func(cpu-fuse-tile-ops))' | FileCheck %s
+// RUN: llm-opt %s --pass-pipeline='builtin.module(func.func(fuse-tile-ops))' | FileCheck %s
 
 #id = affine_map<(i) -> (i)>
 

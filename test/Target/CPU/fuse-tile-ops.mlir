@@ -1,4 +1,4 @@
-// RUN: llm-opt %s --cpu-fuse-tile-ops --split-input-file | FileCheck %s
+// RUN: llm-opt %s --fuse-tile-ops --split-input-file | FileCheck %s
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>

@@ -5,8 +5,8 @@
 #ifndef TESSERA_TARGET_CPU_PASSES_H
 #define TESSERA_TARGET_CPU_PASSES_H
 
-#include "tessera/Dialect/Exec/IR/KernelFunction.h"
 #include "tessera/Target/CPU/TargetInfo.h"
+#include "tessera/Target/Kernels/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -18,11 +18,6 @@ class OpPassManager;
 } // namespace mlir
 
 namespace tessera {
-
-using exec::kInplaceAttr;
-using exec::kKernelAttr;
-/// On a buffer argument, between passes: the kernel writes it.
-inline constexpr llvm::StringLiteral kOutputAttr = "tessera.output";
 
 #define GEN_PASS_DECL
 #include "tessera/Target/CPU/Passes.h.inc"

@@ -1,6 +1,6 @@
 //===- BufferizeKernels.cpp - kernels from tensors to buffers ----------------===//
 
-#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Kernels/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -13,7 +13,7 @@
 
 namespace tessera {
 #define GEN_PASS_DEF_BUFFERIZEKERNELS
-#include "tessera/Target/CPU/Passes.h.inc"
+#include "tessera/Target/Kernels/Passes.h.inc"
 
 using namespace mlir;
 

@@ -1,6 +1,6 @@
 //===- TileVectorizerBody.cpp - the body of a tile op on one vector ---------===//
 
-#include "TileVectorizerImpl.h"
+#include "tessera/Target/Kernels/TileVectorizer.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

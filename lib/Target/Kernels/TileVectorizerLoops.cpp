@@ -1,6 +1,6 @@
 //===- TileVectorizerLoops.cpp - loops around the body of a tile op ---------===//
 
-#include "TileVectorizerImpl.h"
+#include "tessera/Target/Kernels/TileVectorizer.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -1,6 +1,6 @@
 //===- FuseTileOps.cpp - elementwise fusion inside a kernel ----------------===//
 
-#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Kernels/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -9,7 +9,7 @@
 
 namespace tessera {
 #define GEN_PASS_DEF_FUSETILEOPS
-#include "tessera/Target/CPU/Passes.h.inc"
+#include "tessera/Target/Kernels/Passes.h.inc"
 
 using namespace mlir;
 

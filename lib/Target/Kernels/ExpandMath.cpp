@@ -1,6 +1,6 @@
 //===- ExpandMath.cpp - transcendentals as straight-line vector code --------===//
 
-#include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Kernels/Passes.h"
 
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,7 +12,7 @@
 
 namespace tessera {
 #define GEN_PASS_DEF_EXPANDMATH
-#include "tessera/Target/CPU/Passes.h.inc"
+#include "tessera/Target/Kernels/Passes.h.inc"
 
 using namespace mlir;
 

@@ -1,11 +1,11 @@
-//===- TileVectorizerImpl.h - One op on its way to vector loops -*- C++ -*-===//
+//===- TileVectorizer.h - One op on its way to vector loops -*- C++ -*-===//
 //
 // TileVectorizer.cpp chooses the dimension, TileVectorizerBody.cpp computes the body on one vector,
 // TileVectorizerLoops.cpp puts loops around it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_TARGET_CPU_TILEVECTORIZERIMPL_H
-#define TESSERA_LIB_TARGET_CPU_TILEVECTORIZERIMPL_H
+#ifndef TESSERA_TARGET_KERNELS_TILEVECTORIZER_H
+#define TESSERA_TARGET_KERNELS_TILEVECTORIZER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -27,7 +27,7 @@ public:
 
   LogicalResult run();
 
-private:
+protected:
   /// A stretch of the vectorized dimension: `count` vectors side by side of which the last may be masked.
   struct Chunk {
     Value start;    // index of the first element
@@ -76,6 +76,10 @@ private:
   bool uniformsReady = false;
   SmallVector<Operation *> combiners; // per output, when d is a reduction; null: the output moves with d
 };
+
+/// Replaces `op` (buffer semantics, static loop bounds) by loops over vectors of `lanes` elements. Fails,
+/// with the IR untouched, when the op has no vector form; its scalar loops are then the caller's business.
+LogicalResult vectorizeTileOp(RewriterBase &rewriter, linalg::LinalgOp op, unsigned lanes);
 
 } // namespace tessera
 

@@ -13,8 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileVectorizer.h"
-#include "TileVectorizerImpl.h"
+#include "tessera/Target/Kernels/TileVectorizer.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 
