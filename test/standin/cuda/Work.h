@@ -22,12 +22,13 @@ struct StandinWork {
   const StandinAccess *accesses;
   size_t accessCount;
   void *context;
-  // The stream has come to it: once for each time that it runs (every launch of a graph that holds it). What it
-  // returns stands for this run.
+  // The stream has come to it: once for each time that it runs (every launch of a graph that holds it). What
+  // it returns stands for this run.
   void *(*begin)(void *context);
-  // Goes on as far as it can without waiting for another stream, device or process. 1: done, and `run` is gone;
-  // 0: to be called again, after others have gone on; -1: it failed, `run` is gone, and the stream fails with
-  // CUDA_ERROR_LAUNCH_FAILED. Any thread, one at a time. Reads and writes memory at the addresses as they are.
+  // Goes on as far as it can without waiting for another stream, device or process. 1: done, and `run` is
+  // gone; 0: to be called again, after others have gone on; -1: it failed, `run` is gone, and the stream
+  // fails with CUDA_ERROR_LAUNCH_FAILED. Any thread, one at a time. Reads and writes memory at the addresses
+  // as they are.
   int (*advance)(void *run);
   // Nothing begins it any more.
   void (*release)(void *context);

@@ -1,0 +1,32 @@
+// What lies behind a stream of the driver `cuda`: for communicators that give work to it themselves.
+//
+//   if (auto *native = dynamic_cast<cuda::NativeStream *>(&stream)) ...
+#ifndef TESSERA_RUNTIME_CUDA_API_NATIVESTREAM_H
+#define TESSERA_RUNTIME_CUDA_API_NATIVESTREAM_H
+
+#include "Cuda.h"
+
+namespace tessera::cuda {
+
+// Pointers to the functions of libcuda, under their base names.
+struct Functions {
+#define TESSERA_CUDA_MEMBER(base, suffix, version, parameters) CUresult(*base) parameters = nullptr;
+  TESSERA_CUDA_FIRST_FUNCTION(TESSERA_CUDA_MEMBER)
+  TESSERA_CUDA_FUNCTIONS(TESSERA_CUDA_MEMBER)
+#undef TESSERA_CUDA_MEMBER
+};
+
+class NativeStream {
+public:
+  virtual ~NativeStream() = default;
+  virtual const Functions &functions() const = 0;
+  virtual CUstream handle() const = 0;
+  virtual CUcontext context() const = 0; // current on the rank's main thread
+  virtual CUdevice deviceNumber() const = 0;
+  // What is given to the stream now goes into a graph, which may run many times, long after the call that
+  // gives it.
+  virtual bool capturing() const = 0;
+};
+
+} // namespace tessera::cuda
+#endif
