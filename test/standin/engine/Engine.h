@@ -71,8 +71,10 @@ struct Kernel {
   uint32_t maxThreads = 1024;       // a block's, from nvvm.maxntid or nvvm.reqntid
   uint32_t requiredThreads[3] = {}; // nvvm.reqntid; 0: any
   std::string
-      unsupported;    // not empty: uses what the engine lacks, and this names it; every launch is refused
-  uint32_t index = 0; // in its program
+      unsupported; // not empty: uses what the engine lacks, and this names it; every launch is refused
+  uint32_t placedShared = 0;          // static shared bytes with the gaps between variables
+  bool flushDenormals = false;        // subnormal floats are zero: -fcuda-flush-denormals-to-zero
+  uint32_t index = 0;                 // in its program
   const class Image *image = nullptr; // which owns this
 };
 
@@ -80,6 +82,7 @@ struct DeviceGlobal {
   std::string name;
   void *address;
   size_t bytes;
+  bool constant;
 };
 
 // A loaded module: its kernels, and memory of its own for its global variables (two loads of one file share

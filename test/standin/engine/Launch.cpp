@@ -1,0 +1,174 @@
+// One launch: what is refused before it begins, and how blocks are spread over host threads.
+#include "Compile.h"
+#include "Pool.h"
+#include "Races.h"
+
+#include <algorithm>
+#include <numeric>
+#include <xmmintrin.h>
+
+namespace standin {
+namespace {
+
+std::optional<Finding> refusal(const LaunchRequest &request) {
+  const Kernel &kernel = *request.kernel;
+  auto refuse = [&](const std::string &why) {
+    return Finding{Finding::Kind::Launch, "cannot launch (kernel " + kernel.name + "): " + why};
+  };
+  if (!kernel.unsupported.empty())
+    return refuse("the stand-in does not know " + kernel.unsupported);
+  const Dim3 &grid = request.grid, &block = request.block;
+  auto shape = [](const Dim3 &size) {
+    return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z);
+  };
+  if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535 ||
+      uint64_t(grid.x) * grid.y * grid.z > 0xffffffff)
+    return refuse("a grid of " + shape(grid) + " blocks");
+  uint64_t threads = uint64_t(block.x) * block.y * block.z;
+  if (!threads || block.x > 1024 || block.y > 1024 || block.z > 64 || threads > kernel.maxThreads ||
+      threads > kMaxThreads)
+    return refuse("a block of " + shape(block) + " threads, and at most " +
+                  std::to_string(std::min(kernel.maxThreads, kMaxThreads)) + " are allowed");
+  const uint32_t *required = kernel.requiredThreads;
+  if (required[0] && (required[0] != block.x || required[1] != block.y || required[2] != block.z))
+    return refuse("a block of " + shape(block) + " threads, and it was compiled for " +
+                  shape({required[0], required[1], required[2]}));
+  if (uint64_t(kernel.staticShared) + request.dynamicShared > request.sharedLimit)
+    return refuse(std::to_string(kernel.staticShared) + " static and " +
+                  std::to_string(request.dynamicShared) + " dynamic bytes of shared memory, of " +
+                  std::to_string(request.sharedLimit));
+  return std::nullopt;
+}
+
+// Blocks of a launch, on one host thread. Several are open at once only while they wait for each other.
+class Runner {
+public:
+  Runner(Launch &launch, Worker &worker) : launch(launch), worker(worker) {
+    if (worker.ranges.size() < launch.siteCount)
+      worker.ranges.resize(launch.siteCount);
+    std::fill_n(worker.ranges.begin(), launch.siteCount, kNoRange);
+  }
+  ~Runner() {
+    for (std::unique_ptr<Block> &block : open)
+      worker.spare.push_back(std::move(block));
+    for (std::unique_ptr<Block> &block : worker.spare)
+      block->launch = nullptr; // another launch may lie at the same address
+  }
+
+  // Works until no block is left, or `most` are done.
+  void run(uint32_t most) {
+    uint32_t stalledInARow = 0;
+    while (!launch.failed.load(std::memory_order_relaxed)) {
+      if (open.empty() || (stalledInARow >= open.size() && open.size() < kMostOpen)) {
+        uint32_t next = most ? launch.next.fetch_add(1) : launch.blockCount;
+        if (next < launch.blockCount) {
+          --most;
+          start(next);
+          stalledInARow = 0;
+        } else if (open.empty()) {
+          return;
+        }
+      }
+      if (stalledInARow >= open.size() * kMostStalls && !someoneElseWorks())
+        return hangs();
+      turn = turn + 1 < open.size() ? turn + 1 : 0;
+      switch (runBlock(*open[turn])) {
+      case Worker::Outcome::Done:
+        worker.spare.push_back(std::move(open[turn]));
+        open.erase(open.begin() + turn);
+        launch.finished.fetch_add(1);
+        stalledInARow = 0;
+        break;
+      case Worker::Outcome::Stalled:
+        ++stalledInARow;
+        break;
+      case Worker::Outcome::Failed:
+        return;
+      }
+    }
+  }
+
+private:
+  static constexpr size_t kMostOpen = 64;
+  static constexpr uint64_t kMostStalls = 1 << 14; // of each open block, 64 rounds of its threads each
+
+  void start(uint32_t index) {
+    std::unique_ptr<Block> block;
+    if (worker.spare.empty()) {
+      block = std::make_unique<Block>();
+    } else {
+      block = std::move(worker.spare.back());
+      worker.spare.pop_back();
+    }
+    block->races = launch.races;
+    prepareBlock(*block, launch, worker, launch.order.empty() ? index : launch.order[index]);
+    turn = open.size() - 1;
+    open.push_back(std::move(block));
+  }
+
+  // Whether blocks that other host threads run, or will, may yet write what is waited for.
+  bool someoneElseWorks() {
+    uint32_t finished = launch.finished.load();
+    bool moved = finished != lastFinished;
+    lastFinished = finished;
+    return moved;
+  }
+
+  void hangs() {
+    const Block &block = *open[0];
+    const Thread *waiting = &block.threads[0];
+    for (uint32_t i = 0; i < block.threadCount; ++i)
+      if (block.threads[i].wait == Wait::Turn)
+        waiting = &block.threads[i];
+    launch.report({Finding::Kind::Synchronization,
+                   "a wait that never ends (" + whereIs(*waiting) +
+                       "): it asks memory again and again, and no thread that could run writes there"});
+  }
+
+  Launch &launch;
+  Worker &worker;
+  std::vector<std::unique_ptr<Block>> open;
+  size_t turn = 0;
+  uint32_t lastFinished = 0;
+};
+
+} // namespace
+
+std::optional<Finding> run(const LaunchRequest &request) {
+  if (std::optional<Finding> finding = refusal(request))
+    return finding;
+  tessera::Result<const Code *> code = request.kernel->image->program().code(request.races);
+  if (!code)
+    return Finding{Finding::Kind::Launch, code.failure().message()};
+  Launch launch;
+  launch.request = &request;
+  launch.entry = (*code)->entries[request.kernel->index];
+  launch.sites = (*code)->sites;
+  launch.siteCount = (*code)->siteCount;
+  launch.blockCount = request.grid.x * request.grid.y * request.grid.z;
+  if (request.seed && launch.blockCount > 1) {
+    launch.order.resize(launch.blockCount);
+    std::iota(launch.order.begin(), launch.order.end(), 0u);
+    std::mt19937_64 random(request.seed);
+    std::shuffle(launch.order.begin(), launch.order.end(), random);
+  }
+  std::unique_ptr<Races> races;
+  if (request.races) {
+    races = std::make_unique<Races>();
+    launch.races = races.get();
+  }
+  auto work = [&](uint32_t most) {
+    unsigned mode = _mm_getcsr();
+    if (request.kernel->flushDenormals)
+      _mm_setcsr(mode | 0x8040);
+    Runner(launch, Worker::mine()).run(most);
+    _mm_setcsr(mode);
+  };
+  if (request.races || launch.blockCount == 1)
+    work(launch.blockCount);
+  else
+    Pool::get().run(launch, work);
+  return launch.finding;
+}
+
+} // namespace standin

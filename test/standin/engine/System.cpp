@@ -1,0 +1,176 @@
+// Timers, traps, printing; and the list of everything that generated code may call.
+#include "Functions.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <x86intrin.h>
+
+namespace standin {
+
+extern "C" {
+uint64_t standin_clock(Thread *) { return __rdtsc(); }
+uint64_t standin_globaltimer(Thread *) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+uint32_t standin_smid(Thread *thread) { return thread->owner->linear % 132; }
+
+void standin_trap(Thread *thread, uint32_t site) {
+  fail(*thread, Finding::Kind::Trap,
+       "the kernel stops itself (" + whereIs(*thread) + "): " + textOf(*thread->owner, site));
+}
+
+void standin_assertfail(Thread *thread, const char *condition, const char *file, uint32_t line,
+                        const char *function, uint64_t) {
+  fail(*thread, Finding::Kind::Trap,
+       "assertion failed (" + whereIs(*thread) + "): " + condition + " at " + file + ":" +
+           std::to_string(line) + " in " + function);
+}
+
+void standin_exit(Thread *thread) { endThread(*thread); }
+
+// The arguments lie one behind the other, each aligned like itself, as NVPTX lays out those of a variadic
+// call.
+uint32_t standin_printf(Thread *, const char *format, const char *arguments) {
+  size_t offset = 0;
+  uint32_t printed = 0;
+  auto take = [&](auto value) {
+    offset = (offset + sizeof(value) - 1) / sizeof(value) * sizeof(value);
+    std::memcpy(&value, arguments + offset, sizeof(value));
+    offset += sizeof(value);
+    return value;
+  };
+  for (const char *at = format; *at;) {
+    if (*at != '%' || at[1] == '%') {
+      std::fputc(*at, stdout);
+      at += *at == '%' ? 2 : 1;
+      continue;
+    }
+    size_t length = 1 + std::strspn(at + 1, "-+ #0123456789.");
+    bool wide = std::memchr("lzjt", at[length], 4) != nullptr && at[length];
+    size_t type = length + std::strspn(at + length, "hlzjt");
+    std::string one(at, type + (at[type] != 0));
+    at += one.size();
+    switch (one.back()) {
+    case 's':
+      std::printf(one.c_str(), take(static_cast<const char *>(nullptr)));
+      break;
+    case 'p':
+      std::printf(one.c_str(), take(static_cast<void *>(nullptr)));
+      break;
+    case 'e':
+    case 'f':
+    case 'g':
+    case 'a':
+    case 'E':
+    case 'F':
+    case 'G':
+      std::printf(one.c_str(), take(0.0));
+      break;
+    default:
+      if (wide)
+        std::printf(one.c_str(), take(0ll));
+      else
+        std::printf(one.c_str(), take(0));
+    }
+    ++printed;
+  }
+  std::fflush(stdout);
+  return printed;
+}
+}
+
+const std::vector<EngineFunction> &engineFunctions() {
+#define F(name) {#name, reinterpret_cast<void *>(&name)}
+  // Of functions that C++ overloads: the C one.
+#define M(name, ...)                                                                                         \
+  {                                                                                                          \
+    #name, reinterpret_cast<void *>(static_cast<__VA_ARGS__>(&::name))                                       \
+  }
+  using F1 = float (*)(float);
+  using D1 = double (*)(double);
+  using F2 = float (*)(float, float);
+  using D2 = double (*)(double, double);
+  static const std::vector<EngineFunction> all = {
+      F(standin_access),
+      F(standin_access_bytes),
+      F(standin_turn),
+      F(standin_barrier),
+      F(standin_warp_sync),
+      F(standin_shuffle),
+      F(standin_vote),
+      F(standin_match),
+      F(standin_reduce),
+      F(standin_elect),
+      F(standin_cp_async),
+      F(standin_cp_async_commit),
+      F(standin_cp_async_wait),
+      F(standin_cp_async_wait_all),
+      F(standin_track),
+      F(standin_track_bytes),
+      F(standin_fence),
+      F(standin_clock),
+      F(standin_globaltimer),
+      F(standin_smid),
+      F(standin_exit),
+      F(standin_trap),
+      F(standin_printf),
+      F(standin_assertfail),
+      F(standin_is_shared),
+      F(standin_is_local),
+      F(standin_ldmatrix),
+      F(standin_stmatrix),
+      F(standin_mma),
+      M(exp2f, F1),
+      M(exp2, D1),
+      M(expf, F1),
+      M(exp, D1),
+      M(logf, F1),
+      M(log, D1),
+      M(log2f, F1),
+      M(log2, D1),
+      M(sinf, F1),
+      M(sin, D1),
+      M(cosf, F1),
+      M(cos, D1),
+      M(tanhf, F1),
+      M(tanh, D1),
+      M(powf, F2),
+      M(pow, D2),
+      M(fmodf, F2),
+      M(fmod, D2),
+      M(floorf, F1),
+      M(floor, D1),
+      M(ceilf, F1),
+      M(ceil, D1),
+      M(truncf, F1),
+      M(trunc, D1),
+      M(roundf, F1),
+      M(round, D1),
+      M(rintf, F1),
+      M(rint, D1),
+      M(nearbyintf, F1),
+      M(nearbyint, D1),
+      M(roundevenf, F1),
+      M(roundeven, D1),
+      M(fmaxf, F2),
+      M(fmax, D2),
+      M(fminf, F2),
+      M(fmin, D2),
+      M(fmaf, float (*)(float, float, float)),
+      M(fma, double (*)(double, double, double)),
+      M(ldexpf, float (*)(float, int)),
+      M(ldexp, double (*)(double, int)),
+      M(memcpy, void *(*)(void *, const void *, size_t)),
+      M(memmove, void *(*)(void *, const void *, size_t)),
+      M(memset, void *(*)(void *, int, size_t)),
+  };
+#undef F
+#undef M
+  return all;
+}
+
+} // namespace standin
