@@ -1,32 +1,17 @@
 //===- ConvertKernelsToLLVM.cpp - kernels to LLVM functions -----------------===//
 
 #include "tessera/Target/CPU/Passes.h"
+#include "tessera/Target/Kernels/ToLLVM.h"
 
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
-#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
-#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
-#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
-#include "mlir/IR/AttrTypeSubElements.h"
 
 namespace tessera {
 #define GEN_PASS_DEF_CONVERTKERNELSTOLLVM
@@ -42,19 +27,6 @@ struct Kernel {
   bool isPrivate;
   unsigned buffers, scalars;
   Location loc;
-};
-
-/// fma becomes fmuladd: one instruction where the CPU has it, two where it has not, never a call of fmaf.
-struct FmaLowering : ConvertOpToLLVMPattern<math::FmaOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-
-  LogicalResult matchAndRewrite(math::FmaOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (auto type = dyn_cast<VectorType>(op.getType()); type && type.getRank() != 1)
-      return rewriter.notifyMatchFailure(op, "vectors of one dimension only");
-    rewriter.replaceOpWithNewOp<LLVM::FMulAddOp>(op, adaptor.getA(), adaptor.getB(), adaptor.getC());
-    return success();
-  }
 };
 
 struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLVM> {
@@ -125,36 +97,6 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     LLVM::ReturnOp::create(b, loc, ValueRange{});
   }
 
-  /// Memory views to addresses, vector ops to those that LLVM has.
-  LogicalResult simplify(func::FuncOp func) {
-    RewritePatternSet patterns(&getContext());
-    memref::populateExpandStridedMetadataPatterns(patterns);
-    vector::populateVectorMaskOpLoweringPatterns(patterns);
-    vector::populateVectorBroadcastLoweringPatterns(patterns);
-    vector::populateVectorShapeCastLoweringPatterns(patterns);
-    return applyPatternsGreedily(func, std::move(patterns));
-  }
-
-  /// Where the CPU has no bf16, kernels only move it (expand-math), and LLVM would round what it selects
-  /// once more, by a function that compiler libraries have only since GCC 13: integers are moved instead.
-  void carryBFloat16AsIntegers(func::FuncOp func) {
-    Type i16 = IntegerType::get(&getContext(), 16);
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([=](BFloat16Type) { return i16; });
-    replacer.addReplacement([=](FloatAttr value) -> std::optional<Attribute> {
-      if (!value.getType().isBF16())
-        return std::nullopt;
-      return IntegerAttr::get(i16, value.getValue().bitcastToAPInt());
-    });
-    replacer.addReplacement([=](DenseElementsAttr values) -> std::optional<Attribute> {
-      if (!values.getElementType().isBF16())
-        return std::nullopt;
-      return values.bitcast(i16);
-    });
-    replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true, /*replaceLocs=*/false,
-                                          /*replaceTypes=*/true);
-  }
-
   LogicalResult convert(ModuleOp module) {
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
@@ -162,18 +104,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
     options.allocLowering = LowerToLLVMOptions::AllocLowering::AlignedAlloc;
     LLVMTypeConverter converter(context, options);
     RewritePatternSet patterns(context);
-    populateAffineToStdConversionPatterns(patterns);
-    populateSCFToControlFlowConversionPatterns(patterns);
-    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-    arith::populateArithToLLVMConversionPatterns(converter, patterns);
-    index::populateIndexToLLVMConversionPatterns(converter, patterns);
-    ub::populateUBToLLVMConversionPatterns(converter, patterns);
-    populateMathToLLVMConversionPatterns(converter, patterns);
-    patterns.add<FmaLowering>(converter, /*benefit=*/2);
-    populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
-    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
-    populateVectorToLLVMConversionPatterns(converter, patterns, /*reassociateFPReductions=*/true);
-    populateFuncToLLVMConversionPatterns(converter, patterns);
+    populateKernelToLLVMPatterns(converter, patterns);
 
     LLVMConversionTarget target(*context);
     target.addLegalOp<ModuleOp>();
@@ -194,7 +125,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMBase<ConvertKernelsToLLV
       if (!func->hasAttr(kKernelAttr) || func.isExternal())
         continue;
       FailureOr<Kernel> kernel = prepare(func);
-      if (failed(kernel) || failed(simplify(func)))
+      if (failed(kernel) || failed(simplifyKernel(func)))
         return signalPassFailure();
       if (!nativeBF16)
         carryBFloat16AsIntegers(func);

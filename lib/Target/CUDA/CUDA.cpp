@@ -1,0 +1,63 @@
+//===- CUDA.cpp - NVIDIA GPUs in the list of targets ------------------------===//
+
+#include "tessera/Target/CUDA/CUDA.h"
+
+#include "Architectures.h"
+#include "DeviceCode.h"
+
+#include "tessera/Support/Failures.h"
+#include "tessera/Target/CPU/Linker.h"
+#include "tessera/Target/CPU/ObjectEmitter.h"
+#include "tessera/Target/CUDA/Passes.h"
+#include "tessera/Target/Forms.h"
+
+namespace tessera {
+namespace {
+
+class CUDA : public Target {
+public:
+  explicit CUDA(CPUTarget host) : host(std::move(host)) {
+    addMatmulForm(forms);
+    addCacheUpdateForm(forms);
+    addScatterAddForm(forms);
+  }
+
+  TilingChoices tiling() const override {
+    return {/*tileElements=*/4096, /*grainElements=*/1, /*prefillChunk=*/512};
+  }
+  const LibraryForms &libraryForms() const override { return forms; }
+  void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildCUDAKernelPipeline(pm); }
+  TargetSection manifestSection() const override {
+    llvm::json::Array architectures;
+    if (findPtxas())
+      for (llvm::StringRef chip : kCubinChips)
+        architectures.push_back(chip);
+    architectures.push_back(kPTXArchitecture);
+    return {"cuda", llvm::json::Object{{"architectures", std::move(architectures)}}};
+  }
+  Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
+    return asStatus(tessera::emitObject(module, host, path), "cannot make executable");
+  }
+  Status link(const LinkOptions &options, llvm::StringRef output) const override {
+    return asStatus(linkExecutable(options, output), "cannot make executable");
+  }
+
+private:
+  CPUTarget host; ///< of the host program: any x86-64
+  LibraryForms forms;
+};
+
+Result<std::shared_ptr<const Target>> resolve(const TargetOptions &) {
+  llvm::Expected<CPUTarget> host = resolveCPUTarget("x86-64");
+  if (!host)
+    return asStatus(host.takeError(), "cannot compile").takeFailure();
+  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host)));
+}
+
+} // namespace
+
+TargetDescription describeCUDA() {
+  return {"cuda", {}, registerCUDADialectExtensions, registerCUDAPasses, resolve};
+}
+
+} // namespace tessera

@@ -1,0 +1,415 @@
+//===- TileDistributorLoops.cpp - what one thread does of a tile op ---------===//
+
+#include "TileDistributor.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace tessera {
+
+Value TileDistributor::remainder(Value value, int64_t divisor) {
+  if (divisor == 1)
+    return constantIndex(0);
+  return b.createOrFold<arith::RemUIOp>(loc, value, constantIndex(divisor));
+}
+
+Value TileDistributor::quotient(Value value, int64_t divisor) {
+  if (divisor == 1)
+    return value;
+  return b.createOrFold<arith::DivUIOp>(loc, value, constantIndex(divisor));
+}
+
+TileDistributor::Values TileDistributor::delinearize(Value number, ArrayRef<int64_t> sizes) {
+  Values places(sizes.size());
+  for (int64_t i = int64_t(sizes.size()) - 1; i > 0; --i) {
+    places[i] = remainder(number, sizes[i]);
+    number = quotient(number, sizes[i]);
+  }
+  if (!sizes.empty())
+    places[0] = number;
+  return places;
+}
+
+/// body(number) for the items first, first + step, ... of this thread.
+void TileDistributor::forItems(Value first, int64_t step, llvm::function_ref<void(Value)> body) {
+  OpBuilder::InsertionGuard guard(b);
+  if (how.items > step) {
+    auto loop = scf::ForOp::create(b, loc, first, constantIndex(how.items), constantIndex(step));
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+    return;
+  }
+  if (how.items < step) {
+    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, first, constantIndex(how.items));
+    auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  body(first);
+}
+
+/// Sets the places of the outer dimensions and, where the vectorized one is among the item's, the chunk.
+void TileDistributor::placeItem(Value number, Chunk *chunk) {
+  Values places = delinearize(number, how.sizes);
+  for (auto [dim, place] : llvm::zip_equal(how.dims, places)) {
+    if (dim != d || !chunk) {
+      ivs[dim] = place;
+      continue;
+    }
+    Value start =
+        how.width == 1 ? place : b.createOrFold<arith::MulIOp>(loc, place, constantIndex(how.width));
+    *chunk = {start, how.width, how.width, 0};
+  }
+}
+
+void TileDistributor::emitParallel() {
+  SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, d);
+  forItems(id, threads, [&](Value number) {
+    Chunk chunk{};
+    placeItem(number, &chunk);
+    Values outs;
+    for (OpOperand &out : op.getDpsInitsMutable())
+      outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? load(out, chunk)
+                                                                                 : Value());
+    Values results = reductions.empty() ? runBody(chunk, outs) : reduceOver(reductions, chunk, outs);
+    for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
+      store(out, result, chunk);
+  });
+}
+
+/// The body on one element, whatever it holds.
+TileDistributor::Values TileDistributor::runScalarBody(ValueRange outs) {
+  IRMapping mapping;
+  Chunk one{constantIndex(0), 1, 1, 0};
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (BlockArgument arg = op.getMatchingBlockArgument(input); !arg.use_empty())
+      mapping.map(arg, load(*input, one));
+  for (auto [arg, value] : llvm::zip(op.getRegionOutputArgs(), outs))
+    if (value)
+      mapping.map(arg, value);
+  for (Operation &inner : body->without_terminator()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
+      Value place = ivs[index.getDim()];
+      mapping.map(index.getResult(), place ? place : constantIndex(0));
+      continue;
+    }
+    Operation *copy = b.clone(inner, mapping);
+    copy->walk([&](linalg::IndexOp index) { // in a region of it
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(index);
+      Value place = ivs[index.getDim()];
+      b.replaceOp(index, place ? place : constantIndex(0));
+    });
+  }
+  return llvm::map_to_vector(body->getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+void TileDistributor::emitScalar() {
+  SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, -1);
+  forItems(id, threads, [&](Value number) {
+    placeItem(number, nullptr);
+    Chunk one{constantIndex(0), 1, 1, 0};
+    Values outs;
+    for (OpOperand &out : op.getDpsInitsMutable())
+      outs.push_back(load(out, one));
+    Values results;
+    emitLoops(reductions, outs, [&](ValueRange carried) { return runScalarBody(carried); }, &results);
+    for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
+      store(out, result, one);
+  });
+}
+
+/// What partial results begin with: vectors of `width` for outputs that are reduced.
+TileDistributor::Values TileDistributor::neutrals(int64_t width) {
+  Values values;
+  for (Operation *combiner : combiners) {
+    if (!combiner)
+      continue;
+    TypedAttr neutral = *arith::getNeutralElement(combiner);
+    if (width > 1)
+      neutral = DenseElementsAttr::get(VectorType::get({width}, neutral.getType()), Attribute(neutral));
+    values.push_back(arith::ConstantOp::create(b, loc, neutral));
+  }
+  return values;
+}
+
+Value TileDistributor::combine(unsigned output, Value x, Value y) {
+  return vector::makeArithReduction(b, loc, *linalg::getCombinerOpKind(combiners[output]), x, y);
+}
+
+Value TileDistributor::reduceLanes(unsigned output, Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type)
+    return value;
+  // A tree, so that the order does not hang on how LLVM unrolls.
+  Values lanes;
+  for (int64_t lane = 0; lane < type.getNumElements(); ++lane)
+    lanes.push_back(vector::ExtractOp::create(b, loc, value, lane));
+  for (size_t half = lanes.size() / 2; half; half /= 2)
+    for (size_t lane = 0; lane < half; ++lane)
+      lanes[lane] = combine(output, lanes[lane], lanes[lane + half]);
+  return lanes.front();
+}
+
+/// The value of the thread whose number differs by `distance`: in pieces of 32 bits.
+Value TileDistributor::shuffle(Value value, int64_t distance) {
+  Type type = value.getType(), i32 = b.getI32Type();
+  auto exchange = [&](Value piece) -> Value {
+    Value offset = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(distance)));
+    Value width = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(kWarp)));
+    return gpu::ShuffleOp::create(b, loc, piece, offset, width, gpu::ShuffleMode::XOR).getShuffleResult();
+  };
+  if (type.isF32() || type.isInteger(32))
+    return exchange(value);
+  if (type.isIndex()) {
+    Value wide = arith::IndexCastOp::create(b, loc, b.getI64Type(), value);
+    return arith::IndexCastOp::create(b, loc, type, shuffle(wide, distance));
+  }
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Type integer = b.getIntegerType(bits);
+  Value plain = isa<FloatType>(type) ? Value(arith::BitcastOp::create(b, loc, integer, value)) : value;
+  Value moved;
+  if (bits < 32) {
+    moved = exchange(arith::ExtUIOp::create(b, loc, i32, plain));
+    moved = arith::TruncIOp::create(b, loc, integer, moved);
+  } else { // 64
+    Value half = arith::ConstantOp::create(b, loc, b.getIntegerAttr(integer, 32));
+    Value low = exchange(arith::TruncIOp::create(b, loc, i32, plain));
+    Value high = exchange(
+        arith::TruncIOp::create(b, loc, i32, arith::ShRUIOp::create(b, loc, plain, half).getResult()));
+    low = arith::ExtUIOp::create(b, loc, integer, low);
+    high = arith::ShLIOp::create(b, loc, arith::ExtUIOp::create(b, loc, integer, high), half);
+    moved = arith::OrIOp::create(b, loc, low, high);
+  }
+  return isa<FloatType>(type) ? Value(arith::BitcastOp::create(b, loc, type, moved)) : moved;
+}
+
+Value TileDistributor::scratch(ArrayRef<int64_t> shape, Type element) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&op->getParentOfType<func::FuncOp>().getBody().front());
+  return memref::AllocOp::create(b, loc, MemRefType::get(shape, element));
+}
+
+/// Adds `total` to what the output held before.
+void TileDistributor::finish(unsigned output, Value total, const Chunk &chunk) {
+  OpOperand &out = op.getDpsInitsMutable()[output];
+  store(out, combine(output, toVector(load(out, chunk), chunk), total), chunk);
+}
+
+void TileDistributor::emitGrouped() {
+  SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, d);
+  (void)findCombiners(d);
+  int64_t chunks = ranges[d] / how.width, groups = threads / how.group;
+  int64_t rounds = (how.items + groups - 1) / groups;
+  SmallVector<unsigned> reduced;
+  for (auto [i, combiner] : llvm::enumerate(combiners))
+    if (combiner)
+      reduced.push_back(i);
+  SmallVector<Value> parts; // of the warps of a group
+  if (how.group > kWarp)
+    for (unsigned output : reduced)
+      parts.push_back(
+          scratch({threads / kWarp}, cast<MemRefType>(op.getDpsInits()[output].getType()).getElementType()));
+  Value lane = remainder(id, how.group), group = quotient(id, how.group);
+
+  // What this thread adds up of item `number`.
+  auto accumulate = [&](Value number) -> Values {
+    placeItem(number, nullptr);
+    Values totals;
+    emitLoops(
+        reductions, neutrals(how.width),
+        [&](ValueRange carried) -> Values {
+          auto step = [&](Value place, ValueRange accumulators) -> Values {
+            Value start =
+                how.width == 1 ? place : b.createOrFold<arith::MulIOp>(loc, place, constantIndex(how.width));
+            Chunk chunk{start, how.width, how.width, 0};
+            Values outs;
+            size_t next = 0;
+            for (auto [out, combiner] : llvm::zip(op.getDpsInitsMutable(), combiners))
+              outs.push_back(combiner                               ? accumulators[next++]
+                             : op.payloadUsesValueFromOperand(&out) ? load(out, chunk)
+                                                                    : Value());
+            Values updated = runBody(chunk, outs), sums;
+            for (auto [i, out] : llvm::enumerate(op.getDpsInitsMutable())) {
+              if (combiners[i])
+                sums.push_back(updated[i]);
+              else
+                store(out, updated[i], chunk);
+            }
+            return sums;
+          };
+          OpBuilder::InsertionGuard inner(b);
+          auto loop =
+              scf::ForOp::create(b, loc, lane, constantIndex(chunks), constantIndex(how.group), carried);
+          b.setInsertionPointToStart(loop.getBody());
+          Values sums = step(loop.getInductionVar(), loop.getRegionIterArgs());
+          if (!sums.empty())
+            scf::YieldOp::create(b, loc, sums);
+          return llvm::to_vector_of<Value>(loop.getResults());
+        },
+        &totals);
+    for (auto [output, total] : llvm::zip_equal(reduced, totals))
+      total = reduceLanes(output, total);
+    return totals;
+  };
+  // Every thread of the block goes through all rounds: it meets the others there.
+  auto round = [&](Value base) {
+    Value number = b.createOrFold<arith::AddIOp>(loc, base, group), active;
+    Values totals;
+    if (how.items % groups == 0) {
+      totals = accumulate(number);
+    } else {
+      active = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, number, constantIndex(how.items));
+      SmallVector<Type> types = llvm::map_to_vector(reduced, [&](unsigned output) -> Type {
+        return cast<MemRefType>(op.getDpsInits()[output].getType()).getElementType();
+      });
+      auto branch = scf::IfOp::create(b, loc, types, active, /*withElseRegion=*/true);
+      {
+        OpBuilder::InsertionGuard inner(b);
+        b.setInsertionPointToStart(branch.thenBlock());
+        Values sums = accumulate(number);
+        if (!reduced.empty())
+          scf::YieldOp::create(b, loc, sums);
+        b.setInsertionPointToStart(branch.elseBlock());
+        Values none = neutrals(1);
+        if (!reduced.empty())
+          scf::YieldOp::create(b, loc, none);
+      }
+      totals = llvm::to_vector_of<Value>(branch.getResults());
+    }
+    if (reduced.empty())
+      return;
+    for (auto [output, total] : llvm::zip_equal(reduced, totals))
+      for (int64_t distance = std::min(how.group, kWarp) / 2; distance; distance /= 2)
+        total = combine(output, total, shuffle(total, distance));
+    if (!parts.empty()) {
+      Value warp = quotient(id, kWarp), ofWarp = remainder(id, kWarp);
+      Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, ofWarp, constantIndex(0));
+      {
+        OpBuilder::InsertionGuard inner(b);
+        auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(branch.thenBlock());
+        for (auto [part, total] : llvm::zip_equal(parts, totals))
+          memref::StoreOp::create(b, loc, total, part, warp);
+      }
+      gpu::BarrierOp::create(b, loc);
+      Value begin = b.createOrFold<arith::MulIOp>(loc, group, constantIndex(how.group / kWarp));
+      for (auto [output, part, total] : llvm::zip_equal(reduced, parts, totals)) {
+        for (int64_t i = 0; i < how.group / kWarp; ++i) {
+          Value place = i ? b.createOrFold<arith::AddIOp>(loc, begin, constantIndex(i)) : begin;
+          Value value = memref::LoadOp::create(b, loc, part, place);
+          total = i ? combine(output, total, value) : value;
+        }
+      }
+      if (rounds > 1 || again) // before the next round writes there
+        gpu::BarrierOp::create(b, loc);
+    }
+    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, constantIndex(0));
+    if (active)
+      mine = arith::AndIOp::create(b, loc, mine, active);
+    OpBuilder::InsertionGuard inner(b);
+    if (how.group > 1 || active) {
+      auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    placeItem(number, nullptr);
+    Chunk one{constantIndex(0), 1, 1, 0};
+    for (auto [output, total] : llvm::zip_equal(reduced, totals))
+      finish(output, total, one);
+  };
+  if (rounds == 1)
+    return round(constantIndex(0));
+  OpBuilder::InsertionGuard guard(b);
+  auto loop =
+      scf::ForOp::create(b, loc, constantIndex(0), constantIndex(rounds * groups), constantIndex(groups));
+  b.setInsertionPointToStart(loop.getBody());
+  round(loop.getInductionVar());
+}
+
+void TileDistributor::emitSplit() {
+  (void)reductionsCombine(); // finds the combiners
+  SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, -1), sizes;
+  int64_t reduced = 1;
+  for (int64_t dim : reductions) {
+    sizes.push_back(ranges[dim]);
+    reduced *= ranges[dim];
+  }
+  Values parts;
+  for (OpOperand &out : op.getDpsInitsMutable())
+    parts.push_back(scratch({how.slices, how.places * how.width},
+                            cast<MemRefType>(out.get().getType()).getElementType()));
+  Value place = remainder(id, how.places), slice = quotient(id, how.places);
+  Value active =
+      how.items == how.places
+          ? Value()
+          : Value(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, place, constantIndex(how.items)));
+  if (how.slices * how.places < threads) {
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, slice, constantIndex(how.slices));
+    active = active ? Value(arith::AndIOp::create(b, loc, active, inside)) : inside;
+  }
+  auto guarded = [&](Value condition, llvm::function_ref<void()> emitInside) {
+    OpBuilder::InsertionGuard guard(b);
+    if (condition) {
+      auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    emitInside();
+  };
+  auto access = [&](Value part, Value row, Value value) -> Value {
+    Value column =
+        how.width == 1 ? place : b.createOrFold<arith::MulIOp>(loc, place, constantIndex(how.width));
+    if (value && how.width == 1)
+      memref::StoreOp::create(b, loc, value, part, ValueRange{row, column});
+    else if (value)
+      vector::StoreOp::create(b, loc, value, part, ValueRange{row, column});
+    else if (how.width == 1)
+      return memref::LoadOp::create(b, loc, part, ValueRange{row, column});
+    else
+      return vector::LoadOp::create(
+          b, loc, VectorType::get({how.width}, cast<MemRefType>(part.getType()).getElementType()), part,
+          ValueRange{row, column});
+    return value;
+  };
+  if (again)
+    gpu::BarrierOp::create(b, loc); // the last round's partial sums have been read
+  guarded(active, [&] {
+    Chunk chunk{};
+    placeItem(place, &chunk);
+    Values totals;
+    OpBuilder::InsertionGuard guard(b);
+    auto loop = scf::ForOp::create(b, loc, slice, constantIndex(reduced), constantIndex(how.slices),
+                                   neutrals(how.width));
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(loop.getBody());
+      for (auto [dim, at] : llvm::zip_equal(reductions, delinearize(loop.getInductionVar(), sizes)))
+        ivs[dim] = at;
+      Values sums = runBody(chunk, loop.getRegionIterArgs());
+      scf::YieldOp::create(b, loc,
+                           llvm::map_to_vector(sums, [&](Value sum) { return toVector(sum, chunk); }));
+      for (int64_t dim : reductions)
+        ivs[dim] = Value();
+    }
+    for (auto [part, sum] : llvm::zip_equal(parts, loop.getResults()))
+      access(part, slice, sum);
+  });
+  gpu::BarrierOp::create(b, loc);
+  Value finishing = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, id, constantIndex(how.items));
+  guarded(finishing, [&] {
+    Chunk chunk{};
+    placeItem(place, &chunk);
+    for (auto [i, part] : llvm::enumerate(parts)) {
+      Value total;
+      for (int64_t row = 0; row < how.slices; ++row) {
+        Value value = access(part, constantIndex(row), Value());
+        total = total ? combine(i, total, value) : value;
+      }
+      finish(i, total, chunk);
+    }
+  });
+}
+
+} // namespace tessera
