@@ -63,6 +63,8 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
       return;
     if (failed(replaceRange(func)))
       return signalPassFailure();
+    if (func->hasAttr(kThreadsAttr)) // written for threads by hand
+      return;
     IRRewriter rewriter(&getContext());
     SmallVector<memref::CopyOp> copies;
     func.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
