@@ -39,7 +39,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
     : program_(program), manifest_(manifest), plan_(plan), plane_(plane), collectives_(manifest, comm),
       entry_(entry),
       pool_(prepareOwnThread(plan.driver(), threads), [&driver = plan.driver()] { driver.prepareThread(); }) {
-  device_ = plan.driver().open({plane.rank(), pool_, entry});
+  device_ = plan.driver().open({plane.rank(), pool_, entry, &plane});
   compute_ = device_->createStream(StreamKind::Compute);
   communication_ = device_->createStream(StreamKind::Communication);
   begun_ = device_->createEvent();
@@ -54,6 +54,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   for (const MatmulSpec &spec : manifest.matmuls)
     products_.push_back(
         device_->createProduct(spec, spec.param < 0 ? nullptr : plan.param(spec.param).layout.get()));
+  device_->tuneProducts(arena_, weights_);
   for (const EntrySpec &spec : manifest.entries)
     dead_.push_back(deadBefore(manifest, spec));
   staging_.resize(8);
@@ -123,7 +124,7 @@ void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
       stateWritten_[size_t(state)] = true;
   ts_call arguments{base, counts.data()};
   std::function<void()> enqueue = [&] { program_.entries[entry](&abi_, &arguments); };
-  device_->call({entry, base, dead_[entry], enqueue}, *compute_);
+  device_->call({entry, base, counts, dead_[entry], enqueue}, *compute_);
   collectives_.expectAllWaitedFor();
 }
 

@@ -356,6 +356,7 @@ TEST_P(DriverConformance, CallsRunTheirWorkInOrder) {
   inEveryOrder([](Machine &m) {
     std::unique_ptr<Module> module = m.device->load(program);
     Buffer arena = m.device->allocate(3 * size * 4, "an arena", MemoryUse::Arena);
+    std::vector<int64_t> counts;
     std::vector<ByteSpan> dead = {{size * 4, 3 * size * 4}};
     std::vector<float> input = ramp(size);
     m.compute->upload(arena.address(), input.data(), size * 4);
@@ -367,7 +368,7 @@ TEST_P(DriverConformance, CallsRunTheirWorkInOrder) {
         m.compute->launch(*module, {0, first, scalars, size, 1});
         m.compute->launch(*module, {0, second, scalars, size, 1});
       };
-      m.device->call({0, arena.address(), dead, enqueue}, *m.compute);
+      m.device->call({0, arena.address(), counts, dead, enqueue}, *m.compute);
       m.compute->copy(arena.address(), arena.address() + 2 * size * 4, size * 4);
     }
     EXPECT_EQ(m.read(arena.address(), size), ramp(size, 6));

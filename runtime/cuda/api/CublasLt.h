@@ -221,6 +221,13 @@ struct cublasLtMatmulHeuristicResult_t {
     (const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attribute, void *value,          \
      size_t bytes, size_t *written))
 
+// Pointers to all of them.
+struct CublasLtFunctions {
+#define TESSERA_CUBLASLT_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
+  TESSERA_CUBLASLT_FUNCTIONS(TESSERA_CUBLASLT_MEMBER)
+#undef TESSERA_CUBLASLT_MEMBER
+};
+
 // Declares every function with C linkage: for a library that defines them. Stands in namespace tessera::cuda.
 #define TESSERA_CUBLASLT_DECLARE_FUNCTION(name, result, parameters)                                          \
   __attribute__((visibility("default"))) result name parameters;

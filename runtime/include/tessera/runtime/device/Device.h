@@ -4,6 +4,7 @@
 #define TESSERA_RUNTIME_DEVICE_DEVICE_H
 
 #include "tessera/runtime/abi.h"
+#include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/core/ThreadPool.h"
@@ -102,6 +103,8 @@ struct ByteSpan {
 struct Call {
   int64_t entry;
   char *base;
+  const std::vector<int64_t>
+      &counts; // of its loops: with the entry and the base, all that the work depends on
   const std::vector<ByteSpan>
       &dead; // from `base`: what holds no value before the call, neither states nor inputs
   const std::function<void()> &enqueue; // gives the entry's work to the streams
@@ -120,6 +123,10 @@ public:
   virtual std::unique_ptr<Module> load(const ts_program &program) = 0;
   // `layout`: of the weight; null: plain rows given at run time.
   virtual std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) = 0;
+
+  // Once, after all products were created and before anything is computed: the driver may try them out on
+  // memory that nothing uses yet, which is zero again on return. Every rank calls it.
+  virtual void tuneProducts(const Buffer &arena, const Buffer &weights) {}
 
   // Rows [begin, begin + count) of a layer at `weight`, from row-major host memory that may be used again on
   // return, rounded to the layout's type. Any thread; different rows at once. Streams see them after
@@ -159,6 +166,7 @@ struct DeviceOptions {
   int64_t rank;
   ThreadPool &pool;  // the rank's threads; the device may use them within calls of the rank's main thread
   BoardEntry &entry; // counts what is done: the watch looks there
+  HostPlane *plane = nullptr; // all ranks open a device with theirs; null: there is one rank
 };
 
 // A kind of device.
@@ -179,6 +187,9 @@ public:
   virtual void prepareThread() const {}
   // Throws Error for a parameter that this kind of device cannot hold.
   virtual std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const = 0;
+  // Device memory that a rank of this program takes beside its weights and its arena. Needs no device.
+  virtual int64_t workspaceBytes(const Manifest &manifest) const { return 0; }
+  // All ranks of a program, each for itself.
   virtual std::unique_ptr<Device> open(const DeviceOptions &options) const = 0;
 };
 

@@ -1,0 +1,267 @@
+#include "CudaDevice.h"
+#include "CudaGraphs.h"
+#include "CudaModule.h"
+#include "CudaPlacement.h"
+#include "CudaProduct.h"
+#include "CudaStream.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <sched.h>
+#include <time.h>
+
+namespace tessera::runtime {
+
+using namespace cuda;
+
+CudaDevice::CudaDevice(const DeviceOptions &options)
+    : cuda_(CudaLibrary::get()), settings_(CudaSettings::fromEnvironment()), options_(options) {
+  device_ = chooseDevice(cuda_, options.rank, options.plane);
+  char name[256] = "";
+  expect(cuda_.cuDeviceGetName(name, sizeof(name), device_), "ask the GPU for its name");
+  properties_.name = name;
+  auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    expect(cuda_.cuDeviceGetAttribute(&value, which, device_), "ask the GPU what it is");
+    return value;
+  };
+  properties_.major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  properties_.minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  properties_.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  properties_.sharedPerBlock = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  expect(cuda_.cuDeviceTotalMem(&properties_.bytes, device_), "ask the GPU what it is");
+  expect(cuda_.cuDevicePrimaryCtxRetain(&context_, device_), "start the GPU");
+  bindThread();
+  expect(cuda_.cuStreamCreateWithPriority(&service_, CU_STREAM_NON_BLOCKING, 0), "create a stream");
+  graphs_ = std::make_unique<CudaGraphs>(*this);
+}
+
+CudaDevice::~CudaDevice() {
+  bindThread();
+  graphs_.reset();
+  products_.reset();
+  staging_.reset();
+  workspaces_.clear();
+  spareWorkspace_ = Buffer();
+  cuda_.cuStreamDestroy(service_);
+  cuda_.cuCtxSetCurrent(nullptr);
+  cuda_.cuDevicePrimaryCtxRelease(device_);
+}
+
+void CudaDevice::bindThread() {
+  CUcontext current = nullptr;
+  if (cuda_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != context_)
+    expect(cuda_.cuCtxSetCurrent(context_), "use the GPU from this thread");
+}
+
+std::string CudaDevice::describe() const {
+  return "rank " + std::to_string(options_.rank) + ", GPU " + std::to_string(device_) + " (" +
+         properties_.name + ")";
+}
+
+// --- Errors ---
+
+// A kernel did what it must not; the context is lost.
+static bool isFault(CUresult result) {
+  return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
+         result == CUDA_ERROR_ASSERT ||
+         (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+void CudaDevice::fail(CUresult result, const char *what) {
+  if (!isFault(result))
+    throw Error(std::string("cannot ") + what, describe(), cuda_.describe(result), "look at nvidia-smi");
+  std::string kernels;
+  for (size_t back = 1; back <= std::min(kernelsLaunched_, lastKernels_.size()); ++back)
+    kernels +=
+        std::string(back == 1 ? "" : ", ") + lastKernels_[(kernelsLaunched_ - back) % lastKernels_.size()];
+  throw Error("a kernel of the GPU failed", describe(),
+              cuda_.describe(result) +
+                  (kernels.empty() ? "" : ", found later; given last, latest first: " + kernels),
+              "TESSERA_CUDA_SYNC=1 names the kernel");
+}
+
+void CudaDevice::expect(CUresult result, const char *what) {
+  if (result != CUDA_SUCCESS)
+    fail(result, what);
+}
+
+void CudaDevice::given(CUresult result, const char *what) {
+  progress();
+  if (result == CUDA_SUCCESS)
+    return;
+  if (!capturing_)
+    fail(result, what);
+  if (captureFailure_.empty())
+    captureFailure_ = std::string("cannot ") + what + ": " + cuda_.describe(result);
+}
+
+void CudaDevice::launched(CUresult result, const char *kernel, CUstream stream) {
+  lastKernels_[kernelsLaunched_++ % lastKernels_.size()] = kernel;
+  if (settings_.synchronous && result == CUDA_SUCCESS)
+    result = cuda_.cuStreamSynchronize(stream);
+  if (settings_.synchronous && isFault(result))
+    throw Error(std::string("kernel ") + kernel + " failed", describe(), cuda_.describe(result),
+                "report it, with the command that compiled the program");
+  if (result != CUDA_SUCCESS && !isFault(result) && !capturing_)
+    throw Error(std::string("cannot launch kernel ") + kernel, describe(), cuda_.describe(result),
+                "report it, with the command that compiled the program");
+  given(result, "launch a kernel");
+}
+
+void CudaDevice::progress() {
+  options_.entry.progress.store(options_.entry.progress.load(std::memory_order_relaxed) + 1,
+                                std::memory_order_relaxed);
+}
+
+void CudaDevice::WaitTurns::pause() {
+  // Most waits are for a step of a few hundred microseconds that is nearly done.
+  ++turns_;
+  if (turns_ < 2000)
+    return;
+  if (turns_ < 20000) {
+    sched_yield();
+    return;
+  }
+  timespec time = {0, 100000};
+  nanosleep(&time, nullptr);
+  // Work that takes long is no standstill, unless the rank says that it waits for others.
+  if (turns_ % 1000 == 0 &&
+      device_.options_.entry.activity.load(std::memory_order_relaxed) == int32_t(Activity::Working))
+    device_.progress();
+}
+
+// --- Memory ---
+
+static std::string megabytes(size_t bytes) {
+  char text[32];
+  snprintf(text, sizeof(text), "%.1f MB", double(bytes) / 1e6);
+  return text;
+}
+
+Buffer CudaDevice::allocate(size_t bytes, const std::string &what, MemoryUse) {
+  if (bytes == 0)
+    return Buffer(*this, nullptr, 0);
+  CUdeviceptr address = 0;
+  CUresult result = cuda_.cuMemAlloc(&address, bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    expect(cuda_.cuMemGetInfo(&free, &total), "ask how much memory is free");
+    std::string holds;
+    for (const auto &[at, held] : held_)
+      holds += ", " + held.what + " has " + megabytes(held.bytes);
+    throw Error("not enough memory on the GPU", what + ", " + describe(),
+                "it takes " + std::to_string(bytes) + " bytes (" + megabytes(bytes) + "), and " +
+                    std::to_string(free) + " of " + std::to_string(total) + " are free" + holds,
+                "compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
+  }
+  expect(result, "allocate memory of the GPU");
+  auto *at = reinterpret_cast<void *>(address);
+  held_[at] = {what, bytes};
+  Buffer buffer(*this, at, bytes);
+  expect(cuda_.cuMemsetD8Async(address, 0, bytes, service_), "zero memory of the GPU");
+  waitForStream(service_);
+  return buffer;
+}
+
+HostBuffer CudaDevice::allocateHost(size_t bytes, const std::string &what) {
+  if (bytes == 0)
+    return HostBuffer(*this, nullptr, 0);
+  void *data = nullptr;
+  CUresult result = cuda_.cuMemHostAlloc(&data, bytes, CU_MEMHOSTALLOC_PORTABLE);
+  if (result != CUDA_SUCCESS)
+    throw Error("cannot pin memory of the host", what,
+                std::to_string(bytes) + " bytes: " + cuda_.describe(result),
+                "free memory of the host, or raise its limit (ulimit -l)");
+  return HostBuffer(*this, data, bytes);
+}
+
+void CudaDevice::release(void *address, size_t) {
+  if (!address)
+    return;
+  bindThread();
+  cuda_.cuCtxSynchronize(); // of work that still uses it; what went wrong there was said by whoever waited
+  cuda_.cuMemFree(devicePointer(address));
+  held_.erase(address);
+}
+
+void CudaDevice::releaseHost(void *data, size_t) {
+  if (!data)
+    return;
+  bindThread();
+  cuda_.cuCtxSynchronize();
+  cuda_.cuMemFreeHost(data);
+}
+
+StagingRing &CudaDevice::staging() {
+  std::lock_guard<std::mutex> lock(stagingMutex_);
+  if (!staging_) {
+    bindThread();
+    staging_ = std::make_unique<StagingRing>(*this, options_.pool.size());
+  }
+  return *staging_;
+}
+
+void CudaDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                       const float *rows) {
+  staging().store(layout.type, rows, count * layout.columns,
+                  static_cast<char *>(weight) + io::bytesOf(layout.type, begin * layout.columns));
+}
+
+void CudaDevice::finishStores() {
+  if (staging_)
+    staging_->finish();
+  staging_.reset(); // its memory is the system's again
+}
+
+// --- Objects ---
+
+std::unique_ptr<Stream> CudaDevice::createStream(StreamKind kind) {
+  return std::make_unique<CudaStream>(*this, kind);
+}
+
+std::unique_ptr<Event> CudaDevice::createEvent() { return std::make_unique<CudaEvent>(*this); }
+
+std::unique_ptr<Module> CudaDevice::load(const ts_program &program) {
+  return std::make_unique<CudaModule>(*this, program);
+}
+
+std::unique_ptr<Product> CudaDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
+  if (!products_)
+    products_ = std::make_unique<CudaProducts>(*this);
+  return products_->create(spec, layout);
+}
+
+void CudaDevice::tuneProducts(const Buffer &arena, const Buffer &weights) {
+  if (products_)
+    products_->tune(arena, weights);
+}
+
+void *CudaDevice::spareWorkspace() {
+  if (!spareWorkspace_.bytes())
+    spareWorkspace_ =
+        allocate(kProductWorkspaceBytes, "the workspace of products of rank " + std::to_string(options_.rank),
+                 MemoryUse::Arena);
+  return spareWorkspace_.address();
+}
+
+void *CudaDevice::workspaceFor(CUstream stream) {
+  auto at = workspaces_.find(stream);
+  if (at == workspaces_.end()) {
+    if (capturing_)
+      return nullptr;
+    spareWorkspace();
+    at = workspaces_.emplace(stream, std::move(spareWorkspace_)).first;
+  }
+  return at->second.address();
+}
+
+void CudaDevice::streamGoes(CUstream stream) {
+  workspaces_.erase(stream);
+  graphs_->streamGoes(stream);
+}
+
+void CudaDevice::call(const Call &call, Stream &compute) {
+  graphs_->call(call, static_cast<CudaStream &>(compute));
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,148 @@
+// One GPU, as one rank uses it.
+//
+// All that is given to a stream goes through `given`: it turns the driver's answers into errors, one line
+// each, and keeps the names of the last kernels, since a fault comes to light only when somebody waits.
+#ifndef TESSERA_RUNTIME_CUDA_CUDADEVICE_H
+#define TESSERA_RUNTIME_CUDA_CUDADEVICE_H
+
+#include "CudaLibrary.h"
+#include "CudaMemory.h"
+#include "CudaSettings.h"
+#include "tessera/runtime/device/Device.h"
+
+#include <array>
+#include <map>
+
+namespace tessera::runtime {
+
+class CudaGraphs;
+class CudaProducts;
+
+// Of the GPU; what images and algorithms are chosen by.
+struct CudaProperties {
+  std::string name;
+  int major = 0, minor = 0; // compute capability
+  int multiprocessors = 0;
+  int sharedPerBlock = 0; // the most that a kernel can ask for, bytes
+  size_t bytes = 0;
+};
+
+class CudaDevice final : public Device {
+public:
+  explicit CudaDevice(const DeviceOptions &options);
+  ~CudaDevice() override;
+
+  Buffer allocate(size_t bytes, const std::string &what, MemoryUse use) override;
+  HostBuffer allocateHost(size_t bytes, const std::string &what) override;
+  std::unique_ptr<Stream> createStream(StreamKind kind) override;
+  std::unique_ptr<Event> createEvent() override;
+  std::unique_ptr<Module> load(const ts_program &program) override;
+  std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) override;
+  void tuneProducts(const Buffer &arena, const Buffer &weights) override;
+  void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+             const float *rows) override;
+  void finishStores() override;
+  void call(const Call &call, Stream &compute) override;
+  void *view(const void *) override { return nullptr; }
+
+  const CudaLibrary &cuda() const { return cuda_; }
+  const CudaProperties &properties() const { return properties_; }
+  const CudaSettings &settings() const { return settings_; }
+  const DeviceOptions &options() const { return options_; }
+  cuda::CUcontext context() const { return context_; }
+  cuda::CUdevice number() const { return device_; }
+  // For copies and trials of the device itself.
+  cuda::CUstream serviceStream() const { return service_; }
+
+  // Makes the GPU's context that of this thread. The rank's main thread has it from the start.
+  void bindThread();
+  // "rank 3, GPU 1 (NVIDIA H200)".
+  std::string describe() const;
+
+  // Throws Error unless `result` is success; `what` completes "cannot ...".
+  void expect(cuda::CUresult result, const char *what);
+  // The same for work given to a stream: one more step for the watch. While an entry is recorded an error
+  // only ends the recording.
+  void given(cuda::CUresult result, const char *what);
+  // `kernel` was given to a stream: waits for it if the settings say so.
+  void launched(cuda::CUresult result, const char *kernel, cuda::CUstream stream);
+  // The host waits until `query` no longer answers "not ready". A rank that waits for its own GPU counts as
+  // going on.
+  template <typename Query> void wait(Query &&query) {
+    for (WaitTurns turns(*this);; turns.pause()) {
+      cuda::CUresult result = query();
+      if (result != cuda::CUDA_ERROR_NOT_READY)
+        return expect(result, "wait for the GPU");
+    }
+  }
+  // The same for all that was given to `stream`.
+  void waitForStream(cuda::CUstream stream) {
+    wait([&] { return cuda_.cuStreamQuery(stream); });
+  }
+
+  // --- Recording of entries (CudaGraphs) ---
+  bool capturing() const { return capturing_; }
+  void beginCapture() {
+    capturing_ = true;
+    captureFailure_.clear();
+  }
+  // Why what was given since beginCapture cannot be replayed; empty: it can.
+  std::string endCapture() {
+    capturing_ = false;
+    return std::move(captureFailure_);
+  }
+  // Something was given to a stream that the host has to do itself.
+  void noteHostWork(const std::string &what) { hostWork_ = what; }
+  std::string takeHostWork() { return std::exchange(hostWork_, {}); }
+
+  // kProductWorkspaceBytes of scratch memory that no stream uses yet.
+  void *spareWorkspace();
+  // Scratch memory for products on `stream`; null where there is none yet and none can be had while an entry
+  // is recorded.
+  void *workspaceFor(cuda::CUstream stream);
+  // `stream` is about to be destroyed.
+  void streamGoes(cuda::CUstream stream);
+
+private:
+  // Pauses that grow, up to a tenth of a millisecond.
+  class WaitTurns {
+  public:
+    explicit WaitTurns(CudaDevice &device) : device_(device) {}
+    void pause();
+
+  private:
+    CudaDevice &device_;
+    int64_t turns_ = 0;
+  };
+
+  void release(void *address, size_t bytes) override;
+  void releaseHost(void *data, size_t bytes) override;
+  [[noreturn]] void fail(cuda::CUresult result, const char *what);
+  StagingRing &staging();
+  void progress();
+
+  const CudaLibrary &cuda_;
+  const CudaSettings settings_;
+  DeviceOptions options_;
+  cuda::CUdevice device_ = 0;
+  cuda::CUcontext context_ = nullptr;
+  CudaProperties properties_;
+  cuda::CUstream service_ = nullptr;
+  std::map<const void *, HeldMemory> held_; // what was allocated, and for what
+  std::unique_ptr<StagingRing> staging_;    // while weights come in
+  std::mutex stagingMutex_;
+  Buffer spareWorkspace_; // of the stream that multiplies first
+  std::map<cuda::CUstream, Buffer> workspaces_;
+  std::unique_ptr<CudaProducts> products_;
+  std::unique_ptr<CudaGraphs> graphs_;
+  std::array<const char *, 4> lastKernels_ = {};
+  size_t kernelsLaunched_ = 0;
+  bool capturing_ = false;
+  std::string captureFailure_, hostWork_;
+};
+
+// Bytes of scratch memory that products on one stream may use.
+constexpr size_t kProductWorkspaceBytes = size_t(32) << 20;
+
+} // namespace tessera::runtime
+#endif

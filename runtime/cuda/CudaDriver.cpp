@@ -1,0 +1,54 @@
+// What can be said of a CUDA program without a GPU; no library is opened here.
+#include "CudaDevice.h"
+#include "CudaModule.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Fields.h"
+#include "tessera/runtime/cuda/Driver.h"
+
+namespace tessera::runtime {
+
+namespace {
+
+// The manifest's section: {"architectures": ["sm_80", "sm_90a", "compute_80"]}.
+std::vector<std::string> readArchitectures(const Manifest &manifest) {
+  std::vector<std::string> architectures;
+  readSection(manifest, [&](Fields &fields) {
+    architectures = fields.get("architectures", std::vector<std::string>());
+  });
+  for (const std::string &architecture : architectures)
+    if (!CudaArchitecture::parse(architecture))
+      damaged(manifest.target, "names \"" + architecture + "\", which is no architecture of a GPU");
+  return architectures;
+}
+
+class CudaDriver final : public Driver {
+public:
+  const char *name() const override { return "cuda"; }
+  const char *target() const override { return "cuda"; }
+  // Which GPU there is, and whether one of the images runs there, is seen when a device is opened.
+  void checkMachine(const Manifest &manifest) const override { readArchitectures(manifest); }
+  std::string compiledFor(const Manifest &manifest) const override {
+    std::string list;
+    for (const std::string &architecture : readArchitectures(manifest))
+      list += (list.empty() ? "" : ", ") + architecture;
+    return list;
+  }
+  std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const override {
+    return std::make_unique<CudaWeightLayout>(spec);
+  }
+  int64_t workspaceBytes(const Manifest &manifest) const override {
+    return manifest.matmuls.empty() ? 0 : int64_t(kProductWorkspaceBytes);
+  }
+  std::unique_ptr<Device> open(const DeviceOptions &options) const override {
+    return std::make_unique<CudaDevice>(options);
+  }
+};
+
+} // namespace
+
+const Driver &cudaDriver() {
+  static const CudaDriver driver;
+  return driver;
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,119 @@
+#include "CudaGraphs.h"
+#include "CudaStream.h"
+
+#include <algorithm>
+
+namespace tessera::runtime {
+
+using namespace cuda;
+
+CudaGraphs::~CudaGraphs() {
+  for (Recording &recording : recordings_)
+    drop(recording);
+}
+
+void CudaGraphs::drop(Recording &recording) {
+  if (recording.graph)
+    device_.cuda().cuGraphExecDestroy(recording.graph);
+  recording.graph = nullptr;
+}
+
+void CudaGraphs::streamGoes(CUstream stream) {
+  auto gone = std::remove_if(recordings_.begin(), recordings_.end(), [&](Recording &recording) {
+    if (recording.stream != stream)
+      return false;
+    drop(recording);
+    return true;
+  });
+  recordings_.erase(gone, recordings_.end());
+}
+
+CudaGraphs::Recording *CudaGraphs::find(const Call &call, CUstream stream) {
+  for (Recording &recording : recordings_)
+    if (recording.entry == call.entry && recording.base == call.base && recording.stream == stream &&
+        recording.counts == call.counts)
+      return &recording;
+  return nullptr;
+}
+
+CudaGraphs::Recording &CudaGraphs::add(const Call &call, CUstream stream) {
+  if (recordings_.size() == kMost) {
+    auto oldest =
+        std::min_element(recordings_.begin(), recordings_.end(),
+                         [](const Recording &a, const Recording &b) { return a.lastUse < b.lastUse; });
+    if (oldest->graph)
+      device_.waitForStream(oldest->stream); // it may still run
+    drop(*oldest);
+    recordings_.erase(oldest);
+  }
+  recordings_.push_back({call.entry, call.base, call.counts, stream});
+  return recordings_.back();
+}
+
+void CudaGraphs::refuse(Recording &recording, const std::string &why) {
+  recording.state = Recording::Refused;
+  if (device_.settings().verbose)
+    fprintf(stderr, "%s: entry %lld is not recorded: %s\n", device_.describe().c_str(),
+            static_cast<long long>(recording.entry), why.c_str());
+}
+
+std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording &recording) {
+  const CudaLibrary &cuda = device_.cuda();
+  CUresult begun = cuda.cuStreamBeginCapture(compute.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  if (begun != CUDA_SUCCESS)
+    return cuda.describe(begun);
+  device_.beginCapture();
+  call.enqueue();
+  std::string why = device_.endCapture();
+  CUgraph graph = nullptr;
+  CUresult ended = cuda.cuStreamEndCapture(compute.handle(), &graph);
+  if (why.empty() && ended != CUDA_SUCCESS)
+    why = cuda.describe(ended);
+  size_t nodes = 0;
+  if (why.empty()) {
+    CUresult made = cuda.cuGraphGetNodes(graph, nullptr, &nodes);
+    if (made == CUDA_SUCCESS)
+      made = cuda.cuGraphInstantiateWithFlags(&recording.graph, graph, 0);
+    if (made == CUDA_SUCCESS)
+      made = cuda.cuGraphUpload(recording.graph, compute.handle());
+    if (made != CUDA_SUCCESS) {
+      why = cuda.describe(made);
+      drop(recording);
+    }
+  }
+  if (graph)
+    cuda.cuGraphDestroy(graph);
+  if (why.empty() && device_.settings().verbose)
+    fprintf(stderr, "%s: entry %lld is a graph of %zu nodes\n", device_.describe().c_str(),
+            static_cast<long long>(call.entry), nodes);
+  return why;
+}
+
+void CudaGraphs::call(const Call &call, CudaStream &compute) {
+  if (!device_.settings().graphs)
+    return call.enqueue();
+  Recording *recording = find(call, compute.handle());
+  if (!recording) {
+    Recording &seen = add(call, compute.handle());
+    seen.lastUse = ++uses_;
+    device_.takeHostWork();
+    call.enqueue();
+    if (std::string work = device_.takeHostWork(); !work.empty())
+      refuse(seen, work + " is the host's");
+    return;
+  }
+  recording->lastUse = ++uses_;
+  if (recording->state == Recording::Seen) {
+    std::string why = record(call, compute, *recording);
+    if (why.empty())
+      recording->state = Recording::Recorded;
+    else
+      refuse(*recording, why);
+  }
+  if (recording->state == Recording::Refused)
+    return call.enqueue();
+  device_.launched(device_.cuda().cuGraphLaunch(recording->graph, compute.handle()), "a recorded entry",
+                   compute.handle());
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,57 @@
+// Entries as CUDA graphs: what the calls of an entry give to the streams is recorded once and then launched
+// as a whole.
+//
+// The work of a call depends on the entry, on the base of its arena and on its counts. The first call of such
+// a kind gives its work to the streams as it is, which also makes ready what may not be made ready during a
+// recording; the second is recorded and launched; all later ones are one launch. An entry whose work cannot
+// be recorded (the host has a part in it) goes on as at first, with a remark if TESSERA_VERBOSE=1.
+#ifndef TESSERA_RUNTIME_CUDA_CUDAGRAPHS_H
+#define TESSERA_RUNTIME_CUDA_CUDAGRAPHS_H
+
+#include "CudaLibrary.h"
+#include "tessera/runtime/device/Device.h"
+
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+class CudaDevice;
+class CudaStream;
+
+class CudaGraphs {
+public:
+  explicit CudaGraphs(CudaDevice &device) : device_(device) {}
+  ~CudaGraphs();
+
+  void call(const Call &call, CudaStream &compute);
+  // Graphs that run on `stream` go.
+  void streamGoes(cuda::CUstream stream);
+
+  // The kinds of calls that are kept: of more, those that were called longest ago go.
+  static constexpr size_t kMost = 64;
+
+private:
+  struct Recording {
+    int64_t entry;
+    const void *base;
+    std::vector<int64_t> counts;
+    cuda::CUstream stream;
+    enum { Seen, Recorded, Refused } state = Seen;
+    cuda::CUgraphExec graph = nullptr;
+    uint64_t lastUse = 0;
+  };
+  Recording *find(const Call &call, cuda::CUstream stream);
+  Recording &add(const Call &call, cuda::CUstream stream);
+  void drop(Recording &recording);
+  // Empty: `recording` has a graph now. Else why it cannot be had.
+  std::string record(const Call &call, CudaStream &compute, Recording &recording);
+  void refuse(Recording &recording, const std::string &why);
+
+  CudaDevice &device_;
+  std::vector<Recording> recordings_;
+  uint64_t uses_ = 0;
+};
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,229 @@
+#include "CudaModule.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <tuple>
+
+namespace tessera::runtime {
+
+using namespace cuda;
+
+// --- Which image ---
+
+std::optional<CudaArchitecture> CudaArchitecture::parse(std::string_view text) {
+  CudaArchitecture result;
+  if (text.substr(0, 8) == "compute_") {
+    result.ptx = true;
+    text.remove_prefix(8);
+  } else if (text.substr(0, 3) == "sm_") {
+    text.remove_prefix(3);
+  } else {
+    return std::nullopt;
+  }
+  if (!text.empty() && (text.back() == 'a' || text.back() == 'f')) {
+    result.variant = text.back();
+    text.remove_suffix(1);
+  }
+  if (text.size() < 2 || text.size() > 3)
+    return std::nullopt;
+  int number = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9')
+      return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  result.major = number / 10;
+  result.minor = number % 10;
+  return result;
+}
+
+bool CudaArchitecture::runsOn(int deviceMajor, int deviceMinor) const {
+  if (variant == 'a')
+    return deviceMajor == major && deviceMinor == minor;
+  if (deviceMajor == major)
+    return deviceMinor >= minor;
+  return ptx && !variant && deviceMajor > major;
+}
+
+std::vector<size_t> fittingImages(const ts_program &program, int major, int minor) {
+  std::vector<std::pair<CudaArchitecture, size_t>> fitting;
+  for (size_t i = 0; i < program.num_images; ++i) {
+    auto architecture = CudaArchitecture::parse(program.images[i].architecture);
+    if (!architecture)
+      throw Error("cannot load the program's kernels", program.images[i].architecture,
+                  "that is no architecture of a GPU", "compile it again with this version of llm-compile");
+    if (architecture->runsOn(major, minor))
+      fitting.push_back({*architecture, i});
+  }
+  std::sort(fitting.begin(), fitting.end(), [](const auto &a, const auto &b) {
+    auto key = [](const auto &image) {
+      const CudaArchitecture &x = image.first;
+      return std::make_tuple(x.ptx, -x.major, -x.minor, x.variant == 0, image.second);
+    };
+    return key(a) < key(b);
+  });
+  std::vector<size_t> numbers;
+  for (const auto &entry : fitting)
+    numbers.push_back(entry.second);
+  return numbers;
+}
+
+int cudaVersionOfPtx(std::string_view text) {
+  size_t at = text.find(".version");
+  if (at == std::string_view::npos)
+    return 0;
+  int major = 0, minor = 0;
+  if (sscanf(std::string(text.substr(at, 32)).c_str(), ".version %d.%d", &major, &minor) != 2)
+    return 0;
+  // PTX 7.x came with CUDA 11.x; 8.x with 12.x, which from 12.6 on is one ahead; 9.x with 13.x.
+  if (major == 8 && minor >= 6)
+    ++minor;
+  return (major + 4) * 1000 + minor * 10;
+}
+
+// --- Loading ---
+
+CudaModule::CudaModule(CudaDevice &device, const ts_program &program) : device_(device) {
+  if (program.num_kernels == 0)
+    return;
+  loadImage(program);
+  size_t most = 0;
+  for (uint32_t i = 0; i < program.num_kernels; ++i) {
+    kernels_.push_back(find(program.kernels[i]));
+    most = std::max(most, kernels_.back().buffers + kernels_.back().scalars + 1);
+  }
+  parameters_.resize(most);
+}
+
+CudaModule::~CudaModule() {
+  if (module_)
+    device_.cuda().cuModuleUnload(module_);
+}
+
+static std::string firstLine(const char *text) {
+  std::string line(text, strcspn(text, "\n"));
+  return line;
+}
+
+bool CudaModule::tryLoad(const ts_image &image, std::string &why) {
+  const CudaLibrary &cuda = device_.cuda();
+  bool ptx = CudaArchitecture::parse(image.architecture)->ptx;
+  if (ptx) {
+    int needed = cudaVersionOfPtx(static_cast<const char *>(image.data));
+    if (needed > cuda.version) {
+      why = "its PTX needs a driver for CUDA " + cudaVersionText(needed) + ", and this one is for CUDA " +
+            cudaVersionText(cuda.version);
+      return false;
+    }
+  }
+  char log[4096] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  CUresult result = cuda.cuModuleLoadDataEx(&module_, image.data, 2, options, values);
+  if (result == CUDA_SUCCESS)
+    return true;
+  module_ = nullptr;
+  why = std::string(image.architecture) + ": " + cuda.describe(result);
+  if (log[0])
+    why += ": " + firstLine(log);
+  else if (!ptx && cuda.version < 13000)
+    why += " (the driver is for CUDA " + cudaVersionText(cuda.version) + ")";
+  return false;
+}
+
+void CudaModule::loadImage(const ts_program &program) {
+  const CudaProperties &gpu = device_.properties();
+  std::vector<size_t> fitting = fittingImages(program, gpu.major, gpu.minor);
+  std::string whyNot;
+  for (size_t i : fitting) {
+    std::string why;
+    if (tryLoad(program.images[i], why)) {
+      if (device_.settings().verbose)
+        fprintf(stderr, "%s: kernels of %s\n", device_.describe().c_str(), program.images[i].architecture);
+      return;
+    }
+    whyNot += (whyNot.empty() ? "" : ", ") + why;
+  }
+  if (!fitting.empty())
+    throw Error("cannot load the program's kernels", device_.describe(), whyNot,
+                "install a newer driver, or compile it again with this version of llm-compile");
+  std::string has;
+  for (size_t i = 0; i < program.num_images; ++i)
+    has += (i ? ", " : "") + std::string(program.images[i].architecture);
+  throw Error("cannot run on this GPU", device_.describe(),
+              "its compute capability is " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor) +
+                  ", the program has kernels for " + (has.empty() ? "none" : has),
+              "compile it again with this version of llm-compile");
+}
+
+CudaModule::Kernel CudaModule::find(const ts_kernel &spec) {
+  const CudaLibrary &cuda = device_.cuda();
+  auto refuse = [&](const std::string &why) {
+    return Error("cannot load kernel " + std::string(spec.name), device_.describe(), why,
+                 "compile it again with this version of llm-compile");
+  };
+  if (spec.function)
+    throw refuse("it is code of the host");
+  if (spec.threads < 1 || spec.per_block < 1)
+    throw refuse("its table says " + std::to_string(spec.threads) + " threads and " +
+                 std::to_string(spec.per_block) + " iterations a block");
+  Kernel kernel{spec.name,
+                nullptr,
+                unsigned(spec.threads),
+                unsigned(spec.shared_bytes),
+                spec.per_block,
+                size_t(spec.num_buffers),
+                size_t(spec.num_scalars)};
+  CUresult result = cuda.cuModuleGetFunction(&kernel.function, module_, spec.name);
+  if (result != CUDA_SUCCESS)
+    throw refuse(cuda.describe(result));
+  auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    device_.expect(cuda.cuFuncGetAttribute(&value, which, kernel.function), "ask what a kernel needs");
+    return value;
+  };
+  int mostThreads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  if (spec.threads > mostThreads)
+    throw refuse("its blocks have " + std::to_string(spec.threads) + " threads, and its code allows " +
+                 std::to_string(mostThreads));
+  int fixed = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  int most = device_.properties().sharedPerBlock;
+  if (fixed + spec.shared_bytes > most)
+    throw refuse("it needs " + std::to_string(fixed + spec.shared_bytes) +
+                 " bytes of shared memory a block, and the GPU has " + std::to_string(most));
+  // Above what every GPU has it must be asked for.
+  constexpr int always = 48 << 10;
+  if (fixed + spec.shared_bytes > always)
+    device_.expect(cuda.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                           spec.shared_bytes),
+                   "give a kernel its shared memory");
+  return kernel;
+}
+
+// --- Launching ---
+
+void CudaModule::launch(CUstream stream, const Launch &launch) {
+  if (launch.count <= 0)
+    return;
+  Kernel &kernel = kernels_[size_t(launch.kernel)];
+  int64_t blocks = (launch.count + kernel.perBlock - 1) / kernel.perBlock;
+  if (blocks > std::numeric_limits<int32_t>::max())
+    throw Error(std::string("cannot launch kernel ") + kernel.name, device_.describe(),
+                std::to_string(blocks) + " blocks are more than a grid has",
+                "compile for a larger mesh or a smaller --batch");
+  // The driver reads each parameter through a pointer, and copies it before the call returns.
+  size_t at = 0;
+  for (size_t i = 0; i < kernel.buffers; ++i)
+    parameters_[at++] = const_cast<void **>(&launch.buffers[i]);
+  for (size_t i = 0; i < kernel.scalars; ++i)
+    parameters_[at++] = const_cast<int64_t *>(&launch.scalars[i]);
+  int64_t count = launch.count;
+  parameters_[at++] = &count;
+  device_.launched(device_.cuda().cuLaunchKernel(kernel.function, unsigned(blocks), 1, 1, kernel.threads, 1,
+                                                 1, kernel.shared, stream, parameters_.data(), nullptr),
+                   kernel.name, stream);
+}
+
+} // namespace tessera::runtime

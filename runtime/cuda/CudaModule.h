@@ -1,0 +1,61 @@
+// The kernels of a program on a GPU: one of its images, loaded, and its functions.
+#ifndef TESSERA_RUNTIME_CUDA_CUDAMODULE_H
+#define TESSERA_RUNTIME_CUDA_CUDAMODULE_H
+
+#include "CudaDevice.h"
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tessera::runtime {
+
+// What an image says it is for: "sm_90a", "compute_80".
+struct CudaArchitecture {
+  bool ptx = false;
+  int major = 0, minor = 0;
+  char variant = 0; // 'a': this capability alone; 'f': later ones of the same major number; 0: those too
+
+  static std::optional<CudaArchitecture> parse(std::string_view text);
+  // Whether a GPU of capability `major`.`minor` runs it: a cubin on the same major number and at least the
+  // minor one; PTX on anything later; variants as they say.
+  bool runsOn(int major, int minor) const;
+};
+
+// The numbers of the images that a GPU of that capability runs, the one to try first at the front: cubins
+// before PTX, later architectures before earlier ones. Throws Error for an architecture that cannot be read.
+std::vector<size_t> fittingImages(const ts_program &program, int major, int minor);
+
+// The CUDA version, as the driver counts, that reads the PTX in `text` by its ".version"; 0: it has none.
+int cudaVersionOfPtx(std::string_view text);
+
+class CudaModule final : public Module {
+public:
+  // Loads the image and looks up all functions. Throws Error if no image runs on this GPU, if the driver is
+  // too old for it, or if a kernel is missing or needs more than the GPU has.
+  CudaModule(CudaDevice &device, const ts_program &program);
+  ~CudaModule() override;
+
+  void launch(cuda::CUstream stream, const Launch &launch);
+
+private:
+  struct Kernel {
+    const char *name;
+    cuda::CUfunction function;
+    unsigned threads, shared;
+    int64_t perBlock;
+    size_t buffers, scalars;
+  };
+  void loadImage(const ts_program &program);
+  // Whether the driver took it; `why` says why not.
+  bool tryLoad(const ts_image &image, std::string &why);
+  Kernel find(const ts_kernel &kernel);
+
+  CudaDevice &device_;
+  cuda::CUmodule module_ = nullptr;
+  std::vector<Kernel> kernels_;
+  std::vector<void *> parameters_; // of the launch that is being given
+};
+
+} // namespace tessera::runtime
+#endif

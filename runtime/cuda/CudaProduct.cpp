@@ -1,0 +1,214 @@
+#include "CudaProduct.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+
+namespace tessera::runtime {
+
+using namespace cuda;
+
+// --- Shapes ---
+
+std::string ProductShape::key() const {
+  std::string text;
+  for (io::DType type : {x, w, y})
+    text += std::string(io::traits(type).name) + " ";
+  text += std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " align " +
+          std::to_string(alignX) + " " + std::to_string(alignW) + " " + std::to_string(alignY);
+  text += epilogue.function == ProductEpilogue::Relu   ? " relu"
+          : epilogue.function == ProductEpilogue::Gelu ? " gelu"
+                                                       : " plain";
+  return text + (epilogue.bias ? " bias" : "") + (epilogue.residual ? " residual" : "");
+}
+
+static std::optional<cudaDataType> dataType(io::DType type) {
+  switch (type) {
+  case io::DType::F32:
+    return CUDA_R_32F;
+  case io::DType::F16:
+    return CUDA_R_16F;
+  case io::DType::BF16:
+    return CUDA_R_16BF;
+  default:
+    return std::nullopt;
+  }
+}
+
+static cublasLtEpilogue_t epilogueValue(const ProductEpilogue &epilogue) {
+  switch (epilogue.function) {
+  case ProductEpilogue::Relu:
+    return epilogue.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  case ProductEpilogue::Gelu:
+    return epilogue.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  case ProductEpilogue::None:
+    break;
+  }
+  return epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+// The largest power of two, up to 16, that divides `bytes`.
+static int64_t alignmentOf(uint64_t bytes) { return int64_t((bytes | 16) & -(bytes | 16)); }
+
+// --- One product ---
+
+void CudaProduct::fail(const std::string &why) const {
+  throw Error("cannot multiply matrices", products_.device().describe() + ", " + shape_.key(), why,
+              "compile with another --dtype");
+}
+
+CudaProduct::CudaProduct(CudaProducts &products, const ProductShape &shape)
+    : products_(products), shape_(shape) {
+  auto x = dataType(shape.x), w = dataType(shape.w), y = dataType(shape.y);
+  // The pairs that the library has kernels for.
+  if (!x || !w || !y || *x != *w || (*y != *x && *y != CUDA_R_32F))
+    fail("cuBLASLt multiplies f32, bf16 or f16 by the same, into the same or f32");
+  const CublasLtLibrary &lt = products.library();
+  auto expect = [&](cublasStatus_t status) { products.expect(status, "describe a product"); };
+  expect(lt.cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  int32_t transposed = CUBLAS_OP_T;
+  expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(int32_t)));
+  uint32_t epilogue = epilogueValue(shape.epilogue);
+  expect(
+      lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
+  if (shape.epilogue.bias) {
+    int32_t biasType = *y;
+    expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &biasType,
+                                             sizeof(biasType)));
+  }
+  expect(lt.cublasLtMatrixLayoutCreate(&a_, *w, uint64_t(shape.k), uint64_t(shape.n), shape.k));
+  expect(lt.cublasLtMatrixLayoutCreate(&b_, *x, uint64_t(shape.k), uint64_t(shape.m), shape.k));
+  expect(lt.cublasLtMatrixLayoutCreate(&d_, *y, uint64_t(shape.n), uint64_t(shape.m), shape.n));
+  chosen_ = candidates(1).front();
+  products.living_.push_back(this);
+}
+
+CudaProduct::~CudaProduct() {
+  auto &living = products_.living_;
+  living.erase(std::remove(living.begin(), living.end(), this), living.end());
+  const CublasLtLibrary &lt = products_.library();
+  for (cublasLtMatrixLayout_t layout : {a_, b_, d_})
+    if (layout)
+      lt.cublasLtMatrixLayoutDestroy(layout);
+  if (desc_)
+    lt.cublasLtMatmulDescDestroy(desc_);
+}
+
+std::vector<ProductAlgorithm> CudaProduct::propose(int64_t alignX, int64_t alignW, int64_t alignY,
+                                                   int most) const {
+  const CublasLtLibrary &lt = products_.library();
+  auto expect = [&](cublasStatus_t status) { products_.expect(status, "describe a product"); };
+  cublasLtMatmulPreference_t preference = nullptr;
+  expect(lt.cublasLtMatmulPreferenceCreate(&preference));
+  uint64_t workspace = kProductWorkspaceBytes;
+  auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+    expect(lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)));
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
+  // Parts of a sum: not in any order that comes, and not rounded in between.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t(alignW));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, uint32_t(alignX));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t(alignY));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, uint32_t(alignY));
+  std::vector<cublasLtMatmulHeuristicResult_t> results(size_t(most) + 4);
+  int found = 0;
+  cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
+      products_.handle(), desc_, a_, b_, d_, d_, preference, int(results.size()), results.data(), &found);
+  lt.cublasLtMatmulPreferenceDestroy(preference);
+  std::vector<ProductAlgorithm> algorithms;
+  for (int i = 0; i < found && status == CUBLAS_STATUS_SUCCESS; ++i) {
+    const cublasLtMatmulHeuristicResult_t &result = results[size_t(i)];
+    uint64_t numerics = 0;
+    size_t written = 0;
+    if (result.state != CUBLAS_STATUS_SUCCESS || result.workspaceSize > workspace ||
+        lt.cublasLtMatmulAlgoCapGetAttribute(&result.algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &numerics,
+                                             sizeof(numerics), &written) != CUBLAS_STATUS_SUCCESS)
+      continue;
+    if (numerics & (CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32 | CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F))
+      continue;
+    if (algorithms.size() < size_t(most))
+      algorithms.push_back({result.algo, result.workspaceSize});
+  }
+  if (algorithms.empty())
+    fail(status != CUBLAS_STATUS_SUCCESS && status != CUBLAS_STATUS_NOT_SUPPORTED
+             ? std::string("cuBLASLt: ") + lt.cublasLtGetStatusString(status)
+             : "cuBLASLt has no algorithm with sums in float32 for it");
+  return algorithms;
+}
+
+std::vector<ProductAlgorithm> CudaProduct::candidates(int most) const {
+  return propose(shape_.alignX, shape_.alignW, shape_.alignY, most);
+}
+
+bool CudaProduct::choose(const cublasLtMatmulAlgo_t &algorithm) {
+  cublasLtMatmulHeuristicResult_t result = {};
+  cublasStatus_t status = products_.library().cublasLtMatmulAlgoCheck(products_.handle(), desc_, a_, b_, d_,
+                                                                      d_, &algorithm, &result);
+  if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > kProductWorkspaceBytes)
+    return false;
+  chosen_ = {algorithm, result.workspaceSize};
+  return true;
+}
+
+cublasStatus_t CudaProduct::enqueue(const ProductAlgorithm &with, void *workspace, CUstream stream,
+                                    const void *x, const void *w, void *y, const void *bias) const {
+  const CublasLtLibrary &lt = products_.library();
+  if (shape_.epilogue.bias) {
+    cublasStatus_t status =
+        lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+    if (status != CUBLAS_STATUS_SUCCESS)
+      return status;
+  }
+  const float alpha = 1, beta = shape_.epilogue.residual ? 1 : 0;
+  return lt.cublasLtMatmul(products_.handle(), desc_, &alpha, w, a_, x, b_, &beta, y, d_, y, d_,
+                           &with.algorithm, workspace, with.workspace, stream);
+}
+
+void CudaProduct::run(CUstream stream, const void *x, const void *w, void *y, const void *bias) {
+  CudaDevice &device = products_.device();
+  auto alignment = [](const void *address) { return alignmentOf(reinterpret_cast<uintptr_t>(address)); };
+  const ProductAlgorithm *with = &chosen_;
+  if (alignment(x) < shape_.alignX || alignment(w) < shape_.alignW || alignment(y) < shape_.alignY) {
+    if (!forAnyAddress_)
+      forAnyAddress_ =
+          propose(io::bytesOf(shape_.x, 1), io::bytesOf(shape_.w, 1), io::bytesOf(shape_.y, 1), 1).front();
+    with = &*forAnyAddress_;
+  }
+  void *workspace = device.workspaceFor(stream);
+  if (!workspace)
+    return device.given(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "find a workspace while an entry is recorded");
+  cublasStatus_t status = enqueue(*with, workspace, stream, x, w, y, bias);
+  if (status != CUBLAS_STATUS_SUCCESS && !device.capturing())
+    fail(std::string("cuBLASLt: ") + products_.library().cublasLtGetStatusName(status));
+  device.launched(status == CUBLAS_STATUS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN,
+                  "a product of cuBLASLt", stream);
+}
+
+// --- All products of a device ---
+
+CudaProducts::CudaProducts(CudaDevice &device)
+    : device_(device), library_(CublasLtLibrary::get(device.cuda().version)) {
+  expect(library_.cublasLtCreate(&handle_), "start cuBLASLt");
+  device.spareWorkspace(); // now, while the plan of the device's memory is made
+}
+
+CudaProducts::~CudaProducts() { library_.cublasLtDestroy(handle_); }
+
+void CudaProducts::expect(cublasStatus_t status, const std::string &what) const {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw Error("cannot " + what, device_.describe() + ", " + library_.path,
+                std::string(library_.cublasLtGetStatusName(status)) + ": " +
+                    library_.cublasLtGetStatusString(status),
+                "install the version of cuBLASLt that the driver is for");
+}
+
+std::unique_ptr<Product> CudaProducts::create(const MatmulSpec &spec, const WeightLayout *layout) {
+  ProductShape shape;
+  shape.m = spec.m, shape.n = spec.n, shape.k = spec.k;
+  shape.x = spec.x, shape.w = spec.w, shape.y = spec.y;
+  if (layout) // of layers that lie one after another
+    shape.alignW = alignmentOf(uint64_t(layout->bytes));
+  return std::make_unique<CudaProduct>(*this, shape);
+}
+
+} // namespace tessera::runtime

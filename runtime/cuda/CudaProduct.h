@@ -1,0 +1,108 @@
+// Matrix products by cuBLASLt.
+//
+// y[m, n] = x[m, k] . w[n, k]^T, row-major. Seen column by column, as the library sees it, that is
+// D = op(A) . B with D = y^T [n, m], A = w^T [k, n] transposed, B = x^T [k, m], and nothing is moved. Sums
+// are float32 (CUBLAS_COMPUTE_32F), never TF32, and the parts of a product that is split along k are added in
+// a fixed order: an algorithm gives the same bits in every run.
+#ifndef TESSERA_RUNTIME_CUDA_CUDAPRODUCT_H
+#define TESSERA_RUNTIME_CUDA_CUDAPRODUCT_H
+
+#include "CudaDevice.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+class CudaProducts;
+
+// What the library does with the sums before it rounds and writes them.
+struct ProductEpilogue {
+  enum Function { None, Relu, Gelu } function = None; // Gelu: the tanh form
+  bool bias = false;     // one element for each of the n columns is added before the function
+  bool residual = false; // what y held before is added, before the bias
+};
+
+// A product as the library is told of it. Sizes, types and alignments: two of the same shape have the same
+// algorithms.
+struct ProductShape {
+  int64_t m = 0, n = 0, k = 0;
+  io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
+  int64_t alignX = 16, alignW = 16, alignY = 16; // bytes; powers of two
+  ProductEpilogue epilogue;
+
+  // "bf16 bf16 f32 1x4096x14336 align 16 16 16 plain": a line of the file of choices.
+  std::string key() const;
+  bool operator==(const ProductShape &other) const { return key() == other.key(); }
+};
+
+struct ProductAlgorithm {
+  cuda::cublasLtMatmulAlgo_t algorithm = {};
+  size_t workspace = 0;
+};
+
+class CudaProduct final : public Product {
+public:
+  // Takes the algorithm that the library proposes first. Throws Error where the library has none.
+  CudaProduct(CudaProducts &products, const ProductShape &shape);
+  ~CudaProduct() override;
+  CudaProduct(const CudaProduct &) = delete;
+
+  const ProductShape &shape() const { return shape_; }
+  int64_t bytesX() const { return io::bytesOf(shape_.x, shape_.m * shape_.k); }
+  int64_t bytesW() const { return io::bytesOf(shape_.w, shape_.n * shape_.k); }
+  int64_t bytesY() const { return io::bytesOf(shape_.y, shape_.m * shape_.n); }
+
+  // Algorithms that may be chosen, the library's favourite first; none is empty.
+  std::vector<ProductAlgorithm> candidates(int most) const;
+  // Takes this one from now on; false if the library refuses it here.
+  bool choose(const cuda::cublasLtMatmulAlgo_t &algorithm);
+  const ProductAlgorithm &chosen() const { return chosen_; }
+
+  // Gives the product to a stream. `bias`: where the epilogue has one.
+  void run(cuda::CUstream stream, const void *x, const void *w, void *y, const void *bias = nullptr);
+  // The same with an algorithm and a workspace of the caller's choice.
+  cuda::cublasStatus_t enqueue(const ProductAlgorithm &with, void *workspace, cuda::CUstream stream,
+                               const void *x, const void *w, void *y, const void *bias = nullptr) const;
+
+private:
+  // What the library proposes for memory aligned to so many bytes.
+  std::vector<ProductAlgorithm> propose(int64_t alignX, int64_t alignW, int64_t alignY, int most) const;
+  [[noreturn]] void fail(const std::string &why) const;
+
+  CudaProducts &products_;
+  ProductShape shape_;
+  cuda::cublasLtMatmulDesc_t desc_ = nullptr;
+  cuda::cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
+  ProductAlgorithm chosen_;
+  std::optional<ProductAlgorithm> forAnyAddress_; // made when an address is less aligned than was promised
+};
+
+// The products of a device, and the choice of their algorithms.
+class CudaProducts {
+public:
+  explicit CudaProducts(CudaDevice &device);
+  ~CudaProducts();
+
+  std::unique_ptr<Product> create(const MatmulSpec &spec, const WeightLayout *layout);
+  // Tries what the library proposes for each shape on rank 0, and has all ranks take what was fastest there
+  // (docs/DriverCUDA.md, "Products"). `arena` and `weights` are zero again on return.
+  void tune(const Buffer &arena, const Buffer &weights);
+
+  CudaDevice &device() { return device_; }
+  const CublasLtLibrary &library() const { return library_; }
+  cuda::cublasLtHandle_t handle() const { return handle_; }
+  // Throws Error unless `status` is success.
+  void expect(cuda::cublasStatus_t status, const std::string &what) const;
+
+private:
+  friend class CudaProduct;
+  CudaDevice &device_;
+  const CublasLtLibrary &library_;
+  cuda::cublasLtHandle_t handle_ = nullptr;
+  std::vector<CudaProduct *> living_; // in the order of creation, the same on all ranks
+};
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,61 @@
+// Streams and events of a GPU.
+#ifndef TESSERA_RUNTIME_CUDA_CUDASTREAM_H
+#define TESSERA_RUNTIME_CUDA_CUDASTREAM_H
+
+#include "CudaDevice.h"
+
+namespace tessera::runtime {
+
+class CudaEvent final : public Event {
+public:
+  explicit CudaEvent(CudaDevice &device);
+  ~CudaEvent() override;
+  void wait() override;
+  cuda::CUevent handle() const { return event_; }
+
+private:
+  CudaDevice &device_;
+  cuda::CUevent event_ = nullptr;
+};
+
+class CudaStream final : public Stream, public cuda::NativeStream {
+public:
+  CudaStream(CudaDevice &device, StreamKind kind);
+  ~CudaStream() override;
+
+  void launch(Module &module, const Launch &launch) override;
+  void multiply(Product &product, const void *x, const void *w, void *y) override;
+  // Parameters are plain here: kernels read their rows, and there is no second form to make.
+  void gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base, int64_t rows,
+              void *out) override;
+  void pack(const WeightLayout &layout, const void *plain, void *packed) override;
+  void copy(void *dst, const void *src, size_t bytes) override;
+  void upload(void *dst, const void *host, size_t bytes) override;
+  void download(void *host, const void *src, size_t bytes) override;
+  void fill(void *dst, uint8_t byte, size_t bytes) override;
+  // The host waits for the stream, then does the task to its end: the host reaches no memory of the GPU, so
+  // that only tasks without any come here. Ranks talk over NCCL.
+  void post(std::unique_ptr<StreamTask> task) override;
+  void record(Event &event) override;
+  void wait(Event &event) override;
+  void synchronize() override;
+  Device &device() override { return device_; }
+
+  const cuda::Functions &functions() const override { return device_.cuda(); }
+  cuda::CUstream handle() const override { return stream_; }
+  cuda::CUcontext context() const override { return device_.context(); }
+  cuda::CUdevice deviceNumber() const override { return device_.number(); }
+  bool capturing() const override { return device_.capturing(); }
+
+private:
+  CudaDevice &device_;
+  cuda::CUstream stream_ = nullptr;
+};
+
+// An address of the device, as the driver API wants it.
+inline cuda::CUdeviceptr devicePointer(const void *address) {
+  return reinterpret_cast<cuda::CUdeviceptr>(address);
+}
+
+} // namespace tessera::runtime
+#endif
