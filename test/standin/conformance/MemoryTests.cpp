@@ -1,0 +1,171 @@
+// Memory and copies.
+#include "Suite.h"
+
+#include <vector>
+
+using namespace conformance;
+
+TEST(MemoryIsAligned) {
+  for (size_t bytes : {1, 17, 4096, 100000}) {
+    DeviceMemory memory(bytes);
+    CHECK(memory.address % 256 == 0);
+  }
+}
+
+TEST(MemoryNothingIsNoAllocation) {
+  CUdeviceptr address = 0;
+  GIVES(CUDA_ERROR_INVALID_VALUE, api().cuMemAlloc(&address, 0));
+  OK(api().cuMemFree(0));
+}
+
+TEST(MemoryIsFreedOnce) {
+  CUdeviceptr address;
+  OK(api().cuMemAlloc(&address, 4096));
+  OK(api().cuMemFree(address));
+  GIVES(CUDA_ERROR_INVALID_VALUE, api().cuMemFree(address));
+}
+
+TEST(MemoryIsFreedByItsBegin) {
+  DeviceMemory memory(4096);
+  GIVES(CUDA_ERROR_INVALID_VALUE, api().cuMemFree(memory + 256));
+}
+
+TEST(MemoryThatIsNotThere) {
+  CUdeviceptr address;
+  GIVES(CUDA_ERROR_OUT_OF_MEMORY, api().cuMemAlloc(&address, size_t(1) << 50));
+  DeviceMemory still(4096); // and the context goes on
+}
+
+TEST(MemoryInfoCounts) {
+  size_t free0, free1, total;
+  OK(api().cuMemGetInfo(&free0, &total));
+  CHECK(free0 <= total);
+  DeviceMemory memory(64 << 20);
+  OK(api().cuMemGetInfo(&free1, &total));
+  CHECK(free1 + (64 << 20) <= free0);
+}
+
+TEST(PointersSayWhatTheyAre) {
+  DeviceMemory memory(4096);
+  unsigned type = 0;
+  OK(api().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory + 8));
+  CHECK(type == CU_MEMORYTYPE_DEVICE);
+  CUdeviceptr begin = 0;
+  OK(api().cuPointerGetAttribute(&begin, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, memory + 8));
+  CHECK(begin == memory.address);
+  size_t bytes = 0;
+  OK(api().cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, memory + 8));
+  CHECK(bytes == 4096);
+  int ordinal = -1;
+  OK(api().cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory));
+  CHECK(ordinal == 0);
+  Pinned<int> pinned(4);
+  OK(api().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CUdeviceptr(pinned.data)));
+  CHECK(type == CU_MEMORYTYPE_HOST);
+  int local = 0;
+  GIVES(CUDA_ERROR_INVALID_VALUE,
+        api().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CUdeviceptr(&local)));
+}
+
+TEST(PinnedMemoryHasAnAddressOnTheDevice) {
+  Pinned<uint32_t> pinned(4);
+  CUdeviceptr address = 0;
+  OK(api().cuMemHostGetDevicePointer(&address, pinned.data, 0));
+  OK(api().cuMemsetD32(address, 7, 4));
+  OK(api().cuCtxSynchronize());
+  CHECK(pinned[3] == 7);
+}
+
+TEST(CopiesWithoutAStream) {
+  std::vector<uint32_t> in(1000), out(1000);
+  for (uint32_t i = 0; i < 1000; ++i)
+    in[i] = i * i;
+  DeviceMemory a(4000), b(4000);
+  OK(api().cuMemcpyHtoD(a, in.data(), 4000));
+  OK(api().cuMemcpyDtoD(b, a, 4000));
+  OK(api().cuMemcpyDtoH(out.data(), b, 4000));
+  CHECK(in == out);
+  OK(api().cuMemcpyDtoH(nullptr, 0, 0)); // nothing is nothing
+}
+
+TEST(CopiesOnAStream) {
+  StreamOf stream;
+  Pinned<uint32_t> in(1000), out(1000);
+  for (uint32_t i = 0; i < 1000; ++i)
+    in[i] = ~i;
+  DeviceMemory a(4000), b(4000);
+  OK(api().cuMemcpyHtoDAsync(a, in.data, 4000, stream));
+  OK(api().cuMemcpyDtoDAsync(b, a, 4000, stream));
+  OK(api().cuMemcpyDtoHAsync(out.data, b, 4000, stream));
+  OK(api().cuStreamSynchronize(stream));
+  for (uint32_t i = 0; i < 1000; ++i)
+    CHECK(out[i] == ~i);
+}
+
+// What is read from pageable memory may change as soon as the call returns; what goes there is there then.
+TEST(CopiesOfPageableMemory) {
+  StreamOf stream;
+  std::vector<uint32_t> memory(1000, 5), out(1000);
+  DeviceMemory a(4000);
+  OK(api().cuMemcpyHtoDAsync(a, memory.data(), 4000, stream));
+  memory.assign(1000, 6);
+  OK(api().cuMemcpyDtoHAsync(out.data(), a, 4000, stream));
+  CHECK(out == std::vector<uint32_t>(1000, 5));
+}
+
+TEST(CopiesToPinnedMemoryDoNotWait) {
+  StreamOf stream;
+  Gate gate;
+  Pinned<uint32_t> out(1);
+  DeviceMemory a(4);
+  OK(api().cuMemsetD32(a, 5, 1));
+  OK(api().cuCtxSynchronize());
+  gate.closeOn(stream);
+  OK(api().cuMemcpyDtoHAsync(out.data, a, 4, stream));
+  GIVES(CUDA_ERROR_NOT_READY, api().cuStreamQuery(stream));
+  gate.open();
+  OK(api().cuStreamSynchronize(stream));
+  CHECK(out[0] == 5);
+}
+
+TEST(MemsetsOfEveryWidth) {
+  StreamOf stream;
+  DeviceMemory a(4096);
+  OK(api().cuMemsetD8Async(a, 0x11, 4096, stream));
+  OK(api().cuMemsetD32Async(a + 8, 0x22334455, 2, stream));
+  OK(api().cuMemsetD8Async(a + 13, 0x66, 1, stream));
+  OK(api().cuStreamSynchronize(stream));
+  CHECK(wordAt(a + 4) == 0x11111111);
+  CHECK(wordAt(a + 8) == 0x22334455);
+  CHECK(wordAt(a + 12) == 0x22336655);
+  CHECK(wordAt(a + 16) == 0x11111111);
+}
+
+TEST(MemsetsAreAligned) {
+  StreamOf stream;
+  DeviceMemory a(64);
+  GIVES(CUDA_ERROR_INVALID_VALUE, api().cuMemsetD32Async(a + 2, 0, 1, stream));
+}
+
+TEST(ValuesAreWrittenInTheOrderOfAStream) {
+  StreamOf stream;
+  Pinned<uint32_t> flag(1);
+  CUdeviceptr address;
+  OK(api().cuMemHostGetDevicePointer(&address, flag.data, 0));
+  for (uint32_t i = 1; i <= 10; ++i)
+    OK(api().cuStreamWriteValue32(stream, address, i, CU_STREAM_WRITE_VALUE_DEFAULT));
+  OK(api().cuStreamSynchronize(stream));
+  CHECK(flag[0] == 10);
+}
+
+// The host need not call the API to see it.
+TEST(ValuesAreSeenByAHostThatLooks) {
+  StreamOf stream;
+  Pinned<std::atomic<uint32_t>> flag(1);
+  CUdeviceptr address;
+  OK(api().cuMemHostGetDevicePointer(&address, flag.data, 0));
+  OK(api().cuStreamWriteValue32(stream, address, 3, CU_STREAM_WRITE_VALUE_DEFAULT));
+  while (flag[0] != 3) {
+  }
+  OK(api().cuStreamSynchronize(stream));
+}

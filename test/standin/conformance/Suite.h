@@ -1,0 +1,122 @@
+// A small runner, so that the suite runs on a GPU machine that has neither GoogleTest nor LLVM, and the API
+// as whatever libcuda.so.1 is found gives it.
+#ifndef TESSERA_STANDIN_CONFORMANCE_SUITE_H
+#define TESSERA_STANDIN_CONFORMANCE_SUITE_H
+
+#include "../../../runtime/cuda/api/Cuda.h"
+
+#include <atomic>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace conformance {
+
+using namespace tessera::cuda;
+
+// The functions, and those of the stand-in that the runtime does not use.
+struct Api {
+#define CONFORMANCE_POINTER(base, suffix, version, parameters) CUresult(*base) parameters = nullptr;
+  TESSERA_CUDA_FIRST_FUNCTION(CONFORMANCE_POINTER)
+  TESSERA_CUDA_FUNCTIONS(CONFORMANCE_POINTER)
+#undef CONFORMANCE_POINTER
+  bool isStandin = false;
+  void *library = nullptr;
+};
+// Opens libcuda.so.1 and makes the primary context of device 0 current. What is missing ends the process with
+// a line and status 2.
+Api &api();
+
+std::string nameOf(CUresult result);
+
+struct Failure {
+  std::string text;
+};
+// Ends the test.
+[[noreturn]] void fail(const char *file, int line, const std::string &text);
+
+#define CHECK(condition)                                                                                     \
+  do {                                                                                                       \
+    if (!(condition))                                                                                        \
+      conformance::fail(__FILE__, __LINE__, #condition);                                                     \
+  } while (0)
+#define GIVES(expected, call)                                                                                \
+  do {                                                                                                       \
+    CUresult conformance_result = (call);                                                                    \
+    if (conformance_result != (expected))                                                                    \
+      conformance::fail(__FILE__, __LINE__,                                                                  \
+                        #call " gives " + conformance::nameOf(conformance_result) +                          \
+                            ", expected " #expected);                                                        \
+  } while (0)
+#define OK(call) GIVES(CUDA_SUCCESS, call)
+
+struct Test {
+  const char *name;
+  std::function<void()> body;
+};
+std::vector<Test> &tests();
+struct Register {
+  Register(const char *name, std::function<void()> body) { tests().push_back({name, std::move(body)}); }
+};
+#define TEST(name)                                                                                           \
+  static void name();                                                                                        \
+  static conformance::Register register_##name(#name, name);                                                 \
+  static void name()
+
+// --- What most tests need ---
+
+struct StreamOf {
+  CUstream handle = nullptr;
+  explicit StreamOf(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    OK(api().cuStreamCreateWithPriority(&handle, flags, 0));
+  }
+  ~StreamOf() { api().cuStreamDestroy(handle); }
+  operator CUstream() const { return handle; }
+};
+
+struct EventOf {
+  CUevent handle = nullptr;
+  explicit EventOf(unsigned flags = CU_EVENT_DISABLE_TIMING) { OK(api().cuEventCreate(&handle, flags)); }
+  ~EventOf() { api().cuEventDestroy(handle); }
+  operator CUevent() const { return handle; }
+};
+
+// Device memory. Everything that uses it has to be waited for before it goes.
+struct DeviceMemory {
+  CUdeviceptr address = 0;
+  explicit DeviceMemory(size_t bytes) { OK(api().cuMemAlloc(&address, bytes)); }
+  ~DeviceMemory() { api().cuMemFree(address); }
+  operator CUdeviceptr() const { return address; }
+};
+
+template <typename T> struct Pinned {
+  T *data = nullptr;
+  explicit Pinned(size_t count) {
+    OK(api().cuMemHostAlloc(reinterpret_cast<void **>(&data), count * sizeof(T), CU_MEMHOSTALLOC_PORTABLE));
+    for (size_t i = 0; i < count; ++i)
+      new (data + i) T();
+  }
+  ~Pinned() { api().cuMemFreeHost(data); }
+  T &operator[](size_t i) { return data[i]; }
+};
+
+// A stream stops here until `open` is called.
+struct Gate {
+  std::atomic<bool> isOpen{false};
+  void closeOn(CUstream stream) {
+    OK(api().cuLaunchHostFunc(
+        stream,
+        [](void *gate) {
+          while (!static_cast<Gate *>(gate)->isOpen) {
+          }
+        },
+        this));
+  }
+  void open() { isOpen = true; }
+};
+
+uint32_t wordAt(CUdeviceptr address);
+
+} // namespace conformance
+#endif
