@@ -3,8 +3,8 @@
 LLVM=/usr/lib/llvm-22
 BUILD_PACKAGES="cmake ninja-build ccache clang-22 lld-22 llvm-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libstdc++-12-dev libdnnl-dev libpcre2-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev libzstd-dev zlib1g-dev
-  python3 ca-certificates"
-TEST_PACKAGES="clang-format-22 openmpi-bin python3-psutil python3-venv python3-pip unzip libclang-rt-22-dev iproute2 procps"
+  python3 python3-pip ca-certificates"
+TEST_PACKAGES="clang-format-22 openmpi-bin python3-psutil python3-venv unzip libclang-rt-22-dev iproute2 procps"
 
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -53,4 +53,10 @@ build_tree() {
   local dir=build
   [ "$preset" = release ] || dir=build-${preset%%-*}
   ninja -C "$dir" "$@" >&2 || die "building failed (preset $preset): see above"
+}
+
+# fetch_ptxas: NVIDIA's assembler beside llm-compile, unless TESSERA_PTXAS says which one to take, or none. Without it programs for GPUs hold PTX only.
+fetch_ptxas() {
+  [ -z "${TESSERA_PTXAS+set}" ] || return 0
+  scripts/fetch-ptxas build/bin >&2 || say "going on without ptxas: programs for GPUs will hold PTX only"
 }
