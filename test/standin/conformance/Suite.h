@@ -54,15 +54,20 @@ struct Failure {
 struct Test {
   const char *name;
   std::function<void()> body;
+  bool alone; // in a process of its own: it loses the context
 };
 std::vector<Test> &tests();
 struct Register {
-  Register(const char *name, std::function<void()> body) { tests().push_back({name, std::move(body)}); }
+  Register(const char *name, std::function<void()> body, bool alone) {
+    tests().push_back({name, std::move(body), alone});
+  }
 };
-#define TEST(name)                                                                                           \
+#define CONFORMANCE_TEST(name, alone)                                                                        \
   static void name();                                                                                        \
-  static conformance::Register register_##name(#name, name);                                                 \
+  static conformance::Register register_##name(#name, name, alone);                                          \
   static void name()
+#define TEST(name) CONFORMANCE_TEST(name, false)
+#define TEST_ALONE(name) CONFORMANCE_TEST(name, true)
 
 // --- What most tests need ---
 

@@ -16,8 +16,7 @@ static std::shared_ptr<LoadedImage> loadImage(Call &call, const void *code) {
     call.refuse(CUDA_ERROR_INVALID_VALUE, "the image is null", "pass a cubin or PTX");
   ImageBytes bytes = imageAt(code);
   if (!bytes.wrong.empty())
-    call.refuse(bytes.cubin ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX, bytes.wrong,
-                "pass a cubin or PTX");
+    call.refuse(CUDA_ERROR_INVALID_IMAGE, bytes.wrong, "pass a cubin or PTX");
   if (!runsOn(bytes, unsigned(settings().arch)))
     call.refuse(bytes.cubin ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_PTX,
                 std::string(bytes.cubin ? "a cubin" : "PTX") + " for sm_" +
