@@ -13,8 +13,10 @@ namespace tessera::runtime {
 
 using namespace cuda;
 
-CudaDevice::CudaDevice(const DeviceOptions &options)
-    : cuda_(CudaLibrary::get()), settings_(CudaSettings::fromEnvironment()), options_(options) {
+CudaDevice::CudaDevice(const DeviceOptions &options, NotYetStarted)
+    : cuda_(CudaLibrary::get()), settings_(CudaSettings::fromEnvironment()), options_(options) {}
+
+CudaDevice::CudaDevice(const DeviceOptions &options) : CudaDevice(options, NotYetStarted()) {
   device_ = chooseDevice(cuda_, options.rank, options.plane);
   char name[256] = "";
   expect(cuda_.cuDeviceGetName(name, sizeof(name), device_), "ask the GPU for its name");
@@ -36,13 +38,16 @@ CudaDevice::CudaDevice(const DeviceOptions &options)
 }
 
 CudaDevice::~CudaDevice() {
-  bindThread();
+  if (!context_)
+    return;
+  cuda_.cuCtxSetCurrent(context_);
   graphs_.reset();
   products_.reset();
   staging_.reset();
   workspaces_.clear();
   spareWorkspace_ = Buffer();
-  cuda_.cuStreamDestroy(service_);
+  if (service_)
+    cuda_.cuStreamDestroy(service_);
   cuda_.cuCtxSetCurrent(nullptr);
   cuda_.cuDevicePrimaryCtxRelease(device_);
 }

@@ -104,6 +104,8 @@ public:
   void streamGoes(cuda::CUstream stream);
 
 private:
+  struct NotYetStarted {};
+  CudaDevice(const DeviceOptions &options, NotYetStarted); // from here on the destructor cleans up
   // Pauses that grow, up to a tenth of a millisecond.
   class WaitTurns {
   public:

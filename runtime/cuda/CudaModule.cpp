@@ -85,7 +85,7 @@ int cudaVersionOfPtx(std::string_view text) {
 
 // --- Loading ---
 
-CudaModule::CudaModule(CudaDevice &device, const ts_program &program) : device_(device) {
+CudaModule::CudaModule(CudaDevice &device, const ts_program &program) : CudaModule(device) {
   if (program.num_kernels == 0)
     return;
   loadImage(program);

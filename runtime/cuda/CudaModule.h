@@ -39,6 +39,7 @@ public:
   void launch(cuda::CUstream stream, const Launch &launch);
 
 private:
+  explicit CudaModule(CudaDevice &device) : device_(device) {} // from here on the destructor cleans up
   struct Kernel {
     const char *name;
     cuda::CUfunction function;

@@ -56,8 +56,8 @@ void CudaProduct::fail(const std::string &why) const {
               "compile with another --dtype");
 }
 
-CudaProduct::CudaProduct(CudaProducts &products, const ProductShape &shape)
-    : products_(products), shape_(shape) {
+CudaProduct::CudaProduct(CudaProducts &products, const ProductShape &shape) : CudaProduct(products) {
+  shape_ = shape;
   auto x = dataType(shape.x), w = dataType(shape.w), y = dataType(shape.y);
   // The pairs that the library has kernels for.
   if (!x || !w || !y || *x != *w || (*y != *x && *y != CUDA_R_32F))
@@ -99,6 +99,8 @@ std::vector<ProductAlgorithm> CudaProduct::propose(int64_t alignX, int64_t align
   auto expect = [&](cublasStatus_t status) { products_.expect(status, "describe a product"); };
   cublasLtMatmulPreference_t preference = nullptr;
   expect(lt.cublasLtMatmulPreferenceCreate(&preference));
+  std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, decltype(lt.cublasLtMatmulPreferenceDestroy)> owner(
+      preference, lt.cublasLtMatmulPreferenceDestroy);
   uint64_t workspace = kProductWorkspaceBytes;
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
     expect(lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)));
@@ -114,7 +116,6 @@ std::vector<ProductAlgorithm> CudaProduct::propose(int64_t alignX, int64_t align
   int found = 0;
   cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
       products_.handle(), desc_, a_, b_, d_, d_, preference, int(results.size()), results.data(), &found);
-  lt.cublasLtMatmulPreferenceDestroy(preference);
   std::vector<ProductAlgorithm> algorithms;
   for (int i = 0; i < found && status == CUBLAS_STATUS_SUCCESS; ++i) {
     const cublasLtMatmulHeuristicResult_t &result = results[size_t(i)];

@@ -67,6 +67,7 @@ public:
                                const void *x, const void *w, void *y, const void *bias = nullptr) const;
 
 private:
+  explicit CudaProduct(CudaProducts &products) : products_(products) {} // now the destructor cleans up
   // What the library proposes for memory aligned to so many bytes.
   std::vector<ProductAlgorithm> propose(int64_t alignX, int64_t alignW, int64_t alignY, int most) const;
   [[noreturn]] void fail(const std::string &why) const;

@@ -1,0 +1,27 @@
+// Kernels of the tests of the driver `cuda`, as the compiler's are: the addresses of the buffers, the
+// scalars, and the count. Block b does iterations [b * per_block, (b + 1) * per_block).
+#include "device.h"
+
+#define PER_BLOCK 64 // two for each of its threads
+
+// out[i] = in[i] + s0 * s1.
+KERNEL add(const float *in, float *out, long s0, long s1, long count) {
+  for (long i = (long)bidx * PER_BLOCK + tidx; i < (long)(bidx + 1) * PER_BLOCK && i < count; i += bdimx)
+    out[i] = in[i] + (float)(s0 * s1);
+}
+
+// Writes where nothing is.
+KERNEL fault(float *out, long count) {
+  if (tidx == 0)
+    out[1l << 36] = (float)count;
+}
+
+// The sum of a block's numbers, through more shared memory than a kernel has without asking.
+extern SHARED float room[];
+#define FAR 14336 // the last of 56 KiB
+KERNEL reverse(float *out, long count) {
+  room[FAR - 1 - tidx] = (float)tidx;
+  barrier();
+  if (tidx < count)
+    out[tidx] = room[FAR - bdimx + tidx];
+}
