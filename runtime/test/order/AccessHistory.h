@@ -41,9 +41,8 @@ class AccessHistory {
 public:
   struct Conflict {
     std::string task; // the other one's name
-    bool otherWrites;
-    TouchedBytes mine;
-    uintptr_t begin, end; // the bytes that both touch
+    bool otherWrites, writes;
+    uintptr_t begin, end; // bytes that both touch
   };
 
   // Adds what a task touches. Gives a task that touches the same bytes, one of both writing, and is ordered
@@ -58,8 +57,8 @@ public:
 private:
   struct Record {
     TaskPlace place;
-    std::vector<TouchedBytes> touched;
-    uintptr_t begin, end; // encloses `touched`
+    std::vector<TouchedBytes> read, written; // sorted, each byte once
+    uintptr_t begin, end;                    // encloses both
     std::string task;
   };
   std::vector<std::vector<Record>> lanes_;

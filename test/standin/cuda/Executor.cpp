@@ -54,7 +54,7 @@ UnitRef Machine::submit(Context &context, int64_t lane, uint64_t &given, Operati
   unit->key = randomBits(context.seed, uint64_t(lane) + 1, given++ / context.burst);
   unit->place = nextPlace(lane, after);
   if (unit->operation) {
-    unit->reports = unit->operation->kind == "kernel" && settings().races;
+    unit->reports = unit->operation->kind == "kernel" && settings().order;
     if (!unit->operation->touched.empty())
       check(*unit, unit->operation->touched);
     if (unit->operation->start)

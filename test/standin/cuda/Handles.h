@@ -32,7 +32,7 @@ public:
       return std::string("the ") + name_ + " is null";
     if (number >= 1 && number <= count_)
       return std::string(name_) + " " + std::to_string(number) + " was destroyed";
-    return "this is no handle of a " + std::string(name_);
+    return "this is the handle of no " + std::string(name_);
   }
   std::string nameOf(Handle handle) const {
     return std::string(name_) + " " + std::to_string(numberOf(handle));

@@ -1,5 +1,6 @@
 // Launches: what a kernel may touch, its parameters as they are now, and the engine that runs it.
 #include "Images.h"
+#include "LaunchMemory.h"
 #include "MoreFunctions.h"
 #include "Streams.h"
 
@@ -9,48 +10,6 @@
 using namespace standin;
 
 namespace standin {
-
-// What the kernels of one launch may touch: their device's memory, that of peers, and what is pinned.
-class LaunchMemory final : public MemoryMap {
-public:
-  LaunchMemory(std::shared_ptr<const std::vector<AllocationRef>> all, int device, const std::set<int> &peers)
-      : all_(std::move(all)), device_(device), peers_(peers) {}
-
-  std::optional<MemoryRange> find(uintptr_t address) const override {
-    const Allocation *found = holding(address);
-    if (!found || !allowed(*found))
-      return std::nullopt;
-    return MemoryRange{found->begin, found->end, true};
-  }
-
-  std::string explain(uintptr_t address, size_t bytes) const override {
-    if (const Allocation *found = holding(address)) {
-      if (!allowed(*found))
-        return found->name() + ", which device " + std::to_string(device_) + " has no access to";
-      return countOf(bytes, "byte") + " at " + std::to_string(address - found->begin) + " of " +
-             found->name();
-    }
-    Machine &machine = Machine::get();
-    std::lock_guard<std::mutex> lock(machine.mutex);
-    return machine.memory.describe(address);
-  }
-
-private:
-  const Allocation *holding(uintptr_t address) const {
-    auto after = std::upper_bound(all_->begin(), all_->end(), address,
-                                  [](uintptr_t a, const AllocationRef &b) { return a < b->begin; });
-    if (after == all_->begin())
-      return nullptr;
-    const Allocation *found = std::prev(after)->get();
-    return address < found->end ? found : nullptr;
-  }
-  bool allowed(const Allocation &memory) const {
-    return !memory.onDevice() || memory.device == device_ || peers_.count(memory.device);
-  }
-  std::shared_ptr<const std::vector<AllocationRef>> all_;
-  int device_;
-  std::set<int> peers_;
-};
 
 static std::string dims(const Dim3 &d) {
   return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z);
@@ -160,11 +119,19 @@ static CUresult launchKernel(Call &call, const LaunchCall &launch) {
     request.parameters = parameters->data();
     request.seed = randomBits(context->seed, 1, machine.launchCount++) | 1;
     recordLaunch(hash, request.kernel->name);
-    auto memory = std::make_shared<LaunchMemory>(machine.memory.snapshot(), context->device, context->peers);
-    return [request, parameters, memory](Unit &unit) mutable {
-      request.memory = memory.get();
+    return [request, parameters, context](Unit &unit) mutable {
+      std::shared_ptr<const std::vector<AllocationRef>> all;
+      {
+        Machine &machine = Machine::get();
+        std::lock_guard<std::mutex> lock(machine.mutex);
+        all = machine.memory.snapshot();
+      }
+      LaunchMemory memory(all, context->device, context->peers, settings().order);
+      request.memory = &memory;
       if (auto finding = run(request))
         handle(unit, *finding);
+      else if (settings().order)
+        Machine::get().report(unit, memory.touched());
       return Progress::Done;
     };
   };

@@ -57,8 +57,7 @@ void Machine::hostKnows(const Unit &unit) {
 void Machine::check(const Unit &unit, const std::vector<TouchedBytes> &touched) {
   const std::string &what = unit.operation->what;
   if (auto conflict = history_.add(unit.place, touched, what)) {
-    bool writes = conflict->mine.writes;
-    violation("unordered access to memory (" + what + "): it " + (writes ? "writes " : "reads ") +
+    violation("unordered access to memory (" + what + "): it " + (conflict->writes ? "writes " : "reads ") +
               countOf(conflict->end - conflict->begin, "byte") + " from " + memory.place(conflict->begin) +
               ", which " + conflict->task + (conflict->otherWrites ? " writes" : " reads") +
               " on another stream, and nothing orders the two; record an event behind the one and let the "

@@ -61,7 +61,7 @@ static std::optional<MemoryRange> rangeOf(Thread &thread, uintptr_t address, uin
   }
   const MemoryMap *memory = block.launch->request->memory;
   if (memory)
-    if (std::optional<MemoryRange> range = memory->find(address)) {
+    if (std::optional<MemoryRange> range = memory->access(address, bytes, site.flags & kWrite)) {
       if (bytes <= range->end - address)
         return range;
       why = "only " + std::to_string(range->end - address) + " bytes are left of an allocation of " +

@@ -51,6 +51,11 @@ public:
   // The live range that `address` lies in: a device allocation, pinned or managed host memory. None: it may
   // not be touched.
   virtual std::optional<MemoryRange> find(uintptr_t address) const = 0;
+  // The same, asked for an access of `bytes` that is about to be made. Who wants to see every access gives a
+  // range of these bytes alone.
+  virtual std::optional<MemoryRange> access(uintptr_t address, uint64_t bytes, bool writes) const {
+    return find(address);
+  }
   // Why an access that is refused is wrong ("4 bytes behind an allocation of 4096 bytes", "freed"); becomes
   // part of the finding.
   virtual std::string explain(uintptr_t address, size_t bytes) const { return "no live allocation there"; }
