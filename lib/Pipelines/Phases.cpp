@@ -82,12 +82,18 @@ static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
 /// What entries do to memory: a mistake here would be wrong numbers.
 static void verifyMemory(OpPassManager &pm) {
   pm.addPass(exec::createVerifyExecMemory());
+  pm.addPass(exec::createExecVerifyOrder());
   pm.addPass(exec::createExecVerifyVariables());
 }
 
-/// Every value a place in the arena.
-static void buildExec(OpPassManager &pm) {
+/// Every value a place in the arena, all work a stream.
+static void buildExec(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createKernelsToExec());
+  // Needs places: values that share one must be ordered as well.
+  exec::ExecAssignStreamsOptions streams;
+  if (auto target = resolveTarget(options.target, options.targetOptions))
+    streams.communication = (*target)->streams().communication;
+  pm.addPass(exec::createExecAssignStreams(streams));
   verifyRung(pm, Rung::Exec);
   verifyMemory(pm);
 }
@@ -121,7 +127,7 @@ void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
   case Rung::Kernels:
     return buildKernels(pm, options);
   case Rung::Exec:
-    return buildExec(pm);
+    return buildExec(pm, options);
   case Rung::Binary:
     return buildBinary(pm, options);
   }

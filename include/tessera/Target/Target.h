@@ -35,6 +35,11 @@ struct TilingChoices {
   int64_t prefillChunk = 128;    ///< positions that one @prefill takes at most
 };
 
+/// What runs side by side on a device.
+struct StreamChoices {
+  bool communication = false; ///< what ranks exchange goes to a stream of its own, beside what computes
+};
+
 /// What the manifest says of the target.
 struct TargetSection {
   std::string driver; ///< the runtime's driver that runs the program: the manifest's `target`
@@ -47,6 +52,7 @@ public:
   virtual ~Target() = default;
 
   virtual TilingChoices tiling() const = 0;
+  virtual StreamChoices streams() const { return {}; }
   virtual const LibraryForms &libraryForms() const = 0;
 
   /// Adds the passes that turn every kernel function of a module into an LLVM function of the runtime's

@@ -240,14 +240,14 @@ private:
         auto type = cast<MemRefType>(source.getType());
         Value through = newBuffer(at, type);
         at += alignedBytes(type);
-        CopyOp::create(builder, loc, source, through);
+        CopyOp::create(builder, loc, source, through, /*stream=*/nullptr);
         source = through;
       }
       work.push_back({source, target});
     }
     scratchEnd = std::max(scratchEnd, at);
     for (auto [source, target] : work)
-      CopyOp::create(builder, loc, source, target);
+      CopyOp::create(builder, loc, source, target, /*stream=*/nullptr);
   }
   static Value rootBuffer(Value value) { return rootOf(value); }
 

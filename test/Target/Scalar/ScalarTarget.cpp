@@ -1,8 +1,8 @@
 //===- ScalarTarget.cpp - A second target, to keep the interface honest ---===//
 //
-// No vectors, no packed weights, no attention kernel, prefills of 16 positions, an option of its own; its
-// programs run on a driver of its own (runtime/test/scalar). docs/AddingATarget.md walks through both. Linked
-// into a compiler of its own (llm-compile-scalar).
+// No vectors, no packed weights, no attention kernel, prefills of 16 positions, a stream for communication,
+// an option of its own; its programs run on a driver of its own (runtime/test/scalar). docs/AddingATarget.md
+// walks through both. Linked into a compiler of its own (llm-compile-scalar).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,7 @@ public:
   }
 
   TilingChoices tiling() const override { return choices; }
+  StreamChoices streams() const override { return {/*communication=*/true}; }
   TargetSection manifestSection() const override {
     return {"scalar", llvm::json::Object{{"tile", choices.tileElements}}};
   }

@@ -52,6 +52,11 @@ struct ArenaOp {
   llvm::SmallVector<int, 1> waitsFor; ///< tokens
   bool mayBeUnread = false;           ///< has another effect than what it writes
   bool inPlace = false;               ///< may write exactly the bytes that it reads
+  // Of interest to checkOrder (tessera/Analysis/Order/Order.h) alone.
+  int stream = 0;
+  int records = -1;          ///< the event that stands for this place from here on
+  int awaits = -1;           ///< the event whose place the stream waits for
+  bool communicates = false; ///< other ranks take part; what it starts begins in the order of its stream
 };
 
 struct ArenaItem;

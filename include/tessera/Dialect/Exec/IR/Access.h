@@ -33,5 +33,8 @@ struct ParameterAccess {
   AccessKind kind;   ///< Read or Write
 };
 
+/// A stream's number is none below 0, and only buffers have streams.
+mlir::LogicalResult verifyStream(mlir::Operation *op);
+
 } // namespace tessera::exec
 #endif

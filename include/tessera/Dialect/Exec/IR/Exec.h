@@ -3,6 +3,7 @@
 #define TESSERA_DIALECT_EXEC_IR_EXEC_H
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
@@ -46,6 +47,11 @@ inline constexpr llvm::StringLiteral kArenaAttr =
     "exec.arena_bytes"; ///< on the module: size of a rank's arena
 inline constexpr llvm::StringLiteral kReturnsAttr =
     "exec.returns"; ///< on an entry: names of the states that it leaves a value in; others stay as they were
+inline constexpr llvm::StringLiteral kStreamsAttr =
+    "exec.streams"; ///< on the module: what each stream is for, by its number; absent: one that computes
+
+/// What a stream may be for.
+inline constexpr llvm::StringLiteral kComputeStream = "compute", kCommunicationStream = "communication";
 
 /// Bytes of a statically shaped tensor or memref type.
 using tessera::arrayBytes;
@@ -78,6 +84,9 @@ struct ArrayView {
   int64_t bytes;
 };
 ArrayView viewOf(mlir::Value value);
+
+/// How many streams `module` has. What they are for is a kind of the runtime's; the first one computes.
+mlir::FailureOr<int64_t> countStreams(mlir::ModuleOp module);
 
 /// Adds reads and writes of what `op` says it accesses.
 void addAccessEffects(

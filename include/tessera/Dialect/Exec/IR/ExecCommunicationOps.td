@@ -44,12 +44,17 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, Exec_Array:$input,
       Exec_Array:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
-      OptionalAttr<StrAttr>:$why);
+      OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`
-        `outs` `(` $output `:` type($output) `)` attr-dict (`->` type($results)^)?
+        `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict (`->` type($results)^)?
   }];
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::tessera::CollectiveKind":$kind, "::tessera::Reduction":$reduce,
+      "::mlir::ArrayAttr":$axes, "::mlir::Value":$input, "::mlir::Value":$output, "::tessera::dist::ShardingAttr":$from,
+      "::tessera::dist::ShardingAttr":$to, "::mlir::ArrayAttr":$mirrored, "::mlir::StringAttr":$why), [{
+    build($_builder, $_state, results, kind, reduce, axes, input, output, from, to, mirrored, why, /*stream=*/nullptr);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
@@ -57,7 +62,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   }];
 }
 
-class Exec_StartingOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([
+class Exec_StartingOp<string mnemonic, list<Trait> traits = []> : Exec_StreamOp<mnemonic, !listconcat([
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<ExecAccessOpInterface>], traits)> {
   let hasVerifier = 1;
@@ -69,8 +74,8 @@ class Exec_StartingOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemon
 def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   let summary = "Begins what exec.collective does, and goes on";
   let description = [{
-    Rung `exec` only. The ranks of a group start the same collectives on it in the same order; different groups may come in different orders on
-    different ranks.
+    Rung `exec` only. The work begins after all that its stream was given before, and goes on beside all streams. The ranks of a group start the same
+    collectives on it in the same order; different groups may come in different orders on different ranks.
     ```mlir
     // given %x: memref<8x64xf32>, %y: memref<16x64xf32>
     dist.mesh @mesh = <["tp"=2]>
@@ -80,11 +85,11 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, AnyStaticShapeMemRef:$input,
       AnyStaticShapeMemRef:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
-      OptionalAttr<StrAttr>:$why);
+      OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
   let results = (outs Exec_TokenType:$token);
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`
-        `outs` `(` $output `:` type($output) `)` attr-dict
+        `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict
   }];
   let extraClassDeclaration = [{
     ::mlir::Value getStartedToken() { return getToken(); }
@@ -107,9 +112,9 @@ def Exec_SendOp : Exec_StartingOp<"send"> {
     exec.wait %t
     ```
   }];
-  let arguments = (ins AnyStaticShapeMemRef:$buffer, Index:$peer, ArrayAttr:$axes, I64Attr:$tag);
+  let arguments = (ins AnyStaticShapeMemRef:$buffer, Index:$peer, ArrayAttr:$axes, I64Attr:$tag, Exec_Stream:$stream);
   let results = (outs Exec_TokenType:$token);
-  let assemblyFormat = "$buffer `to` $peer `over` $axes `tag` $tag attr-dict `:` type($buffer)";
+  let assemblyFormat = "$buffer `to` $peer `over` $axes `tag` $tag (`stream` $stream^)? attr-dict `:` type($buffer)";
 }
 
 def Exec_ReceiveOp : Exec_StartingOp<"receive"> {
@@ -123,15 +128,16 @@ def Exec_ReceiveOp : Exec_StartingOp<"receive"> {
     exec.wait %t
     ```
   }];
-  let arguments = (ins AnyStaticShapeMemRef:$buffer, Index:$peer, ArrayAttr:$axes, I64Attr:$tag);
+  let arguments = (ins AnyStaticShapeMemRef:$buffer, Index:$peer, ArrayAttr:$axes, I64Attr:$tag, Exec_Stream:$stream);
   let results = (outs Exec_TokenType:$token);
-  let assemblyFormat = "$buffer `from` $peer `over` $axes `tag` $tag attr-dict `:` type($buffer)";
+  let assemblyFormat = "$buffer `from` $peer `over` $axes `tag` $tag (`stream` $stream^)? attr-dict `:` type($buffer)";
 }
 
-def Exec_WaitOp : Exec_Op<"wait", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Exec_WaitOp : Exec_StreamOp<"wait", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Ends what a token stands for: its buffers may be used again";
   let description = [{
-    Every token is waited for exactly once, in the block in which it was made.
+    Every token is waited for exactly once, in the block in which it was made. What is given to the stream from here on comes after the work; other
+    streams know nothing of it.
     ```mlir
     // given %x: memref<8x64xf32>, %next: index
     dist.mesh @mesh = <["pp"=2]>
@@ -139,8 +145,8 @@ def Exec_WaitOp : Exec_Op<"wait", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     exec.wait %t
     ```
   }];
-  let arguments = (ins Exec_TokenType:$token);
-  let assemblyFormat = "$token attr-dict";
+  let arguments = (ins Exec_TokenType:$token, Exec_Stream:$stream);
+  let assemblyFormat = "$token (`stream` $stream^)? attr-dict";
 }
 
 #endif

@@ -23,6 +23,29 @@ def ExecAccessOpInterface : OpInterface<"ExecAccessOpInterface"> {
   ];
 }
 
+def ExecStreamOpInterface : OpInterface<"ExecStreamOpInterface"> {
+  let description = [{
+    Ops of rung `exec` that give something to a stream of the device: work, or a place where streams meet. Streams run side by side, each in the order
+    of the program; 0 computes, and `exec.streams` of the module says what the others are for (docs/RationaleExec.md).
+  }];
+  let cppNamespace = "::tessera::exec";
+  let verify = "return ::tessera::exec::verifyStream($_op);";
+  let methods = [
+    InterfaceMethod<"The stream's number.", "int64_t", "getStreamNumber", (ins), "", [{
+      return int64_t($_op.getStream().value_or(0));
+    }]>,
+    InterfaceMethod<"Gives the op to another stream.", "void", "setStreamNumber", (ins "int64_t":$number), "", [{
+      $_op.setStreamAttr(number == 0 ? ::mlir::IntegerAttr() : ::mlir::Builder($_op->getContext()).getI64IntegerAttr(number));
+    }]>,
+    InterfaceMethod<"The event that stands for this place of the stream from here on.", "::std::optional<int64_t>", "getRecordedEvent", (ins), "", [{
+      return std::nullopt;
+    }]>,
+    InterfaceMethod<"The event whose place the stream waits for.", "::std::optional<int64_t>", "getAwaitedEvent", (ins), "", [{
+      return std::nullopt;
+    }]>,
+  ];
+}
+
 def ExecViewOpInterface : OpInterface<"ExecViewOpInterface"> {
   let description = [{
     An op whose result is memory of another value: it copies nothing and is no storage of its own. It begins where that value begins, or is the

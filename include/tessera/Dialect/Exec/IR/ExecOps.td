@@ -14,8 +14,12 @@ def Exec_Array : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef], "static
 
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
 
+/// Work that a stream is given. Absent: stream 0.
+def Exec_Stream : OptionalAttr<I64Attr>;
+class Exec_StreamOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([ExecStreamOpInterface], traits)>;
+
 /// An op that writes its `outs`: results are tensors on rung `kernels`, none on rung `exec`.
-class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([
+class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_StreamOp<mnemonic, !listconcat([
     DestinationStyleOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ExecAccessOpInterface>], traits)> {
   let hasVerifier = 1;
@@ -135,15 +139,15 @@ def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Array>:$inputs, Variadic<Exec_Array>:$outputs,
-      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain, OptionalAttr<DenseI32ArrayAttr>:$modes);
+      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain, OptionalAttr<DenseI32ArrayAttr>:$modes, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)? `outs` `(` $outputs `:` type($outputs) `)`
-        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain custom<Modes>($modes) attr-dict (`->` type($results)^)?
+        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain custom<Modes>($modes) (`stream` $stream^)? attr-dict (`->` type($results)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::ValueRange":$inputs,
       "::mlir::ValueRange":$outputs, "::mlir::ValueRange":$scalars, "::mlir::IntegerAttr":$count, "::mlir::IntegerAttr":$grain), [{
-    build($_builder, $_state, results, kernel, inputs, outputs, scalars, count, grain, /*modes=*/nullptr);
+    build($_builder, $_state, results, kernel, inputs, outputs, scalars, count, grain, /*modes=*/nullptr, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
@@ -168,12 +172,17 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     ```
   }];
   let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, Exec_Array:$input, Optional<Exec_Array>:$weight,
-      OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer, Exec_Array:$output);
+      OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer, Exec_Array:$output, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     `m` `=` $m `n` `=` $n `k` `=` $k `ins` `(` $input (`,` $weight^)? `:` type($input) (`,` type($weight)^)? `)`
-        (`packed` $param^ (`[` $layer^ `]`)?)? `outs` `(` $output `:` type($output) `)` attr-dict (`->` type($results)^)?
+        (`packed` $param^ (`[` $layer^ `]`)?)? `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict
+        (`->` type($results)^)?
   }];
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::IntegerAttr":$m, "::mlir::IntegerAttr":$n, "::mlir::IntegerAttr":$k,
+      "::mlir::Value":$input, "::mlir::Value":$weight, "::mlir::FlatSymbolRefAttr":$param, "::mlir::Value":$layer, "::mlir::Value":$output), [{
+    build($_builder, $_state, results, m, n, k, input, weight, param, layer, output, /*stream=*/nullptr);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
@@ -194,19 +203,23 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$param, Exec_Array:$ids, Optional<Index>:$layer, Optional<Index>:$shard,
-      Exec_Array:$output);
+      Exec_Array:$output, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     $param (`[` $layer^ `]`)? `ins` `(` $ids `:` type($ids) `)` (`shard` $shard^)? `outs` `(` $output `:` type($output) `)`
-        attr-dict (`->` type($results)^)?
+        (`stream` $stream^)? attr-dict (`->` type($results)^)?
   }];
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$param, "::mlir::Value":$ids, "::mlir::Value":$layer,
+      "::mlir::Value":$shard, "::mlir::Value":$output), [{
+    build($_builder, $_state, results, param, ids, layer, shard, output, /*stream=*/nullptr);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
   }];
 }
 
-def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+def Exec_PackOp : Exec_StreamOp<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
   let summary = "Makes the packed form of a variable again, from its plain one";
   let description = [{
@@ -220,14 +233,14 @@ def Exec_PackOp : Exec_Op<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
     exec.pack @layers.down[%i]
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$param, Optional<Index>:$layer);
-  let assemblyFormat = "$param (`[` $layer^ `]`)? attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$param, Optional<Index>:$layer, Exec_Stream:$stream);
+  let assemblyFormat = "$param (`[` $layer^ `]`)? (`stream` $stream^)? attr-dict";
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
   }];
 }
 
-def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
+def Exec_CopyOp : Exec_StreamOp<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
   let summary = "Copies a buffer: two values that must be apart met in one place";
   let description = [{
     Rung `exec` only; made by `kernels-to-exec` where a loop-carried value or a result could not be computed in place.
@@ -237,8 +250,8 @@ def Exec_CopyOp : Exec_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     exec.copy %a to %b : memref<8x64xf32>, memref<8x64xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target);
-  let assemblyFormat = "$source `to` $target attr-dict `:` type($source) `,` type($target)";
+  let arguments = (ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target, Exec_Stream:$stream);
+  let assemblyFormat = "$source `to` $target (`stream` $stream^)? attr-dict `:` type($source) `,` type($target)";
   // The planner may give both sides one place: then the copy does nothing.
   let extraClassDeclaration = "bool worksInPlace() { return true; }";
   let hasVerifier = 1;
@@ -299,6 +312,12 @@ def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
   let assemblyFormat = "$index `,` $offset (`reverse` $reverse^)? attr-dict";
   let hasFolder = 0;
 }
+
+//===----------------------------------------------------------------------===//
+// Streams and events
+//===----------------------------------------------------------------------===//
+
+include "tessera/Dialect/Exec/IR/ExecEventOps.td"
 
 //===----------------------------------------------------------------------===//
 // Code that the host cannot run

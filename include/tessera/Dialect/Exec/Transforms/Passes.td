@@ -21,6 +21,60 @@ def ExecVerifyVariables : Pass<"exec-verify-variables", "::mlir::ModuleOp"> {
   }];
 }
 
+def ExecAssignStreams : Pass<"exec-assign-streams", "::mlir::ModuleOp"> {
+  let summary = "Let communication run beside computation where the target has a stream for it";
+  let description = [{
+    Runs after `kernels-to-exec`, when it is known which bytes everything touches: values that share a place in the arena must be ordered too. What other ranks take part in goes
+    to stream 1. Events stand where bytes cross streams, from the last task that touched them to the first that needs them; a stream waits as late as it may, and
+    not for what it knows already. In loops a wait may be for the round before: then the event is recorded before the loop as well. At its end
+    an entry waits for all streams. Without `communication` nothing changes.
+
+    ```mlir
+    dist.mesh @mesh = <["tp"=2]>
+    module attributes {exec.arena_bytes = 192 : i64} {
+      func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
+      func.func @entry() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<4xf32>} ],
+          exec.outputs = [{name = "y", offset = 64 : i64, type = tensor<4xf32>} ]} {
+        %x = exec.buffer at 0 : memref<4xf32>
+        %y = exec.buffer at 64 : memref<4xf32>
+        %t = exec.buffer at 128 : memref<4xf32>
+        exec.launch @k ins(%x : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
+        exec.event_record 0
+        exec.event_wait 0 stream 1
+        exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%t : memref<4xf32>) outs(%y : memref<4xf32>) stream 1
+        exec.event_record 0 stream 1
+        exec.event_wait 0
+        return
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"communication", "communication", "bool", /*default=*/"false", "The target has a stream for communication">
+  ];
+}
+
+def ExecVerifyOrder : Pass<"exec-verify-order", "::mlir::ModuleOp"> {
+  let summary = "Prove that streams and events order what must be ordered, on every rank alike";
+  let description = [{
+    On every compile, and for programs that are written by hand; changes nothing. Streams run side by side, each in the order of the program, and wait for each other by events. It is an error
+    if two ops touch the same bytes (of the arena, or of a form of a parameter), one of them writing, and no stream, event or wait for a token orders them; if two ops that
+    communicate could begin in another order on another rank; if a stream waits for an event that was not recorded in the same call; if an entry's work could begin
+    before the call or go on after it (streams begin after stream 0, which waits for them at the end). Loops are followed for two rounds, whatever their count
+    (docs/RationaleExec.md).
+
+    ```mlir
+    // given %x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>
+    exec.event_record 0
+    exec.event_wait 0 stream 1
+    exec.copy %x to %y stream 1 : memref<4xf32>, memref<4xf32>
+    exec.event_record 1 stream 1
+    exec.event_wait 1 // without it the copy is an error
+    exec.copy %y to %z : memref<4xf32>, memref<4xf32>
+    ```
+  }];
+}
+
 def VerifyExecMemory : Pass<"verify-exec-memory", "::mlir::ModuleOp"> {
   let summary = "Check that entries read what was written for them, and write where nothing is needed";
   let description = [{
