@@ -106,6 +106,9 @@ struct Checker {
   }
   void all() const {
     require(m.arenaBytes >= 0 && m.mesh.size() > 0, "top level", "a size is not positive");
+    require(!m.streams.empty() && m.streams[0] == StreamKind::Compute, "streams",
+            "the first one does not compute");
+    require(m.events >= 0, "events", "are fewer than none");
     for (const AxisList &group : m.groups)
       axes(group, "groups");
     for (const ParamSpec &p : m.params)

@@ -253,6 +253,13 @@ static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> 
   return g;
 }
 
+static StreamKind readStream(const Json &json) {
+  auto kind = json.get<std::string>();
+  if (kind != "compute" && kind != "communication")
+    damaged("streams", "has an unknown kind of stream, \"" + kind + "\"");
+  return kind == "compute" ? StreamKind::Compute : StreamKind::Communication;
+}
+
 static void readTop(const Json &json, Manifest &m) {
   Fields fields(json, "top level");
   if (fields["version"] != 2)
@@ -271,6 +278,12 @@ static void readTop(const Json &json, Manifest &m) {
     if (axis.size < 1)
       damaged("mesh", "axis " + axis.name + " is smaller than 1");
   m.mesh = Mesh(std::move(axes));
+  if (const Json *streams = fields.find("streams")) {
+    m.streams.clear();
+    for (const Json &stream : *streams)
+      m.streams.push_back(readStream(stream));
+  }
+  m.events = fields.get<int64_t>("events", 0);
   m.arenaBytes = fields["arena_bytes"];
   for (const Json &param : fields["params"])
     m.params.push_back(readParam(param));

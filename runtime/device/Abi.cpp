@@ -15,73 +15,90 @@ template <typename F> static void guarded(F &&f) {
 
 extern "C" {
 
-void ts_launch(ts_rank *handle, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
-               int64_t grain) {
+void ts_launch(ts_rank *handle, int32_t stream, int32_t kernel, void *const *buffers, const int64_t *scalars,
+               int64_t count, int64_t grain) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.compute().launch(rank.module(), {kernel, buffers, scalars, count, grain}); });
+  guarded([&] { rank.stream(stream).launch(rank.module(), {kernel, buffers, scalars, count, grain}); });
 }
 
-void ts_matmul(ts_rank *handle, int32_t id, int64_t layer, const void *x, const void *w, void *y) {
+void ts_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
+               void *y) {
   Rank &rank = Rank::of(handle);
   const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
-  guarded([&] { rank.compute().multiply(rank.product(id), x, weights, y); });
+  guarded([&] { rank.stream(stream).multiply(rank.product(id), x, weights, y); });
 }
 
-void ts_gather_packed(ts_rank *handle, int32_t param, int64_t layer, const int32_t *ids, int64_t base,
-                      int64_t rows, void *out) {
+void ts_gather_packed(ts_rank *handle, int32_t stream, int32_t param, int64_t layer, const int32_t *ids,
+                      int64_t base, int64_t rows, void *out) {
   Rank &rank = Rank::of(handle);
   guarded([&] {
-    rank.compute().gather(*rank.plan().param(param).layout, rank.weights(param, layer), ids, base, rows, out);
+    rank.stream(stream).gather(*rank.plan().param(param).layout, rank.weights(param, layer), ids, base, rows,
+                               out);
   });
 }
 
-void ts_pack(ts_rank *handle, int32_t param, int64_t layer) {
+void ts_pack(ts_rank *handle, int32_t stream, int32_t param, int64_t layer) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.pack(param, layer); });
+  guarded([&] { rank.pack(param, layer, rank.stream(stream)); });
 }
 
-void ts_collective(ts_rank *handle, int32_t id, const void *src, void *dst) {
+void ts_collective(ts_rank *handle, int32_t stream, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.collectives().run(id, src, dst, rank.compute()); });
+  guarded([&] { rank.collectives().run(id, src, dst, rank.stream(stream)); });
 }
 
-int64_t ts_collective_start(ts_rank *handle, int32_t id, const void *src, void *dst) {
+int64_t ts_collective_start(ts_rank *handle, int32_t stream, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
   int64_t token = 0;
-  guarded([&] { token = rank.collectives().start(id, src, dst, rank.beginCommunication()); });
+  guarded(
+      [&] { token = rank.collectives().start(id, src, dst, rank.beginCommunication(rank.stream(stream))); });
   return token;
 }
 
-int64_t ts_send(ts_rank *handle, int32_t group, int64_t index, int64_t tag, const void *src, int64_t bytes) {
+int64_t ts_send(ts_rank *handle, int32_t stream, int32_t group, int64_t index, int64_t tag, const void *src,
+                int64_t bytes) {
   Rank &rank = Rank::of(handle);
   int64_t token = 0;
   guarded([&] {
-    token = rank.collectives().send(group, index, tag, src, size_t(bytes), rank.beginCommunication());
-  });
-  return token;
-}
-
-int64_t ts_receive(ts_rank *handle, int32_t group, int64_t index, int64_t tag, void *dst, int64_t bytes) {
-  Rank &rank = Rank::of(handle);
-  int64_t token = 0;
-  guarded([&] {
-    token = rank.collectives().receive(group, index, tag, dst, size_t(bytes), rank.beginCommunication());
+    token = rank.collectives().send(group, index, tag, src, size_t(bytes),
+                                    rank.beginCommunication(rank.stream(stream)));
   });
   return token;
 }
 
-void ts_collective_wait(ts_rank *handle, int64_t token) {
+int64_t ts_receive(ts_rank *handle, int32_t stream, int32_t group, int64_t index, int64_t tag, void *dst,
+                   int64_t bytes) {
+  Rank &rank = Rank::of(handle);
+  int64_t token = 0;
+  guarded([&] {
+    token = rank.collectives().receive(group, index, tag, dst, size_t(bytes),
+                                       rank.beginCommunication(rank.stream(stream)));
+  });
+  return token;
+}
+
+void ts_collective_wait(ts_rank *handle, int32_t stream, int64_t token) {
   Rank &rank = Rank::of(handle);
   guarded([&] {
-    rank.collectives().wait(token, rank.beginCommunication());
-    rank.joinCommunication();
+    rank.collectives().wait(token, rank.communication());
+    rank.joinCommunication(rank.stream(stream));
   });
 }
 
 int64_t ts_group_index(ts_rank *handle, int32_t group) { return Rank::of(handle).groupIndex(group); }
 
-void ts_copy(ts_rank *handle, void *dst, const void *src, int64_t bytes) {
+void ts_event_record(ts_rank *handle, int32_t stream, int32_t event) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.compute().copy(dst, src, size_t(bytes)); });
+  guarded([&] { rank.stream(stream).record(rank.event(event)); });
+}
+
+void ts_event_wait(ts_rank *handle, int32_t stream, int32_t event) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] { rank.stream(stream).wait(rank.event(event)); });
+}
+
+void ts_copy(ts_rank *handle, int32_t stream, void *dst, const void *src, int64_t bytes) {
+  Rank &rank = Rank::of(handle);
+  guarded([&] { rank.stream(stream).copy(dst, src, size_t(bytes)); });
 }
 }

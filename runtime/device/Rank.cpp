@@ -40,8 +40,15 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
       entry_(entry),
       pool_(prepareOwnThread(plan.driver(), threads), [&driver = plan.driver()] { driver.prepareThread(); }) {
   device_ = plan.driver().open({plane.rank(), pool_, entry, &plane});
-  compute_ = device_->createStream(StreamKind::Compute);
-  communication_ = device_->createStream(StreamKind::Communication);
+  for (StreamKind kind : manifest.streams) {
+    if (kind == StreamKind::Communication && communicationNumber_ == 0)
+      communicationNumber_ = streams_.size();
+    streams_.push_back(device_->createStream(kind));
+  }
+  if (communicationNumber_ == 0)
+    communication_ = device_->createStream(StreamKind::Communication);
+  for (int64_t i = 0; i < manifest.events; ++i)
+    events_.push_back(device_->createEvent());
   begun_ = device_->createEvent();
   joined_ = device_->createEvent();
   std::string who = " of rank " + std::to_string(plane.rank());
@@ -65,8 +72,10 @@ Rank::~Rank() { finish(); }
 
 void Rank::finish() {
   try {
-    communication_->synchronize();
-    compute_->synchronize();
+    if (communication_)
+      communication_->synchronize();
+    for (size_t i = streams_.size(); i-- > 0;)
+      streams_[i]->synchronize();
   } catch (const std::exception &e) {
     endRun(e);
   }
@@ -91,21 +100,21 @@ void Rank::write(char *dst, const void *data, size_t bytes) {
   if (staging.memory.bytes() < bytes)
     staging.memory = device_->allocateHost(bytes, "an input of rank " + std::to_string(id()));
   memcpy(staging.memory.as<char>(), data, bytes);
-  compute_->upload(dst, staging.memory.as<char>(), bytes);
-  compute_->record(*staging.copied);
+  compute().upload(dst, staging.memory.as<char>(), bytes);
+  compute().record(*staging.copied);
 }
 
 void Rank::read(void *data, const char *src, size_t bytes) {
-  compute_->download(data, src, bytes);
-  compute_->synchronize();
+  compute().download(data, src, bytes);
+  compute().synchronize();
 }
 
-void Rank::pack(int64_t param, int64_t layer) {
+void Rank::pack(int64_t param, int64_t layer, Stream &stream) {
   const WeightPlan::Param &p = plan_.param(param);
   if (!p.plain) // held in one form: there is nothing to make again
     return;
   for (int64_t l = layer < 0 ? 0 : layer, end = layer < 0 ? p.layers : layer + 1; l < end; ++l)
-    compute_->pack(*p.layout, plainWeights(param, l), weights(param, l));
+    stream.pack(*p.layout, plainWeights(param, l), weights(param, l));
 }
 
 void Rank::readVariable(int64_t param, int64_t layer, void *rows) {
@@ -124,19 +133,23 @@ void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
       stateWritten_[size_t(state)] = true;
   ts_call arguments{base, counts.data()};
   std::function<void()> enqueue = [&] { program_.entries[entry](&abi_, &arguments); };
-  device_->call({entry, base, counts, dead_[entry], enqueue}, *compute_);
+  device_->call({entry, base, counts, dead_[entry], enqueue}, compute());
   collectives_.expectAllWaitedFor();
 }
 
-Stream &Rank::beginCommunication() {
-  compute_->record(*begun_);
-  communication_->wait(*begun_);
-  return *communication_;
+Stream &Rank::beginCommunication(Stream &stream) {
+  if (&stream != &communication()) {
+    stream.record(*begun_);
+    communication().wait(*begun_);
+  }
+  return communication();
 }
 
-void Rank::joinCommunication() {
-  communication_->record(*joined_);
-  compute_->wait(*joined_);
+void Rank::joinCommunication(Stream &stream) {
+  if (&stream == &communication())
+    return;
+  communication().record(*joined_);
+  stream.wait(*joined_);
 }
 
 void Rank::clearStates() {
@@ -146,7 +159,7 @@ void Rank::clearStates() {
     if (state.clear != Clear::BeforePrompts || !stateWritten_[i])
       continue;
     stateWritten_[i] = false;
-    compute_->fill(arena() + state.offset, 0, size_t(state.bytes));
+    compute().fill(arena() + state.offset, 0, size_t(state.bytes));
   }
 }
 

@@ -23,25 +23,25 @@ const ts_kernel kernels[] = {{"next", nextKernel, nextBuffers, 2, 0}};
 
 void next(ts_rank *rank, char *from, char *to) {
   void *buffers[] = {from, to};
-  ts_launch(rank, 0, buffers, nullptr, count, 16);
+  ts_launch(rank, 0, 0, buffers, nullptr, count, 16);
 }
 
 void waits(ts_rank *rank, const ts_call *call) {
   char *a = call->base;
-  int64_t token = ts_collective_start(rank, 0, a + x, a + sum);
+  int64_t token = ts_collective_start(rank, 0, 0, a + x, a + sum);
   next(rank, a + x, a + other); // beside it: both read x
-  ts_collective_wait(rank, token);
+  ts_collective_wait(rank, 0, token);
   next(rank, a + sum, a + out);
 }
 // The wait comes after the first use.
 void usesTooEarly(ts_rank *rank, const ts_call *call) {
   char *a = call->base;
-  int64_t token = ts_collective_start(rank, 0, a + x, a + sum);
+  int64_t token = ts_collective_start(rank, 0, 0, a + x, a + sum);
   next(rank, a + sum, a + out);
-  ts_collective_wait(rank, token);
+  ts_collective_wait(rank, 0, token);
 }
 void neverWaits(ts_rank *rank, const ts_call *call) {
-  ts_collective_start(rank, 0, call->base + x, call->base + sum);
+  ts_collective_start(rank, 0, 0, call->base + x, call->base + sum);
 }
 const ts_entry_fn entries[] = {waits, usesTooEarly, neverWaits};
 

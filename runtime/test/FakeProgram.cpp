@@ -127,22 +127,22 @@ void misbehave(ts_rank *rank, char *base) {
 void tail(ts_rank *rank, char *a, int64_t chunk, bool useIndex) {
   void *pick[] = {a + hiddenAt, a + indexAt, a + pickedAt};
   int64_t pickScalars[] = {chunk, useIndex};
-  ts_launch(rank, Pick, pick, pickScalars, Bl, 1);
-  ts_matmul(rank, 0, 0, a + pickedAt, nullptr, a + logitsAt);
+  ts_launch(rank, 0, Pick, pick, pickScalars, Bl, 1);
+  ts_matmul(rank, 0, 0, 0, a + pickedAt, nullptr, a + logitsAt);
   int64_t first = ts_group_index(rank, 0) * Vl;
   void *key[] = {a + logitsAt, a + keyAt};
-  ts_launch(rank, Key, key, &first, Bl, 1);
-  ts_collective(rank, 2, a + keyAt, a + keyAt);
+  ts_launch(rank, 0, Key, key, &first, Bl, 1);
+  ts_collective(rank, 0, 2, a + keyAt, a + keyAt);
   void *id[] = {a + keyAt, a + nextAt};
-  ts_launch(rank, Id, id, nullptr, Bl, 1);
+  ts_launch(rank, 0, Id, id, nullptr, Bl, 1);
 }
 
 void body(ts_rank *rank, char *a, int64_t chunk, int32_t allReduce) {
-  ts_gather_packed(rank, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl,
+  ts_gather_packed(rank, 0, 0, 0, reinterpret_cast<int32_t *>(a + tokensAt), ts_group_index(rank, 0) * Vl,
                    Bl * chunk, reinterpret_cast<float *>(a + embeddingAt));
-  ts_collective(rank, allReduce, a + embeddingAt, a + embeddingAt);
+  ts_collective(rank, 0, allReduce, a + embeddingAt, a + embeddingAt);
   void *attend[] = {a + cacheAt, a + embeddingAt, a + positionsAt, rank->params[1], a + hiddenAt};
-  ts_launch(rank, Attend, attend, &chunk, Bl, 1);
+  ts_launch(rank, 0, Attend, attend, &chunk, Bl, 1);
 }
 
 void prefill(ts_rank *rank, const ts_call *call) {
@@ -157,7 +157,7 @@ void decode(ts_rank *rank, const ts_call *call) {
 void head(ts_rank *rank, const ts_call *call) {
   tail(rank, call->base, C, true);
   // A step may use the space of its inputs.
-  ts_copy(rank, call->base + hiddenAt, call->base + embeddingAt, Bl * C * D * 4);
+  ts_copy(rank, 0, call->base + hiddenAt, call->base + embeddingAt, Bl * C * D * 4);
 }
 
 using Json = nlohmann::json;

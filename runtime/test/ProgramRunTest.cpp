@@ -8,7 +8,7 @@ namespace {
 
 // @one gives what @two takes as "v"; @three takes as many bytes of another type, @four on other ranks; @five
 // gives what nobody wrote.
-void copies(ts_rank *rank, const ts_call *call) { ts_copy(rank, call->base + 64, call->base, 16); }
+void copies(ts_rank *rank, const ts_call *call) { ts_copy(rank, 0, call->base + 64, call->base, 16); }
 const ts_entry_fn entries[] = {copies, copies, copies, copies, copies};
 
 std::string port(const char *name, const char *dtype, const char *shape, const char *sharding, int offset) {

@@ -133,6 +133,7 @@ private:
     options.chunk = judgement.chunk;
     options.mesh = judgement.mesh;
     options.shard = judgement.shard;
+    options.target = judgement.target;
     options.targetOptions = parseTargetOptions(judgement.targetOptions);
     return options;
   }

@@ -14,6 +14,7 @@ struct ModelJudgement {
   std::string rung;     ///< graph, step, sharded, spmd; kernels, exec, binary: compiled and run
   std::string mesh;     ///< as --mesh of llm-compile; rungs sharded and spmd
   std::string shard;    ///< as --shard of llm-compile
+  std::string target;   ///< of rungs kernels, exec and binary: what to compile for
   std::string targetOptions; ///< of rungs kernels, exec and binary: "cpu=x86-64-v3"
   int64_t chunk = 5;         ///< positions of one chunk of the prompt
   double tolerance = 1e-5;

@@ -96,7 +96,7 @@ std::string ProgramJudgement::flags() const {
   if (!machine)
     return "--pipeline='" + pipeline + "'";
   return "--rung=" + rungName(*machine).str() + (mesh.empty() ? "" : " --mesh=" + mesh) +
-         (shard.empty() ? "" : " --shard=" + shard) +
+         (shard.empty() ? "" : " --shard=" + shard) + (target == "cpu" ? "" : " --target=" + target) +
          (targetOptions.empty() ? "" : " --target-options=" + targetOptions) +
          (runner.empty() ? "" : " --runner='" + runner + "'");
 }
@@ -110,6 +110,7 @@ static FailureOr<unsigned> judgeOnMachine(ModuleOp before, const ProgramJudgemen
   execution.execution.through = *judgement.machine;
   execution.execution.compile.mesh = judgement.mesh;
   execution.execution.compile.shard = judgement.shard;
+  execution.execution.compile.target = judgement.target;
   execution.execution.compile.targetOptions = parseTargetOptions(judgement.targetOptions);
   execution.runner = judgement.runner;
   execution.execution.onSpmd = [&](ModuleOp spmd) {

@@ -26,9 +26,10 @@ struct ProgramJudgement {
   /// kernels, exec or binary: in place of the pipeline the program is compiled through the text of that rung,
   /// run by all ranks and every entry called twice; `tolerance` is the bound of float32.
   std::optional<Rung> machine;
-  std::string mesh, shard;   ///< of `machine`: as --mesh and --shard of llm-compile
-  std::string targetOptions; ///< of `machine`: "cpu=x86-64-v3"
-  std::string runner;        ///< of `machine`: a command that runs it too, with the same bits
+  std::string mesh, shard;    ///< of `machine`: as --mesh and --shard of llm-compile
+  std::string target = "cpu"; ///< the same: what to compile for
+  std::string targetOptions;  ///< of `machine`: "cpu=x86-64-v3"
+  std::string runner;         ///< of `machine`: a command that runs it too, with the same bits
 
   /// The flags that say so again.
   std::string flags() const;

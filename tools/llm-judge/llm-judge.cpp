@@ -64,6 +64,9 @@ static llvm::cl::opt<std::string> meshText("mesh",
 static llvm::cl::opt<std::string> shardText("shard",
                                             llvm::cl::desc("Of a model: items [VALUE:]DIM=AXIS[+AXIS...]"),
                                             llvm::cl::cat(category));
+static llvm::cl::opt<std::string>
+    target("target", llvm::cl::desc("Of rungs kernels, exec and binary: what to compile for"),
+           llvm::cl::init("cpu"), llvm::cl::cat(category));
 static llvm::cl::opt<std::string> targetOptions(
     "target-options",
     llvm::cl::desc("Of rungs kernels, exec and binary: NAME=VALUE,... of the target: cpu=x86-64-v3"),
@@ -140,6 +143,7 @@ static ProgramJudgement judgementOf(uint64_t inputSeed) {
     judgement.mesh = meshText;
     judgement.shard = shardText;
     judgement.runner = runner;
+    judgement.target = target;
     judgement.targetOptions = targetOptions;
     judgement.entry = "*";
   }
@@ -220,6 +224,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
     ++failures;
     llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
                  << (machine ? " --rung=" + rung + " --types=" + types +
+                                   (target == "cpu" ? "" : " --target=" + target) +
                                    (targetOptions.empty() ? "" : " --target-options=" + targetOptions) +
                                    (runner.empty() ? "" : " --runner='" + runner + "'")
                              : "")
@@ -279,6 +284,8 @@ int main(int argc, char **argv) {
   else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
     return fail("rung (" + rung +
                 "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
+  if (!machine && target.getNumOccurrences())
+    return fail("target (" + target + "): only what is compiled has one; give --rung=binary");
   if (!machine && !targetOptions.empty())
     return fail("target-options (" + targetOptions + "): only what is compiled has them; give --rung=binary");
   if (machine && !pipeline.empty())
@@ -310,7 +317,7 @@ int main(int argc, char **argv) {
       return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
     return judgeModel(context,
                       {inputFile, expectedFile, rung.empty() ? std::string("graph") : rung.getValue(),
-                       meshText, shardText, targetOptions, chunk, tolerance ? tolerance : 1e-5});
+                       meshText, shardText, target, targetOptions, chunk, tolerance ? tolerance : 1e-5});
   }
   if (!tolerance)
     tolerance = machine ? 1e-5 : 1e-9;

@@ -104,6 +104,8 @@ private:
   }
 
   LogicalResult emitOp(Operation *op) {
+    if (auto streamed = dyn_cast<ExecStreamOpInterface>(op))
+      stream = constant32(streamed.getStreamNumber());
     if (auto constantOp = dyn_cast<arith::ConstantIndexOp>(op)) {
       values[op->getResult(0)] = constant(constantOp.value());
     } else if (auto buffer = dyn_cast<BufferOp>(op)) {
@@ -125,31 +127,36 @@ private:
       emitLaunch(launch);
     } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
       call("ts_matmul", nothing,
-           {rank, constant32(manifest.matmul(matmul)), orZero(matmul.getLayer()), at(matmul.getInput()),
-            matmul.getWeight() ? at(matmul.getWeight()) : null(), at(matmul.getOutput())});
+           {rank, stream, constant32(manifest.matmul(matmul)), orZero(matmul.getLayer()),
+            at(matmul.getInput()), matmul.getWeight() ? at(matmul.getWeight()) : null(),
+            at(matmul.getOutput())});
     } else if (auto gather = dyn_cast<GatherPackedOp>(op)) {
       emitGather(gather);
     } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
       call("ts_collective", nothing,
-           {rank, constant32(manifest.collective(collective)), at(collective.getInput()),
+           {rank, stream, constant32(manifest.collective(collective)), at(collective.getInput()),
             at(collective.getOutput())});
     } else if (auto pack = dyn_cast<PackOp>(op)) {
       call("ts_pack", nothing,
-           {rank, constant32(manifest.param(pack.getParamAttr())),
+           {rank, stream, constant32(manifest.param(pack.getParamAttr())),
             pack.getLayer() ? at(pack.getLayer()) : constant(-1)});
     } else if (auto start = dyn_cast<CollectiveStartOp>(op)) {
-      values[start.getToken()] =
-          call("ts_collective_start", i64,
-               {rank, constant32(manifest.collective(start)), at(start.getInput()), at(start.getOutput())});
+      values[start.getToken()] = call("ts_collective_start", i64,
+                                      {rank, stream, constant32(manifest.collective(start)),
+                                       at(start.getInput()), at(start.getOutput())});
     } else if (auto send = dyn_cast<SendOp>(op)) {
       values[send.getToken()] = emitMessage("ts_send", send);
     } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
       values[receive.getToken()] = emitMessage("ts_receive", receive);
     } else if (auto wait = dyn_cast<WaitOp>(op)) {
-      call("ts_collective_wait", nothing, {rank, at(wait.getToken())});
+      call("ts_collective_wait", nothing, {rank, stream, at(wait.getToken())});
+    } else if (auto record = dyn_cast<EventRecordOp>(op)) {
+      call("ts_event_record", nothing, {rank, stream, constant32(record.getEvent())});
+    } else if (auto wait = dyn_cast<EventWaitOp>(op)) {
+      call("ts_event_wait", nothing, {rank, stream, constant32(wait.getEvent())});
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       call("ts_copy", nothing,
-           {rank, at(copy.getTarget()), at(copy.getSource()),
+           {rank, stream, at(copy.getTarget()), at(copy.getSource()),
             constant(arrayBytes(copy.getSource().getType()))});
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       return emitLoop(loop);
@@ -179,14 +186,14 @@ private:
       if (op.getMode(i) != AccessKind::Write)
         kernel->second.buffers[op.getInputs().size() + i].second = TS_UPDATE;
     call("ts_launch", nothing,
-         {rank, constant32(kernel - kernels.begin()), bufferArray, scalarArray, constant(op.getCount()),
-          constant(op.getGrain())});
+         {rank, stream, constant32(kernel - kernels.begin()), bufferArray, scalarArray,
+          constant(op.getCount()), constant(op.getGrain())});
   }
 
   template <typename Op> Value emitMessage(StringRef function, Op op) {
     return call(function, i64,
-                {rank, constant32(manifest.group(op.getAxes())), at(op.getPeer()), constant(op.getTag()),
-                 at(op.getBuffer()), constant(arrayBytes(op.getBuffer().getType()))});
+                {rank, stream, constant32(manifest.group(op.getAxes())), at(op.getPeer()),
+                 constant(op.getTag()), at(op.getBuffer()), constant(arrayBytes(op.getBuffer().getType()))});
   }
 
   void emitGather(GatherPackedOp op) {
@@ -194,8 +201,8 @@ private:
     auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, op.getParamAttr());
     Value base = LLVM::MulOp::create(b, orZero(op.getShard()), constant(packedMatrix(parameter).rows));
     call("ts_gather_packed", nothing,
-         {rank, constant32(manifest.param(op.getParamAttr())), orZero(op.getLayer()), at(op.getIds()), base,
-          constant(ids.getNumElements()), at(op.getOutput())});
+         {rank, stream, constant32(manifest.param(op.getParamAttr())), orZero(op.getLayer()), at(op.getIds()),
+          base, constant(ids.getNumElements()), at(op.getOutput())});
   }
 
   LogicalResult emitLoop(ForOp loop) {
@@ -232,6 +239,7 @@ private:
   ManifestWriter &manifest;
   ImplicitLocOpBuilder b;
   Type ptr, i64, i32, nothing;
+  Value stream; ///< of the op that is emitted
   Value rank, arena, counts, params, bufferArray, scalarArray;
   llvm::DenseMap<Value, Value> values;
   llvm::MapVector<StringAttr, KernelRow> kernels;

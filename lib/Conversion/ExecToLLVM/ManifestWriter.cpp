@@ -247,6 +247,10 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
       }
     return list;
   };
+  entry.walk([&](ExecStreamOpInterface op) {
+    for (std::optional<int64_t> event : {op.getRecordedEvent(), op.getAwaitedEvent()})
+      events = std::max(events, event.value_or(-1) + 1);
+  });
   json::Array inputs = ports("exec.inputs");
   if (failed(addFills(entry, inputs)))
     return failure();
@@ -320,6 +324,15 @@ std::string ManifestWriter::text() {
                         {"groups", json::Array(groups)},
                         {"collectives", json::Array(collectives)},
                         {"entries", json::Array(entries)}};
+  // One stream, which computes, and no events need no word.
+  if (auto streams = module->getAttrOfType<ArrayAttr>(kStreamsAttr)) {
+    json::Array kinds;
+    for (auto kind : streams.getAsRange<StringAttr>())
+      kinds.push_back(kind.getValue().str());
+    document["streams"] = std::move(kinds);
+  }
+  if (events > 0)
+    document["events"] = events;
   std::string text;
   llvm::raw_string_ostream(text) << json::Value(std::move(document));
   return text;

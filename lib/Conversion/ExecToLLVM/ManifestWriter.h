@@ -57,6 +57,7 @@ private:
   llvm::MapVector<mlir::StringAttr, llvm::json::Object> params;
   llvm::MapVector<mlir::StringAttr, int64_t> paramNumbers;
   std::vector<llvm::json::Value> matmuls, groups, collectives, entries;
+  int64_t events = 0; ///< numbers of events are below it
   std::vector<mlir::func::FuncOp> entryFuncs;
 };
 

@@ -6,12 +6,12 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = []} {
   dist.mesh @mesh = <["x"=1024, "y"=1024]>
 
   // CHECK: llvm.func internal @tessera_entry_run(%[[RANK:[^:]*]]: !llvm.ptr
-  // CHECK: %[[GATHER:.*]] = llvm.call @ts_collective_start(%[[RANK]], %{{.*}}, %{{.*}}, %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i64
-  // CHECK: %[[SENT:.*]] = llvm.call @ts_send(%[[RANK]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (!llvm.ptr, i32, i64, i64, !llvm.ptr, i64) -> i64
+  // CHECK: %[[GATHER:.*]] = llvm.call @ts_collective_start(%[[RANK]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (!llvm.ptr, i32, i32, !llvm.ptr, !llvm.ptr) -> i64
+  // CHECK: %[[SENT:.*]] = llvm.call @ts_send(%[[RANK]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (!llvm.ptr, i32, i32, i64, i64, !llvm.ptr, i64) -> i64
   // CHECK: %[[CAME:.*]] = llvm.call @ts_receive(%[[RANK]]
-  // CHECK: llvm.call @ts_collective_wait(%[[RANK]], %[[CAME]]) : (!llvm.ptr, i64) -> ()
-  // CHECK: llvm.call @ts_collective_wait(%[[RANK]], %[[SENT]])
-  // CHECK: llvm.call @ts_collective_wait(%[[RANK]], %[[GATHER]])
+  // CHECK: llvm.call @ts_collective_wait(%[[RANK]], %{{.*}}, %[[CAME]]) : (!llvm.ptr, i32, i64) -> ()
+  // CHECK: llvm.call @ts_collective_wait(%[[RANK]], %{{.*}}, %[[SENT]])
+  // CHECK: llvm.call @ts_collective_wait(%[[RANK]], %{{.*}}, %[[GATHER]])
 
   // A permutation of 2^20 ranks takes no more room than one of two.
   // MANIFEST: \22elements\22:16,\22group\22:0,\22kind\22:\22all_gather\22,\22op\22:\22none\22

@@ -19,8 +19,8 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // CHECK: ^[[BODY]](%[[I:.*]]: i64):
   // CHECK: %[[STRIDE:.*]] = llvm.mlir.constant(32 : i64)
   // CHECK: llvm.mul %[[I]], %[[STRIDE]]
-  // CHECK: llvm.call @ts_launch(%[[RANK]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr, i64, i64)
-  // CHECK: llvm.call @ts_matmul(%[[RANK]], %{{.*}}, %[[I]], %{{.*}}, %{{.*}}, %{{.*}})
+  // CHECK: llvm.call @ts_launch(%[[RANK]], %{{.*}}) : (!llvm.ptr, i32, i32, !llvm.ptr, !llvm.ptr, i64, i64)
+  // CHECK: llvm.call @ts_matmul(%[[RANK]], %{{.*}}, %{{.*}}, %[[I]], %{{.*}}, %{{.*}}, %{{.*}})
   // CHECK: llvm.call @ts_collective
   // CHECK: llvm.cond_br %{{.*}}, ^[[BODY]](%{{.*}} : i64), ^[[AFTER:bb[0-9]+]]
   // CHECK: ^[[AFTER]]:

@@ -30,9 +30,9 @@ module attributes {exec.arena_bytes = 4096 : i64} {
   // CHECK: llvm.add %[[I]], %[[STEP]]
   // All layers are packed, then one.
   // CHECK: %[[ALL:.*]] = llvm.mlir.constant(-1 : i64)
-  // CHECK: llvm.call @ts_pack(%{{.*}}, %{{.*}}, %[[ALL]])
+  // CHECK: llvm.call @ts_pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[ALL]])
   // CHECK: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
-  // CHECK: llvm.call @ts_pack(%{{.*}}, %{{.*}}, %[[ONE]])
+  // CHECK: llvm.call @ts_pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONE]])
 
   // A collective in two loops is executed 3 * 2 times; count 0 must suit both of its loops, whichever comes first.
   // MANIFEST: constant @tessera_manifest("{

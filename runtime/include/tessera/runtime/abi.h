@@ -75,42 +75,54 @@ typedef struct ts_program {
 
 extern const ts_program tessera_program;
 
-/* Gives kernels[kernel] over [0, count) to the rank's compute stream, which may run it later. The arrays
- * `buffers` and `scalars` are copied before it returns. `grain`: least iterations worth a thread. */
-void ts_launch(ts_rank *rank, int32_t kernel, void *const *buffers, const int64_t *scalars, int64_t count,
-               int64_t grain);
+/* Calls that take a `stream` give work to it (a number of manifest.streams; 0 computes), which it may run
+ * later, in the order of its calls. Streams run side by side and wait for each other by events alone. */
+
+/* Gives kernels[kernel] over [0, count). The arrays `buffers` and `scalars` are copied before it returns.
+ * `grain`: least iterations worth a thread. */
+void ts_launch(ts_rank *rank, int32_t stream, int32_t kernel, void *const *buffers, const int64_t *scalars,
+               int64_t count, int64_t grain);
 
 /* manifest.matmuls[id]: y[m,n] = x[m,k] . W^T with W = layer `layer` of the packed parameter (w == NULL), or
  * the plain buffer w[n,k]. */
-void ts_matmul(ts_rank *rank, int32_t id, int64_t layer, const void *x, const void *w, void *y);
+void ts_matmul(ts_rank *rank, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
+               void *y);
 
 /* Rows of a packed parameter (matmul weight [N, K], N local): out[i, :] = W[ids[i] - base, :], 0 where that
  * is outside [0, N). */
-void ts_gather_packed(ts_rank *rank, int32_t param, int64_t layer, const int32_t *ids, int64_t base,
-                      int64_t rows, void *out);
+void ts_gather_packed(ts_rank *rank, int32_t stream, int32_t param, int64_t layer, const int32_t *ids,
+                      int64_t base, int64_t rows, void *out);
 
 /* Makes the packed form of a variable again, from its plain one: of one layer, or (layer < 0) of all. */
-void ts_pack(ts_rank *rank, int32_t param, int64_t layer);
+void ts_pack(ts_rank *rank, int32_t stream, int32_t param, int64_t layer);
 
 /* manifest.collectives[id]. */
-void ts_collective(ts_rank *rank, int32_t id, const void *src, void *dst);
+void ts_collective(ts_rank *rank, int32_t stream, int32_t id, const void *src, void *dst);
 
-/* The same, begun and waited for: between them the program neither writes src nor touches dst. Every token is
- * waited for once, in the call of the entry that began it. */
-int64_t ts_collective_start(ts_rank *rank, int32_t id, const void *src, void *dst);
-void ts_collective_wait(ts_rank *rank, int64_t token);
+/* The same, begun in the order of one stream and waited for by another or the same: between them it goes on
+ * beside all streams, and the program neither writes src nor touches dst. Every token is waited for once, in
+ * the call of the entry that began it. */
+int64_t ts_collective_start(ts_rank *rank, int32_t stream, int32_t id, const void *src, void *dst);
+void ts_collective_wait(ts_rank *rank, int32_t stream, int64_t token);
 
 /* A message of `bytes` to, or from, member `index` of manifest.groups[group], which receives or sends as many
  * with the same tag (0 .. 2^20-1). Waited for with ts_collective_wait. Messages between two ranks with one
  * tag arrive in the order in which they were sent. */
-int64_t ts_send(ts_rank *rank, int32_t group, int64_t index, int64_t tag, const void *src, int64_t bytes);
-int64_t ts_receive(ts_rank *rank, int32_t group, int64_t index, int64_t tag, void *dst, int64_t bytes);
+int64_t ts_send(ts_rank *rank, int32_t stream, int32_t group, int64_t index, int64_t tag, const void *src,
+                int64_t bytes);
+int64_t ts_receive(ts_rank *rank, int32_t stream, int32_t group, int64_t index, int64_t tag, void *dst,
+                   int64_t bytes);
 
 /* Index of this rank within manifest.groups[group] (0 .. size-1): shard offsets are index * local size. */
 int64_t ts_group_index(ts_rank *rank, int32_t group);
 
 /* dst = src, `bytes` long; non-overlapping. */
-void ts_copy(ts_rank *rank, void *dst, const void *src, int64_t bytes);
+void ts_copy(ts_rank *rank, int32_t stream, void *dst, const void *src, int64_t bytes);
+
+/* Event `event` (below manifest.events) stands for this place of the stream, until it is recorded again; what
+ * a stream is given after a wait runs after the place that was recorded last. */
+void ts_event_record(ts_rank *rank, int32_t stream, int32_t event);
+void ts_event_wait(ts_rank *rank, int32_t stream, int32_t event);
 
 #ifdef __cplusplus
 }

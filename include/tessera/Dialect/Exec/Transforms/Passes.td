@@ -30,23 +30,20 @@ def ExecAssignStreams : Pass<"exec-assign-streams", "::mlir::ModuleOp"> {
     an entry waits for all streams. Without `communication` nothing changes.
 
     ```mlir
+    // given %x: memref<4xf32>, %y: memref<4xf32>, %t: memref<4xf32>
     dist.mesh @mesh = <["tp"=2]>
-    module attributes {exec.arena_bytes = 192 : i64} {
-      func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
-      func.func @entry() attributes {exec.entry, exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<4xf32>} ],
-          exec.outputs = [{name = "y", offset = 64 : i64, type = tensor<4xf32>} ]} {
-        %x = exec.buffer at 0 : memref<4xf32>
-        %y = exec.buffer at 64 : memref<4xf32>
-        %t = exec.buffer at 128 : memref<4xf32>
-        exec.launch @k ins(%x : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
-        exec.event_record 0
-        exec.event_wait 0 stream 1
-        exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%t : memref<4xf32>) outs(%y : memref<4xf32>) stream 1
-        exec.event_record 0 stream 1
-        exec.event_wait 0
-        return
-      }
-    }
+    func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
+    exec.launch @k ins(%x : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
+    exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%t : memref<4xf32>) outs(%y : memref<4xf32>)
+    // to
+    dist.mesh @mesh = <["tp"=2]>
+    func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
+    exec.launch @k ins(%x : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
+    exec.event_record 0
+    exec.event_wait 0 stream 1
+    exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%t : memref<4xf32>) outs(%y : memref<4xf32>) stream 1
+    exec.event_record 0 stream 1
+    exec.event_wait 0
     ```
   }];
   let options = [

@@ -131,10 +131,15 @@ struct GenerateSpec {
   int64_t logits = -1; // -1: there is none
 };
 
+// What a stream of the device is for.
+enum class StreamKind { Compute, Communication };
+
 struct Manifest {
   std::string task, dtype, target, model, architecture;
   std::string section; // the target's own, JSON that only its driver reads (Fields.h); empty: there is none
   Mesh mesh;
+  std::vector<StreamKind> streams{StreamKind::Compute}; // by number; the first one computes
+  int64_t events = 0;                                   // numbers of events that calls use are below it
   int64_t arenaBytes = 0;
   std::vector<ParamSpec> params;
   std::vector<StateSpec> states;

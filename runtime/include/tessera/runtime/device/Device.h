@@ -92,7 +92,6 @@ public:
 };
 
 enum class MemoryUse { Arena, Weights };
-enum class StreamKind { Compute, Communication };
 
 // Bytes [begin, end) from the base of a call.
 struct ByteSpan {

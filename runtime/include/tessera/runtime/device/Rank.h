@@ -40,11 +40,17 @@ public:
   Module &module() { return *module_; }
   Product &product(int64_t id) { return *products_[id]; }
   // Where calls compute, and where the copies from and to their inputs and outputs run.
-  Stream &compute() { return *compute_; }
-  // Where what is started and waited for runs: after all that was given to the compute stream so far.
-  Stream &beginCommunication();
-  // From now on the compute stream runs after all that was given to the stream of communication.
-  void joinCommunication();
+  Stream &compute() { return *streams_[0]; }
+  // By their numbers in the manifest.
+  Stream &stream(int64_t number) { return *streams_.at(size_t(number)); }
+  Event &event(int64_t number) { return *events_.at(size_t(number)); }
+  // Where what is started and waited for runs: a stream of the program that is for communication, or else one
+  // beside them.
+  Stream &communication() { return communication_ ? *communication_ : *streams_[communicationNumber_]; }
+  // The same, after all that `stream` was given so far.
+  Stream &beginCommunication(Stream &stream);
+  // From now on `stream` runs after all that was given to the stream of communication.
+  void joinCommunication(Stream &stream);
 
   // Addresses of device memory.
   char *arena() const { return arena_.address(); }
@@ -80,7 +86,7 @@ public:
                              MemoryUse::Arena);
   }
   // Makes the packed form of a variable again from its plain one, of one layer or (layer < 0) of all.
-  void pack(int64_t param, int64_t layer);
+  void pack(int64_t param, int64_t layer, Stream &stream);
   // This rank's shard of one layer of a variable, plain row-major as the last call left it: for saving.
   // `rows` holds product(local shape) elements of its type. Throws Error for what is no variable.
   void readVariable(int64_t param, int64_t layer, void *rows);
@@ -104,8 +110,11 @@ private:
   ProgramCollectives collectives_;
   BoardEntry &entry_;
   ThreadPool pool_;
-  std::unique_ptr<Device> device_; // outlives what follows
-  std::unique_ptr<Stream> compute_, communication_;
+  std::unique_ptr<Device> device_;               // outlives what follows
+  std::vector<std::unique_ptr<Stream>> streams_; // of the program
+  std::vector<std::unique_ptr<Event>> events_;
+  std::unique_ptr<Stream> communication_; // where the program has none of this kind
+  size_t communicationNumber_ = 0;        // where it has one
   std::unique_ptr<Event> begun_, joined_;
   Buffer arena_, weights_;
   std::vector<bool> stateWritten_; // since it was zero, in this rank's own arena
