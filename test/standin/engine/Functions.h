@@ -61,6 +61,8 @@ void standin_assertfail(Thread *thread, const char *condition, const char *file,
                         const char *function, uint64_t);
 uint32_t standin_is_shared(Thread *thread, uintptr_t address);
 uint32_t standin_is_local(Thread *thread, uintptr_t address);
+// Only compute.
+uint32_t standin_prmt(uint32_t a, uint32_t b, uint32_t selector);
 // Matrix.cpp
 void standin_ldmatrix(Thread *thread, char *row, uint32_t *words, uint32_t count, uint32_t transposed,
                       uint32_t site);

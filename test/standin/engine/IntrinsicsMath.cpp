@@ -1,100 +1,228 @@
-// Arithmetic: intrinsics of NVPTX that LLVM has a general one for, with its variants for rounding, flushing
-// and NaN.
+// Arithmetic: intrinsics of NVPTX that LLVM has a general one for, with their variants for rounding, flushing
+// and NaN. Only rounding to nearest is here where the host has no other; what is missing is refused by name.
 #include "Intrinsics.h"
+
+#include "llvm/ADT/APFloat.h"
 
 using namespace llvm;
 
 namespace standin {
+namespace {
+
+using Compute = std::function<Value *(Lowering &, ArrayRef<Value *>)>;
 
 // `ftz`: subnormal operands and results become zeros of the same sign.
-static Value *flush(Lowering &l, Value *value) {
+Value *flush(Lowering &l, Value *value) {
   IRBuilder<> &b = l.builder;
   Type *type = value->getType();
-  if (!type->getScalarType()->isFloatTy())
+  if (type->getScalarType()->isDoubleTy() || !type->isFPOrFPVectorTy())
     return value;
-  Value *magnitude = b.CreateUnaryIntrinsic(Intrinsic::fabs, value);
-  Value *tiny = b.CreateFCmpOLT(magnitude, ConstantFP::get(type, 0x1p-126));
+  APFloat smallest = APFloat::getSmallestNormalized(type->getScalarType()->getFltSemantics());
+  Value *tiny =
+      b.CreateFCmpOLT(b.CreateUnaryIntrinsic(Intrinsic::fabs, value), ConstantFP::get(type, smallest));
   return b.CreateSelect(tiny, b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::getZero(type), value),
                         value);
 }
 
-static SmallVector<Value *> operands(Lowering &l, bool flushed) {
-  SmallVector<Value *> all;
-  for (Value *argument : l.call.args())
-    all.push_back(flushed ? flush(l, argument) : argument);
-  return all;
-}
-
-using Compute = std::function<Value *(Lowering &, ArrayRef<Value *>)>;
-
-static Rule computed(bool flushed, Compute compute) {
+Rule computed(bool flushed, Compute compute) {
   return [=](Lowering &l) {
-    Value *made = compute(l, operands(l, flushed));
+    SmallVector<Value *> values;
+    for (Value *argument : l.call.args())
+      values.push_back(flushed ? flush(l, argument) : argument);
+    Value *made = compute(l, values);
     return flushed ? flush(l, made) : made;
   };
 }
 
-static Compute intrinsic(Intrinsic::ID id) {
+Compute intrinsic(Intrinsic::ID id) {
   return [=](Lowering &l, ArrayRef<Value *> values) -> Value * {
-    return l.builder.CreateIntrinsic(values[0]->getType(), id, values);
+    return l.builder.CreateIntrinsic(id, {values[0]->getType()}, values);
   };
 }
 
-static Compute reciprocalOf(Intrinsic::ID id) { // none: of the value itself
+Compute reciprocalOf(Intrinsic::ID id) { // none: of the value itself
   return [=](Lowering &l, ArrayRef<Value *> values) -> Value * {
     Value *below = id == Intrinsic::not_intrinsic ? values[0] : l.builder.CreateUnaryIntrinsic(id, values[0]);
     return l.builder.CreateFDiv(ConstantFP::get(values[0]->getType(), 1.0), below);
   };
 }
 
-static void addRounded(RuleTable &table) {
-  // Only rounding to nearest: the other modes are not what the host computes in.
+Value *relu(Lowering &l, Value *value) { // a NaN stays one
+  return l.builder.CreateBinaryIntrinsic(Intrinsic::maximum, value, ConstantFP::getZero(value->getType()));
+}
+
+Value *saturate(Lowering &l, Value *value) { // to [0, 1]; a NaN becomes 0
+  Type *type = value->getType();
+  Value *low = l.builder.CreateBinaryIntrinsic(Intrinsic::maximumnum, value, ConstantFP::getZero(type));
+  return l.builder.CreateBinaryIntrinsic(Intrinsic::minimumnum, low, ConstantFP::get(type, 1.0));
+}
+
+Compute then(Compute first, Value *(*last)(Lowering &, Value *)) {
+  return [=](Lowering &l, ArrayRef<Value *> values) { return last(l, first(l, values)); };
+}
+
+void addRounded(RuleTable &table) {
+  Compute add = [](Lowering &l, ArrayRef<Value *> v) { return l.builder.CreateFAdd(v[0], v[1]); };
+  Compute multiply = [](Lowering &l, ArrayRef<Value *> v) { return l.builder.CreateFMul(v[0], v[1]); };
+  Compute divide = [](Lowering &l, ArrayRef<Value *> v) { return l.builder.CreateFDiv(v[0], v[1]); };
+  Compute clamp = [](Lowering &l, ArrayRef<Value *> v) { return saturate(l, v[0]); };
   for (const char *type : {"f", "d"})
     for (bool flushed : {false, true}) {
-      if (flushed && *type == 'd')
-        continue;
       std::string tail = std::string(flushed ? ".ftz." : ".") + type;
-      table["fma.rn" + tail] = computed(flushed, intrinsic(Intrinsic::fma));
-      table["add.rn" + tail] = computed(
-          flushed, [](Lowering &l, ArrayRef<Value *> v) { return l.builder.CreateFAdd(v[0], v[1]); });
-      table["mul.rn" + tail] = computed(
-          flushed, [](Lowering &l, ArrayRef<Value *> v) { return l.builder.CreateFMul(v[0], v[1]); });
-      for (const char *how : {"rn", "approx", "full"})
-        table["div." + std::string(how) + tail] = computed(
-            flushed, [](Lowering &l, ArrayRef<Value *> v) { return l.builder.CreateFDiv(v[0], v[1]); });
+      auto put = [&](const std::string &name, Compute compute) {
+        table[name + tail] = computed(flushed, compute);
+      };
+      put("fma.rn", intrinsic(Intrinsic::fma));
+      put("add.rn", add);
+      put("mul.rn", multiply);
       for (const char *how : {"rn", "approx"}) {
-        table["rcp." + std::string(how) + tail] = computed(flushed, reciprocalOf(Intrinsic::not_intrinsic));
-        table["sqrt." + std::string(how) + tail] = computed(flushed, intrinsic(Intrinsic::sqrt));
+        put("div." + std::string(how), divide);
+        put("rcp." + std::string(how), reciprocalOf(Intrinsic::not_intrinsic));
+        put("sqrt." + std::string(how), intrinsic(Intrinsic::sqrt));
       }
-      table["rsqrt.approx" + tail] = computed(flushed, reciprocalOf(Intrinsic::sqrt));
-      table["floor" + tail] = computed(flushed, intrinsic(Intrinsic::floor));
-      table["ceil" + tail] = computed(flushed, intrinsic(Intrinsic::ceil));
-      table["trunc" + tail] = computed(flushed, intrinsic(Intrinsic::trunc));
-      table["round" + tail] = computed(flushed, intrinsic(Intrinsic::roundeven));
-      table["saturate" + tail] = computed(flushed, [](Lowering &l, ArrayRef<Value *> v) -> Value * {
-        Type *type = v[0]->getType();
-        Value *low = l.builder.CreateBinaryIntrinsic(Intrinsic::maxnum, v[0], ConstantFP::getZero(type));
-        return l.builder.CreateBinaryIntrinsic(Intrinsic::minnum, low, ConstantFP::get(type, 1.0));
-      });
-      table["fmin" + tail] = computed(flushed, intrinsic(Intrinsic::minimumnum));
-      table["fmax" + tail] = computed(flushed, intrinsic(Intrinsic::maximumnum));
-      table["fabs" + tail] = computed(flushed, intrinsic(Intrinsic::fabs));
+      put("rsqrt.approx", reciprocalOf(Intrinsic::sqrt));
+      put("floor", intrinsic(Intrinsic::floor));
+      put("ceil", intrinsic(Intrinsic::ceil));
+      put("trunc", intrinsic(Intrinsic::trunc));
+      put("round", intrinsic(Intrinsic::roundeven));
+      put("saturate", clamp);
+      put("lg2.approx", intrinsic(Intrinsic::log2));
+      put("sin.approx", intrinsic(Intrinsic::sin));
+      put("cos.approx", intrinsic(Intrinsic::cos));
     }
   table["sqrt.f"] = computed(false, intrinsic(Intrinsic::sqrt));
-  table["fabs"] = computed(false, intrinsic(Intrinsic::fabs));
-  table["fabs.ftz"] = computed(true, intrinsic(Intrinsic::fabs));
   for (bool flushed : {false, true}) {
     std::string tail = flushed ? ".ftz" : "";
-    for (const char *type : {"", ".f", ".d"}) {
-      table["ex2.approx" + tail + type] = computed(flushed, intrinsic(Intrinsic::exp2));
-      table["lg2.approx" + tail + type] = computed(flushed, intrinsic(Intrinsic::log2));
-      table["sin.approx" + tail + type] = computed(flushed, intrinsic(Intrinsic::sin));
-      table["cos.approx" + tail + type] = computed(flushed, intrinsic(Intrinsic::cos));
-      table["tanh.approx" + tail + type] = computed(flushed, intrinsic(Intrinsic::tanh));
-    }
+    table["fabs" + tail] = computed(flushed, intrinsic(Intrinsic::fabs));
+    table["ex2.approx" + tail] = computed(flushed, intrinsic(Intrinsic::exp2));
+    table["tanh.approx" + tail] = computed(flushed, intrinsic(Intrinsic::tanh));
+    table["div.full" + tail] = computed(flushed, divide);
+    for (const char *sign : {"add", "fma"})
+      table[std::string(sign) + ".rn" + tail + ".sat.f"] =
+          computed(flushed, then(*sign == 'a' ? add : intrinsic(Intrinsic::fma), saturate));
   }
 }
 
-void addMathRules(RuleTable &table) { addRounded(table); }
+void addMinimaAndHalves(RuleTable &table) {
+  for (const char *type : {"f", "d", "f16", "f16x2", "bf16", "bf16x2"})
+    for (bool flushed : {false, true}) {
+      std::string head = flushed ? ".ftz" : "", tail = "." + std::string(type);
+      for (bool nan : {false, true})
+        for (bool magnitudes : {false, true})
+          for (bool least : {false, true}) {
+            Intrinsic::ID id = nan ? (least ? Intrinsic::minimum : Intrinsic::maximum)
+                                   : (least ? Intrinsic::minimumnum : Intrinsic::maximumnum);
+            Compute compute = intrinsic(id);
+            if (magnitudes) // of the magnitudes; the sign is the exclusive or of both signs
+              compute = [=](Lowering &l, ArrayRef<Value *> v) -> Value * {
+                IRBuilder<> &b = l.builder;
+                Value *made = b.CreateBinaryIntrinsic(id, b.CreateUnaryIntrinsic(Intrinsic::fabs, v[0]),
+                                                      b.CreateUnaryIntrinsic(Intrinsic::fabs, v[1]));
+                unsigned bits = v[0]->getType()->getScalarSizeInBits();
+                Type *words = v[0]->getType()->getWithNewType(b.getIntNTy(bits));
+                Value *signs = b.CreateXor(b.CreateBitCast(v[0], words), b.CreateBitCast(v[1], words));
+                return b.CreateBinaryIntrinsic(Intrinsic::copysign, made,
+                                               b.CreateBitCast(signs, v[0]->getType()));
+              };
+            table[std::string(least ? "fmin" : "fmax") + head + (nan ? ".nan" : "") +
+                  (magnitudes ? ".xorsign.abs" : "") + tail] = computed(flushed, compute);
+          }
+      if (std::string(type).size() < 3)
+        continue;
+      table["fma.rn" + head + tail] = computed(flushed, intrinsic(Intrinsic::fma));
+      table["fma.rn" + head + ".relu" + tail] = computed(flushed, then(intrinsic(Intrinsic::fma), relu));
+      table["fma.rn" + head + ".sat" + tail] = computed(flushed, then(intrinsic(Intrinsic::fma), saturate));
+      table["neg" + tail] = [](Lowering &l) { return l.builder.CreateFNeg(l.argument(0)); };
+    }
+}
+
+// The upper half of a product.
+Rule highProduct(bool isSigned) {
+  return [=](Lowering &l) -> Value * {
+    IRBuilder<> &b = l.builder;
+    unsigned bits = l.type()->getIntegerBitWidth();
+    Type *wide = b.getIntNTy(2 * bits);
+    auto widen = [&](Value *v) { return isSigned ? b.CreateSExt(v, wide) : b.CreateZExt(v, wide); };
+    return b.CreateTrunc(b.CreateLShr(b.CreateMul(widen(l.argument(0)), widen(l.argument(1))), bits),
+                         l.type());
+  };
+}
+
+// |a - b| + c
+Rule sumOfDifference(bool isSigned) {
+  return [=](Lowering &l) -> Value * {
+    IRBuilder<> &b = l.builder;
+    Value *x = l.argument(0), *y = l.argument(1);
+    Value *more = isSigned ? b.CreateICmpSGT(x, y) : b.CreateICmpUGT(x, y);
+    return b.CreateAdd(b.CreateSelect(more, b.CreateSub(x, y), b.CreateSub(y, x)), l.argument(2));
+  };
+}
+
+void addIntegers(RuleTable &table) {
+  for (const char *type : {"i", "s", "ll"}) {
+    table["mulhi." + std::string(type)] = highProduct(true);
+    table["sad." + std::string(type)] = sumOfDifference(true);
+  }
+  for (const char *type : {"ui", "us", "ull"}) {
+    table["mulhi." + std::string(type)] = highProduct(false);
+    table["sad." + std::string(type)] = sumOfDifference(false);
+  }
+  auto product24 = [](bool isSigned) {
+    return [=](Lowering &l) -> Value * {
+      IRBuilder<> &b = l.builder;
+      auto low = [&](Value *v) {
+        v = b.CreateShl(v, 8);
+        return isSigned ? b.CreateAShr(v, 8) : b.CreateLShr(v, 8);
+      };
+      return b.CreateMul(low(l.argument(0)), low(l.argument(1)));
+    };
+  };
+  table["mul24.i"] = product24(true);
+  table["mul24.ui"] = product24(false);
+  auto named = [](const char *function) {
+    return [=](Lowering &l) -> Value * {
+      SmallVector<Value *> arguments(l.call.args());
+      return l.pure(function, l.type(), arguments);
+    };
+  };
+  table["prmt"] = named("prmt");
+  for (const char *a : {"s", "u"})
+    for (const char *b : {"s", "u"}) {
+      bool aSigned = *a == 's', bSigned = *b == 's';
+      table["idp4a." + std::string(a) + "." + b] = [=](Lowering &l) -> Value * {
+        IRBuilder<> &builder = l.builder;
+        Type *bytes = FixedVectorType::get(builder.getInt8Ty(), 4),
+             *words = FixedVectorType::get(builder.getInt32Ty(), 4);
+        auto wide = [&](Value *v, bool isSigned) {
+          v = builder.CreateBitCast(v, bytes);
+          return isSigned ? builder.CreateSExt(v, words) : builder.CreateZExt(v, words);
+        };
+        Value *products = builder.CreateMul(wide(l.argument(0), aSigned), wide(l.argument(1), bSigned));
+        return builder.CreateAdd(builder.CreateAddReduce(products), l.argument(2));
+      };
+    }
+  // Funnel shifts that stop at 32.
+  auto funnel = [](bool left) {
+    return [=](Lowering &l) -> Value * {
+      IRBuilder<> &b = l.builder;
+      Value *high = b.CreateZExt(l.argument(0), b.getInt64Ty()),
+            *low = b.CreateZExt(l.argument(1), b.getInt64Ty());
+      Value *both = b.CreateOr(b.CreateShl(high, 32), low);
+      Value *by = b.CreateBinaryIntrinsic(Intrinsic::umin, l.argument(2), b.getInt32(32));
+      by = b.CreateZExt(by, b.getInt64Ty());
+      return b.CreateTrunc(left ? b.CreateLShr(b.CreateShl(both, by), 32) : b.CreateLShr(both, by), l.type());
+    };
+  };
+  table["fshl.clamp"] = funnel(true);
+  table["fshr.clamp"] = funnel(false);
+}
+
+} // namespace
+
+void addMathRules(RuleTable &table) {
+  addRounded(table);
+  addMinimaAndHalves(table);
+  addIntegers(table);
+}
 
 } // namespace standin

@@ -1,5 +1,98 @@
+// ldmatrix, stmatrix and mma.sync.
 #include "Intrinsics.h"
+#include "Mma.h"
+
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+
 namespace standin {
-void addMatrixRules(RuleTable &table) {}
-void addConversionRules(RuleTable &table) {}
+namespace {
+
+// Words in the thread's frame.
+AllocaInst *words(Lowering &l, unsigned count) {
+  IRBuilder<> entry(&*l.call.getFunction()->getEntryBlock().begin());
+  return entry.CreateAlloca(ArrayType::get(entry.getInt32Ty(), count));
+}
+
+Value *wordAt(Lowering &l, Value *base, unsigned i) {
+  return l.builder.CreateConstInBoundsGEP1_64(l.builder.getInt32Ty(), base, i);
+}
+
+// The result of the call, whose members are 4 bytes each.
+Value *fromWords(Lowering &l, Value *base) {
+  auto *record = dyn_cast<StructType>(l.type());
+  if (!record)
+    return l.builder.CreateLoad(l.type(), base);
+  Value *made = PoisonValue::get(record);
+  for (unsigned i = 0; i < record->getNumElements(); ++i)
+    made = l.builder.CreateInsertValue(
+        made, l.builder.CreateLoad(record->getElementType(i), wordAt(l, base, i)), i);
+  return made;
+}
+
+void addMoves(RuleTable &table) {
+  for (unsigned count : {1, 2, 4})
+    for (bool transposed : {false, true}) {
+      std::string tail =
+          ".sync.aligned.m8n8.x" + std::to_string(count) + (transposed ? ".trans" : "") + ".b16";
+      table["ldmatrix" + tail] = [=](Lowering &l) -> Value * {
+        Value *result = words(l, count);
+        l.engine("ldmatrix", l.builder.getVoidTy(),
+                 {l.argument(0), result, l.word(count), l.word(transposed), l.site(16, kRead, 16)});
+        return fromWords(l, result);
+      };
+      table["stmatrix" + tail] = [=](Lowering &l) -> Value * {
+        Value *operands = words(l, count);
+        for (unsigned i = 0; i < count; ++i)
+          l.builder.CreateStore(l.argument(1 + i), wordAt(l, operands, i));
+        l.engine("stmatrix", l.builder.getVoidTy(),
+                 {l.argument(0), operands, l.word(count), l.word(transposed), l.site(16, kWrite, 16)});
+        return nullptr;
+      };
+    }
+}
+
+void addProduct(RuleTable &table, const std::string &tail, MmaShape shape) {
+  table["mma.m16n8k" + std::to_string(shape.k) + ".row.col." + tail] = [=](Lowering &l) -> Value * {
+    unsigned count = shape.wordsOfA() + shape.wordsOfB() + shape.wordsOfC();
+    Value *operands = words(l, count), *result = words(l, shape.wordsOfD());
+    for (unsigned i = 0; i < count; ++i)
+      l.builder.CreateStore(l.argument(i), wordAt(l, operands, i));
+    l.engine("mma", l.builder.getVoidTy(), {operands, result, l.word(shape.packed()), l.site()});
+    return fromWords(l, result);
+  };
+}
+
+} // namespace
+
+void addMatrixRules(RuleTable &table) {
+  addMoves(table);
+  using E = Element;
+  for (uint8_t k : {8, 16}) {
+    addProduct(table, "bf16", {k, E::BF16, E::BF16, E::F32, E::F32, false});
+    for (E c : {E::F16, E::F32}) // f16: the sums' types are in the name, the result's first
+      addProduct(table, c == E::F16 ? "f16.f16" : "f32.f32", {k, E::F16, E::F16, c, c, false});
+  }
+  for (uint8_t k : {4, 8})
+    addProduct(table, "tf32", {k, E::TF32, E::TF32, E::F32, E::F32, false});
+  std::pair<const char *, E> bytes[] = {{"s8", E::S8}, {"u8", E::U8}};
+  for (uint8_t k : {16, 32})
+    for (auto [aName, a] : bytes)
+      for (auto [bName, b] : bytes)
+        for (bool saturates : {false, true}) {
+          std::string name =
+              std::string(saturates ? "satfinite." : "") + aName + (a == b ? "" : "." + std::string(bName));
+          addProduct(table, name, {k, a, b, E::S32, E::S32, saturates});
+        }
+  std::pair<const char *, E> eights[] = {{"e4m3", E::E4M3}, {"e5m2", E::E5M2}};
+  for (uint8_t k : {16, 32})
+    for (auto [aName, a] : eights)
+      for (auto [bName, b] : eights)
+        for (E c : {E::F16, E::F32}) {
+          std::string sum = c == E::F16 ? "f16" : "f32";
+          addProduct(table, sum + "." + aName + "." + bName + "." + sum, {k, a, b, c, c, false});
+        }
+}
+
 } // namespace standin

@@ -69,16 +69,15 @@ static void addRegisters(RuleTable &table) {
 }
 
 static void addFences(RuleTable &table) {
-  auto fence = [](uint32_t flags) {
+  auto fence = [](const char *scope) { // what else it means for the race check, Instrument.cpp adds
     return [=](Lowering &l) -> Value * {
-      l.builder.CreateFence(AtomicOrdering::SequentiallyConsistent);
-      if (l.races)
-        l.engine("fence", l.builder.getVoidTy(), {l.word(flags)});
+      l.builder.CreateFence(AtomicOrdering::SequentiallyConsistent,
+                            l.call.getContext().getOrInsertSyncScopeID(scope));
       return nullptr;
     };
   };
-  table["membar.cta"] = fence(kBlockScope);
-  table["membar.gl"] = table["membar.sys"] = table["fence.sc.cluster"] = fence(0);
+  table["membar.cta"] = fence("block");
+  table["membar.gl"] = table["membar.sys"] = table["fence.sc.cluster"] = fence("");
   // The generic proxy is the only one here.
   for (const char *proxy : {"alias", "async", "async.global", "async.shared_cta", "async.shared_cluster"})
     table["fence.proxy." + std::string(proxy)] = [](Lowering &) -> Value * { return nullptr; };

@@ -4,7 +4,10 @@
 #include "Races.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <numeric>
+#include <thread>
 #include <xmmintrin.h>
 
 namespace standin {
@@ -55,42 +58,63 @@ public:
       block->launch = nullptr; // another launch may lie at the same address
   }
 
-  // Works until no block is left, or `most` are done.
-  void run(uint32_t most) {
-    uint32_t stalledInARow = 0;
-    while (!launch.failed.load(std::memory_order_relaxed)) {
-      if (open.empty() || (stalledInARow >= open.size() && open.size() < kMostOpen)) {
-        uint32_t next = most ? launch.next.fetch_add(1) : launch.blockCount;
-        if (next < launch.blockCount) {
-          --most;
-          start(next);
-          stalledInARow = 0;
-        } else if (open.empty()) {
-          return;
-        }
-      }
-      if (stalledInARow >= open.size() * kMostStalls && !someoneElseWorks())
-        return hangs();
-      turn = turn + 1 < open.size() ? turn + 1 : 0;
-      switch (runBlock(*open[turn])) {
-      case Worker::Outcome::Done:
-        worker.spare.push_back(std::move(open[turn]));
-        open.erase(open.begin() + turn);
-        launch.finished.fetch_add(1);
-        stalledInARow = 0;
-        break;
-      case Worker::Outcome::Stalled:
-        ++stalledInARow;
-        break;
-      case Worker::Outcome::Failed:
-        return;
-      }
-    }
+  // Works until no block is left. `afterFirst` is called when the first one is done, or waits.
+  void run(const std::function<void()> &afterFirst) {
+    launch.working.fetch_add(1);
+    work(afterFirst);
+    if (!idle)
+      launch.working.fetch_sub(1);
   }
 
 private:
   static constexpr size_t kMostOpen = 64;
-  static constexpr uint64_t kMostStalls = 1 << 14; // of each open block, 64 rounds of its threads each
+  static constexpr uint64_t kMostStalls = 128; // of each open block, 64 rounds of its threads each
+
+  void work(const std::function<void()> &afterFirst) {
+    bool first = true;
+    uint64_t stalls = 0; // one after the other, in which nothing happened
+    while (!launch.failed.load(std::memory_order_relaxed)) {
+      if (open.empty() || (stalls >= open.size() && open.size() < kMostOpen)) {
+        uint32_t next = launch.next.fetch_add(1);
+        if (next < launch.blockCount) {
+          start(next);
+          stalls = 0;
+        } else if (open.empty()) {
+          return;
+        }
+      }
+      turn = turn + 1 < open.size() ? turn + 1 : 0;
+      Block &block = *open[turn];
+      switch (runBlock(block)) {
+      case Worker::Outcome::Done:
+        worker.spare.push_back(std::move(open[turn]));
+        open.erase(open.begin() + turn);
+        stalls = 0;
+        break;
+      case Worker::Outcome::Stalled:
+        stalls = block.idleRounds > kIdleRounds ? stalls + 1 : 1;
+        break;
+      case Worker::Outcome::Failed:
+        return;
+      }
+      if (first)
+        afterFirst();
+      first = false;
+      if (waits(stalls))
+        return hangs();
+    }
+  }
+
+  // Nothing can happen any more when no host thread of the launch saw anything happen for long.
+  bool waits(uint64_t stalls) {
+    bool nowIdle = stalls > open.size() * kMostStalls;
+    if (nowIdle != idle)
+      launch.working.fetch_add(nowIdle ? -1 : 1);
+    idle = nowIdle;
+    if (stalls > open.size())
+      std::this_thread::yield();
+    return stalls > open.size() * kMostStalls * 2 && launch.working.load() == 0;
+  }
 
   void start(uint32_t index) {
     std::unique_ptr<Block> block;
@@ -102,16 +126,10 @@ private:
     }
     block->races = launch.races;
     prepareBlock(*block, launch, worker, launch.order.empty() ? index : launch.order[index]);
-    turn = open.size() - 1;
+    if (launch.races)
+      launch.races->begin(*block);
+    turn = open.size() - 1; // it is next
     open.push_back(std::move(block));
-  }
-
-  // Whether blocks that other host threads run, or will, may yet write what is waited for.
-  bool someoneElseWorks() {
-    uint32_t finished = launch.finished.load();
-    bool moved = finished != lastFinished;
-    lastFinished = finished;
-    return moved;
   }
 
   void hangs() {
@@ -129,7 +147,7 @@ private:
   Worker &worker;
   std::vector<std::unique_ptr<Block>> open;
   size_t turn = 0;
-  uint32_t lastFinished = 0;
+  bool idle = false;
 };
 
 } // namespace
@@ -154,20 +172,35 @@ std::optional<Finding> run(const LaunchRequest &request) {
   }
   std::unique_ptr<Races> races;
   if (request.races) {
-    races = std::make_unique<Races>();
+    races = std::make_unique<Races>(launch);
     launch.races = races.get();
   }
-  auto work = [&](uint32_t most) {
+  auto work = [&](const std::function<void()> &afterFirst) {
     unsigned mode = _mm_getcsr();
     if (request.kernel->flushDenormals)
       _mm_setcsr(mode | 0x8040);
-    Runner(launch, Worker::mine()).run(most);
+    Runner(launch, Worker::mine()).run(afterFirst);
     _mm_setcsr(mode);
   };
-  if (request.races || launch.blockCount == 1)
-    work(launch.blockCount);
-  else
-    Pool::get().run(launch, work);
+  if (request.races || launch.blockCount == 1) {
+    work([] {});
+  } else {
+    // Helpers are woken when what is left is worth it.
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point begin = Clock::now();
+    Pool::Job job([&] { work([] {}); });
+    work([&] {
+      uint32_t started = std::min(launch.blockCount, launch.next.load());
+      if ((Clock::now() - begin) * (launch.blockCount - started) > std::chrono::microseconds(100))
+        Pool::get().help(job);
+    });
+    Pool::get().finish(job);
+  }
+  if (races && races->unwritten && (!launch.finding || launch.finding->kind != Finding::Kind::Race)) {
+    if (launch.finding)
+      races->unwritten->text += "; then: " + launch.finding->text;
+    return races->unwritten;
+  }
   return launch.finding;
 }
 

@@ -1,7 +1,6 @@
 #include "Pool.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace standin {
 
@@ -26,7 +25,7 @@ void Pool::serve() {
     Job *job = jobs.front();
     ++job->helpers;
     lock.unlock();
-    (*job->work)(~0u);
+    job->work();
     lock.lock();
     // What this thread found exhausted, others need not try.
     jobs.erase(std::remove(jobs.begin(), jobs.end(), job), jobs.end());
@@ -35,22 +34,18 @@ void Pool::serve() {
   }
 }
 
-void Pool::run(Launch &launch, const std::function<void(uint32_t)> &work) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin = Clock::now();
-  work(1);
-  uint32_t left = launch.blockCount - std::min(launch.blockCount, launch.next.load());
-  if (threads.empty() || left < 2 || (Clock::now() - begin) * left < std::chrono::microseconds(100)) {
-    work(~0u);
+void Pool::help(Job &job) {
+  if (threads.empty())
     return;
-  }
-  Job job{&work};
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    jobs.push_back(&job);
-  }
+  std::lock_guard<std::mutex> lock(mutex);
+  jobs.push_back(&job);
+  job.offered = true;
   wanted.notify_all();
-  work(~0u);
+}
+
+void Pool::finish(Job &job) {
+  if (!job.offered)
+    return;
   std::unique_lock<std::mutex> lock(mutex);
   jobs.erase(std::remove(jobs.begin(), jobs.end(), &job), jobs.end());
   ended.wait(lock, [&] { return job.helpers == 0; });

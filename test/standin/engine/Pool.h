@@ -2,26 +2,34 @@
 #ifndef TESSERA_STANDIN_POOL_H
 #define TESSERA_STANDIN_POOL_H
 
-#include "Scheduler.h"
-
 #include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace standin {
 
 class Pool {
 public:
+  // What helpers do: blocks of one launch, until none is left.
+  class Job {
+  public:
+    explicit Job(std::function<void()> work) : work(std::move(work)) {}
+
+  private:
+    friend class Pool;
+    std::function<void()> work;
+    unsigned helpers = 0; // at work on it
+    bool offered = false;
+  };
+
   static Pool &get();
-  // `work(most)` runs at most so many blocks of the launch, on this thread and, when the first ones took long
-  // enough to be worth a wake-up, on the pool's too. Returns when nobody works on it any more.
-  void run(Launch &launch, const std::function<void(uint32_t)> &work);
+  void help(Job &job);
+  // Returns when no helper works on the job any more, and none will.
+  void finish(Job &job);
 
 private:
-  struct Job {
-    const std::function<void(uint32_t)> *work;
-    unsigned helpers = 0; // at work on it
-  };
   Pool();
   void serve();
 

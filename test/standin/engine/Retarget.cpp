@@ -271,7 +271,7 @@ private:
         continue;
       IRBuilder<> builder(call);
       Lowering lowering{builder, *call, function.getArg(0), sites, races};
-      Function *callee = call->getCalledFunction();
+      auto *callee = dyn_cast<Function>(call->getCalledOperand()); // its type may no longer be the call's
       Value *value = nullptr;
       if (call->isInlineAsm()) {
         value = lowerAssembly(lowering);

@@ -178,7 +178,7 @@ static Thread *pick(Block &block) {
         setRunnable(block, warp, warp.turned);
         warp.turned = 0;
       }
-    if (++block.idleRounds % 64 == 0) {
+    if (++block.idleRounds % kIdleRounds == 0) {
       block.worker->outcome = Worker::Outcome::Stalled;
       return nullptr;
     }

@@ -14,6 +14,9 @@
 
 namespace standin {
 
+// So many rounds in which all gave up their turn, and the host thread looks at other blocks.
+constexpr uint32_t kIdleRounds = 64;
+
 struct Block;
 struct Launch;
 struct AsyncCopies; // Async.h
@@ -21,7 +24,7 @@ class Races;        // Races.h
 
 // What a thread waits at. `site` says where.
 enum class Wait : uint8_t { None, Barrier, Warp, Turn };
-enum class WarpOp : uint8_t { Sync, Shuffle, Vote, Match, Reduce, Elect, Matrix, Store };
+enum class WarpOp : uint8_t { Sync, Shuffle, Vote, Match, Reduce, Elect, Matrix, Store, Product };
 
 struct Thread : ThreadContext {
   Block *owner;
@@ -104,7 +107,8 @@ struct Launch {
   uint32_t blockCount;
   Races *races = nullptr;
   std::vector<uint32_t> order; // of blocks
-  std::atomic<uint32_t> next{0}, finished{0};
+  std::atomic<uint32_t> next{0};
+  std::atomic<int> working{0}; // host threads that saw something happen lately
   std::atomic<bool> failed{false};
   std::mutex mutex;
   std::optional<Finding> finding;

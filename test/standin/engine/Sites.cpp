@@ -28,6 +28,10 @@ static std::string kindOf(const Instruction &inst) {
   return inst.getOpcodeName();
 }
 
+static std::string lineOf(const DILocation &location) {
+  return sys::path::filename(location.getFilename()).str() + ":" + std::to_string(location.getLine());
+}
+
 void nameSites(Module &module) {
   LLVMContext &context = module.getContext();
   ModuleSlotTracker slots(&module);
@@ -39,9 +43,13 @@ void nameSites(Module &module) {
         continue;
       std::string text;
       if (const DebugLoc &location = inst.getDebugLoc()) {
-        auto *scope = cast<DIScope>(location.getScope());
-        text = kindOf(inst) + " at " + sys::path::filename(scope->getFilename()).str() + ":" +
-               std::to_string(location.getLine());
+        // Where a function was inlined, the kernel's line comes first.
+        const DILocation *outer = location.get();
+        while (outer->getInlinedAt())
+          outer = outer->getInlinedAt();
+        text = kindOf(inst) + " at " + lineOf(*outer);
+        if (outer != location.get())
+          text += " (" + lineOf(*location) + ")";
       } else {
         if (!counted)
           slots.incorporateFunction(function);

@@ -1,5 +1,6 @@
 // Timers, traps, printing; and the list of everything that generated code may call.
 #include "Functions.h"
+#include "Numbers.h"
 
 #include <chrono>
 #include <cmath>
@@ -31,6 +32,19 @@ void standin_assertfail(Thread *thread, const char *condition, const char *file,
 }
 
 void standin_exit(Thread *thread) { endThread(*thread); }
+
+uint32_t standin_prmt(uint32_t a, uint32_t b, uint32_t selector) {
+  uint64_t bytes = a | uint64_t(b) << 32;
+  uint32_t made = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint32_t choice = selector >> (4 * i) & 15;
+    uint32_t byte = bytes >> (choice % 8 * 8) & 255;
+    if (choice >= 8) // the sign of the byte, eight times
+      byte = byte >> 7 ? 255 : 0;
+    made |= byte << (8 * i);
+  }
+  return made;
+}
 
 // The arguments lie one behind the other, each aligned like itself, as NVPTX lays out those of a variadic
 // call.
@@ -83,6 +97,14 @@ uint32_t standin_printf(Thread *, const char *format, const char *arguments) {
 }
 }
 
+// What the host's back end calls for narrow types: they travel in the lower bits of a vector register, like a
+// float.
+static float bfloatOfFloat(float value) { return fromBits(floatToBFloat(value)); }
+static float bfloatOfDouble(double value) { return fromBits(floatToBFloat(float(value))); }
+static float halfOfFloat(float value) { return fromBits(floatToHalf(value)); }
+static float halfOfDouble(double value) { return fromBits(floatToHalf(float(value))); }
+static float floatOfHalf(float half) { return halfToFloat(uint16_t(toBits(half))); }
+
 const std::vector<EngineFunction> &engineFunctions() {
 #define F(name) {#name, reinterpret_cast<void *>(&name)}
   // Of functions that C++ overloads: the C one.
@@ -124,6 +146,12 @@ const std::vector<EngineFunction> &engineFunctions() {
       F(standin_ldmatrix),
       F(standin_stmatrix),
       F(standin_mma),
+      F(standin_prmt),
+      {"__truncsfbf2", reinterpret_cast<void *>(&bfloatOfFloat)},
+      {"__truncdfbf2", reinterpret_cast<void *>(&bfloatOfDouble)},
+      {"__truncsfhf2", reinterpret_cast<void *>(&halfOfFloat)},
+      {"__truncdfhf2", reinterpret_cast<void *>(&halfOfDouble)},
+      {"__extendhfsf2", reinterpret_cast<void *>(&floatOfHalf)},
       M(exp2f, F1),
       M(exp2, D1),
       M(expf, F1),

@@ -1,9 +1,7 @@
 // Warp operations: lanes meet by the mask of those that take part.
 #include "Functions.h"
+#include "Numbers.h"
 #include "Races.h"
-
-#include <cmath>
-#include <cstring>
 
 namespace standin {
 
@@ -91,13 +89,8 @@ struct Reduction {
 // What is read from a lane that does not exist: a NaN, far outside every array.
 constexpr uint32_t kPoison = 0x7ff77ff7;
 
-float asFloat(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
 uint32_t reduceFloats(uint32_t a, uint32_t b, uint32_t kind) {
-  float x = asFloat(a), y = asFloat(b);
+  float x = fromBits(a), y = fromBits(b);
   if (std::isnan(x) || std::isnan(y)) {
     if (kind & kReduceNaN)
       return 0x7fffffff;
