@@ -118,11 +118,28 @@ TEST(Manifest, RefusesCountsOutsideTheirBounds) {
 
 // A field that the runtime would not honour must not be there.
 TEST(Manifest, RefusesFieldsItDoesNotKnow) {
-  expectRefused("\"params\": []", "\"params\": [], \"streams\": 2", "a field \"streams\"");
+  expectRefused("\"params\": []", "\"params\": [], \"lanes\": 2", "a field \"lanes\"");
   expectRefused("\"executions\": 2", "\"executions\": 2, \"overlap\": true", "a field \"overlap\"");
   expectRefused("\"offset\": 64", "\"offset\": 64, \"alias\": 0", "a field \"alias\"");
   expectRefused("\"op\": \"sum\"", "\"op\": \"sum\", \"stream\": 1", "a field \"stream\"");
   expectRefused("\"name\": \"decode\"", "\"name\": \"decode\", \"when\": 1", "a field \"when\"");
+}
+
+// Without a word there is one stream, which computes.
+TEST(Manifest, ReadsStreamsAndEvents) {
+  Manifest one = Manifest::parse(tiny);
+  EXPECT_EQ(one.streams, std::vector<StreamKind>{StreamKind::Compute});
+  EXPECT_EQ(one.events, 0);
+  std::string text = tiny;
+  text.replace(text.find("\"params\""), 0, "\"streams\": [\"compute\", \"communication\"], \"events\": 3, ");
+  Manifest two = Manifest::parse(text);
+  EXPECT_EQ(two.streams, (std::vector<StreamKind>{StreamKind::Compute, StreamKind::Communication}));
+  EXPECT_EQ(two.events, 3);
+  expectRefused("\"params\"", "\"streams\": [\"communication\"], \"params\"",
+                "the first one does not compute");
+  expectRefused("\"params\"", "\"streams\": [\"compute\", \"copy\"], \"params\"",
+                "unknown kind of stream, \"copy\"");
+  expectRefused("\"params\"", "\"events\": -1, \"params\"", "fewer than none");
 }
 
 // The target's own section is its driver's to read; that of another target is a field that nobody reads.
