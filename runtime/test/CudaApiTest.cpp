@@ -3,6 +3,7 @@
 // is built only where a toolkit is installed (CMakeLists.txt).
 
 // Ours first: the toolkit's headers rename functions by macros.
+#include "../../test/standin/cuda/MoreFunctions.h"
 #include "api/CublasLt.h"
 
 #include <cublasLt.h>
@@ -146,6 +147,7 @@ namespace tessera::cuda {
 #define OUR_TYPE(base, suffix, version, parameters) using Type_##base = CUresult parameters;
 TESSERA_CUDA_FIRST_FUNCTION(OUR_TYPE)
 TESSERA_CUDA_FUNCTIONS(OUR_TYPE)
+STANDIN_MORE_FUNCTIONS(OUR_TYPE)
 #define OUR_LT_TYPE(name, result, parameters) using Type_##name = result parameters;
 TESSERA_CUBLASLT_FUNCTIONS(OUR_LT_TYPE)
 } // namespace tessera::cuda
@@ -158,6 +160,7 @@ namespace {
   static_assert(same<ours::Type_##base *, PFN_##base##_v##version>(), #parameters);
 TESSERA_CUDA_FIRST_FUNCTION(CHECK_FUNCTION)
 TESSERA_CUDA_FUNCTIONS(CHECK_FUNCTION)
+STANDIN_MORE_FUNCTIONS(CHECK_FUNCTION) // that the stand-in alone has
 
 #define CHECK_LT_FUNCTION(name, result, parameters)                                                          \
   static_assert(same<ours::Type_##name, decltype(::name)>(), #name);

@@ -4,6 +4,7 @@
 #ifndef TESSERA_RUNTIME_TEST_CHECKED_ORDERING_H
 #define TESSERA_RUNTIME_TEST_CHECKED_ORDERING_H
 
+#include "AccessHistory.h"
 #include "Space.h"
 #include "tessera/runtime/device/Stream.h"
 
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace tessera::runtime::checked {
-
-// For each stream: the number of its tasks known to be done before.
-using Clock = std::vector<uint64_t>;
 
 class Ordering {
 public:
@@ -30,19 +28,13 @@ public:
   void hostWait(const Clock &clock);
 
 private:
-  struct Access {
-    uint64_t time;
-    uintptr_t begin, end;
-    bool writes;
-    std::string task;
-  };
-  static void merge(Clock &into, const Clock &from);
   void forget();
 
   Space &space_;
   std::vector<Clock> seen_; // by stream: what its next task comes after; its own entry: its tasks so far
-  std::vector<std::vector<Access>> access_; // by stream: those that some other stream does not come after yet
   Clock host_;
+  AccessHistory history_; // of tasks that some other stream does not come after yet
+  uint64_t tasks_ = 0;
 };
 
 } // namespace tessera::runtime::checked

@@ -314,3 +314,43 @@ FAULT(ParameterNoAddress, "access out of bounds") {
   OK(launch(kernels["add"], 1, 64, 0, stream, words.address, 1u, uint64_t(right ? 32 : 33)));
   wait(stream);
 }
+
+FAULT(StreamOfAnotherDevice, "and the current context of device 1") {
+  CUcontext first, second;
+  OK(api().cuCtxGetCurrent(&first));
+  OK(api().cuDevicePrimaryCtxRetain(&second, 1));
+  {
+    StreamOf stream;
+    DeviceMemory memory(4);
+    if (!right)
+      OK(api().cuCtxSetCurrent(second));
+    OK(api().cuMemsetD32Async(memory, 0, 1, stream));
+    wait(stream);
+  }
+  OK(api().cuDevicePrimaryCtxRelease(1));
+}
+
+// A kernel may not touch a peer's memory before access was enabled.
+FAULT(MemoryOfAnotherDevice, "which device 0 has no access to") {
+  CUcontext first, second;
+  OK(api().cuCtxGetCurrent(&first));
+  OK(api().cuDevicePrimaryCtxRetain(&second, 1));
+  OK(api().cuCtxSetCurrent(second));
+  CUdeviceptr there;
+  OK(api().cuMemAlloc(&there, 128));
+  OK(api().cuMemsetD32(there, 0, 32));
+  OK(api().cuCtxSynchronize());
+  OK(api().cuCtxSetCurrent(first));
+  {
+    Kernels kernels;
+    StreamOf stream;
+    DeviceMemory words(128);
+    OK(api().cuMemsetD8Async(words, 0, 128, stream));
+    OK(launch(kernels["add"], 1, 32, 0, stream, right ? words.address : there, 1u, uint64_t(32)));
+    wait(stream);
+  }
+  OK(api().cuCtxSetCurrent(second));
+  OK(api().cuMemFree(there));
+  OK(api().cuCtxSetCurrent(first));
+  OK(api().cuDevicePrimaryCtxRelease(1));
+}

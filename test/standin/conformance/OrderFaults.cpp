@@ -1,5 +1,8 @@
 // Faults in what comes after what.
+#include "../cuda/Work.h"
 #include "Faults.h"
+
+#include <dlfcn.h>
 
 using namespace conformance;
 
@@ -214,4 +217,30 @@ FAULT(KernelBesideACopy, "kernel add") {
   OK(api().cuMemcpyDtoHAsync(out.data, words, 400, b));
   wait(b);
   wait(a);
+}
+
+// Work of another library, by test/standin/cuda/Work.h.
+FAULT(LibraryWorkUnordered, "which a product writes") {
+  auto enqueue =
+      reinterpret_cast<int (*)(CUstream, const StandinWork *)>(dlsym(api().library, "standinEnqueue"));
+  StreamOf a, b;
+  DeviceMemory memory(8);
+  StandinAccess access{reinterpret_cast<void *>(memory.address), 4, 1};
+  StandinWork work{};
+  work.name = "a product";
+  work.accesses = &access;
+  work.accessCount = 1;
+  work.context = reinterpret_cast<void *>(memory.address);
+  work.begin = [](void *context) { return context; };
+  work.advance = [](void *run) {
+    *static_cast<uint32_t *>(run) = 5;
+    return 1;
+  };
+  CHECK(enqueue(a, &work) == 0);
+  if (right)
+    order(a, b);
+  OK(api().cuMemcpyDtoDAsync(memory + 4, memory, 4, b));
+  wait(b);
+  wait(a);
+  CHECK(wordAt(memory + 4) == 5);
 }

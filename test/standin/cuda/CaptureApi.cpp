@@ -1,5 +1,5 @@
 // Captures: what a stream is given becomes nodes of a graph.
-#include "MoreFunctions.h"
+#include "Declarations.h"
 #include "Streams.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Copies and memsets. What the host must leave alone until a copy has run is watched.
-#include "MoreFunctions.h"
+#include "Declarations.h"
 #include "Streams.h"
 
 #include <cstring>

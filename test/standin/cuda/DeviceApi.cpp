@@ -1,7 +1,7 @@
 // Devices and contexts.
 #include "Call.h"
+#include "Declarations.h"
 #include "Leaks.h"
-#include "MoreFunctions.h"
 
 #include <cstdio>
 #include <cstring>

@@ -46,6 +46,20 @@ void Machine::stop(Context &context, std::unique_lock<std::mutex> &lock) {
   context.last = nullptr;
 }
 
+void Machine::rest(std::unique_lock<std::mutex> &lock) {
+  auto atRest = [&] {
+    for (auto &[device, context] : primary)
+      if (context->working)
+        return false;
+    return true;
+  };
+  for (auto &[device, context] : primary) {
+    context->stop = true;
+    context->work.notify_all();
+  }
+  progress_.wait_for(lock, std::chrono::seconds(2), atRest);
+}
+
 UnitRef Machine::submit(Context &context, int64_t lane, uint64_t &given, OperationRef operation,
                         const std::vector<UnitRef> &after) {
   auto unit = std::make_shared<Unit>();
@@ -174,6 +188,7 @@ void Machine::fault(Context &context, CUresult code) {
 void Machine::loop(Context &context) {
   std::unique_lock<std::mutex> lock(mutex);
   auto pause = shortPause;
+  context.working = true;
   while (!context.stop) {
     if (context.ready.empty()) {
       context.work.wait(lock);
@@ -192,6 +207,8 @@ void Machine::loop(Context &context) {
       pause = std::min(pause * 2, longPause);
     }
   }
+  context.working = false;
+  progress_.notify_all();
 }
 
 bool Machine::step(Context &context, std::unique_lock<std::mutex> &lock) {

@@ -1,5 +1,5 @@
 // Graphs: made by captures, launched as a whole.
-#include "MoreFunctions.h"
+#include "Declarations.h"
 #include "Streams.h"
 
 #include <algorithm>

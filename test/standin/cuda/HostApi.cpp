@@ -1,5 +1,5 @@
 // Host functions, values written in the order of a stream, and work of other libraries (Work.h).
-#include "MoreFunctions.h"
+#include "Declarations.h"
 #include "Streams.h"
 #include "Work.h"
 

@@ -1,7 +1,7 @@
 // Launches: what a kernel may touch, its parameters as they are now, and the engine that runs it.
+#include "Declarations.h"
 #include "Images.h"
 #include "LaunchMemory.h"
-#include "MoreFunctions.h"
 #include "Streams.h"
 
 #include <algorithm>

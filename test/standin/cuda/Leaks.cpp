@@ -46,11 +46,11 @@ void checkLeaks(const Machine &machine, const Context &context) {
 
 static void atExit(int status, void *) {
   Machine &machine = Machine::get();
-  if (status != 0 || !settings().leaks)
-    return;
   std::unique_lock<std::mutex> lock(machine.mutex);
-  for (const auto &[device, context] : machine.primary)
-    checkLeaks(machine, *context);
+  if (status == 0)
+    for (const auto &[device, context] : machine.primary)
+      checkLeaks(machine, *context);
+  machine.rest(lock);
 }
 
 void checkLeaksAtExit() { on_exit(atExit, nullptr); }

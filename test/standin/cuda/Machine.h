@@ -33,6 +33,8 @@ public:
   ContextRef createContext(int device);
   // Waits for what runs, and ends the thread. What is left is not run.
   void stop(Context &context, std::unique_lock<std::mutex> &lock);
+  // The process ends: no work begins any more, and what runs ends first, unless it takes seconds.
+  void rest(std::unique_lock<std::mutex> &lock);
 
   // --- Work (Executor.cpp) ---
   // Gives an operation (null: a place) to a lane, after `after`. Checks that what it touches is ordered.

@@ -1,6 +1,6 @@
 // Allocations.
 #include "Call.h"
-#include "MoreFunctions.h"
+#include "Declarations.h"
 #include "Streams.h"
 
 using namespace standin;

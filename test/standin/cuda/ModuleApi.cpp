@@ -1,7 +1,7 @@
 // Modules, libraries and their kernels.
 #include "Call.h"
+#include "Declarations.h"
 #include "Images.h"
-#include "MoreFunctions.h"
 
 #include <algorithm>
 #include <cstring>

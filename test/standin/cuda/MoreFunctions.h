@@ -16,11 +16,4 @@
   X(cuStreamCreate, , 2000, (CUstream * stream, unsigned int flags))                                         \
   X(cuThreadExchangeStreamCaptureMode, , 10010, (CUstreamCaptureMode * mode))
 
-namespace tessera::cuda {
-TESSERA_CUDA_DECLARE_FUNCTIONS
-extern "C" {
-STANDIN_MORE_FUNCTIONS(TESSERA_CUDA_DECLARE_FUNCTION)
-}
-} // namespace tessera::cuda
-
 #endif

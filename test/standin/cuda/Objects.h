@@ -32,7 +32,7 @@ struct Context {
   std::condition_variable work;
   std::chrono::steady_clock::time_point lastGiven;
   std::thread thread;
-  bool stop = false;
+  bool stop = false, working = false;
   std::thread hostThread; // runs host functions, one after another: streams go on while one blocks
   std::deque<std::function<void()>> hostFunctions;
   std::condition_variable hostWork;

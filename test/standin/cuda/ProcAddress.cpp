@@ -1,6 +1,6 @@
 // The functions by name.
 #include "Call.h"
-#include "MoreFunctions.h"
+#include "Declarations.h"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // Streams and events.
-#include "MoreFunctions.h"
+#include "Declarations.h"
 #include "Streams.h"
 
 using namespace standin;
