@@ -174,6 +174,7 @@ static Json infoJson(const Manifest &m) {
                {"ranks", ranks},
                {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
                {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)},
+               {"workspace_bytes", std::vector<int64_t>(ranks, driver.workspaceBytes(m))},
                {"weights", weightsJson(plan)},
                {"states", statesJson(m)},
                {"products", productsJson(m)},
@@ -209,7 +210,11 @@ static std::string programText(const Manifest &m, const Json &info) {
             std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) +
             "\n";
   text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +
-          mega(double(m.arenaBytes)) + "\n";
+          mega(double(m.arenaBytes));
+  // What a device takes beside its weights and its arena.
+  if (double workspace = info["workspace_bytes"][0].get<double>(); workspace > 0)
+    text += ", workspace of products " + mega(workspace);
+  text += "\n";
   for (const Json &p : info["products"])
     text += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
             ", added up in " + p["accumulated"].get<std::string>() + ", rounded to " +

@@ -264,6 +264,48 @@ void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) 
   }
 }
 
+// False where the file's bytes are not those of the rows.
+bool ShardReader::copyRows(io::DType type, int64_t layer, int64_t begin, int64_t count, char *out) const {
+  if (!model_ || io::isQuantized(type))
+    return false;
+  for (const auto &source : sources_) {
+    const io::TensorInfo &tensor = *source->tensors[layer];
+    if (source->rowDims < 0 || tensor.dtype != type ||
+        int64_t(tensor.bytes) < io::bytesOf(type, source->count))
+      return false;
+    if (int64_t(source->runs.size()) * 8 > columns_) // short runs: converting costs no more
+      return false;
+  }
+  size_t element = size_t(io::blockBytes(type)), rowBytes = size_t(columns_) * element;
+  for (int64_t i = 0; i < count; ++i, out += rowBytes) {
+    int64_t row = globalRows_[begin + i], first = row * tail_;
+    auto source = std::find_if(sources_.begin(), sources_.end(),
+                               [&](const auto &s) { return row >= 0 && s->holds(first); });
+    if (source == sources_.end() || (*source)->paddedColumns)
+      memset(out, 0, rowBytes);
+    if (source == sources_.end())
+      continue;
+    const Source &from = **source;
+    int64_t base = from.start + from.offset((first - from.base) / tail_, 0, from.rowDims);
+    for (const Source::Run &run : from.runs)
+      memcpy(out + size_t(run.begin) * element,
+             from.tensors[layer]->data + size_t(base + run.offset) * element,
+             size_t(run.end - run.begin) * element);
+  }
+  return true;
+}
+
+void ShardReader::readAs(io::DType type, int64_t layer, int64_t begin, int64_t count, void *out) const {
+  if (copyRows(type, layer, begin, count, static_cast<char *>(out)))
+    return;
+  if (type == io::DType::F32 && reinterpret_cast<uintptr_t>(out) % alignof(float) == 0)
+    return read(layer, begin, count, static_cast<float *>(out));
+  thread_local std::vector<float> wide;
+  wide.resize(size_t(count * columns_));
+  read(layer, begin, count, wide.data());
+  io::traits(type).narrow(wide.data(), count * columns_, out);
+}
+
 void ShardReader::release(int64_t layer) const {
   for (const auto &source : sources_)
     io::ModelFile::release(*source->tensors[layer]);

@@ -6,6 +6,7 @@
 #include "CudaStream.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <algorithm>
 #include <sched.h>
 #include <time.h>
 
@@ -208,8 +209,29 @@ StagingRing &CudaDevice::staging() {
 
 void CudaDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
                        const float *rows) {
-  staging().store(layout.type, rows, count * layout.columns,
-                  static_cast<char *>(weight) + io::bytesOf(layout.type, begin * layout.columns));
+  int64_t elements = count * layout.columns,
+          most = int64_t(StagingRing::kBlockBytes) / io::bytesOf(layout.type, 1);
+  char *to = static_cast<char *>(weight) + io::bytesOf(layout.type, begin * layout.columns);
+  for (int64_t at = 0; at < elements; at += most) {
+    int64_t part = std::min(most, elements - at);
+    staging().send(size_t(io::bytesOf(layout.type, part)), to + io::bytesOf(layout.type, at),
+                   [&](char *out) { io::traits(layout.type).narrow(rows + at, part, out); });
+  }
+}
+
+bool CudaDevice::storeRows(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                           const WriteRows &write) {
+  int64_t rowBytes = io::bytesOf(layout.type, layout.columns);
+  if (rowBytes > int64_t(StagingRing::kBlockBytes))
+    return false;
+  int64_t most = int64_t(StagingRing::kBlockBytes) / std::max<int64_t>(rowBytes, 1);
+  for (int64_t end = begin + count; begin < end;) {
+    int64_t part = std::min(most, end - begin);
+    staging().send(size_t(part * rowBytes), static_cast<char *>(weight) + begin * rowBytes,
+                   [&](char *out) { write(begin, part, out); });
+    begin += part;
+  }
+  return true;
 }
 
 void CudaDevice::finishStores() {

@@ -41,6 +41,8 @@ public:
   void tuneProducts(const Buffer &arena, const Buffer &weights) override;
   void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
              const float *rows) override;
+  bool storeRows(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                 const WriteRows &write) override;
   void finishStores() override;
   void call(const Call &call, Stream &compute) override;
   void *view(const void *) override { return nullptr; }

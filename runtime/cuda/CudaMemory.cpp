@@ -46,31 +46,22 @@ void StagingRing::put(Block block) {
   returned_.notify_one();
 }
 
-void StagingRing::store(io::DType type, const float *from, int64_t elements, char *to) {
+void StagingRing::send(size_t bytes, char *to, const std::function<void(char *)> &fill) {
+  const CudaLibrary &cuda = device_.cuda();
   device_.bindThread();
-  int64_t most = int64_t(kBlockBytes) / io::bytesOf(type, 1);
-  while (elements > 0) {
-    int64_t count = std::min(elements, most);
-    size_t bytes = size_t(io::bytesOf(type, count));
-    Block block = take();
-    try {
-      const CudaLibrary &cuda = device_.cuda();
-      // The copy that used the block before.
-      device_.expect(cuda.cuEventSynchronize(block.copied), "load weights");
-      io::traits(type).narrow(from, count, block.data);
-      device_.expect(cuda.cuMemcpyHtoDAsync(reinterpret_cast<cuda::CUdeviceptr>(to), block.data, bytes,
-                                            device_.serviceStream()),
-                     "load weights");
-      device_.expect(cuda.cuEventRecord(block.copied, device_.serviceStream()), "load weights");
-    } catch (...) {
-      put(block); // others may wait for one
-      throw;
-    }
-    put(block);
-    from += count;
-    elements -= count;
-    to += bytes;
+  Block block = take();
+  try {
+    device_.expect(cuda.cuEventSynchronize(block.copied), "load weights"); // the copy that used it before
+    fill(block.data);
+    device_.expect(cuda.cuMemcpyHtoDAsync(reinterpret_cast<cuda::CUdeviceptr>(to), block.data, bytes,
+                                          device_.serviceStream()),
+                   "load weights");
+    device_.expect(cuda.cuEventRecord(block.copied, device_.serviceStream()), "load weights");
+  } catch (...) {
+    put(block); // others may wait for one
+    throw;
   }
+  put(block);
 }
 
 void StagingRing::finish() { device_.waitForStream(device_.serviceStream()); }

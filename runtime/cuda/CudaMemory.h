@@ -35,8 +35,8 @@ public:
   StagingRing(CudaDevice &device, int threads);
   ~StagingRing(); // after finish()
 
-  // Rounds `elements` floats to `type` and sends them to `to`. Any thread.
-  void store(io::DType type, const float *from, int64_t elements, char *to);
+  // Has `fill` write `bytes` (at most a block's) and sends them to `to`. Any thread.
+  void send(size_t bytes, char *to, const std::function<void(char *)> &fill);
   // Waits for all of it.
   void finish();
 

@@ -66,7 +66,12 @@ struct Load {
           int64_t layer = item / itemsPerLayer, begin = item % itemsPerLayer * rowsPerItem;
           int64_t count = std::min(rowsPerItem, reader.rows() - begin);
           char *held = to + layer * layout.bytes;
-          if (float *inPlace = device.storeInPlace(layout, held, begin)) {
+          auto write = [&](int64_t first, int64_t rows, void *out) {
+            reader.readAs(layout.type, layer, first, rows, out);
+          };
+          if (!layout.packed && device.storeRows(layout, held, begin, count, write)) {
+            // on its way
+          } else if (float *inPlace = device.storeInPlace(layout, held, begin)) {
             reader.read(layer, begin, count, inPlace);
           } else {
             scratch.resize(count * reader.columns());

@@ -102,6 +102,17 @@ ParamSpec param(Shape shape, Sharding sharding, std::vector<ParamSource> sources
   return p;
 }
 
+// readAs gives what read gives, rounded.
+void expectRounded(const ShardReader &reader, io::DType type, int64_t layer, int64_t step,
+                   const std::vector<float> &floats) {
+  std::vector<char> want(size_t(io::bytesOf(type, int64_t(floats.size())))), got(want.size(), -1);
+  io::traits(type).narrow(floats.data(), int64_t(floats.size()), want.data());
+  for (int64_t begin = 0; begin < reader.rows(); begin += step)
+    reader.readAs(type, layer, begin, std::min(step, reader.rows() - begin),
+                  got.data() + io::bytesOf(type, begin * reader.columns()));
+  ASSERT_EQ(got, want) << io::traits(type).name << " layer " << layer;
+}
+
 void expectShards(const ParamSpec &p, const Mesh &mesh, const io::ModelFile &model) {
   for (int64_t rank = 0; rank < mesh.size(); ++rank)
     for (int64_t outDims = 0; outDims <= int64_t(p.shape.size()); ++outDims) {
@@ -116,6 +127,8 @@ void expectShards(const ParamSpec &p, const Mesh &mesh, const io::ModelFile &mod
             reader.read(layer, begin, std::min(step, reader.rows() - begin),
                         got.data() + begin * reader.columns());
           ASSERT_EQ(got, want) << "rank " << rank << " out dims " << outDims << " layer " << layer;
+          for (io::DType type : {io::DType::F32, io::DType::BF16, io::DType::F16})
+            expectRounded(reader, type, layer, step, want);
         }
         reader.release(layer);
       }

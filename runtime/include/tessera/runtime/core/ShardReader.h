@@ -30,6 +30,8 @@ public:
   // out[i, c] = element (begin + i, c), i < count. Reads nothing but the rows' own bytes (whole cache lines
   // and quantized blocks of them).
   void read(int64_t layer, int64_t begin, int64_t count, float *out) const;
+  // The same, rounded to `type`: the bytes of the file where it has that type and rows of it lie together.
+  void readAs(io::DType type, int64_t layer, int64_t begin, int64_t count, void *out) const;
   // The system may take back the pages that hold this layer.
   void release(int64_t layer) const;
 
@@ -38,6 +40,7 @@ private:
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank);
   void readRow(int64_t layer, int64_t globalRow, float *out) const;
   bool readTransposed(int64_t layer, int64_t begin, int64_t count, float *out) const;
+  bool copyRows(io::DType type, int64_t layer, int64_t begin, int64_t count, char *out) const;
 
   const io::ModelFile *model_ = nullptr;
   uint64_t seed_ = 0;

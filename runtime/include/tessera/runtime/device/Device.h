@@ -132,6 +132,14 @@ public:
   // finishStores().
   virtual void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
                      const float *rows) = 0;
+  // The same for a plain layout, without floats in between: `write` puts rows [first, first + count) of the
+  // layer at `out`, as the layout holds them; it is called for all of them before this returns. False: this
+  // device takes them through store().
+  using WriteRows = std::function<void(int64_t first, int64_t count, void *out)>;
+  virtual bool storeRows(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
+                         const WriteRows &write) {
+    return false;
+  }
   // A place in device memory where the rows of a plain float32 layout can be written straight away, past
   // store(); null if there is none.
   virtual float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) { return nullptr; }

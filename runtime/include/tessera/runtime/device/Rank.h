@@ -124,6 +124,7 @@ private:
   std::vector<std::vector<ByteSpan>> dead_; // by entry
   std::vector<Staging> staging_;            // used in turn
   size_t nextStaging_ = 0;
+  HostBuffer readStaging_; // what was read from the device last
 };
 
 } // namespace tessera::runtime
