@@ -35,6 +35,7 @@ CudaDevice::CudaDevice(const DeviceOptions &options) : CudaDevice(options, NotYe
   expect(cuda_.cuDevicePrimaryCtxRetain(&context_, device_), "start the GPU");
   bindThread();
   expect(cuda_.cuStreamCreateWithPriority(&service_, CU_STREAM_NON_BLOCKING, 0), "create a stream");
+  expect(cuda_.cuEventCreate(&graphEnd_, CU_EVENT_DISABLE_TIMING), "create an event");
   graphs_ = std::make_unique<CudaGraphs>(*this);
 }
 
@@ -47,6 +48,8 @@ CudaDevice::~CudaDevice() {
   staging_.reset();
   workspaces_.clear();
   spareWorkspace_ = Buffer();
+  if (graphEnd_)
+    cuda_.cuEventDestroy(graphEnd_);
   if (service_)
     cuda_.cuStreamDestroy(service_);
   cuda_.cuCtxSetCurrent(nullptr);
@@ -282,9 +285,10 @@ void *CudaDevice::workspaceFor(CUstream stream) {
   return at->second.address();
 }
 
-void CudaDevice::streamGoes(CUstream stream) {
-  workspaces_.erase(stream);
-  graphs_->streamGoes(stream);
+void CudaDevice::streamGoes(CudaStream &stream) {
+  streams_.erase(std::remove(streams_.begin(), streams_.end(), &stream), streams_.end());
+  workspaces_.erase(stream.raw());
+  graphs_->streamGoes(stream.raw());
 }
 
 void CudaDevice::call(const Call &call, Stream &compute) {

@@ -17,6 +17,7 @@ namespace tessera::runtime {
 
 class CudaGraphs;
 class CudaProducts;
+class CudaStream;
 
 // Of the GPU; what images and algorithms are chosen by.
 struct CudaProperties {
@@ -84,8 +85,11 @@ public:
 
   // --- Recording of entries (CudaGraphs) ---
   bool capturing() const { return capturing_; }
+  // Of the recording that is going on, from 1; 0: there is none.
+  uint64_t recordingNumber() const { return capturing_ ? recordings_ : 0; }
   void beginCapture() {
     capturing_ = true;
+    ++recordings_;
     captureFailure_.clear();
   }
   // Why what was given since beginCapture cannot be replayed; empty: it can.
@@ -97,13 +101,23 @@ public:
   void noteHostWork(const std::string &what) { hostWork_ = what; }
   std::string takeHostWork() { return std::exchange(hostWork_, {}); }
 
+  const std::vector<CudaStream *> &streams() const { return streams_; }
+  // The place behind the last graph, and how many there were.
+  cuda::CUevent graphEnd() const { return graphEnd_; }
+  uint64_t graphsLaunched() const { return graphsLaunched_; }
+  cuda::CUstream graphStream() const { return graphStream_; }
+  void noteGraph(cuda::CUstream stream) {
+    ++graphsLaunched_;
+    graphStream_ = stream;
+  }
+
   // kProductWorkspaceBytes of scratch memory that no stream uses yet.
   void *spareWorkspace();
   // Scratch memory for products on `stream`; null where there is none yet and none can be had while an entry
   // is recorded.
   void *workspaceFor(cuda::CUstream stream);
-  // `stream` is about to be destroyed.
-  void streamGoes(cuda::CUstream stream);
+  void streamComes(CudaStream &stream) { streams_.push_back(&stream); }
+  void streamGoes(CudaStream &stream); // about to be destroyed
 
 private:
   struct NotYetStarted {};
@@ -141,6 +155,10 @@ private:
   std::unique_ptr<CudaGraphs> graphs_;
   std::array<const char *, 4> lastKernels_ = {};
   size_t kernelsLaunched_ = 0;
+  std::vector<CudaStream *> streams_;
+  cuda::CUevent graphEnd_ = nullptr;
+  cuda::CUstream graphStream_ = nullptr; // of the last graph
+  uint64_t recordings_ = 0, graphsLaunched_ = 0;
   bool capturing_ = false;
   std::string captureFailure_, hostWork_;
 };

@@ -7,9 +7,14 @@ namespace tessera::runtime {
 
 using namespace cuda;
 
+CudaGraphs::CudaGraphs(CudaDevice &device) : device_(device) {
+  device.expect(device.cuda().cuEventCreate(&join_, CU_EVENT_DISABLE_TIMING), "create an event");
+}
+
 CudaGraphs::~CudaGraphs() {
   for (Recording &recording : recordings_)
     drop(recording);
+  device_.cuda().cuEventDestroy(join_);
 }
 
 void CudaGraphs::drop(Recording &recording) {
@@ -59,14 +64,26 @@ void CudaGraphs::refuse(Recording &recording, const std::string &why) {
 
 std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording &recording) {
   const CudaLibrary &cuda = device_.cuda();
-  CUresult begun = cuda.cuStreamBeginCapture(compute.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  CUresult begun = cuda.cuStreamBeginCapture(compute.raw(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   if (begun != CUDA_SUCCESS)
     return cuda.describe(begun);
   device_.beginCapture();
+  // Every stream takes part from the first place to the last: what none of them waits for would run now, and
+  // not be recorded.
+  auto waitFor = [&](CUstream waits, CUstream place) {
+    device_.given(cuda.cuEventRecord(join_, place), "join streams");
+    device_.given(cuda.cuStreamWaitEvent(waits, join_, CU_EVENT_WAIT_DEFAULT), "join streams");
+  };
+  for (CudaStream *other : device_.streams())
+    if (other != &compute)
+      waitFor(other->raw(), compute.raw());
   call.enqueue();
+  for (CudaStream *other : device_.streams())
+    if (other != &compute)
+      waitFor(compute.raw(), other->raw());
   std::string why = device_.endCapture();
   CUgraph graph = nullptr;
-  CUresult ended = cuda.cuStreamEndCapture(compute.handle(), &graph);
+  CUresult ended = cuda.cuStreamEndCapture(compute.raw(), &graph);
   if (why.empty() && ended != CUDA_SUCCESS)
     why = cuda.describe(ended);
   size_t nodes = 0;
@@ -75,7 +92,7 @@ std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording 
     if (made == CUDA_SUCCESS)
       made = cuda.cuGraphInstantiateWithFlags(&recording.graph, graph, 0);
     if (made == CUDA_SUCCESS)
-      made = cuda.cuGraphUpload(recording.graph, compute.handle());
+      made = cuda.cuGraphUpload(recording.graph, compute.raw());
     if (made != CUDA_SUCCESS) {
       why = cuda.describe(made);
       drop(recording);
@@ -89,12 +106,25 @@ std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording 
   return why;
 }
 
+void CudaGraphs::launch(Recording &recording, CudaStream &compute) {
+  const CudaLibrary &cuda = device_.cuda();
+  compute.begin();
+  for (CudaStream *other : device_.streams())
+    if (other != &compute && other->takeGiven()) {
+      device_.given(cuda.cuEventRecord(join_, other->raw()), "join streams");
+      device_.given(cuda.cuStreamWaitEvent(compute.raw(), join_, CU_EVENT_WAIT_DEFAULT), "join streams");
+    }
+  device_.launched(cuda.cuGraphLaunch(recording.graph, compute.raw()), "a recorded entry", compute.raw());
+  device_.given(cuda.cuEventRecord(device_.graphEnd(), compute.raw()), "launch a graph");
+  device_.noteGraph(compute.raw());
+}
+
 void CudaGraphs::call(const Call &call, CudaStream &compute) {
   if (!device_.settings().graphs)
     return call.enqueue();
-  Recording *recording = find(call, compute.handle());
+  Recording *recording = find(call, compute.raw());
   if (!recording) {
-    Recording &seen = add(call, compute.handle());
+    Recording &seen = add(call, compute.raw());
     seen.lastUse = ++uses_;
     device_.takeHostWork();
     call.enqueue();
@@ -112,8 +142,7 @@ void CudaGraphs::call(const Call &call, CudaStream &compute) {
   }
   if (recording->state == Recording::Refused)
     return call.enqueue();
-  device_.launched(device_.cuda().cuGraphLaunch(recording->graph, compute.handle()), "a recorded entry",
-                   compute.handle());
+  launch(*recording, compute);
 }
 
 } // namespace tessera::runtime

@@ -19,9 +19,12 @@ namespace tessera::runtime {
 class CudaDevice;
 class CudaStream;
 
+//
+// A graph runs on the compute stream alone, whatever streams its work was given to. It comes after all that
+// any stream was given before it, and before all that any is given after it.
 class CudaGraphs {
 public:
-  explicit CudaGraphs(CudaDevice &device) : device_(device) {}
+  explicit CudaGraphs(CudaDevice &device);
   ~CudaGraphs();
 
   void call(const Call &call, CudaStream &compute);
@@ -44,11 +47,13 @@ private:
   Recording *find(const Call &call, cuda::CUstream stream);
   Recording &add(const Call &call, cuda::CUstream stream);
   void drop(Recording &recording);
+  void launch(Recording &recording, CudaStream &compute);
   // Empty: `recording` has a graph now. Else why it cannot be had.
   std::string record(const Call &call, CudaStream &compute, Recording &recording);
   void refuse(Recording &recording, const std::string &why);
 
   CudaDevice &device_;
+  cuda::CUevent join_ = nullptr; // of other streams and the compute stream
   std::vector<Recording> recordings_;
   uint64_t uses_ = 0;
 };

@@ -12,9 +12,13 @@ public:
   ~CudaEvent() override;
   void wait() override;
   cuda::CUevent handle() const { return event_; }
+  // Recorded while an entry was: the number of that recording. 0: recorded as it is.
+  uint64_t recording() const { return recording_; }
+  void setRecording(uint64_t number) { recording_ = number; }
 
 private:
   CudaDevice &device_;
+  uint64_t recording_ = 0;
   cuda::CUevent event_ = nullptr;
 };
 
@@ -42,14 +46,30 @@ public:
   Device &device() override { return device_; }
 
   const cuda::Functions &functions() const override { return device_.cuda(); }
-  cuda::CUstream handle() const override { return stream_; }
+  // For whoever gives work to it: after what came before.
+  cuda::CUstream handle() override {
+    begin();
+    return stream_;
+  }
   cuda::CUcontext context() const override { return device_.context(); }
   cuda::CUdevice deviceNumber() const override { return device_.number(); }
   bool capturing() const override { return device_.capturing(); }
 
+  // --- Graphs (CudaGraphs) ---
+  // The stream itself, whatever it was given.
+  cuda::CUstream raw() const { return stream_; }
+  // Whether it was given work since the last call of this: work that a graph, which runs on another stream,
+  // has to come after.
+  bool takeGiven() { return std::exchange(given_, false); }
+  // Work follows. Outside of a recording it comes after the graphs that were launched, whose parts for this
+  // stream ran on another.
+  void begin();
+
 private:
   CudaDevice &device_;
   cuda::CUstream stream_ = nullptr;
+  bool given_ = false;
+  uint64_t graphsSeen_ = 0;
 };
 
 // An address of the device, as the driver API wants it.

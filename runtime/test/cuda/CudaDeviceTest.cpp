@@ -149,6 +149,33 @@ TEST_F(CudaEntries, AreRecordedOnceForEachOfTheirCounts) {
   EXPECT_EQ(enqueued, 5);
 }
 
+// The parts of an entry on its second stream come after what that stream was given before, whatever it was,
+// and before what it is given later; events stand for places of other calls.
+TEST_F(CudaEntries, KeepTheOrderOfTheirStreams) {
+  char *first = arena.address(), *second = first + kTestSize * 4;
+  std::unique_ptr<Event> last = m.device->createEvent();
+  for (int turn = 1; turn <= 5; ++turn) {
+    std::function<void()> enqueue = [&] {
+      other->wait(*last); // of the call before
+      other->copy(first, second, kTestSize * 4);
+      other->record(*joined);
+      m.compute->wait(*joined);
+      m.add(*module, first, second, 1);
+      m.compute->record(*last);
+    };
+    m.device->call({3, arena.address(), {}, {}, enqueue}, *m.compute);
+    // No event: the graph orders it. Then the host waits for places of the graph and of the stream.
+    if (turn > 1) {
+      other->copy(first, second, kTestSize * 4);
+      other->record(*begun);
+      begun->wait();
+    }
+    last->wait();
+    joined->wait();
+    EXPECT_EQ(m.read(second, 1)[0], float(turn));
+  }
+}
+
 TEST_F(CudaEntries, ManyKindsOfCalls) {
   float want = 0;
   for (int turn = 0; turn < 2; ++turn)
