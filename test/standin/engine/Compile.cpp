@@ -1,5 +1,6 @@
 #include "Compile.h"
 #include "Functions.h"
+#include "ObjectCache.h"
 #include "Plan.h"
 #include "Retarget.h"
 
@@ -143,12 +144,7 @@ Result<std::shared_ptr<Program>> Program::load(const std::string &bitcodePath) {
   return program;
 }
 
-Result<const Code *> Program::code(bool races) {
-  std::lock_guard<std::mutex> lock(mutex);
-  std::unique_ptr<Code> &code = codes[races];
-  if (code)
-    return code.get();
-  Host &host = Host::get();
+Result<std::string> Program::compile(bool races) const {
   LLVMContext context;
   Result<std::unique_ptr<Module>> module = parse(bitcode, path, context);
   if (!module)
@@ -165,13 +161,30 @@ Result<const Code *> Program::code(bool races) {
   if (machine->addPassesToEmitFile(emitter, stream, nullptr, CodeGenFileType::ObjectFile))
     report_fatal_error("stand-in: the host's back end cannot emit objects");
   emitter.run(**module);
+  return std::string(object.data(), object.size());
+}
+
+Result<const Code *> Program::code(bool races) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<Code> &code = codes[races];
+  if (code)
+    return code.get();
+  Host &host = Host::get();
+  ObjectCache cache(path, bitcode, races);
+  std::string object = cache.read();
+  if (object.empty()) {
+    Result<std::string> made = compile(races);
+    if (!made)
+      return made.takeFailure();
+    object = made.take();
+    cache.write(object);
+  }
 
   std::lock_guard<std::mutex> hostLock(host.mutex);
   orc::JITDylib &dylib =
       host.jit->getExecutionSession().createBareJITDylib("kernels." + std::to_string(host.count++));
   dylib.addToLinkOrder(*host.functions);
-  Error error =
-      host.jit->addObjectFile(dylib, MemoryBuffer::getMemBufferCopy(StringRef(object.data(), object.size())));
+  Error error = host.jit->addObjectFile(dylib, MemoryBuffer::getMemBufferCopy(object));
   auto find = [&](const std::string &name) -> void * {
     if (error)
       return nullptr;
@@ -184,6 +197,7 @@ Result<const Code *> Program::code(bool races) {
   };
   auto made = std::make_unique<Code>();
   made->sites = static_cast<const Site *>(find(kSitesSymbol));
+  made->siteRanges = static_cast<const uint32_t *>(find(kSiteRangesSymbol));
   const void *count = find(std::string(kSitesSymbol) + ".count");
   for (const Kernel &kernel : kernels)
     made->entries.push_back(

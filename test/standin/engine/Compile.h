@@ -12,7 +12,8 @@ namespace standin {
 struct Code {
   const Site *sites = nullptr;
   uint32_t siteCount = 0;
-  std::vector<Entry> entries; // by Kernel::index; null for kernels that are not supported
+  const uint32_t *siteRanges = nullptr; // four a kernel: those of shared functions, its own
+  std::vector<Entry> entries;           // by Kernel::index; null for kernels that are not supported
 };
 
 // A module of device code that several images may share, compiled when first launched.
@@ -34,6 +35,9 @@ public:
   std::vector<std::pair<uint64_t, uint64_t>> pointers;
 
 private:
+  // An object file for the host.
+  tessera::Result<std::string> compile(bool races) const;
+
   std::string bitcode, path;
   std::mutex mutex;
   std::unique_ptr<Code> codes[2];

@@ -47,6 +47,9 @@ void addConversionRules(RuleTable &table);
 void addAsyncRules(RuleTable &table);
 void addMatrixRules(RuleTable &table);
 
+// float to bfloat16, or vectors of them: to nearest, ties to even, or towards zero.
+llvm::Value *roundToBFloat(llvm::IRBuilder<> &builder, llvm::Value *value, bool nearest);
+
 // What is kept as it is: intrinsics that the host's back end has too, and those that a rule replaces.
 bool knowsFunction(const llvm::Function &function);
 // Inline PTX that the engine carries out.

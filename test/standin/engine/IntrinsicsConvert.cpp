@@ -4,22 +4,20 @@
 using namespace llvm;
 
 namespace standin {
-namespace {
-
-// float to bfloat16, to nearest (ties to even) or towards zero, in integer arithmetic: the host's own
-// instruction flushes subnormals.
-Value *toBFloat(Lowering &l, Value *value, bool nearest) {
-  IRBuilder<> &b = l.builder;
-  Value *bits = b.CreateBitCast(value, b.getInt32Ty());
-  Value *rounded = bits;
+// In integer arithmetic: the host's own instruction flushes subnormals, and not every host has it.
+Value *roundToBFloat(IRBuilder<> &b, Value *value, bool nearest) {
+  Type *type = value->getType(), *words = type->getWithNewType(b.getInt32Ty());
+  Value *bits = b.CreateBitCast(value, words), *rounded = bits;
   if (nearest) {
-    Value *odd = b.CreateAnd(b.CreateLShr(bits, 16), b.getInt32(1));
-    rounded = b.CreateAdd(bits, b.CreateAdd(odd, b.getInt32(0x7fff)));
+    Value *odd = b.CreateAnd(b.CreateLShr(bits, 16), ConstantInt::get(words, 1));
+    rounded = b.CreateAdd(bits, b.CreateAdd(odd, ConstantInt::get(words, 0x7fff)));
   }
-  rounded = b.CreateSelect(b.CreateFCmpUNO(value, value), b.getInt32(0x7fff0000), rounded);
-  return b.CreateBitCast(b.CreateTrunc(b.CreateLShr(rounded, 16), b.getInt16Ty()),
-                         Type::getBFloatTy(b.getContext()));
+  rounded = b.CreateSelect(b.CreateFCmpUNO(value, value), ConstantInt::get(words, 0x7fff0000), rounded);
+  Value *halves = b.CreateTrunc(b.CreateLShr(rounded, 16), type->getWithNewType(b.getInt16Ty()));
+  return b.CreateBitCast(halves, type->getWithNewType(Type::getBFloatTy(b.getContext())));
 }
+
+namespace {
 
 Value *toHalf(Lowering &l, Value *value, bool nearest) {
   IRBuilder<> &b = l.builder;
@@ -48,7 +46,7 @@ void addNarrow(RuleTable &table) {
       auto narrow = [=](bool bfloat) {
         return [=](Lowering &l, Value *value) {
           value = positive(l, value, relu);
-          return bfloat ? toBFloat(l, value, nearest) : toHalf(l, value, nearest);
+          return bfloat ? roundToBFloat(l.builder, value, nearest) : toHalf(l, value, nearest);
         };
       };
       for (bool bfloat : {false, true}) {

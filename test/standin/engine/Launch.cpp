@@ -49,7 +49,9 @@ public:
   Runner(Launch &launch, Worker &worker) : launch(launch), worker(worker) {
     if (worker.ranges.size() < launch.siteCount)
       worker.ranges.resize(launch.siteCount);
-    std::fill_n(worker.ranges.begin(), launch.siteCount, kNoRange);
+    const uint32_t *numbers = launch.siteRanges;
+    std::fill(worker.ranges.begin() + numbers[0], worker.ranges.begin() + numbers[1], kNoRange);
+    std::fill(worker.ranges.begin() + numbers[2], worker.ranges.begin() + numbers[3], kNoRange);
   }
   ~Runner() {
     for (std::unique_ptr<Block> &block : open)
@@ -163,6 +165,7 @@ std::optional<Finding> run(const LaunchRequest &request) {
   launch.entry = (*code)->entries[request.kernel->index];
   launch.sites = (*code)->sites;
   launch.siteCount = (*code)->siteCount;
+  launch.siteRanges = (*code)->siteRanges + 4 * request.kernel->index;
   launch.blockCount = request.grid.x * request.grid.y * request.grid.z;
   if (request.seed && launch.blockCount > 1) {
     launch.order.resize(launch.blockCount);

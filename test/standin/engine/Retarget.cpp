@@ -44,14 +44,26 @@ public:
       replaceVariables(*function);
       replaceCalls(*function);
     }
+    size_t first = sites.size();
+    // The sites of a kernel are those of the functions that kernels share, which come first, and its own.
     for (auto &[function, kernel] : functions)
-      instrument(*function, function->getArg(0), sites, races);
+      if (!kernel)
+        instrument(*function, function->getArg(0), sites, races);
+    size_t shared = sites.size();
+    std::vector<std::pair<size_t, size_t>> own(plan.kernels.size());
+    for (auto &[function, kernel] : functions)
+      if (kernel) {
+        own[kernel->index].first = sites.size();
+        instrument(*function, function->getArg(0), sites, races);
+        own[kernel->index].second = sites.size();
+      }
     for (auto &[function, kernel] : functions)
       if (kernel)
         emitEntry(*function, *kernel);
     for (GlobalVariable *variable : variables_())
       variable->eraseFromParent();
     sites.emit(module, kSitesSymbol);
+    emitSiteRanges(first, shared, own);
     StripDebugInfo(module);
     module.setDataLayout(host.createDataLayout());
     std::string problem;
@@ -266,6 +278,13 @@ private:
 
   void replaceCalls(Function &function) {
     for (Instruction &inst : make_early_inc_range(instructions(function))) {
+      if (isa<FPTruncInst>(inst) && inst.getType()->getScalarType()->isBFloatTy() &&
+          inst.getOperand(0)->getType()->getScalarType()->isFloatTy()) {
+        IRBuilder<> builder(&inst);
+        inst.replaceAllUsesWith(roundToBFloat(builder, inst.getOperand(0), true));
+        inst.eraseFromParent();
+        continue;
+      }
       auto *call = dyn_cast<CallBase>(&inst);
       if (!call)
         continue;
@@ -319,6 +338,16 @@ private:
         made->addParamAttr(i + 1, Attribute::getWithAlignment(context, call.getParamAlign(i).valueOrOne()));
       }
     return made->getType()->isVoidTy() ? nullptr : made;
+  }
+
+  // Which sites' ranges a launch of each kernel has to forget: four numbers a kernel.
+  void emitSiteRanges(size_t first, size_t shared, ArrayRef<std::pair<size_t, size_t>> own) {
+    std::vector<uint32_t> numbers;
+    for (auto [begin, end] : own)
+      numbers.insert(numbers.end(), {uint32_t(first), uint32_t(shared), uint32_t(begin), uint32_t(end)});
+    Constant *value = ConstantDataArray::get(context, numbers);
+    new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value,
+                       kSiteRangesSymbol);
   }
 
   void emitEntry(Function &body, const Kernel &kernel) {

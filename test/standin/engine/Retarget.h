@@ -10,6 +10,7 @@
 namespace standin {
 
 constexpr char kSitesSymbol[] = "standin.sites";
+constexpr char kSiteRangesSymbol[] = "standin.sites.ranges";
 // The host function that runs kernel number `index`: Entry of Scheduler.h.
 std::string entrySymbol(uint32_t index);
 

@@ -91,10 +91,9 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
   }
   // What is read before it is written is a NaN in every width of float, and far outside every array as an
   // index.
-  char *end = block.dynamic + block.dynamicBytes;
   if (block.staticBytes + block.dynamicBytes != 0)
-    for (char *at = block.shared; at + 2 <= end; at += 2)
-      std::memcpy(at, "\xf7\x7f", 2);
+    std::fill(reinterpret_cast<uint16_t *>(block.shared),
+              reinterpret_cast<uint16_t *>(block.dynamic + (block.dynamicBytes & ~1u)), uint16_t(0x7ff7));
   block.live = block.threadCount;
   block.idleRounds = 0;
   block.runnableRanks = 0;

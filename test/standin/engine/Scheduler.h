@@ -66,7 +66,6 @@ struct Barrier {
 struct Worker {
   Stacks stacks;
   std::vector<SiteRange> ranges;
-  const void *rangesOf = nullptr; // the launch they belong to
   std::vector<std::unique_ptr<Block>> spare;
   void *mainStack = nullptr; // saved while fibers run
   Thread *starting = nullptr;
@@ -104,6 +103,7 @@ struct Launch {
   Entry entry;
   const Site *sites;
   uint32_t siteCount;
+  const uint32_t *siteRanges;
   uint32_t blockCount;
   Races *races = nullptr;
   std::vector<uint32_t> order; // of blocks
