@@ -46,6 +46,13 @@ models = os.environ.get("TESSERA_MODELS")
 if models and os.path.exists(os.path.join(models, "SmolLM2-135M-Instruct.Q4_1.gguf")):
     config.available_features.add("models")
     config.substitutions.append(("%models", models))
+# GPU programs, where there is no GPU (docs/StandIn.md).
+if os.path.exists(os.path.join(config.tessera_build, "lib", "standin", "libcuda.so.1")):
+    config.available_features.add("standin")
+    config.substitutions.append(("%standin", f"env TESSERA_STANDIN_BUILD={config.tessera_build} {config.test_source_root}/../scripts/standin"))
+# Fetched by scripts/fetch-ptxas, if the network lets it.
+if os.path.exists(os.path.join(config.tessera_build, "bin", "ptxas")):
+    config.available_features.add("ptxas")
 if shutil.which("mpirun"):
     config.available_features.add("mpi")
 if shutil.which("clang-format-22"):

@@ -22,8 +22,12 @@ static void decomposeOps(Lowering &lowering) {
   for (DecomposableOpInterface op : ops) {
     OpBuilder builder(op);
     SmallVector<Value> values = op.decompose(builder, op->getOperands());
-    for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), values)) {
+      // Written out ops do not say how they are sharded; whoever reads the result asks.
+      if (!dist::getShardingAttr(value.getType()))
+        value.setType(result.getType());
       result.replaceAllUsesWith(value);
+    }
     op->erase();
   }
 }

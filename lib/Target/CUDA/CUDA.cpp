@@ -4,6 +4,7 @@
 
 #include "Architectures.h"
 #include "DeviceCode.h"
+#include "ProductForm.h"
 
 #include "tessera/Support/Failures.h"
 #include "tessera/Target/CPU/Linker.h"
@@ -17,7 +18,7 @@ namespace {
 class CUDA : public Target {
 public:
   explicit CUDA(CPUTarget host) : host(std::move(host)) {
-    addMatmulForm(forms);
+    addCUDAProductForm(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);
   }

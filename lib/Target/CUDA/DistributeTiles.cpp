@@ -23,7 +23,7 @@ namespace {
 /// work is large.
 int64_t blockSize(int64_t wanted) {
   int64_t threads = int64_t(llvm::PowerOf2Ceil(uint64_t(std::max<int64_t>(wanted, 1))));
-  int64_t most = wanted >= 16384 ? 1024 : wanted >= 4096 ? 512 : 256;
+  int64_t most = wanted >= 4096 ? 512 : 256;
   return std::clamp<int64_t>(threads, kWarp, most);
 }
 
@@ -34,6 +34,7 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
     Value begin = entry.getArgument(entry.getNumArguments() - 2),
           end = entry.getArgument(entry.getNumArguments() - 1);
     IRRewriter rewriter(&getContext());
+    // Further down stands what follows from it.
     rewriter.setInsertionPointToStart(&entry);
     Value block = gpu::BlockIdOp::create(rewriter, func.getLoc(), gpu::Dimension::x);
     SmallVector<scf::ForOp> loops;
@@ -51,9 +52,11 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
       rewriter.eraseOp(loop);
     }
     rewriter.replaceAllUsesWith(begin, block);
-    if (!end.use_empty())
-      return func.emitError() << "kernel '" << func.getName()
-                              << "' uses the end of its range outside of a loop";
+    if (!end.use_empty()) {
+      Value one = arith::ConstantIndexOp::create(rewriter, func.getLoc(), 1);
+      rewriter.replaceAllUsesWith(end,
+                                  arith::AddIOp::create(rewriter, func.getLoc(), block, one).getResult());
+    }
     return success();
   }
 

@@ -1,0 +1,16 @@
+// Products as cuBLASLt can compute them.
+#ifndef TESSERA_LIB_TARGET_CUDA_PRODUCTFORM_H
+#define TESSERA_LIB_TARGET_CUDA_PRODUCTFORM_H
+
+#include "tessera/Target/LibraryForm.h"
+
+namespace tessera {
+
+/// linear -> exec.matmul on a plain weight. cuBLASLt multiplies f32, bf16 or f16 by the same, into the same
+/// or f32; for other mixtures the operands are widened and the result is rounded once, which gives the same
+/// numbers.
+void addCUDAProductForm(LibraryForms &forms);
+
+} // namespace tessera
+
+#endif
