@@ -97,6 +97,12 @@ void Rank::write(char *dst, const void *data, size_t bytes) {
   if (!staging.copied)
     staging.copied = device_->createEvent();
   staging.copied->wait();
+  // All of them at once, for inputs of common sizes: pinning memory in the midst of a run takes time.
+  constexpr size_t least = 4096;
+  if (bytes <= least && staging.memory.bytes() == 0)
+    for (Staging &one : staging_)
+      if (one.memory.bytes() == 0)
+        one.memory = device_->allocateHost(least, "an input of rank " + std::to_string(id()));
   if (staging.memory.bytes() < bytes)
     staging.memory = device_->allocateHost(bytes, "an input of rank " + std::to_string(id()));
   memcpy(staging.memory.as<char>(), data, bytes);
