@@ -44,6 +44,7 @@ void Machine::stop(Context &context, std::unique_lock<std::mutex> &lock) {
     at = at->first->context == &context ? pending_.erase(at) : std::next(at);
   context.ready.clear();
   context.last = nullptr;
+  context.orphans.clear();
 }
 
 void Machine::rest(std::unique_lock<std::mutex> &lock) {
@@ -110,11 +111,19 @@ CUresult Machine::drain(std::unique_lock<std::mutex> &lock, Context &context) {
     if (CUresult result = waitFor(lock, unit))
       return result;
   // What ran before comes before the host as well.
+  auto know = [&](const UnitRef &unit) {
+    if (unit && unit->done) // other threads may go on giving work
+      hostKnows(*unit);
+  };
   for (const auto &[number, stream] : streams.live())
-    if (stream->context.get() == &context && stream->last)
-      hostKnows(*stream->last);
-  if (context.last)
-    hostKnows(*context.last);
+    if (stream->context.get() == &context)
+      know(stream->last);
+  know(context.last);
+  for (const UnitRef &unit : context.orphans)
+    know(unit);
+  auto done = [](const UnitRef &unit) { return unit->done; };
+  context.orphans.erase(std::remove_if(context.orphans.begin(), context.orphans.end(), done),
+                        context.orphans.end());
   return context.fault;
 }
 

@@ -110,6 +110,8 @@ CUresult cuGraphExecDestroy(CUgraphExec handle) {
     auto exec = call.object(call.machine.graphExecs, handle);
     for (int64_t lane : exec->lanes)
       call.machine.releaseLane(lane);
+    if (exec->last)
+      exec->last->context->orphans.push_back(exec->last);
     call.machine.graphExecs.remove(handle);
     return CUDA_SUCCESS;
   });

@@ -40,7 +40,8 @@ struct Context {
   bool eager = false;                        // runs units as they come, in place of when somebody waits
   int64_t lane = 0;                          // of copies without a stream
   uint64_t given = 0;
-  UnitRef last; // of them
+  UnitRef last;                 // of them
+  std::vector<UnitRef> orphans; // last ones of streams that are gone
 };
 using ContextRef = std::shared_ptr<Context>;
 

@@ -84,6 +84,8 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
                    "the stream is being captured", "end the capture first");
     }
     call.machine.releaseLane(stream->lane);
+    if (stream->last)
+      stream->context->orphans.push_back(stream->last);
     call.machine.streams.remove(handle);
     return CUDA_SUCCESS;
   });
