@@ -26,6 +26,7 @@ public:
   TilingChoices tiling() const override {
     return {/*tileElements=*/4096, /*grainElements=*/1, /*prefillChunk=*/512};
   }
+  StreamChoices streams() const override { return {/*communication=*/true}; }
   const LibraryForms &libraryForms() const override { return forms; }
   void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildCUDAKernelPipeline(pm); }
   TargetSection manifestSection() const override {
