@@ -8,7 +8,7 @@ using namespace conformance;
 
 static void wait(CUstream stream) { OK(api().cuStreamSynchronize(stream)); }
 
-FAULT(FreedTooEarly, "has not run") {
+FAULT(FreedTooEarly, "goes, and the host has not waited for cuMemsetD8Async of 4096 bytes") {
   StreamOf stream;
   CUdeviceptr address;
   OK(api().cuMemAlloc(&address, 4096));
@@ -19,7 +19,7 @@ FAULT(FreedTooEarly, "has not run") {
   wait(stream);
 }
 
-FAULT(FreedBeforeItsKernel, "goes while kernel add has not run") {
+FAULT(FreedBeforeItsKernel, "goes, and the host has not waited for kernel add") {
   Kernels kernels;
   StreamOf stream;
   CUdeviceptr address;
@@ -33,7 +33,7 @@ FAULT(FreedBeforeItsKernel, "goes while kernel add has not run") {
   wait(stream);
 }
 
-FAULT(ModuleUnloadedTooEarly, "the module goes while its kernel nothing has not run") {
+FAULT(ModuleUnloadedTooEarly, "the module goes, and the host has not waited for its kernel nothing") {
   StreamOf stream;
   Kernels *kernels = new Kernels;
   OK(launch((*kernels)["nothing"], 1, 32, 0, stream));
@@ -43,7 +43,7 @@ FAULT(ModuleUnloadedTooEarly, "the module goes while its kernel nothing has not 
   wait(stream);
 }
 
-FAULT(PinnedFreedTooEarly, "has not run") {
+FAULT(PinnedFreedTooEarly, "goes, and the host has not waited for cuMemcpyHtoDAsync") {
   StreamOf stream;
   DeviceMemory memory(4096);
   auto *host = new Pinned<char>(4096);

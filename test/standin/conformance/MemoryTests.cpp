@@ -169,3 +169,15 @@ TEST(ValuesAreSeenByAHostThatLooks) {
   }
   OK(api().cuStreamSynchronize(stream));
 }
+
+// On a GPU it holds anything; on the stand-in what no program takes for a number of its own.
+TEST(MemoryIsNotZeroAtFirst) {
+  if (!api().isStandin)
+    return;
+  DeviceMemory memory(64);
+  CHECK(wordAt(memory) == 0xffffffff && wordAt(memory + 60) == 0xffffffff);
+  uint32_t *pinned = nullptr;
+  OK(api().cuMemHostAlloc(reinterpret_cast<void **>(&pinned), 4, CU_MEMHOSTALLOC_PORTABLE));
+  CHECK(*pinned == 0xffffffff);
+  OK(api().cuMemFreeHost(pinned));
+}

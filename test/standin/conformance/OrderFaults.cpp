@@ -244,3 +244,32 @@ FAULT(LibraryWorkUnordered, "which a product writes") {
   wait(a);
   CHECK(wordAt(memory + 4) == 5);
 }
+
+// What was given long before is remembered as long as nothing comes after it.
+FAULT(WaitMissingSinceLong, "nothing orders the two") {
+  StreamOf a, b;
+  DeviceMemory memory(8);
+  OK(api().cuMemsetD32Async(memory, 1, 1, a));
+  if (right)
+    order(a, b);
+  for (unsigned i = 0; i < 300; ++i)
+    OK(api().cuMemsetD32Async(memory + 4, i, 1, b));
+  OK(api().cuMemsetD32Async(memory, 2, 1, b));
+  wait(b);
+  wait(a);
+}
+
+// A stream that is destroyed goes on with what it was given; one made after it is not ordered with it.
+FAULT(StreamDestroyedAndMadeAgain, "nothing orders the two") {
+  DeviceMemory memory(4);
+  {
+    StreamOf first;
+    OK(api().cuMemsetD32Async(memory, 1, 1, first));
+    if (right)
+      wait(first);
+  }
+  StreamOf second;
+  OK(api().cuMemsetD32Async(memory, 2, 1, second));
+  wait(second);
+  OK(api().cuCtxSynchronize());
+}

@@ -215,3 +215,42 @@ TEST(ErrorsHaveNames) {
   const char *text = nullptr;
   GIVES(CUDA_ERROR_INVALID_VALUE, api().cuGetErrorName(CUresult(77777), &text));
 }
+
+// Streams that block, unlike the others, are ordered with what has no stream.
+TEST(StreamsThatBlockAreOrderedWithCopiesWithoutOne) {
+  StreamOf stream(CU_STREAM_DEFAULT);
+  DeviceMemory memory(8);
+  Gate gate;
+  gate.closeOn(stream);
+  OK(api().cuMemsetD32Async(memory, 21, 2, stream));
+  gate.open();
+  OK(api().cuMemcpyDtoD(memory + 4, memory, 4));
+  OK(api().cuMemsetD32Async(memory, 22, 1, stream));
+  OK(api().cuStreamSynchronize(stream));
+  CHECK(wordAt(memory) == 22 && wordAt(memory + 4) == 21);
+}
+
+// A GPU may well take the same order every time; the stand-in must not.
+TEST(OrdersThatNothingFixesDiffer) {
+  if (!api().isStandin)
+    return;
+  StreamOf a, b;
+  Pinned<std::atomic<uint32_t>> order(3);
+  int first = 0;
+  for (int round = 0; round < 100; ++round) {
+    order[2] = 0;
+    struct Note {
+      std::atomic<uint32_t> *count, *place;
+    } notes[2] = {{&order[2], &order[0]}, {&order[2], &order[1]}};
+    auto note = [](void *data) {
+      auto *note = static_cast<Note *>(data);
+      *note->place = (*note->count)++;
+    };
+    OK(api().cuLaunchHostFunc(a, note, &notes[0]));
+    OK(api().cuLaunchHostFunc(b, note, &notes[1]));
+    OK(api().cuStreamSynchronize(a));
+    OK(api().cuStreamSynchronize(b));
+    first += order[0] < order[1];
+  }
+  CHECK(first > 0 && first < 100);
+}

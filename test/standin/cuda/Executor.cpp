@@ -69,6 +69,7 @@ UnitRef Machine::submit(Context &context, int64_t lane, uint64_t &given, Operati
   unit->key = randomBits(context.seed, uint64_t(lane) + 1, given++ / context.burst);
   unit->place = nextPlace(lane, after);
   if (unit->operation) {
+    noteUses(*unit);
     unit->reports = unit->operation->kind == "kernel" && settings().order;
     if (!unit->operation->touched.empty())
       check(*unit, unit->operation->touched);
@@ -148,13 +149,6 @@ bool Machine::pendingAccess(uintptr_t begin, uintptr_t end, bool reads) const {
 bool Machine::pendingKind(const char *kind) const {
   for (const auto &[unit, reference] : pending_)
     if (unit->operation && unit->operation->kind == kind)
-      return true;
-  return false;
-}
-
-bool Machine::pendingFunction(CUfunction function) const {
-  for (const auto &[unit, reference] : pending_)
-    if (unit->operation && unit->operation->function == function)
       return true;
   return false;
 }

@@ -51,7 +51,10 @@ public:
   // A unit that is not done and writes (or, with `reads`, touches) some of these bytes.
   bool pendingAccess(uintptr_t begin, uintptr_t end, bool reads) const;
   bool pendingKind(const char *kind) const;
-  bool pendingFunction(CUfunction function) const;
+  // Work that uses an allocation (its id) or a kernel (its handle) and that the host has not waited for,
+  // though it may have run; empty without. Work without a stream does not count.
+  std::string notWaitedFor(uint64_t used) const;
+  void forgetUses(uint64_t used) { uses_.erase(used); }
   // A kernel went wrong: what the context still has to do is not run.
   void fault(Context &context, CUresult code);
   // Runs a host function on the context's thread for those, and sets `done` behind it. Without the lock.
@@ -71,6 +74,7 @@ private:
   bool step(Context &context, std::unique_lock<std::mutex> &lock);
   void finish(Unit &unit);
   TaskPlace nextPlace(int64_t lane, const std::vector<UnitRef> &after);
+  void noteUses(const Unit &unit);
   void check(const Unit &unit, const std::vector<TouchedBytes> &touched);
   void forget();
 
@@ -82,6 +86,11 @@ private:
   std::vector<int64_t> freeLanes_;
   Clock host_;
   AccessHistory history_;
+  struct LastUse {
+    uint64_t time;
+    std::string what;
+  };
+  std::map<uint64_t, std::map<int64_t, LastUse>> uses_; // by what is used, by lane
   uint64_t checks_ = 0;
 };
 

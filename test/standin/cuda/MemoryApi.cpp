@@ -7,11 +7,17 @@ using namespace standin;
 
 namespace standin {
 
-// Memory that goes while something may still touch it. A real driver may wait for the device, and may not.
+// Memory that goes while something may still touch it. A real driver may wait for the device, and may not;
+// what was given without a stream it waits for.
 static void release(Call &call, const AllocationRef &allocation) {
-  if (UnitRef user = call.machine.pendingUser(allocation->id))
-    call.violation(allocation->name() + " goes while " + user->operation->what + " has not run",
+  if (call.context->last)
+    if (CUresult result = call.machine.waitFor(call.lock, call.context->last))
+      call.quietly(result);
+  std::string user = call.machine.notWaitedFor(allocation->id);
+  if (!user.empty())
+    call.violation(allocation->name() + " goes, and the host has not waited for " + user + ", which uses it",
                    "synchronize before");
+  call.machine.forgetUses(allocation->id);
   call.machine.memory.release(allocation);
 }
 

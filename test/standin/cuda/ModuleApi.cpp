@@ -54,8 +54,10 @@ static ModuleRef addModule(Call &call, std::shared_ptr<LoadedImage> image) {
 static void unload(Call &call, const ModuleRef &module) {
   const AllocationRef &globals = module->image->globals;
   for (const auto &[name, function] : module->functions) {
-    if (call.machine.pendingFunction(function))
-      call.violation("the module goes while its kernel " + name + " has not run", "synchronize before");
+    if (!call.machine.notWaitedFor(reinterpret_cast<uint64_t>(function)).empty())
+      call.violation("the module goes, and the host has not waited for its kernel " + name,
+                     "synchronize before");
+    call.machine.forgetUses(reinterpret_cast<uint64_t>(function));
     call.machine.functions.remove(function);
   }
   if (globals)

@@ -54,6 +54,30 @@ void Machine::hostKnows(const Unit &unit) {
   host_[unit.place.lane] = std::max(host_[unit.place.lane], unit.place.time);
 }
 
+void Machine::noteUses(const Unit &unit) {
+  const Operation &operation = *unit.operation;
+  auto note = [&](uint64_t used) {
+    LastUse &last = uses_[used][unit.place.lane];
+    last.time = unit.place.time;
+    last.what = operation.what;
+  };
+  if (unit.place.lane == unit.context->lane)
+    return;
+  for (const AllocationRef &used : operation.uses)
+    note(used->id);
+  if (operation.function)
+    note(reinterpret_cast<uint64_t>(operation.function));
+}
+
+std::string Machine::notWaitedFor(uint64_t used) const {
+  auto found = uses_.find(used);
+  if (found != uses_.end())
+    for (const auto &[lane, last] : found->second)
+      if (last.time > timeOf(host_, lane))
+        return last.what;
+  return "";
+}
+
 void Machine::check(const Unit &unit, const std::vector<TouchedBytes> &touched) {
   const std::string &what = unit.operation->what;
   if (auto conflict = history_.add(unit.place, touched, what)) {
