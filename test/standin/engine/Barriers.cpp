@@ -27,17 +27,13 @@ extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count,
              " is for " + std::to_string(expected) + " threads at " + textOf(block, site) + ", for " +
              std::to_string(barrier.expected) + " at " + textOf(block, barrier.site));
   }
-  if (aligned) { // all lanes of a warp are at the same instruction
-    const Warp &warp = block.warps[thread->warp];
-    for (uint32_t i = 0; i < kWarp; ++i)
-      if (warp.exists >> i & 1) {
-        const Thread &lane = block.lane(warp, i);
-        if (lane.wait == Wait::Barrier && (lane.site != site || lane.barrier != id))
-          fail(*thread, Finding::Kind::Synchronization,
-               "lanes of a warp are at different barriers (" + whereIs(*thread) + "): at " +
-                   textOf(block, site) + ", " + threadName(block, lane.index) + " at " +
-                   textOf(block, lane.site));
-      }
+  Warp &warp = block.warps[thread->warp];
+  if (aligned && warp.atBarrier) { // all lanes of a warp are at the same instruction
+    const Thread &lane = block.lane(warp, __builtin_ctz(warp.atBarrier));
+    if (lane.site != site || lane.barrier != id)
+      fail(*thread, Finding::Kind::Synchronization,
+           "lanes of a warp are at different barriers (" + whereIs(*thread) + "): at " + textOf(block, site) +
+               ", " + threadName(block, lane.index) + " at " + textOf(block, lane.site));
   }
   ++barrier.arrived;
   barrier.count += predicate != 0;
@@ -49,6 +45,7 @@ extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count,
     thread->wait = Wait::Barrier;
     thread->barrier = id;
     thread->site = site;
+    warp.atBarrier |= 1u << thread->lane;
     suspend(*thread);
   } else {
     if (barrier.arrived > barrier.expected)
@@ -59,9 +56,15 @@ extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count,
     barrier.arrived = 0;
     if (block.races)
       block.races->complete(block, id);
-    for (uint32_t i = 0; i < block.threadCount; ++i)
-      if (Thread &other = block.threads[i]; other.wait == Wait::Barrier && other.barrier == id)
-        wake(other);
+    for (uint32_t w = 0; w < block.warpCount; ++w) {
+      Warp &others = block.warps[w];
+      uint32_t woken = 0;
+      for (uint32_t left = others.atBarrier; left; left &= left - 1)
+        if (block.lane(others, __builtin_ctz(left)).barrier == id)
+          woken |= left & -left;
+      others.atBarrier &= ~woken;
+      wakeLanes(block, others, woken);
+    }
   }
   if (block.races && kind != kBarrierArrive)
     block.races->leave(*thread, id);

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <sys/mman.h>
 
-// Only what a callee must preserve is saved; the compiler has already put aside the rest at the call.
+// Only what a callee must preserve is saved; the compiler has already put aside the rest at the call. A jump,
+// not a return: the processor guesses where returns go from the calls it saw, and those were on another
+// stack.
 #if defined(__x86_64__)
 asm(R"(
   .text
@@ -27,7 +29,8 @@ standin_switch:
   popq %r12
   popq %rbx
   popq %rbp
-  ret
+  popq %rcx
+  jmpq *%rcx
   .size standin_switch, .-standin_switch
 )");
 #else

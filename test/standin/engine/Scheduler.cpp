@@ -29,8 +29,26 @@ uint64_t Block::draw() { // splitmix64
   return z ^ (z >> 31);
 }
 
+// Lanes to places in their order: bit i goes to bit `i ^ flip`.
+static uint32_t inOrder(const Warp &warp, uint32_t lanes) {
+  uint32_t flip = warp.flip;
+  if (lanes == ~0u || flip == 0)
+    return lanes;
+  if (flip & 16)
+    lanes = lanes >> 16 | lanes << 16;
+  if (flip & 8)
+    lanes = (lanes >> 8 & 0x00ff00ff) | (lanes & 0x00ff00ff) << 8;
+  if (flip & 4)
+    lanes = (lanes >> 4 & 0x0f0f0f0f) | (lanes & 0x0f0f0f0f) << 4;
+  if (flip & 2)
+    lanes = (lanes >> 2 & 0x33333333) | (lanes & 0x33333333) << 2;
+  if (flip & 1)
+    lanes = (lanes >> 1 & 0x55555555) | (lanes & 0x55555555) << 1;
+  return lanes;
+}
+
 static void setRunnable(Block &block, Warp &warp, uint32_t lanes) {
-  warp.runnable |= lanes;
+  warp.runnable |= inOrder(warp, lanes);
   block.runnableRanks |= 1u << warp.rank;
 }
 
@@ -109,7 +127,7 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
     uint32_t lanes = std::min(kWarp, block.threadCount - block.warpOfRank[rank] * kWarp);
     warp.rank = rank;
     warp.exists = lanes == kWarp ? ~0u : (1u << lanes) - 1;
-    warp.done = warp.turned = warp.meetings = warp.runnable = 0;
+    warp.done = warp.turned = warp.meetings = warp.runnable = warp.atBarrier = 0;
     warp.flip = shuffle ? block.draw() % kWarp : 0;
     setRunnable(block, warp, warp.exists);
   }
@@ -147,20 +165,8 @@ static Thread *pick(Block &block) {
   for (;;) {
     if (block.runnableRanks) {
       Warp &warp = block.warps[block.warpOfRank[__builtin_ctz(block.runnableRanks)]];
-      uint32_t lanes = warp.runnable, flip = warp.flip;
-      uint32_t lane;
-      if (flip == 0) {
-        lane = __builtin_ctz(lanes);
-      } else { // the smallest `lane ^ flip`: choose bit by bit from above
-        lane = 0;
-        for (uint32_t bit = 16, width = 16; bit; bit >>= 1, width >>= 1) {
-          uint32_t low = lanes & ((1u << width) - 1), high = lanes >> width;
-          bool up = (flip & bit) ? high != 0 : low == 0;
-          lane |= up ? bit : 0;
-          lanes = up ? high : low;
-        }
-      }
-      warp.runnable &= ~(1u << lane);
+      uint32_t lane = __builtin_ctz(warp.runnable) ^ warp.flip;
+      warp.runnable &= warp.runnable - 1;
       if (!warp.runnable)
         block.runnableRanks &= ~(1u << warp.rank);
       return &block.lane(warp, lane);
@@ -267,10 +273,13 @@ void suspend(Thread &thread) {
     standin_switch(&thread.sp, to);
 }
 
-void wake(Thread &thread) {
-  thread.wait = Wait::None;
-  thread.owner->idleRounds = 0;
-  setRunnable(*thread.owner, warpOf(thread), 1u << thread.lane);
+void wakeLanes(Block &block, Warp &warp, uint32_t lanes) {
+  if (!lanes)
+    return;
+  for (uint32_t left = lanes; left; left &= left - 1)
+    block.lane(warp, __builtin_ctz(left)).wait = Wait::None;
+  setRunnable(block, warp, lanes);
+  block.idleRounds = 0;
 }
 
 void giveTurn(Thread &thread) {

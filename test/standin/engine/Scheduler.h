@@ -46,12 +46,13 @@ struct Meeting {
 };
 
 struct Warp {
-  uint32_t runnable; // lanes that may run: not started, or woken
+  uint32_t runnable; // lanes that may run: not started, or woken. Bit `lane ^ flip`: the lowest goes first
   uint32_t turned;   // lanes that let others go first
   uint32_t exists, done;
-  uint32_t flip;     // lanes run in the order of `lane ^ flip`
-  uint32_t rank;     // among the warps; rank 0 goes first
-  uint32_t meetings; // how many of the next are open
+  uint32_t flip;      // says the order of the lanes
+  uint32_t atBarrier; // lanes that wait there
+  uint32_t rank;      // among the warps; rank 0 goes first
+  uint32_t meetings;  // how many of the next are open
   Meeting meeting[kWarp];
 };
 
@@ -126,7 +127,7 @@ Worker::Outcome runBlock(Block &block);
 
 // Switches to whoever is next; comes back when this thread was woken. What it waits for is set before.
 void suspend(Thread &thread);
-void wake(Thread &thread);
+void wakeLanes(Block &block, Warp &warp, uint32_t lanes);
 // Lets the others go first.
 void giveTurn(Thread &thread);
 // Ends the thread in the middle of its kernel.

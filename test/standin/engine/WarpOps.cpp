@@ -50,15 +50,8 @@ bool meet(Thread &thread, uint32_t mask, WarpOp op, bool aligned, uint32_t site,
 }
 
 void release(Thread &thread, uint32_t mask) {
-  Block &block = *thread.owner;
-  Warp &warp = block.warps[thread.warp];
-  mask &= warp.exists & ~(1u << thread.lane);
-  for (uint32_t left = mask; left; left &= left - 1)
-    block.lane(warp, __builtin_ctz(left)).wait = Wait::None;
-  warp.runnable |= mask;
-  if (mask)
-    block.runnableRanks |= 1u << warp.rank;
-  block.idleRounds = 0;
+  Warp &warp = thread.owner->warps[thread.warp];
+  wakeLanes(*thread.owner, warp, mask & warp.exists & ~(1u << thread.lane));
 }
 
 namespace {

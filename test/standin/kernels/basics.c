@@ -57,3 +57,16 @@ KERNEL scale(float *data, struct Scale how, int n) {
   if (i < n)
     data[i] = data[i] * how.by + how.offset;
 }
+
+// A matrix times a vector, 16 bytes at a time, one row a block.
+KERNEL gemv(const float4v *matrix, const float4v *vector, float *out, int columns) {
+  float4v sums = 0;
+  for (int i = tidx; i < columns / 4; i += bdimx)
+    sums += matrix[bidx * (columns / 4) + i] * vector[i];
+  float sum = warp_sum(sums.x + sums.y + sums.z + sums.w);
+  if (lane() == 0)
+    partial[tidx / 32] = sum;
+  barrier();
+  if (tidx == 0)
+    out[bidx] = partial[0] + partial[1] + partial[2] + partial[3];
+}
