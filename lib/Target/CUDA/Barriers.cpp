@@ -1,42 +1,13 @@
 //===- Barriers.cpp - where the threads of a block meet ---------------------===//
 
 #include "Barriers.h"
+#include "Touches.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace tessera {
 namespace {
-
-/// Which thread touches which element: two touches of one memref with equal ways never cross threads.
-struct Way {
-  enum Kind { Unknown, First, Spread } kind = Unknown;
-  TileSpread spread;
-  AffineMap map;
-  Value memref;
-
-  bool operator==(const Way &other) const {
-    return kind != Unknown && kind == other.kind && memref == other.memref &&
-           (kind == First || (map == other.map && spread == other.spread));
-  }
-};
-
-struct Touch {
-  Value root;
-  bool writes;
-  Way way;
-};
-
-/// The argument or allocation that a memref shows a part of.
-Value rootOf(Value memref) {
-  while (Operation *op = memref.getDefiningOp()) {
-    if (!isa<memref::SubViewOp, memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp,
-             memref::ReinterpretCastOp>(op))
-      break;
-    memref = op->getOperand(0);
-  }
-  return memref;
-}
 
 class BarrierInserter {
 public:
@@ -51,56 +22,10 @@ public:
   }
 
 private:
-  /// The one form of spreads that give the threads the same elements.
-  Way wayOf(OpOperand &operand, linalg::LinalgOp op, const TileSpread &spread, bool reducedAway) {
-    Way way{Way::Spread, spread, op.getMatchingIndexingMap(&operand), operand.get()};
-    if (reducedAway) // by the first thread of a group, or all threads of it read it
-      return {};
-    if (spread.kind == TileSpread::Grouped) {
-      if (spread.items != 1 || spread.group != threads)
-        return {};
-      way.spread.dims = {spread.dim};
-      way.spread.sizes = {op.getStaticLoopRanges()[spread.dim] / spread.width};
-      way.spread.items = way.spread.sizes.front();
-    } else if (spread.kind == TileSpread::Scalar) {
-      way.spread.dim = -1;
-    }
-    way.spread.kind = TileSpread::Parallel;
-    way.spread.group = way.spread.slices = way.spread.places = 1;
-    return way;
-  }
-
-  void add(SmallVectorImpl<Touch> &touches, Value memref, bool writes, Way way) {
-    if (isa<MemRefType>(memref.getType()))
-      touches.push_back({rootOf(memref), writes, std::move(way)});
-  }
-
-  void touchesOf(linalg::LinalgOp op, SmallVectorImpl<Touch> &touches) {
-    const TileSpread &spread = spreads.find(op)->second;
-    auto moves = [&](OpOperand &operand, int64_t dim) {
-      return dim >= 0 && op.getMatchingIndexingMap(&operand).isFunctionOfDim(unsigned(dim));
-    };
-    for (OpOperand *input : op.getDpsInputOperands()) {
-      // Threads of a slice, or of a group, read what their number says only where every dimension of the item
-      // is one of the operand.
-      bool shared = spread.kind == TileSpread::Split ||
-                    (spread.kind == TileSpread::Grouped && !moves(*input, spread.dim));
-      add(touches, input->get(), false, wayOf(*input, op, spread, shared));
-    }
-    for (OpOperand &out : op.getDpsInitsMutable()) {
-      bool reduced = spread.kind == TileSpread::Grouped && !moves(out, spread.dim);
-      add(touches, out.get(), true, wayOf(out, op, spread, reduced));
-    }
-    op->walk([&](memref::LoadOp load) { add(touches, load.getMemref(), false, {}); });
-  }
-
   void meet(Operation *op, ArrayRef<Touch> touches) {
-    bool conflict = llvm::any_of(touches, [&](const Touch &now) {
-      return llvm::any_of(pending, [&](const Touch &before) {
-        return (now.writes || before.writes) && now.root == before.root && !(now.way == before.way);
-      });
-    });
-    if (conflict) {
+    if (llvm::any_of(touches, [&](const Touch &now) {
+          return llvm::any_of(pending, [&](const Touch &before) { return crossesThreads(before, now); });
+        })) {
       OpBuilder builder(op);
       gpu::BarrierOp::create(builder, op->getLoc());
       pending.clear();
@@ -111,21 +36,16 @@ private:
   LogicalResult visit(Operation *op) {
     SmallVector<Touch> touches;
     if (auto tile = dyn_cast<linalg::LinalgOp>(op)) {
-      touchesOf(tile, touches);
+      collectTouches(tile, spreads.find(op)->second, threads, touches);
       meet(op, touches);
       return success();
     }
     if (auto load = dyn_cast<memref::LoadOp>(op)) {
-      add(touches, load.getMemref(), false, {});
-      meet(op, touches);
+      meet(op, touchOf(load.getMemref(), load.getIndices(), /*writes=*/false));
       return success();
     }
     if (auto store = dyn_cast<memref::StoreOp>(op)) {
-      Way way;
-      way.kind = Way::First;
-      way.memref = store.getMemref();
-      add(touches, store.getMemref(), true, way);
-      meet(op, touches);
+      meet(op, touchOf(store.getMemref(), store.getIndices(), /*writes=*/true));
       return success();
     }
     if (isa<gpu::BarrierOp>(op)) {
@@ -134,10 +54,15 @@ private:
     }
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       SmallVector<Touch> before = pending; // the body may not run
-      // Twice: the second round meets what the first has left.
-      for (int round = 0; round < 2; ++round)
+      // Twice: the second round meets what the first has left, at places that depend on the round.
+      for (int round = 0; round < 2; ++round) {
         if (failed(run(*loop.getBody())))
           return failure();
+        for (Touch &touch : pending)
+          touch.exact &= llvm::none_of(touch.origin, [&](auto part) {
+            return loop.getBodyRegion().isAncestor(part.first.getParentRegion());
+          });
+      }
       llvm::append_range(pending, before);
       return success();
     }
@@ -150,6 +75,8 @@ private:
             return failure();
         llvm::append_range(after, pending);
       }
+      if (branch.getElseRegion().empty())
+        llvm::append_range(after, before);
       pending = std::move(after);
       return success();
     }

@@ -30,11 +30,6 @@ struct TileSpread {
   SmallVector<int64_t>
       sizes;                 ///< of the item's number, major to minor; the last of Parallel and Split: chunks
   SmallVector<int64_t> dims; ///< which dimension each is
-
-  bool operator==(const TileSpread &other) const {
-    return kind == other.kind && dim == other.dim && width == other.width && items == other.items &&
-           group == other.group && slices == other.slices && sizes == other.sizes && dims == other.dims;
-  }
 };
 
 class TileDistributor : public TileVectorizer {

@@ -20,7 +20,7 @@ def CUDADistributeTiles : Pass<"cuda-distribute-tiles", "::mlir::func::FuncOp"> 
     bytes, of the dimension along which most operands are contiguous. A reduction over that dimension is shared by a group of
     threads, which add up by shuffles within a warp and through shared memory beyond; one over other dimensions is split over threads where there
     are few results. `gpu.barrier`s stand where a thread may touch what another has written, or is about to write what another has read, and
-    nowhere else: two ops that spread equal accesses equally need none. What stands between tile ops runs on every thread, stores on the first one.
+    nowhere else: what only one thread touches needs none. What stands between tile ops runs on every thread, stores on the first one.
     A kernel that has its number of threads (`tessera.threads`) is written for them by hand: only its range is replaced.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
