@@ -26,7 +26,7 @@ def SpmdToKernels : Pass<"spmd-to-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::exec::ExecDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect"];
+                           "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect"];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"cpu\"", "Which target's forms and sizes">,
     Option<"targetOptions", "target-options", "std::string", /*default=*/"\"\"", "NAME=VALUE,... of the target: cpu=x86-64-v3">

@@ -3,6 +3,7 @@
 #include "tessera/Target/CUDA/CUDA.h"
 
 #include "Architectures.h"
+#include "AttentionForm.h"
 #include "DeviceCode.h"
 #include "ProductForm.h"
 
@@ -18,6 +19,7 @@ namespace {
 class CUDA : public Target {
 public:
   explicit CUDA(CPUTarget host) : host(std::move(host)) {
+    addCUDAAttentionForm(forms);
     addCUDAProductForm(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);

@@ -20,7 +20,7 @@ using namespace mlir;
 
 namespace {
 
-constexpr unsigned kSharedSpace = 3;
+constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 constexpr StringLiteral kSharedMemory = "tessera_shared";
 
 Value callIntrinsic(OpBuilder &b, Location loc, Type result, StringRef name, ValueRange args) {
@@ -105,6 +105,25 @@ struct SharedLowering : ConvertOpToLLVMPattern<memref::AllocOp> {
   }
 };
 
+/// Memory of the image is a global variable.
+struct ImageMemoryLowering : ConvertOpToLLVMPattern<memref::AllocOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(memref::AllocOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto name = op->getAttrOfType<FlatSymbolRefAttr>(kImageMemoryAttr);
+    if (!name)
+      return rewriter.notifyMatchFailure(op, "a temporary");
+    Location loc = op.getLoc();
+    Value memory = LLVM::AddressOfOp::create(
+        rewriter, loc, LLVM::LLVMPointerType::get(getContext(), kGlobalSpace), name.getValue());
+    memory = LLVM::AddrSpaceCastOp::create(rewriter, loc, LLVM::LLVMPointerType::get(getContext()), memory);
+    rewriter.replaceOp(
+        op, {MemRefDescriptor::fromStaticShape(rewriter, loc, *getTypeConverter(), op.getType(), memory)});
+    return success();
+  }
+};
+
 struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
   /// Says what is known of the arguments, and makes the range the launch's count.
   LogicalResult prepare(func::FuncOp func) {
@@ -134,6 +153,23 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
     return success();
   }
 
+  /// A global variable for each allocation of memory of the image, which gets its name.
+  void defineImageMemory(func::FuncOp func, ModuleOp device) {
+    unsigned count = 0;
+    func.walk([&](memref::AllocOp op) {
+      if (!op->hasAttr(kImageMemoryAttr))
+        return;
+      OpBuilder b = OpBuilder::atBlockEnd(device.getBody());
+      std::string name = (func.getName() + "_memory" + Twine(count++)).str();
+      auto type = LLVM::LLVMArrayType::get(op.getType().getElementType(), op.getType().getNumElements());
+      auto global = LLVM::GlobalOp::create(
+          b, op.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+          b.getZeroAttr(RankedTensorType::get(op.getType().getShape(), op.getType().getElementType())),
+          /*alignment=*/64, kGlobalSpace);
+      op->setAttr(kImageMemoryAttr, FlatSymbolRefAttr::get(global.getSymNameAttr()));
+    });
+  }
+
   LogicalResult convert(ModuleOp device) {
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
@@ -143,6 +179,7 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
     populateKernelToLLVMPatterns(converter, patterns);
     patterns.add<BarrierLowering, ShuffleLowering>(converter);
     patterns.add<SharedLowering>(converter, /*benefit=*/2);
+    patterns.add<ImageMemoryLowering>(converter, /*benefit=*/3);
     patterns.add<NumberLowering<gpu::ThreadIdOp>>(converter, "llvm.nvvm.read.ptx.sreg.tid.x");
     patterns.add<NumberLowering<gpu::BlockIdOp>>(converter, "llvm.nvvm.read.ptx.sreg.ctaid.x");
     LLVMConversionTarget target(*context);
@@ -179,8 +216,11 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
       threadsOf[func.getName()] = threads.getInt();
       if (failed(prepare(func)) || failed(simplifyKernel(func)))
         return signalPassFailure();
-      carryBFloat16AsIntegers(func);
-      for (StringRef attr : {StringRef(kKernelAttr), StringRef(kThreadsAttr), StringRef(kSharedBytesAttr)})
+      if (!func->hasAttr(kNativeBF16Attr))
+        carryBFloat16AsIntegers(func);
+      defineImageMemory(func, device);
+      for (StringRef attr : {StringRef(kKernelAttr), StringRef(kThreadsAttr), StringRef(kSharedBytesAttr),
+                             StringRef(kNativeBF16Attr)})
         func->removeAttr(attr);
       func->moveBefore(device.getBody(), device.getBody()->end());
     }

@@ -27,6 +27,8 @@ struct CUDAPlaceShared : impl::CUDAPlaceSharedBase<CUDAPlaceShared> {
     Builder builder(&getContext());
     int64_t total = 0;
     WalkResult walk = func.walk([&](memref::AllocOp alloc) {
+      if (alloc->hasAttr(kImageMemoryAttr))
+        return WalkResult::advance();
       MemRefType type = alloc.getType();
       if (!type.hasStaticShape() || !type.getLayout().isIdentity()) {
         alloc.emitError() << "kernel '" << func.getName() << "' has a temporary of type " << type

@@ -36,9 +36,9 @@ struct RungRules {
 };
 
 constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
-constexpr StringLiteral kKernelDialects[] = {"exec",          "graph",  "dist",  "func", "arith",
-                                             "tensor",        "linalg", "scf",   "math", "memref",
-                                             "bufferization", "vector", "affine"};
+constexpr StringLiteral kKernelDialects[] = {"exec",          "graph",  "dist",   "func", "arith",
+                                             "tensor",        "linalg", "scf",    "math", "memref",
+                                             "bufferization", "vector", "affine", "llvm"};
 
 StringRef onGraph(Operation *op) {
   if (isa<DistDialect>(op->getDialect()))

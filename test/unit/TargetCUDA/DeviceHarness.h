@@ -1,0 +1,44 @@
+// Compiles kernel functions as llm-compile does for GPUs and runs them by the engine of the stand-in.
+#ifndef TESSERA_TEST_UNIT_TARGETCUDA_DEVICEHARNESS_H
+#define TESSERA_TEST_UNIT_TARGETCUDA_DEVICEHARNESS_H
+
+#include "engine/Engine.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace tessera::test {
+
+/// What kernels may touch: arrays of the test. Each lies at the end of its own range, so that one element
+/// further is a finding.
+class DeviceMemory : public standin::MemoryMap {
+public:
+  void *add(const void *data, size_t bytes, bool writable);
+  std::optional<standin::MemoryRange> find(uintptr_t address) const override;
+
+private:
+  std::map<uintptr_t, standin::MemoryRange> ranges;
+};
+
+class DeviceKernels {
+public:
+  /// From what `fill` puts into an empty module. On failure `error` says why.
+  static DeviceKernels compile(const std::function<void(mlir::ModuleOp)> &fill);
+
+  std::string error;
+  std::shared_ptr<standin::Image> image;
+  std::map<std::string, int64_t> threads, sharedBytes;
+
+  /// One launch; the finding's text, or nothing.
+  std::string run(const std::string &name, const std::vector<const void *> &buffers,
+                  const std::vector<int64_t> &scalars, int64_t blocks, const DeviceMemory &memory,
+                  uint64_t seed, bool races) const;
+};
+
+} // namespace tessera::test
+
+#endif
