@@ -93,6 +93,7 @@ def main():
     parser.add_argument("--mpi", action="append", default=[], help="a mesh whose ranks mpirun starts")
     parser.add_argument("--max-seq-len", type=int, default=128)
     parser.add_argument("--prompts", type=int, help="take the first N only")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
     args = parser.parse_args()
 
     name = os.path.basename(args.expected.rstrip("/"))
@@ -100,7 +101,7 @@ def main():
     largest, median = SLACK * bounds["largest"], SLACK * bounds["median"]
 
     def compile_for(dtype, mesh):
-        command = [args.compiler, args.model, f"--dtype={dtype}", f"--max-seq-len={args.max_seq_len}", "-o", args.out]
+        command = [args.compiler, args.model, f"--dtype={dtype}", f"--max-seq-len={args.max_seq_len}", "-o", args.out] + args.flag
         run(command + ([] if mesh == "none" else [f"--mesh={mesh}"]))
 
     def check(what, got, want):
