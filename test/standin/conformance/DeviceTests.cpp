@@ -63,6 +63,31 @@ TEST(EventsOrderStreamsOfTwoDevices) {
   OK(api().cuCtxSetCurrent(second.context));
 }
 
+// What a kernel may touch of a peer, once it was said.
+TEST(KernelsTouchMemoryOfPeers) {
+  Second second;
+  if (!second.there)
+    return;
+  int can = 0;
+  OK(api().cuDeviceCanAccessPeer(&can, 1, 0));
+  if (!can)
+    return;
+  OK(api().cuCtxEnablePeerAccess(second.first, 0));
+  OK(api().cuCtxSetCurrent(second.first));
+  DeviceMemory words(128);
+  OK(api().cuMemsetD32(words, 6, 32));
+  OK(api().cuCtxSynchronize());
+  OK(api().cuCtxSetCurrent(second.context));
+  {
+    Kernels kernels;
+    StreamOf stream;
+    OK(launch(kernels["add"], 1, 32, 0, stream, words.address, 1u, uint64_t(32)));
+    OK(api().cuStreamSynchronize(stream));
+    CHECK(wordAt(words) == 7);
+  }
+  OK(api().cuCtxSetCurrent(second.first));
+}
+
 TEST(HandlesAreOfADevice) {
   Second second;
   if (!second.there)

@@ -29,10 +29,8 @@ static Api open() {
   TESSERA_CUDA_DEVICE_FUNCTIONS(CONFORMANCE_LOAD)
   TESSERA_CUDA_MEMORY_FUNCTIONS(CONFORMANCE_LOAD)
   TESSERA_CUDA_STREAM_FUNCTIONS(CONFORMANCE_LOAD)
-#undef CONFORMANCE_LOAD
-#define CONFORMANCE_LOAD(base, suffix, version, parameters)                                                  \
-  api.cuGetProcAddress(#base, reinterpret_cast<void **>(&api.base), version, 0, nullptr);
   TESSERA_CUDA_MODULE_FUNCTIONS(CONFORMANCE_LOAD)
+  STANDIN_MORE_FUNCTIONS(CONFORMANCE_LOAD)
 #undef CONFORMANCE_LOAD
   if (CUresult result = api.cuInit(0))
     end("cuInit gives " + std::to_string(result) + ": there is no GPU; run under scripts/standin");

@@ -3,7 +3,7 @@
 #ifndef TESSERA_STANDIN_CONFORMANCE_SUITE_H
 #define TESSERA_STANDIN_CONFORMANCE_SUITE_H
 
-#include "../../../runtime/cuda/api/Cuda.h"
+#include "../cuda/MoreFunctions.h"
 
 #include <atomic>
 #include <functional>
@@ -20,6 +20,7 @@ struct Api {
 #define CONFORMANCE_POINTER(base, suffix, version, parameters) CUresult(*base) parameters = nullptr;
   TESSERA_CUDA_FIRST_FUNCTION(CONFORMANCE_POINTER)
   TESSERA_CUDA_FUNCTIONS(CONFORMANCE_POINTER)
+  STANDIN_MORE_FUNCTIONS(CONFORMANCE_POINTER)
 #undef CONFORMANCE_POINTER
   bool isStandin = false;
   void *library = nullptr;
