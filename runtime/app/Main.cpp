@@ -185,8 +185,9 @@ void run(int argc, char **argv, Launcher &launcher) {
     out.close();
     return;
   }
-  driverFor(manifest.target).checkMachine(manifest);
-  launcher.check(manifest);
+  const Driver &driver = driverFor(manifest.target);
+  driver.checkMachine(manifest);
+  launcher.check(manifest, driver);
   if (options.command == Options::Command::Generate)
     generate(program, manifest, options, launcher);
   else

@@ -138,17 +138,7 @@ Operation &MessageCommunicator::prepare(const BlockCollective &collective, const
                                         Stream &stream, int32_t where) {
   std::lock_guard<std::mutex> lock(mutex_);
   const RankGroup &group = groups_.at(size_t(collective.group)).ranks;
-  bool splits =
-      collective.kind == CollectiveKind::ReduceScatter || collective.kind == CollectiveKind::AllToAll;
-  if (splits && collective.elements % int64_t(group.members.size()) != 0)
-    throw Error("cannot communicate", collectiveName(collective.kind),
-                std::to_string(collective.elements) + " elements do not divide by " +
-                    std::to_string(group.members.size()) + " ranks",
-                "compile the program again with this version of llm-compile");
-  if (reduces(collective.kind) && !io::traits(collective.type).reduce)
-    throw Error("cannot communicate", collectiveName(collective.kind),
-                std::string(io::dtypeName(collective.type)) + " cannot be added up",
-                "compile the program again with this version of llm-compile");
+  checkBlocks(collective, int64_t(group.members.size()));
   Operation &operation = acquire(where);
   operation.setBlocks(collective, group, nextTag(collective.group), src, dst);
   return operation;
@@ -184,10 +174,7 @@ CommToken MessageCommunicator::receive(int64_t peer, int64_t tag, void *dst, siz
 
 CommToken MessageCommunicator::message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst,
                                        size_t bytes, Stream &stream) {
-  if (tag < 0 || tag > kLargestMessageTag || peer < 0 || peer >= ranks_ || peer == rank_)
-    throw Error("cannot communicate", "message of rank " + std::to_string(rank_),
-                "rank " + std::to_string(peer) + " or tag " + std::to_string(tag) + " is out of range",
-                "use another rank of the mesh, and tags below 2^20");
+  checkMessage(peer, tag);
   Operation *operation;
   {
     std::lock_guard<std::mutex> lock(mutex_);

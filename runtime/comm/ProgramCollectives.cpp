@@ -27,6 +27,8 @@ ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &c
     const CollectiveSpec &c = manifest.collectives[id];
     const AxisList &group = manifest.groups[c.group];
     transfers_.push_back(movesPieces(c) ? transfersOf(mesh, c, comm.rank()) : Transfers());
+    if (movesPieces(c))
+      comm.announce(transfers_.back(), c.type);
     blocks_.push_back({c.kind, c.op, c.type, c.group, c.elements});
     for (const std::vector<BoxTransfer> *list : {&transfers_.back().goes, &transfers_.back().comes})
       for (const BoxTransfer &transfer : *list)

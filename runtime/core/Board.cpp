@@ -118,17 +118,17 @@ struct Watch::State {
   std::string whereFor(int64_t rank) {
     int64_t waiter = -1;
     for (int64_t r = 0; r < board.ranks(); ++r) {
-      if (r == rank || Activity(board.entry(r).activity.load()) != Activity::Waiting)
+      if (r == rank || board.entry(r).activityInAll() != Activity::Waiting)
         continue;
       // One that waits in a collective of the program says more than one in the runtime's own, which it met
       // later.
-      if (waiter < 0 || board.entry(waiter).where < 0)
+      if (waiter < 0 || board.entry(waiter).whereInAll() < 0)
         waiter = r;
     }
     if (waiter >= 0)
-      return std::string(names.name(board.entry(waiter).where)) + ", in which rank " +
+      return std::string(names.name(board.entry(waiter).whereInAll())) + ", in which rank " +
              std::to_string(waiter) + " waits";
-    return names.name(board.entry(rank).where);
+    return names.name(board.entry(rank).whereInAll());
   }
 
   void tick() {
@@ -139,13 +139,13 @@ struct Watch::State {
     bool anyPatienceLost = false, allStuck = true;
     for (int64_t r = 0; r < board.ranks(); ++r) {
       BoardEntry &entry = board.entry(r);
-      Activity activity = Activity(entry.activity.load());
+      Activity activity = entry.activityInAll();
       int32_t pid = entry.pid;
       if (activity != Activity::Finished && pid != 0 && pid != getpid() && processGone(pid))
         endRun("rank " + std::to_string(r) + " ended (" + whereFor(r) + "): its process " +
                std::to_string(pid) + " is gone; look for what killed it");
       Seen &s = seen[r];
-      uint64_t progress = entry.progress, beat = entry.beat;
+      uint64_t progress = entry.progressInAll(), beat = entry.beat;
       s.quiet = progress == s.progress ? s.quiet + 1 : 0;
       s.silent = beat == s.beat ? s.silent + 1 : 0;
       s.waiting = activity == Activity::Waiting && s.quiet ? s.waiting + 1 : 0;
@@ -158,7 +158,7 @@ struct Watch::State {
     if (!anyPatienceLost)
       return;
     for (int64_t r = 0; r < board.ranks(); ++r) {
-      Activity activity = Activity(board.entry(r).activity.load());
+      Activity activity = board.entry(r).activityInAll();
       if (activity == Activity::Finished || activity == Activity::Starting)
         continue;
       std::string seconds = std::to_string(int64_t(patience * tickSeconds + 0.5)) + " s";
@@ -174,9 +174,10 @@ struct Watch::State {
       std::string who;
       int64_t first = -1;
       for (int64_t r = 0; r < board.ranks() && first < 0; ++r)
-        if (Activity(board.entry(r).activity.load()) == Activity::Waiting)
+        if (board.entry(r).activityInAll() == Activity::Waiting)
           first = r;
-      endRun("rank " + std::to_string(first) + " waits in vain (" + names.name(board.entry(first).where) +
+      endRun("rank " + std::to_string(first) + " waits in vain (" +
+             names.name(board.entry(first).whereInAll()) +
              "): no rank makes progress; the program's collectives do not match");
     }
   }

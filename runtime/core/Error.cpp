@@ -11,7 +11,7 @@ namespace tessera::runtime {
 
 static std::atomic<bool> ended{false};
 static std::atomic<bool (*)()> election{nullptr};
-static std::atomic<void (*)()> endHook{nullptr};
+static std::atomic<EndHook> endHook{nullptr};
 
 std::string messageOf(const std::exception &exception) {
   if (dynamic_cast<const std::bad_alloc *>(&exception))
@@ -26,13 +26,19 @@ std::string messageOf(const std::exception &exception) {
 
 void setReportElection(bool (*mayReport)()) { election = mayReport; }
 
-void setEndHook(void (*hook)()) { endHook = hook; }
+EndHook setEndHook(EndHook hook) { return endHook.exchange(hook); }
 
 bool claimEnd() {
   static thread_local bool mine = false;
   if (!ended.exchange(true))
     mine = true;
   return mine;
+}
+
+void stopIfEnding() {
+  if (ended.load(std::memory_order_relaxed) && !claimEnd())
+    for (;;)
+      pause();
 }
 
 // Allocates nothing: there may be nothing left.

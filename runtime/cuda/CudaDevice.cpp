@@ -131,12 +131,10 @@ void CudaDevice::WaitTurns::pause() {
     sched_yield();
     return;
   }
+  // No progress is counted here: where others wait for this rank, the GPU itself has to get on, from
+  // collective to collective (BoardEntry::deviceProgress).
   timespec time = {0, 100000};
   nanosleep(&time, nullptr);
-  // Work that takes long is no standstill, unless the rank says that it waits for others.
-  if (turns_ % 1000 == 0 &&
-      device_.options_.entry.activity.load(std::memory_order_relaxed) == int32_t(Activity::Working))
-    device_.progress();
 }
 
 // --- Memory ---

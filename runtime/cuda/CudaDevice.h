@@ -8,6 +8,7 @@
 #include "CudaLibrary.h"
 #include "CudaMemory.h"
 #include "CudaSettings.h"
+#include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/device/Device.h"
 
 #include <array>
@@ -72,10 +73,12 @@ public:
   // The host waits until `query` no longer answers "not ready". A rank that waits for its own GPU counts as
   // going on.
   template <typename Query> void wait(Query &&query) {
-    for (WaitTurns turns(*this);; turns.pause()) {
+    for (WaitTurns turns;; turns.pause()) {
       cuda::CUresult result = query();
-      if (result != cuda::CUDA_ERROR_NOT_READY)
-        return expect(result, "wait for the GPU");
+      if (result == cuda::CUDA_ERROR_NOT_READY)
+        continue;
+      stopIfEnding(); // collectives are aborted then, and what they leave is nothing
+      return expect(result, "wait for the GPU");
     }
   }
   // The same for all that was given to `stream`.
@@ -125,11 +128,9 @@ private:
   // Pauses that grow, up to a tenth of a millisecond.
   class WaitTurns {
   public:
-    explicit WaitTurns(CudaDevice &device) : device_(device) {}
     void pause();
 
   private:
-    CudaDevice &device_;
     int64_t turns_ = 0;
   };
 

@@ -25,6 +25,7 @@ class CudaDriver final : public Driver {
 public:
   const char *name() const override { return "cuda"; }
   const char *target() const override { return "cuda"; }
+  const char *fabric() const override { return "nccl"; }
   // Which GPU there is, and whether one of the images runs there, is seen when a device is opened.
   void checkMachine(const Manifest &manifest) const override { readArchitectures(manifest); }
   std::string compiledFor(const Manifest &manifest) const override {

@@ -49,6 +49,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
     communication_ = device_->createStream(StreamKind::Communication);
   for (int64_t i = 0; i < manifest.events; ++i)
     events_.push_back(device_->createEvent());
+  comm.attach(compute(), plane);
   begun_ = device_->createEvent();
   joined_ = device_->createEvent();
   std::string who = " of rank " + std::to_string(plane.rank());
@@ -149,7 +150,10 @@ void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
     for (int64_t state : manifest_.entries[entry].statesWritten)
       stateWritten_[size_t(state)] = true;
   ts_call arguments{base, counts.data()};
-  std::function<void()> enqueue = [&] { program_.entries[entry](&abi_, &arguments); };
+  std::function<void()> enqueue = [&] {
+    program_.entries[entry](&abi_, &arguments);
+    collectives_.endEntry(compute());
+  };
   device_->call({entry, base, counts, dead_[entry], enqueue}, compute());
   collectives_.expectAllWaitedFor();
 }

@@ -32,7 +32,8 @@ static void onCrash(int signal) {
     } else {
       line.add("the program crashed (");
     }
-    line.add(crashBoard && rank >= 0 ? crashNames->name(crashBoard->entry(rank).where) : "before any step");
+    line.add(crashBoard && rank >= 0 ? crashNames->name(crashBoard->entry(rank).whereInAll())
+                                     : "before any step");
     line.add(
         signal == SIGBUS
             ? "): a bus error: was the model file cut short while it was read? check it, and the disk\n"

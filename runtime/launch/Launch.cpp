@@ -27,13 +27,46 @@ static std::optional<int64_t> environmentNumber(const char *name, int64_t least)
   return value;
 }
 
+// What torchrun tells its processes. Its own store listens at MASTER_PORT; ours takes the port behind it.
+static Launcher detectTorchrun() {
+  auto number = [](const char *name, int64_t least) {
+    if (auto value = environmentNumber(name, least))
+      return *value;
+    throw Error("cannot tell how this program was started", name, "torchrun sets it, and it is not there",
+                "start it with torchrun --no-python");
+  };
+  Launcher launcher;
+  launcher.name = "torchrun";
+  launcher.rank = number("RANK", 0);
+  launcher.size = number("WORLD_SIZE", 1);
+  launcher.localRanks = number("LOCAL_WORLD_SIZE", 1);
+  if (launcher.rank >= launcher.size || launcher.localRanks > launcher.size)
+    throw Error("cannot tell how this program was started", "torchrun",
+                "RANK=" + std::to_string(launcher.rank) +
+                    " and LOCAL_WORLD_SIZE=" + std::to_string(launcher.localRanks) +
+                    " do not fit WORLD_SIZE=" + std::to_string(launcher.size),
+                "start it with torchrun --no-python");
+  const char *host = getenv("MASTER_ADDR"), *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
+  int64_t port = environmentNumber("MASTER_PORT", 1).value_or(29500);
+  launcher.meeting.host = host && *host ? host : "127.0.0.1";
+  launcher.meeting.port =
+      int(environmentNumber("TESSERA_MASTER_PORT", 1).value_or(port < 65535 ? port + 1 : port - 1));
+  if (launcher.meeting.port > 65535)
+    throw Error("cannot tell how this program was started", "port " + std::to_string(launcher.meeting.port),
+                "there are 65535 ports", "set MASTER_PORT or TESSERA_MASTER_PORT to another");
+  launcher.meeting.run = getenv("TORCHELASTIC_RUN_ID") + std::string(" ") + std::to_string(port) + " " +
+                         (restarts ? restarts : "");
+  return launcher;
+}
+
+RanksFrom Launcher::from() const {
+  return size == 1 ? RanksFrom::Threads : name == "torchrun" ? RanksFrom::Torchrun : RanksFrom::Mpi;
+}
+
 Launcher Launcher::detect() {
   Launcher launcher;
-  if (getenv("TORCHELASTIC_RUN_ID")) {
-    launcher.name = "torchrun";
-    launcher.rank = environmentNumber("RANK", 0).value_or(0);
-    return launcher;
-  }
+  if (getenv("TORCHELASTIC_RUN_ID"))
+    return detectTorchrun();
   if (auto size = environmentNumber("OMPI_COMM_WORLD_SIZE", 1)) {
     launcher.name = "mpirun";
     launcher.size = *size;
@@ -56,8 +89,8 @@ Launcher Launcher::detect() {
   return launcher;
 }
 
-void Launcher::check(const Manifest &manifest) const {
-  if (name == "torchrun")
+void Launcher::check(const Manifest &manifest, const Driver &driver) const {
+  if (name == "torchrun" && !findWorld(driver.fabric(), RanksFrom::Torchrun))
     throw Error("cannot start", name,
                 "this program was compiled for --target=" + manifest.target +
                     ", whose ranks it cannot connect",
@@ -153,12 +186,18 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
     }
   };
   bool oneMachine = launcher.localRanks == launcher.size && !getenv("TESSERA_MACHINE");
-  WorldOptions world{manifest.mesh, names, stallTimeout(), oneMachine, [&](Board *board) {
-                       setCrashBoard(board, board ? &names : nullptr);
-                       if (board)
-                         installCrashHandlers();
-                     }};
-  worldFor(/*ranksAreProcesses=*/launcher.size > 1).run(world, guarded);
+  const World *world = findWorld(driver.fabric(), launcher.from());
+  if (!world)
+    throw Error("cannot start the ranks", driver.name(), "this runtime has nothing that connects them",
+                "compile the program again with this version of llm-compile");
+  world->run({manifest.mesh, names, stallTimeout(), oneMachine, launcher.from(), launcher.rank,
+              launcher.meeting,
+              [&](Board *board) {
+                setCrashBoard(board, board ? &names : nullptr);
+                if (board)
+                  installCrashHandlers();
+              }},
+             guarded);
 }
 
 } // namespace tessera::runtime

@@ -153,10 +153,10 @@ Status runOnRanks(const ts_program &program, const RunOptions &options,
   try {
     Manifest manifest = Manifest::parse({program.manifest, program.manifest_bytes});
     Launcher launcher = Launcher::detect();
-    launcher.check(manifest);
     LaunchOptions launch;
     launch.threads = options.threads * (launcher.size > 1 ? 1 : manifest.mesh.size());
     launch.driver = options.driver ? options.driver : &driverFor(manifest.target);
+    launcher.check(manifest, *launch.driver);
     launch.driver->checkMachine(manifest);
     std::unique_ptr<io::ModelFile> model;
     if (!options.weights.empty()) {

@@ -24,6 +24,8 @@ static Status runProgram(int argc, char **argv, const RunFunction &run) {
   for (ProgramCall &call : calls)
     call.inputs.clear();
   const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank && getenv("TORCHELASTIC_RUN_ID"))
+    rank = getenv("RANK");
   return writeCalls(std::string(argv[3]) + (rank ? "." + std::string(rank) : ""), calls);
 }
 

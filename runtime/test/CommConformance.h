@@ -6,19 +6,49 @@
 #include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/core/Mesh.h"
+#include "tessera/runtime/device/Device.h"
 
+#include <cstring>
 #include <functional>
 #include <string>
 
 namespace tessera::runtime {
 
-// One rank of what is under test. `stream` runs tasks in order; its device's memory is that of the host.
+// One rank of what is under test.
 struct CommUnderTest {
   Communicator &comm;
   HostPlane &plane;
   Stream &stream;
   Mesh mesh;
+  // What the communicator's contract (Communicator.h) takes from the program: groups and tags may come in
+  // another order on every rank, and float sums run in the order of the ranks.
+  bool anyOrder = true, exactSums = true;
+
+  // Sums that were not compared bit by bit with what they should be: all members of a group have to have the
+  // same.
+  struct Sum {
+    uint64_t seed, digest;
+    int64_t group; // its first member
+  };
+  std::vector<Sum> sums = {};
 };
+
+// Memory of the rank's device.
+class DeviceData {
+public:
+  DeviceData(CommUnderTest &rank, const std::vector<char> &content);
+  char *address() const { return buffer_.address(); }
+  void write(const std::vector<char> &content);
+  std::vector<char> read() const;
+
+private:
+  CommUnderTest &rank_;
+  Buffer buffer_;
+  size_t bytes_;
+};
+
+// Once everything is checked: the sums of all ranks beside each other.
+void compareSums(CommUnderTest &rank);
 
 // All groups that the suite uses on `mesh`, numbered as setGroups() is to be told.
 std::vector<AxisList> conformanceGroups(const Mesh &mesh);
@@ -32,6 +62,8 @@ void setConformanceGroups(CommUnderTest &rank);
 // and not; pieces between shardings; groups in another order on every rank; messages with tags out of order;
 // errors; the host plane.
 void runConformance(CommUnderTest &rank);
+// The part of it that needs no device.
+void checkPlane(HostPlane &plane);
 // `count` random sequences that a valid program could make: collectives on all groups, transfers and
 // messages, started in other orders on other ranks as far as groups and tags allow, waited for later in any
 // order.
@@ -49,6 +81,12 @@ struct Exchange {
 };
 
 uint64_t hashOf(uint64_t a, uint64_t b, uint64_t c);
+// Element i of what `data` holds.
+template <typename T> T get(const std::vector<char> &data, int64_t i) {
+  T value;
+  memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
 // Values whose sums round differently in another order: a wrong order shows.
 std::vector<char> contents(io::DType type, int64_t elements, uint64_t seed, int64_t rank);
 

@@ -1,4 +1,4 @@
-#include "../comm/mpi/SharedSegment.h"
+#include "../comm/SharedSegment.h"
 #include "CommConformance.h"
 #include "PostingStream.h"
 #include "tessera/runtime/comm/ProgramCollectives.h"
@@ -19,13 +19,15 @@ namespace tessera::runtime {
 static void onThreads(const Mesh &mesh, bool spin, const std::function<void(CommUnderTest &)> &body) {
   setBusyThreads(spin ? 1 : 1000);
   for (const World *world : worlds()) {
-    if (world->ranksAreProcesses())
+    if (!world->connects("host", RanksFrom::Threads))
       continue;
     SCOPED_TRACE(world->name());
     std::vector<Board *> boards;
     CollectiveNames names;
-    WorldOptions options{mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true,
-                         [&](Board *board) { boards.push_back(board); }};
+    WorldOptions options{
+        mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true, RanksFrom::Threads, 0, {}, [&](Board *board) {
+          boards.push_back(board);
+        }};
     world->run(options, [&](Communicator &comm, HostPlane &plane, BoardEntry &) {
       PostingStream stream;
       CommUnderTest test{comm, plane, stream, mesh};

@@ -72,9 +72,11 @@ static int onWorld(int64_t ranks) {
   int result = 1;
   CollectiveNames names;
   Mesh mesh({{"x", ranks}});
-  WorldOptions options{mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true,
-                       [](Board *known) { board = known; }};
-  worldFor(/*ranksAreProcesses=*/true).run(options, [&](Communicator &comm, HostPlane &host, BoardEntry &) {
+  WorldOptions options{
+      mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true, RanksFrom::Mpi, 0, {}, [](Board *known) {
+        board = known;
+      }};
+  findWorld("host", RanksFrom::Mpi)->run(options, [&](Communicator &comm, HostPlane &host, BoardEntry &) {
     communicator = &comm;
     plane = &host;
     result = runTests();

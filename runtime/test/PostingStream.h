@@ -6,11 +6,16 @@
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/device/Device.h"
 
+#include <cstdlib>
+#include <cstring>
+
 namespace tessera::runtime {
 
 class PostingDevice final : public Device {
 public:
-  Buffer allocate(size_t, const std::string &what, MemoryUse) override { refuse(what); }
+  Buffer allocate(size_t bytes, const std::string &, MemoryUse) override {
+    return Buffer(*this, calloc(1, bytes + 1), bytes);
+  }
   HostBuffer allocateHost(size_t, const std::string &what) override { refuse(what); }
   std::unique_ptr<Stream> createStream(StreamKind) override { refuse("a stream"); }
   std::unique_ptr<Event> createEvent() override { refuse("an event"); }
@@ -25,7 +30,7 @@ public:
   }
 
 protected:
-  void release(void *, size_t) override {}
+  void release(void *address, size_t) override { free(address); }
   void releaseHost(void *, size_t) override {}
 };
 
@@ -39,9 +44,9 @@ public:
     PostingDevice::refuse("rows of a weight");
   }
   void pack(const WeightLayout &, const void *, void *) override { PostingDevice::refuse("a packed weight"); }
-  void copy(void *, const void *, size_t) override { PostingDevice::refuse("a copy"); }
-  void upload(void *, const void *, size_t) override { PostingDevice::refuse("a copy"); }
-  void download(void *, const void *, size_t) override { PostingDevice::refuse("a copy"); }
+  void copy(void *dst, const void *src, size_t bytes) override { memcpy(dst, src, bytes); }
+  void upload(void *dst, const void *host, size_t bytes) override { memcpy(dst, host, bytes); }
+  void download(void *host, const void *src, size_t bytes) override { memcpy(host, src, bytes); }
   void fill(void *, uint8_t, size_t) override { PostingDevice::refuse("a fill"); }
   void post(std::unique_ptr<StreamTask> task) override {
     while (!task->advance(/*mayBlock=*/true)) {

@@ -162,8 +162,8 @@ if os.path.exists("/dev/full"):
 
 # A mesh that does not fit the world that a launcher made, and torchrun with a CPU program.
 expect_error([binary, "generate", "--tokens=1"], "2", env=dict(os.environ, OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="0"))
-expect_error([binary, "generate", "--tokens=1"], "torchrun",
-             env=dict(os.environ, TORCHELASTIC_RUN_ID="x", RANK="0", WORLD_SIZE="2", LOCAL_RANK="0"))
+expect_error([binary, "generate", "--tokens=1"], "whose ranks it cannot connect",
+             env=dict(os.environ, TORCHELASTIC_RUN_ID="x", RANK="0", WORLD_SIZE="2", LOCAL_RANK="0", LOCAL_WORLD_SIZE="2"))
 
 # Weights that are gone, or cut off, after compiling.
 moved = args.out + ".model"

@@ -1,7 +1,7 @@
 #include "tessera/runtime/comm/MpiWorld.h"
+#include "../MachineBoard.h"
 #include "../MessageCommunicator.h"
 #include "MpiTransport.h"
-#include "SharedSegment.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -17,43 +17,11 @@ namespace tessera::runtime {
 
 namespace {
 
-// Processes with equal names can see each other's memory segments and process ids.
-struct MachineName {
-  char text[192] = {};
-};
-
-MachineName machineName() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat segments = {}, processes = {};
-  stat("/dev/shm", &segments);
-  stat("/proc/self/ns/pid", &processes);
-  // TESSERA_MACHINE tells ranks of one machine apart, for tests of what happens between machines.
-  const char *given = getenv("TESSERA_MACHINE");
-  MachineName name;
-  snprintf(name.text, sizeof(name.text), "%s %lx %lx %lx %s", boot.c_str(), (unsigned long)segments.st_dev,
-           (unsigned long)segments.st_ino, (unsigned long)processes.st_ino, given ? given : "");
-  return name;
-}
-
 // What one machine's first rank tells the others about one of its ranks.
 struct Heartbeat {
   int64_t rank;
   uint64_t progress, beat;
   int32_t activity, where;
-};
-
-Board *electionBoard = nullptr;
-
-// Of all processes on this machine one reports the end of the run, as long as their board is there.
-class ReportElection {
-public:
-  explicit ReportElection(Board &board) {
-    electionBoard = &board;
-    setReportElection([] { return electionBoard->claimReport(); });
-  }
-  ~ReportElection() { setReportElection(nullptr); }
-  ReportElection(const ReportElection &) = delete;
 };
 
 class World final : public MpiWorld {
@@ -73,25 +41,20 @@ public:
     rank_ = rank;
     checkTags();
     plane_ = std::make_unique<MpiPlane>(mpi_, rank, ranks);
-    shareBoard(ranks);
-    if (firsts_.size() > 1 && provided < mpiThreadMultiple)
+    board_ = std::make_unique<MachineBoard>(*plane_);
+    if (board_->firsts().size() > 1 && provided < mpiThreadMultiple)
       throw Error(
           "cannot start", "MPI",
           "this Open MPI was built without support for threads, which watching over several machines needs",
           "run all ranks on one machine");
-    BoardEntry &entry = board_->entry(rank_);
-    entry.pid = getpid();
-    entry.activity = int32_t(Activity::Working);
+    BoardEntry &entry = board().entry(rank_);
     plane_->setEntry(entry);
     comm_ = std::make_unique<MessageCommunicator>(createMpiTransport(mpi_), rank, ranks, entry);
-    election_.emplace(*board_);
-    plane_->barrier(); // every entry of this machine is filled
-    segment_.reset();
     startHeartbeat();
   }
 
   int64_t rank() const override { return rank_; }
-  Board &board() override { return *board_; }
+  Board &board() override { return board_->board(); }
   Communicator &communicator() override { return *comm_; }
   HostPlane &plane() override { return *plane_; }
 
@@ -104,7 +67,7 @@ public:
         if (link.in[0].rank == lastHeartbeat)
           break; // its machine has come to the end of the run
         for (const Heartbeat &heartbeat : link.in) {
-          BoardEntry &entry = board_->entry(heartbeat.rank);
+          BoardEntry &entry = board().entry(heartbeat.rank);
           entry.progress = heartbeat.progress;
           entry.beat = heartbeat.beat;
           entry.activity = heartbeat.activity;
@@ -115,9 +78,10 @@ public:
       if (mpi_.Test(&link.outgoing, &done, nullptr) == 0 && done) {
         // The last one has left: tell the newest. A dead peer never takes it; then nothing more is sent.
         link.out.clear();
-        for (int64_t r : machine_) {
-          BoardEntry &entry = board_->entry(r);
-          link.out.push_back({r, entry.progress, entry.beat, entry.activity, entry.where});
+        for (int64_t r : board_->machine()) {
+          BoardEntry &entry = board().entry(r);
+          link.out.push_back(
+              {r, entry.progressInAll(), entry.beat, int32_t(entry.activityInAll()), entry.whereInAll()});
         }
         (void)mpi_.Isend(link.out.data(), int(link.out.size() * sizeof(Heartbeat)), mpi_.byte, int(link.peer),
                          mpiHeartbeatTag, mpi_.world, &link.outgoing);
@@ -169,7 +133,7 @@ private:
         post(link);
   }
 
-  bool isFirst() const { return machine_[0] == rank_; }
+  bool isFirst() const { return board_->machine()[0] == rank_; }
 
   void checkTags() {
     int *largest = nullptr, found = 0;
@@ -181,59 +145,25 @@ private:
                   "choose another transport of Open MPI (--mca pml ob1)");
   }
 
-  void shareBoard(int64_t ranks) {
-    // Who is on which machine.
-    MachineName mine = machineName();
-    std::vector<MachineName> names(ranks);
-    plane_->gather(&mine, sizeof(mine), names.data(), 0);
-    plane_->broadcast(names.data(), names.size() * sizeof(MachineName), 0);
-    for (int64_t r = 0; r < ranks; ++r) {
-      bool seen = false;
-      for (int64_t s = 0; s < r; ++s)
-        seen |= strcmp(names[s].text, names[r].text) == 0;
-      if (!seen)
-        firsts_.push_back(r);
-      if (strcmp(names[r].text, mine.text) == 0)
-        machine_.push_back(r);
-    }
-    sizes_.resize(firsts_.size());
-    for (size_t i = 0; i < firsts_.size(); ++i)
-      for (int64_t r = 0; r < ranks; ++r)
-        sizes_[i] += strcmp(names[r].text, names[firsts_[i]].text) == 0;
-
-    // The first rank of each machine makes the segment; all learn all names.
-    struct SegmentName {
-      char text[64] = {};
-    } segment;
-    size_t bytes = Board::bytesFor(ranks);
-    if (isFirst()) {
-      segment_.emplace(bytes);
-      snprintf(segment.text, sizeof(segment.text), "%s", segment_->name().c_str());
-    }
-    std::vector<SegmentName> segments(ranks);
-    plane_->gather(&segment, sizeof(segment), segments.data(), 0);
-    plane_->broadcast(segments.data(), segments.size() * sizeof(SegmentName), 0);
-    board_ = std::make_unique<Board>(ranks, SharedSegment::map(segments[machine_[0]].text, bytes));
-  }
-
   void startHeartbeat() {
     if (!isFirst())
       return;
-    for (size_t i = 0; i < firsts_.size(); ++i) {
-      if (firsts_[i] == rank_)
+    const std::vector<int64_t> &firsts = board_->firsts(), &machine = board_->machine();
+    for (size_t i = 0; i < firsts.size(); ++i) {
+      if (firsts[i] == rank_)
         continue;
       Link link;
-      link.peer = firsts_[i];
-      link.in.resize(sizes_[i]);
+      link.peer = firsts[i];
+      link.in.resize(board_->sizes()[i]);
       link.outgoing = mpi_.requestNull; // which tests as done
       links_.push_back(std::move(link));
     }
     for (Link &link : links_)
       post(link);
     // Ranks of other machines have started too, whether or not they live to say so.
-    for (int64_t r = 0; r < board_->ranks(); ++r)
-      if (!std::count(machine_.begin(), machine_.end(), r))
-        board_->entry(r).activity = int32_t(Activity::Working);
+    for (int64_t r = 0; r < board().ranks(); ++r)
+      if (!std::count(machine.begin(), machine.end(), r))
+        board().entry(r).activity = int32_t(Activity::Working);
   }
 
   void post(Link &link) {
@@ -246,11 +176,7 @@ private:
   int64_t rank_ = 0;
   std::unique_ptr<MpiPlane> plane_;
   std::unique_ptr<Communicator> comm_;
-  std::optional<SharedSegment> segment_; // of the first rank, until all have it
-  std::unique_ptr<Board> board_;
-  std::optional<ReportElection> election_;
-  std::vector<int64_t> machine_, firsts_; // ranks of this machine; first rank of every machine
-  std::vector<size_t> sizes_;             // ranks of every machine
+  std::unique_ptr<MachineBoard> board_;
   std::vector<Link> links_;
 };
 

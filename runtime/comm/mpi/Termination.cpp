@@ -20,12 +20,12 @@ static void onTermination(int) {
     if (!board.claimReport())
       break;
     BoardEntry &mine = board.entry(selfRank);
-    bool waiting = Activity(mine.activity.load()) == Activity::Waiting;
+    bool waiting = mine.activityInAll() == Activity::Waiting;
     SignalText line;
     line.add("error: rank ");
     line.add(r);
     line.add(" ended (");
-    line.add(watchedNames->name(waiting ? mine.where : entry.where));
+    line.add(watchedNames->name((waiting ? mine : entry).whereInAll()));
     if (waiting) {
       line.add(", in which rank ");
       line.add(selfRank);

@@ -90,6 +90,13 @@ constexpr int kOldestNccl = 21800; // the first with ncclCommSplit
   X(ncclGroupStart, ncclResult_t, ())                                                                        \
   X(ncclGroupEnd, ncclResult_t, ())
 
+// Pointers to all of them.
+struct Functions {
+#define TESSERA_NCCL_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
+  TESSERA_NCCL_FUNCTIONS(TESSERA_NCCL_MEMBER)
+#undef TESSERA_NCCL_MEMBER
+};
+
 // Declares every function with C linkage: for a library that defines them. Stands in namespace tessera::nccl.
 #define TESSERA_NCCL_DECLARE_FUNCTION(name, result, parameters)                                              \
   __attribute__((visibility("default"))) result name parameters;

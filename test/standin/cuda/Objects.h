@@ -42,6 +42,7 @@ struct Context {
   uint64_t given = 0;
   UnitRef last;                 // of them
   std::vector<UnitRef> orphans; // last ones of streams that are gone
+  uint64_t polls = 0;           // queries that found something not done
 };
 using ContextRef = std::shared_ptr<Context>;
 

@@ -101,6 +101,15 @@ CUresult cuStreamSynchronize(CUstream handle) {
   });
 }
 
+// A host that asks again and again is one that waits, and work need not be late for it any longer.
+static CUresult notReady(Context &context) {
+  if (++context.polls % 16 == 0) {
+    context.lastGiven = {};
+    context.work.notify_one();
+  }
+  return CUDA_ERROR_NOT_READY;
+}
+
 CUresult cuStreamQuery(CUstream handle) {
   return call("cuStreamQuery", kContext, [&](Call &call) {
     StreamRef stream = call.stream(handle, false);
@@ -109,7 +118,7 @@ CUresult cuStreamQuery(CUstream handle) {
     if (!stream->last)
       return CUDA_SUCCESS;
     if (!stream->last->done)
-      return CUDA_ERROR_NOT_READY;
+      return notReady(*stream->last->context);
     call.machine.hostKnows(*stream->last);
     return CUDA_SUCCESS;
   });
@@ -199,7 +208,7 @@ CUresult cuEventQuery(CUevent handle) {
     if (!event->recorded)
       return CUDA_SUCCESS;
     if (!event->recorded->done)
-      return CUDA_ERROR_NOT_READY;
+      return notReady(*event->recorded->context);
     call.machine.hostKnows(*event->recorded);
     return CUDA_SUCCESS;
   });

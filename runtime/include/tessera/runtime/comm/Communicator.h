@@ -1,12 +1,16 @@
 // Communication between the devices of a program's ranks, in the order of streams. Implementations have one
 // contract and one conformance suite (runtime/test/CommConformance.h): ranks that are threads of one process
-// (comm/host), MPI processes (comm/mpi).
+// (comm/host), MPI processes (comm/mpi), ranks on GPUs (comm/nccl).
 //
 // Only the ranks of a group meet. The members of a group start the same collectives on it, in the same order;
 // different groups may come in different orders on different ranks: whoever waits for one collective goes on
 // with all that it has started. Results are the same bits on all members of a group, so all ranks decide
-// alike; in which order a sum runs is an implementation's own (these two: the order of the ranks in the
-// group).
+// alike; in which order a sum runs is an implementation's own (of those whose messages the host drives: the
+// order of the ranks in the group).
+//
+// Over NCCL (comm/nccl) there is less freedom: all members start what they have in common in one order, over
+// all groups, and messages between two ranks arrive in the order in which they were sent, whatever their
+// tags.
 //
 // Work is started and waited for. From the place in the stream where it was started until the place where it
 // is waited for, the program neither writes src nor touches dst. Buffers are contiguous, in device memory,
@@ -27,6 +31,8 @@
 
 namespace tessera::runtime {
 
+class HostPlane;
+
 // A group that this rank is in: ranks in group order. A group has the same number on all of its members.
 struct RankGroup {
   std::vector<int64_t> members;
@@ -40,7 +46,7 @@ struct RankGroup {
 struct BlockCollective {
   CollectiveKind kind;
   Reduction reduction;
-  io::DType type; // F32, F16, BF16 (summed in float32, rounded once), I32, I64
+  io::DType type; // F32, F16, BF16 (summed in float32, rounded once; by NCCL as it likes), I32, I64
   int64_t group;
   int64_t elements; // of src
 };
@@ -56,6 +62,12 @@ public:
 
   // Once, before anything is started.
   virtual void setGroups(std::vector<RankGroup> groups) = 0;
+
+  // Transfers that will be started, before attach(): what they need of the device is made ready there.
+  virtual void announce(const Transfers &transfers, io::DType type) {}
+  // Once, by all ranks together, when the device is open and before anything is started. `stream`: any of
+  // the device's.
+  virtual void attach(Stream &stream, HostPlane &plane) {}
 
   // Each of these returns at once. `where`: what the board shows while this rank waits for it
   // (BoardEntry::where).
@@ -79,6 +91,8 @@ public:
   // Throws Error, naming the collective, if something was started and not waited for: to be called at the end
   // of an entry.
   virtual void expectAllWaitedFor() = 0;
+  // The entry whose work went to `stream` has given all of it: who works on streams beside joins them.
+  virtual void endEntry(Stream &stream) {}
 
   // start() and wait() at once.
   virtual void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
@@ -87,6 +101,11 @@ public:
   }
 
 protected:
+  // Throw Error for what no communicator can do: elements that do not divide by the members, types that
+  // cannot be added up; a peer that is none, a tag out of range.
+  static void checkBlocks(const BlockCollective &collective, int64_t members);
+  void checkMessage(int64_t peer, int64_t tag) const;
+
   int64_t rank_ = 0, ranks_ = 1;
 };
 
@@ -111,7 +130,6 @@ private:
 // The ranks of one process. Create one world, then one communicator and one plane for each rank's thread.
 // Both are of that thread: a communicator's work may be advanced by other threads, one at a time.
 class HostWorld;
-class HostPlane;
 std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board);
 std::unique_ptr<Communicator> createHostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank);
 std::unique_ptr<HostPlane> createHostPlane(std::shared_ptr<HostWorld> world, int64_t rank);

@@ -27,6 +27,8 @@ public:
   void wait(CommToken token, Stream &stream) { comm_.wait(token, stream); }
   // At the end of an entry. Throws Error if something was started and not waited for.
   void expectAllWaitedFor() { comm_.expectAllWaitedFor(); }
+  // The entry has given all its work to `stream`, its collectives' included.
+  void endEntry(Stream &stream) { comm_.endEntry(stream); }
 
 private:
   int64_t peer(int32_t group, int64_t index) const;

@@ -8,15 +8,33 @@
 #include "tessera/runtime/core/Mesh.h"
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace tessera::runtime {
+
+// How the ranks of a run come about.
+enum class RanksFrom {
+  Threads,  // all of them, or the only one, are of this process
+  Mpi,      // each is a process that mpirun or srun started
+  Torchrun, // ... torchrun
+};
+
+// Where processes that cannot find each other otherwise meet.
+struct MeetingPlace {
+  std::string host;
+  int port = 0;
+  std::string run; // the same for all of them, and for nobody else
+};
 
 struct WorldOptions {
   const Mesh &mesh;
   const CollectiveNames &names;
   double stallSeconds;
   bool oneMachine; // the launcher says that all ranks run here
+  RanksFrom from = RanksFrom::Threads;
+  int64_t rank = 0;     // of this process, if it is one
+  MeetingPlace meeting; // RanksFrom::Torchrun
   // Called with the board before any rank works, and after what may put signal handlers of its own in place;
   // with null before the board goes.
   std::function<void(Board *)> onBoard;
@@ -40,8 +58,8 @@ public:
   virtual ~World() = default;
   // Of its folder in runtime/comm.
   virtual const char *name() const = 0;
-  // Whether each rank is a process of its own, which a launcher started; else all are of this process.
-  virtual bool ranksAreProcesses() const = 0;
+  // Whether it connects ranks that come about so, on devices whose driver has this fabric (Driver::fabric).
+  virtual bool connects(const std::string &fabric, RanksFrom from) const = 0;
   // Runs `body` on every rank that lives in this process, watched (Board.h); returns when those of all
   // processes are done. Errors end the process.
   virtual void run(const WorldOptions &options, const RankBody &body) const = 0;
@@ -49,8 +67,8 @@ public:
 
 // The list: TESSERA_COMMUNICATORS in runtime/comm/CMakeLists.txt.
 const std::vector<const World *> &worlds();
-// The first of the list that has such ranks.
-const World &worldFor(bool ranksAreProcesses);
+// The first of the list that connects such ranks; null if none does.
+const World *findWorld(const std::string &fabric, RanksFrom from);
 
 } // namespace tessera::runtime
 #endif

@@ -39,6 +39,16 @@ struct alignas(64) BoardEntry {
   std::atomic<int32_t> activity{0};
   std::atomic<int32_t> where{
       -1}; // collective of the manifest; < -1: one of the runtime's own (runtimeCollectiveName)
+  // Where the host runs ahead of the rank's device: the collective that this is in, as where + kDeviceOffset
+  // (0: in none), and how often that changed.
+  std::atomic<int32_t> device{0};
+  std::atomic<uint32_t> deviceProgress{0};
+  static constexpr int32_t kDeviceOffset = 16;
+
+  // Of host and device together: while the device waits for others, so does the rank.
+  Activity activityInAll() const;
+  int32_t whereInAll() const;
+  uint64_t progressInAll() const { return progress.load() + deviceProgress.load(); }
 };
 
 // Collectives that the runtime itself runs, as values of BoardEntry::where.
@@ -49,6 +59,16 @@ enum RuntimeCollective : int32_t {
   GatherCollective = -4,
   MessageCollective = -5
 };
+
+inline Activity BoardEntry::activityInAll() const {
+  auto own = Activity(activity.load());
+  bool watched = own != Activity::Starting && own != Activity::Finished;
+  return watched && device.load() != 0 ? Activity::Waiting : own;
+}
+inline int32_t BoardEntry::whereInAll() const {
+  int32_t code = device.load();
+  return code != 0 ? code - kDeviceOffset : where.load();
+}
 
 class Board {
 public:

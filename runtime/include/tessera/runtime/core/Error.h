@@ -50,12 +50,16 @@ std::string messageOf(const std::exception &exception);
 // of signals too.
 bool claimEnd();
 
+// Does not return in a run that another thread ends: what was waited for may have been cut short.
+void stopIfEnding();
+
 // Called once by endRun before it prints: true if this process is the one that shall print. Set by the board.
 void setReportElection(bool (*mayReport)());
 
 // Called once by endRun, after it printed and before the process ends: for what no destructor will remove.
-// Null: nothing.
-void setEndHook(void (*hook)());
+// Null: nothing. Returns the one before.
+using EndHook = void (*)();
+EndHook setEndHook(EndHook hook);
 
 } // namespace tessera::runtime
 #endif

@@ -183,6 +183,9 @@ public:
   virtual const char *name() const = 0;
   // The manifest's "target" of programs that it runs.
   virtual const char *target() const = 0;
+  // What carries data between its devices: "host", messages that the host drives (StreamTask), or the name of
+  // a library that works on the streams themselves. World::connects asks for it.
+  virtual const char *fabric() const { return "host"; }
   // Reads the target's section (Manifest::section). Throws Error where it says something that this driver
   // does not know, and where the program cannot run on this machine.
   virtual void checkMachine(const Manifest &manifest) const = 0;

@@ -3,6 +3,7 @@
 #ifndef TESSERA_RUNTIME_LAUNCH_LAUNCH_H
 #define TESSERA_RUNTIME_LAUNCH_LAUNCH_H
 
+#include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/device/Rank.h"
 
 #include <functional>
@@ -16,13 +17,15 @@ struct Launcher {
   std::string name; // "mpirun"; empty: started alone
   int64_t rank = 0, size = 1;
   int64_t localRanks = 1; // processes of the run on this machine
+  MeetingPlace meeting;   // of torchrun's processes
 
+  RanksFrom from() const;
   // Throws Error for numbers that cannot be, and for launchers whose processes cannot find each other (srun
   // without PMIx).
   static Launcher detect();
-  // Throws Error if the launcher cannot start the ranks of such a program (torchrun), or if the number of
-  // processes is not that of the mesh's ranks.
-  void check(const Manifest &manifest) const;
+  // Throws Error if the launcher cannot start the ranks of such a program (torchrun those on a CPU), or if
+  // the number of processes is not that of the mesh's ranks.
+  void check(const Manifest &manifest, const Driver &driver) const;
 };
 
 struct LaunchOptions {

@@ -1,6 +1,6 @@
 // Memory that the processes of this machine share.
-#ifndef TESSERA_RUNTIME_COMM_MPI_SHAREDSEGMENT_H
-#define TESSERA_RUNTIME_COMM_MPI_SHAREDSEGMENT_H
+#ifndef TESSERA_RUNTIME_COMM_SHAREDSEGMENT_H
+#define TESSERA_RUNTIME_COMM_SHAREDSEGMENT_H
 
 #include <cstddef>
 #include <string>

@@ -1,0 +1,149 @@
+// What is given to NCCL: blocks, boxes of pieces, messages.
+#include "NcclCommunicator.h"
+#include "tessera/runtime/core/Error.h"
+
+namespace tessera::runtime {
+
+using namespace cuda;
+using namespace nccl;
+
+static CUdeviceptr pointer(const void *address) { return reinterpret_cast<CUdeviceptr>(address); }
+
+void NcclCommunicator::copy(char *dst, const char *src, size_t bytes) {
+  if (bytes > 0 && dst != src)
+    check(cuda_->cuMemcpyDtoDAsync(pointer(dst), pointer(src), bytes, stream_));
+}
+
+// How NCCL calls a type; bytes, where nothing is added up.
+static ncclDataType_t typeOf(io::DType type, size_t &count) {
+  switch (type) {
+  case io::DType::F32:
+    return ncclFloat32;
+  case io::DType::F16:
+    return ncclFloat16;
+  case io::DType::BF16:
+    return ncclBfloat16;
+  case io::DType::I32:
+    return ncclInt32;
+  case io::DType::I64:
+    return ncclInt64;
+  default:
+    count *= size_t(io::blockBytes(type));
+    return ncclInt8;
+  }
+}
+
+void NcclCommunicator::giveBlocks(const BlockCollective &c, const Group &group, const char *src, char *dst) {
+  size_t members = group.ranks.members.size(), count = size_t(c.elements);
+  ncclDataType_t type = typeOf(c.type, count);
+  ncclRedOp_t operation = c.reduction == Reduction::Max ? ncclMax : ncclSum;
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+    return check(nccl_->ncclAllReduce(src, dst, count, type, operation, group.comm, stream_));
+  case CollectiveKind::AllGather:
+    return check(nccl_->ncclAllGather(src, dst, count, type, group.comm, stream_));
+  case CollectiveKind::ReduceScatter:
+    return check(nccl_->ncclReduceScatter(src, dst, count / members, type, operation, group.comm, stream_));
+  default:
+    break;
+  }
+  // all_to_all: messages that go on together. This rank's own block needs none.
+  size_t bytes = size_t(io::bytesOf(c.type, c.elements)) / members;
+  check(nccl_->ncclGroupStart());
+  for (size_t peer = 0; peer < members; ++peer) {
+    if (int64_t(peer) == group.ranks.self)
+      continue;
+    check(nccl_->ncclSend(src + peer * bytes, count / members, type, int(peer), group.comm, stream_));
+    check(nccl_->ncclRecv(dst + peer * bytes, count / members, type, int(peer), group.comm, stream_));
+  }
+  check(nccl_->ncclGroupEnd());
+  size_t own = size_t(group.ranks.self) * bytes;
+  copy(dst + own, src + own, bytes);
+}
+
+void NcclCommunicator::copyRows(const char *src, char *dst, const RowCopy &rows) {
+  for (size_t row = 0; row < rows.rows; ++row)
+    copy(dst + rows.dstOffset + row * rows.dstPitch, src + rows.srcOffset + row * rows.srcPitch, rows.bytes);
+}
+
+// Boxes in one stretch go from and to where they are; of others the rows are gathered first and spread
+// afterwards, in staging memory that the stream's collectives use one after another.
+void NcclCommunicator::giveTransfers(const Transfers &transfers, size_t elementBytes, const char *src,
+                                     char *dst) {
+  struct Part {
+    int64_t peer;
+    char *data;
+    size_t bytes;
+    const Box *box; // to be spread from `data`
+  };
+  char *staging = reinterpret_cast<char *>(staging_);
+  auto partOf = [&](const BoxTransfer &transfer, const Shape &piece, char *base) {
+    Part part{transfer.peer, nullptr, size_t(elementsOf(transfer.box)) * elementBytes, nullptr};
+    int64_t at = 0;
+    if (isContiguous(piece, transfer.box, at)) {
+      part.data = base + size_t(at) * elementBytes;
+      return part;
+    }
+    part.data = staging;
+    part.box = &transfer.box;
+    staging += part.bytes;
+    return part;
+  };
+  std::vector<Part> goes, comes;
+  for (const BoxTransfer &transfer : transfers.goes)
+    goes.push_back(partOf(transfer, transfers.src, const_cast<char *>(src)));
+  for (const BoxTransfer &transfer : transfers.comes)
+    comes.push_back(partOf(transfer, transfers.dst, dst));
+
+  if (transfers.padded)
+    check(cuda_->cuMemsetD8Async(pointer(dst), 0, size_t(elementsOf(Box{{}, transfers.dst})) * elementBytes,
+                                 stream_));
+  auto rows = [&](const char *from, const Shape &fromShape, const Shape &fromBegin, char *to,
+                  const Shape &toShape, const Shape &toBegin, const Shape &size) {
+    forEachRowCopy(fromShape, fromBegin, toShape, toBegin, size, elementBytes,
+                   [&](const RowCopy &copy) { copyRows(from, to, copy); });
+  };
+  for (const Part &part : goes)
+    if (part.box)
+      rows(src, transfers.src, part.box->begin, part.data, part.box->size, Shape(part.box->size.size(), 0),
+           part.box->size);
+  if (!goes.empty() || !comes.empty()) {
+    check(nccl_->ncclGroupStart());
+    for (const Part &part : goes)
+      check(nccl_->ncclSend(part.data, part.bytes, ncclInt8, int(part.peer), world_, stream_));
+    for (const Part &part : comes)
+      check(nccl_->ncclRecv(part.data, part.bytes, ncclInt8, int(part.peer), world_, stream_));
+    check(nccl_->ncclGroupEnd());
+  }
+  for (const Part &part : comes)
+    if (part.box)
+      rows(part.data, part.box->size, Shape(part.box->size.size(), 0), dst, transfers.dst, part.box->begin,
+           part.box->size);
+  if (transfers.kept)
+    rows(src, transfers.src, transfers.kept->begin, dst, transfers.dst, transfers.keptAt,
+         transfers.kept->size);
+}
+
+void NcclCommunicator::flushMessages() {
+  if (messages_.empty())
+    return;
+  int32_t before = now_;
+  now_ = MessageCollective;
+  marks_->begin(stream_, MessageCollective);
+  check(nccl_->ncclGroupStart());
+  for (const Message &message : messages_) {
+    if (message.bytes == 0) // both sides know
+      continue;
+    check(message.sends
+              ? nccl_->ncclSend(message.data, message.bytes, ncclInt8, int(message.peer), world_, stream_)
+              : nccl_->ncclRecv(message.data, message.bytes, ncclInt8, int(message.peer), world_, stream_));
+  }
+  check(nccl_->ncclGroupEnd());
+  marks_->end(stream_);
+  for (const Message &message : messages_)
+    end(*message.flight);
+  messages_.clear();
+  now_ = before;
+}
+
+} // namespace tessera::runtime

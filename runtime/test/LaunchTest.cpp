@@ -1,0 +1,91 @@
+// What launchers say in the environment.
+#include "tessera/runtime/launch/Launch.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace tessera::runtime {
+
+namespace {
+
+// The environment as a launcher makes it, for a scope.
+class Variables {
+public:
+  explicit Variables(std::vector<std::pair<const char *, const char *>> values) : values_(std::move(values)) {
+    for (auto [name, value] : values_)
+      setenv(name, value, 1);
+  }
+  ~Variables() {
+    for (auto [name, value] : values_)
+      unsetenv(name);
+  }
+
+private:
+  std::vector<std::pair<const char *, const char *>> values_;
+};
+
+std::string messageOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+} // namespace
+
+TEST(Launch, TorchrunSaysWhereItsProcessesMeet) {
+  Variables set({{"TORCHELASTIC_RUN_ID", "none"},
+                 {"RANK", "3"},
+                 {"WORLD_SIZE", "4"},
+                 {"LOCAL_RANK", "1"},
+                 {"LOCAL_WORLD_SIZE", "2"},
+                 {"MASTER_ADDR", "node7"},
+                 {"MASTER_PORT", "29500"}});
+  Launcher launcher = Launcher::detect();
+  EXPECT_EQ(launcher.name, "torchrun");
+  EXPECT_EQ(launcher.from(), RanksFrom::Torchrun);
+  EXPECT_EQ(launcher.rank, 3);
+  EXPECT_EQ(launcher.size, 4);
+  EXPECT_EQ(launcher.localRanks, 2);
+  EXPECT_EQ(launcher.meeting.host, "node7");
+  EXPECT_EQ(launcher.meeting.port, 29501); // torchrun itself listens at MASTER_PORT
+  std::string run = launcher.meeting.run;
+  {
+    Variables restarted({{"TORCHELASTIC_RESTART_COUNT", "1"}});
+    EXPECT_NE(Launcher::detect().meeting.run, run);
+  }
+  {
+    Variables own({{"TESSERA_MASTER_PORT", "4000"}});
+    EXPECT_EQ(Launcher::detect().meeting.port, 4000);
+  }
+  {
+    Variables own({{"TESSERA_MASTER_PORT", "70000"}});
+    EXPECT_NE(messageOf([] { Launcher::detect(); }).find("there are 65535 ports"), std::string::npos);
+  }
+  setenv("RANK", "4", 1);
+  EXPECT_NE(messageOf([] { Launcher::detect(); }).find("RANK=4"), std::string::npos);
+  unsetenv("WORLD_SIZE");
+  EXPECT_NE(messageOf([] { Launcher::detect(); }).find("WORLD_SIZE): torchrun sets it"), std::string::npos);
+}
+
+TEST(Launch, TorchrunWithOneProcessIsARunOfThreads) {
+  Variables set(
+      {{"TORCHELASTIC_RUN_ID", "none"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_WORLD_SIZE", "1"}});
+  EXPECT_EQ(Launcher::detect().from(), RanksFrom::Threads);
+}
+
+// Who connects whom: on a CPU nothing starts from torchrun, on GPUs everything does.
+TEST(Launch, WorldsConnectWhatTheyCan) {
+  for (RanksFrom from : {RanksFrom::Threads, RanksFrom::Mpi, RanksFrom::Torchrun}) {
+    const World *host = findWorld("host", from), *gpus = findWorld("nccl", from);
+    EXPECT_EQ(host == nullptr, from == RanksFrom::Torchrun);
+    ASSERT_NE(gpus, nullptr);
+    EXPECT_STREQ(gpus->name(), "nccl");
+    EXPECT_EQ(findWorld("smoke signals", from), nullptr);
+  }
+}
+
+} // namespace tessera::runtime

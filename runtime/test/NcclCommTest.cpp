@@ -1,0 +1,278 @@
+// The conformance suite for ranks on GPUs, over NCCL: on the stand-in (test/standin/nccl*.test) and on GPUs.
+//
+// Alone: ranks are threads with a GPU each. With --mesh=NAME=SIZE,..., started by mpirun or with the
+// environment of torchrun, this process is one rank of several.
+#include "../comm/nccl/NcclLibrary.h"
+#include "../cuda/api/NativeStream.h"
+#include "CommConformance.h"
+#include "tessera/runtime/comm/World.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/cuda/Driver.h"
+#include "tessera/runtime/launch/Launch.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace tessera::runtime {
+
+using RankTest = std::function<void(CommUnderTest &, Device &)>;
+
+// `body` on every rank of this process.
+static void onGpus(const Mesh &mesh, const Launcher &launcher, double stallSeconds, const RankTest &body) {
+  CollectiveNames names;
+  for (int i = 0; i < 9; ++i)
+    names.names.push_back("collective " + std::to_string(i));
+  WorldOptions options{mesh,
+                       names,
+                       stallSeconds,
+                       /*oneMachine=*/true,
+                       launcher.from(),
+                       launcher.rank,
+                       launcher.meeting,
+                       [](Board *) {}};
+  findWorld("nccl", launcher.from())
+      ->run(options, [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
+        try {
+          entry.activity = int32_t(Activity::Working);
+          ThreadPool pool(1, [] {});
+          std::unique_ptr<Device> device = cudaDriver().open({plane.rank(), pool, entry, &plane});
+          auto stream = device->createStream(StreamKind::Compute);
+          auto communication = device->createStream(StreamKind::Communication);
+          CommUnderTest test{comm, plane, *stream, mesh, /*anyOrder=*/false, /*exactSums=*/false};
+          setConformanceGroups(test);
+          comm.attach(*communication, plane);
+          body(test, *device);
+          stream->synchronize();
+        } catch (const std::exception &e) {
+          endRun(e);
+        }
+        entry.activity = int32_t(Activity::Finished);
+      });
+}
+
+static constexpr double kPatient = 1e6;
+
+static void onThreads(const Mesh &mesh, const RankTest &body) { onGpus(mesh, Launcher(), kPatient, body); }
+
+static void suite(CommUnderTest &rank, Device &) {
+  runConformance(rank);
+  runRandomSequences(rank, 80000, 30);
+}
+
+TEST(NcclThreads, OneRankNeedsNoNccl) { onThreads(Mesh(), suite); }
+TEST(NcclThreads, TwoRanks) { onThreads(Mesh({{"tp", 2}}), suite); }
+TEST(NcclThreads, ThreeRanks) { onThreads(Mesh({{"tp", 3}}), suite); }
+TEST(NcclThreads, FourRanksOnTwoAxes) { onThreads(Mesh({{"a", 2}, {"b", 2}}), suite); }
+
+// What is recorded into a graph runs again with other values, on all ranks together.
+static void replay(CommUnderTest &rank, Device &device) {
+  int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2, ranks = rank.comm.ranks(),
+          next = (rank.comm.rank() + 1) % ranks, previous = (rank.comm.rank() + ranks - 1) % ranks;
+  constexpr int64_t count = 600;
+  std::vector<char> zeros(count * 8 * size_t(ranks));
+  DeviceData src(rank, zeros), sum(rank, zeros), all(rank, zeros), moved(rank, zeros), received(rank, zeros);
+  Sharding rows = {{{rank.mesh.axes()[0].name, 1, ranks}}, {}}, columns = {rows[1], rows[0]};
+  Shape global = {ranks * 3, ranks * 5};
+  Transfers transfers = groupedSend(rank.mesh, global, rows, columns, rank.comm.rank());
+  int enqueued = 0;
+  std::function<void()> enqueue = [&] {
+    ++enqueued;
+    Stream &stream = rank.stream;
+    auto start = [&](CollectiveKind kind, Reduction reduction, DeviceData &dst, int32_t where) {
+      return rank.comm.start({kind, reduction, io::DType::I64, everybody, count}, src.address(),
+                             dst.address(), stream, where);
+    };
+    CommToken first = start(CollectiveKind::AllReduce, Reduction::Sum, sum, 1);
+    CommToken second = start(CollectiveKind::AllGather, Reduction::None, all, 2);
+    rank.comm.wait(first, stream);
+    CommToken third =
+        rank.comm.start(transfers, everybody, io::DType::I64, src.address(), moved.address(), stream, 3);
+    rank.comm.wait(third, stream);
+    rank.comm.wait(second, stream);
+    if (ranks > 1) {
+      CommToken goes = rank.comm.send(next, 7, sum.address(), count * 8, stream);
+      rank.comm.wait(rank.comm.receive(previous, 7, received.address(), count * 8, stream), stream);
+      rank.comm.wait(goes, stream);
+    }
+    rank.comm.endEntry(stream);
+  };
+  std::vector<int64_t> counts;
+  std::vector<ByteSpan> dead;
+  for (int64_t turn = 1; turn <= 6; ++turn) {
+    std::vector<char> given = zeros;
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t value = (rank.comm.rank() + 1) * turn + i;
+      memcpy(given.data() + i * 8, &value, 8);
+    }
+    src.write(given);
+    device.call({0, src.address(), counts, dead, enqueue}, rank.stream);
+    rank.comm.expectAllWaitedFor();
+    rank.stream.synchronize();
+    auto at = [](const std::vector<char> &data, int64_t i) {
+      int64_t value;
+      memcpy(&value, data.data() + i * 8, 8);
+      return value;
+    };
+    std::vector<char> sums = sum.read(), gathered = all.read(), passed = received.read();
+    for (int64_t i : {int64_t(0), count - 1}) {
+      int64_t want = ranks * (ranks + 1) / 2 * turn + ranks * i;
+      EXPECT_EQ(at(sums, i), want) << "turn " << turn;
+      if (ranks > 1)
+        EXPECT_EQ(at(passed, i), want);
+      for (int64_t r = 0; r < ranks; ++r)
+        EXPECT_EQ(at(gathered, r * count + i), (r + 1) * turn + i);
+    }
+    // Piece [ranks * 3, 5]: row r * 3 + i came from rank r's row i.
+    std::vector<char> pieces = moved.read();
+    for (int64_t row = 0; row < ranks * 3; ++row)
+      for (int64_t column = 0; column < 5; ++column)
+        EXPECT_EQ(at(pieces, row * 5 + column),
+                  (row / 3 + 1) * turn + row % 3 * ranks * 5 + rank.comm.rank() * 5 + column);
+  }
+  // The first call runs as it is, the second is recorded.
+  EXPECT_EQ(enqueued, 2);
+}
+TEST(NcclThreads, GraphsHoldCollectives) { onThreads(Mesh({{"tp", 3}}), replay); }
+TEST(NcclThreads, GraphsOfOneRank) { onThreads(Mesh({{"tp", 1}}), replay); }
+
+// NCCL itself with one rank, in a graph: what one GPU can show.
+TEST(NcclThreads, OneRankOfNcclInAGraph) {
+  onThreads(Mesh(), [](CommUnderTest &rank, Device &) {
+    auto &native = dynamic_cast<cuda::NativeStream &>(rank.stream);
+    const cuda::Functions &cuda = native.functions();
+    const NcclLibrary &nccl = NcclLibrary::get();
+    auto expect = [&](nccl::ncclResult_t result) { nccl.expect(result, "a test", 0); };
+    nccl::ncclUniqueId id;
+    nccl::ncclComm_t comm = nullptr;
+    expect(nccl.ncclGetUniqueId(&id));
+    expect(nccl.ncclCommInitRank(&comm, 1, id, 0));
+    DeviceData src(rank, {1, 0, 0, 0}), dst(rank, {0, 0, 0, 0});
+    cuda::CUgraph graph = nullptr;
+    cuda::CUgraphExec exec = nullptr;
+    ASSERT_EQ(cuda.cuStreamBeginCapture(native.handle(), cuda::CU_STREAM_CAPTURE_MODE_RELAXED),
+              cuda::CUDA_SUCCESS);
+    expect(nccl.ncclAllReduce(src.address(), dst.address(), 1, nccl::ncclInt32, nccl::ncclSum, comm,
+                              native.handle()));
+    ASSERT_EQ(cuda.cuStreamEndCapture(native.handle(), &graph), cuda::CUDA_SUCCESS);
+    ASSERT_EQ(cuda.cuGraphInstantiateWithFlags(&exec, graph, 0), cuda::CUDA_SUCCESS);
+    for (char turn = 1; turn < 4; ++turn) {
+      src.write({turn, 0, 0, 0});
+      ASSERT_EQ(cuda.cuGraphLaunch(exec, native.handle()), cuda::CUDA_SUCCESS);
+      EXPECT_EQ(dst.read(), (std::vector<char>{turn, 0, 0, 0}));
+    }
+    EXPECT_EQ(cuda.cuGraphExecDestroy(exec), cuda::CUDA_SUCCESS);
+    EXPECT_EQ(cuda.cuGraphDestroy(graph), cuda::CUDA_SUCCESS);
+    expect(nccl.ncclCommDestroy(comm));
+  });
+}
+
+// Rank 0 starts collective 5, and its host goes on; rank 1 does not come.
+static void stall(CommUnderTest &rank, Device &) {
+  int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2;
+  DeviceData data(rank, std::vector<char>(64));
+  rank.plane.barrier();
+  while (rank.comm.rank() != 0)
+    usleep(1000);
+  BlockCollective collective{CollectiveKind::AllReduce, Reduction::Sum, io::DType::F32, everybody, 16};
+  rank.comm.wait(rank.comm.start(collective, data.address(), data.address(), rank.stream, 5), rank.stream);
+  rank.stream.synchronize();
+}
+
+TEST(NcclThreads, ARankThatDoesNotComeIsNamed) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(onGpus(Mesh({{"tp", 2}}), Launcher(), 0.6, stall), testing::ExitedWithCode(1),
+              "error: rank 1 stalls \\(collective 5, in which rank 0 waits\\): no progress for 1 s");
+}
+
+static void recordLate(CommUnderTest &rank, Device &) {
+  Sharding rows = {{{"tp", 1, 2}}, {}}, columns = {{}, {{"tp", 1, 2}}};
+  Transfers transfers = groupedSend(rank.mesh, {64, 64}, rows, columns, rank.comm.rank());
+  DeviceData src(rank, std::vector<char>(64 * 32 * 4)), dst(rank, std::vector<char>(64 * 32 * 4));
+  int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2;
+  auto &native = dynamic_cast<cuda::NativeStream &>(rank.stream);
+  native.functions().cuStreamBeginCapture(native.handle(), cuda::CU_STREAM_CAPTURE_MODE_RELAXED);
+  rank.comm.start(transfers, everybody, io::DType::F32, src.address(), dst.address(), rank.stream, 3);
+}
+TEST(NcclThreads, StagingMemoryIsNotMadeInARecording) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      onGpus(Mesh({{"tp", 2}}), Launcher(), kPatient, recordLate), testing::ExitedWithCode(1),
+      "cannot communicate \\(collective 3 of rank .\\): its boxes were not announced before it was recorded");
+}
+
+//===- Processes -===//
+
+static Mesh parseMesh(const char *text) {
+  std::vector<MeshAxis> axes;
+  for (std::string rest = text; !rest.empty();) {
+    size_t comma = std::min(rest.find(','), rest.size()), equals = rest.find('=');
+    axes.push_back({rest.substr(0, equals), atoll(rest.c_str() + equals + 1)});
+    rest.erase(0, comma + 1);
+  }
+  return Mesh(axes);
+}
+
+static CommUnderTest *thisRank = nullptr;
+static Device *thisDevice = nullptr;
+
+TEST(NcclProcesses, Conformance) {
+  if (thisRank)
+    suite(*thisRank, *thisDevice);
+}
+TEST(NcclProcesses, GraphsHoldCollectives) {
+  if (thisRank && thisRank->mesh.axes().size() == 1)
+    replay(*thisRank, *thisDevice);
+}
+
+// Rank 1 dies while the others wait for it on their GPUs.
+static void die(CommUnderTest &rank, Device &device) {
+  if (rank.comm.rank() == 1) {
+    rank.plane.barrier();
+    usleep(300000);
+    kill(getpid(), SIGKILL);
+  }
+  stall(rank, device);
+}
+
+static int onThisRank(const Mesh &mesh, const std::string &mode) {
+  int result = 1;
+  onGpus(mesh, Launcher::detect(), mode == "die" ? 6 : kPatient, [&](CommUnderTest &rank, Device &device) {
+    if (mode == "die")
+      return die(rank, device);
+    thisRank = &rank;
+    thisDevice = &device;
+    if (rank.comm.rank() != 0)
+      delete testing::UnitTest::GetInstance()->listeners().Release(
+          testing::UnitTest::GetInstance()->listeners().default_result_printer());
+    result = RUN_ALL_TESTS();
+  });
+  return result;
+}
+
+} // namespace tessera::runtime
+
+int main(int argc, char **argv) {
+  using namespace tessera::runtime;
+  testing::InitGoogleTest(&argc, argv);
+  std::string mode;
+  const char *mesh = nullptr;
+  for (int i = 1; i < argc; ++i) {
+    if (strncmp(argv[i], "--mesh=", 7) == 0)
+      mesh = argv[i] + 7;
+    if (strncmp(argv[i], "--mode=", 7) == 0)
+      mode = argv[i] + 7;
+  }
+  try {
+    if (mesh) {
+      testing::GTEST_FLAG(filter) = "NcclProcesses.*";
+      return onThisRank(parseMesh(mesh), mode);
+    }
+    return RUN_ALL_TESTS();
+  } catch (const std::exception &e) {
+    endRun(e);
+  }
+}

@@ -1,0 +1,169 @@
+// Parts of the communicator over NCCL that need no GPU.
+#include "../comm/nccl/DeviceBoxes.h"
+#include "../comm/nccl/NcclLibrary.h"
+#include "../comm/nccl/TcpPlane.h"
+#include "CommConformance.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+namespace tessera::runtime {
+
+// A port of this machine that nobody listens at.
+static int freePort() {
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr *>(&address), size), 0);
+  getsockname(listener, reinterpret_cast<sockaddr *>(&address), &size);
+  close(listener);
+  return ntohs(address.sin_port);
+}
+
+static std::string messageOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TcpPlane, CarriesWhatRanksGatherAndBroadcast) {
+  for (int64_t ranks : {1, 2, 3, 5}) {
+    MeetingPlace place{"127.0.0.1", freePort(), "run"};
+    std::vector<std::thread> threads;
+    for (int64_t r = ranks; r-- > 0;) // rank 0 comes last
+      threads.emplace_back([&, r] {
+        TcpPlane plane(place, r, ranks);
+        checkPlane(plane);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+}
+
+TEST(TcpPlane, StrangersAreSentAway) {
+  MeetingPlace place{"127.0.0.1", freePort(), "run"};
+  std::thread first([&] {
+    TcpPlane plane(place, 0, 2);
+    plane.barrier();
+  });
+  // Somebody of another run, and somebody who says something else: neither is taken for a rank.
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(uint16_t(place.port));
+  int stranger = socket(AF_INET, SOCK_STREAM, 0);
+  while (connect(stranger, reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0)
+    usleep(1000);
+  EXPECT_EQ(send(stranger, "GET / HTTP/1.1, from somebody who got lost", 42, MSG_NOSIGNAL), 42);
+  std::string why = messageOf([&] { TcpPlane({"127.0.0.1", place.port, "another run"}, 1, 2).barrier(); });
+  EXPECT_NE(why.find("lost rank 0"), std::string::npos) << why;
+  TcpPlane plane(place, 1, 2);
+  plane.barrier();
+  first.join();
+  close(stranger);
+}
+
+TEST(TcpPlane, SaysWhatIsMissing) {
+  double before = TcpPlane::patience;
+  TcpPlane::patience = 0.1;
+  MeetingPlace place{"127.0.0.1", freePort(), "run"};
+  std::string why = messageOf([&] { TcpPlane(place, 0, 3); });
+  EXPECT_NE(why.find("cannot start (127.0.0.1:" + std::to_string(place.port) + "): rank 1 has not come"),
+            std::string::npos)
+      << why;
+  why = messageOf([&] { TcpPlane(place, 1, 3); });
+  EXPECT_NE(why.find("rank 1 cannot reach rank 0 there: Connection refused"), std::string::npos) << why;
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(uint16_t(place.port));
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  why = messageOf([&] { TcpPlane(place, 0, 3); });
+  EXPECT_NE(why.find("rank 0 cannot listen there: Address already in use; choose another port with "
+                     "TESSERA_MASTER_PORT"),
+            std::string::npos)
+      << why;
+  close(listener);
+  TcpPlane::patience = before;
+}
+
+TEST(TcpPlane, WhoIsGoneIsNamed) {
+  MeetingPlace place{"127.0.0.1", freePort(), "run"};
+  std::thread gone([&] { TcpPlane plane(place, 1, 2); });
+  TcpPlane plane(place, 0, 2);
+  gone.join();
+  std::string why = messageOf([&] { plane.barrier(); });
+  EXPECT_NE(why.find("lost rank 1"), std::string::npos) << why;
+}
+
+// Every box of small shapes, as rows and as copyBox moves it.
+TEST(DeviceBoxes, RowsAreWhatBoxesAre) {
+  int64_t copies = 0, boxes = 0;
+  for (const Shape &from : {Shape{4, 3, 5}, Shape{7}, Shape{2, 6}, Shape{2, 2, 2, 3}, Shape{1, 4, 1}})
+    for (int64_t pick = 0; pick < 400; ++pick) {
+      Shape fromBegin, to, toBegin, size;
+      uint64_t random = hashOf(uint64_t(pick), from.size(), uint64_t(from[0]));
+      auto draw = [&](int64_t n) {
+        random = hashOf(random, 1, 2);
+        return int64_t(random % uint64_t(n));
+      };
+      for (int64_t n : from) {
+        size.push_back(draw(4) == 0 ? n : 1 + draw(n));
+        fromBegin.push_back(draw(n - size.back() + 1));
+        to.push_back(size.back() + draw(2) * draw(3));
+        toBegin.push_back(draw(to.back() - size.back() + 1));
+      }
+      auto elements = [](const Shape &shape) { return elementsOf(Box{{}, shape}); };
+      std::vector<int16_t> src(size_t(elements(from))), want(size_t(elements(to)), -1), got = want;
+      for (size_t i = 0; i < src.size(); ++i)
+        src[i] = int16_t(i);
+      copyBox(src.data(), from, fromBegin, want.data(), to, toBegin, size, 2);
+      forEachRowCopy(from, fromBegin, to, toBegin, size, 2, [&](const RowCopy &copy) {
+        ++copies;
+        for (size_t row = 0; row < copy.rows; ++row)
+          memcpy(reinterpret_cast<char *>(got.data()) + copy.dstOffset + row * copy.dstPitch,
+                 reinterpret_cast<const char *>(src.data()) + copy.srcOffset + row * copy.srcPitch,
+                 copy.bytes);
+      });
+      ASSERT_EQ(got, want) << toString(from) << toString(size) << toString(to);
+      ++boxes;
+      int64_t offset = -1;
+      if (isContiguous(from, {fromBegin, size}, offset))
+        EXPECT_EQ(std::vector<int16_t>(src.begin() + offset, src.begin() + offset + elements(size)), [&] {
+          std::vector<int16_t> packed(size_t(elements(size)));
+          copyBox(src.data(), from, fromBegin, packed.data(), size, Shape(size.size(), 0), size, 2);
+          return packed;
+        }());
+    }
+  EXPECT_LT(copies, 2 * boxes); // two dimensions at a time
+  int64_t offset = -1;
+  EXPECT_TRUE(isContiguous({4, 6}, {{1, 0}, {2, 6}}, offset));
+  EXPECT_EQ(offset, 6);
+  EXPECT_FALSE(isContiguous({4, 6}, {{0, 0}, {2, 5}}, offset));
+  EXPECT_TRUE(isContiguous({}, {{}, {}}, offset));
+}
+
+TEST(NcclLibrary, SaysWhatIsMissing) {
+  EXPECT_EQ(ncclVersionText(21801), "2.18.1");
+  EXPECT_EQ(ncclVersionText(2804), "2.8.4");
+  setenv("TESSERA_NCCL", "/nowhere/libnccl.so.2", 1);
+  std::string why = messageOf([] { NcclLibrary::open(); });
+  unsetenv("TESSERA_NCCL");
+  EXPECT_NE(why.find("NCCL"), std::string::npos) << why;
+  EXPECT_NE(why.find("/nowhere/libnccl.so.2"), std::string::npos) << why;
+}
+
+} // namespace tessera::runtime
