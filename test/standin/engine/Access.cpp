@@ -14,7 +14,7 @@ static std::string hexadecimal(uintptr_t value) {
 // The range around `address` that the thread may touch, if any; `why` else.
 static std::optional<MemoryRange> rangeOf(Thread &thread, uintptr_t address, uint64_t bytes, const Site &site,
                                           std::string &why) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   uintptr_t shared = reinterpret_cast<uintptr_t>(block.shared),
             dynamic = reinterpret_cast<uintptr_t>(block.dynamic);
   if (site.objectBytes) { // the code says which variable
@@ -73,14 +73,15 @@ static std::optional<MemoryRange> rangeOf(Thread &thread, uintptr_t address, uin
 }
 
 static std::string accessText(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t site) {
-  return "(" + whereIs(thread) + "): " + textOf(*thread.owner, site) + " touches " + std::to_string(bytes) +
+  return "(" + whereIs(thread) + "): " + textOf(*thread.owner(), site) + " touches " + std::to_string(bytes) +
          " bytes at " + hexadecimal(address);
 }
 
 static MemoryRange checked(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t align, uint32_t flags,
                            uint32_t site) {
   std::string why;
-  std::optional<MemoryRange> range = rangeOf(thread, address, bytes, thread.owner->launch->sites[site], why);
+  std::optional<MemoryRange> range =
+      rangeOf(thread, address, bytes, thread.owner()->launch->sites[site], why);
   if (range && flags & kWrite && !range->writable) {
     why = "it may only be read";
     range.reset();
@@ -102,13 +103,13 @@ void checkAccess(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t ali
 
 extern "C" {
 void standin_access(Thread *thread, uintptr_t address, uint32_t number) {
-  const Site &site = thread->owner->launch->sites[number];
+  const Site &site = thread->owner()->launch->sites[number];
   MemoryRange range = checked(*thread, address, site.bytes, site.align, site.flags, number);
-  thread->owner->ranges[number] = {range.begin, range.end - range.begin - site.bytes};
+  thread->owner()->ranges[number] = {range.begin, range.end - range.begin - site.bytes};
 }
 
 void standin_access_bytes(Thread *thread, uintptr_t address, uint64_t bytes, uint32_t number) {
-  const Site &site = thread->owner->launch->sites[number];
+  const Site &site = thread->owner()->launch->sites[number];
   if (bytes)
     checked(*thread, address, bytes, site.align, site.flags, number);
 }
@@ -116,7 +117,7 @@ void standin_access_bytes(Thread *thread, uintptr_t address, uint64_t bytes, uin
 void standin_turn(Thread *thread) { giveTurn(*thread); }
 
 uint32_t standin_is_shared(Thread *thread, uintptr_t address) {
-  const Block &block = *thread->owner;
+  const Block &block = *thread->owner();
   return address >= reinterpret_cast<uintptr_t>(block.shared) &&
          address < reinterpret_cast<uintptr_t>(block.dynamic) + block.dynamicBytes;
 }

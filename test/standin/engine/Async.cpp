@@ -7,16 +7,18 @@
 namespace standin {
 
 static AsyncCopies &copiesOf(Thread &thread) {
-  if (!thread.copies) {
-    thread.owner->asyncCopies.push_back(std::make_unique<AsyncCopies>());
-    thread.copies = thread.owner->asyncCopies.back().get();
-  }
-  return *thread.copies;
+  std::vector<std::unique_ptr<AsyncCopies>> &all = thread.owner()->asyncCopies;
+  if (all.size() <= thread.index())
+    all.resize(thread.index() + 1);
+  std::unique_ptr<AsyncCopies> &copies = all[thread.index()];
+  if (!copies)
+    copies = std::make_unique<AsyncCopies>();
+  return *copies;
 }
 
 static void land(Thread &thread, const std::vector<AsyncCopies::Copy> &group) {
   for (const AsyncCopies::Copy &copy : group) {
-    if (Races *races = thread.owner->races)
+    if (Races *races = thread.owner()->races)
       races->landed(thread, reinterpret_cast<uintptr_t>(copy.to), copy.bytes,
                     reinterpret_cast<uintptr_t>(copy.from), copy.taken, copy.site);
     std::memcpy(copy.to, copy.from, copy.taken);
@@ -26,13 +28,13 @@ static void land(Thread &thread, const std::vector<AsyncCopies::Copy> &group) {
 
 extern "C" {
 void standin_cp_async(Thread *thread, char *to, const char *from, uint32_t taken, uint32_t site) {
-  const Site &what = thread->owner->launch->sites[site];
+  const Site &what = thread->owner()->launch->sites[site];
   uint32_t bytes = what.bytes;
   taken = taken < bytes ? taken : bytes;
   checkAccess(*thread, reinterpret_cast<uintptr_t>(to), bytes, bytes, kWrite, site);
   if (taken)
     checkAccess(*thread, reinterpret_cast<uintptr_t>(from), taken, bytes, kRead, site);
-  if (Races *races = thread->owner->races)
+  if (Races *races = thread->owner()->races)
     races->started(*thread, reinterpret_cast<uintptr_t>(to), bytes, site);
   for (uint32_t i = 0; i + 2 <= bytes; i += 2)
     std::memcpy(to + i, "\xf7\x7f", 2);

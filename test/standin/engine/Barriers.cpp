@@ -6,7 +6,7 @@ namespace standin {
 // Every thread of the block counts, those that have ended too: CUDA leaves it undefined to wait for them.
 extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count, uint32_t predicate,
                                     uint32_t kind, uint32_t aligned, uint32_t site) {
-  Block &block = *thread->owner;
+  Block &block = *thread->owner();
   if (id >= 16)
     fail(*thread, Finding::Kind::Synchronization,
          "no such barrier (" + whereIs(*thread) + "): number " + std::to_string(id) + " at " +
@@ -33,7 +33,7 @@ extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count,
     if (lane.site != site || lane.barrier != id)
       fail(*thread, Finding::Kind::Synchronization,
            "lanes of a warp are at different barriers (" + whereIs(*thread) + "): at " + textOf(block, site) +
-               ", " + threadName(block, lane.index) + " at " + textOf(block, lane.site));
+               ", " + threadName(block, lane.index()) + " at " + textOf(block, lane.site));
   }
   ++barrier.arrived;
   barrier.count += predicate != 0;

@@ -5,9 +5,17 @@
 #include <cstdlib>
 #include <sys/mman.h>
 
-// Only what a callee must preserve is saved; the compiler has already put aside the rest at the call. A jump,
-// not a return: the processor guesses where returns go from the calls it saw, and those were on another
-// stack.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#endif
+#else
+#define __has_feature(x) 0
+#endif
+
+// Only what a callee must preserve is saved; the compiler has already put aside the rest at the call. A
+// return ends it, so that the processor's guesses at where returns go stay right as long as threads wait at
+// one place.
 #if defined(__x86_64__)
 asm(R"(
   .text
@@ -29,8 +37,7 @@ standin_switch:
   popq %r12
   popq %rbx
   popq %rbp
-  popq %rcx
-  jmpq *%rcx
+  ret
   .size standin_switch, .-standin_switch
 )");
 #else
@@ -65,6 +72,13 @@ Stack *Stacks::take() {
   stack->top = stack->memory + kBytes - (all_.size() % 12) * 320;
   all_.push_back(stack);
   return stack;
+}
+
+void Stacks::put(Stack *stack) {
+#if __has_feature(address_sanitizer) // frames that were left in the middle never cleaned up behind them
+  __asan_unpoison_memory_region(stack->memory, kBytes);
+#endif
+  free_.push_back(stack);
 }
 
 void *startOf(const Stack &stack, void (*main)()) {

@@ -20,7 +20,7 @@ struct Product {
 };
 
 void needsWholeWarp(Thread &thread, uint32_t site) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   if (block.warps[thread.warp].exists != ~0u)
     fail(thread, Finding::Kind::Synchronization,
          "a matrix operation in a warp of fewer than 32 lanes (" + whereIs(thread) +
@@ -41,7 +41,7 @@ template <typename Visit> void forElements(uint32_t count, bool transposed, Visi
 }
 
 void checkRows(Thread &thread, Move *const *moves, uint32_t count, uint32_t flags, uint32_t site) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   for (uint32_t i = 0; i < 8 * count; ++i) {
     Thread &lane = block.lane(block.warps[thread.warp], i);
     uintptr_t row = reinterpret_cast<uintptr_t>(moves[i]->row);
@@ -56,7 +56,7 @@ void checkRows(Thread &thread, Move *const *moves, uint32_t count, uint32_t flag
 // synchronizes before.
 void trackElements(Thread &thread, Move *const *moves, uint32_t count, bool transposed, uint32_t flags,
                    uint32_t site) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   if (!block.races)
     return;
   forElements(count, transposed, [&](uint32_t, uint32_t lane, uint32_t, uint32_t row, uint32_t column) {
@@ -148,7 +148,7 @@ void addIntegerProducts(Product *const *lanes, const MmaShape &shape, const Tile
 }
 
 template <typename Operands> void collect(Thread &thread, Operands *lanes[kWarp]) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   for (uint32_t i = 0; i < kWarp; ++i)
     lanes[i] = static_cast<Operands *>(block.lane(block.warps[thread.warp], i).operands);
 }

@@ -29,8 +29,8 @@ void Races::begin(Block &block) {
 Knowledge Races::snapshot(const Thread &thread, const ThreadClock &clock) {
   Knowledge made = clock.others;
   auto times = std::make_shared<std::vector<uint32_t>>(*clock.block);
-  (*times)[thread.index] = clock.time;
-  made.set(thread.owner->linear, std::move(times));
+  (*times)[thread.index()] = clock.time;
+  made.set(thread.owner()->linear, std::move(times));
   return made;
 }
 
@@ -65,9 +65,9 @@ void Races::finishRound(const Block &block, Round &round) {
 
 void Races::arrive(Thread &thread, uint32_t id) {
   ThreadClock &clock = clockOf(thread);
-  clocksOf(*thread.owner)
+  clocksOf(*thread.owner())
       .barriers[id]
-      .arrivals.push_back({thread.index, clock.time, clock.block, clock.others});
+      .arrivals.push_back({thread.index(), clock.time, clock.block, clock.others});
   ++clock.time;
 }
 
@@ -75,7 +75,7 @@ void Races::complete(Block &block, uint32_t id) { finishRound(block, clocksOf(bl
 
 void Races::leave(Thread &thread, uint32_t id) {
   ThreadClock &clock = clockOf(thread);
-  const Round &round = clocksOf(*thread.owner).barriers[id];
+  const Round &round = clocksOf(*thread.owner()).barriers[id];
   Knowledge all;
   all.set(0, clock.block);
   all.join(0, round.block);
@@ -84,14 +84,14 @@ void Races::leave(Thread &thread, uint32_t id) {
 }
 
 void Races::warpSync(Thread &thread, uint32_t mask) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   Warp &warp = block.warps[thread.warp];
   Round round;
   mask &= warp.exists;
   for (uint32_t left = mask; left; left &= left - 1) {
     Thread &lane = block.lane(warp, __builtin_ctz(left));
     ThreadClock &clock = clockOf(lane);
-    round.arrivals.push_back({lane.index, clock.time++, clock.block, clock.others});
+    round.arrivals.push_back({lane.index(), clock.time++, clock.block, clock.others});
   }
   finishRound(block, round);
   for (uint32_t left = mask; left; left &= left - 1) {
@@ -103,7 +103,7 @@ void Races::warpSync(Thread &thread, uint32_t mask) {
 
 void Races::fence(Thread &thread, uint32_t flags) {
   ThreadClock &clock = clockOf(thread);
-  uint32_t block = thread.owner->linear;
+  uint32_t block = thread.owner()->linear;
   if (flags & kBlockScope) {
     if (const Times *times = clock.read.find(block)) {
       Knowledge own;
@@ -124,7 +124,7 @@ void Races::fence(Thread &thread, uint32_t flags) {
 // afterwards.
 void Races::synchronize(Thread &thread, ThreadClock &clock, uintptr_t address, uint32_t flags) {
   Sync &sync = syncs[address];
-  uint32_t block = thread.owner->linear;
+  uint32_t block = thread.owner()->linear;
   if (flags & kRead) {
     auto own = sync.inBlock.find(block);
     if (flags & kAcquire) {
@@ -154,8 +154,8 @@ void Races::synchronize(Thread &thread, ThreadClock &clock, uintptr_t address, u
 
 bool Races::ordered(const Thread &thread, const ThreadClock &clock, const Touch &earlier) const {
   uint32_t block = earlier.thread / blockSize, index = earlier.thread % blockSize;
-  if (block == thread.owner->linear)
-    return index == thread.index || (*clock.block)[index] >= earlier.time;
+  if (block == thread.owner()->linear)
+    return index == thread.index() || (*clock.block)[index] >= earlier.time;
   return clock.others.knows(block, index, earlier.time);
 }
 
@@ -165,7 +165,7 @@ void Races::compare(Thread &thread, const ThreadClock &clock, const Touch &earli
     return;
   if (earlier.time != kInFlight) {
     uint32_t both = flags & launch.sites[earlier.site].flags;
-    bool sameBlock = earlier.thread / blockSize == thread.owner->linear;
+    bool sameBlock = earlier.thread / blockSize == thread.owner()->linear;
     bool blockScope = (flags | launch.sites[earlier.site].flags) & kBlockScope;
     if (both & kAtomic && (sameBlock || !blockScope))
       return;
@@ -176,13 +176,13 @@ void Races::compare(Thread &thread, const ThreadClock &clock, const Touch &earli
 }
 
 void Races::access(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t flags, uint32_t site) {
-  const Block &block = *thread.owner;
+  const Block &block = *thread.owner();
   if (standin_is_local(&thread, address))
     return;
   ThreadClock &clock = clockOf(thread);
   if (flags & kAtomic)
     synchronize(thread, clock, address, flags);
-  uint32_t id = block.linear * blockSize + thread.index;
+  uint32_t id = block.linear * blockSize + thread.index();
   bool shared = standin_is_shared(&thread, address);
   shadow.forCells(address, bytes, [&](ShadowCell &cell, uintptr_t at) {
     compare(thread, clock, cell.write, at, flags, site);
@@ -203,20 +203,20 @@ void Races::access(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t f
     Touch *place = cell.reads[0].thread == id && cell.reads[0].time ? &cell.reads[0]
                    : covered(cell.reads[1])                         ? &cell.reads[1]
                    : covered(cell.reads[0])                         ? &cell.reads[0]
-                                                                    : &cell.reads[thread.owner->draw() & 1];
+                                                                    : &cell.reads[thread.owner()->draw() & 1];
     *place = own;
   });
 }
 
 void Races::started(Thread &thread, uintptr_t address, uint32_t bytes, uint32_t site) {
   access(thread, address, bytes, kWrite, site);
-  uint32_t id = thread.owner->linear * blockSize + thread.index;
+  uint32_t id = thread.owner()->linear * blockSize + thread.index();
   shadow.forCells(address, bytes, [&](ShadowCell &cell, uintptr_t) { cell.write = {id, kInFlight, site}; });
 }
 
 void Races::landed(Thread &thread, uintptr_t to, uint32_t bytes, uintptr_t from, uint32_t taken,
                    uint32_t site) {
-  uint32_t id = thread.owner->linear * blockSize + thread.index;
+  uint32_t id = thread.owner()->linear * blockSize + thread.index();
   if (taken)
     access(thread, from, taken, kRead, site);
   ThreadClock &clock = clockOf(thread);
@@ -268,11 +268,11 @@ std::string Races::threadOf(uint32_t id) const {
 }
 
 void Races::found(Thread &thread, const Touch &earlier, uintptr_t at, uint32_t site) {
-  const Block &block = *thread.owner;
+  const Block &block = *thread.owner();
   std::string place = "(kernel " + launch.request->kernel->name + ", " + placeName(block, at) + "): ";
   std::string first = std::string(launch.sites[earlier.site].text) + " by " + threadOf(earlier.thread);
   std::string second =
-      std::string(textOf(block, site)) + " by " + threadOf(block.linear * blockSize + thread.index);
+      std::string(textOf(block, site)) + " by " + threadOf(block.linear * blockSize + thread.index());
   if (earlier.time == kInFlight)
     fail(thread, Finding::Kind::Race,
          "an asynchronous copy is not waited for " + place + first + " has not landed at " + second);
@@ -284,23 +284,24 @@ void Races::found(Thread &thread, const Touch &earlier, uintptr_t at, uint32_t s
 
 extern "C" {
 void standin_track(Thread *thread, uintptr_t address, uint32_t number) {
-  const Site &site = thread->owner->launch->sites[number];
+  const Site &site = thread->owner()->launch->sites[number];
   // Where order matters most, it changes most.
-  if (site.flags & kAtomic && thread->owner->launch->request->seed && thread->owner->draw() % 4 == 0)
+  if (site.flags & kAtomic && thread->owner()->launch->request->seed && thread->owner()->draw() % 4 == 0)
     giveTurn(*thread);
-  const SiteRange &range = thread->owner->ranges[number];
+  const SiteRange &range = thread->owner()->ranges[number];
   if (address - range.begin > range.limit || address & (site.align - 1))
     standin_access(thread, address, number);
-  thread->owner->races->access(*thread, address, site.bytes, site.flags, number);
+  thread->owner()->races->access(*thread, address, site.bytes, site.flags, number);
 }
 
 void standin_track_bytes(Thread *thread, uintptr_t address, uint64_t bytes, uint32_t number) {
   standin_access_bytes(thread, address, bytes, number);
   if (bytes)
-    thread->owner->races->access(*thread, address, bytes, thread->owner->launch->sites[number].flags, number);
+    thread->owner()->races->access(*thread, address, bytes, thread->owner()->launch->sites[number].flags,
+                                   number);
 }
 
-void standin_fence(Thread *thread, uint32_t flags) { thread->owner->races->fence(*thread, flags); }
+void standin_fence(Thread *thread, uint32_t flags) { thread->owner()->races->fence(*thread, flags); }
 }
 
 } // namespace standin

@@ -64,7 +64,7 @@ private:
   };
 
   BlockClocks &clocksOf(const Block &block) { return *blocks[block.linear]; }
-  ThreadClock &clockOf(const Thread &thread) { return clocksOf(*thread.owner).threads[thread.index]; }
+  ThreadClock &clockOf(const Thread &thread) { return clocksOf(*thread.owner()).threads[thread.index()]; }
   static Knowledge snapshot(const Thread &thread, const ThreadClock &clock);
   static void finishRound(const Block &block, Round &round);
   static void learn(uint32_t block, ThreadClock &clock, const Knowledge &knowledge);

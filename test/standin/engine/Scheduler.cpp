@@ -52,7 +52,10 @@ static void setRunnable(Block &block, Warp &warp, uint32_t lanes) {
   block.runnableRanks |= 1u << warp.rank;
 }
 
-static Warp &warpOf(Thread &thread) { return thread.owner->warps[thread.warp]; }
+static Warp &warpOf(Thread &thread) { return thread.owner()->warps[thread.warp]; }
+
+// Priorities change after at most so many waits.
+constexpr uint32_t kChanges = 64;
 
 static void exchangeRanks(Block &block, uint32_t a, uint32_t b) {
   std::swap(block.warpOfRank[a], block.warpOfRank[b]);
@@ -94,17 +97,13 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
     block.threads.resize(std::max<size_t>(block.threads.size(), block.threadCount));
     for (uint32_t i = 0; i < block.threadCount; ++i) {
       Thread &thread = block.threads[i];
-      AsyncCopies *copies = thread.copies;
       thread = Thread();
-      thread.copies = copies;
       thread.tid[0] = i % size.x;
       thread.tid[1] = i / size.x % size.y;
       thread.tid[2] = i / size.x / size.y;
       thread.lane = i % kWarp;
       thread.warp = i / kWarp;
       thread.block = &block;
-      thread.owner = &block;
-      thread.index = i;
     }
   }
   // What is read before it is written is a NaN in every width of float, and far outside every array as an
@@ -112,7 +111,11 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
   if (block.staticBytes + block.dynamicBytes != 0)
     std::fill(reinterpret_cast<uint16_t *>(block.shared),
               reinterpret_cast<uint16_t *>(block.dynamic + (block.dynamicBytes & ~1u)), uint16_t(0x7ff7));
+  for (std::unique_ptr<AsyncCopies> &copies : block.asyncCopies)
+    if (copies)
+      copies->forget();
   block.live = block.threadCount;
+  block.untilChange = 1 + block.draw() % kChanges;
   block.idleRounds = 0;
   block.runnableRanks = 0;
   std::memset(block.barriers, 0, sizeof(block.barriers));
@@ -138,8 +141,6 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
     thread.patience = kPatience;
     thread.sp = nullptr;
     thread.stack = nullptr;
-    if (thread.copies)
-      thread.copies->forget();
   }
 }
 
@@ -150,10 +151,10 @@ std::string threadName(const Block &block, uint32_t index) {
 }
 
 std::string whereIs(const Thread &thread) {
-  const Block &block = *thread.owner;
+  const Block &block = *thread.owner();
   return "kernel " + block.launch->request->kernel->name + ", block (" + std::to_string(block.ctaid[0]) +
          "," + std::to_string(block.ctaid[1]) + "," + std::to_string(block.ctaid[2]) + "), " +
-         threadName(block, thread.index);
+         threadName(block, thread.index());
 }
 
 const char *textOf(const Block &block, uint32_t site) {
@@ -213,7 +214,7 @@ static Finding deadlock(Block &block) {
                        std::to_string(barrier.arrived) + " of " + std::to_string(barrier.expected) +
                        " threads (" + whereIs(*first) + "): they wait at " + textOf(block, site);
     if (other)
-      text += "; " + threadName(block, other->index) +
+      text += "; " + threadName(block, other->index()) +
               (other->done ? " has ended" : std::string(" waits at ") + textOf(block, other->site));
     return {Finding::Kind::Synchronization, text};
   }
@@ -230,7 +231,7 @@ static Finding deadlock(Block &block) {
                        whereIs(here) + "): they wait at " + textOf(block, meeting.site);
     if (missing & warp.exists) {
       const Thread &absent = block.lane(warp, __builtin_ctz(missing & warp.exists));
-      text += "; " + threadName(block, absent.index) +
+      text += "; " + threadName(block, absent.index()) +
               (absent.done ? " has ended" : std::string(" waits at ") + textOf(block, absent.site));
     } else {
       text += "; the block has no such lanes";
@@ -261,12 +262,12 @@ static void *goOn(Block &block, Stack *spare) {
   return spare ? nullptr : startOf(*next->stack, fiberMain);
 }
 
-void suspend(Thread &thread) {
-  Block &block = *thread.owner;
-  if (block.draw() % 16 == 0 && block.warpCount > 1 &&
-      block.launch->request->seed) { // priorities change now and then
-    uint32_t rank = block.warps[thread.warp].rank;
-    exchangeRanks(block, rank, block.draw() % block.warpCount);
+void suspendSlow(Thread &thread) {
+  Block &block = *thread.owner();
+  if (!block.untilChange || !--block.untilChange) {
+    block.untilChange = 1 + block.draw() % kChanges;
+    if (block.warpCount > 1 && block.launch->request->seed)
+      exchangeRanks(block, block.warps[thread.warp].rank, block.draw() % block.warpCount);
   }
   void *to = goOn(block, nullptr);
   if (to != thread.sp) // else it is the only one
@@ -291,7 +292,7 @@ void giveTurn(Thread &thread) {
 }
 
 static void finish(Thread &thread) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   Warp &warp = warpOf(thread);
   thread.done = true;
   warp.done |= 1u << thread.lane;
@@ -308,7 +309,7 @@ static void fiberMain() {
   Worker &worker = Worker::mine();
   for (;;) {
     Thread &thread = *worker.starting;
-    Block &block = *thread.owner;
+    Block &block = *thread.owner();
     Launch &launch = *block.launch;
     launch.entry(&thread, launch.request->parameters);
     finish(thread);
@@ -323,7 +324,7 @@ static void fiberMain() {
 }
 
 void endThread(Thread &thread) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   finish(thread);
   Stack *stack = thread.stack;
   thread.stack = nullptr;
@@ -334,7 +335,7 @@ void endThread(Thread &thread) {
 }
 
 void fail(Thread &thread, Finding::Kind kind, const std::string &text) {
-  Block &block = *thread.owner;
+  Block &block = *thread.owner();
   block.launch->report({kind, text});
   block.worker->outcome = Worker::Outcome::Failed;
   standin_switch(&thread.sp, block.worker->mainStack);

@@ -26,18 +26,20 @@ class Races;        // Races.h
 enum class Wait : uint8_t { None, Barrier, Warp, Turn };
 enum class WarpOp : uint8_t { Sync, Shuffle, Vote, Match, Reduce, Elect, Matrix, Store, Product };
 
-struct Thread : ThreadContext {
-  Block *owner;
+// One line of the cache: a switch touches it and a few of the stack.
+struct alignas(64) Thread : ThreadContext {
   void *sp;       // where it was switched away from
   Stack *stack;   // none before it starts
-  uint32_t index; // in the block
+  void *operands; // of the warp operation it waits in, on its own stack
   uint32_t site;  // of the operation it waits at
   Wait wait;
   uint8_t barrier; // which of the 16
   bool done;
-  void *operands;      // of the warp operation it waits in, on its own stack
-  AsyncCopies *copies; // none before its first cp.async
+
+  inline Block *owner() const;
+  uint32_t index() const { return warp * kWarp + lane; } // in the block
 };
+static_assert(sizeof(Thread) == 64);
 
 // Lanes that wait for one another: those of `mask`.
 struct Meeting {
@@ -83,12 +85,13 @@ struct Block : BlockContext {
   uint32_t warpOfRank[kWarp];
   uint32_t idleRounds; // rounds in which all that could run only gave up their turn
   uint64_t random;
+  uint32_t untilChange; // times that threads wait before priorities change
   Warp warps[kWarp];
   Barrier barriers[16];
   std::vector<Thread> threads;
   std::vector<char> sharedMemory;
-  Races *races = nullptr; // the launch's; null where not asked for
-  std::vector<std::unique_ptr<AsyncCopies>> asyncCopies;
+  Races *races = nullptr;                                // the launch's; null where not asked for
+  std::vector<std::unique_ptr<AsyncCopies>> asyncCopies; // by thread; null before its first cp.async
 
   Block();
   ~Block();
@@ -96,6 +99,8 @@ struct Block : BlockContext {
   Thread &lane(const Warp &warp, uint32_t lane) { return threads[(&warp - warps) * kWarp + lane]; }
   uint64_t draw(); // the next of a counted series
 };
+
+inline Block *Thread::owner() const { return static_cast<Block *>(block); }
 
 using Entry = void (*)(ThreadContext *, const void *parameters);
 
@@ -126,7 +131,25 @@ Worker::Outcome runBlock(Block &block);
 // -----------------------------------------------------------------------------------------------------
 
 // Switches to whoever is next; comes back when this thread was woken. What it waits for is set before.
-void suspend(Thread &thread);
+void suspendSlow(Thread &thread);
+inline void suspend(Thread &thread) {
+  Block &block = *thread.owner();
+  if (uint32_t ranks = block.runnableRanks; ranks && --block.untilChange) {
+    Warp &warp = block.warps[block.warpOfRank[__builtin_ctz(ranks)]];
+    uint32_t runnable = warp.runnable;
+    Thread &next = block.lane(warp, __builtin_ctz(runnable) ^ warp.flip);
+    if (next.stack) { // and so it is another one: this one waits
+      warp.runnable = runnable &= runnable - 1;
+      if (!runnable)
+        block.runnableRanks = ranks & (ranks - 1);
+      else // who comes then
+        __builtin_prefetch(block.lane(warp, __builtin_ctz(runnable) ^ warp.flip).sp);
+      standin_switch(&thread.sp, next.sp);
+      return;
+    }
+  }
+  suspendSlow(thread);
+}
 void wakeLanes(Block &block, Warp &warp, uint32_t lanes);
 // Lets the others go first.
 void giveTurn(Thread &thread);

@@ -17,11 +17,11 @@ uint64_t standin_globaltimer(Thread *) {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-uint32_t standin_smid(Thread *thread) { return thread->owner->linear % 132; }
+uint32_t standin_smid(Thread *thread) { return thread->owner()->linear % 132; }
 
 void standin_trap(Thread *thread, uint32_t site) {
   fail(*thread, Finding::Kind::Trap,
-       "the kernel stops itself (" + whereIs(*thread) + "): " + textOf(*thread->owner, site));
+       "the kernel stops itself (" + whereIs(*thread) + "): " + textOf(*thread->owner(), site));
 }
 
 void standin_assertfail(Thread *thread, const char *condition, const char *file, uint32_t line,

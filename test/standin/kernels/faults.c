@@ -85,7 +85,7 @@ KERNEL named_barrier_counts_differ PARAMETERS {
   if (tidx < 32)
     __nvvm_barrier_sync_cnt(1, 64); //!
   else
-    __nvvm_barrier_sync_cnt(1, 32); //!
+    __nvvm_barrier_sync_cnt(1, 96); //!
   out[tidx] = 1;
 }
 
