@@ -2,6 +2,8 @@
 #ifndef TESSERA_INTERFACES_TILELOWERING_H
 #define TESSERA_INTERFACES_TILELOWERING_H
 
+#include "tessera/Interfaces/Interfaces.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
 
@@ -14,6 +16,9 @@ public:
   /// Global index (of type index) of element 0 along `dim` of the tile of `value`, an operand or result of
   /// the op: where the rank's shard begins, plus the kernel's row if the loop runs over `dim`.
   virtual mlir::Value offset(mlir::OpBuilder &builder, mlir::Value value, int64_t dim) = 0;
+  /// Index in this rank's array of element 0 along `dim` of the tile of `value` (of the tile's own
+  /// dimensions, where a dimension stands as several).
+  virtual mlir::Value begin(mlir::OpBuilder &builder, mlir::Value value, int64_t dim) = 0;
   /// Global, unpadded size of `dim` of `value`.
   virtual int64_t globalSize(mlir::Value value, int64_t dim) = 0;
 };

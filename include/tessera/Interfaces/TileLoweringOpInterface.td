@@ -12,11 +12,24 @@ def TileLoweringOpInterface : OpInterface<"TileLoweringOpInterface"> {
   let cppNamespace = "::tessera";
   let methods = [
     InterfaceMethod<[{
-      Emits linalg and tensor ops that compute the results of types `types` from `tiles` (one per operand). A tile is the whole tensor, or has size 1
-      along dimensions that the kernel's loop runs over.
+      Emits linalg and tensor ops that compute the results of types `types` from `tiles` (one per operand). A tile is the whole tensor, or has some
+      of the elements along dimensions that the kernel's loop runs over. Where the loop runs over parts of a dimension (`getTilingRule`, `canSplit`)
+      the tile has several dimensions for it, as if the array had been reshaped. The tile of an operand that is updated in place is all of it.
     }], "::llvm::LogicalResult", "lowerTile",
         (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$tiles, "::mlir::TypeRange":$types,
              "::tessera::TileContext &":$context, "::llvm::SmallVectorImpl<::mlir::Value> &":$results)>,
+    InterfaceMethod<[{
+      What a loop may run over: the sharding rule, or a finer one. A shard of a dimension is contiguous, a tile need not be: pairs of elements half a
+      dimension apart are independent of each other (a dimension of factors half, pair). Called on ops with a sharding rule.
+    }], "::tessera::ShardingRule", "getTilingRule", (ins), [{}], [{
+      return ::mlir::cast<::tessera::ShardingRuleOpInterface>($_op.getOperation()).getShardingRule();
+    }]>,
+    InterfaceMethod<"Tiles may have several dimensions for each one of this pass-through factor of the tiling rule.",
+                    "bool", "canSplit", (ins "const ::tessera::ShardingRule &":$rule, "int":$factor), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      The operand that result 0 is, changed in place at indices that are data; -1: every result is new. Iterations over factors of the other operands
+      write different elements.
+    }], "int", "getUpdatedOperand", (ins), [{}], [{ return -1; }]>,
   ];
 }
 

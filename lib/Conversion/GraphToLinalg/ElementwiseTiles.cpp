@@ -15,6 +15,16 @@ template <typename OpT> struct ElementwiseTile : Tile<ElementwiseTile<OpT>, OpT>
     return t.map(type.getShape(), type.getElementType(), reads,
                  [&](ImplicitLocOpBuilder &b, ValueRange x) { return scalar.emitScalar(b, b.getLoc(), x); });
   }
+
+  /// Every operand that reaches up to the dimension has it too: they stay aligned at the end.
+  bool canSplit(Operation *op, const ShardingRule &rule, int factor) const {
+    const auto &result = rule.results[0].dims;
+    auto has = [&](const auto &dim) { return llvm::is_contained(dim, factor); };
+    size_t fromEnd = size_t(result.end() - llvm::find_if(result, has));
+    return llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
+      return operand.dims.size() < fromEnd || llvm::any_of(operand.dims, has);
+    });
+  }
 };
 
 template <typename... Ops> void attachAll(MLIRContext *context) {

@@ -2,6 +2,8 @@
 
 #include "Tiles.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace tessera::tiles {
 namespace {
 
@@ -161,6 +163,76 @@ struct ArgMaxIndexTile : Tile<ArgMaxIndexTile, graph::ArgMaxIndexOp> {
   }
 };
 
+/// The elements of a tile with one element, which kernels make of numbers of layers.
+Value onlyElement(TileBuilder &t, Value tile) {
+  if (auto made = tile.getDefiningOp<tensor::FromElementsOp>(); made && made.getElements().size() == 1)
+    return made.getElements()[0];
+  return tensor::ExtractOp::create(t.b, tile, ValueRange());
+}
+
+struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
+  /// Writes the update's tile [batch, seq, row...] to cache[layer, batch, positions[batch, seq] - begin of
+  /// the shard, row...], row by row.
+  static Value emit(graph::CacheUpdateOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &context) {
+    RankedTensorType update = typeOf(tiles[1]);
+    int64_t batch = update.getDimSize(0), seq = update.getDimSize(1);
+    Value layer = arith::IndexCastOp::create(t.b, t.b.getIndexType(), onlyElement(t, tiles[2]));
+    Value size = t.index(type.getDimSize(2)), shard = context.offset(t.b, op.getCache(), 2);
+    OpFoldResult zero = t.b.getIndexAttr(0);
+    SmallVector<OpFoldResult> from(update.getRank(), zero), to(type.getRank(), zero);
+    SmallVector<int64_t> fromSizes(update.getShape()), toSizes{1, 1, 1};
+    fromSizes[0] = fromSizes[1] = 1;
+    llvm::append_range(toSizes, update.getShape().drop_front(2));
+    to[0] = layer;
+    Value firstBatch = context.begin(t.b, op.getUpdate(), 0);
+    for (int64_t d = 2; d < update.getRank(); ++d)
+      to[d + 1] = context.begin(t.b, op.getUpdate(), d);
+    auto step = [&](TileBuilder &t, Value i, Value cache) {
+      SmallVector<Value> at = delinearize(t, i, {batch, seq});
+      Value position = arith::SubIOp::create(t.b, indexOf(t, tiles[3], at), shard);
+      // Unsigned: a negative position is a large one.
+      Value inside = arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, position, size);
+      auto write = scf::IfOp::create(
+          t.b, inside,
+          [&](OpBuilder &builder, Location loc) {
+            TileBuilder t(builder, loc);
+            from[0] = at[0];
+            from[1] = at[1];
+            to[1] = arith::AddIOp::create(t.b, firstBatch, at[0]).getResult();
+            to[2] = position;
+            auto rowType = RankedTensorType::get(update.getShape().drop_front(2), update.getElementType());
+            SmallVector<OpFoldResult> ones(type.getRank(), t.b.getIndexAttr(1));
+            auto sizes = [&](ArrayRef<int64_t> sizes) {
+              return getAsIndexOpFoldResult(t.b.getContext(), sizes);
+            };
+            Value row = tensor::ExtractSliceOp::create(t.b, rowType, tiles[1], from, sizes(fromSizes),
+                                                       ArrayRef(ones).drop_back());
+            Value place = tensor::ExtractSliceOp::create(t.b, rowType, cache, to, sizes(toSizes), ones);
+            Value copied = linalg::CopyOp::create(t.b, row, place).getResult(0);
+            Value updated = tensor::InsertSliceOp::create(t.b, copied, cache, to, sizes(toSizes), ones);
+            scf::YieldOp::create(builder, loc, updated);
+          },
+          [&](OpBuilder &builder, Location loc) { scf::YieldOp::create(builder, loc, cache); });
+      return write.getResult(0);
+    };
+    return t.repeat(batch * seq, tiles[0], step);
+  }
+
+  int getUpdatedOperand(Operation *) const { return 0; }
+  /// Every row of the update has a place of its own.
+  ShardingRule getTilingRule(Operation *op) const {
+    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+    rule.factors[rule.operands[1].dims[1].front()].kind = FactorKind::PassThrough;
+    return rule;
+  }
+  /// What a row is made of.
+  bool canSplit(Operation *, const ShardingRule &rule, int factor) const {
+    return llvm::any_of(ArrayRef(rule.operands[1].dims).drop_front(2),
+                        [&](const auto &dim) { return llvm::is_contained(dim, factor); });
+  }
+};
+
 } // namespace
 
 void attachLookups(MLIRContext *context) {
@@ -168,6 +240,7 @@ void attachLookups(MLIRContext *context) {
   graph::TakeOp::attachInterface<TakeTile>(*context);
   graph::ArgMaxKeyOp::attachInterface<ArgMaxKeyTile>(*context);
   graph::ArgMaxIndexOp::attachInterface<ArgMaxIndexTile>(*context);
+  graph::CacheUpdateOp::attachInterface<CacheUpdateTile>(*context);
 }
 
 } // namespace tessera::tiles

@@ -151,7 +151,7 @@ struct CrossEntropyTile : TileLoweringOpInterface::ExternalModel<CrossEntropyTil
 
 struct RopeTile : Tile<RopeTile, graph::RopeOp> {
   static Value emit(graph::RopeOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
-                    TileContext &) {
+                    TileContext &context) {
     Type f32 = t.b.getF32Type();
     int64_t rank = type.getRank(), pairs = op.getFrequencies().size();
     bool half = op.getStyle() == graph::RopeStyle::half;
@@ -161,6 +161,13 @@ struct RopeTile : Tile<RopeTile, graph::RopeOp> {
     SmallVector<float> frequencies(op.getFrequencies().begin(), op.getFrequencies().end());
     Value table = arith::ConstantOp::create(
         t.b, DenseElementsAttr::get(RankedTensorType::get({pairs}, f32), ArrayRef<float>(frequencies)));
+    // A tile of some of the pairs: the last dimension stands as two.
+    bool some = rank > cast<RankedTensorType>(op.getType()).getRank();
+    int64_t pairDim = half || !some ? rank - 1 : rank - 2, otherDim = half ? rank - 2 : rank - 1;
+    if (some) {
+      pairs = type.getDimSize(pairDim);
+      table = t.slice(table, {context.begin(t.b, op.getInput(), pairDim)}, {pairs});
+    }
     SmallVector<int64_t> angleShape{type.getDimSize(0), type.getDimSize(1), pairs};
     auto turn = [&](auto emit) {
       return t.map(angleShape, f32, {{tiles[1], t.leading(3, 2)}, {table, t.last(3)}},
@@ -176,15 +183,20 @@ struct RopeTile : Tile<RopeTile, graph::RopeOp> {
     Value cos = turn([](ImplicitLocOpBuilder &b, Value a) -> Value { return math::CosOp::create(b, a); });
     Value sin = turn([](ImplicitLocOpBuilder &b, Value a) -> Value { return math::SinOp::create(b, a); });
 
-    // The two members of every pair as two slices of the last dimension.
+    // The two members of every pair as two slices of the last dimension, or of that of members.
     SmallVector<OpFoldResult> at(rank, t.b.getIndexAttr(0)), second(at);
-    second.back() = t.b.getIndexAttr(half ? pairs : 1);
     SmallVector<int64_t> sizes(type.getShape()), strides(rank, 1);
-    sizes.back() = pairs;
-    strides.back() = half ? 1 : 2;
+    if (some) {
+      second[otherDim] = t.b.getIndexAttr(1);
+      sizes[otherDim] = 1;
+    } else {
+      second.back() = t.b.getIndexAttr(half ? pairs : 1);
+      sizes.back() = pairs;
+      strides.back() = half ? 1 : 2;
+    }
     Value x = t.slice(tiles[0], at, sizes, strides), y = t.slice(tiles[0], second, sizes, strides);
     AffineMap angleMap = AffineMap::get(
-        rank, 0, {t.b.getAffineDimExpr(0), t.b.getAffineDimExpr(1), t.b.getAffineDimExpr(rank - 1)},
+        rank, 0, {t.b.getAffineDimExpr(0), t.b.getAffineDimExpr(1), t.b.getAffineDimExpr(unsigned(pairDim))},
         t.b.getContext());
     auto combine = [&](Value first, Value other, bool subtract) {
       return t.map(sizes, type.getElementType(),
@@ -200,12 +212,30 @@ struct RopeTile : Tile<RopeTile, graph::RopeOp> {
     Value out = t.empty(type.getShape(), type.getElementType());
     out = t.insert(combine(x, y, /*subtract=*/true), out, at, strides);
     out = t.insert(combine(y, x, /*subtract=*/false), out, second, strides);
-    if (int64_t rest = type.getShape().back() - 2 * pairs; rest > 0) {
+    if (int64_t rest = type.getShape().back() - 2 * pairs; !some && rest > 0) {
       at.back() = t.b.getIndexAttr(2 * pairs);
       sizes.back() = rest;
       out = t.insert(t.slice(tiles[0], at, sizes), out, at);
     }
     return out;
+  }
+
+  /// Pairs are independent of each other, if there is nothing but pairs.
+  ShardingRule getTilingRule(Operation *self) const {
+    auto op = cast<graph::RopeOp>(self);
+    ShardingRule rule = op.getShardingRule();
+    auto &last = rule.operands[0].dims.back();
+    int64_t pairs = op.getFrequencies().size(), size = rule.factors[last[0]].size;
+    if (size != 2 * pairs)
+      return rule;
+    int members = last[0], pair = rule.addFactor(pairs);
+    rule.factors[members].size = 2;
+    for (TensorFactors *tensor : {&rule.operands[0], &rule.results[0]})
+      if (op.getStyle() == graph::RopeStyle::half)
+        tensor->dims.back() = {members, pair};
+      else
+        tensor->dims.back() = {pair, members};
+    return rule;
   }
 };
 

@@ -22,6 +22,7 @@ void registerTileLowering(DialectRegistry &registry) {
     tiles::attachShape(context);
     tiles::attachNorms(context);
     tiles::attachLookups(context);
+    tiles::attachProducts(context);
   });
 }
 

@@ -81,6 +81,7 @@ void attachElementwise(MLIRContext *context);
 void attachShape(MLIRContext *context);
 void attachNorms(MLIRContext *context);
 void attachLookups(MLIRContext *context);
+void attachProducts(MLIRContext *context);
 
 } // namespace tessera::tiles
 #endif

@@ -40,7 +40,7 @@ std::optional<PackedWeight> packedWeight(Value weight) {
 /// A product; on a packed weight if it may (`packs`) and the weight is a parameter.
 class LinearForm : public LibraryForm {
 public:
-  explicit LinearForm(bool packs) : packs(packs) {}
+  explicit LinearForm(bool packs, int64_t tileRows = 0) : packs(packs), tileRows(tileRows) {}
 
   LogicalResult lower(Operation *self, KernelLowering &) const override {
     auto op = cast<graph::LinearOp>(self);
@@ -49,6 +49,8 @@ public:
     int64_t contract = op.getContract();
     int64_t m = product(in.drop_back(contract)), k = product(in.take_back(contract)),
             n = product(weight.drop_back(contract));
+    if (m <= tileRows)
+      return success(); // a tile like any other
     Value out = exec::fresh(builder, op.getResult());
     Value plain;
     FlatSymbolRefAttr param;
@@ -76,6 +78,7 @@ public:
 
 private:
   bool packs;
+  int64_t tileRows; ///< of a plain weight; packed ones are the library's
 };
 
 struct EmbeddingForm : LibraryForm {
@@ -104,8 +107,8 @@ struct EmbeddingForm : LibraryForm {
 
 } // namespace
 
-void addMatmulForm(LibraryForms &forms) {
-  forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/false));
+void addMatmulForm(LibraryForms &forms, int64_t tileRows) {
+  forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/false, tileRows));
 }
 
 void addPackedWeightForms(LibraryForms &forms) {
