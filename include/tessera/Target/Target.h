@@ -33,6 +33,10 @@ struct TilingChoices {
   int64_t tileElements = 8192;   ///< elements that one iteration of a kernel should touch at most
   int64_t grainElements = 32768; ///< elements that are worth a thread
   int64_t prefillChunk = 128;    ///< positions that one @prefill takes at most
+  /// Iterations that fill the machine: where one step has few rows, loops run over other factors until there
+  /// are so many, in tiles of as much as `tileElements` allows; less than `grainElements` stays one
+  /// iteration. 0: a few rows are enough, loops run over leading rows alone, one at a time.
+  int64_t parallelIterations = 0;
 };
 
 /// What runs side by side on a device.

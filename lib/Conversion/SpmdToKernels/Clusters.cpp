@@ -1,4 +1,4 @@
-//===- Clusters.cpp - which ops share a kernel ------------------------------===//
+//===- Clusters.cpp - which ops share a loop over leading rows --------------===//
 
 #include "Clusters.h"
 
@@ -14,7 +14,24 @@ static int onlyFactor(const TensorFactors &tensor, int64_t dim) {
   return tensor.dims[dim].size() == 1 ? tensor.dims[dim][0] : -1;
 }
 
-int maxRows(Operation *op) {
+/// Per dimension of a tensor: the row dimension of the kernel it is, or -1 (whole in every tile).
+using RowDims = SmallVector<int, 4>;
+
+/// How the rows of a kernel run through one op's operands and results.
+struct OpRows {
+  SmallVector<RowDims> operands, results;
+};
+
+int updatedOperand(Operation *op) {
+  auto tile = dyn_cast<TileLoweringOpInterface>(op);
+  return tile ? tile.getUpdatedOperand() : -1;
+}
+
+/// Most leading dimensions of the results that can be rows of `op` (an op with a sharding rule and at least
+/// one result).
+static int maxRows(Operation *op) {
+  if (updatedOperand(op) >= 0)
+    return 0;
   auto type = tensorOf(op->getResult(0));
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
   int rows = 0;
@@ -41,7 +58,8 @@ int maxRows(Operation *op) {
   return rows;
 }
 
-OpRows rowsOf(Operation *op, int rows) {
+/// The places of the first `rows` (<= maxRows) leading dimensions. Dimensions of size 1 are nowhere.
+static OpRows rowsOf(Operation *op, int rows) {
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
   auto type = tensorOf(op->getResult(0));
   auto place = [&](Value value, const TensorFactors &tensor) {
@@ -61,6 +79,8 @@ OpRows rowsOf(Operation *op, int rows) {
     result.results.push_back(place(value, tensor));
   return result;
 }
+
+static Cluster rowCluster(ArrayRef<Operation *> ops, int rows);
 
 static int64_t rowCount(Operation *op, int rows) {
   int64_t n = 1;
@@ -115,13 +135,9 @@ public:
     }
     SmallVector<Cluster> clusters;
     for (auto &set : sets)
-      if (!set.empty()) {
-        Cluster cluster;
-        cluster.ops = set;
-        cluster.rows = choose(set)->rows;
-        clusters.push_back(std::move(cluster));
-      }
-    schedule(clusters);
+      if (!set.empty())
+        clusters.push_back(rowCluster(set, choose(set)->rows));
+    scheduleClusters(block, clusters);
     return clusters;
   }
 
@@ -174,23 +190,13 @@ private:
   /// Fusing must neither lose parallelism nor make rows that fall out of the cache.
   bool worthwhile(ArrayRef<Operation *> set) {
     std::optional<RowChoice> together = choose(set);
-    if (!together)
+    if (!together || llvm::any_of(set, [](Operation *op) { return updatedOperand(op) >= 0; }))
       return false;
     if (together->tile <= tiling.tileElements)
       return true;
     int64_t count = rowCount(set.front(), together->rows);
     return llvm::all_of(
         set, [&](Operation *op) { return rowCount(op, choose(ArrayRef<Operation *>(op))->rows) <= count; });
-  }
-
-  /// Ops of the block that `op` waits for, nested uses included.
-  void dependencies(Operation *op, SmallVectorImpl<Operation *> &result) {
-    op->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          if (Operation *here = block.findAncestorOpInBlock(*def); here && here != op)
-            result.push_back(here);
-    });
   }
 
   /// No path leaves the set and comes back.
@@ -206,14 +212,14 @@ private:
     };
     for (Operation *op : set) {
       SmallVector<Operation *> direct;
-      dependencies(op, direct);
+      collectDependencies(block, op, direct);
       for (Operation *def : direct)
         if (!set.count(def))
           reach(def);
     }
     while (!work.empty()) {
       SmallVector<Operation *> direct;
-      dependencies(work.pop_back_val(), direct);
+      collectDependencies(block, work.pop_back_val(), direct);
       for (Operation *def : direct) {
         if (set.count(def))
           return false;
@@ -238,37 +244,6 @@ private:
     sets[b] = joined;
   }
 
-  /// Reorders the block: units (a cluster or a single op) as soon as the units they wait for are done, in the
-  /// old order.
-  void schedule(ArrayRef<Cluster> clusters) {
-    llvm::DenseMap<Operation *, int> clusterOf;
-    for (auto [i, cluster] : llvm::enumerate(clusters))
-      for (Operation *op : cluster.ops)
-        clusterOf[op] = int(i);
-    llvm::SetVector<Operation *> done;
-    std::function<void(Operation *)> visit = [&](Operation *op) {
-      if (done.contains(op))
-        return;
-      SmallVector<Operation *> unit{op};
-      if (auto it = clusterOf.find(op); it != clusterOf.end())
-        unit = clusters[it->second].ops;
-      llvm::SmallPtrSet<Operation *, 8> inUnit(unit.begin(), unit.end());
-      for (Operation *member : unit) {
-        SmallVector<Operation *> waits;
-        dependencies(member, waits);
-        for (Operation *wait : waits)
-          if (!inUnit.count(wait))
-            visit(wait);
-      }
-      for (Operation *member : unit)
-        done.insert(member);
-    };
-    for (Operation &op : block.without_terminator())
-      visit(&op);
-    for (Operation *op : done)
-      op->moveBefore(block.getTerminator());
-  }
-
   Block &block;
   const TilingChoices &tiling;
   llvm::DenseMap<Operation *, int> most;
@@ -278,17 +253,105 @@ private:
 
 } // namespace
 
-SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling) {
+SmallVector<Cluster> formRowClusters(Block &block, const TilingChoices &tiling) {
   return ClusterBuilder(block, tiling).run();
 }
 
-int64_t iterations(const Cluster &cluster) { return rowCount(cluster.ops.front(), cluster.rows); }
+bool isWholeConstant(Operation *op) {
+  return isa<TileLoweringOpInterface>(op) && op->getNumOperands() == 0 && maxRows(op) == 0;
+}
 
-int64_t tileElements(const Cluster &cluster) {
-  int64_t n = 0;
-  for (Operation *op : cluster.ops)
-    n += touchedElements(op, cluster.rows);
+static Parts partsOf(Value value, const RowDims &dims) {
+  Parts parts;
+  for (auto [size, row] : llvm::zip_equal(tensorOf(value).getShape(), dims))
+    parts.push_back({size, row});
+  return parts;
+}
+
+static OpTiles tilesOf(Operation *op, int rows) {
+  OpRows places = rowsOf(op, rows);
+  OpTiles tiles;
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), places.operands))
+    tiles.operands.push_back(partsOf(operand, dims));
+  for (auto [result, dims] : llvm::zip_equal(op->getResults(), places.results))
+    tiles.results.push_back(partsOf(result, dims));
+  return tiles;
+}
+
+OpTiles wholeTiles(Operation *op) { return tilesOf(op, 0); }
+
+/// The cluster of `ops` with a loop over `rows` rows.
+static Cluster rowCluster(ArrayRef<Operation *> ops, int rows) {
+  ClusterBody body;
+  body.ops.assign(ops.begin(), ops.end());
+  for (int64_t size : tensorOf(ops.front()->getResult(0)).getShape().take_front(rows))
+    body.axes.push_back({size, 1});
+  for (Operation *op : ops) {
+    body.tiles.push_back(tilesOf(op, rows));
+    body.tileElements += touchedElements(op, rows);
+  }
+  Cluster cluster;
+  cluster.bodies.push_back(std::move(body));
+  return cluster;
+}
+
+int64_t ClusterBody::iterations() const {
+  int64_t n = 1;
+  for (const Axis &axis : axes)
+    n *= axis.count();
   return n;
+}
+
+int64_t Cluster::iterations() const {
+  int64_t n = 0;
+  for (const ClusterBody &body : bodies)
+    n += body.iterations();
+  return n;
+}
+
+SmallVector<Operation *> Cluster::ops() const {
+  SmallVector<Operation *> all;
+  for (const ClusterBody &body : bodies)
+    llvm::append_range(all, body.ops);
+  return all;
+}
+
+void collectDependencies(Block &block, Operation *op, SmallVectorImpl<Operation *> &result) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *def = operand.getDefiningOp())
+        if (Operation *here = block.findAncestorOpInBlock(*def); here && here != op)
+          result.push_back(here);
+  });
+}
+
+void scheduleClusters(Block &block, ArrayRef<Cluster> clusters) {
+  llvm::DenseMap<Operation *, int> clusterOf;
+  for (auto [i, cluster] : llvm::enumerate(clusters))
+    for (Operation *op : cluster.ops())
+      clusterOf[op] = int(i);
+  llvm::SetVector<Operation *> done;
+  std::function<void(Operation *)> visit = [&](Operation *op) {
+    if (done.contains(op))
+      return;
+    SmallVector<Operation *> unit{op};
+    if (auto it = clusterOf.find(op); it != clusterOf.end())
+      unit = clusters[it->second].ops();
+    llvm::SmallPtrSet<Operation *, 8> inUnit(unit.begin(), unit.end());
+    for (Operation *member : unit) {
+      SmallVector<Operation *> waits;
+      collectDependencies(block, member, waits);
+      for (Operation *wait : waits)
+        if (!inUnit.count(wait))
+          visit(wait);
+    }
+    for (Operation *member : unit)
+      done.insert(member);
+  };
+  for (Operation &op : block.without_terminator())
+    visit(&op);
+  for (Operation *op : done)
+    op->moveBefore(block.getTerminator());
 }
 
 } // namespace tessera::kernels

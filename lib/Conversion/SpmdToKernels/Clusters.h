@@ -1,8 +1,9 @@
 //===- Clusters.h - Which ops share a kernel --------------------*- C++ -*-===//
 //
-// Neighbouring ops become one kernel when the loop of the kernel can run over leading dimensions ("rows")
-// that all of them compute independently: pass-through factors of their sharding rules that lead every
-// result. Everything else happens within a row. No op kinds.
+// Neighbouring ops become one kernel when its loop can run over factors that all of them compute
+// independently: pass-through factors of their sharding rules. Everything else happens within an iteration.
+// No op kinds. Where rows are enough to keep the machine busy (`TilingChoices::parallelIterations` is 0) the
+// loop runs over leading dimensions that lead every result; else over any factor (tessera/Analysis/Fusion).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CONVERSION_SPMDTOKERNELS_CLUSTERS_H
@@ -10,36 +11,51 @@
 
 #include "Lowering.h"
 
+#include "tessera/Analysis/Fusion/Fusion.h"
+
 namespace tessera::kernels {
 
-/// Per dimension of a tensor: the row dimension of the kernel it is, or -1 (whole in every tile).
-using RowDims = SmallVector<int, 4>;
+using fusion::Axis;
+using fusion::OpTiles;
+using fusion::Part;
+using fusion::Parts;
 
-/// How the rows of a kernel run through one op's operands and results.
-struct OpRows {
-  SmallVector<RowDims> operands, results;
-};
-
-/// Most leading dimensions of the results that can be rows of `op` (an op with a sharding rule and at least
-/// one result).
-int maxRows(Operation *op);
-/// The places of the first `rows` (<= maxRows) leading dimensions. Dimensions of size 1 are nowhere.
-OpRows rowsOf(Operation *op, int rows);
-
-struct Cluster {
+/// One loop of a kernel. The parts of an array are the shape in which the kernel sees it, row-major as the
+/// array itself.
+struct ClusterBody {
   SmallVector<Operation *> ops; ///< in order of execution
-  int rows = 0;                 ///< leading dimensions of every result that the kernel's loop runs over
+  std::vector<OpTiles> tiles;   ///< of each op
+  SmallVector<Axis, 4> axes;
+  int64_t tileElements = 0; ///< that one iteration touches
+  int64_t iterations() const;
 };
 
-/// Iterations of the kernel's loop: product of the row sizes.
-int64_t iterations(const Cluster &cluster);
-/// Elements that one iteration touches.
-int64_t tileElements(const Cluster &cluster);
+/// The ops of one launch: the iterations of several bodies follow one another.
+struct Cluster {
+  SmallVector<ClusterBody, 1> bodies;
+  int64_t iterations() const;
+  SmallVector<Operation *> ops() const;
+};
+
+/// The operand of `op` that is updated in place, or -1.
+int updatedOperand(Operation *op);
+/// A constant that has to be whole: made in every kernel that reads it.
+bool isWholeConstant(Operation *op);
+/// The whole of every operand and result of `op`.
+OpTiles wholeTiles(Operation *op);
 
 /// Partitions the ops of `block` that can be lowered to tiles (TileLoweringOpInterface) and reorders the
 /// block so that the ops of each cluster stand side by side. Producers join consumers if the rows agree and
 /// nothing outside stands between them. O(n^2) in the ops of the block.
-SmallVector<Cluster> formClusters(Block &block, const TilingChoices &tiling);
+SmallVector<Cluster> formRowClusters(Block &block, const TilingChoices &tiling);
+/// The same over any factor. What is computed again in several kernels is cloned.
+SmallVector<Cluster> formFactorClusters(Block &block, const TilingChoices &tiling);
+
+/// Reorders the block: units (a cluster or a single op) as soon as the units they wait for are done, in the
+/// old order.
+void scheduleClusters(Block &block, ArrayRef<Cluster> clusters);
+/// Ops of the block that `op` waits for, nested uses included.
+void collectDependencies(Block &block, Operation *op, SmallVectorImpl<Operation *> &result);
 
 } // namespace tessera::kernels
 #endif

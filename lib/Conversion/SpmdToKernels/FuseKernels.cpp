@@ -1,8 +1,8 @@
 //===- FuseKernels.cpp - clusters become kernel functions -------------------===//
 //
-// A kernel's loop runs over the rows of its cluster; one iteration takes the tiles of the operands, computes
+// A kernel's loop runs over the axes of its cluster; one iteration takes the tiles of the operands, computes
 // every op on tiles and puts the results' tiles where they belong. Tiling is sharding over a loop: which part
-// of an operand a row needs is what the sharding rule says.
+// of an operand an iteration needs is what the sharding rule says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,32 +12,40 @@
 #include "tessera/Support/Shapes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace tessera::kernels {
 namespace {
 
-/// An operand that does not depend on rows and is made in the kernel: a constant that has to be whole.
 bool isWholeConstant(Value value) {
   Operation *def = value.getDefiningOp();
-  return def && isa<TileLoweringOpInterface>(def) && def->getNumOperands() == 0 && maxRows(def) == 0;
+  return def && kernels::isWholeConstant(def);
+}
+
+/// The shape in which a kernel sees an array.
+RankedTensorType seenType(Value value, const Parts &parts) {
+  return RankedTensorType::get(llvm::map_to_vector(parts, [](const Part &part) { return part.size; }),
+                               tensorOf(value).getElementType());
 }
 
 class Outliner {
 public:
   Outliner(Lowering &lowering, const Cluster &cluster)
-      : lowering(lowering), cluster(cluster), loc(cluster.ops.front()->getLoc()),
-        members(cluster.ops.begin(), cluster.ops.end()) {}
+      : lowering(lowering), cluster(cluster), ops(cluster.ops()), loc(ops.front()->getLoc()),
+        members(ops.begin(), ops.end()) {}
 
   LogicalResult run() {
-    collect();
-    SmallVector<Type> inputTypes = llvm::map_to_vector(inputs, [](Value v) { return v.getType(); });
-    SmallVector<Type> outputTypes = llvm::map_to_vector(outputs, [](Value v) { return v.getType(); });
-    KernelShell shell(loc, kernelName(), inputTypes, outputTypes, scalars.size());
+    for (const ClusterBody &body : cluster.bodies)
+      collect(body);
+    auto typeOf = [](const Array &array) -> Type { return array.type; };
+    KernelShell shell(loc, kernelName(), llvm::map_to_vector(inputs, typeOf),
+                      llvm::map_to_vector(outputs, typeOf), scalars.size());
     LogicalResult status = success();
-    shell.loop(iterations(cluster), [&](OpBuilder &builder, Value row, ValueRange outs) {
-      return emitRow(builder, shell, row, outs, status);
+    shell.loop(cluster.iterations(), [&](OpBuilder &builder, Value row, ValueRange outs) {
+      return emitBodies(builder, shell, row, outs, cluster.bodies, status);
     });
     if (failed(status)) {
       shell.func.erase();
@@ -48,12 +56,22 @@ public:
   }
 
 private:
+  /// An array that the kernel takes, and the shape in which it sees it.
+  struct Array {
+    Value value;
+    RankedTensorType type;
+    Value destination = {}; ///< of an output: what is updated in place, or null
+    bool operator==(const Array &other) const { return value == other.value && type == other.type; }
+  };
+
   /// What the kernel takes and gives.
-  void collect() {
-    for (Operation *op : cluster.ops) {
-      OpRows rows = rowsOf(op, cluster.rows);
-      for (Value operand : op->getOperands()) {
-        if (members.count(operand.getDefiningOp()) || llvm::is_contained(inputs, operand))
+  void collect(const ClusterBody &body) {
+    for (auto [op, tiles] : llvm::zip_equal(body.ops, body.tiles)) {
+      int updated = updatedOperand(op);
+      for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+        Array array{operand, seenType(operand, tiles.operands[number])};
+        if (int(number) == updated || members.count(operand.getDefiningOp()) ||
+            llvm::is_contained(inputs, array))
           continue;
         if (isWholeConstant(operand))
           continue;
@@ -62,7 +80,7 @@ private:
           addScalar(index);
           indexScalars[operand] = index;
         } else {
-          inputs.push_back(operand);
+          inputs.push_back(array);
         }
       }
       for (Value value :
@@ -73,9 +91,11 @@ private:
               addScalar(shard);
               shardScalars[{value, d}] = shard;
             }
-      for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.count(user); }))
-          outputs.push_back(result);
+      for (auto [result, parts] : llvm::zip_equal(op->getResults(), tiles.results)) {
+        bool inPlace = updated >= 0 && result.getResultNumber() == 0;
+        if (inPlace || llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.count(user); }))
+          outputs.push_back({result, seenType(result, parts), inPlace ? op->getOperand(updated) : Value()});
+      }
     }
   }
 
@@ -102,185 +122,280 @@ private:
   Value scalarArgument(const KernelShell &shell, Value index) {
     return shell.scalars[llvm::find(scalars, index) - scalars.begin()];
   }
+  int outputNumber(Value value) const {
+    const auto *it = llvm::find_if(outputs, [&](const Array &output) { return output.value == value; });
+    return it == outputs.end() ? -1 : int(it - outputs.begin());
+  }
 
   std::string kernelName() {
     std::string name;
     SmallVector<StringRef> seen;
-    for (Operation *op : cluster.ops) {
+    for (Operation *op : ops) {
       StringRef kind = op->getName().stripDialect();
       if (llvm::is_contained(seen, kind) || seen.size() == 4)
         continue;
       seen.push_back(kind);
       name += kind.str() + "_";
     }
-    ArrayRef<int64_t> shape = tensorOf(cluster.ops.back()->getResult(0)).getShape();
+    ArrayRef<int64_t> shape = tensorOf(ops.back()->getResult(0)).getShape();
     return name + shapeText(shape);
   }
+
+  /// Where one iteration stands along each axis.
+  struct Iteration {
+    SmallVector<Value> number; ///< of the tile
+    SmallVector<Value> begin;  ///< its first element
+    ArrayRef<Axis> axes;
+  };
 
   struct Context : TileContext {
     Outliner &outliner;
     const KernelShell &shell;
-    ArrayRef<Value> rowIndex;
+    const Iteration &at;
     Operation *op;
-    OpRows rows;
-    Context(Outliner &outliner, const KernelShell &shell, ArrayRef<Value> rowIndex, Operation *op,
-            OpRows rows)
-        : outliner(outliner), shell(shell), rowIndex(rowIndex), op(op), rows(std::move(rows)) {}
+    const OpTiles &tiles;
+    Context(Outliner &outliner, const KernelShell &shell, const Iteration &at, Operation *op,
+            const OpTiles &tiles)
+        : outliner(outliner), shell(shell), at(at), op(op), tiles(tiles) {}
 
     Value offset(OpBuilder &builder, Value value, int64_t dim) override {
       Location loc = op->getLoc();
-      Value at;
+      Value offset;
       if (auto it = outliner.shardScalars.find({value, dim}); it != outliner.shardScalars.end()) {
         Value size = arith::ConstantIndexOp::create(builder, loc, tensorOf(value).getDimSize(dim));
-        at = arith::MulIOp::create(builder, loc, outliner.scalarArgument(shell, it->second), size);
+        offset = arith::MulIOp::create(builder, loc, outliner.scalarArgument(shell, it->second), size);
       }
-      int row = rowOf(value, dim);
-      if (row >= 0)
-        at = at ? arith::AddIOp::create(builder, loc, at, rowIndex[row]).getResult() : rowIndex[row];
-      return at ? at : arith::ConstantIndexOp::create(builder, loc, 0).getResult();
+      if (Value first = loopBegin(value, dim))
+        offset = offset ? arith::AddIOp::create(builder, loc, offset, first).getResult() : first;
+      return offset ? offset : arith::ConstantIndexOp::create(builder, loc, 0).getResult();
+    }
+    Value begin(OpBuilder &builder, Value value, int64_t dim) override {
+      Value first = loopBegin(value, dim);
+      return first ? first : arith::ConstantIndexOp::create(builder, op->getLoc(), 0).getResult();
     }
     int64_t globalSize(Value value, int64_t dim) override { return dist::globalShape(tensorOf(value))[dim]; }
 
-    int rowOf(Value value, int64_t dim) const {
-      for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), rows.operands))
-        if (operand == value)
-          return dims[dim];
-      for (auto [result, dims] : llvm::zip_equal(op->getResults(), rows.results))
-        if (result == value)
-          return dims[dim];
-      return -1;
+    /// Null where the loop does not run over the dimension of the tile.
+    Value loopBegin(Value value, int64_t dim) const {
+      auto among = [&](ValueRange values, ArrayRef<Parts> parts) -> Value {
+        const auto number = llvm::find(values, value) - values.begin();
+        int axis = parts[number][dim].axis;
+        return axis < 0 ? Value() : at.begin[axis];
+      };
+      return llvm::is_contained(op->getOperands(), value) ? among(op->getOperands(), tiles.operands)
+                                                          : among(op->getResults(), tiles.results);
     }
   };
 
-  /// Row numbers along each row dimension.
-  SmallVector<Value> delinearize(OpBuilder &builder, Value row) {
-    SmallVector<Value> index(cluster.rows);
-    ArrayRef<int64_t> shape = tensorOf(cluster.ops.front()->getResult(0)).getShape().take_front(cluster.rows);
-    int64_t left = iterations(cluster);
-    for (int d = cluster.rows - 1; d >= 0; --d) {
-      Value size = arith::ConstantIndexOp::create(builder, loc, shape[d]);
-      left /= shape[d];
-      index[d] = left == 1 ? row : arith::RemUIOp::create(builder, loc, row, size).getResult();
+  /// The number of the tile along each axis of a body.
+  Iteration delinearize(OpBuilder &builder, Value row, const ClusterBody &body) {
+    Iteration at;
+    at.axes = body.axes;
+    int64_t left = body.iterations();
+    at.number.resize(body.axes.size());
+    for (int d = int(body.axes.size()) - 1; d >= 0; --d) {
+      int64_t count = body.axes[d].count();
+      Value size = arith::ConstantIndexOp::create(builder, loc, count);
+      left /= count;
+      at.number[d] = left == 1 ? row : arith::RemUIOp::create(builder, loc, row, size).getResult();
       if (left > 1)
         row = arith::DivUIOp::create(builder, loc, row, size);
       else
         row = arith::ConstantIndexOp::create(builder, loc, 0);
     }
-    return index;
+    for (auto [axis, number] : llvm::zip_equal(body.axes, at.number)) {
+      Value begin = number;
+      if (axis.tile > 1)
+        begin = arith::MulIOp::create(builder, loc, number,
+                                      arith::ConstantIndexOp::create(builder, loc, axis.tile));
+      at.begin.push_back(begin);
+    }
+    return at;
   }
 
-  static RankedTensorType tileType(Value value, const RowDims &dims) {
-    SmallVector<int64_t> shape(tensorOf(value).getShape());
-    for (auto [size, row] : llvm::zip_equal(shape, dims))
-      if (row >= 0)
-        size = 1;
+  static RankedTensorType tileType(Value value, const Parts &parts, ArrayRef<Axis> axes) {
+    SmallVector<int64_t> shape;
+    for (const Part &part : parts)
+      shape.push_back(part.axis < 0 ? part.size : axes[part.axis].tile);
     return RankedTensorType::get(shape, tensorOf(value).getElementType());
   }
-  static void slicing(OpBuilder &builder, RankedTensorType tile, const RowDims &dims,
-                      ArrayRef<Value> rowIndex, SmallVectorImpl<OpFoldResult> &offsets,
-                      SmallVectorImpl<OpFoldResult> &sizes) {
-    for (auto [size, row] : llvm::zip_equal(tile.getShape(), dims)) {
-      offsets.push_back(row < 0 ? OpFoldResult(builder.getIndexAttr(0)) : OpFoldResult(rowIndex[row]));
+  static void slicing(OpBuilder &builder, RankedTensorType tile, const Parts &parts, const Iteration &at,
+                      SmallVectorImpl<OpFoldResult> &offsets, SmallVectorImpl<OpFoldResult> &sizes) {
+    for (auto [size, part] : llvm::zip_equal(tile.getShape(), parts)) {
+      offsets.push_back(part.axis < 0 ? OpFoldResult(builder.getIndexAttr(0))
+                                      : OpFoldResult(at.begin[part.axis]));
       sizes.push_back(builder.getIndexAttr(size));
     }
   }
 
-  /// The part of `array` that belongs to this row.
-  static Value tileOf(OpBuilder &builder, Location loc, Value array, const RowDims &dims,
-                      ArrayRef<Value> rowIndex) {
-    RankedTensorType tile = tileType(array, dims);
+  /// The part of `array` that belongs to this iteration.
+  static Value tileOf(OpBuilder &builder, Location loc, Value array, Value value, const Parts &parts,
+                      const Iteration &at) {
+    RankedTensorType tile = tileType(value, parts, at.axes);
     if (tile == array.getType())
       return array;
-    SmallVector<OpFoldResult> offsets, sizes, ones(dims.size(), builder.getIndexAttr(1));
-    slicing(builder, tile, dims, rowIndex, offsets, sizes);
+    SmallVector<OpFoldResult> offsets, sizes, ones(parts.size(), builder.getIndexAttr(1));
+    slicing(builder, tile, parts, at, offsets, sizes);
     return tensor::ExtractSliceOp::create(builder, loc, tile, array, offsets, sizes, ones);
   }
 
-  SmallVector<Value> emitRow(OpBuilder &builder, const KernelShell &shell, Value row, ValueRange outs,
-                             LogicalResult &status) {
-    SmallVector<Value> rowIndex = delinearize(builder, row);
-    llvm::DenseMap<Value, Value> tiles; // values made in the cluster
-    std::map<std::pair<void *, SmallVector<int, 4>>, Value> loaded;
+  /// `into` with the tile of a result. What every iteration along some axis computes one of them stores.
+  static Value store(OpBuilder &builder, Location loc, Value value, Value into, const Parts &parts,
+                     const Iteration &at) {
+    SmallVector<OpFoldResult> offsets, sizes, ones(parts.size(), builder.getIndexAttr(1));
+    slicing(builder, tensorOf(value), parts, at, offsets, sizes);
+    auto insert = [&](OpBuilder &builder, Value tile) -> Value {
+      return tensor::InsertSliceOp::create(builder, loc, tile, into, offsets, sizes, ones);
+    };
+    Value isFirst;
+    for (int axis = 0; axis < int(at.axes.size()); ++axis) {
+      if (at.axes[axis].count() == 1 ||
+          llvm::any_of(parts, [&](const Part &part) { return part.axis == axis; }))
+        continue;
+      Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+      Value here = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, at.number[axis], zero);
+      isFirst = isFirst ? arith::AndIOp::create(builder, loc, isFirst, here).getResult() : here;
+    }
+    if (!isFirst)
+      return insert(builder, value);
+    // A copy: the tile itself is computed elsewhere, for all the iterations that do not store it.
+    auto copy = [&](OpBuilder &inner) {
+      auto type = tensorOf(value);
+      Value place = tensor::ExtractSliceOp::create(inner, loc, type, into, offsets, sizes, ones);
+      AffineMap identity = inner.getMultiDimIdentityMap(type.getRank());
+      SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+      Value copied =
+          linalg::GenericOp::create(
+              inner, loc, type, value, place, ArrayRef{identity, identity}, loops,
+              [](OpBuilder &b, Location loc, ValueRange x) { linalg::YieldOp::create(b, loc, x[0]); })
+              .getResult(0);
+      return insert(inner, copied);
+    };
+    return scf::IfOp::create(
+               builder, loc, isFirst,
+               [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, copy(inner)); },
+               [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, into); })
+        .getResult(0);
+  }
+
+  /// The body whose iterations number `row` is among; `row` counts from the first of `bodies`.
+  SmallVector<Value> emitBodies(OpBuilder &builder, const KernelShell &shell, Value row, ValueRange outs,
+                                ArrayRef<ClusterBody> bodies, LogicalResult &status) {
+    if (bodies.size() == 1)
+      return emitBody(builder, shell, row, outs, bodies.front(), status);
+    Value count = arith::ConstantIndexOp::create(builder, loc, bodies.front().iterations());
+    Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row, count);
+    auto branch = scf::IfOp::create(
+        builder, loc, isFirst,
+        [&](OpBuilder &inner, Location) {
+          scf::YieldOp::create(inner, loc, emitBody(inner, shell, row, outs, bodies.front(), status));
+        },
+        [&](OpBuilder &inner, Location) {
+          Value next = arith::SubIOp::create(inner, loc, row, count);
+          scf::YieldOp::create(inner, loc, emitBodies(inner, shell, next, outs, bodies.drop_front(), status));
+        });
+    return SmallVector<Value>(branch.getResults());
+  }
+
+  SmallVector<Value> emitBody(OpBuilder &builder, const KernelShell &shell, Value row, ValueRange outs,
+                              const ClusterBody &body, LogicalResult &status) {
+    Iteration at = delinearize(builder, row, body);
+    llvm::DenseMap<Value, Value> made; // tiles of values made in the cluster
+    SmallVector<std::pair<std::pair<Value, Parts>, Value>> loaded;
     SmallVector<Value> results(outs.begin(), outs.end());
-    auto lower = [&](Operation *op, OpRows rows, ValueRange operands, TypeRange types,
+    auto lower = [&](Operation *op, const OpTiles &tiles, ValueRange operands, TypeRange types,
                      SmallVectorImpl<Value> &values) {
-      Context context(*this, shell, rowIndex, op, rows);
+      Context context(*this, shell, at, op, tiles);
       if (failed(cast<TileLoweringOpInterface>(op).lowerTile(builder, operands, types, context, values)))
         status = failure();
     };
-    for (Operation *op : cluster.ops) {
-      OpRows rows = rowsOf(op, cluster.rows);
+    for (auto [op, tiles] : llvm::zip_equal(body.ops, body.tiles)) {
       SmallVector<Value> operands, values;
-      for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), rows.operands)) {
-        if (Value tile = tiles.lookup(operand)) {
+      int updated = updatedOperand(op);
+      for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+        const Parts &parts = tiles.operands[number];
+        if (int(number) == updated) {
+          operands.push_back(results[outputNumber(op->getResult(0))]);
+          continue;
+        }
+        if (Value tile = made.lookup(operand)) {
           operands.push_back(tile);
           continue;
         }
-        Value &tile = loaded[{operand.getAsOpaquePointer(), dims}];
-        if (!tile) {
-          Value whole;
-          if (auto it = indexScalars.find(operand); it != indexScalars.end()) {
-            Type element = tensorOf(operand).getElementType();
-            Value number =
-                arith::IndexCastOp::create(builder, loc, element, scalarArgument(shell, it->second));
-            whole = tensor::FromElementsOp::create(builder, loc, plainType(operand.getType()), number);
-          } else if (isWholeConstant(operand)) {
-            SmallVector<Value> constant;
-            Operation *def = operand.getDefiningOp();
-            lower(def, rowsOf(def, 0), {}, TypeRange(plainType(operand.getType())), constant);
-            if (failed(status))
-              return results;
-            whole = constant.front();
-          } else {
-            whole = shell.inputs[llvm::find(inputs, operand) - inputs.begin()];
-          }
-          tile = tileOf(builder, loc, whole, dims, rowIndex);
+        auto *known = llvm::find_if(loaded, [&, value = operand](const auto &entry) {
+          return entry.first.first == value && entry.first.second == parts;
+        });
+        if (known != loaded.end()) {
+          operands.push_back(known->second);
+          continue;
         }
+        Value whole;
+        if (auto it = indexScalars.find(operand); it != indexScalars.end()) {
+          Type element = tensorOf(operand).getElementType();
+          Value index = arith::IndexCastOp::create(builder, loc, element, scalarArgument(shell, it->second));
+          whole = tensor::FromElementsOp::create(builder, loc, plainType(operand.getType()), index);
+        } else if (isWholeConstant(operand)) {
+          SmallVector<Value> constant;
+          Operation *def = operand.getDefiningOp();
+          lower(def, wholeTiles(def), {}, TypeRange(plainType(operand.getType())), constant);
+          if (failed(status))
+            return results;
+          whole = constant.front();
+        } else {
+          whole = shell.inputs[llvm::find(inputs, Array{operand, seenType(operand, parts)}) - inputs.begin()];
+        }
+        Value tile = tileOf(builder, loc, whole, operand, parts, at);
+        loaded.push_back({{operand, parts}, tile});
         operands.push_back(tile);
       }
       SmallVector<Type> types;
-      for (auto [result, dims] : llvm::zip_equal(op->getResults(), rows.results))
-        types.push_back(tileType(result, dims));
-      lower(op, rows, operands, types, values);
+      for (auto [result, parts] : llvm::zip_equal(op->getResults(), tiles.results))
+        types.push_back(updated >= 0 && result.getResultNumber() == 0 ? seenType(result, parts)
+                                                                      : tileType(result, parts, body.axes));
+      lower(op, tiles, operands, types, values);
       if (failed(status))
         return results;
-      for (auto [result, value, dims] : llvm::zip_equal(op->getResults(), values, rows.results)) {
-        tiles[result] = value;
-        auto out = llvm::find(outputs, result);
-        if (out == outputs.end())
+      for (auto [result, value, parts] : llvm::zip_equal(op->getResults(), values, tiles.results)) {
+        made[result] = value;
+        int out = outputNumber(result);
+        if (out < 0)
           continue;
-        SmallVector<OpFoldResult> offsets, sizes, ones(dims.size(), builder.getIndexAttr(1));
-        slicing(builder, tensorOf(value), dims, rowIndex, offsets, sizes);
-        Value &into = results[out - outputs.begin()];
-        into = tensor::InsertSliceOp::create(builder, loc, value, into, offsets, sizes, ones);
+        bool inPlace = updated >= 0 && result.getResultNumber() == 0;
+        results[out] = inPlace ? value : store(builder, loc, value, results[out], parts, at);
       }
     }
     return results;
   }
 
   void replaceWithLaunch(FlatSymbolRefAttr kernel) {
-    OpBuilder builder(cluster.ops.back());
-    SmallVector<Value> destinations;
+    OpBuilder builder(ops.back());
+    SmallVector<Value> taken, destinations;
     SmallVector<Type> types;
-    for (Value output : outputs) {
-      types.push_back(output.getType());
-      destinations.push_back(fresh(builder, output));
+    for (const Array &input : inputs)
+      taken.push_back(input.value);
+    for (const Array &output : outputs) {
+      types.push_back(output.value.getType());
+      destinations.push_back(output.destination ? output.destination : fresh(builder, output.value));
     }
-    int64_t count = iterations(cluster);
-    auto launch = exec::LaunchOp::create(
-        builder, loc, types, kernel, inputs, destinations, scalars, builder.getI64IntegerAttr(count),
-        builder.getI64IntegerAttr(lowering.grain(tileElements(cluster), count)));
+    int64_t count = cluster.iterations(), elements = 0;
+    for (const ClusterBody &body : cluster.bodies)
+      elements = std::max(elements, body.tileElements);
+    auto launch = exec::LaunchOp::create(builder, loc, types, kernel, taken, destinations, scalars,
+                                         builder.getI64IntegerAttr(count),
+                                         builder.getI64IntegerAttr(lowering.grain(elements, count)));
     for (auto [output, result] : llvm::zip_equal(outputs, launch.getResults()))
-      output.replaceAllUsesWith(result);
-    for (Operation *op : llvm::reverse(cluster.ops))
+      output.value.replaceAllUsesWith(result);
+    for (Operation *op : llvm::reverse(ops))
       op->erase();
   }
 
   Lowering &lowering;
   const Cluster &cluster;
+  SmallVector<Operation *> ops;
   Location loc;
   llvm::SmallPtrSet<Operation *, 16> members;
-  SmallVector<Value> inputs, outputs, scalars;
+  SmallVector<Array> inputs, outputs;
+  SmallVector<Value> scalars;
   llvm::DenseMap<Value, Value> indexScalars; ///< tensor<i32> of a layer number -> index on the host
   std::map<std::pair<Value, int64_t>, Value,
            std::function<bool(const std::pair<Value, int64_t> &, const std::pair<Value, int64_t> &)>>
@@ -327,10 +442,13 @@ void eraseDead(Block &block) {
 
 LogicalResult fuseBlock(Lowering &lowering, Block &block) {
   cloneMakers(block);
-  for (const Cluster &cluster : formClusters(block, lowering.tiling)) {
+  bool anyFactor = lowering.tiling.parallelIterations > 0;
+  for (const Cluster &cluster :
+       anyFactor ? formFactorClusters(block, lowering.tiling) : formRowClusters(block, lowering.tiling)) {
     // Read inside kernels only, where it is made again.
-    Operation *first = cluster.ops.front();
-    if (cluster.ops.size() == 1 && first->getNumOperands() == 0 && maxRows(first) == 0 &&
+    SmallVector<Operation *> ops = cluster.ops();
+    Operation *first = ops.front();
+    if (ops.size() == 1 && kernels::isWholeConstant(first) &&
         llvm::all_of(first->getUsers(), [](Operation *user) { return isa<TileLoweringOpInterface>(user); }))
       continue;
     if (failed(Outliner(lowering, cluster).run()))

@@ -12,6 +12,19 @@ const LibraryForm *Lowering::formOf(Operation *op) const {
   return form ? form : viewForms().find(op);
 }
 
+/// `value`, made by ops without shardings, as `type`, which has one: collectives ask for it.
+static Value withSharding(OpBuilder &builder, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  // Rules read global sizes: where these are others than the local ones, no op may have both kinds of types.
+  auto tensor = cast<RankedTensorType>(type);
+  if (isa<OpResult>(value) && llvm::equal(dist::globalShape(tensor), tensor.getShape())) {
+    value.setType(type);
+    return value;
+  }
+  return graph::ReshapeOp::create(builder, value.getLoc(), type, value);
+}
+
 /// Ops that are neither tiles nor have a form are written out as smaller ones.
 static void decomposeOps(Lowering &lowering) {
   SmallVector<DecomposableOpInterface> ops;
@@ -22,12 +35,8 @@ static void decomposeOps(Lowering &lowering) {
   for (DecomposableOpInterface op : ops) {
     OpBuilder builder(op);
     SmallVector<Value> values = op.decompose(builder, op->getOperands());
-    for (auto [result, value] : llvm::zip_equal(op->getResults(), values)) {
-      // Written out ops do not say how they are sharded; whoever reads the result asks.
-      if (!dist::getShardingAttr(value.getType()))
-        value.setType(result.getType());
-      result.replaceAllUsesWith(value);
-    }
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
+      result.replaceAllUsesWith(withSharding(builder, value, result.getType()));
     op->erase();
   }
 }

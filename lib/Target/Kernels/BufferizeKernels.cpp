@@ -61,17 +61,32 @@ bool isUpdateOf(Value value, Value carried) {
   return true;
 }
 
+/// Lets `yielded`, an operand of a yield, be an update of `carried`: what is something else gets written
+/// there, in the branch that makes it.
+void tieToOutput(OpOperand &yielded, Value carried) {
+  if (isUpdateOf(yielded.get(), carried))
+    return;
+  if (auto branch = yielded.get().getDefiningOp<scf::IfOp>(); branch && yielded.get().hasOneUse()) {
+    unsigned number = cast<OpResult>(yielded.get()).getResultNumber();
+    tieToOutput(branch.thenYield()->getOpOperand(number), carried);
+    tieToOutput(branch.elseYield()->getOpOperand(number), carried);
+    return;
+  }
+  Operation *yield = yielded.getOwner();
+  OpBuilder builder(yield);
+  yielded.set(bufferization::MaterializeInDestinationOp::create(builder, yield->getLoc(), carried.getType(),
+                                                                yielded.get(), carried)
+                  ->getResult(0));
+}
+
 /// A loop that yields something else than its updated output (an insertion of the whole folds to what is
 /// inserted) gets that written into the output.
 void tieYieldsToOutputs(func::FuncOp func) {
   func.walk([](scf::ForOp loop) {
-    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-    OpBuilder builder(yield);
-    for (auto [operand, carried] : llvm::zip(yield->getOpOperands(), loop.getRegionIterArgs()))
-      if (isa<RankedTensorType>(carried.getType()) && !isUpdateOf(operand.get(), carried))
-        operand.set(bufferization::MaterializeInDestinationOp::create(
-                        builder, yield.getLoc(), carried.getType(), operand.get(), carried)
-                        ->getResult(0));
+    for (auto [operand, carried] :
+         llvm::zip(loop.getBody()->getTerminator()->getOpOperands(), loop.getRegionIterArgs()))
+      if (isa<RankedTensorType>(carried.getType()))
+        tieToOutput(operand, carried);
   });
 }
 
@@ -118,6 +133,20 @@ void separateDestinations(func::FuncOp func) {
         use->set(linalg::CopyOp::create(builder, op->getLoc(), value, empty).getResult(0));
       }
     }
+}
+
+/// A loop inside a branch fills a temporary of its own: in the output of a loop around both it would, for all
+/// that the analysis can tell, write over what the other branch leaves as it is.
+void keepTemporariesOfBranches(func::FuncOp func) {
+  func.walk([](scf::ForOp loop) {
+    if (!loop->getParentOfType<scf::IfOp>())
+      return;
+    for (OpOperand &init : loop.getInitArgsMutable())
+      if (auto empty = init.get().getDefiningOp<tensor::EmptyOp>()) {
+        OpBuilder builder(loop);
+        init.set(bufferization::AllocTensorOp::create(builder, loop.getLoc(), empty.getType(), ValueRange()));
+      }
+  });
 }
 
 struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
@@ -212,6 +241,7 @@ struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
       return failure();
     tieYieldsToOutputs(func);
     separateDestinations(func);
+    keepTemporariesOfBranches(func);
     IRRewriter rewriter(&getContext());
     // Lets a tile be computed where it is inserted afterwards.
     if (failed(bufferization::eliminateEmptyTensors(rewriter, func)))

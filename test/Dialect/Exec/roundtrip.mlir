@@ -91,3 +91,13 @@ func.func @exec() {
   exec.wait %s
   return
 }
+
+// A kernel may see an array in another shape: all of it, row-major.
+func.func private @in_pairs(tensor<2x4xf32>, tensor<2x2x2xf32>, index, index) -> tensor<2x2x2xf32>
+// CHECK-LABEL: func.func @shapes
+func.func @shapes(%x: tensor<8xf32>) -> tensor<2x4xf32> {
+  %e = tensor.empty() : tensor<2x4xf32>
+  // CHECK: exec.launch @in_pairs ins(%{{.*}} : tensor<8xf32>) outs(%{{.*}} : tensor<2x4xf32>) count = 2 grain = 1 -> tensor<2x4xf32>
+  %y = exec.launch @in_pairs ins(%x : tensor<8xf32>) outs(%e : tensor<2x4xf32>) count = 2 grain = 1 -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}

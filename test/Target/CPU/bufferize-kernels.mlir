@@ -169,3 +169,47 @@ func.func @row_or_nothing(%x: tensor<8x64xf32>, %out: tensor<8x64xf32>, %begin: 
   }
   return %r : tensor<8x64xf32>
 }
+
+// -----
+
+// Iterations of two loops in one: a branch that makes all of an output writes it there, and only there. What a loop inside a branch fills
+// is a temporary, whose rows the outer loop's other iterations do not touch.
+// CHECK-LABEL: func @two_loops(
+// CHECK-SAME: %[[X:.*]]: memref<6xf32>, %[[Y:.*]]: memref<3xf32>, %[[OUT0:.*]]: memref<9xf32> {tessera.output}, %[[OUT1:.*]]: memref<6xf32> {tessera.output}
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK-NOT: memref.alloc
+// CHECK: memref.subview %[[OUT0]]
+// CHECK: } else {
+// CHECK: %[[REVERSED:.*]] = memref.alloc
+// CHECK: scf.for
+// CHECK: memref.copy %{{.*}} : memref<1xf32
+// CHECK: memref.copy %[[REVERSED]], %[[OUT1]]
+// CHECK: return
+func.func @two_loops(%x: tensor<6xf32>, %y: tensor<3xf32>, %out0: tensor<9xf32>, %out1: tensor<6xf32>, %begin: index, %end: index)
+    -> (tensor<9xf32>, tensor<6xf32>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %c6 = arith.constant 6 : index
+  %r:2 = scf.for %i = %begin to %end step %c1 iter_args(%o0 = %out0, %o1 = %out1) -> (tensor<9xf32>, tensor<6xf32>) {
+    %first = arith.cmpi ult, %i, %c1 : index
+    %both:2 = scf.if %first -> (tensor<9xf32>, tensor<6xf32>) {
+      %e = tensor.empty() : tensor<9xf32>
+      %a = tensor.insert_slice %x into %e[0][6][1] : tensor<6xf32> into tensor<9xf32>
+      %b = tensor.insert_slice %y into %a[6][3][1] : tensor<3xf32> into tensor<9xf32>
+      scf.yield %b, %o1 : tensor<9xf32>, tensor<6xf32>
+    } else {
+      %e = tensor.empty() : tensor<6xf32>
+      %reversed = scf.for %j = %c0 to %c6 step %c1 iter_args(%acc = %e) -> (tensor<6xf32>) {
+        %from = arith.subi %c5, %j : index
+        %one = tensor.extract_slice %x[%from][1][1] : tensor<6xf32> to tensor<1xf32>
+        %next = tensor.insert_slice %one into %acc[%j][1][1] : tensor<1xf32> into tensor<6xf32>
+        scf.yield %next : tensor<6xf32>
+      }
+      scf.yield %o0, %reversed : tensor<9xf32>, tensor<6xf32>
+    }
+    scf.yield %both#0, %both#1 : tensor<9xf32>, tensor<6xf32>
+  }
+  return %r#0, %r#1 : tensor<9xf32>, tensor<6xf32>
+}
