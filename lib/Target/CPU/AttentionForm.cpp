@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionForm.h"
+#include "tessera/Target/CPU/AttentionForm.h"
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"

@@ -2,9 +2,8 @@
 
 #include "tessera/Target/CPU/CPU.h"
 
-#include "AttentionForm.h"
-
 #include "tessera/Support/Failures.h"
+#include "tessera/Target/CPU/AttentionForm.h"
 #include "tessera/Target/CPU/CPUCodeTarget.h"
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"

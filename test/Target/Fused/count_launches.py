@@ -1,0 +1,36 @@
+"""What one layer of @decode launches, from the text of rung kernels: count_launches.py < KERNELS.mlir
+
+One line a launch, with its iterations; then how many launches read each weight of a layer, where that is not one."""
+import collections
+import re
+import sys
+
+lines = sys.stdin.read().splitlines()
+begin = next(i for i, line in enumerate(lines) if "func.func @decode" in line)
+end = next((i for i, line in enumerate(lines) if i > begin and "func.func" in line), len(lines))
+weight = {}  # SSA name -> parameter
+readers = collections.Counter()
+inside, launches, products = False, 0, 0
+for line in lines[begin:end]:
+    if match := re.search(r"(%\w+) = exec\.param @([\w.]+)", line):
+        weight[match[1]] = match[2]
+    elif match := re.search(r"(%\w+) = exec\.layer (%\w+)\[", line):
+        if match[2] in weight:
+            weight[match[1]] = weight[match[2]]
+            readers[weight[match[2]]] += 0
+    elif "exec.for" in line:
+        inside = True
+    elif "exec.yield" in line:
+        inside = False
+    elif inside and (match := re.search(r"exec\.(launch @\w+|matmul|collective \w+)", line)):
+        launches += "launch" in match[1]
+        products += match[1] == "matmul"
+        count = re.search(r"count = (\d+)", line)
+        print(f"{match[1]}" + (f" iterations {count[1]}" if count else ""))
+        taken = re.search(r"ins\(([^:]*) :", line)
+        for name in {weight[name] for name in re.findall(r"%[\w#]+", taken[1]) if name in weight} if taken else []:
+            readers[name] += 1
+print(f"{launches} launches and {products} products a layer")
+for name, count in sorted(readers.items()):
+    if count != 1:
+        print(f"{name} is read by {count}")
