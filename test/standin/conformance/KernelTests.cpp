@@ -1,6 +1,7 @@
 // Modules, kernels and launches.
 #include "Kernels.h"
 
+#include <thread>
 #include <vector>
 
 using namespace conformance;
@@ -155,8 +156,16 @@ static void kernelFault(CUresult expected, const char *name, uint64_t offset) {
   Kernels kernels;
   StreamOf stream;
   DeviceMemory words(256);
+  Gate gate;
+  gate.closeOn(stream);
   OK(launch(kernels[name], 1, 1, 0, stream, words.address, offset));
-  GIVES(expected, api().cuStreamSynchronize(stream));
+  std::thread opens([&] { // most often while the host waits
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate.open();
+  });
+  CUresult result = api().cuStreamSynchronize(stream);
+  opens.join();
+  GIVES(expected, result);
   GIVES(expected, api().cuCtxSynchronize());
   CUdeviceptr more;
   GIVES(expected, api().cuMemAlloc(&more, 256));

@@ -36,6 +36,19 @@ TEST(MemoryThatIsNotThere) {
   DeviceMemory still(4096); // and the context goes on
 }
 
+TEST(MemoryRunsOut) {
+  size_t free, total;
+  OK(api().cuMemGetInfo(&free, &total));
+  if (api().isStandin && total > size_t(1) << 28)
+    return; // it would be touched
+  CUdeviceptr half, other;
+  OK(api().cuMemAlloc(&half, free / 2 + 1024));
+  CUresult second = api().cuMemAlloc(&other, free / 2 + 1024);
+  OK(api().cuMemFree(half));
+  GIVES(CUDA_ERROR_OUT_OF_MEMORY, second);
+  DeviceMemory again(free / 2 + 1024);
+}
+
 TEST(MemoryInfoCounts) {
   size_t free0, free1, total;
   OK(api().cuMemGetInfo(&free0, &total));

@@ -27,7 +27,7 @@ public:
   Handles<LibraryKernel, CUkernel> kernels{"kernel", 9};
   std::map<int, ContextRef> primary; // by device
   std::vector<CaptureRef> captures;  // that go on
-  uint64_t captureCount = 0, launchCount = 0;
+  uint64_t captureCount = 0, launchCount = 0, waitCount = 0;
 
   // --- Contexts (Executor.cpp) ---
   ContextRef createContext(int device);

@@ -85,6 +85,7 @@ const Settings &settings() {
     s.arch = number("TESSERA_STANDIN_ARCH", 90, 80, 129);
     s.memory = number("TESSERA_STANDIN_MEMORY", uint64_t(2) << 30, 1 << 20, uint64_t(1) << 40);
     s.multiprocessors = number("TESSERA_STANDIN_MULTIPROCESSORS", 8, 1, 256);
+    s.dropWait = number("TESSERA_STANDIN_DROP_WAIT", 0, 0, UINT64_MAX);
     s.races = number("TESSERA_STANDIN_RACES", 0, 0, 1) != 0;
     s.order = number("TESSERA_STANDIN_ORDER", 1, 0, 1) != 0;
     s.leaks = number("TESSERA_STANDIN_LEAKS", 1, 0, 1) != 0;

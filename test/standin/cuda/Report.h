@@ -24,6 +24,7 @@ void recordLaunch(const std::string &imageHash, const std::string &entry);
 // TESSERA_STANDIN_*, read once. A value that is no number ends the process with a line.
 struct Settings {
   uint64_t seed, gpus, arch, memory, multiprocessors;
+  uint64_t dropWait; // the wait for an event, from 1, that is left out; 0: none
   bool races, order, leaks;
   std::string ir; // folder of bitcode by image hash
 };
