@@ -88,8 +88,11 @@ public:
 
   std::unique_ptr<Product> create(const MatmulSpec &spec, const WeightLayout *layout);
   // Tries what the library proposes for each shape on rank 0, and has all ranks take what was fastest there
-  // (docs/DriverCUDA.md, "Products"). `arena` and `weights` are zero again on return.
+  // (docs/DriverCUDA.md, "Products"). `arena` and `weights` are zero, and stay so.
   void tune(const Buffer &arena, const Buffer &weights);
+
+  // What choices hold for: the kind of GPU and the version of the library.
+  std::string machine() const;
 
   CudaDevice &device() { return device_; }
   const CublasLtLibrary &library() const { return library_; }

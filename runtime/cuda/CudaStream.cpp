@@ -132,9 +132,9 @@ void CudaStream::wait(Event &event) {
 
 void CudaStream::synchronize() {
   if (device_.capturing())
-    device_.given(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "wait while an entry is recorded");
-  else
-    device_.waitForStream(stream_);
+    return device_.given(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "wait while an entry is recorded");
+  begin();
+  device_.waitForStream(stream_);
 }
 
 } // namespace tessera::runtime

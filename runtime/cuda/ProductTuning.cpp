@@ -13,7 +13,7 @@ namespace {
 
 constexpr int mostCandidates = 8;
 
-// Times of products on the service stream, in memory that nothing uses yet.
+// Times of products on the service stream, in memory that nothing uses yet: zeros times zeros leave zeros.
 class Trials {
 public:
   Trials(CudaDevice &device, const Buffer &arena, const Buffer &weights)
@@ -45,17 +45,7 @@ public:
         least = *time;
       }
     }
-    written_ = std::max(written_, roundUp(product.bytesX()) + roundUp(product.bytesY()));
     return best;
-  }
-
-  // What the trials wrote is zero again.
-  void clean() {
-    if (written_)
-      device_.expect(device_.cuda().cuMemsetD8Async(devicePointer(arena_.address()), 0, size_t(written_),
-                                                    device_.serviceStream()),
-                     "zero memory of the GPU");
-    device_.waitForStream(device_.serviceStream());
   }
 
 private:
@@ -90,10 +80,15 @@ private:
   CudaDevice &device_;
   const Buffer &arena_, &weights_;
   CUevent begin_ = nullptr, end_ = nullptr;
-  int64_t written_ = 0;
 };
 
 } // namespace
+
+std::string CudaProducts::machine() const {
+  const CudaProperties &gpu = device_.properties();
+  return gpu.name + ", " + std::to_string(gpu.multiprocessors) + " multiprocessors, cuBLASLt " +
+         std::to_string(library_.cublasLtGetVersion());
+}
 
 void CudaProducts::tune(const Buffer &arena, const Buffer &weights) {
   if (device_.settings().deterministic)
@@ -102,9 +97,7 @@ void CudaProducts::tune(const Buffer &arena, const Buffer &weights) {
   bool decides = !plane || plane->rank() == 0;
   std::vector<cublasLtMatmulAlgo_t> algorithms(living_.size());
   if (decides) {
-    const CudaProperties &gpu = device_.properties();
-    ProductChoices choices(gpu.name + ", " + std::to_string(gpu.multiprocessors) +
-                           " multiprocessors, cuBLASLt " + std::to_string(library_.cublasLtGetVersion()));
+    ProductChoices choices(machine());
     Trials trials(device_, arena, weights);
     for (size_t i = 0; i < living_.size(); ++i) {
       CudaProduct &product = *living_[i];
@@ -117,7 +110,6 @@ void CudaProducts::tune(const Buffer &arena, const Buffer &weights) {
       }
       algorithms[i] = product.chosen().algorithm;
     }
-    trials.clean();
     choices.save();
   }
   if (!plane || plane->ranks() == 1)

@@ -124,7 +124,7 @@ public:
   virtual std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) = 0;
 
   // Once, after all products were created and before anything is computed: the driver may try them out on
-  // memory that nothing uses yet, which is zero again on return. Every rank calls it.
+  // memory that nothing uses yet, which is zero and is so on return. Every rank calls it.
   virtual void tuneProducts(const Buffer &arena, const Buffer &weights) {}
 
   // Rows [begin, begin + count) of a layer at `weight`, from row-major host memory that may be used again on
