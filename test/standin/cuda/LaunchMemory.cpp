@@ -2,41 +2,75 @@
 #include "Report.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <map>
+#include <unordered_map>
 
 namespace standin {
 
-// Ranges in the order of accesses; sorted and joined now and then.
-struct LaunchMemory::Log {
-  std::vector<TouchedBytes> ranges[2]; // read, written
-  size_t next[2] = {4096, 4096};
+// Bytes read and bytes written: a bit each, in pages.
+static constexpr size_t kPage = 4096, kWords = kPage / 64;
+using PageBits = std::array<uint64_t, kWords>;
 
-  void add(uintptr_t begin, uintptr_t end, bool writes) {
-    std::vector<TouchedBytes> &list = ranges[writes];
-    if (!list.empty() && begin >= list.back().begin &&
-        begin <= list.back().end) { // a neighbour of the last one
-      list.back().end = std::max(list.back().end, end);
-      return;
-    }
-    list.push_back({begin, end, writes});
-    if (list.size() > next[writes]) {
-      join(list);
-      next[writes] = std::max<size_t>(4096, 2 * list.size());
-    }
+static void setBits(PageBits &bits, size_t begin, size_t end) {
+  for (size_t word = begin / 64; word * 64 < end; ++word) {
+    uint64_t mask = ~uint64_t(0);
+    if (word * 64 < begin)
+      mask <<= begin - word * 64;
+    if (end - word * 64 < 64)
+      mask &= ~(~uint64_t(0) << (end - word * 64));
+    bits[word] |= mask;
   }
+}
 
-  static void join(std::vector<TouchedBytes> &list) {
-    std::sort(list.begin(), list.end(),
-              [](const TouchedBytes &a, const TouchedBytes &b) { return a.begin < b.begin; });
-    size_t kept = 0;
-    for (const TouchedBytes &bytes : list)
-      if (kept && bytes.begin <= list[kept - 1].end)
-        list[kept - 1].end = std::max(list[kept - 1].end, bytes.end);
-      else
-        list[kept++] = bytes;
-    list.resize(kept);
+struct LaunchMemory::Log {
+  std::unordered_map<uintptr_t, PageBits> pages[2]; // by whether they are written
+  struct Recent {
+    uintptr_t page = UINTPTR_MAX;
+    PageBits *bits = nullptr;
+  } recent[2][32];
+
+  PageBits &page(uintptr_t number, bool writes) {
+    Recent &last = recent[writes][(number ^ number >> 5) % 32];
+    if (last.page != number)
+      last = {number, &pages[writes][number]}; // which stays where it is
+    return *last.bits;
+  }
+  void add(uintptr_t begin, uintptr_t end, bool writes) {
+    while (begin < end) {
+      uintptr_t number = begin / kPage, next = std::min(end, (number + 1) * kPage);
+      setBits(page(number, writes), begin - number * kPage, next - number * kPage);
+      begin = next;
+    }
   }
 };
+
+// Adds the runs of ones, joined over pages that follow each other.
+static void addRuns(const std::map<uintptr_t, PageBits> &pages, bool writes,
+                    std::vector<TouchedBytes> &runs) {
+  size_t first = runs.size();
+  auto add = [&](uintptr_t begin, uintptr_t end) {
+    if (runs.size() > first && runs.back().end == begin)
+      runs.back().end = end;
+    else
+      runs.push_back({begin, end, writes});
+  };
+  for (const auto &[number, bits] : pages)
+    for (size_t word = 0; word < kWords; ++word) {
+      uintptr_t base = number * kPage + word * 64;
+      uint64_t left = bits[word];
+      if (left == ~uint64_t(0)) {
+        add(base, base + 64);
+        continue;
+      }
+      while (left) {
+        int begin = __builtin_ctzll(left), length = __builtin_ctzll(~(left >> begin));
+        add(base + begin, base + begin + length);
+        left &= ~(((uint64_t(1) << length) - 1) << begin);
+      }
+    }
+}
 
 static std::atomic<uint64_t> launches{0};
 
@@ -100,14 +134,18 @@ std::string LaunchMemory::explain(uintptr_t address, size_t bytes) const {
 }
 
 std::vector<TouchedBytes> LaunchMemory::touched() const {
-  std::vector<TouchedBytes> all[2];
-  for (const auto &log : logs_)
-    for (int writes : {0, 1})
-      all[writes].insert(all[writes].end(), log->ranges[writes].begin(), log->ranges[writes].end());
-  Log::join(all[0]);
-  Log::join(all[1]);
-  all[0].insert(all[0].end(), all[1].begin(), all[1].end());
-  return all[0];
+  std::vector<TouchedBytes> runs;
+  for (bool writes : {false, true}) {
+    std::map<uintptr_t, PageBits> all;
+    for (const auto &log : logs_)
+      for (const auto &[number, bits] : log->pages[writes]) {
+        PageBits &sum = all[number];
+        for (size_t word = 0; word < kWords; ++word)
+          sum[word] |= bits[word];
+      }
+    addRuns(all, writes, runs);
+  }
+  return runs;
 }
 
 } // namespace standin
