@@ -5,14 +5,6 @@
 #include <cstdlib>
 #include <sys/mman.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-#endif
-#else
-#define __has_feature(x) 0
-#endif
-
 // Only what a callee must preserve is saved; the compiler has already put aside the rest at the call. A
 // return ends it, so that the processor's guesses at where returns go stay right as long as threads wait at
 // one place.
@@ -72,13 +64,6 @@ Stack *Stacks::take() {
   stack->top = stack->memory + kBytes - (all_.size() % 12) * 320;
   all_.push_back(stack);
   return stack;
-}
-
-void Stacks::put(Stack *stack) {
-#if __has_feature(address_sanitizer) // frames that were left in the middle never cleaned up behind them
-  __asan_unpoison_memory_region(stack->memory, kBytes);
-#endif
-  free_.push_back(stack);
 }
 
 void *startOf(const Stack &stack, void (*main)()) {

@@ -22,7 +22,7 @@ class Stacks {
 public:
   ~Stacks();
   Stack *take();
-  void put(Stack *stack);
+  void put(Stack *stack) { free_.push_back(stack); }
   static constexpr size_t kBytes = 256 << 10;
 
 private:

@@ -1,5 +1,6 @@
 #include "Compile.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,7 +21,7 @@ tessera::Result<std::shared_ptr<Image>> Image::load(const std::string &bitcodePa
   const std::vector<char> &initial = image->program_->initial;
   image->dataBytes_ = initial.size();
   image->data_.reset(static_cast<char *>(std::aligned_alloc(256, (initial.size() + 256) / 256 * 256)));
-  std::memcpy(image->data_.get(), initial.data(), initial.size());
+  std::copy(initial.begin(), initial.end(), image->data_.get());
   for (auto [at, to] : image->program_->pointers) {
     char *address = image->data_.get() + to;
     std::memcpy(image->data_.get() + at, &address, sizeof(address));

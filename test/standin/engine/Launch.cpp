@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <numeric>
 #include <thread>
 #include <xmmintrin.h>
 
@@ -41,6 +40,25 @@ std::optional<Finding> refusal(const LaunchRequest &request) {
                   std::to_string(request.dynamicShared) + " dynamic bytes of shared memory, of " +
                   std::to_string(request.sharedLimit));
   return std::nullopt;
+}
+
+// The block that is run as number `index`: a permutation of the grid that needs no table. Each step is one of
+// the numbers below a power of two; what lies outside the grid goes round again.
+uint32_t blockAt(const Launch &launch, uint32_t index) {
+  uint64_t seed = launch.request->seed;
+  if (seed == 0 || launch.blockCount == 1)
+    return index;
+  unsigned bits = 32 - __builtin_clz(launch.blockCount - 1);
+  uint64_t mask = (uint64_t(1) << bits) - 1, factor = (seed * 0x9e3779b97f4a7c15 >> 20) | 1, x = index;
+  do {
+    for (int round = 0; round < 3; ++round) {
+      x = (x * factor + (seed >> round)) & mask;
+      x ^= x >> (bits + 1) / 2;
+      factor = factor * 5 + 2; // odd stays odd
+    }
+    factor = (seed * 0x9e3779b97f4a7c15 >> 20) | 1;
+  } while (x >= launch.blockCount);
+  return uint32_t(x);
 }
 
 // Blocks of a launch, on one host thread. Several are open at once only while they wait for each other.
@@ -127,7 +145,7 @@ private:
       worker.spare.pop_back();
     }
     block->races = launch.races;
-    prepareBlock(*block, launch, worker, launch.order.empty() ? index : launch.order[index]);
+    prepareBlock(*block, launch, worker, blockAt(launch, index));
     if (launch.races)
       launch.races->begin(*block);
     turn = open.size() - 1; // it is next
@@ -167,12 +185,6 @@ std::optional<Finding> run(const LaunchRequest &request) {
   launch.siteCount = (*code)->siteCount;
   launch.siteRanges = (*code)->siteRanges + 4 * request.kernel->index;
   launch.blockCount = request.grid.x * request.grid.y * request.grid.z;
-  if (request.seed && launch.blockCount > 1) {
-    launch.order.resize(launch.blockCount);
-    std::iota(launch.order.begin(), launch.order.end(), 0u);
-    std::mt19937_64 random(request.seed);
-    std::shuffle(launch.order.begin(), launch.order.end(), random);
-  }
   std::unique_ptr<Races> races;
   if (request.races) {
     races = std::make_unique<Races>(launch);

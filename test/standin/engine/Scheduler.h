@@ -10,7 +10,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <random>
 
 namespace standin {
 
@@ -112,7 +111,6 @@ struct Launch {
   const uint32_t *siteRanges;
   uint32_t blockCount;
   Races *races = nullptr;
-  std::vector<uint32_t> order; // of blocks
   std::atomic<uint32_t> next{0};
   std::atomic<int> working{0}; // host threads that saw something happen lately
   std::atomic<bool> failed{false};
