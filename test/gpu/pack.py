@@ -50,7 +50,7 @@ with tempfile.TemporaryDirectory() as work:
             json.dump(dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_act="silu", rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=2,
                            **SHAPES[shape]), file)
         compile_to(f"{work}/bin/{name}", f"{work}/{shape}", flags)
-    for suite in ("standin-conformance",):
+    for suite in ("standin-conformance", "runtime_cuda_device_test"):
         path = shutil.which(suite, path="build/bin:build/unittests:build/test/standin/conformance:build/lib/standin")
         shutil.copy(need(path or suite, "build the target " + suite), f"{work}/bin/{suite}")
     # Programs are alike: a compressed archive is a fraction of them.

@@ -44,6 +44,8 @@ def last(text):
 
 code, out, err = run([program("standin-conformance")], timeout=120)
 table.row("conformance of the driver's API", code == 0, last(out if code == 0 else err or out))
+code, out, err = run([program("runtime_cuda_device_test")], timeout=300)
+table.row("the runtime's driver held to its contract", code == 0, last(out))
 
 for name, model, flags in TOKENS:
     expected = json.load(open(os.path.join(folder, model, "expected.json")))["generate"]

@@ -1,17 +1,18 @@
 #include "CudaKernels.h"
 
-#include <fstream>
-#include <iterator>
-#include <string>
+// The PTX itself, so that this program runs on a machine that has nothing else of ours.
+asm(".pushsection .rodata\n"
+    ".global tessera_test_ptx, tessera_test_ptx_end\n"
+    "tessera_test_ptx: .incbin \"" CUDA_TEST_PTX "\"\n"
+    "tessera_test_ptx_end: .byte 0\n"
+    ".popsection\n");
+extern "C" const char tessera_test_ptx[], tessera_test_ptx_end[];
 
 namespace tessera::runtime {
 
 const ts_program &cudaTestProgram() {
-  static const std::string ptx = [] {
-    std::ifstream file(CUDA_TEST_PTX);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }();
-  static const ts_image images[] = {{"compute_80", ptx.c_str(), ptx.size()}};
+  static const ts_image images[] = {
+      {"compute_80", tessera_test_ptx, uint64_t(tessera_test_ptx_end - tessera_test_ptx)}};
   static const ts_kernel_buffer buffers[] = {{kTestSize * 4, TS_READ}, {kTestSize * 4, TS_UPDATE}};
   static const ts_kernel kernels[] = {{"add", nullptr, buffers, 2, 2, 32, 0, 64},
                                       {"fault", nullptr, buffers + 1, 1, 0, 32, 0, 1},
