@@ -291,6 +291,37 @@ TEST(Engine, CallsFunctionsAndPassesLocalMemory) {
   });
 }
 
+TEST(Engine, KnowsRegistersAndRoundings) {
+  std::vector<float> in(32);
+  for (int i = 0; i < 32; ++i)
+    in[i] = float(i - 16) * 0.5f;
+  std::vector<int> out(256);
+  TestLaunch launch(loadKernels("good"), "registers_and_rounding");
+  launch << in << out;
+  launch.request.block = {32};
+  inEveryOrder(launch, [&] {
+    for (int i = 0; i < 32; ++i) {
+      ASSERT_EQ(out[i], 3);
+      ASSERT_EQ(out[32 + i], 0);
+      ASSERT_EQ(out[64 + i], int(std::nearbyint(in[i])));
+      ASSERT_EQ(out[96 + i], int(in[i]));
+      ASSERT_EQ(out[128 + i], int(std::floor(in[i])));
+      ASSERT_EQ(out[160 + i], int((int64_t(in[i] * 1000) << 24) >> 32));
+      ASSERT_EQ(out[192 + i], 33);
+      ASSERT_EQ(out[224 + i], i % 2 == 0);
+    }
+  });
+}
+
+TEST(Engine, Prints) {
+  TestLaunch launch(loadKernels("good"), "prints");
+  launch << 7;
+  testing::internal::CaptureStdout();
+  auto finding = launch.run();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "7 0.50 text %\n");
+  EXPECT_FALSE(finding);
+}
+
 TEST(Engine, GivesEachImageVariablesOfItsOwn) {
   auto one = loadKernels("good"), other = loadKernels("good");
   const DeviceGlobal *first = one->global("count"), *second = other->global("count");

@@ -463,6 +463,15 @@ KERNEL traps PARAMETERS {
   out[tidx] = 1;
 }
 
+void __assertfail(const char *, const char *, uint, const char *, ulong);
+
+//: 1 32 0 quick assertion failed
+KERNEL asserts PARAMETERS {
+  if (tidx == 7)
+    __assertfail("in[tidx] > 0", "a.c", 12, "asserts", 1);
+  out[tidx] = in[tidx];
+}
+
 //: 1 32 0 quick cannot launch (kernel unknown_assembly): the stand-in does not know the PTX text
 KERNEL unknown_assembly PARAMETERS {
   uint bits;

@@ -212,3 +212,31 @@ KERNEL calls(const float *in, float *out) {
     sum += helper(in + tidx, local, i);
   out[tidx] = sum;
 }
+
+// Registers, kinds of memory, roundings; and threads that end in the middle.
+KERNEL registers_and_rounding(const float *in, int *out) {
+  float x = in[tidx];
+  float *shared = (float *)(tile + tidx);
+  out[tidx] =
+      __nvvm_isspacep_shared(shared) + 2 * __nvvm_isspacep_global(in) + 4 * __nvvm_isspacep_shared(in);
+  out[32 + tidx] = __nvvm_read_ptx_sreg_lanemask_lt() ^ __nvvm_read_ptx_sreg_lanemask_ge() ^ -1;
+  out[64 + tidx] = __nvvm_f2i_rn(x);
+  out[96 + tidx] = __nvvm_f2i_rz(x);
+  out[128 + tidx] = __nvvm_f2i_rm(x);
+  out[160 + tidx] = __nvvm_mulhi_i((int)(x * 1000), 1 << 24);
+  out[192 + tidx] = __nvvm_read_ptx_sreg_warpsize() + __nvvm_read_ptx_sreg_nctaid_x();
+  if (tidx & 1)
+    __nvvm_exit();
+  out[224 + tidx] = 1;
+}
+
+int vprintf(const char *format, void *arguments);
+
+KERNEL prints(int n) {
+  struct {
+    int i;
+    double d;
+    const char *s;
+  } arguments = {n, 0.5, "text"};
+  vprintf("%d %.2f %s %%\n", &arguments);
+}
