@@ -35,6 +35,8 @@ for tool in ("llm-opt", "llm-judge", "llm-compile"):
 config.substitutions.append(("%programs", "100" if sanitized else "2000" if full else "500"))
 # In how many orders a program for GPUs runs on the stand-in.
 config.substitutions.append(("%orders", "200" if full else "8"))
+# So many of its waits are left out, one after another.
+config.substitutions.append(("%waits", "100000" if full else "10"))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.
 config.substitutions.append(("%prompts", "100" if full else "8"))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))

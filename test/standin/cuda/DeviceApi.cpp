@@ -230,6 +230,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
       return CUDA_SUCCESS;
     call.machine.drain(call.lock, *context);
     checkLeaks(call.machine, *context);
+    trace(device, "release waits=" + std::to_string(call.machine.waitCount));
     call.machine.primary.erase(device);
     call.machine.stop(*context, call.lock);
     discard(call.machine, *context);
