@@ -161,6 +161,15 @@ private:
     }
   }
 
+  bool isReadOutside(const Set &made, const Set &inside) const {
+    return llvm::any_of(made.ops, [&](int op) {
+      return llvm::any_of(program[op].results, [&](int value) {
+        return llvm::any_of(readers.lookup(value),
+                            [&](int reader) { return !llvm::is_contained(inside.ops, reader); });
+      });
+    });
+  }
+
   void tryJoin(int a, int b) {
     if (a == b || sets[a].ops.empty())
       return;
@@ -173,7 +182,9 @@ private:
     int64_t iterations = together->iterations(), most = std::max(useful(sets[a]), useful(sets[b]));
     bool keeps = iterations >= std::min(choices.parallelIterations, most) / kShorter;
     bool good = iterations >= most || (keeps && together->tileElements <= choices.tileElements);
-    if (!good || comesBack(joined.ops, joined.ops))
+    // A reader does not give up iterations for what others read as well: it can compute that again.
+    bool spoils = iterations < useful(sets[b]) && isReadOutside(sets[a], joined);
+    if (!good || spoils || comesBack(joined.ops, joined.ops))
       return;
     for (int op : sets[a].ops)
       setOf[op] = b;

@@ -253,6 +253,18 @@ TEST(Fusion, ProductsOfOneInputShareALaunch) {
   EXPECT_GT(kernels[0].bodies[0].iterations(), kernels[0].bodies[1].iterations());
 }
 
+TEST(Fusion, ASmallReaderDoesNotTakeWhatAllRead) {
+  // Four times fewer iterations would do for the small product, but then the large one has to wait for the
+  // norm.
+  Builder b = block();
+  b.sizes['k'] = 2;
+  b.sizes['d'] = 8;
+  int n = b.norm(b.value());
+  int small = b.linear(n, "h", "kd"), large = b.linear(n, "h", "f");
+  b.call({small, large});
+  EXPECT_EQ(text(planFusion(b.ops, {8192, 512, 64})), "0 1 + 0' 2");
+}
+
 TEST(Fusion, LaunchesThatWaitForEachOtherAreTwo) {
   // Both read x, and one reads the other's result through a call.
   Builder b = block();
