@@ -88,11 +88,12 @@ static void verifyMemory(OpPassManager &pm) {
 
 /// Every value a place in the arena, all work a stream.
 static void buildExec(OpPassManager &pm, const CompileOptions &options) {
-  pm.addPass(createKernelsToExec());
-  // Needs places: values that share one must be ordered as well.
+  KernelsToExecOptions places;
   exec::ExecAssignStreamsOptions streams;
   if (auto target = resolveTarget(options.target, options.targetOptions))
-    streams.communication = (*target)->streams().communication;
+    places.communication = streams.communication = (*target)->streams().communication;
+  pm.addPass(createKernelsToExec(places));
+  // Needs places: values that share one must be ordered as well.
   pm.addPass(exec::createExecAssignStreams(streams));
   verifyRung(pm, Rung::Exec);
   verifyMemory(pm);

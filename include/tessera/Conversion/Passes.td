@@ -38,7 +38,8 @@ def KernelsToExec : Pass<"kernels-to-exec", "::mlir::ModuleOp"> {
   let description = [{
     States come first (shared by all entries), then inputs and outputs (equal names and types share a place, so that one entry's output is the
     next one's input), then activations, which entries overlay on each other. Values are computed where they are wanted: a loop's next carried
-    value in the carried place, a result in the output's. What cannot be is copied (docs/Arena.md).
+    value in the carried place, a result in the output's. What cannot be is copied. With `communication`, what ranks exchange has places that work
+    beside it does not want (docs/Arena.md).
 
     ```mlir
     // given %x: tensor<8x64xf32>
@@ -52,6 +53,9 @@ def KernelsToExec : Pass<"kernels-to-exec", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::tessera::exec::ExecDialect"];
+  let options = [
+    Option<"communication", "communication", "bool", /*default=*/"false", "The target has a stream for communication (exec-assign-streams)">
+  ];
 }
 
 def ExecToLLVM : Pass<"exec-to-llvm", "::mlir::ModuleOp"> {

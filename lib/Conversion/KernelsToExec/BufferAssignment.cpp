@@ -4,6 +4,8 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace tessera::exec {
@@ -71,6 +73,16 @@ int64_t BufferAssignment::lastUse(Value value, int64_t first) {
     }
   }
   return last;
+}
+
+int64_t BufferAssignment::firstUse(Value value) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (Operation *user : value.getUsers()) {
+    Operation *here = value.getParentBlock()->findAncestorOpInBlock(*user);
+    first = std::min(first, here == user && isa<ExecViewOpInterface>(user) ? firstUse(user->getResult(0))
+                                                                           : stepOf[here]);
+  }
+  return first;
 }
 
 int BufferAssignment::add(Value value, int64_t first) {
@@ -159,6 +171,35 @@ void BufferAssignment::coalesce(Block &block) {
   }
 }
 
+void BufferAssignment::letCommunicationRunBeside(Block &block, int64_t begin) {
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<ForOp>(op)) {
+      letCommunicationRunBeside(loop.getBody().front(), stepOf[&op] + 1);
+      begin = endOf[&op] + 1;
+      continue;
+    }
+    auto exchange = dyn_cast<ExecAccessOpInterface>(op);
+    if (!exchange || !exchange.isNeededElsewhere())
+      continue;
+    int64_t needed = stepOf[&op];
+    for (Value result : op.getResults())
+      needed = std::max(needed, std::min(firstUse(result), steps));
+    auto destination = cast<DestinationStyleOpInterface>(op);
+    for (Value input : destination.getDpsInputs()) {
+      Value root = isTensor(input) ? rootOf(input) : Value();
+      if (!root || !hasStorage(root))
+        continue; // a parameter: it is always there
+      Node &taken = nodes[storage(root)];
+      taken.reserved.push_back({stepOf[&op], needed});
+      if (Operation *maker = root.getDefiningOp(); maker && maker->getBlock() == &block)
+        begin = std::max(begin, stepOf[maker]);
+    }
+    for (Value result : op.getResults())
+      nodes[storage(result)].reserved.push_back({begin, stepOf[&op]});
+    begin = stepOf[&op];
+  }
+}
+
 int64_t BufferAssignment::place(int64_t base) {
   SmallVector<BufferRequest> requests;
   SmallVector<int> owners;
@@ -168,6 +209,10 @@ int64_t BufferAssignment::place(int64_t base) {
       continue;
     BufferRequest request{arrayBytes(node.type), node.ranges.front().first, node.ranges.front().last};
     for (const LiveRange &range : node.ranges) {
+      request.first = std::min(request.first, range.first);
+      request.last = std::max(request.last, range.last);
+    }
+    for (const LiveRange &range : node.reserved) {
       request.first = std::min(request.first, range.first);
       request.last = std::max(request.last, range.last);
     }

@@ -35,6 +35,10 @@ public:
   /// The storage of a tensor value that is no view and no parameter.
   int storage(mlir::Value value) { return find(numberOf.lookup(value)); }
   bool hasStorage(mlir::Value value) const { return numberOf.count(value); }
+  /// What ranks exchange may run beside other work: it may begin once what it takes is there and what was
+  /// exchanged before is done, and what it takes is busy until what it gives is needed. Until then nothing
+  /// else gets these places, or it would have to wait. To be called before `place`.
+  void letCommunicationRunBeside() { letCommunicationRunBeside(func.getBody().front(), 0); }
   /// Places every storage that has no place yet, from `base` on. Returns the end of the highest one.
   int64_t place(int64_t base);
   int64_t offset(int storage) const { return nodes[storage].offset; }
@@ -45,14 +49,17 @@ private:
     int64_t offset = -1; ///< in the arena; -1: not placed
     bool readOnly = false;
     llvm::SmallVector<LiveRange, 4> ranges;
+    llvm::SmallVector<LiveRange, 1> reserved; ///< steps in which the place is taken though no value is in it
     mlir::Type type;
   };
 
   void numberOps(mlir::Block &block);
   void addValues(mlir::Block &block);
   void coalesce(mlir::Block &block);
+  void letCommunicationRunBeside(mlir::Block &block, int64_t begin);
   int add(mlir::Value value, int64_t first);
   int64_t lastUse(mlir::Value value, int64_t first);
+  int64_t firstUse(mlir::Value value);
   int find(int node);
   /// Another operand of `output`'s op reads the same storage: what is written must lie elsewhere.
   bool isReadBeside(mlir::OpOperand &output);

@@ -375,6 +375,8 @@ private:
 };
 
 struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
+  using Base::Base;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     PersistentBuffers persistent;
@@ -403,6 +405,8 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       for (const Port &port : ports.results)
         resultOffsets.push_back(port.offset);
       BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets);
+      if (communication)
+        buffers.letCommunicationRunBeside();
       // Only one entry runs at a time: their activations lie over each other.
       int64_t end = buffers.place(persistent.bytes);
       EntryRewriter rewriter(func, buffers, end);
