@@ -291,6 +291,23 @@ TEST(Engine, CallsFunctionsAndPassesLocalMemory) {
   });
 }
 
+TEST(Engine, CallsTheHostsLibraries) {
+  std::vector<float> in(32), out(128);
+  for (int i = 0; i < 32; ++i)
+    in[i] = float(i - 16) * 0.3f;
+  TestLaunch launch(loadKernels("good"), "library_calls");
+  launch << in << out << (1ul << 60);
+  launch.request.block = {32};
+  auto finding = launch.run();
+  ASSERT_FALSE(finding) << finding->text;
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_NEAR(out[i], std::sin(in[i]) * std::cos(in[i]), 1e-6f);
+    EXPECT_NEAR(out[32 + i], in[i] * in[i] * in[i], 1e-4f);
+    EXPECT_EQ(out[64 + i], float(i * 16));
+    EXPECT_NEAR(out[96 + i], std::fmod(in[i], 0.75f), 1e-6f);
+  }
+}
+
 TEST(Engine, KnowsRegistersAndRoundings) {
   std::vector<float> in(32);
   for (int i = 0; i < 32; ++i)
@@ -306,7 +323,7 @@ TEST(Engine, KnowsRegistersAndRoundings) {
       ASSERT_EQ(out[64 + i], int(std::nearbyint(in[i])));
       ASSERT_EQ(out[96 + i], int(in[i]));
       ASSERT_EQ(out[128 + i], int(std::floor(in[i])));
-      ASSERT_EQ(out[160 + i], int((int64_t(in[i] * 1000) << 24) >> 32));
+      ASSERT_EQ(out[160 + i], int((int64_t(in[i] * 1000) * (1 << 24)) >> 32));
       ASSERT_EQ(out[192 + i], 33);
       ASSERT_EQ(out[224 + i], i % 2 == 0);
     }

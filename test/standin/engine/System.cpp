@@ -105,6 +105,20 @@ static float halfOfFloat(float value) { return fromBits(floatToHalf(value)); }
 static float halfOfDouble(double value) { return fromBits(floatToHalf(float(value))); }
 static float floatOfHalf(float half) { return halfToFloat(uint16_t(toBits(half))); }
 
+// Of the compiler's own library.
+extern "C" {
+float __powisf2(float, int);
+double __powidf2(double, int);
+__int128 __divti3(__int128, __int128);
+__int128 __modti3(__int128, __int128);
+unsigned __int128 __udivti3(unsigned __int128, unsigned __int128);
+unsigned __int128 __umodti3(unsigned __int128, unsigned __int128);
+float __floattisf(__int128);
+double __floattidf(__int128);
+float __floatuntisf(unsigned __int128);
+double __floatuntidf(unsigned __int128);
+}
+
 const std::vector<EngineFunction> &engineFunctions() {
 #define F(name) {#name, reinterpret_cast<void *>(&name)}
   // Of functions that C++ overloads: the C one.
@@ -188,6 +202,18 @@ const std::vector<EngineFunction> &engineFunctions() {
       M(fmax, D2),
       M(fminf, F2),
       M(fmin, D2),
+      M(sincosf, void (*)(float, float *, float *)),
+      M(sincos, void (*)(double, double *, double *)),
+      F(__powisf2),
+      F(__powidf2),
+      F(__divti3),
+      F(__modti3),
+      F(__udivti3),
+      F(__umodti3),
+      F(__floattisf),
+      F(__floattidf),
+      F(__floatuntisf),
+      F(__floatuntidf),
       M(fmaf, float (*)(float, float, float)),
       M(fma, double (*)(double, double, double)),
       M(ldexpf, float (*)(float, int)),

@@ -200,6 +200,15 @@ KERNEL arithmetic(const float *in, float *out) {
   out[640 + tidx] = __nvvm_prmt(0x33221100, 0x77665544, 0x6420) & 0xffff;
 }
 
+// What the host's back end calls a library for.
+KERNEL library_calls(const float *in, float *out, ulong divisor) {
+  float x = in[tidx];
+  out[tidx] = __nvvm_sin_approx_f(x) * __nvvm_cos_approx_f(x);
+  out[32 + tidx] = __builtin_powif(x, 3);
+  out[64 + tidx] = (float)((((unsigned __int128)tidx << 64) + 5) / divisor);
+  out[96 + tidx] = __builtin_fmodf(x, 0.75f);
+}
+
 NOINLINE static float helper(const float *from, float local[4], int i) {
   local[i % 4] += from[i];
   return local[(i + 1) % 4];
