@@ -3,37 +3,59 @@
 
 namespace standin {
 
+enum class Fault { Number, Count, Disagree, Places };
+
+// Apart, so that the way on which nothing is wrong is short.
+[[noreturn]] __attribute__((noinline, cold)) static void
+barrierFault(Thread &thread, Fault fault, uint32_t id, uint32_t count, uint32_t site) {
+  Block &block = *thread.owner();
+  const Barrier &barrier = block.barriers[id % 16];
+  std::string where = " (" + whereIs(thread) + "): ", here = " at " + std::string(textOf(block, site)), text;
+  switch (fault) {
+  case Fault::Number:
+    text = "no such barrier" + where + "number " + std::to_string(id) + here + "; there are 16";
+    break;
+  case Fault::Count:
+    text = "bad number of threads for a barrier" + where + std::to_string(count) + here +
+           " is no multiple of 32";
+    break;
+  case Fault::Disagree:
+    text = "threads disagree about a barrier" + where + "barrier " + std::to_string(id) + " is for " +
+           std::to_string(count) + " threads" + here + ", for " + std::to_string(barrier.expected) + " at " +
+           textOf(block, barrier.site);
+    break;
+  case Fault::Places: {
+    Warp &warp = block.warps[thread.warp];
+    const Thread &lane = block.lane(warp, __builtin_ctz(warp.atBarrier));
+    text = "lanes of a warp are at different barriers" + where + here.substr(1) + ", " +
+           threadName(block, lane.index()) + " at " + textOf(block, lane.site);
+  }
+  }
+  fail(thread, Finding::Kind::Synchronization, text);
+}
+
 // Every thread of the block counts, those that have ended too: CUDA leaves it undefined to wait for them.
 extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count, uint32_t predicate,
                                     uint32_t kind, uint32_t aligned, uint32_t site) {
   Block &block = *thread->owner();
   if (id >= 16)
-    fail(*thread, Finding::Kind::Synchronization,
-         "no such barrier (" + whereIs(*thread) + "): number " + std::to_string(id) + " at " +
-             textOf(block, site) + "; there are 16");
+    barrierFault(*thread, Fault::Number, id, count, site);
   Barrier &barrier = block.barriers[id];
   uint32_t expected = count ? count : block.threadCount;
   if (count % kWarp)
-    fail(*thread, Finding::Kind::Synchronization,
-         "bad number of threads for a barrier (" + whereIs(*thread) + "): " + std::to_string(count) + " at " +
-             textOf(block, site) + " is no multiple of 32");
+    barrierFault(*thread, Fault::Count, id, count, site);
   if (barrier.arrived == 0) {
     barrier.expected = expected;
     barrier.count = 0;
     barrier.site = site;
   } else if (barrier.expected != expected) {
-    fail(*thread, Finding::Kind::Synchronization,
-         "threads disagree about a barrier (" + whereIs(*thread) + "): barrier " + std::to_string(id) +
-             " is for " + std::to_string(expected) + " threads at " + textOf(block, site) + ", for " +
-             std::to_string(barrier.expected) + " at " + textOf(block, barrier.site));
+    barrierFault(*thread, Fault::Disagree, id, expected, site);
   }
   Warp &warp = block.warps[thread->warp];
   if (aligned && warp.atBarrier) { // all lanes of a warp are at the same instruction
     const Thread &lane = block.lane(warp, __builtin_ctz(warp.atBarrier));
     if (lane.site != site || lane.barrier != id)
-      fail(*thread, Finding::Kind::Synchronization,
-           "lanes of a warp are at different barriers (" + whereIs(*thread) + "): at " + textOf(block, site) +
-               ", " + threadName(block, lane.index()) + " at " + textOf(block, lane.site));
+      barrierFault(*thread, Fault::Places, id, count, site);
   }
   ++barrier.arrived;
   barrier.count += predicate != 0;
@@ -48,9 +70,6 @@ extern "C" uint32_t standin_barrier(Thread *thread, uint32_t id, uint32_t count,
     warp.atBarrier |= 1u << thread->lane;
     suspend(*thread);
   } else {
-    if (barrier.arrived > barrier.expected)
-      fail(*thread, Finding::Kind::Synchronization,
-           "too many threads at a barrier (" + whereIs(*thread) + "): " + textOf(block, site));
     barrier.trues = barrier.count;
     barrier.of = barrier.expected;
     barrier.arrived = 0;
