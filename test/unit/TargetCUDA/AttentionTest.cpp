@@ -3,6 +3,8 @@
 
 #include "tessera/Target/CUDA/AttentionKernel.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -143,84 +145,121 @@ mlir::Type typeOf(Kind kind, mlir::OpBuilder b) {
                               : mlir::Type(b.getF16Type());
 }
 
-void check(const Case &c, std::initializer_list<uint64_t> seeds) {
-  AttentionShape s = c.shape;
+struct Compiled {
+  AttentionTiling tiling;
+  DeviceKernels kernels;
+};
+
+Compiled compile(const Case &c) {
   AttentionTiling tiling;
   DeviceKernels kernels = DeviceKernels::compile([&](mlir::ModuleOp module) {
     mlir::OpBuilder builder(module.getBodyRegion());
+    AttentionShape s = c.shape;
     s.elementType = typeOf(c.kind, builder);
     s.keyType = typeOf(c.keyKind, builder);
     tiling = *tileAttention(s);
     buildCUDAAttentionKernel(builder, module.getLoc(), "attention", s, tiling);
   });
-  ASSERT_EQ(kernels.error, "");
-  int64_t layers = s.layers.value_or(1), layer = layers - 1;
-  Array q(s.batch * s.seq * s.kvHeads * s.group * s.headDim, c.kind),
-      k(layers * s.batch * s.context * s.kvHeads * s.headDim, c.keyKind),
-      v(layers * s.batch * s.context * s.kvHeads * s.valueDim, c.keyKind),
-      out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, c.kind), lse(out.size / s.valueDim, Kind::F32),
-      scratch(attentionScratch(s, tiling), Kind::F32);
-  q.fill(1, -3, 3);
-  k.fill(2, -1, 1);
-  v.fill(3, -1, 1);
-  std::vector<int32_t> positions(s.batch * s.seq);
-  std::vector<int64_t> largest(s.batch, -1);
-  for (int64_t token = 0; token < s.batch * s.seq; ++token) {
-    int64_t batch = token / s.seq, i = token % s.seq;
-    int64_t at =
-        c.inertFrom >= 0 && i >= c.inertFrom ? -1 : std::max<int64_t>(c.firstPosition + i - 5 * batch, 0);
-    positions[token] = int32_t(at);
-    largest[batch] = std::max(largest[batch], at);
-  }
-  Expected expected = reference(c, q, k, v, positions, layer);
-  // Keys that no row sees must not be read: they are no numbers.
-  for (int64_t l = 0; l < layers; ++l)
-    for (int64_t batch = 0; batch < s.batch; ++batch)
-      for (int64_t j = 0; j < s.context; ++j)
-        if (l != layer || c.base + j > largest[batch]) {
-          int64_t row = ((l * s.batch + batch) * s.context + j) * s.kvHeads;
-          for (int64_t i = 0; i < s.kvHeads * s.headDim; ++i)
-            k.set(row * s.headDim + i, NAN);
-          for (int64_t i = 0; i < s.kvHeads * s.valueDim; ++i)
-            v.set(row * s.valueDim + i, NAN);
-        }
-  DeviceMemory memory;
-  std::vector<const void *> buffers = {
-      memory.add(q.memory, q.bytes(), false), memory.add(k.memory, k.bytes(), false),
-      memory.add(v.memory, v.bytes(), false), memory.add(positions.data(), positions.size() * 4, false),
-      memory.add(out.memory, out.bytes(), true)};
-  if (s.logSumExp)
-    buffers.push_back(memory.add(lse.memory, lse.bytes(), true));
-  if (scratch.size)
-    buffers.push_back(memory.add(scratch.memory, scratch.bytes(), true));
-  std::vector<int64_t> scalars;
-  if (s.layers)
-    scalars.push_back(layer);
-  scalars.push_back(c.base);
-  // Of the largest value; sums are of float32, weights of the second product of the elements' type.
-  double bound = c.kind == Kind::F32 ? 3e-6 : c.kind == Kind::F16 ? 1e-3 : 8e-3;
-  for (uint64_t seed : seeds) {
-    std::memset(out.memory, 0x7f, out.bytes());
-    ASSERT_EQ(kernels.run("attention", buffers, scalars, tiling.blocks, memory, seed, seed != 1), "") << seed;
-    double worst = 0;
-    for (size_t i = 0; i < expected.out.size(); ++i) {
-      double error = std::fabs(out.get(i) - expected.out[i]);
-      worst = std::isnan(error) ? INFINITY : std::max(worst, error);
-      if (expected.out[i] == 0)
-        ASSERT_EQ(out.get(i), 0) << i;
-    }
-    EXPECT_LT(worst, bound) << "seed " << seed;
-    for (size_t i = 0; i < expected.logSumExp.size() && s.logSumExp; ++i)
-      if (std::isinf(expected.logSumExp[i]))
-        ASSERT_EQ(lse.get(i), -INFINITY) << i;
-      else
-        ASSERT_NEAR(lse.get(i), expected.logSumExp[i], c.kind == Kind::F32 ? 5e-6 : 5e-4) << i;
-  }
+  EXPECT_EQ(kernels.error, "");
+  return {tiling, std::move(kernels)};
 }
+
+/// The arrays of a launch and what should come out.
+class Launch {
+public:
+  Launch(const Case &c, const AttentionTiling &tiling)
+      : c(c), s(this->c.shape), blocks(tiling.blocks), layers(s.layers.value_or(1)),
+        q(s.batch * s.seq * s.kvHeads * s.group * s.headDim, c.kind),
+        k(layers * s.batch * s.context * s.kvHeads * s.headDim, c.keyKind),
+        v(layers * s.batch * s.context * s.kvHeads * s.valueDim, c.keyKind),
+        out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, c.kind),
+        lse(out.size / s.valueDim, Kind::F32), scratch(attentionScratch(s, tiling), Kind::F32),
+        positions(s.batch * s.seq) {
+    q.fill(1, -3, 3);
+    k.fill(2, -1, 1);
+    v.fill(3, -1, 1);
+    std::vector<int64_t> largest(s.batch, -1);
+    for (int64_t token = 0; token < s.batch * s.seq; ++token) {
+      int64_t batch = token / s.seq, i = token % s.seq;
+      bool inert = c.inertFrom >= 0 && i >= c.inertFrom;
+      int64_t at = inert ? -1 : std::max<int64_t>(c.firstPosition + i - 5 * batch, 0);
+      positions[token] = int32_t(at);
+      largest[batch] = std::max(largest[batch], at);
+    }
+    int64_t layer = layers - 1;
+    expected = reference(c, q, k, v, positions, layer);
+    // Keys that no row sees must not be read: they are no numbers.
+    for (int64_t l = 0; l < layers; ++l)
+      for (int64_t batch = 0; batch < s.batch; ++batch)
+        for (int64_t j = 0; j < s.context; ++j)
+          if (l != layer || c.base + j > largest[batch]) {
+            int64_t row = ((l * s.batch + batch) * s.context + j) * s.kvHeads;
+            for (int64_t i = 0; i < s.kvHeads * s.headDim; ++i)
+              k.set(row * s.headDim + i, NAN);
+            for (int64_t i = 0; i < s.kvHeads * s.valueDim; ++i)
+              v.set(row * s.valueDim + i, NAN);
+          }
+    buffers = {memory.add(q.memory, q.bytes(), false), memory.add(k.memory, k.bytes(), false),
+               memory.add(v.memory, v.bytes(), false),
+               memory.add(positions.data(), positions.size() * 4, false),
+               memory.add(out.memory, out.bytes(), true)};
+    if (s.logSumExp)
+      buffers.push_back(memory.add(lse.memory, lse.bytes(), true));
+    if (scratch.size)
+      buffers.push_back(memory.add(scratch.memory, scratch.bytes(), true));
+    if (s.layers)
+      scalars.push_back(layer);
+    scalars.push_back(c.base);
+  }
+
+  /// The finding of the engine, or of the comparison; nothing where all is well.
+  std::string run(const DeviceKernels &kernels, uint64_t seed, bool races) {
+    std::memset(out.memory, 0x7f, out.bytes());
+    std::memset(lse.memory, 0x7f, lse.bytes());
+    std::string finding = kernels.run("attention", buffers, scalars, blocks, memory, seed, races);
+    return finding.empty() ? compare() : finding;
+  }
+
+private:
+  std::string compare() const {
+    // Sums are of float32, weights of the second product of the elements' type.
+    double bound = c.kind == Kind::F32 ? 3e-6 : c.kind == Kind::F16 ? 1e-3 : 8e-3;
+    auto differs = [](const char *what, size_t i, double is, double should) {
+      return llvm::formatv("{0} {1} is {2}, not {3}", what, i, is, should).str();
+    };
+    for (size_t i = 0; i < expected.out.size(); ++i) {
+      double is = out.get(i), should = expected.out[i];
+      if (should == 0 ? is != 0 : !(std::fabs(is - should) < bound))
+        return differs("result", i, is, should);
+    }
+    bound = c.kind == Kind::F32 ? 5e-6 : 5e-4;
+    for (size_t i = 0; i < expected.logSumExp.size() && s.logSumExp; ++i) {
+      double is = lse.get(i), should = expected.logSumExp[i];
+      if (std::isinf(should) ? is != should : !(std::fabs(is - should) < bound))
+        return differs("log-sum-exp", i, is, should);
+    }
+    return "";
+  }
+
+  const Case c;
+  const AttentionShape &s;
+  int64_t blocks, layers;
+  Array q, k, v, out, lse, scratch;
+  std::vector<int32_t> positions;
+  Expected expected;
+  DeviceMemory memory;
+  std::vector<const void *> buffers;
+  std::vector<int64_t> scalars;
+};
 
 class Attention : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Attention, MatchesReference) { check(GetParam(), {1, 2}); }
+TEST_P(Attention, MatchesReference) {
+  Compiled compiled = compile(GetParam());
+  Launch launch(GetParam(), compiled.tiling);
+  EXPECT_EQ(launch.run(compiled.kernels, 1, /*races=*/false), "");
+  EXPECT_EQ(launch.run(compiled.kernels, 2, /*races=*/true), "");
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Float32, Attention,
@@ -276,5 +315,85 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"prefill_head_256_bf16", make(1, 20, 32, 1, 1, 256), Kind::BF16},
         Case{"mixed_float32_over_bf16", make(1, 5, 70, 1, 2, 24), Kind::F32, 60, 0, -1, Kind::BF16}),
     [](const auto &info) { return std::string(info.param.name); });
+
+Case decode(Kind kind) { return {"decode", make(2, 1, 300, 1, 3, 16), kind, 290}; }
+Case prefill(Kind kind) { return {"prefill", make(1, 40, 80, 1, 2, 16), kind, 35}; }
+
+/// One kernel, many lengths: blocks that have nothing to do, parts of tiles, all of the context.
+TEST(AttentionLengths, OneKernelServesAll) {
+  for (Kind kind : {Kind::F32, Kind::BF16}) {
+    Case c = decode(kind);
+    Compiled compiled = compile(c);
+    ASSERT_GT(compiled.tiling.splits, 1);
+    for (int64_t length : {1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 192, 255, 256, 299, 300}) {
+      c.firstPosition = length - 1;
+      Launch launch(c, compiled.tiling);
+      EXPECT_EQ(launch.run(compiled.kernels, uint64_t(length), /*races=*/false), "") << length;
+    }
+  }
+}
+
+TEST(AttentionOrder, SameNumbersInEveryOrder) {
+  for (Kind kind : {Kind::F32, Kind::F16})
+    for (const Case &c : {decode(kind), prefill(kind)}) {
+      Compiled compiled = compile(c);
+      Launch launch(c, compiled.tiling);
+      for (uint64_t seed = 0; seed < 20; ++seed)
+        EXPECT_EQ(launch.run(compiled.kernels, seed, /*races=*/seed % 4 == 0), "") << c.name << " " << seed;
+    }
+}
+
+/// Each barrier, wait and release taken away is found, or it would not be needed.
+TEST(AttentionOrder, EverySynchronizationIsNeeded) {
+  for (Kind kind : {Kind::F32, Kind::F16})
+    for (const Case &c : {decode(kind), prefill(kind)}) {
+      Compiled compiled = compile(c);
+      // Results take the place of the tiles: which of them the last one was depends on the length.
+      Case shorter = c;
+      shorter.firstPosition = 0;
+      Launch launch(c, compiled.tiling), other(shorter, compiled.tiling);
+      const std::vector<std::string> &all = compiled.kernels.synchronizations;
+      EXPECT_GE(all.size(), 4u);
+      for (size_t i = 0; i < all.size(); ++i) {
+        DeviceKernels broken = compiled.kernels.without(i);
+        std::string finding;
+        for (uint64_t seed = 1; seed <= 10 && finding.empty(); ++seed)
+          if (finding = launch.run(broken, seed, /*races=*/true); finding.empty())
+            finding = other.run(broken, seed, /*races=*/true);
+        EXPECT_NE(finding, "") << c.name << " without " << all[i] << ", number " << i;
+        if (getenv("TESSERA_TEST_VERBOSE"))
+          printf("%s without %s: %s\n", c.name, all[i].c_str(), finding.c_str());
+      }
+    }
+}
+
+/// Shapes nobody thought of.
+TEST(AttentionShapes, RandomOnesMatchReference) {
+  std::mt19937 generator(7);
+  auto upTo = [&](int64_t n) { return int64_t(generator() % n); };
+  for (int64_t i = 0; i < 20; ++i) {
+    AttentionShape s = make(1 + upTo(2), upTo(2) ? 1 : 1 + upTo(60), 1 + upTo(200), 1 + upTo(2), 1 + upTo(5),
+                            1 + upTo(upTo(4) ? 40 : 140));
+    if (upTo(4) == 0)
+      s.valueDim = 1 + upTo(40);
+    if (upTo(4) == 0)
+      s.window = 1 + upTo(100);
+    if (upTo(6) == 0)
+      s.softcap = 4;
+    s.logSumExp = upTo(4) == 0;
+    Case c{"random", s, Kind(upTo(3)), upTo(s.context)};
+    if (upTo(4) == 0)
+      c.inertFrom = upTo(s.seq + 1);
+    SCOPED_TRACE(
+        llvm::formatv("{0}: batch {1}, seq {2}, context {3}, heads {4} x {5} of {6} and {7}, from {8}", i,
+                      s.batch, s.seq, s.context, s.kvHeads, s.group, s.headDim, s.valueDim, c.firstPosition)
+            .str());
+    Compiled compiled = compile(c);
+    Launch launch(c, compiled.tiling);
+    EXPECT_EQ(launch.run(compiled.kernels, uint64_t(i), /*races=*/true), "");
+  }
+}
+
+TEST(AttentionShapes, HeadsTooWideAreLeft) { EXPECT_FALSE(tileAttention(make(1, 1, 64, 1, 1, 512))); }
 
 } // namespace

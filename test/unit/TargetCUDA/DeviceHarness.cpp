@@ -3,7 +3,13 @@
 #include "tessera/Target/CUDA/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <cstring>
 
@@ -30,6 +36,33 @@ static std::string onlyFileIn(StringRef folder) {
     if (StringRef(it->path()).ends_with(".bc"))
       return it->path();
   return "";
+}
+
+/// Goes through what orders accesses of several threads, and gives the module as it is afterwards.
+static std::string forSynchronizations(const std::string &bitcode,
+                                       llvm::function_ref<void(llvm::Instruction &, StringRef)> body) {
+  llvm::LLVMContext context;
+  auto module = llvm::cantFail(llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, "kernels"), context));
+  std::vector<std::pair<llvm::Instruction *, std::string>> found;
+  for (llvm::Function &function : *module)
+    for (llvm::BasicBlock &block : function)
+      for (llvm::Instruction &inst : block) {
+        if (isa<llvm::AtomicRMWInst>(inst))
+          found.push_back({&inst, "atomic operation"});
+        auto *call = dyn_cast<llvm::CallInst>(&inst);
+        if (!call || !call->getCalledFunction())
+          continue;
+        StringRef name = call->getCalledFunction()->getName();
+        if (name.starts_with("llvm.nvvm.barrier.cta.sync") || name == "llvm.nvvm.bar.warp.sync" ||
+            name.starts_with("llvm.nvvm.cp.async.wait"))
+          found.push_back({&inst, name.str()});
+      }
+  for (auto &[inst, what] : found)
+    body(*inst, what);
+  std::string written;
+  llvm::raw_string_ostream stream(written);
+  llvm::WriteBitcodeToFile(*module, stream);
+  return written;
 }
 
 DeviceKernels DeviceKernels::compile(const std::function<void(ModuleOp)> &fill) {
@@ -65,13 +98,46 @@ DeviceKernels DeviceKernels::compile(const std::function<void(ModuleOp)> &fill) 
     result.threads[kernel.getSymName().str()] = kernel.getThreads();
     result.sharedBytes[kernel.getSymName().str()] = kernel.getShared();
   });
-  auto image = standin::Image::load(onlyFileIn(folder));
+  if (auto file = llvm::MemoryBuffer::getFile(onlyFileIn(folder)))
+    result.bitcode = (*file)->getBuffer().str();
   if (!getenv("TESSERA_TEST_KEEP"))
     llvm::sys::fs::remove_directories(folder);
-  if (!image)
-    return result.error = image.failure().message(), std::move(result);
-  result.image = *image;
+  forSynchronizations(result.bitcode, [&](llvm::Instruction &, StringRef what) {
+    result.synchronizations.push_back(what.str());
+  });
+  result.load();
   return result;
+}
+
+DeviceKernels DeviceKernels::without(size_t synchronization) const {
+  DeviceKernels result = *this;
+  size_t next = 0;
+  result.bitcode = forSynchronizations(bitcode, [&](llvm::Instruction &inst, StringRef) {
+    if (next++ != synchronization)
+      return;
+    if (auto *atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&inst))
+      atomic->setOrdering(llvm::AtomicOrdering::Monotonic);
+    else
+      inst.eraseFromParent();
+  });
+  result.load();
+  return result;
+}
+
+void DeviceKernels::load() {
+  llvm::SmallString<128> path;
+  int descriptor;
+  if (llvm::sys::fs::createTemporaryFile("tessera-kernel", "bc", descriptor, path)) {
+    error = "no temporary file";
+    return;
+  }
+  llvm::raw_fd_ostream(descriptor, /*shouldClose=*/true) << bitcode;
+  auto loaded = standin::Image::load(path.str().str());
+  llvm::sys::fs::remove(path);
+  if (loaded)
+    image = *loaded;
+  else
+    error = loaded.failure().message();
 }
 
 std::string DeviceKernels::run(const std::string &name, const std::vector<const void *> &buffers,

@@ -29,7 +29,12 @@ public:
   /// From what `fill` puts into an empty module. On failure `error` says why.
   static DeviceKernels compile(const std::function<void(mlir::ModuleOp)> &fill);
 
+  /// The same kernels without what one of `synchronizations` does: a barrier, the wait for copies, or what an
+  /// atomic operation orders.
+  DeviceKernels without(size_t synchronization) const;
+
   std::string error;
+  std::vector<std::string> synchronizations; ///< of all kernels, by what they are
   std::shared_ptr<standin::Image> image;
   std::map<std::string, int64_t> threads, sharedBytes;
 
@@ -37,6 +42,10 @@ public:
   std::string run(const std::string &name, const std::vector<const void *> &buffers,
                   const std::vector<int64_t> &scalars, int64_t blocks, const DeviceMemory &memory,
                   uint64_t seed, bool races) const;
+
+private:
+  void load();
+  std::string bitcode;
 };
 
 } // namespace tessera::test
