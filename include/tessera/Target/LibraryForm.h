@@ -48,6 +48,8 @@ class LibraryForm {
 public:
   virtual ~LibraryForm() = default;
 
+  /// Whether this form is for `op` too; one that no form is for is a tile or is written out in smaller ops.
+  virtual bool takes(mlir::Operation *op) const { return true; }
   /// Replaces `op` by ops of rung `kernels` and erases it, or leaves it as it is to be fused like any other.
   /// Fails with an error at the op.
   virtual llvm::LogicalResult lower(mlir::Operation *op, KernelLowering &lowering) const = 0;
@@ -64,7 +66,7 @@ public:
   /// Null: the op has no form of its own.
   const LibraryForm *find(mlir::Operation *op) const {
     auto it = forms.find(op->getName().getStringRef());
-    return it == forms.end() ? nullptr : it->second.get();
+    return it == forms.end() || !it->second->takes(op) ? nullptr : it->second.get();
   }
 
 private:

@@ -113,13 +113,18 @@ Values AttentionBlock::mask(ArrayRef<Value> scores, Value firstKey) {
 /// Scores [8 keys][row][2] of keys from `firstKey` on become weights; what was summed up before shrinks to
 /// the new maximum.
 void AttentionBlock::softmax(Values &scores, State &state, Value firstKey) {
-  for (Value &score : scores)
-    if (shape.softcap) {
-      score = t.tanh(t.mulf(score, t.f32(shape.scale / *shape.softcap)));
-      score = t.mulf(score, t.f32(*shape.softcap * kLog2E));
-    } else {
-      score = t.mulf(score, t.f32(shape.scale * kLog2E));
+  // A factor of scores goes into the exponent's fma. Without one (it was applied) they are what is to be
+  // raised.
+  double factor = shape.scale * kLog2E;
+  bool scaled = shape.softcap || factor < kLeastFactor;
+  if (scaled) {
+    for (Value &score : scores) {
+      score = t.mulf(score, t.f32(shape.softcap ? shape.scale / *shape.softcap : factor));
+      if (shape.softcap)
+        score = t.mulf(t.tanh(score), t.f32(*shape.softcap * kLog2E));
     }
+    factor = 1;
+  }
   Value allSeen = t.lessOrEqual(t.add(firstKey, warpKeys() - 1), leastSight);
   allSeen = t.both(allSeen, t.lessOrEqual(t.add(firstKey, warpKeys()), keyEnd));
   if (shape.window)
@@ -137,12 +142,14 @@ void AttentionBlock::softmax(Values &scores, State &state, Value firstKey) {
     forScores([&](Value &score) { top = top ? t.maxf(top, score) : score; });
     top = t.maxf(top, t.shuffle(top, 1));
     top = t.maxf(top, t.shuffle(top, 2));
+    if (!scaled)
+      top = t.mulf(top, t.f32(factor));
     top = t.maxf(top, state.tops[i]);
     shrink.push_back(t.exp2(t.subf(state.tops[i], top)));
     state.tops[i] = top;
-    Value sum;
+    Value sum, below = t.subf(t.f32(0), top);
     forScores([&](Value &score) {
-      score = t.exp2(t.subf(score, top));
+      score = t.exp2(scaled ? t.subf(score, top) : t.fma(score, t.f32(factor), below));
       sum = sum ? t.addf(sum, score) : score;
     });
     state.sums[i] = t.fma(state.sums[i], shrink[i], sum);

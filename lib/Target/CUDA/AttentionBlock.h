@@ -50,6 +50,8 @@ public:
 private:
   /// Scores of keys out of sight, and the maximum to start from: far below any score, above the former.
   static constexpr double kMasked = -1e30, kLowest = -1e20;
+  /// Of scores, that the largest is scaled by instead of each: with less, kMasked would come near kLowest.
+  static constexpr double kLeastFactor = 1e-6;
   static constexpr double kLog2E = 1.4426950408889634;
   /// Tiles that a block has at least where it has any.
   static constexpr int64_t kLeastTiles = 2;

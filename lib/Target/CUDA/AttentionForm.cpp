@@ -23,31 +23,39 @@ namespace {
 
 RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+AttentionShape shapeOf(graph::AttentionOp op) {
+  ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
+  AttentionShape shape;
+  shape.batch = q[0];
+  shape.seq = q[1];
+  shape.context = v[1];
+  shape.kvHeads = q[2];
+  shape.group = q[3];
+  shape.headDim = q[4];
+  shape.valueDim = v[3];
+  shape.scale = op.getScale().convertToDouble();
+  shape.window = graph::hidingWindow(op);
+  if (op.getSoftcap())
+    shape.softcap = op.getSoftcap()->convertToDouble();
+  shape.elementType = tensorOf(op.getQuery()).getElementType();
+  shape.keyType = tensorOf(op.getKey()).getElementType();
+  return shape;
+}
+
 struct AttentionForm : LibraryForm {
+  bool takes(Operation *op) const override {
+    return tileAttention(shapeOf(cast<graph::AttentionOp>(op))).has_value();
+  }
+
   LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<graph::AttentionOp>(self);
     if (lowering.shardAxes(tensorOf(op.getKey()), 1))
       return op.emitOpError("attends over a sharded context; gather keys and values first");
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
-    AttentionShape shape;
-    shape.batch = q[0];
-    shape.seq = q[1];
-    shape.context = v[1];
-    shape.kvHeads = q[2];
-    shape.group = q[3];
-    shape.headDim = q[4];
-    shape.valueDim = v[3];
-    shape.scale = op.getScale().convertToDouble();
-    shape.window = graph::hidingWindow(op);
-    if (op.getSoftcap())
-      shape.softcap = op.getSoftcap()->convertToDouble();
-    shape.elementType = tensorOf(op.getQuery()).getElementType();
-    shape.keyType = tensorOf(op.getKey()).getElementType();
+    AttentionShape shape = shapeOf(op);
     std::optional<AttentionTiling> tiling = tileAttention(shape);
-    if (!tiling)
-      return success();
+    assert(tiling && "an op that this form does not take");
 
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(loc);
     OpBuilder inScratch = OpBuilder::atBlockBegin(scratch->getBody());
