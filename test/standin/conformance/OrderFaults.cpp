@@ -1,8 +1,6 @@
 // Faults in what comes after what.
-#include "../cuda/Work.h"
 #include "Faults.h"
-
-#include <dlfcn.h>
+#include "LibraryWork.h"
 
 using namespace conformance;
 
@@ -221,8 +219,6 @@ FAULT(KernelBesideACopy, "kernel add") {
 
 // Work of another library, by test/standin/cuda/Work.h.
 FAULT(LibraryWorkUnordered, "which a product writes") {
-  auto enqueue =
-      reinterpret_cast<int (*)(CUstream, const StandinWork *)>(dlsym(api().library, "standinEnqueue"));
   StreamOf a, b;
   DeviceMemory memory(8);
   StandinAccess access{reinterpret_cast<void *>(memory.address), 4, 1};
@@ -236,7 +232,7 @@ FAULT(LibraryWorkUnordered, "which a product writes") {
     *static_cast<uint32_t *>(run) = 5;
     return 1;
   };
-  CHECK(enqueue(a, &work) == 0);
+  CHECK(enqueue(a, work) == 0);
   if (right)
     order(a, b);
   OK(api().cuMemcpyDtoDAsync(memory + 4, memory, 4, b));

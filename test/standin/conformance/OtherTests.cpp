@@ -1,8 +1,6 @@
 // Functions that the runtime does not use yet, and work of the stand-ins of other libraries.
-#include "../cuda/Work.h"
-#include "Suite.h"
+#include "LibraryWork.h"
 
-#include <dlfcn.h>
 #include <vector>
 
 using namespace conformance;
@@ -86,18 +84,16 @@ struct CountedWork {
 TEST(WorkOfLibrariesRunsAndIsCaptured) {
   if (!api().isStandin)
     return;
-  auto enqueue =
-      reinterpret_cast<int (*)(CUstream, const StandinWork *)>(dlsym(api().library, "standinEnqueue"));
   StreamOf stream, other;
   CountedWork once, captured;
   StandinWork work = once.work();
-  CHECK(enqueue(stream, &work) == 0);
+  CHECK(enqueue(stream, work) == 0);
   OK(api().cuStreamSynchronize(stream));
   OK(api().cuStreamQuery(other)); // another one goes on meanwhile
   CHECK(once.begun == 1 && once.advanced == 3);
   work = captured.work();
   OK(api().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  CHECK(enqueue(stream, &work) == 0);
+  CHECK(enqueue(stream, work) == 0);
   CUgraph graph;
   CUgraphExec exec;
   OK(api().cuStreamEndCapture(stream, &graph));
@@ -116,6 +112,6 @@ TEST(WorkOfLibrariesRunsAndIsCaptured) {
   StandinAccess nowhere{reinterpret_cast<void *>(uintptr_t(4096)), 4, 0};
   work.accesses = &nowhere;
   work.accessCount = 1;
-  CHECK(enqueue(stream, &work) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(enqueue(stream, work) == CUDA_ERROR_INVALID_VALUE);
   CHECK(captured.released == 1);
 }
