@@ -26,11 +26,47 @@ private:
     if (llvm::any_of(touches, [&](const Touch &now) {
           return llvm::any_of(pending, [&](const Touch &before) { return crossesThreads(before, now); });
         })) {
+      if (looking) {
+        conflict = true;
+        return;
+      }
       OpBuilder builder(op);
       gpu::BarrierOp::create(builder, op->getLoc());
       pending.clear();
     }
     llvm::append_range(pending, touches);
+  }
+
+  /// What a loop's rounds need among themselves stands inside; what they need of what came before, in front.
+  LogicalResult visitLoop(scf::ForOp loop) {
+    SmallVector<Touch> before = std::exchange(pending, {});
+    // Twice: the second round meets what the first has left, at places that depend on the round.
+    for (int round = 0; round < 2; ++round) {
+      if (failed(run(*loop.getBody())))
+        return failure();
+      for (Touch &touch : pending)
+        for (auto &part : touch.origin)
+          if (part.first && loop.getBodyRegion().isAncestor(part.first.getParentRegion()))
+            part.first = Value();
+    }
+    SmallVector<Touch> after = std::exchange(pending, before);
+    bool outermost = !std::exchange(looking, true), metBefore = std::exchange(conflict, false);
+    LogicalResult walked = run(*loop.getBody());
+    bool needed = std::exchange(conflict, metBefore);
+    if (outermost)
+      looking = false;
+    if (failed(walked))
+      return failure();
+    if (needed && looking)
+      conflict = true;
+    if (needed && !looking) {
+      OpBuilder builder(loop);
+      gpu::BarrierOp::create(builder, loop.getLoc());
+      before.clear();
+    }
+    pending = std::move(after);
+    llvm::append_range(pending, before); // the body may not run
+    return success();
   }
 
   LogicalResult visit(Operation *op) {
@@ -52,20 +88,8 @@ private:
       pending.clear();
       return success();
     }
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      SmallVector<Touch> before = pending; // the body may not run
-      // Twice: the second round meets what the first has left, at places that depend on the round.
-      for (int round = 0; round < 2; ++round) {
-        if (failed(run(*loop.getBody())))
-          return failure();
-        for (Touch &touch : pending)
-          touch.exact &= llvm::none_of(touch.origin, [&](auto part) {
-            return loop.getBodyRegion().isAncestor(part.first.getParentRegion());
-          });
-      }
-      llvm::append_range(pending, before);
-      return success();
-    }
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return visitLoop(loop);
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       SmallVector<Touch> before = pending, after;
       for (Region &region : branch->getRegions()) {
@@ -90,6 +114,8 @@ private:
   const DenseMap<Operation *, TileSpread> &spreads;
   int64_t threads;
   SmallVector<Touch> pending; ///< since the threads last met
+  bool looking = false;       ///< barriers are not put in but asked for
+  bool conflict = false;      ///< one would be
 };
 
 } // namespace

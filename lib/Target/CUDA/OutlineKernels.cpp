@@ -235,8 +235,10 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
       if (it == threadsOf.end())
         continue;
       func.setCConv(LLVM::cconv::CConv::PTX_Kernel);
-      func.setPassthroughAttr(
-          b.getArrayAttr({b.getStrArrayAttr({"nvvm.reqntid", std::to_string(it->second)})}));
+      // With one block at least ptxas takes the registers that it needs; left alone it spills for a third
+      // block.
+      func.setPassthroughAttr(b.getArrayAttr({b.getStrArrayAttr({"nvvm.reqntid", std::to_string(it->second)}),
+                                              b.getStrArrayAttr({"nvvm.minctasm", "1"})}));
     }
   }
 };

@@ -3,6 +3,7 @@
 #include "ProductForm.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms.h"
 
 using namespace mlir;
@@ -12,10 +13,13 @@ namespace {
 
 class ProductForm : public LibraryForm {
 public:
-  ProductForm() { addMatmulForm(products); }
+  explicit ProductForm(int64_t tileRows) : tileRows(tileRows) { addMatmulForm(products); }
 
   LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<graph::LinearOp>(self);
+    auto rows = cast<RankedTensorType>(op.getInput().getType()).getShape().drop_back(op.getContract());
+    if (product(rows) <= tileRows)
+      return success(); // a tile like any other, whatever the types
     Type x = elementOf(op.getInput()), w = elementOf(op.getWeight()), y = elementOf(op.getResult());
     if (x == w && (x == y || y.isF32()))
       return products.find(op)->lower(op, lowering);
@@ -29,23 +33,27 @@ public:
       return graph::CastOp::create(builder, op.getLoc(), type.clone(wide), value);
     };
     auto result = cast<RankedTensorType>(op.getType());
-    auto product = graph::LinearOp::create(builder, op.getLoc(), result.clone(wide), widened(op.getInput()),
-                                           widened(op.getWeight()), op.getContractAttr());
-    Value narrow = product;
+    auto wideProduct =
+        graph::LinearOp::create(builder, op.getLoc(), result.clone(wide), widened(op.getInput()),
+                                widened(op.getWeight()), op.getContractAttr());
+    Value narrow = wideProduct;
     if (y != wide)
-      narrow = graph::CastOp::create(builder, op.getLoc(), result, product);
+      narrow = graph::CastOp::create(builder, op.getLoc(), result, wideProduct);
     op.replaceAllUsesWith(narrow);
     op.erase();
-    return products.find(product)->lower(product, lowering);
+    return products.find(wideProduct)->lower(wideProduct, lowering);
   }
 
 private:
   static Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+  int64_t tileRows;
   LibraryForms products;
 };
 
 } // namespace
 
-void addCUDAProductForm(LibraryForms &forms) { forms.add<graph::LinearOp>(std::make_unique<ProductForm>()); }
+void addCUDAProductForm(LibraryForms &forms, int64_t tileRows) {
+  forms.add<graph::LinearOp>(std::make_unique<ProductForm>(tileRows));
+}
 
 } // namespace tessera

@@ -6,20 +6,53 @@
 
 #include "Touches.h"
 
+#include <numeric>
+
 namespace tessera {
 
 /// Points beyond which an op is not gone through: it may touch anything, from any thread.
 static constexpr int64_t kMostPoints = 1 << 20;
 
+/// 0 where both count from one place; else what the distance of their places is a multiple of.
+static int64_t distance(const Touch &a, const Touch &b) {
+  int64_t unit = 0;
+  auto differs = [](const std::pair<Value, int64_t> &part, const Touch &other) {
+    return !part.first || !llvm::is_contained(other.origin, part);
+  };
+  for (const auto &part : a.origin)
+    if (differs(part, b))
+      unit = std::gcd(unit, part.second);
+  for (const auto &part : b.origin)
+    if (differs(part, a))
+      unit = std::gcd(unit, part.second);
+  return unit;
+}
+
 bool crossesThreads(const Touch &a, const Touch &b) {
   if (a.root != b.root || (!a.writes && !b.writes))
     return false;
-  if (!a.exact || !b.exact || a.origin != b.origin)
+  if (!a.exact || !b.exact)
     return true;
-  const Touch &fewer = a.threads.size() <= b.threads.size() ? a : b, &more = &fewer == &a ? b : a;
-  return llvm::any_of(fewer.threads, [&](const auto &place) {
-    auto it = more.threads.find(place.first);
-    return it != more.threads.end() && (it->second != place.second || it->second == Touch::kSeveral);
+  int64_t unit = distance(a, b);
+  auto crosses = [](int32_t one, int32_t other) { return one != other || one == Touch::kSeveral; };
+  if (unit == 0) {
+    const Touch &fewer = a.threads.size() <= b.threads.size() ? a : b, &more = &fewer == &a ? b : a;
+    return llvm::any_of(fewer.threads, [&](const auto &place) {
+      auto it = more.threads.find(place.first);
+      return it != more.threads.end() && crosses(it->second, place.second);
+    });
+  }
+  // Elements may be the same where they are the same in the unit: rows of one loop's rounds, say.
+  auto within = [&](int64_t element) { return ((element % unit) + unit) % unit; };
+  DenseMap<int64_t, int32_t> classes;
+  for (const auto &[element, thread] : a.threads) {
+    auto [it, fresh] = classes.insert({within(element), thread});
+    if (!fresh && it->second != thread)
+      it->second = Touch::kSeveral;
+  }
+  return llvm::any_of(b.threads, [&](const auto &place) {
+    auto it = classes.find(within(place.first));
+    return it != classes.end() && crosses(it->second, place.second);
   });
 }
 

@@ -14,6 +14,7 @@ struct Touch {
   bool writes = false;
   bool exact = false; ///< `threads` is all of it; else any thread may touch any element
   /// Elements are numbered from the root's start plus what these values, times these numbers, add up to.
+  /// Null: a value of another round of a loop.
   SmallVector<std::pair<Value, int64_t>> origin;
   DenseMap<int64_t, int32_t> threads; ///< of each element: the one that touches it, or kSeveral
 };
