@@ -234,7 +234,7 @@ bool Run::advance() {
     key = key * 64 + uint64_t(comm_.rank()) + 1001;
   place_->set(std::max<uint64_t>(key, 2), missing(), batch_.name);
   if (now - since_ > kPatience) {
-    since_ = now;
+    since_ = now - kPatience + std::chrono::milliseconds(300);
     std::string circle = place_->circle();
     if (!circle.empty())
       finding("ranks wait for each other: " + circle +

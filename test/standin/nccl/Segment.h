@@ -29,6 +29,7 @@ struct Ring {
 struct Waiting {
   std::atomic<uint64_t> key;     // of communicator and call; 0: nothing
   std::atomic<uint64_t> missing; // ranks of the world that have not come to it
+  std::atomic<uint64_t> looks;   // how often the rank has said so: one that is stopped does not go on with it
   char text[128];
 };
 

@@ -1,7 +1,6 @@
 #include "Waits.h"
 
 #include <cstdio>
-#include <vector>
 
 namespace standin::nccl {
 
@@ -33,6 +32,7 @@ void WaitingPlace::set(uint64_t key, uint64_t missing, const std::string &text) 
   } else {
     waiting_->missing = missing;
   }
+  ++waiting_->looks;
 }
 
 void WaitingPlace::clear() {
@@ -42,30 +42,45 @@ void WaitingPlace::clear() {
   }
 }
 
-std::string WaitingPlace::circle() const {
-  if (!waiting_)
-    return "";
+std::string WaitingPlace::circle() {
+  std::vector<const Waiting *> others;
+  std::string path = waiting_ ? find(others) : "";
+  bool goesOn = !path.empty() && others == others_;
+  std::vector<uint64_t> looks;
+  for (const Waiting *other : others)
+    looks.push_back(other->looks);
+  for (size_t i = 0; goesOn && i < looks.size(); ++i)
+    goesOn = looks[i] != looks_[i];
+  others_ = others;
+  looks_ = looks;
+  return goesOn ? path : "";
+}
+
+// `others`: the places that the circle goes through, beside this one.
+std::string WaitingPlace::find(std::vector<const Waiting *> &others) const {
   // Steps from who waits to whom it waits for, until one comes back here. A rank that has come to the same
   // thing is no part of it.
   struct Step {
     int rank;
     uint64_t key;
     std::string path;
+    std::vector<const Waiting *> places;
   };
   std::vector<Step> open;
   std::vector<bool> seen(size_t(world_.ranks()));
   auto text = [](int rank, const Waiting &waiting) {
     return "rank " + std::to_string(rank) + " waits in " + std::string(waiting.text);
   };
-  auto follow = [&](const Waiting &waiting, const std::string &path) {
+  auto follow = [&](const Waiting &waiting, const std::string &path,
+                    const std::vector<const Waiting *> &places) {
     uint64_t missing = waiting.missing;
     for (int r = 0; r < world_.ranks(); ++r)
       if (missing >> r & 1 && !seen[size_t(r)]) {
         seen[size_t(r)] = true;
-        open.push_back({r, waiting.key, path + " for rank " + std::to_string(r)});
+        open.push_back({r, waiting.key, path + " for rank " + std::to_string(r), places});
       }
   };
-  follow(*waiting_, text(rank_, *waiting_));
+  follow(*waiting_, text(rank_, *waiting_), {});
   while (!open.empty()) {
     Step step = open.back();
     open.pop_back();
@@ -74,9 +89,13 @@ std::string WaitingPlace::circle() const {
       if (key <= kTaken || key == step.key)
         continue;
       std::string path = step.path + ", " + text(step.rank, waiting);
-      if (waiting.missing >> rank_ & 1)
+      std::vector<const Waiting *> places = step.places;
+      places.push_back(&waiting);
+      if (waiting.missing >> rank_ & 1) {
+        others = places;
         return path + " for rank " + std::to_string(rank_);
-      follow(waiting, path);
+      }
+      follow(waiting, path, places);
     }
   }
   return "";

@@ -6,6 +6,7 @@
 #include "Segment.h"
 
 #include <string>
+#include <vector>
 
 namespace standin::nccl {
 
@@ -19,13 +20,17 @@ public:
   // `key`: the same for those who do the same together. `missing`: bit r: rank r of the world has not come.
   void set(uint64_t key, uint64_t missing, const std::string &text);
   void clear();
-  // "rank 0 in X, rank 1 in Y": a circle of waits that goes through this place; empty: there is none.
-  std::string circle() const;
+  // "rank 0 in X, rank 1 in Y": a circle of waits that goes through this place and was there at the last call
+  // too, and whose ranks have all said since that they wait; empty: there is none.
+  std::string circle();
 
 private:
+  std::string find(std::vector<const Waiting *> &others) const;
   Segment &world_;
   int rank_;
-  Waiting *waiting_ = nullptr; // null: the rank has no place left
+  Waiting *waiting_ = nullptr;          // null: the rank has no place left
+  std::vector<const Waiting *> others_; // of the last call of circle()
+  std::vector<uint64_t> looks_;
 };
 
 } // namespace standin::nccl
