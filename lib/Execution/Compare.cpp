@@ -36,11 +36,14 @@ std::vector<GlobalCall> randomCalls(ModuleOp module, ModuleOp drawn, uint64_t se
       calls.push_back({entry.name, {}, {}, {}});
       std::vector<ReferenceTensor> random =
           randomInputs(entryOf(drawn, entry.name), seed + 7919 * uint64_t(round));
-      for (auto [port, value] : llvm::zip_equal(entry.arguments, random))
-        if (port.kind == graph::Kind::Input) {
+      for (auto [i, port, value] : llvm::enumerate(entry.arguments, random)) {
+        // What fills a state has a meaning: zeros and what other rows left would be few of its values.
+        bool isFilled = bool(entryOf(drawn, entry.name).getArgAttr(unsigned(i), graph::kFillAttr));
+        if (port.kind == graph::Kind::Input || (port.kind == graph::Kind::State && isFilled)) {
           value.roundToType();
           calls.back().inputs[port.name] = std::move(value);
         }
+      }
     }
   return calls;
 }
@@ -54,6 +57,8 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
     auto entry = llvm::find_if(entries, [&](const EntryPorts &other) { return other.name == call.entry; });
     std::vector<ReferenceTensor> arguments;
     for (const Port &port : entry->arguments) {
+      if (port.kind == graph::Kind::State && call.inputs.count(port.name))
+        states[port.name] = call.inputs.at(port.name);
       if (port.kind == graph::Kind::State && !states.count(port.name))
         states[port.name] = ReferenceTensor(port.shape.elementType, port.shape.global);
       const NamedValues &from = port.kind == graph::Kind::State       ? states

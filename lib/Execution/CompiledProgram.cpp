@@ -120,9 +120,10 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
       return Failure{"cannot call the program", "entry " + call.entry, "there is no such entry", ""};
     local.push_back({call.entry, {}, {}, {}, {}});
     for (const Port &port : entry->arguments) {
-      if (port.kind != graph::Kind::Input)
-        continue;
       auto value = call.inputs.find(port.name);
+      bool isGivenState = port.kind == graph::Kind::State && value != call.inputs.end();
+      if (port.kind != graph::Kind::Input && !isGivenState)
+        continue;
       if (value == call.inputs.end())
         if (std::optional<size_t> earlier = giverOf(port.name, local)) {
           local.back().reused[port.name] = *earlier;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <optional>
 
 namespace tessera::runtime {
@@ -118,8 +119,12 @@ public:
         io::SafetensorsRowWriter *logits)
       : session_(session), job_(job), first_(first),
         count_(std::min<size_t>(job.prompts.size() - first, session.batch())), printer_(printer),
-        logitsFile_(logits), wantLogits_(!job.logitsFile.empty() && first == 0), made_(count_, 0),
-        current_(session.batch(), 0), active_(session.batch(), 0) {}
+        logitsFile_(logits), wantLogits_(!job.logitsFile.empty() && first == 0),
+        ahead_(session.goesOn() && job.temperature <= 0 && !wantLogits_), made_(count_, 0),
+        current_(session.batch(), 0), active_(session.batch(), 0) {
+    for (size_t row = 0; row < count_; ++row)
+      stepsLeft_ = std::max(stepsLeft_, job_.limits[first_ + row] - 1);
+  }
 
   void takePrompts() {
     session_.clear();
@@ -142,18 +147,36 @@ public:
         }
       }
       session_.prompt(tokens, positions, index);
-      choose(ready);
+      choose(ready, /*ofPrompts=*/true);
       if (wantLogits_)
         promptLogits(begin);
     }
   }
 
+  // True while the first token of a prompt is on its way.
+  bool awaitsPrompts() const {
+    return std::any_of(sent_.begin(), sent_.end(), [](const Sent &sent) { return sent.ofPrompts; });
+  }
   // True while a row wants more.
   bool running() const {
-    return std::any_of(active_.begin(), active_.end(), [](char a) { return a != 0; });
+    return awaitsPrompts() || std::any_of(active_.begin(), active_.end(), [](char a) { return a != 0; });
   }
 
+  // One more step, or one of those given before is read.
   void advance() {
+    if (!ahead_)
+      return advanceByHost();
+    if (stepsLeft_ > 0) {
+      --stepsLeft_;
+      session_.advance();
+      send({});
+    } else {
+      takeOldest();
+    }
+  }
+
+  // What the rows take is the host's to say.
+  void advanceByHost() {
     std::vector<int32_t> tokens(session_.batch(), 0), positions(session_.batch(), -1);
     std::vector<size_t> ready;
     for (size_t row = 0; row < count_; ++row)
@@ -163,7 +186,7 @@ public:
         ready.push_back(row);
       }
     session_.advance(tokens, positions);
-    choose(ready);
+    choose(ready, /*ofPrompts=*/false);
   }
 
   int64_t made() const {
@@ -183,8 +206,40 @@ public:
 private:
   const std::vector<int32_t> &prompt(size_t row) const { return job_.prompts[first_ + row]; }
 
+  // What a step chose, on its way to the host.
+  struct Sent {
+    bool ofPrompts = false;
+    std::vector<size_t> rows = {}; // ofPrompts: those that have their first token. Else those that go on
+  };
+
+  // The last step's tokens go to the host, which reads those of an earlier one if more are on their way than
+  // the device is to be ahead.
+  void send(Sent sent) {
+    session_.sendNext();
+    sent_.push_back(std::move(sent));
+    if (int64_t(sent_.size()) > session_.stepsAhead())
+      takeOldest();
+  }
+
+  // The tokens of rows that have ended meanwhile are nobody's.
+  void takeOldest() {
+    Sent sent = std::move(sent_.front());
+    sent_.pop_front();
+    if (!sent.ofPrompts)
+      for (size_t row = 0; row < count_; ++row)
+        if (active_[row])
+          sent.rows.push_back(row);
+    std::vector<int32_t> chosen = session_.takeNext();
+    for (size_t row : sent.rows)
+      accept(row, chosen[row]);
+    if (running())
+      return;
+    session_.dropNext();
+    sent_.clear();
+  }
+
   // Takes the next token of every row in `ready` from the last step.
-  void choose(const std::vector<size_t> &ready) {
+  void choose(const std::vector<size_t> &ready, bool ofPrompts) {
     std::vector<size_t> rows;
     for (size_t row : ready) {
       if (job_.limits[first_ + row] > 0)
@@ -194,6 +249,8 @@ private:
     }
     if (rows.empty())
       return;
+    if (ahead_)
+      return send({ofPrompts, std::move(rows)});
     bool sampling = job_.temperature > 0, keep = wantLogits_ && rows[0] == 0;
     const std::vector<float> *logits = sampling || keep ? &session_.logits() : nullptr;
     std::vector<int32_t> chosen(session_.batch(), 0);
@@ -258,6 +315,9 @@ private:
   Printer *printer_;
   io::SafetensorsRowWriter *logitsFile_;
   bool wantLogits_, promptWritten_ = false;
+  bool ahead_;            // steps go on by themselves, and the host reads some steps behind
+  int64_t stepsLeft_ = 0; // that may be given to the device, ahead_
+  std::deque<Sent> sent_;
   std::vector<int64_t> made_;
   std::vector<int32_t> current_;
   std::vector<char> active_;
@@ -287,6 +347,8 @@ void generateOnRank(Rank &rank, const GenerateJob &job) {
     auto start = Clock::now();
     round.takePrompts();
     round.flushLogits();
+    while (round.awaitsPrompts())
+      round.advance();
     auto middle = Clock::now();
     firstTokens += round.made();
     while (round.running())

@@ -13,9 +13,23 @@ static const GenerateSpec &generateOf(const Manifest &manifest) {
   return *manifest.generate;
 }
 
-Session::Session(Rank &rank) : rank_(rank), generate_(generateOf(rank.manifest())) {}
+Session::Session(Rank &rank) : rank_(rank), generate_(generateOf(rank.manifest())) {
+  ring_.resize(size_t(stepsAhead()) + 1);
+}
 
-void Session::clear() { rank_.clearStates(); }
+void Session::clear() {
+  rank_.clearStates();
+  if (!goesOn())
+    return;
+  const StateSpec &positions = rank_.manifest().states[generate_.positionState];
+  rank_.compute().fill(rank_.arena() + positions.offset, 0xFF, size_t(positions.bytes)); // -1: inert
+}
+
+void Session::give(const BufferSpec &to, const std::vector<int32_t> &global, int32_t padding) {
+  local_.resize(size_t(to.bytes));
+  takeShard(to, rank_.manifest().mesh, rank_.id(), global.data(), &padding, local_.data());
+  rank_.write(rank_.arena() + to.offset, local_.data(), local_.size());
+}
 
 void Session::fillFromOutput(const InputSpec &input) {
   const OutputSpec &from = rank_.manifest().entries[input.entry].outputs[input.output];
@@ -31,22 +45,16 @@ void Session::fillFromOutput(const InputSpec &input) {
 }
 
 void Session::run(int64_t entry, const Content &content) {
-  const Manifest &m = rank_.manifest();
-  auto fill = [&](const InputSpec &input, const std::vector<int32_t> &global, int32_t padding) {
-    local_.resize(size_t(input.bytes));
-    takeShard(input, m.mesh, rank_.id(), global.data(), &padding, local_.data());
-    rank_.write(rank_.arena() + input.offset, local_.data(), local_.size());
-  };
-  for (const InputSpec &input : m.entries[entry].inputs)
+  for (const InputSpec &input : rank_.manifest().entries[entry].inputs)
     switch (input.fill) {
     case Fill::TokenIds:
-      fill(input, *content.tokens, 0);
+      give(input, *content.tokens, 0);
       break;
     case Fill::Positions:
-      fill(input, *content.positions, -1);
+      give(input, *content.positions, -1);
       break;
     case Fill::LastIndex:
-      fill(input, *content.index, 0);
+      give(input, *content.index, 0);
       break;
     case Fill::Output:
       fillFromOutput(input);
@@ -67,38 +75,70 @@ void Session::prompt(const std::vector<int32_t> &tokens, const std::vector<int32
 }
 
 void Session::advance(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions) {
+  if (goesOn()) {
+    give(rank_.manifest().states[generate_.tokenState], tokens, 0);
+    give(rank_.manifest().states[generate_.positionState], positions, -1);
+  }
   run(generate_.next, {&tokens, &positions, nullptr});
 }
+
+void Session::advance() { run(generate_.next, {}); }
 
 void Session::promptLogits(const std::vector<int32_t> &index) {
   run(generate_.logits, {nullptr, nullptr, &index});
 }
 
 template <typename T> void Session::fetch(const BufferSpec &spec, std::vector<T> &global) {
-  const Mesh &mesh = rank_.manifest().mesh;
   const char *held = rank_.arena() + spec.offset;
   auto bytes = size_t(io::bytesOf(spec.dtype, elementCount(spec.local)));
-  if (isRoot())
-    global.assign(size_t(io::bytesOf(spec.dtype, elementCount(spec.shape))) / sizeof(T), T(0));
   if (isReplicated(spec)) {
-    if (isRoot())
+    if (isRoot()) {
+      global.resize(size_t(io::bytesOf(spec.dtype, elementCount(spec.shape))) / sizeof(T));
       rank_.read(global.data(), held, bytes);
+    }
     return;
   }
   local_.resize(bytes);
   rank_.read(local_.data(), held, bytes);
-  if (isRoot())
-    gathered_.resize(bytes * rank_.plane().ranks());
-  rank_.plane().gather(local_.data(), bytes, gathered_.data(), 0);
-  if (isRoot())
-    for (int64_t r = 0; r < rank_.plane().ranks(); ++r)
-      placeShard(spec, mesh, r, gathered_.data() + r * bytes, global.data());
+  gather(spec, global);
 }
 
-std::vector<int32_t> Session::next() {
+template <typename T> void Session::gather(const BufferSpec &spec, std::vector<T> &global) {
+  if (isRoot()) {
+    global.assign(size_t(io::bytesOf(spec.dtype, elementCount(spec.shape))) / sizeof(T), T(0));
+    gathered_.resize(local_.size() * rank_.plane().ranks());
+  }
+  rank_.plane().gather(local_.data(), local_.size(), gathered_.data(), 0);
+  if (isRoot())
+    for (int64_t r = 0; r < rank_.plane().ranks(); ++r)
+      placeShard(spec, rank_.manifest().mesh, r, gathered_.data() + r * local_.size(), global.data());
+}
+
+void Session::sendNext() {
+  const OutputSpec &next = *rank_.manifest().entries[last_].output(Gives::NextTokens);
+  auto bytes = size_t(io::bytesOf(next.dtype, elementCount(next.local)));
+  SentNext &slot = ring_[sent_++ % ring_.size()];
+  if (!slot.copied)
+    slot.copied = rank_.device().createEvent();
+  if (slot.memory.bytes() < bytes)
+    slot.memory = rank_.device().allocateHost(bytes, "the tokens of rank " + std::to_string(rank_.id()));
+  slot.from = &next;
+  rank_.compute().download(slot.memory.as<char>(), rank_.arena() + next.offset, bytes);
+  rank_.compute().record(*slot.copied);
+}
+
+std::vector<int32_t> Session::takeNext() {
+  SentNext &slot = ring_[taken_++ % ring_.size()];
+  slot.copied->wait();
+  const int32_t *held = slot.memory.as<int32_t>();
+  auto count = size_t(elementCount(slot.from->local));
+  // What all ranks have is the same on all of them.
+  if (isReplicated(*slot.from))
+    return {held, held + count};
+  local_.assign(slot.memory.as<char>(), slot.memory.as<char>() + count * sizeof(int32_t));
   std::vector<int32_t> tokens;
-  fetch(*rank_.manifest().entries[last_].output(Gives::NextTokens), tokens);
-  tokens.resize(generate_.batch);
+  gather(*slot.from, tokens);
+  tokens.resize(size_t(generate_.batch));
   shareFromRoot(tokens);
   return tokens;
 }

@@ -31,11 +31,27 @@ public:
               const std::vector<int32_t> &index); // B x C, B x C, B
   void advance(const std::vector<int32_t> &tokens,
                const std::vector<int32_t> &positions); // one token a row: B, B
+  // The same with what the entry before chose, for rows that prompt() or advance() made: only where
+  // goesOn(). Rows at the end of the context are inert.
+  void advance();
+  // The program keeps the rows of the next step: nobody has to read a token before the step that takes it.
+  bool goesOn() const { return generate_.tokenState >= 0; }
+  // How many calls of advance() may be given before what the first of them chose is read.
+  int64_t stepsAhead() const { return goesOn() ? rank_.device().stepsAhead() : 0; }
   // Logits of another position of the last chunk of prompts. Does not disturb the context.
   void promptLogits(const std::vector<int32_t> &index);
 
-  // Of the last entry that ran. The most likely tokens [B]: on every rank.
-  std::vector<int32_t> next();
+  // The most likely tokens [B], on every rank. sendNext: those of the last entry that ran go to the host,
+  // while it goes on; at most stepsAhead() + 1 are on their way. takeNext waits for those that were sent
+  // first, dropNext forgets all.
+  void sendNext();
+  std::vector<int32_t> takeNext();
+  void dropNext() { taken_ = sent_; }
+  // Of the last entry that ran. The most likely tokens, with none on their way.
+  std::vector<int32_t> next() {
+    sendNext();
+    return takeNext();
+  }
   // Logits [B, V]: at the root only; empty elsewhere. Valid until the next call.
   const std::vector<float> &logits();
   // Replaces `data` by the root's on every rank.
@@ -45,12 +61,16 @@ private:
   struct Content {
     const std::vector<int32_t> *tokens = nullptr, *positions = nullptr, *index = nullptr;
   };
+  // The shard of this rank to device memory.
+  void give(const BufferSpec &to, const std::vector<int32_t> &global, int32_t padding);
   // Fills the inputs of an entry as the manifest says, and runs it.
   void run(int64_t entry, const Content &content);
   void fillFromOutput(const InputSpec &input);
   // At the root: the global array; elsewhere empty. T is the type that
   // Manifest::parse holds such outputs to, or char: their bytes.
   template <typename T> void fetch(const BufferSpec &spec, std::vector<T> &global);
+  // The same of the shard of this rank in local_.
+  template <typename T> void gather(const BufferSpec &spec, std::vector<T> &global);
 
   Rank &rank_;
   const GenerateSpec &generate_;
@@ -64,6 +84,14 @@ private:
   std::map<std::pair<int64_t, int64_t>, RetainedOutput> retained_; // by entry and number of the output
   std::vector<char> local_, gathered_;                             // a local shard; blocks of all ranks
   std::vector<float> logits_;
+  // Tokens on their way to the host.
+  struct SentNext {
+    HostBuffer memory;
+    std::unique_ptr<Event> copied;
+    const OutputSpec *from = nullptr;
+  };
+  std::vector<SentNext> ring_;
+  size_t sent_ = 0, taken_ = 0;
 };
 
 } // namespace tessera::runtime

@@ -113,8 +113,13 @@ struct Checker {
       axes(group, "groups");
     for (const ParamSpec &p : m.params)
       param(p);
-    for (const StateSpec &s : m.states)
+    for (const StateSpec &s : m.states) {
       buffer(s, "state " + s.name);
+      require(s.fill == Fill::Caller || s.fill == Fill::TokenIds || s.fill == Fill::Positions,
+              "state " + s.name, "indices of a chunk are no state");
+      require(s.fill == Fill::Caller || m.generate, "state " + s.name,
+              "nothing fills it: the program does not generate text");
+    }
     for (size_t i = 0; i < m.matmuls.size(); ++i) {
       const MatmulSpec &mm = m.matmuls[i];
       std::string where = "matmul " + std::to_string(i);
@@ -191,6 +196,7 @@ struct Checker {
     for (int64_t id : g.eos)
       require(id >= 0, "generate", "an end token is negative");
     require(g.prompt >= 0 && g.next >= 0, "generate", "no entry has the role prompt, or none the role next");
+    kept(g);
     role(g, g.prompt, {g.batch, g.chunk}, /*picks=*/true);
     role(g, g.next, {g.batch, 1}, /*picks=*/false);
     if (g.logits < 0)
@@ -199,6 +205,26 @@ struct Checker {
     for (const InputSpec &input : m.entries[g.logits].inputs)
       require(input.fill != Fill::Output || input.entry == g.prompt, "entry " + m.entries[g.logits].name,
               "needs what another entry gives than the one that takes prompts");
+  }
+  // The rows of the next step that are states: both entries leave them.
+  void kept(const GenerateSpec &g) const {
+    if (g.tokenState < 0 && g.positionState < 0)
+      return;
+    require(g.tokenState >= 0 && g.positionState >= 0, "generate",
+            "of tokens and positions of the next step one is a state, the other is not");
+    for (int64_t number : {g.tokenState, g.positionState}) {
+      const StateSpec &state = m.states[number];
+      require(state.dtype == io::DType::I32 && state.shape == Shape{g.batch, 1}, "state " + state.name,
+              "is not i32 [batch, 1]");
+      for (int64_t entry : {g.prompt, g.next}) {
+        const std::vector<int64_t> &writes = m.entries[entry].statesWritten;
+        require(std::count(writes.begin(), writes.end(), number), "entry " + m.entries[entry].name,
+                "does not leave state " + state.name + " for the next step");
+      }
+    }
+    const EntrySpec &next = m.entries[g.next];
+    require(!next.input(Fill::TokenIds) && !next.input(Fill::Positions), "entry " + next.name,
+            "takes its rows from states and from inputs");
   }
   void role(const GenerateSpec &g, int64_t number, const Shape &ids, bool picks) const {
     const EntrySpec &e = m.entries[number];
@@ -213,7 +239,8 @@ struct Checker {
       require(input.fill != Fill::LastIndex || (picks && input.shape == Shape{g.batch}), where,
               "its indices are " + toString(input.shape));
     }
-    require(ids.empty() || e.input(Fill::TokenIds), where, "it takes no token ids");
+    require(ids.empty() || e.input(Fill::TokenIds) || (number == g.next && g.tokenState >= 0), where,
+            "it takes no token ids");
     require(!picks || e.input(Fill::LastIndex), where, "it takes no index of the wanted position");
     const OutputSpec *logits = e.output(Gives::Logits), *next = e.output(Gives::NextTokens);
     require(logits && io::isFloatLike(logits->dtype) && !io::isQuantized(logits->dtype) &&

@@ -67,6 +67,8 @@ static StateSpec readState(const Json &json) {
   StateSpec state;
   readBuffer(fields, state);
   state.clear = byName(clearNames, fields["clear"], "state " + state.name);
+  if (const Json *fill = fields.find("fill"))
+    state.fill = byName(fillNames, *fill, "state " + state.name);
   fields.checkAllRead();
   return state;
 }
@@ -238,7 +240,20 @@ static int64_t onlyEntry(const std::vector<EntrySpec> &entries, Role role) {
   return found;
 }
 
-static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> &entries) {
+// The state that `fill` fills, which must be the only one; -1 if there is none.
+static int64_t onlyState(const std::vector<StateSpec> &states, Fill fill) {
+  int64_t found = -1;
+  for (size_t i = 0; i < states.size(); ++i)
+    if (states[i].fill == fill) {
+      if (found >= 0)
+        damaged("state " + states[i].name, "is filled as state " + states[found].name + " is");
+      found = int64_t(i);
+    }
+  return found;
+}
+
+static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> &entries,
+                                 const std::vector<StateSpec> &states) {
   Fields fields(json, "generate");
   GenerateSpec g;
   g.batch = fields["batch"];
@@ -249,6 +264,8 @@ static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> 
   g.prompt = onlyEntry(entries, Role::Prompt);
   g.next = onlyEntry(entries, Role::Next);
   g.logits = onlyEntry(entries, Role::Logits);
+  g.tokenState = onlyState(states, Fill::TokenIds);
+  g.positionState = onlyState(states, Fill::Positions);
   fields.checkAllRead();
   return g;
 }
@@ -298,7 +315,7 @@ static void readTop(const Json &json, Manifest &m) {
   for (const Json &entry : fields["entries"])
     m.entries.push_back(readEntry(entry));
   if (const Json *generate = fields.find("generate"))
-    m.generate = readGenerate(*generate, m.entries);
+    m.generate = readGenerate(*generate, m.entries, m.states);
   fields.checkAllRead();
 }
 

@@ -48,6 +48,7 @@ public:
   void finishStores() override;
   void call(const Call &call, Stream &compute) override;
   void *view(const void *) override { return nullptr; }
+  int64_t stepsAhead() const override { return 4; }
 
   const CudaLibrary &cuda() const { return cuda_; }
   const CudaProperties &properties() const { return properties_; }

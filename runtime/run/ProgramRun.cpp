@@ -82,6 +82,10 @@ static Status prepare(const Manifest &manifest, std::vector<ProgramCall> &calls,
         return doesNotFit(call.entry, "input " + input.name + " is " + std::to_string(input.bytes) +
                                           " bytes, " + std::to_string(piece.size()) + " are given");
   }
+  for (const BufferSpec &state : manifest.states)
+    if (auto given = call.inputs.find(state.name); given != call.inputs.end())
+      if (given->second.size() != ranks || int64_t(given->second[0].size()) != state.bytes)
+        return doesNotFit(call.entry, "state " + state.name + " is given in another size");
   for (const BufferSpec &output : entry.outputs)
     call.outputs[output.name].assign(ranks, {});
   for (const BufferSpec &state : manifest.states)
@@ -138,6 +142,9 @@ static void makeCalls(Rank &rank, std::vector<ProgramCall> &calls) {
       const auto &from = earlier == call.reused.end() ? call.inputs : calls[earlier->second].outputs;
       arena.write(input, from.at(input.name)[r]);
     }
+    for (const BufferSpec &state : manifest.states)
+      if (auto given = call.inputs.find(state.name); given != call.inputs.end())
+        arena.write(state, given->second[r]);
     rank.call(index);
     for (const BufferSpec &output : manifest.entries[index].outputs)
       call.outputs.at(output.name)[r] = arena.read(output);

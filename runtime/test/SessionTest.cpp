@@ -127,5 +127,109 @@ TEST(Session, WhatItHoldsOutlivesItsCopies) {
   }
 }
 
+// One row, whose token and position are states: each step adds 1 to both.
+const char *const keptText =
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
+  "mesh": [["dp", 1]], "arena_bytes": 1024, "params": [], "matmuls": [], "groups": [], "collectives": [],
+  "states": [{"name": "t", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 512, "clear": "at_start", "fill": "token_ids"},
+       {"name": "p", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 576, "clear": "at_start", "fill": "positions"}],
+  "generate": {"batch": 1, "chunk": 2, "max_seq_len": 8, "vocab": 5},
+  "entries": [{"name": "first", "role": "prompt", "states": {"reads": [0, 1], "writes": [0, 1]},
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
+       {"name": "positions", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 64, "fill": "positions"},
+       {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"}],
+     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+   {"name": "then", "role": "next", "states": {"reads": [0, 1], "writes": [0, 1]}, "inputs": [],
+     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]}]})";
+
+// Both entries leave the rows of the next step, and nothing else says what they are.
+TEST(Session, TheManifestSaysWhatIsKept) {
+  Manifest manifest = Manifest::parse(keptText);
+  EXPECT_EQ(manifest.generate->tokenState, 0);
+  EXPECT_EQ(manifest.generate->positionState, 1);
+  EXPECT_EQ(Manifest::parse(manifestText).generate->tokenState, -1);
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    std::string text = keptText;
+    size_t at = text.find(piece);
+    ASSERT_NE(at, std::string::npos) << piece;
+    Status status = Manifest::check(text.replace(at, piece.size(), by));
+    ASSERT_FALSE(bool(status)) << by;
+    EXPECT_NE(status.failure().why.find(why), std::string::npos) << status.failure().why;
+  };
+  refused(R"("inputs": [],)",
+          R"("inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 1], "local": [1, 1],
+             "sharding": [[], []], "offset": 0, "fill": "token_ids"}],)",
+          "takes its rows from states and from inputs");
+  refused(R"("fill": "positions"}],)", R"("fill": null}],)", "one is a state, the other is not");
+  refused(R"("fill": "positions"}],)", R"("fill": "token_ids"}],)", "is filled as state t is");
+  refused(R"("fill": "positions"}],)", R"("fill": "last_index"}],)", "are no state");
+  refused(R"("writes": [0, 1])", R"("writes": [0])", "does not leave state p");
+  refused(R"("name": "t", "dtype": "i32")", R"("name": "t", "dtype": "i64")", "is not i32 [batch, 1]");
+}
+
+void addOne(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    static_cast<int32_t *>(buffers[0])[i] += 1;
+}
+const ts_kernel_buffer addOneBuffers[] = {{4, TS_UPDATE}};
+const ts_kernel addOneKernels[] = {{"add_one", addOne, addOneBuffers, 1, 0}};
+
+void addOneToRow(ts_rank *rank, const ts_call *call) {
+  for (int64_t at : {512, 576}) {
+    void *row[] = {call->base + at};
+    ts_launch(rank, 0, 0, row, nullptr, 1, 1);
+  }
+  ts_copy(rank, 0, call->base + 256, call->base + 512, 4);
+}
+
+// Steps that are given before earlier ones are read take what those left, in all orders of the streams.
+TEST(Session, StepsGoOnByThemselves) {
+  const ts_entry_fn two[] = {nothing, addOneToRow};
+  Manifest manifest = Manifest::parse(keptText);
+  const ts_program program = {TESSERA_ABI_VERSION, 2, 1, keptText, strlen(keptText), two, addOneKernels};
+  WeightPlan plan(manifest, checkedDriver());
+  int64_t mostAhead = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    setCheckedSeed(seed);
+    Board board(1);
+    auto world = createHostWorld(1, board);
+    auto comm = createHostCommunicator(world, 0);
+    auto plane = createHostPlane(world, 0);
+    Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
+    Session session(rank);
+    ASSERT_TRUE(session.goesOn());
+    session.clear();
+    auto position = [&] {
+      int32_t at = 0;
+      rank.read(&at, rank.arena() + 576, sizeof(at));
+      return at;
+    };
+    EXPECT_EQ(position(), -1); // inert until a prompt comes
+    // The host says what the row is, and the steps go on from there.
+    session.advance({40}, {7});
+    session.sendNext();
+    int32_t expected = 41;
+    int64_t sent = 1, ahead = session.stepsAhead();
+    mostAhead = std::max(mostAhead, ahead);
+    for (int step = 0; step < 10; ++step) {
+      if (sent > ahead) {
+        EXPECT_EQ(session.takeNext(), std::vector<int32_t>{expected++});
+        --sent;
+      }
+      session.advance();
+      session.sendNext();
+      ++sent;
+    }
+    EXPECT_EQ(position(), 18);
+    // What is on its way is forgotten with the text that it belongs to.
+    session.dropNext();
+    session.advance({3}, {0});
+    EXPECT_EQ(session.next(), std::vector<int32_t>{4});
+  }
+  EXPECT_GT(mostAhead, 0);
+}
+
 } // namespace
 } // namespace tessera::runtime

@@ -63,6 +63,13 @@ public:
   }
 
 private:
+  /// What to take of a call.
+  struct PlannedCall {
+    std::string logits, next; ///< names of outputs
+    int64_t position;         ///< that it gives the logits of; -1: all
+    std::vector<std::pair<graph::FillSource, std::string>> rows = {}; ///< states: what the next step takes
+  };
+
   //===--------------------------------------------------------------------===//
   // Files
   //===--------------------------------------------------------------------===//
@@ -232,13 +239,38 @@ private:
     GlobalCall call{entry.getSymName().str(), {}, {}, {}};
     for (unsigned i = 0; i < entry.getNumArguments(); ++i)
       if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
-          fill && fill.getSource() != graph::FillSource::Output)
+          fill && fill.getSource() != graph::FillSource::Output &&
+          // Rows of the next step: they are the tokens of the text, not those that the step before chose.
+          (role == graph::Role::Next || graph::argumentKind(entry, i) != graph::Kind::State))
         call.inputs[entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str()] =
             fill.getSource() == graph::FillSource::TokenIds    ? ids
             : fill.getSource() == graph::FillSource::Positions ? positions
                                                                : last;
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
+          fill && graph::argumentKind(entry, i) == graph::Kind::State)
+        planned.rows.push_back(
+            {fill.getSource(), entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str()});
     calls.push_back(std::move(call));
     plans.push_back(std::move(planned));
+    return {};
+  }
+
+  /// Checks the rows that the step leaves for the next one: the tokens it chose, one position on.
+  Status checkRows(const PlannedCall &plan, const ReferenceTensor &next,
+                   llvm::function_ref<const ReferenceTensor &(const std::string &)> state) {
+    for (const auto &[source, name] : plan.rows) {
+      const ReferenceTensor &rows = state(name);
+      for (auto [row, chosen] : llvm::zip_equal(rows.i, next.i)) {
+        int64_t follows = plan.position + 1 < tokens.shape[1] ? plan.position + 1 : -1,
+                wanted = source == graph::FillSource::TokenIds ? chosen : follows;
+        if (row != wanted)
+          return Failure{"wrong row of the next step", judgement.model,
+                         "position " + std::to_string(plan.position) + " left " + std::to_string(row) +
+                             " in state " + name + ", expected is " + std::to_string(wanted),
+                         ""};
+      }
+    }
     return {};
   }
 
@@ -290,6 +322,10 @@ private:
         logits = std::move(values[plan.logits]);
       else if (Status status = keepLogits(values[plan.logits], values[plan.next], plan.position); !status)
         return status;
+      else if (Status rows = checkRows(plan, values[plan.next],
+                                       [&](const std::string &name) -> auto & { return values[name]; });
+               !rows)
+        return rows;
     }
     if (logits.shape != expected.shape)
       return Failure{"wrong logits", judgement.model, "their shape is not the expected one", ""};
@@ -313,6 +349,11 @@ private:
       if (Status status = keepLogits(call.outputs.at(plan.logits), call.outputs.at(plan.next), plan.position);
           !status)
         return status;
+      else if (Status rows =
+                   checkRows(plan, call.outputs.at(plan.next),
+                             [&](const std::string &name) -> auto & { return call.states.at(name); });
+               !rows)
+        return rows;
     return {};
   }
 
@@ -322,11 +363,6 @@ private:
   ReferenceTensor tokens, expected, logits;
   Values values;
   std::vector<GlobalCall> calls;
-  /// What to take of a call.
-  struct PlannedCall {
-    std::string logits, next; ///< names of outputs
-    int64_t position;         ///< that it gives the logits of; -1: all
-  };
   std::vector<PlannedCall> plans; ///< of each of `calls`
 };
 } // namespace

@@ -29,7 +29,8 @@ struct ExecutionOptions {
 /// One call with global values.
 struct GlobalCall {
   std::string entry;
-  NamedValues inputs;          ///< by port; one that is missing takes the last output of its name
+  NamedValues inputs;          ///< by port; one that is missing takes the last output of its name, a state
+                               ///< what the calls before left
   NamedValues outputs, states; ///< by port and name, after the call
 };
 

@@ -294,6 +294,8 @@ std::string ManifestWriter::text() {
       json::Object object = portJson(state);
       auto clear = state.getAs<graph::ClearAttr>("clear");
       object["clear"] = graph::stringifyClear(clear ? clear.getValue() : graph::Clear::AtStart).str();
+      if (auto fill = state.getAs<graph::FillAttr>("fill"))
+        object["fill"] = graph::stringifyFillSource(fill.getSource()).str();
       stateList.push_back(std::move(object));
     }
   for (auto &[name, object] : params)

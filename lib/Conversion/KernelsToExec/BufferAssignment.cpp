@@ -37,6 +37,12 @@ BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argument
     Node &node = nodes[storage(value)];
     if (node.offset >= 0)
       continue;
+    // A state that nobody reads any more when its new value is made: that is made in its place.
+    bool inPlace = false;
+    for (auto [arg, argOffset] : llvm::zip_equal(body.getArguments(), argumentOffsets))
+      inPlace |= argOffset == offset && argOffset >= 0 && unify(arg, value);
+    if (inPlace)
+      continue;
     // Another value in that place would have to be dead by then: outputs are written once, so only a second
     // claim can collide.
     bool taken = llvm::any_of(nodes, [&, offset = offset](const Node &other) {

@@ -112,6 +112,9 @@ public:
       } else if (it->second.clear != port.clear) {
         return func.emitOpError() << "and another entry say differently when state " << port.name
                                   << " is cleared; give both the same " << graph::kClearAttr;
+      } else if (it->second.fill != port.fill) {
+        return func.emitOpError() << "and another entry say differently what fills state " << port.name
+                                  << "; give both the same " << graph::kFillAttr;
       }
       port.offset = it->second.offset;
     }

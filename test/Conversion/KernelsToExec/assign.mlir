@@ -290,3 +290,26 @@ func.func @over_anothers(%x: tensor<48xf32> {graph.kind = #graph.kind<input>, gr
   return %5 : tensor<16xf32>
 }
 }
+
+// -----
+
+// A state that nobody reads any more is made anew where it lies; one that the op reads which makes it is made beside it and copied.
+// CHECK-LABEL: func.func @states
+// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 : memref<16xf32>
+// CHECK-DAG: %[[T:.*]] = exec.buffer at 64 : memref<16xf32>
+// CHECK: exec.launch @k ins(%[[S]] : memref<16xf32>) outs(%[[A:.*]] : memref<16xf32>)
+// CHECK: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(%[[S]] : memref<16xf32>)
+// CHECK: exec.launch @k ins(%[[T]] : memref<16xf32>) outs(%[[B:.*]] : memref<16xf32>)
+// CHECK: exec.copy %[[B]] to %[[T]]
+// CHECK-NOT: exec.copy
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @states(%s: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}, %t: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "t"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}, tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "t"}) attributes {exec.entry} {
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @k ins(%s : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %1 = exec.launch @k ins(%0 : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %2 = exec.launch @k ins(%t : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %1, %2 : tensor<16xf32>, tensor<16xf32>
+}
+}

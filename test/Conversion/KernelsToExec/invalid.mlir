@@ -49,3 +49,13 @@ func.func @cleared(%s: tensor<4xf32> {graph.kind = #graph.kind<state>, graph.nam
 func.func @kept(%s: tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s", graph.clear = #graph.clear<at_start>}) -> (tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
   return %s : tensor<4xf32>
 }
+
+// -----
+
+func.func @filled(%s: tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s", graph.fill = #graph.fill<token_ids>}) -> (tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
+  return %s : tensor<4xf32>
+}
+// expected-error @+1 {{and another entry say differently what fills state s; give both the same graph.fill}}
+func.func @other(%s: tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) -> (tensor<4xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}) attributes {exec.entry} {
+  return %s : tensor<4xf32>
+}

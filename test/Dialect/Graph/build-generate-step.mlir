@@ -32,15 +32,38 @@
 // CHECK: %[[LOGITS:.*]] = graph.linear %[[N]]
 // CHECK: %[[KEY:.*]] = graph.arg_max_key %[[LOGITS]]
 // CHECK: %[[NEXT:.*]] = graph.arg_max_index %[[KEY]]
-// CHECK: return %[[R]]#0, %[[LOGITS]], %[[NEXT]], %[[R]]#1, %[[R]]#2
 
+// Rows whose prompt ends in this chunk are ready for the next step; others stay as they were.
+// CHECK-DAG: %[[AT:.*]] = graph.take %[[POS]], %[[INDEX]] : (tensor<2x4xi32>, tensor<2xi32>) -> tensor<2x1xi32>
+// CHECK-DAG: %[[TOKEN:.*]] = graph.maximum %[[NEXT]]
+// CHECK: %[[HERE:.*]] = graph.compare ge %[[AT]]
+// CHECK: %[[TOKENS1:.*]] = graph.select %[[HERE]], %[[TOKEN]], %[[TOKENS0:arg[0-9]+]]
+// CHECK: %[[POS1:.*]] = graph.select %[[HERE]], %{{.*}}, %[[POS0:arg[0-9]+]]
+// CHECK: return %[[R]]#0, %[[LOGITS]], %[[NEXT]], %[[R]]#1, %[[R]]#2, %[[TOKENS1]], %[[POS1]]
+
+// What a step takes it finds where the one before left it: a token one position on, -1 where the row was inert, at the end of the context
+// and where no token was chosen.
 // CHECK-LABEL: func.func @decode(
-// CHECK-SAME: tensor<2x1xi32>
-// CHECK-NOT: graph.name = "index"
+// CHECK-NOT: graph.kind<input>
+// CHECK-SAME: %[[TOKENS0:[a-z0-9]+]]: tensor<2x1xi32> {graph.dims = ["batch", "seq"], graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<state>, graph.name = "next_tokens"}
+// CHECK-SAME: %[[POS0:[a-z0-9]+]]: tensor<2x1xi32> {graph.dims = ["batch", "seq"], graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<state>, graph.name = "next_positions"}
 // CHECK-SAME: attributes {graph.role = #graph.role<next>}
+// CHECK: graph.embedding %{{.*}}, %[[TOKENS0]]
 // CHECK: graph.repeat 3 carry(%{{.*}} : tensor<2x1x8xf32>, tensor<3x2x16x2x4xf32>, tensor<3x2x16x2x4xf32>)
 // CHECK-NOT: graph.take
 // CHECK: graph.rms_norm {{.*}} -> tensor<2x1x8xf32>
+// CHECK: %[[NEXT:.*]] = graph.arg_max_index
+// CHECK: %[[INERT:.*]] = graph.constant dense<-1>
+// CHECK: %[[P1:.*]] = graph.add %[[POS0]]
+// CHECK: %[[END:.*]] = graph.constant dense<16>
+// CHECK: %[[INSIDE:.*]] = graph.compare lt %[[P1]], %[[END]]
+// CHECK: %[[P2:.*]] = graph.select %[[INSIDE]], %[[P1]], %[[INERT]]
+// CHECK: %[[ALIVE:.*]] = graph.compare ge %[[POS0]]
+// CHECK: %[[P3:.*]] = graph.select %[[ALIVE]], %[[P2]], %[[INERT]]
+// CHECK: %[[CHOSEN:.*]] = graph.compare ge %[[NEXT]]
+// CHECK: %[[P4:.*]] = graph.select %[[CHOSEN]], %[[P3]], %[[INERT]]
+// CHECK: %[[TOKENS1:.*]] = graph.maximum %[[NEXT]]
+// CHECK: return {{.*}}, %[[TOKENS1]], %[[P4]]
 
 // CHECK-LABEL: func.func @head(
 // CHECK-SAME: tensor<2x4x8xf32> {{[^%]*}}graph.fill = #graph.fill<output "hidden" of @prefill>, {{[^%]*}}graph.name = "hidden"}

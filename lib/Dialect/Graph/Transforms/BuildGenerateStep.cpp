@@ -1,9 +1,12 @@
 //===- BuildGenerateStep.cpp - @forward to @prefill, @decode and @head ----===//
+#include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
 #include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/StringSet.h"
 
 #include <set>
 
@@ -17,15 +20,6 @@ using namespace tessera;
 using namespace tessera::graph;
 
 namespace {
-
-/// Argument or result of a function to build.
-struct Port {
-  Type type;
-  Kind kind;
-  std::string name;
-  SmallVector<StringRef> dims;
-  std::optional<NamedAttribute> fact = std::nullopt; ///< what fills it, what it gives, or when it is cleared
-};
 
 class StepBuilder {
 public:
@@ -73,7 +67,9 @@ private:
   ArrayRef<CachedAttention> attentions;
   KeyValueCaches found;
   PositionWise::Tail tail;
-  SmallVector<Value> states; // current value of every cache while a function is built
+  KeptRows kept;
+  SmallVector<Value> keptValues; // what a function finds of them, while it is built
+  SmallVector<Value> states;     // current value of every cache while a function is built
 };
 
 } // namespace
@@ -81,11 +77,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Analysis
 //===----------------------------------------------------------------------===//
-
-static StringRef argText(func::FuncOp function, unsigned arg, StringRef attr) {
-  auto text = function.getArgAttrOfType<StringAttr>(arg, attr);
-  return text ? text.getValue() : StringRef();
-}
 
 LogicalResult StepBuilder::analyze() {
   if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
@@ -130,6 +121,12 @@ LogicalResult StepBuilder::analyze() {
     return failure();
   caches = found.caches();
   attentions = found.attentions();
+  llvm::StringSet<> taken;
+  for (unsigned arg = 0; arg < forward.getNumArguments(); ++arg)
+    taken.insert(argText(forward, arg, kNameAttr));
+  for (const Cache &cache : caches)
+    taken.insert(cache.name);
+  kept = KeptRows(builder, resizedInputs(1), taken);
   return success();
 }
 
@@ -161,19 +158,8 @@ GenerateAttr StepBuilder::sizes() {
   return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, logits.getDimSize(2));
 }
 
-static DictionaryAttr attributes(Builder &b, const Port &port) {
-  NamedAttrList attrs;
-  attrs.set(kKindAttr, KindAttr::get(b.getContext(), port.kind));
-  attrs.set(kNameAttr, b.getStringAttr(port.name));
-  if (!port.dims.empty())
-    attrs.set(kDimsAttr, b.getStrArrayAttr(port.dims));
-  if (port.fact)
-    attrs.set(port.fact->getName(), port.fact->getValue());
-  return attrs.getDictionary(b.getContext());
-}
-
-/// Starts function `name` (inputs, then weights, then caches) before @forward; maps @forward's weights and
-/// sets `states`.
+/// Starts function `name` (inputs, then weights, caches, kept rows) before @forward; maps @forward's weights
+/// and sets `states` and `keptValues`.
 func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping) {
   SmallVector<Port> ports(inputs);
   for (unsigned arg : weightArgs)
@@ -181,9 +167,10 @@ func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs
         port(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
   for (const Cache &cache : caches)
     ports.push_back(cachePort(cache));
+  llvm::append_range(ports, kept.ports());
   SmallVector<Type> types = llvm::map_to_vector(ports, [](const Port &s) { return s.type; });
   SmallVector<DictionaryAttr> attrs =
-      llvm::map_to_vector(ports, [&](const Port &s) { return attributes(builder, s); });
+      llvm::map_to_vector(ports, [&](const Port &s) { return s.attributes(builder); });
 
   builder.setInsertionPoint(forward);
   auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
@@ -192,12 +179,14 @@ func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs
   Block *entry = function.addEntryBlock();
   for (auto [i, arg] : llvm::enumerate(weightArgs))
     mapping.map(forward.getArgument(arg), entry->getArgument(unsigned(inputs.size() + i)));
-  states.assign(entry->args_begin() + ptrdiff_t(inputs.size() + weightArgs.size()), entry->args_end());
+  auto firstState = entry->args_begin() + ptrdiff_t(inputs.size() + weightArgs.size());
+  states.assign(firstState, firstState + ptrdiff_t(caches.size()));
+  keptValues.assign(firstState + ptrdiff_t(caches.size()), entry->args_end());
   builder.setInsertionPointToEnd(entry);
   return function;
 }
 
-/// Returns `values` and all caches.
+/// Returns `values`, all caches and the kept rows.
 void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results) {
   SmallVector<Value> all(values);
   SmallVector<Port> ports(results);
@@ -205,10 +194,14 @@ void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Po
     all.push_back(state);
     ports.push_back({cache.type, Kind::State, cache.name, cache.dims});
   }
+  for (auto [port, value] : llvm::zip_equal(kept.ports(), keptValues)) {
+    all.push_back(value);
+    ports.push_back({port.type, Kind::State, port.name, port.dims});
+  }
   func::ReturnOp::create(builder, forward.getLoc(), all);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
   function.setAllResultAttrs(
-      llvm::map_to_vector(ports, [&](const Port &s) { return attributes(builder, s); }));
+      llvm::map_to_vector(ports, [&](const Port &s) { return s.attributes(builder); }));
 }
 
 SmallVector<Port> StepBuilder::resizedInputs(int64_t seq) {
@@ -349,6 +342,14 @@ void StepBuilder::buildPrefill() {
   for (Operation *op : llvm::reverse(tail.ops))
     cloneResized(*op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
+  if (!kept.empty()) { // rows whose prompt goes on are made again by the chunk where it ends
+    Value all = kept.rows({entry.getArgument(0), entry.getArgument(1)}).positions;
+    Value at = TakeOp::create(builder, last.getLoc(), kept.ports().front().type, all,
+                              entry.getArgument(unsigned(inputs.size() - 1)));
+    keptValues =
+        kept.values(rowsWhere(builder, last.getLoc(), at,
+                              rowsAfter(builder, last.getLoc(), at, next, maxSeqLen), kept.rows(keptValues)));
+  }
   end(function, {hidden, last, next},
       {port(tail.input, Kind::Output, "hidden", chunk),
        gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
@@ -358,10 +359,17 @@ void StepBuilder::buildPrefill() {
 void StepBuilder::buildDecode() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   IRMapping mapping;
-  func::FuncOp function = begin("decode", Role::Next, resizedInputs(1), mapping);
-  mapInputs(function.getBody().front(), mapping);
+  func::FuncOp function =
+      begin("decode", Role::Next, kept.empty() ? resizedInputs(1) : SmallVector<Port>(), mapping);
+  if (kept.empty())
+    mapInputs(function.getBody().front(), mapping);
+  for (auto [arg, value] : llvm::zip(inputArgs, keptValues))
+    mapping.map(forward.getArgument(arg), value);
   cloneAll(1, mapping, /*withTail=*/true);
   Value last = mapping.lookup(logits), next = nextToken(last);
+  if (!kept.empty())
+    keptValues =
+        kept.values(rowsAfter(builder, last.getLoc(), kept.rows(keptValues).positions, next, maxSeqLen));
   end(function, {last, next},
       {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
@@ -374,6 +382,7 @@ void StepBuilder::buildHead() {
       fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
                          FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
   ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
+  KeptRows rows = std::exchange(kept, {});         // and the text stays where it is
   IRMapping mapping;
   func::FuncOp function = begin("head", Role::Logits, inputs, mapping);
   Block &entry = function.getBody().front();
@@ -395,6 +404,7 @@ void StepBuilder::buildHead() {
       {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
   caches = all;
+  kept = std::move(rows);
 }
 
 //===----------------------------------------------------------------------===//

@@ -70,6 +70,9 @@ struct OutputSpec : BufferSpec {
 enum class Clear { AtStart, BeforePrompts };
 struct StateSpec : BufferSpec {
   Clear clear = Clear::AtStart;
+  // TokenIds, Positions: what the entry with the role Next takes of every row. The entries leave it there for
+  // the next call; who wants others writes them there. Fill::Caller: none of these.
+  Fill fill = Fill::Caller;
 };
 
 struct MatmulSpec {
@@ -129,6 +132,8 @@ struct GenerateSpec {
   std::vector<int64_t> eos;
   int64_t prompt = -1, next = -1;
   int64_t logits = -1; // -1: there is none
+  // States that hold the token and the position of every row for the entry `next`. -1: they are its inputs.
+  int64_t tokenState = -1, positionState = -1;
 };
 
 // What a stream of the device is for.

@@ -149,6 +149,11 @@ public:
   // replay it.
   virtual void call(const Call &call, Stream &compute) { call.enqueue(); }
 
+  // How many steps of a text the host may give to the streams before it reads what the first of them chose:
+  // as many as it takes to keep the device at work. 0: one after another. The same for all ranks, which make
+  // the same calls.
+  virtual int64_t stepsAhead() const { return 0; }
+
   // Where a StreamTask on a stream of this device may read and write device memory while it advances; null if
   // the host never can.
   virtual void *view(const void *address) = 0;

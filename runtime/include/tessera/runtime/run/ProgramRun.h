@@ -22,7 +22,8 @@ using RankBytes = std::vector<std::vector<char>>;
 
 struct ProgramCall {
   std::string entry;
-  std::map<std::string, RankBytes> inputs; // by port, all of the entry's but
+  // By port: all inputs of the entry but those of `reused`, and states that the call is to find as given.
+  std::map<std::string, RankBytes> inputs;
   std::map<std::string, size_t>
       reused; // ports that take what an earlier call, by its number, gave under the same name
   std::map<std::string, RankBytes> outputs; // by port; filled by runCalls

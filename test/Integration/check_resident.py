@@ -1,0 +1,51 @@
+"""Greedy decoding on a GPU is one graph launch and one download a token, and the host waits for no single one: counted by the stand-in.
+
+    check_resident.py --compiler LLM_COMPILE --model MODEL --out OUT [--batch N]
+
+Runs the program twice, for a few tokens and for more, and compares the calls of the driver (TESSERA_STANDIN_TRACE): what the additional tokens cost."""
+import argparse
+import collections
+import os
+import subprocess
+import sys
+
+FEW, MANY = 12, 28
+
+
+def calls(args, new):
+    trace = args.out + f".{new}.trace"
+    if os.path.exists(trace):
+        os.unlink(trace)
+    prompts = [f"--tokens={5 + row},{6 + row},7" for row in range(args.batch)]
+    done = subprocess.run([args.out, "generate", "--print-tokens", f"--max-new-tokens={new}"] + prompts, capture_output=True, text=True, errors="replace",
+                          env=dict(os.environ, TESSERA_STANDIN_TRACE=trace))
+    if done.returncode:
+        sys.exit(done.stderr)
+    made = [line.count(",") + 1 for line in done.stdout.splitlines() if line.startswith("tokens: ")]
+    if made != [new] * args.batch:
+        sys.exit(f"{made} new tokens, expected {new} a prompt: {done.stdout}")
+    counts = collections.Counter()
+    with open(trace) as file:
+        for line in file:
+            words = line.split()[2:]
+            counts[words[0] + (" " + words[1] if words[0] == "copy" else "")] += 1
+    os.unlink(trace)
+    return counts
+
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--model", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--batch", type=int, default=1)
+args = parser.parse_args()
+done = subprocess.run([args.compiler, args.model, "--target=cuda", "--max-seq-len=64", f"--batch={args.batch}", "-o", args.out], capture_output=True, text=True)
+if done.returncode:
+    sys.exit(done.stderr)
+calls(args, FEW)  # products are measured once, by the first run
+few, many = calls(args, FEW), calls(args, MANY)
+cost = {kind: many[kind] - few[kind] for kind in set(few) | set(many) if many[kind] != few[kind]}
+more = MANY - FEW
+wanted = {"graph-launch": more, "copy DtoH": more}
+if cost != wanted:
+    sys.exit(f"{more} more tokens cost {cost}, expected {wanted} and nothing else")
+print(f"ok: {more} more tokens cost {wanted}")
