@@ -80,7 +80,7 @@ static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
 }
 
 /// What entries do to memory: a mistake here would be wrong numbers.
-static void verifyMemory(OpPassManager &pm) {
+void buildExecChecks(OpPassManager &pm) {
   pm.addPass(exec::createVerifyExecMemory());
   pm.addPass(exec::createExecVerifyOrder());
   pm.addPass(exec::createExecVerifyVariables());
@@ -96,13 +96,11 @@ static void buildExec(OpPassManager &pm, const CompileOptions &options) {
   // Needs places: values that share one must be ordered as well.
   pm.addPass(exec::createExecAssignStreams(streams));
   verifyRung(pm, Rung::Exec);
-  verifyMemory(pm);
+  buildExecChecks(pm);
 }
 
 /// The LLVM dialect and the manifest.
-static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
-  // Again, for programs that begin here: those that are written by hand. It costs a millisecond.
-  verifyMemory(pm);
+void buildUncheckedBinary(OpPassManager &pm, const CompileOptions &options) {
   //===--- Kernels: tensors -> buffers -> vectors -> LLVM -----------------===//
   // A target that cannot be resolved is reported by exec-to-llvm.
   if (auto target = resolveTarget(options.target, options.targetOptions))
@@ -113,6 +111,12 @@ static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
   host.target = options.target;
   host.targetOptions = printTargetOptions(options.targetOptions);
   pm.addPass(createExecToLLVM(host));
+}
+
+static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
+  // Again, for programs that begin here: those that are written by hand. It costs a millisecond.
+  buildExecChecks(pm);
+  buildUncheckedBinary(pm, options);
 }
 
 void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {

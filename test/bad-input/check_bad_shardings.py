@@ -36,7 +36,7 @@ FLAGS = [
     ("tp=2", ":ffn=tp", [":ffn=tp"]),
     ("tp=2", "ffn=tp,,vocab=tp", ["--shard"]),
     ("tp=2", "nowhere=tp", ["nowhere", "ffn", "vocab"]),
-    ("tp=2", "nothing:ffn=tp", ["nothing", "attention", "residual"]),
+    ("tp=2", "nothing:ffn=tp", ["nothing", "attention", "mlp_output"]),
     ("tp=2", "logits:ffn=tp", ["logits", "ffn", "vocab"]),
     ("tp=2", "mlp:vocab=tp", ["mlp", "vocab", "ffn"]),
     ("tp=4", "ffn=tp+tp", ["tp", "twice"]),

@@ -20,6 +20,11 @@ void buildPhase(mlir::OpPassManager &pm, Rung rung, const CompileOptions &option
 /// The phases `first` to `last`, both included.
 void buildPhases(mlir::OpPassManager &pm, Rung first, Rung last, const CompileOptions &options);
 
+/// Two parts of phase `binary`, for tests that ask what its checks refuse, and what runs without them: the
+/// checks, and all that follows.
+void buildExecChecks(mlir::OpPassManager &pm);
+void buildUncheckedBinary(mlir::OpPassManager &pm, const CompileOptions &options);
+
 /// `tessera-shard`: rung step to rung spmd; `tessera-to-kernels`, `tessera-to-exec`, `tessera-to-llvm`: rung
 /// spmd to the rung named.
 void registerPhasePipelines();

@@ -22,7 +22,7 @@ public:
   void broadcast(void *data, size_t bytes, int64_t root) override {
     WaitingScope waiting(world_->board.entry(rank_), BroadcastCollective);
     const void *from = publish(data, root);
-    if (rank_ != root)
+    if (rank_ != root && bytes) // of nothing there is no address
       memcpy(data, from, bytes);
     world_->barrier.arrive();
   }
@@ -30,7 +30,7 @@ public:
   void gather(const void *src, size_t bytes, void *dst, int64_t root) override {
     WaitingScope waiting(world_->board.entry(rank_), GatherCollective);
     publish(src, root);
-    for (int64_t r = 0; rank_ == root && r < ranks_; ++r)
+    for (int64_t r = 0; rank_ == root && bytes && r < ranks_; ++r)
       memcpy(static_cast<char *>(dst) + r * bytes, world_->barrier.given[r].data, bytes);
     world_->barrier.arrive();
   }

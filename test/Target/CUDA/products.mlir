@@ -2,20 +2,20 @@
 // RUN: llm-opt %s --spmd-to-kernels=target=cuda | FileCheck %s
 
 // CHECK-LABEL: func.func @same
-// CHECK: exec.matmul {{.*}} ins(%{{.*}}, %{{.*}} : tensor<3x8xbf16>, tensor<4x8xbf16>) outs(%{{.*}} : tensor<3x4xf32>)
+// CHECK: exec.matmul {{.*}} ins(%{{.*}}, %{{.*}} : tensor<9x8xbf16>, tensor<4x8xbf16>) outs(%{{.*}} : tensor<9x4xf32>)
 // CHECK-NOT: exec.launch
-func.func @same(%x: tensor<3x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<4x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "w"})
-    -> (tensor<3x4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
-  %y = graph.linear %x, %w contract = 1 : (tensor<3x8xbf16>, tensor<4x8xbf16>) -> tensor<3x4xf32>
-  return %y : tensor<3x4xf32>
+func.func @same(%x: tensor<9x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<4x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "w"})
+    -> (tensor<9x4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %y = graph.linear %x, %w contract = 1 : (tensor<9x8xbf16>, tensor<4x8xbf16>) -> tensor<9x4xf32>
+  return %y : tensor<9x4xf32>
 }
 
 // CHECK-LABEL: func.func @mixed
 // CHECK-COUNT-2: exec.launch @cast
-// CHECK: exec.matmul {{.*}} ins(%{{.*}}, %{{.*}} : tensor<3x8xf32>, tensor<4x8xf32>) outs(%{{.*}} : tensor<3x4xf32>)
+// CHECK: exec.matmul {{.*}} ins(%{{.*}}, %{{.*}} : tensor<9x8xf32>, tensor<4x8xf32>) outs(%{{.*}} : tensor<9x4xf32>)
 // CHECK: exec.launch @cast
-func.func @mixed(%x: tensor<3x8xf16> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<4x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "w"})
-    -> (tensor<3x4xf16> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
-  %y = graph.linear %x, %w contract = 1 : (tensor<3x8xf16>, tensor<4x8xbf16>) -> tensor<3x4xf16>
-  return %y : tensor<3x4xf16>
+func.func @mixed(%x: tensor<9x8xf16> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<4x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "w"})
+    -> (tensor<9x4xf16> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %y = graph.linear %x, %w contract = 1 : (tensor<9x8xf16>, tensor<4x8xbf16>) -> tensor<9x4xf16>
+  return %y : tensor<9x4xf16>
 }

@@ -10,10 +10,9 @@
 #include "CheckedDriver.h"
 #include "Mutations.h"
 
-#include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"
-#include "tessera/Dialect/Exec/Transforms/Passes.h"
 #include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Support/ScratchFile.h"
 #include "tessera/Target/Target.h"
@@ -96,9 +95,9 @@ public:
   std::string library(ModuleOp module, const std::string &path) {
     OwningOpRef<ModuleOp> clone = module.clone();
     PassManager pm(module.getContext());
-    ExecToLLVMOptions options;
+    CompileOptions options;
     options.target = "streams";
-    pm.addPass(createExecToLLVM(options));
+    buildUncheckedBinary(pm, options);
     if (failed(pm.run(*clone)))
       fail("a host program does not compile");
     expect(target->emitObject(*clone, host.path()));
@@ -129,9 +128,7 @@ static bool isValid(ModuleOp module) {
 static bool passes(ModuleOp module) {
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
   PassManager pm(module.getContext());
-  pm.addPass(exec::createVerifyExecMemory());
-  pm.addPass(exec::createExecVerifyOrder());
-  pm.addPass(exec::createExecVerifyVariables());
+  buildExecChecks(pm);
   return isValid(module) && succeeded(pm.run(module));
 }
 

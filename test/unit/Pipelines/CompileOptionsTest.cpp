@@ -160,7 +160,7 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "-o", "out", "--shard=heads=tp"}, "there is no mesh to shard over"},
       {{"a", "--task=dance"}, "(--task=dance): is none of the known values; choose one of generate, train"},
       {{"a", "--task=train"}, "(--task=train): training is not implemented"},
-      {{"a", "--target=cuda"}, "(--target=cuda): there is no such target; choose one of cpu"},
+      {{"a", "--target=abacus"}, "(--target=abacus): there is no such target; choose one of cpu, cuda"},
       {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
       {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},
       {{"a", "--template=origami"}, "choose one of ddp, fsdp, megatron"},
