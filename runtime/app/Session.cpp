@@ -2,6 +2,7 @@
 #include "Buffers.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tessera::runtime {
@@ -15,6 +16,15 @@ static const GenerateSpec &generateOf(const Manifest &manifest) {
 
 Session::Session(Rank &rank) : rank_(rank), generate_(generateOf(rank.manifest())) {
   ring_.resize(size_t(stepsAhead()) + 1);
+  // At once: pinning memory in the midst of a run takes time.
+  size_t bytes = 0;
+  for (const EntrySpec &entry : rank.manifest().entries)
+    if (const OutputSpec *next = entry.output(Gives::NextTokens))
+      bytes = std::max(bytes, size_t(io::bytesOf(next->dtype, elementCount(next->local))));
+  for (SentNext &slot : ring_) {
+    slot.copied = rank.device().createEvent();
+    slot.memory = rank.device().allocateHost(bytes, "the tokens of rank " + std::to_string(rank.id()));
+  }
 }
 
 void Session::clear() {
@@ -118,10 +128,6 @@ void Session::sendNext() {
   const OutputSpec &next = *rank_.manifest().entries[last_].output(Gives::NextTokens);
   auto bytes = size_t(io::bytesOf(next.dtype, elementCount(next.local)));
   SentNext &slot = ring_[sent_++ % ring_.size()];
-  if (!slot.copied)
-    slot.copied = rank_.device().createEvent();
-  if (slot.memory.bytes() < bytes)
-    slot.memory = rank_.device().allocateHost(bytes, "the tokens of rank " + std::to_string(rank_.id()));
   slot.from = &next;
   rank_.compute().download(slot.memory.as<char>(), rank_.arena() + next.offset, bytes);
   rank_.compute().record(*slot.copied);

@@ -318,6 +318,19 @@ private:
 
   //===- The end ------------------------------------------------------------===//
 
+  /// Whether an op writes into `range` of the arena.
+  bool writes(const std::vector<ArenaItem> &items, Range range) const {
+    return llvm::any_of(items, [&](const ArenaItem &item) {
+      if (item.loop)
+        return writes(item.loop->body, range);
+      return llvm::any_of(item.op.accesses, [&](const ArenaAccess &access) {
+        const ArenaBuffer &buffer = program.buffers[size_t(access.buffer)];
+        return access.mode != AccessMode::Read && buffer.memory == 0 &&
+               overlaps({buffer.offset, buffer.offset + buffer.bytes, 0}, range);
+      });
+    });
+  }
+
   bool checkEnd() {
     if (!flights.empty())
       return fail(flights.back().second.tag, -1, -1,
@@ -326,6 +339,11 @@ private:
       if (!port.returned)
         continue;
       Range range{port.offset, port.offset + port.bytes, 0};
+      if (port.updated && !writes(program.items, range))
+        return fail(
+            -1, int(i), -1,
+            llvm::formatv("returns bytes {0}, which none of its ops writes: the value there is the old one",
+                          text(range)));
       int64_t at = range.begin;
       std::optional<Owner> first;
       for (auto it = firstAt(state, at); at < range.end; ++it) {

@@ -377,6 +377,24 @@ private:
   SmallVector<std::pair<ForOp, ForOp>> loops;
 };
 
+/// Whether an op of `entry` writes into the place of `port`. A state that comes back as it was given is not
+/// written: the verifier of memory may then ask a write of each one that is listed.
+static bool writes(func::FuncOp entry, const Port &port) {
+  int64_t end = port.offset + arrayBytes(port.type);
+  WalkResult result = entry.walk([&](ExecAccessOpInterface op) {
+    for (const Access &access : op.getAccesses()) {
+      auto buffer = rootOf(access.operand->get()).getDefiningOp<BufferOp>();
+      if (access.kind == AccessKind::Read || !buffer)
+        continue;
+      auto begin = int64_t(buffer.getOffset());
+      if (begin < end && port.offset < begin + arrayBytes(buffer.getType()))
+        return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
   using Base::Base;
 
@@ -424,7 +442,7 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       for (const Port &port : ports.results)
         if (port.kind == graph::Kind::Output)
           outputs.push_back(port.toAttr());
-        else if (port.kind == graph::Kind::State)
+        else if (port.kind == graph::Kind::State && writes(func, port))
           returns.push_back(b.getStringAttr(port.name));
       func->setAttr("exec.inputs", b.getArrayAttr(inputs));
       func->setAttr("exec.outputs", b.getArrayAttr(outputs));

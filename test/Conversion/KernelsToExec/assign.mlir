@@ -313,3 +313,17 @@ func.func @states(%s: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.nam
   return %1, %2 : tensor<16xf32>, tensor<16xf32>
 }
 }
+
+// -----
+
+// A state that comes back as it was given is in its place already: nobody writes it, and exec.returns does not list it.
+// CHECK-LABEL: func.func @passed_through
+// CHECK-SAME: exec.returns = ["s"]
+module {
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @passed_through(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %s: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}, %t: tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "t"})
+    -> (tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "s"}, tensor<16xf32> {graph.kind = #graph.kind<state>, graph.name = "t"}) attributes {exec.entry} {
+  %0 = exec.launch @k ins(%x : tensor<16xf32>) outs(%s : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0, %t : tensor<16xf32>, tensor<16xf32>
+}
+}

@@ -377,3 +377,17 @@ func.func @received() attributes {exec.entry, exec.inputs = [{name = "x", offset
   return
 }
 }
+
+// -----
+
+// What the entry says it returns, it must write: a write into another state of the same type is a mistake that leaves this one as it was.
+module attributes {exec.arena_bytes = 192 : i64, exec.states = [{name = "s", offset = 0 : i64, type = tensor<16xf32>}, {name = "t", offset = 64 : i64, type = tensor<16xf32>}]} {
+func.func private @k(memref<16xf32>, memref<16xf32>, index, index)
+// expected-error @+1 {{state 't': returns bytes [64, 128), which none of its ops writes: the value there is the old one}}
+func.func @old_value() attributes {exec.entry, exec.returns = ["s", "t"], exec.inputs = [{name = "x", offset = 128 : i64, type = tensor<16xf32>}]} {
+  %s = exec.buffer at 0 : memref<16xf32>
+  %x = exec.buffer at 128 : memref<16xf32>
+  exec.launch @k ins(%x : memref<16xf32>) outs(%s : memref<16xf32>) count = 1 grain = 1 modes(update)
+  return
+}
+}

@@ -4,8 +4,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <set>
-
 namespace tessera::test {
 
 using namespace mlir;
@@ -28,7 +26,7 @@ static bool communicates(Operation *op) {
 namespace {
 class Collector {
 public:
-  explicit Collector(ModuleOp module) : ops(opsOf(module)), states(statesOf(module)) {
+  explicit Collector(ModuleOp module) : ops(opsOf(module)) {
     events = 1;
     for (Operation *op : ops)
       if (std::optional<int64_t> event = eventOf(op))
@@ -123,9 +121,7 @@ private:
       return;
     auto offset = int64_t(buffer.getOffset());
     auto place = [&](StringRef kind, int64_t at) {
-      // One state for another of its type is no mistake in memory or order: the judge's numbers find that.
-      auto isState = [&](int64_t place) { return states.count({place, heldBytes(buffer)}) != 0; };
-      if (at >= 0 && at != offset && !(isState(offset) && isState(at)))
+      if (at >= 0 && at != offset)
         add(kind, number,
             [at](Operation *op, ArrayRef<Operation *>) { cast<BufferOp>(op).setOffset(uint64_t(at)); });
     };
@@ -135,24 +131,7 @@ private:
       place("a buffer is where another is", int64_t(next.getOffset()));
   }
 
-  static int64_t bytesOf(ShapedType type) {
-    return type.getNumElements() * int64_t(type.getElementTypeBitWidth()) / 8;
-  }
-  static int64_t heldBytes(BufferOp buffer) { return bytesOf(cast<ShapedType>(buffer.getType())); }
-  /// Place and bytes of each.
-  static std::set<std::pair<int64_t, int64_t>> statesOf(ModuleOp module) {
-    std::set<std::pair<int64_t, int64_t>> states;
-    // Buffers say what a rank holds of one; it begins where the attribute says.
-    module.walk([&](BufferOp buffer) {
-      for (Attribute state : module->getAttrOfType<ArrayAttr>("exec.states"))
-        if (cast<DictionaryAttr>(state).getAs<IntegerAttr>("offset").getInt() == int64_t(buffer.getOffset()))
-          states.insert({int64_t(buffer.getOffset()), heldBytes(buffer)});
-    });
-    return states;
-  }
-
   SmallVector<Operation *> ops;
-  std::set<std::pair<int64_t, int64_t>> states;
   int64_t events;
 };
 } // namespace

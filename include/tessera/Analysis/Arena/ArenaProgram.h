@@ -82,6 +82,7 @@ struct ArenaPort {
   int64_t offset = 0, bytes = 0;
   bool given = false;    ///< the entry may read it: the runtime has written it
   bool returned = false; ///< the entry leaves a value there. What it does not return it must not touch
+  bool updated = false;  ///< a value of its own, not the one that was given: some op writes there
 };
 
 struct ArenaProgram {

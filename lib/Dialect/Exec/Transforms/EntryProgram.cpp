@@ -74,7 +74,7 @@ LogicalResult EntryProgram::build(ArrayRef<func::FuncOp> entries, bool nothingUn
 }
 
 LogicalResult EntryProgram::addPorts(ArrayRef<func::FuncOp> entries) {
-  auto add = [&](ArrayRef<NamedPort> list, bool given, bool returned) {
+  auto add = [&](ArrayRef<NamedPort> list, bool given, bool returned, bool updated = false) {
     for (const NamedPort &named : list) {
       // One entry's output is the next one's input: one place.
       auto same = llvm::find_if(program.ports, [&](const ArenaPort &p) {
@@ -87,6 +87,7 @@ LogicalResult EntryProgram::addPorts(ArrayRef<func::FuncOp> entries) {
       }
       program.ports[i].given |= given;
       program.ports[i].returned |= returned;
+      program.ports[i].updated |= updated;
     }
   };
   SmallVector<NamedPort> states;
@@ -95,8 +96,10 @@ LogicalResult EntryProgram::addPorts(ArrayRef<func::FuncOp> entries) {
   SmallVector<StringRef> returned;
   if (failed(readReturns(entry, states, returned)))
     return failure();
-  for (const NamedPort &state : states)
-    add(state, true, llvm::is_contained(returned, state.name));
+  for (const NamedPort &state : states) {
+    bool updated = llvm::is_contained(returned, state.name);
+    add(state, true, updated, updated);
+  }
   for (func::FuncOp other : entries) {
     SmallVector<NamedPort> inputs, outputs;
     if (failed(readPorts(other, "exec.inputs", "input", inputs)) ||

@@ -77,7 +77,7 @@ def VerifyExecMemory : Pass<"verify-exec-memory", "::mlir::ModuleOp"> {
   let description = [{
     Runs after `kernels-to-exec`, on every compile; changes nothing. Every entry is run on ranges of bytes (docs/Arena.md): all iterations of all loops, every
     buffer with its views. An error is an access outside its buffer or the arena; a read of bytes that nobody wrote, or that were written through another buffer
-    since; a write over what the same op reads, or work in flight still needs, or over an input, a state that `exec.returns` does not list or what another entry returns; a missing wait; an output or state that is not
+    since; a write over what the same op reads, or work in flight still needs, or over an input, a state that `exec.returns` does not list or what another entry returns; a missing wait; an output, or a state that `exec.returns` lists, that is not
     written at the end; with `unread`, a value that nobody reads, which a program may ask for. Inputs and states are written by the runtime.
 
     ```mlir
