@@ -26,7 +26,10 @@ import sys
 import time
 
 LIT = "/usr/lib/llvm-22/bin/lit"
-TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info", "run-program", "run-program-checked"]
+TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info", "run-program", "run-program-checked",
+         "barrier-check", "nccl-conformance", "order-mutants", "standin-conformance", "standin-faults"]
+# What is no program of build/bin: the archive that executables are linked with, and the libraries of the stand-in.
+LIBRARIES = {"runtime": ["tessera_runtime"], "standin": ["standin_cuda", "standin_cublaslt", "standin_nccl"]}
 TABLE = pathlib.Path("docs/Mutants.md")
 HEAD = """# Mutants
 
@@ -135,10 +138,10 @@ class Tree:
         # The folders of the tests' own sources, by unit test.
         self.beside = {unit: " ".join(re.findall(r"^    (\S+)/CMakeFiles", self.ninja("-t", "query", f"unittests/{unit}").stdout, re.M)[:1])
                        for unit in self.units}
-        targets = {"runtime": "tessera_runtime", **{tool: tool for tool in self.tools}, **{unit: f"unittests/{unit}" for unit in self.units}}
+        targets = {**LIBRARIES, **{tool: [tool] for tool in self.tools}, **{unit: [f"unittests/{unit}"] for unit in self.units}}
         fakes = re.findall(r"^(\S+/fake_\w+): ", listed, re.M)[:1]
-        self.inputs = {name: set(self.ninja("-t", "inputs", target, *(fakes if name == "runtime_app_test" else [])).stdout.split("\n"))
-                       for name, target in targets.items()}
+        self.inputs = {name: set(self.ninja("-t", "inputs", *wanted, *(fakes if name == "runtime_app_test" else [])).stdout.split("\n"))
+                       for name, wanted in targets.items()}
 
     def seconds(self, check=None, took=0):
         """What checks took when they passed, by name; remembers it of `check`."""
@@ -150,7 +153,7 @@ class Tree:
         return known
 
     def seen_by(self, file):
-        """Unit tests and tools made from `file`, and `runtime` for the archive that executables are linked with."""
+        """Unit tests, tools and libraries made from `file`."""
         path = str(self.home / file)
         paths = {path}
         if not any(path in inputs for inputs in self.inputs.values()):  # a header: what was compiled with it
@@ -180,6 +183,10 @@ class Check:
             command = [f"build/unittests/{self.name}", "--gtest_brief=1", "--gtest_fail_fast", *names]
             if self.name.endswith("_mpi_test"):
                 command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", *command]
+            if self.name.endswith("_cuda_device_test"):
+                build = tree.home / "build"
+                command = ["env", f"LD_LIBRARY_PATH={build}/lib/standin", f"TESSERA_STANDIN_IR={build}/runtime/test/cuda/ir",
+                           "TESSERA_STANDIN_ALGORITHMS=3", *command]
             done = tree.run(*command, seconds=min(400, seconds))
             if done.returncode == 124 and seconds < 400:
                 return None
@@ -216,18 +223,20 @@ def checks_for(tree, mutant, seen):
         if "Inputs" in where.parts or re.search(r"REQUIRES:.*\bslow", text) or "unit" == where.parts[0]:
             continue
         # Only tests that read a model come near import and the runtime.
-        if mutant.file.startswith(("lib/Import", "runtime")) and not re.search(r"[Ii]nputs|%models|%\{model\}", text):
+        if mutant.file.startswith(("lib/Import", "runtime")) and not re.search(r"[Ii]nputs|%models|%\{model\}|standin", text):
             continue
         tools = {tool for tool in tree.tools if re.search(rf"(?<![\w-]){tool}(?![\w-])", text)}
         if where.parts[0] == "Integration" or ("llm-compile" in tools and "compile-to" not in text):
             tools |= {"llm-compile", "runtime"}
+        if re.search(r"%standin|scripts/standin", text):
+            tools.add("standin")
         if tools & seen:
             # Whole models take long: each test by itself, in an order of ours.
             group = groups.setdefault(where.with_suffix("") if where.parts[0] == "Integration" else where.parent, (set(), []))
             group[0].update(tools)
             group[1].append(f"build/test/{where}")
     for folder, (tools, paths) in groups.items():
-        targets = ["tessera_runtime" if tool == "runtime" else tool for tool in sorted(tools)]
+        targets = [target for tool in sorted(tools) for target in LIBRARIES.get(tool, [tool])]
         likely = 1.5 * len(mine & words_of(folder)) - (2 if folder.parts[0] == "Integration" else 0)
         checks.append(Check("lit", str(folder), targets, paths, likely))
     if "llm-judge" in seen and mutant.file.startswith(("lib/Dialect", "lib/Analysis", "lib/AutoParallel", "lib/Interfaces", "lib/Reference", "include")):
