@@ -13,14 +13,6 @@ namespace tessera {
 
 using Values = llvm::SmallVector<mlir::Value>;
 
-/// The arguments of the kernel, on buffers.
-struct AttentionBuffers {
-  mlir::Value q, k, v, positions, out;
-  mlir::Value logSumExp; ///< null without that output
-  mlir::Value layer;     ///< null without a layer dimension
-  mlir::Value base;
-};
-
 /// Where an iteration works: one row of the batch, one KV head.
 struct AttentionIteration {
   mlir::Value batch, head;
@@ -29,10 +21,10 @@ struct AttentionIteration {
 class AttentionEmitter {
 public:
   AttentionEmitter(mlir::ImplicitLocOpBuilder &builder, const AttentionShape &shape,
-                   const AttentionBuffers &buffers)
-      : b(builder), shape(shape), buffers(buffers), lanes(shape.lanes),
-        floats(mlir::VectorType::get({lanes}, b.getF32Type())),
-        ints(mlir::VectorType::get({lanes}, b.getI32Type())) {}
+                   const AttentionArguments &buffers, unsigned lanes)
+      : b(builder), shape(shape), buffers(buffers), lanes(lanes),
+        floats(mlir::VectorType::get({int64_t(lanes)}, b.getF32Type())),
+        ints(mlir::VectorType::get({int64_t(lanes)}, b.getI32Type())) {}
   virtual ~AttentionEmitter() = default;
 
   /// Scratch buffers; called once at the entry of the function.
@@ -115,7 +107,7 @@ protected:
 
   mlir::ImplicitLocOpBuilder &b;
   const AttentionShape &shape;
-  AttentionBuffers buffers;
+  AttentionArguments buffers;
   int64_t lanes;
   mlir::VectorType floats, ints;
 };
@@ -124,15 +116,15 @@ protected:
 class RowLaneAttention : public AttentionEmitter {
 public:
   using AttentionEmitter::AttentionEmitter;
-  static bool fits(const AttentionShape &shape);
-  static int64_t iterations(const AttentionShape &shape);
+  static bool fits(const AttentionShape &shape, int64_t lanes);
+  static int64_t iterations(const AttentionShape &shape, int64_t lanes);
   void allocate() override;
   void emit(mlir::Value item) override;
 
 private:
-  static int64_t rowVectors(const AttentionShape &shape);
+  static int64_t rowVectors(const AttentionShape &shape, int64_t lanes);
   int64_t rows() const { return shape.seq * shape.group; }
-  int64_t blockRows() const { return rowVectors(shape) * lanes; }
+  int64_t blockRows() const { return rowVectors(shape, lanes) * lanes; }
   void loadPositions(const AttentionIteration &iteration, mlir::Value row0);
   void packQueries(const AttentionIteration &iteration, mlir::Value row0);
   Values scoreKeys(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,

@@ -24,21 +24,21 @@ constexpr int64_t kValueTile = 8;
 constexpr int64_t kExpTile = 4;
 } // namespace
 
-int64_t RowLaneAttention::rowVectors(const AttentionShape &shape) {
-  return shape.seq * shape.group > int64_t(shape.lanes) ? 2 : 1;
+int64_t RowLaneAttention::rowVectors(const AttentionShape &shape, int64_t lanes) {
+  return shape.seq * shape.group > lanes ? 2 : 1;
 }
 
-bool RowLaneAttention::fits(const AttentionShape &shape) {
-  return 2 * shape.seq * shape.group > int64_t(shape.lanes);
+bool RowLaneAttention::fits(const AttentionShape &shape, int64_t lanes) {
+  return 2 * shape.seq * shape.group > lanes;
 }
 
-int64_t RowLaneAttention::iterations(const AttentionShape &shape) {
-  int64_t block = rowVectors(shape) * shape.lanes;
+int64_t RowLaneAttention::iterations(const AttentionShape &shape, int64_t lanes) {
+  int64_t block = rowVectors(shape, lanes) * lanes;
   return shape.batch * shape.kvHeads * ((shape.seq * shape.group + block - 1) / block);
 }
 
 void RowLaneAttention::allocate() {
-  vectors = rowVectors(shape);
+  vectors = rowVectors(shape, lanes);
   // Accumulators of a tile: 16 of 32 registers with AVX-512, 8 of 16 without.
   keyTile = (lanes >= 16 ? 16 : 8) / vectors;
   auto padded = [&](int64_t n) { return (n + lanes - 1) / lanes * lanes; };
@@ -192,7 +192,7 @@ void RowLaneAttention::storeRows(const AttentionIteration &iteration, Value row0
 }
 
 void RowLaneAttention::emit(Value item) {
-  int64_t blocks = iterations(shape) / (shape.batch * shape.kvHeads);
+  int64_t blocks = iterations(shape, lanes) / (shape.batch * shape.kvHeads);
   Value headNumber = div(item, blocks), turn = rem(item, blocks);
   AttentionIteration iteration{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
   // Causal rows cost more the later they are: blocks are taken from both ends in turn, so that any contiguous

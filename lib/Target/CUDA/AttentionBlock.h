@@ -17,15 +17,6 @@
 
 namespace tessera {
 
-/// The arguments of the kernel.
-struct AttentionArguments {
-  mlir::Value q, k, v, positions, out;
-  mlir::Value logSumExp; ///< null without that output
-  mlir::Value scratch;   ///< null without splits
-  mlir::Value layer;     ///< null without a layer dimension
-  mlir::Value base;
-};
-
 /// Where things lie in the block's shared memory, in bytes.
 struct AttentionMemory {
   int64_t keyStride, valueStride; ///< from row to row of a tile; of queries it is that of keys

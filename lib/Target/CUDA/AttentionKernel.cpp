@@ -6,8 +6,6 @@
 
 #include "tessera/Target/CUDA/Passes.h"
 
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tessera {
@@ -23,10 +21,6 @@ constexpr int64_t kWarps = 4;
 constexpr int64_t kWantedBlocks = 264;
 /// The widest head whose sums a thread can hold in registers.
 constexpr int64_t kWidestHead = 256;
-
-Type elementOf(const AttentionShape &shape, OpBuilder &b) {
-  return shape.elementType ? shape.elementType : Type(b.getF32Type());
-}
 } // namespace
 
 /// Rows, warps and keys of a block that has room for it.
@@ -67,63 +61,15 @@ std::optional<AttentionTiling> tileAttention(const AttentionShape &shape) {
   return tiling;
 }
 
-func::FuncOp buildCUDAAttentionKernel(OpBuilder &builder, Location loc, StringRef name,
-                                      const AttentionShape &shape, const AttentionTiling &tiling) {
-  OpBuilder::InsertionGuard guard(builder);
-  ImplicitLocOpBuilder b(loc, builder);
-  Type element = elementOf(shape, b), keyElement = shape.keyType ? shape.keyType : element;
-  auto tensor = [&](ArrayRef<int64_t> dims, Type type) -> Type { return RankedTensorType::get(dims, type); };
-  SmallVector<int64_t> keyDims;
-  if (shape.layers)
-    keyDims.push_back(*shape.layers);
-  keyDims.append({shape.batch, shape.context, shape.kvHeads});
-  SmallVector<int64_t> valueDims(keyDims);
-  keyDims.push_back(shape.headDim);
-  valueDims.push_back(shape.valueDim);
-  SmallVector<Type> outputs = {
-      tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.valueDim}, element)};
-  if (shape.logSumExp)
-    outputs.push_back(tensor({shape.batch, shape.seq, shape.kvHeads, shape.group}, b.getF32Type()));
-  if (tiling.splits > 1)
-    outputs.push_back(tensor({attentionScratch(shape, tiling)}, b.getF32Type()));
-  SmallVector<Type> inputs = {
-      tensor({shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim}, element),
-      tensor(keyDims, keyElement), tensor(valueDims, keyElement),
-      tensor({shape.batch, shape.seq}, b.getI32Type())};
-  inputs.append(outputs);
-  unsigned firstScalar = inputs.size();
-  inputs.append(shape.layers ? 4 : 3, b.getIndexType());
-  auto func = func::FuncOp::create(b, name, b.getFunctionType(inputs, outputs));
-  func.setPrivate();
-  func->setAttr(kKernelAttr, b.getUnitAttr());
-  func->setAttr(kThreadsAttr, b.getI64IntegerAttr(tiling.threads()));
-  func->setAttr(kNativeBF16Attr, b.getUnitAttr());
-
-  Block *entry = func.addEntryBlock();
-  b.setInsertionPointToStart(entry);
-  auto buffer = [&](unsigned number) -> Value {
-    auto type = cast<RankedTensorType>(entry->getArgument(number).getType());
-    auto op = bufferization::ToBufferOp::create(b, MemRefType::get(type.getShape(), type.getElementType()),
-                                                entry->getArgument(number));
-    op.setReadOnly(number < 4);
-    return op;
-  };
-  AttentionArguments arguments{buffer(0),
-                               buffer(1),
-                               buffer(2),
-                               buffer(3),
-                               buffer(4),
-                               shape.logSumExp ? buffer(5) : Value(),
-                               tiling.splits > 1 ? buffer(firstScalar - 1) : Value(),
-                               shape.layers ? Value(entry->getArgument(firstScalar)) : Value(),
-                               entry->getArgument(inputs.size() - 3)};
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  auto blocks = scf::ForOp::create(b, entry->getArgument(inputs.size() - 2),
-                                   entry->getArgument(inputs.size() - 1), one, ValueRange{});
-  func::ReturnOp::create(b, ValueRange(entry->getArguments()).slice(4, outputs.size()));
-  b.setInsertionPointToStart(blocks.getBody());
-  AttentionBlock(b, shape, tiling, arguments).emit(blocks.getInductionVar());
-  return func;
+func::FuncOp buildCUDAAttentionKernel(Location loc, StringRef name, const AttentionShape &shape,
+                                      const AttentionTiling &tiling) {
+  AttentionFunction function(loc, name, shape, attentionScratch(shape, tiling));
+  ImplicitLocOpBuilder b(loc, function.builder);
+  function.func->setAttr(kThreadsAttr, b.getI64IntegerAttr(tiling.threads()));
+  function.func->setAttr(kNativeBF16Attr, b.getUnitAttr());
+  Value block = function.openLoop(b);
+  AttentionBlock(b, shape, tiling, function.arguments).emit(block);
+  return function.func;
 }
 
 } // namespace tessera

@@ -86,11 +86,10 @@ void check(const Case &c, const char *cpu) {
   AttentionShape s = c.shape;
   auto target = resolveCPUTarget(cpu);
   ASSERT_TRUE(bool(target));
-  s.lanes = target->lanes();
+  unsigned lanes = target->lanes();
   auto kernels = CompiledKernels::fromBuilder(
       [&](mlir::ModuleOp module) {
-        mlir::OpBuilder builder(module.getBodyRegion());
-        buildAttentionKernel(builder, module.getLoc(), "attention", s).setPublic();
+        module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, lanes));
       },
       cpu);
   ASSERT_EQ(kernels.error, "");
@@ -123,7 +122,7 @@ void check(const Case &c, const char *cpu) {
   if (s.layers)
     scalars.push_back(layer);
   scalars.push_back(c.base);
-  int64_t count = attentionIterations(s), middle = count / 2;
+  int64_t count = attentionIterations(s, lanes), middle = count / 2;
   std::vector<void *> buffers = {q.data, k.data, v.data, positions.data, out.data};
   Buffer<float> lse(logSumExp.size(), 99);
   if (s.logSumExp)
@@ -196,12 +195,12 @@ void checkNarrow(int64_t seq, llvm::function_ref<mlir::Type(mlir::OpBuilder &)> 
                  llvm::function_ref<float(T)> widen, llvm::function_ref<T(float)> round, double bound) {
   for (const char *cpu : {"native", "x86-64-v3"}) {
     AttentionShape s = make(1, seq, 96, 2, 3, 40);
-    s.lanes = llvm::cantFail(resolveCPUTarget(cpu)).lanes();
+    unsigned lanes = llvm::cantFail(resolveCPUTarget(cpu)).lanes();
     auto kernels = CompiledKernels::fromBuilder(
         [&](mlir::ModuleOp module) {
-          mlir::OpBuilder builder(module.getBodyRegion());
+          mlir::OpBuilder builder(module.getContext());
           s.elementType = type(builder);
-          buildAttentionKernel(builder, module.getLoc(), "attention", s).setPublic();
+          module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, lanes));
         },
         cpu);
     ASSERT_EQ(kernels.error, "");
@@ -222,7 +221,7 @@ void checkNarrow(int64_t seq, llvm::function_ref<mlir::Type(mlir::OpBuilder &)> 
     auto expected = reference({"", s}, q.data, k.data, v.data, positions.data, 0, lse);
     Buffer<T> out(expected.size());
     kernels.run("attention", {nq.data, nk.data, nv.data, positions.data, out.data}, {0}, 0,
-                attentionIterations(s));
+                attentionIterations(s, lanes));
     for (size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(widen(out[i]), expected[i], bound) << cpu << " " << i;
     EXPECT_TRUE(out.guardIntact());
@@ -255,10 +254,9 @@ TEST(AttentionNarrow, BFloat16) {
 TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
   for (int64_t seq : {1, 32}) {
     AttentionShape s = make(1, seq, 64, 1, 1, 16);
-    s.lanes = llvm::cantFail(resolveCPUTarget("native")).lanes();
+    unsigned lanes = llvm::cantFail(resolveCPUTarget("native")).lanes();
     auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
-      mlir::OpBuilder builder(module.getBodyRegion());
-      buildAttentionKernel(builder, module.getLoc(), "attention", s).setPublic();
+      module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, lanes));
     });
     ASSERT_EQ(kernels.error, "");
     auto q = randomFloats(seq * 16, 1), k = randomFloats(64 * 16, 2), v = randomFloats(64 * 16, 3);
@@ -268,7 +266,7 @@ TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
       positions[i] = int32_t(seq == 1 ? 40 : i);
     Buffer<float> out(seq * 16);
     kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, {0}, 0,
-                attentionIterations(s));
+                attentionIterations(s, lanes));
     for (int64_t i = 0; i < seq; ++i)
       EXPECT_EQ(std::isnan(out[i * 16]), positions[i] >= 5) << i; // rows that do not see key 5 are clean
   }
@@ -277,8 +275,8 @@ TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
 TEST(AttentionCost, KernelsAreSmall) {
   for (int64_t seq : {1, 128}) {
     auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
-      mlir::OpBuilder builder(module.getBodyRegion());
-      buildAttentionKernel(builder, module.getLoc(), "attention", make(1, seq, 2048, 3, 3, 64)).setPublic();
+      module.push_back(
+          buildAttentionKernel(module.getLoc(), "attention", make(1, seq, 2048, 3, 3, 64), /*lanes=*/16));
     });
     ASSERT_EQ(kernels.error, "");
     printf("attention seq %ld: %ld instructions\n", long(seq), long(kernels.instructions));

@@ -158,7 +158,7 @@ Compiled compile(const Case &c) {
     s.elementType = typeOf(c.kind, builder);
     s.keyType = typeOf(c.keyKind, builder);
     tiling = *tileAttention(s);
-    buildCUDAAttentionKernel(builder, module.getLoc(), "attention", s, tiling);
+    module.push_back(buildCUDAAttentionKernel(module.getLoc(), "attention", s, tiling));
   });
   EXPECT_EQ(kernels.error, "");
   return {tiling, std::move(kernels)};

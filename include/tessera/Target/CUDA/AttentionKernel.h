@@ -3,7 +3,7 @@
 #ifndef TESSERA_TARGET_CUDA_ATTENTIONKERNEL_H
 #define TESSERA_TARGET_CUDA_ATTENTIONKERNEL_H
 
-#include "tessera/Target/CPU/AttentionKernel.h"
+#include "tessera/Target/Forms/Attention.h"
 
 namespace tessera {
 
@@ -30,13 +30,10 @@ std::optional<AttentionTiling> tileAttention(const AttentionShape &shape);
 /// Elements (float32) of the scratch output that the blocks of a tile of rows meet by; 0 without splits.
 int64_t attentionScratch(const AttentionShape &shape, const AttentionTiling &tiling);
 
-/// Appends to the builder's module the kernel function
-///   name(q, k, v, positions, out, (lse,) (scratch f32 [attentionScratch],) (layer: index,) base: index,
-///        begin: index, end: index) -> (out (, lse) (, scratch))
-/// with the meaning of buildAttentionKernel; count is `tiling.blocks`.
-mlir::func::FuncOp buildCUDAAttentionKernel(mlir::OpBuilder &builder, mlir::Location loc,
-                                            llvm::StringRef name, const AttentionShape &shape,
-                                            const AttentionTiling &tiling);
+/// The function of AttentionFunction (tessera/Target/Forms/Attention.h) with a scratch of attentionScratch
+/// elements; count is `tiling.blocks`.
+mlir::func::FuncOp buildCUDAAttentionKernel(mlir::Location loc, llvm::StringRef name,
+                                            const AttentionShape &shape, const AttentionTiling &tiling);
 
 } // namespace tessera
 

@@ -1,0 +1,85 @@
+//===- Attention.h - Attention as a kernel of a target ----------*- C++ -*-===//
+//
+// What targets with an attention kernel of their own share: its shape, the arguments of its function, the
+// launch that takes the place of the op. A target writes the function's body.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_TARGET_FORMS_ATTENTION_H
+#define TESSERA_TARGET_FORMS_ATTENTION_H
+
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Target/LibraryForm.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <optional>
+
+namespace tessera {
+
+struct AttentionShape {
+  int64_t batch = 1;             ///< B
+  int64_t seq = 1;               ///< S: query positions a row of the batch
+  int64_t context = 1;           ///< T: keys held for a row of the batch
+  int64_t kvHeads = 1;           ///< KVH
+  int64_t group = 1;             ///< G: query heads that share a KV head
+  int64_t headDim = 64;          ///< Dh: of queries and keys
+  int64_t valueDim = 64;         ///< Dv: of values
+  double scale = 1.0;            ///< scores are scale * q.k
+  std::optional<int64_t> window; ///< keys j > position - window only
+  std::optional<double> softcap; ///< scores become cap * tanh(score / cap)
+  std::optional<int64_t>
+      layers; ///< L: k and v are stacked [L, B, T, KVH, D] and the kernel takes a layer number
+  /// A second result: for each query the natural logarithm of the sum of exp(score) over the keys it sees
+  /// (-inf: none). Parts of a sharded context combine by it: out = sum of out_r * exp(lse_r - lse), lse = log
+  /// of the sum of exp(lse_r).
+  bool logSumExp = false;
+  mlir::Type elementType; ///< of q and out: f32, bf16 or f16; computed in f32. Null: f32
+  mlir::Type keyType;     ///< of k and v, the same ones. Null: elementType
+};
+
+/// The arguments of an attention kernel; arrays as buffers.
+struct AttentionArguments {
+  mlir::Value q, k, v, positions, out;
+  mlir::Value logSumExp; ///< null without that output
+  mlir::Value scratch;   ///< null without that output
+  mlir::Value layer;     ///< null without a layer dimension
+  mlir::Value base;
+};
+
+/// The function of an attention kernel, without a body and outside of any module:
+///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S], out [B,S,KVH,G,Dv],
+///        (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin: index, end: index)
+///        -> (out (, lse) (, scratch))
+/// Key j of the arrays stands at position base + j. Query (b, i) sees the keys at positions p <= positions[b,
+/// i] (and p > positions[b, i] - window); positions[b, i] = -1, or no key in sight, gives 0. Keys above the
+/// largest position of a block of queries are not read. The scratch is memory of the kernel's own use.
+struct AttentionFunction : exec::KernelShell {
+  AttentionFunction(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape,
+                    int64_t scratch = 0);
+
+  /// Ends the body with the loop over [begin, end) and the return: `b` is in the loop then. Gives the
+  /// iteration's number.
+  mlir::Value openLoop(mlir::ImplicitLocOpBuilder &b) const;
+
+  AttentionArguments arguments;
+};
+
+/// attention -> a launch of a kernel of the target.
+class AttentionForm : public LibraryForm {
+public:
+  llvm::LogicalResult lower(mlir::Operation *op, KernelLowering &lowering) const final;
+
+protected:
+  struct Kernel {
+    mlir::func::FuncOp func; ///< made of an AttentionFunction
+    int64_t iterations;      ///< of its loop
+  };
+  virtual Kernel build(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape) const = 0;
+
+  /// The shape that build() is given for `op`.
+  static AttentionShape shapeOf(graph::AttentionOp op);
+};
+
+} // namespace tessera
+#endif

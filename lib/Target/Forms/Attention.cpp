@@ -1,0 +1,131 @@
+//===- Attention.cpp - attention as a kernel of a target ------------------===//
+
+#include "tessera/Target/Forms/Attention.h"
+
+#include "FormKernel.h"
+
+#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+namespace {
+
+struct Signature {
+  SmallVector<Type> inputs, outputs;
+};
+
+Signature signatureOf(const AttentionShape &shape, int64_t scratch, Builder b) {
+  Type f32 = b.getF32Type(), element = shape.elementType ? shape.elementType : f32;
+  Type keyElement = shape.keyType ? shape.keyType : element;
+  auto keys = [&](int64_t width) -> Type {
+    SmallVector<int64_t> dims = {shape.batch, shape.context, shape.kvHeads, width};
+    if (shape.layers)
+      dims.insert(dims.begin(), *shape.layers);
+    return RankedTensorType::get(dims, keyElement);
+  };
+  SmallVector<int64_t> queries = {shape.batch, shape.seq, shape.kvHeads, shape.group};
+  auto perQuery = [&](int64_t width) -> Type {
+    SmallVector<int64_t> dims = queries;
+    dims.push_back(width);
+    return RankedTensorType::get(dims, element);
+  };
+  Signature signature = {{perQuery(shape.headDim), keys(shape.headDim), keys(shape.valueDim),
+                          RankedTensorType::get({shape.batch, shape.seq}, b.getI32Type())},
+                         {perQuery(shape.valueDim)}};
+  if (shape.logSumExp)
+    signature.outputs.push_back(RankedTensorType::get(queries, f32));
+  if (scratch)
+    signature.outputs.push_back(RankedTensorType::get(scratch, f32));
+  return signature;
+}
+
+exec::KernelShell shellOf(Location loc, StringRef name, const AttentionShape &shape, int64_t scratch) {
+  Signature signature = signatureOf(shape, scratch, Builder(loc.getContext()));
+  return exec::KernelShell(loc, name, signature.inputs, signature.outputs, shape.layers ? 2 : 1);
+}
+
+} // namespace
+
+AttentionFunction::AttentionFunction(Location loc, StringRef name, const AttentionShape &shape,
+                                     int64_t scratch)
+    : KernelShell(shellOf(loc, name, shape, scratch)) {
+  auto buffer = [&](Value array, bool readOnly) -> Value {
+    auto type = cast<RankedTensorType>(array.getType());
+    auto op = bufferization::ToBufferOp::create(
+        builder, loc, MemRefType::get(type.getShape(), type.getElementType()), array);
+    op.setReadOnly(readOnly);
+    return op;
+  };
+  arguments.q = buffer(inputs[0], true);
+  arguments.k = buffer(inputs[1], true);
+  arguments.v = buffer(inputs[2], true);
+  arguments.positions = buffer(inputs[3], true);
+  arguments.out = buffer(outputs[0], false);
+  if (shape.logSumExp)
+    arguments.logSumExp = buffer(outputs[1], false);
+  if (scratch)
+    arguments.scratch = buffer(outputs.back(), false);
+  if (shape.layers)
+    arguments.layer = scalars.front();
+  arguments.base = scalars.back();
+}
+
+Value AttentionFunction::openLoop(ImplicitLocOpBuilder &b) const {
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  auto loop = scf::ForOp::create(b, begin, end, one, ValueRange{});
+  func::ReturnOp::create(b, outputs);
+  b.setInsertionPointToStart(loop.getBody());
+  return loop.getInductionVar();
+}
+
+AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
+  ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
+  AttentionShape shape;
+  shape.batch = q[0];
+  shape.seq = q[1];
+  shape.context = v[1];
+  shape.kvHeads = q[2];
+  shape.group = q[3];
+  shape.headDim = q[4];
+  shape.valueDim = v[3];
+  shape.scale = op.getScale().convertToDouble();
+  shape.window = graph::hidingWindow(op);
+  if (op.getSoftcap())
+    shape.softcap = op.getSoftcap()->convertToDouble();
+  shape.elementType = tensorOf(op.getQuery()).getElementType();
+  shape.keyType = tensorOf(op.getKey()).getElementType();
+  return shape;
+}
+
+LogicalResult AttentionForm::lower(Operation *self, KernelLowering &lowering) const {
+  auto op = cast<graph::AttentionOp>(self);
+  if (lowering.shardAxes(tensorOf(op.getKey()), 1))
+    return op.emitOpError("attends over a sharded context; gather keys and values first");
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  AttentionShape shape = shapeOf(op);
+  std::string name = llvm::formatv("attention_{0}x{1}x{2}x{3}x{4}", shape.batch, shape.seq, shape.kvHeads,
+                                   shape.group, shape.headDim);
+  Kernel kernel = build(loc, name, shape);
+  SmallVector<Value> outputs = {exec::fresh(builder, op.getResult())};
+  for (Type more : kernel.func.getResultTypes().drop_front()) {
+    auto type = cast<RankedTensorType>(more);
+    outputs.push_back(tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType()));
+  }
+  Value base = arith::ConstantIndexOp::create(builder, loc, 0);
+  auto launch = exec::LaunchOp::create(
+      builder, loc, ValueRange(outputs).getTypes(), lowering.addKernel(kernel.func),
+      ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()}, outputs, base,
+      builder.getI64IntegerAttr(kernel.iterations), builder.getI64IntegerAttr(1));
+  op.replaceAllUsesWith(launch.getResults()[0]);
+  op.erase();
+  return success();
+}
+
+} // namespace tessera
