@@ -111,8 +111,13 @@ void ThreadCode::commitCopies() { call("llvm.nvvm.cp.async.commit.group", {}, {}
 void ThreadCode::awaitCopies(int64_t mayBeLeft) { call("llvm.nvvm.cp.async.wait.group", {}, i32(mayBeLeft)); }
 
 Value ThreadCode::countArrival(Value pointer, Value last) {
-  return LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::uinc_wrap, pointer, last,
-                                   LLVM::AtomicOrdering::acq_rel, "device");
+  // The order of an atomicrmw of LLVM is lost on the way to PTX (LLVM 22): fences say it.
+  auto fence = [&] { LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device"); };
+  fence();
+  Value before = LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::uinc_wrap, pointer, last,
+                                           LLVM::AtomicOrdering::monotonic, "device");
+  fence();
+  return before;
 }
 
 Value ThreadCode::threadNumber() { return call("llvm.nvvm.read.ptx.sreg.tid.x", b.getI32Type(), {}); }

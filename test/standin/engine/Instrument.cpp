@@ -101,8 +101,10 @@ private:
       add(store->getPointerOperand(), store->getValueOperand()->getType(), nullptr, store->getAlign().value(),
           flags, false);
     } else if (auto *update = dyn_cast<AtomicRMWInst>(&inst)) {
+      // LLVM 22 writes `atom` without the order that it asks for: on a GPU only fences order what is around
+      // it.
       add(update->getPointerOperand(), update->getType(), nullptr, update->getAlign().value(),
-          kRead | kWrite | atomicFlags(update->getOrdering(), update->getSyncScopeID()), true);
+          kRead | kWrite | atomicFlags(AtomicOrdering::Monotonic, update->getSyncScopeID()), true);
     } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst)) {
       add(exchange->getPointerOperand(), exchange->getNewValOperand()->getType(), nullptr,
           exchange->getAlign().value(),

@@ -355,6 +355,16 @@ KERNEL last_block_without_fence PARAMETERS {
     out[100] = out[0] + out[1] + out[2] + out[3]; //!
 }
 
+// The back end writes `atom` without the order.
+//: 4 32 0 races race
+KERNEL last_block_ordered_by_an_update PARAMETERS {
+  if (tidx)
+    return;
+  out[bidx] = in[bidx]; //!
+  if (__atomic_fetch_add(&count, 1, __ATOMIC_ACQ_REL) % gdimx == gdimx - 1)
+    out[100] = out[0] + out[1] + out[2] + out[3]; //!
+}
+
 //: 4 32 0 races race
 KERNEL last_block_with_a_blocks_fence PARAMETERS {
   if (tidx)

@@ -343,7 +343,7 @@ TEST(AttentionOrder, SameNumbersInEveryOrder) {
     }
 }
 
-/// Each barrier, wait and release taken away is found, or it would not be needed.
+/// Each barrier, wait and fence taken away is found, or it would not be needed.
 TEST(AttentionOrder, EverySynchronizationIsNeeded) {
   for (Kind kind : {Kind::F32, Kind::F16})
     for (const Case &c : {decode(kind), prefill(kind)}) {

@@ -47,8 +47,8 @@ static std::string forSynchronizations(const std::string &bitcode,
   for (llvm::Function &function : *module)
     for (llvm::BasicBlock &block : function)
       for (llvm::Instruction &inst : block) {
-        if (isa<llvm::AtomicRMWInst>(inst))
-          found.push_back({&inst, "atomic operation"});
+        if (isa<llvm::FenceInst>(inst))
+          found.push_back({&inst, "fence"});
         auto *call = dyn_cast<llvm::CallInst>(&inst);
         if (!call || !call->getCalledFunction())
           continue;
@@ -113,11 +113,7 @@ DeviceKernels DeviceKernels::without(size_t synchronization) const {
   DeviceKernels result = *this;
   size_t next = 0;
   result.bitcode = forSynchronizations(bitcode, [&](llvm::Instruction &inst, StringRef) {
-    if (next++ != synchronization)
-      return;
-    if (auto *atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&inst))
-      atomic->setOrdering(llvm::AtomicOrdering::Monotonic);
-    else
+    if (next++ == synchronization)
       inst.eraseFromParent();
   });
   result.load();
