@@ -220,6 +220,52 @@ TEST(Engine, MultipliesMatrices) {
   multiply<float>("product_tf32", 8, [](float value) { return value; });
 }
 
+// What wgmma gives: out [64, 16] = a [64, 64] * b [16, 64]^T of small integers as bfloat16.
+struct WideProduct {
+  std::vector<uint16_t> a, b;
+  std::vector<float> out, expected;
+  WideProduct() : a(64 * 64), b(16 * 64), out(64 * 16), expected(64 * 16) {
+    auto fill = [](std::vector<uint16_t> &to, int by) {
+      for (size_t i = 0; i < to.size(); ++i) {
+        float value = float(int(i) * by % 13 - 6);
+        uint32_t bits;
+        std::memcpy(&bits, &value, 4);
+        to[i] = uint16_t(bits >> 16);
+      }
+    };
+    auto value = [](uint16_t bits) {
+      uint32_t wide = uint32_t(bits) << 16;
+      float result;
+      std::memcpy(&result, &wide, 4);
+      return result;
+    };
+    fill(a, 7);
+    fill(b, 5);
+    for (int row = 0; row < 64; ++row)
+      for (int column = 0; column < 16; ++column)
+        for (int k = 0; k < 64; ++k)
+          expected[row * 16 + column] += value(a[row * 64 + k]) * value(b[column * 64 + k]);
+  }
+};
+
+TEST(Engine, MultipliesWarpgroupsInEveryLayout) {
+  for (int mode = 0; mode < 4; ++mode) {
+    WideProduct product;
+    TestLaunch launch(loadKernels("good"), "wgmma_layouts");
+    launch << product.a << product.b << product.out << mode;
+    launch.request.block = {128};
+    inEveryOrder(launch, [&] { ASSERT_EQ(product.out, product.expected) << "mode " << mode; });
+  }
+}
+
+TEST(Engine, MultipliesWarpgroupsBesideCopies) {
+  WideProduct product;
+  TestLaunch launch(loadKernels("good"), "wgmma_pipeline");
+  launch << product.a << product.b << product.out;
+  launch.request.block = {128};
+  inEveryOrder(launch, [&] { ASSERT_EQ(product.out, product.expected); });
+}
+
 TEST(Engine, TransposesMatrices) {
   std::vector<uint16_t> in(256), out(256);
   std::iota(in.begin(), in.end(), 0);

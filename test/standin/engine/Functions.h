@@ -69,6 +69,14 @@ void standin_ldmatrix(Thread *thread, char *row, uint32_t *words, uint32_t count
 void standin_stmatrix(Thread *thread, char *row, const uint32_t *words, uint32_t count, uint32_t transposed,
                       uint32_t site);
 void standin_mma(Thread *thread, const uint32_t *in, uint32_t *out, uint32_t shape, uint32_t site);
+// Wgmma.cpp
+void standin_wgmma(Thread *thread, const uint32_t *in, uint32_t *out, uint64_t a, uint64_t b, uint32_t adds,
+                   uint32_t shape, uint32_t site);
+void standin_wgmma_fence(Thread *thread, uint32_t site);
+void standin_wgmma_commit(Thread *thread, uint32_t site);
+void standin_wgmma_wait(Thread *thread, uint64_t pending, uint32_t site);
+void standin_registers(Thread *thread, uint32_t *words, uint32_t count, uint32_t site);
+void standin_proxy_fence(Thread *thread);
 }
 
 // Ends the launch when `bytes` at `address` may not be accessed, or `address` is no multiple of `align`.

@@ -1,6 +1,5 @@
 #include "Intrinsics.h"
 
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -24,6 +23,15 @@ Value *Lowering::threadField(size_t offset, Type *type) const { return field(bui
 
 Value *Lowering::blockField(size_t offset, Type *type) const {
   return field(builder, threadField(offsetof(ThreadContext, block), builder.getPtrTy()), offset, type);
+}
+
+AllocaInst *Lowering::words(unsigned count) const {
+  IRBuilder<> entry(&*call.getFunction()->getEntryBlock().begin());
+  return entry.CreateAlloca(ArrayType::get(entry.getInt32Ty(), count));
+}
+
+Value *Lowering::wordAt(Value *base, unsigned i) const {
+  return builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), base, i);
 }
 
 static CallInst *callNamed(const Lowering &lowering, StringRef name, Type *result,
@@ -172,16 +180,6 @@ bool knowsFunction(const Function &function) {
   default:
     return function.getName().starts_with("llvm.dbg");
   }
-}
-
-// Texts that hide nothing but a move, or that hold on to the optimizer.
-bool knowsAssembly(const CallBase &call) {
-  StringRef text = cast<InlineAsm>(call.getCalledOperand())->getAsmString();
-  return text.trim().empty() && (call.getType()->isVoidTy() || call.arg_size() == 1);
-}
-
-Value *lowerAssembly(Lowering &lowering) {
-  return lowering.type()->isVoidTy() ? nullptr : lowering.argument(0);
 }
 
 } // namespace standin

@@ -27,6 +27,9 @@ struct Lowering {
   // A field of the thread or of its block; never changes while a thread runs.
   llvm::Value *threadField(size_t offset, llvm::Type *type) const;
   llvm::Value *blockField(size_t offset, llvm::Type *type) const;
+  // Words in the thread's frame, and the address of one of them.
+  llvm::AllocaInst *words(unsigned count) const;
+  llvm::Value *wordAt(llvm::Value *base, unsigned i) const;
   // Calls a function of Functions.h: `name` without "standin_"; the thread is its first argument.
   llvm::Value *engine(llvm::StringRef name, llvm::Type *result,
                       llvm::ArrayRef<llvm::Value *> arguments) const;

@@ -1,4 +1,4 @@
-// ldmatrix, stmatrix and mma.sync.
+// ldmatrix, stmatrix, mma.sync and what wgmma has beside its products.
 #include "Intrinsics.h"
 #include "Mma.h"
 
@@ -9,16 +9,6 @@ using namespace llvm;
 namespace standin {
 namespace {
 
-// Words in the thread's frame.
-AllocaInst *words(Lowering &l, unsigned count) {
-  IRBuilder<> entry(&*l.call.getFunction()->getEntryBlock().begin());
-  return entry.CreateAlloca(ArrayType::get(entry.getInt32Ty(), count));
-}
-
-Value *wordAt(Lowering &l, Value *base, unsigned i) {
-  return l.builder.CreateConstInBoundsGEP1_64(l.builder.getInt32Ty(), base, i);
-}
-
 // The result of the call, whose members are 4 bytes each.
 Value *fromWords(Lowering &l, Value *base) {
   auto *record = dyn_cast<StructType>(l.type());
@@ -26,8 +16,8 @@ Value *fromWords(Lowering &l, Value *base) {
     return l.builder.CreateLoad(l.type(), base);
   Value *made = PoisonValue::get(record);
   for (unsigned i = 0; i < record->getNumElements(); ++i)
-    made = l.builder.CreateInsertValue(
-        made, l.builder.CreateLoad(record->getElementType(i), wordAt(l, base, i)), i);
+    made = l.builder.CreateInsertValue(made,
+                                       l.builder.CreateLoad(record->getElementType(i), l.wordAt(base, i)), i);
   return made;
 }
 
@@ -37,15 +27,15 @@ void addMoves(RuleTable &table) {
       std::string tail =
           ".sync.aligned.m8n8.x" + std::to_string(count) + (transposed ? ".trans" : "") + ".b16";
       table["ldmatrix" + tail] = [=](Lowering &l) -> Value * {
-        Value *result = words(l, count);
+        Value *result = l.words(count);
         l.engine("ldmatrix", l.builder.getVoidTy(),
                  {l.argument(0), result, l.word(count), l.word(transposed), l.site(16, kRead, 16)});
         return fromWords(l, result);
       };
       table["stmatrix" + tail] = [=](Lowering &l) -> Value * {
-        Value *operands = words(l, count);
+        Value *operands = l.words(count);
         for (unsigned i = 0; i < count; ++i)
-          l.builder.CreateStore(l.argument(1 + i), wordAt(l, operands, i));
+          l.builder.CreateStore(l.argument(1 + i), l.wordAt(operands, i));
         l.engine("stmatrix", l.builder.getVoidTy(),
                  {l.argument(0), operands, l.word(count), l.word(transposed), l.site(16, kWrite, 16)});
         return nullptr;
@@ -56,9 +46,9 @@ void addMoves(RuleTable &table) {
 void addProduct(RuleTable &table, const std::string &tail, MmaShape shape) {
   table["mma.m16n8k" + std::to_string(shape.k) + ".row.col." + tail] = [=](Lowering &l) -> Value * {
     unsigned count = shape.wordsOfA() + shape.wordsOfB() + shape.wordsOfC();
-    Value *operands = words(l, count), *result = words(l, shape.wordsOfD());
+    Value *operands = l.words(count), *result = l.words(shape.wordsOfD());
     for (unsigned i = 0; i < count; ++i)
-      l.builder.CreateStore(l.argument(i), wordAt(l, operands, i));
+      l.builder.CreateStore(l.argument(i), l.wordAt(operands, i));
     l.engine("mma", l.builder.getVoidTy(), {operands, result, l.word(shape.packed()), l.site()});
     return fromWords(l, result);
   };
@@ -68,6 +58,14 @@ void addProduct(RuleTable &table, const std::string &tail, MmaShape shape) {
 
 void addMatrixRules(RuleTable &table) {
   addMoves(table);
+  for (const char *step : {"fence", "commit"})
+    table["wgmma." + std::string(step) + (step[0] == 'f' ? "" : "_group") + ".sync.aligned"] =
+        [=](Lowering &l) -> Value * {
+      return l.engine("wgmma_" + std::string(step), l.builder.getVoidTy(), {l.site()}), nullptr;
+    };
+  table["wgmma.wait_group.sync.aligned"] = [](Lowering &l) -> Value * {
+    return l.engine("wgmma_wait", l.builder.getVoidTy(), {l.argument(0), l.site()}), nullptr;
+  };
   using E = Element;
   for (uint8_t k : {8, 16}) {
     addProduct(table, "bf16", {k, E::BF16, E::BF16, E::F32, E::F32, false});

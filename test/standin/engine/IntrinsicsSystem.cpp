@@ -78,9 +78,13 @@ static void addFences(RuleTable &table) {
   };
   table["membar.cta"] = fence("block");
   table["membar.gl"] = table["membar.sys"] = table["fence.sc.cluster"] = fence("");
-  // The generic proxy is the only one here.
-  for (const char *proxy : {"alias", "async", "async.global", "async.shared_cta", "async.shared_cluster"})
-    table["fence.proxy." + std::string(proxy)] = [](Lowering &) -> Value * { return nullptr; };
+  table["fence.proxy.alias"] = [](Lowering &) -> Value * { return nullptr; };
+  for (const char *memory : {"", ".global", ".shared_cta", ".shared_cluster"})
+    table["fence.proxy.async" + std::string(memory)] = [=](Lowering &l) -> Value * {
+      if (StringRef(memory) != ".global") // wgmma reads shared memory only
+        l.engine("proxy_fence", l.builder.getVoidTy(), {});
+      return nullptr;
+    };
 }
 
 // llvm.nvvm.atomic.OP.gen.T.SCOPE

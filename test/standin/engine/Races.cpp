@@ -223,6 +223,30 @@ void Races::landed(Thread &thread, uintptr_t to, uint32_t bytes, uintptr_t from,
   shadow.forCells(to, bytes, [&](ShadowCell &cell, uintptr_t) { cell.write = {id, clock.time, site}; });
 }
 
+void Races::readByAsyncProxy(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t site) {
+  const Block &block = *thread.owner();
+  BlockClocks &clocks = clocksOf(block);
+  shadow.forCells(address, bytes, [&](ShadowCell &cell, uintptr_t at) {
+    const Touch &write = cell.write;
+    if (write.time == 0 || write.thread / blockSize != block.linear)
+      return;
+    uint32_t writer = write.thread % blockSize;
+    const std::vector<uint32_t> &fences = clocks.threads[writer].proxyFences;
+    auto next = std::lower_bound(fences.begin(), fences.end(), write.time);
+    uint32_t known = writer == thread.index() ? ~0u : (*clockOf(thread).block)[writer];
+    if (next == fences.end() || *next > known)
+      fail(thread, Finding::Kind::Race,
+           "no fence.proxy.async between a write and wgmma (kernel " + launch.request->kernel->name + ", " +
+               placeName(block, at) + "): " + textOf(block, write.site) + " by " + threadOf(write.thread) +
+               " and " + textOf(block, site));
+  });
+}
+
+void Races::proxyFence(Thread &thread) {
+  ThreadClock &clock = clockOf(thread);
+  clock.proxyFences.push_back(clock.time++);
+}
+
 // Findings
 // ------------------------------------------------------------------------------------------------------------------------
 

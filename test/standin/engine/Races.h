@@ -18,6 +18,7 @@ struct ThreadClock {
   Knowledge others;                 // of other blocks
   Knowledge read;                   // of places that it read with relaxed atomics: known after its next fence
   Knowledge fenced, fencedForBlock; // what it knew at its last fence: goes with its next relaxed atomic write
+  std::vector<uint32_t> proxyFences; // its own times, ascending
 };
 
 // One host thread runs all blocks of a launch that is checked, so nothing here is locked.
@@ -30,6 +31,11 @@ public:
   void access(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t flags, uint32_t site);
   void started(Thread &thread, uintptr_t address, uint32_t bytes, uint32_t site); // cp.async
   void landed(Thread &thread, uintptr_t to, uint32_t bytes, uintptr_t from, uint32_t taken, uint32_t site);
+
+  // What wgmma and bulk copies read was written by them too, or its writer has told them since by
+  // fence.proxy.async, which `thread` has to know of.
+  void readByAsyncProxy(Thread &thread, uintptr_t address, uint64_t bytes, uint32_t site);
+  void proxyFence(Thread &thread);
 
   // Barrier `id`: a thread comes, all have come, a thread goes on.
   void arrive(Thread &thread, uint32_t id);

@@ -1,6 +1,7 @@
 #include "Scheduler.h"
 #include "Async.h"
 #include "Races.h"
+#include "Wgmma.h"
 
 #include <algorithm>
 #include <cstring>
@@ -114,6 +115,7 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
   for (std::unique_ptr<AsyncCopies> &copies : block.asyncCopies)
     if (copies)
       copies->forget();
+  block.warpgroups.reset();
   block.live = block.threadCount;
   block.untilChange = 1 + block.draw() % kChanges;
   block.idleRounds = 0;
@@ -303,6 +305,8 @@ static void finish(Thread &thread) {
       fail(thread, Finding::Kind::Synchronization,
            "a lane ends that others wait for (" + whereIs(thread) +
                "): " + textOf(block, warp.meeting[i].site) + " names it in its mask");
+  if (!block.live && block.warpgroups)
+    checkWarpgroups(thread);
 }
 
 static void fiberMain() {

@@ -19,11 +19,12 @@ constexpr uint32_t kIdleRounds = 64;
 struct Block;
 struct Launch;
 struct AsyncCopies; // Async.h
+struct Warpgroups;  // Wgmma.h
 class Races;        // Races.h
 
 // What a thread waits at. `site` says where.
 enum class Wait : uint8_t { None, Barrier, Warp, Turn };
-enum class WarpOp : uint8_t { Sync, Shuffle, Vote, Match, Reduce, Elect, Matrix, Store, Product };
+enum class WarpOp : uint8_t { Sync, Shuffle, Vote, Match, Reduce, Elect, Matrix, Store, Product, Warpgroup };
 
 // One line of the cache: a switch touches it and a few of the stack.
 struct alignas(64) Thread : ThreadContext {
@@ -91,6 +92,7 @@ struct Block : BlockContext {
   std::vector<char> sharedMemory;
   Races *races = nullptr;                                // the launch's; null where not asked for
   std::vector<std::unique_ptr<AsyncCopies>> asyncCopies; // by thread; null before its first cp.async
+  std::unique_ptr<Warpgroups> warpgroups;                // null before the first wgmma
 
   Block();
   ~Block();

@@ -13,6 +13,37 @@ declare {<2 x half>, <2 x half>} @llvm.nvvm.mma.m16n8k16.row.col.f16.f16(<2 x ha
 declare {float, float, float, float} @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32, i32, i32, i32, i32, i32, float, float, float, float)
 declare {i32, i32, i32, i32} @llvm.nvvm.mma.m16n8k32.row.col.s8(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
 
+declare void @llvm.nvvm.wgmma.fence.sync.aligned()
+declare void @llvm.nvvm.wgmma.commit_group.sync.aligned()
+declare void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 immarg)
+declare void @llvm.nvvm.fence.proxy.async.shared_cta()
+
+define void @wgmma_fence() alwaysinline convergent {
+  call void @llvm.nvvm.wgmma.fence.sync.aligned()
+  ret void
+}
+
+define void @wgmma_commit() alwaysinline convergent {
+  call void @llvm.nvvm.wgmma.commit_group.sync.aligned()
+  ret void
+}
+
+define void @wgmma_wait(i32 %pending) alwaysinline convergent {
+  %all = icmp eq i32 %pending, 0
+  br i1 %all, label %none, label %one
+none:
+  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)
+  ret void
+one:
+  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 1)
+  ret void
+}
+
+define void @proxy_fence() alwaysinline convergent {
+  call void @llvm.nvvm.fence.proxy.async.shared_cta()
+  ret void
+}
+
 define void @ldmatrix_x4(ptr %out, ptr addrspace(3) %row) alwaysinline convergent {
   %r = call {i32, i32, i32, i32} @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3) %row)
   %v0 = extractvalue {i32, i32, i32, i32} %r, 0

@@ -249,3 +249,83 @@ KERNEL prints(int n) {
   } arguments = {n, 0.5, "text"};
   vprintf("%d %.2f %s %%\n", &arguments);
 }
+
+// wgmma: out [64, 16] = a [64, 64] * b [16, 64]^T, twice, of bfloat16.
+static SHARED __attribute__((aligned(1024))) ushort tileA[64 * 64], tileB[64 * 64];
+
+// Where an element of a tile of 64 along k stands; bytes. `across`: rows are neighbours.
+static inline uint place(uint row, uint k, int across, int swizzled) {
+  uint outer = across ? k : row, inner = across ? row : k;
+  if (swizzled) // 8 chunks of 16 bytes in 128
+    return outer * 128 + (inner / 8 ^ outer % 8) * 16 + inner % 8 * 2;
+  return row / 8 * 1024 + k / 8 * 128 + outer % 8 * 16 + inner % 8 * 2;
+}
+
+static inline void fill(SHARED ushort *tile, const ushort *from, uint rows, int across, int swizzled) {
+  for (uint i = tidx; i < rows * 64; i += bdimx)
+    tile[place(i / 64, i % 64, across, swizzled) / 2] = from[i];
+}
+
+static inline void store_wide(float *out, const float *d) {
+  for (uint i = 0; i < 8; ++i)
+    out[(tidx / 32 * 16 + lane() / 4 + i / 2 % 2 * 8) * 16 + i / 4 * 8 + lane() % 4 * 2 + i % 2] = d[i];
+}
+
+// mode: 0 plain, 1 swizzled, 2 plain across, 3 swizzled across.
+KERNEL wgmma_layouts(const ushort *a, const ushort *b, float *out, int mode) {
+  int across = mode / 2, swizzled = mode % 2;
+  fill(tileA, a, 64, across, swizzled);
+  fill(tileB, b, 16, across, swizzled);
+  proxy_fence();
+  barrier();
+  // From 16 along k to the next: two columns of core matrices; 32 bytes; 16 rows of 128 bytes.
+  uint step = !swizzled ? 256 : across ? 2048 : 32;
+  uint leading = swizzled ? 8192 : 128, stride = 1024;
+  float d[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  hold(d);
+  wgmma_fence();
+  for (int k = 0; k < 8; ++k) { // the second round begins anew and adds nothing of the first
+    ulong x = descriptor((SHARED char *)tileA + k % 4 * step, leading, stride, swizzled);
+    ulong y = descriptor((SHARED char *)tileB + k % 4 * step, leading, stride, swizzled);
+    if (across)
+      wgmma(d, x, y, k % 4 != 0, "1");
+    else
+      wgmma(d, x, y, k % 4 != 0, "0");
+    if (k == 3)
+      wgmma_commit();
+  }
+  wgmma_commit();
+  wgmma_wait(0);
+  hold(d);
+  store_wide(out, d);
+}
+
+// A in registers, tiles in turn in two places while the one before is multiplied, by cp.async.
+KERNEL wgmma_pipeline(const ushort *a, const ushort *b, float *out) {
+  float d[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  const uint *words = (const uint *)a;
+  for (uint k = 0; k < 4; ++k) {
+    SHARED char *tile = (SHARED char *)tileB + k % 2 * 4096;
+    if (tidx < 32) // 16 rows of 16 elements, not swizzled: chunks of 8 by 8
+      copy16(tile + tidx % 16 / 8 * 256 + tidx / 16 * 128 + tidx % 8 * 16,
+             b + tidx % 16 * 64 + k * 16 + tidx / 16 * 8);
+    commit();
+    wait_pending(0);
+    proxy_fence();
+    barrier();
+    uint row = tidx / 32 * 16 + lane() / 4, column = lane() % 4 + k * 8;
+    uint x[4] = {words[row * 32 + column], words[(row + 8) * 32 + column], words[row * 32 + column + 4],
+                 words[(row + 8) * 32 + column + 4]};
+    wgmma_wait(1); // the tile that is overwritten next
+    hold_words(x);
+    if (k == 0)
+      hold(d);
+    wgmma_fence();
+    wgmma_registers(d, x, descriptor(tile, 128, 256, 0), "0");
+    wgmma_commit();
+    wgmma_wait(0);
+    barrier();
+  }
+  hold(d);
+  store_wide(out, d);
+}
