@@ -33,11 +33,18 @@ const ShardItem *ShardItems::pinOf(StringRef value, StringRef dim) const {
   return item && !item->value.empty() ? item : nullptr;
 }
 
-/// `names` without repetition, for a message.
-static std::string listText(SmallVector<StringRef> names) {
-  llvm::sort(names);
-  names.erase(llvm::unique(names), names.end());
+/// `names` without repetition, for a message about `wanted`, which may be cut: those that it may be a slip of
+/// the finger for come first.
+static std::string listText(SmallVector<StringRef> names, StringRef wanted,
+                            llvm::function_ref<int(StringRef)> rank = {}) {
   llvm::erase_if(names, [](StringRef name) { return name.empty(); });
+  auto key = [&](StringRef name) {
+    unsigned distance = name.edit_distance(wanted, /*AllowReplacements=*/true, /*MaxEditDistance=*/3);
+    bool near = distance <= 3 && 2 * distance < name.size();
+    return std::make_tuple(near ? distance : 4, rank ? rank(name) : 0, name);
+  };
+  llvm::sort(names, [&](StringRef x, StringRef y) { return key(x) < key(y); });
+  names.erase(llvm::unique(names), names.end());
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
@@ -50,17 +57,18 @@ LogicalResult ShardItems::check() const {
     if (item.value.empty()) {
       if (!llvm::is_contained(allNames, item.dim))
         return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
-                       << "'): no value has it; the dimensions are " << listText(allNames);
+                       << "'): no value has it; the dimensions are " << listText(allNames, item.dim);
       continue;
     }
     auto it = subjects.dims().find(item.value);
     if (it == subjects.dims().end())
       return error() << "unknown value '" << item.value << "' (--shard item '" << item.text
-                     << "'): nothing is called so; the values are " << listText(allValues);
+                     << "'): nothing is called so; the values are "
+                     << listText(allValues, item.value, [&](StringRef name) { return subjects.rank(name); });
     if (!llvm::is_contained(it->second, item.dim))
       return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
                      << "'): " << item.value << " has none of this name; its dimensions are "
-                     << listText(it->second);
+                     << listText(it->second, item.dim);
   }
   return success();
 }

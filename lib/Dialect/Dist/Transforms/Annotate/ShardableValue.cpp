@@ -17,12 +17,15 @@ ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : names
       if (isa<RankedTensorType>(arg.getType())) {
         ShardableValue subject = of(function, arg);
         valueDims[subject.name].append(subject.dims.begin(), subject.dims.end());
+        if (subject.isHeld && !subject.isWeight)
+          states.insert(subject.name);
         if (subject.isHeld)
           largestBytes = std::max(largestBytes, subject.bytes);
       }
   module.walk([&](graph::NameOp op) {
     ArrayRef<StringRef> dims = names.names(op.getResult());
     valueDims[op.getName()].append(dims.begin(), dims.end());
+    named.insert(op.getName());
   });
 }
 

@@ -46,6 +46,9 @@ public:
 
   /// Names of the dimensions of all values called so.
   const std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> &dims() const { return valueDims; }
+  /// Where a list of values has those called `name`: what the model names comes first, then weights and
+  /// inputs, states last.
+  int rank(llvm::StringRef name) const { return named.count(name) ? 0 : states.count(name) ? 2 : 1; }
   /// Some value called `value` (empty: any) has groups of query heads.
   bool hasGroup(llvm::StringRef value) const;
   /// Bytes of the largest weight or state.
@@ -54,6 +57,8 @@ public:
 private:
   const DimNames &names;
   std::set<llvm::StringRef> outputs; ///< names of what functions return, states aside
+  std::set<llvm::StringRef> named;   ///< by graph.name
+  std::set<llvm::StringRef> states;
   std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> valueDims;
   double largestBytes = 0;
 };
