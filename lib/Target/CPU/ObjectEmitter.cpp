@@ -1,54 +1,19 @@
 //===- ObjectEmitter.cpp - LLVM dialect to an ELF object --------------------===//
 
 #include "tessera/Target/CPU/ObjectEmitter.h"
+
 #include "OutputFile.h"
+
+#include "tessera/Target/Kernels/CodeGenerator.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Triple.h"
 
 namespace tessera {
 
 using namespace llvm;
-
-static std::unique_ptr<TargetMachine> createMachine(const CPUTarget &target, std::string &message) {
-  Triple triple(target.triple);
-  const llvm::Target *backend = TargetRegistry::lookupTarget(triple, message);
-  if (!backend)
-    return nullptr;
-  TargetOptions options;
-  // mul + add become one fma: faster, and rounds once.
-  options.AllowFPOpFusion = FPOpFusion::Fast;
-  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
-      triple, target.cpu, target.features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
-}
-
-static void optimize(llvm::Module &module, TargetMachine &machine) {
-  PipelineTuningOptions tuning;
-  // Kernels arrive vectorized; what is scalar in them is a short tail.
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  // An iteration works on whole vectors, and reductions have their partial sums: unrolled loops are not
-  // faster, and took a quarter of all the work of compiling a program with many copies.
-  tuning.LoopUnrolling = false;
-  PassBuilder builder(&machine, tuning);
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager callGraph;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
-}
 
 Error emitObject(mlir::ModuleOp module, const CPUTarget &target, StringRef path) {
   // Diagnostics of the translation become the text of our error.
@@ -63,14 +28,15 @@ Error emitObject(mlir::ModuleOp module, const CPUTarget &target, StringRef path)
   if (!code)
     return createStringError("cannot translate the program to LLVM IR: " + details);
   std::string message;
-  std::unique_ptr<TargetMachine> machine = createMachine(target, message);
+  std::unique_ptr<TargetMachine> machine =
+      createCodeGenerator(target.triple, target.cpu, target.features, CodeGenOptLevel::Default, message);
   if (!machine)
     return createStringError("no code generator for '" + target.triple + "': " + message);
-  code->setTargetTriple(machine->getTargetTriple());
-  code->setDataLayout(machine->createDataLayout());
   code->setPICLevel(PICLevel::BigPIC);
   code->setPIELevel(PIELevel::Large);
-  optimize(*code, *machine);
+  // An iteration works on whole vectors, and reductions have their partial sums: unrolled loops are not
+  // faster, and took a quarter of all the work of compiling a program with many copies.
+  optimizeCode(*code, *machine, /*unrollLoops=*/false);
 
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file)

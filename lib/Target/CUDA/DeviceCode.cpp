@@ -3,20 +3,16 @@
 #include "DeviceCode.h"
 
 #include "tessera/Support/ScratchFile.h"
+#include "tessera/Target/Kernels/CodeGenerator.h"
 
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/SHA256.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
 #include <cstdlib>
@@ -32,50 +28,25 @@ namespace tessera {
 
 using namespace llvm;
 
-static std::unique_ptr<TargetMachine> createMachine(StringRef chip, std::string &message) {
-  static const bool initialized = [] {
+static void registerBackEnd() {
+  static const bool registered = [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
     return true;
   }();
-  (void)initialized;
-  Triple triple("nvptx64-nvidia-cuda");
-  const llvm::Target *backend = TargetRegistry::lookupTarget(triple, message);
-  if (!backend)
-    return nullptr;
-  TargetOptions options;
-  options.AllowFPOpFusion = FPOpFusion::Fast; // as on the CPU: a product and a sum round once
-  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
-      triple, chip, "", options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
-}
-
-static void optimize(llvm::Module &module, TargetMachine &machine) {
-  PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false; // chunks are vectors already
-  tuning.SLPVectorization = false;
-  PassBuilder builder(&machine, tuning);
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager callGraph;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
+  (void)registered;
 }
 
 Result<std::string> generatePTX(llvm::Module &module, StringRef chip) {
+  registerBackEnd();
   std::string message;
-  std::unique_ptr<TargetMachine> machine = createMachine(chip, message);
+  std::unique_ptr<TargetMachine> machine =
+      createCodeGenerator("nvptx64-nvidia-cuda", chip, "", CodeGenOptLevel::Aggressive, message);
   if (!machine)
     return Failure{"cannot compile kernels", chip.str(), message, "install LLVM with the NVPTX back end"};
-  module.setTargetTriple(machine->getTargetTriple());
-  module.setDataLayout(machine->createDataLayout());
-  optimize(module, *machine);
+  optimizeCode(module, *machine, /*unrollLoops=*/true);
   // The code generator changes the module on its way.
   std::unique_ptr<llvm::Module> copy = CloneModule(module);
   SmallString<0> text;
