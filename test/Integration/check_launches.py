@@ -17,7 +17,7 @@ os.environ["TESSERA_STANDIN_LAUNCHES"] = launches
 
 def run(command, test):
     os.environ["TESSERA_STANDIN_TEST"] = test
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout.decode(errors='replace')[-1500:]}")
 

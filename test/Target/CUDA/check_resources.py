@@ -33,7 +33,7 @@ failures, count, most = [], 0, 0
 for model in cases:
     for dtype in ("f32", "bf16", "f16"):
         done = subprocess.run([compiler, model, "--target=cuda", f"--dtype={dtype}", "--explain", "-o", os.path.join(scratch, "out")],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, timeout=300)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, timeout=600)
         where = f"{os.path.basename(model)} {dtype}"
         if done.returncode != 0:
             failures.append(f"{where}: exit status {done.returncode}: {done.stdout[-500:]}")

@@ -1,4 +1,5 @@
 // Attention kernels against a reference in float64.
+#include "AttentionReference.h"
 #include "KernelHarness.h"
 
 #include "tessera/Target/CPU/AttentionKernel.h"
@@ -16,69 +17,12 @@ namespace {
 struct Case {
   const char *name;
   AttentionShape shape;
-  int64_t firstPosition = 0; ///< row i of batch b stands at firstPosition + i - b
+  int64_t firstPosition = 0; ///< see AttentionPositions
   int64_t base = 0;
   int64_t inertFrom = -1; ///< rows from here on are padding
 };
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
-
-AttentionShape make(int64_t batch, int64_t seq, int64_t context, int64_t kvHeads, int64_t group,
-                    int64_t headDim) {
-  AttentionShape shape;
-  shape.batch = batch;
-  shape.seq = seq;
-  shape.context = context;
-  shape.kvHeads = kvHeads;
-  shape.group = group;
-  shape.headDim = shape.valueDim = headDim;
-  shape.scale = 1 / std::sqrt(double(headDim));
-  return shape;
-}
-
-AttentionShape with(AttentionShape shape, std::function<void(AttentionShape &)> change) {
-  change(shape);
-  return shape;
-}
-
-/// out [B,S,KVH,G,Dv] of q, k, v at `layer`.
-std::vector<double> reference(const Case &c, const float *q, const float *k, const float *v,
-                              const int32_t *positions, int64_t layer, std::vector<double> &logSumExp) {
-  logSumExp.clear();
-  const AttentionShape &s = c.shape;
-  std::vector<double> out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, 0.0);
-  for (int64_t b = 0; b < s.batch; ++b)
-    for (int64_t i = 0; i < s.seq; ++i)
-      for (int64_t h = 0; h < s.kvHeads; ++h)
-        for (int64_t g = 0; g < s.group; ++g) {
-          int64_t row = ((b * s.seq + i) * s.kvHeads + h) * s.group + g;
-          int64_t position = positions[b * s.seq + i];
-          auto key = [&](int64_t j) { return ((layer * s.batch + b) * s.context + j) * s.kvHeads + h; };
-          std::vector<double> p(s.context, 0);
-          double top = -INFINITY, sum = 0;
-          auto visible = [&](int64_t j) {
-            int64_t at = c.base + j;
-            return position >= 0 && at <= position && (!s.window || at > position - *s.window);
-          };
-          for (int64_t j = 0; j < s.context; ++j) {
-            if (!visible(j))
-              continue;
-            for (int64_t d = 0; d < s.headDim; ++d)
-              p[j] += double(q[row * s.headDim + d]) * k[key(j) * s.headDim + d];
-            p[j] *= s.scale;
-            if (s.softcap)
-              p[j] = *s.softcap * std::tanh(p[j] / *s.softcap);
-            top = std::max(top, p[j]);
-          }
-          for (int64_t j = 0; j < s.context; ++j)
-            sum += p[j] = visible(j) ? std::exp(p[j] - top) : 0;
-          logSumExp.push_back(sum > 0 ? top + std::log(sum) : -INFINITY);
-          for (int64_t j = 0; j < s.context && sum > 0; ++j)
-            for (int64_t d = 0; d < s.valueDim; ++d)
-              out[row * s.valueDim + d] += p[j] / sum * v[key(j) * s.valueDim + d];
-        }
-  return out;
-}
 
 class Attention : public ::testing::TestWithParam<Case> {};
 
@@ -98,32 +42,20 @@ void check(const Case &c, const char *cpu) {
   auto q = randomFloats(s.batch * s.seq * s.kvHeads * s.group * s.headDim, 1, -3, 3);
   auto k = randomFloats(layers * s.batch * s.context * s.kvHeads * s.headDim, 2, -1, 1);
   auto v = randomFloats(layers * s.batch * s.context * s.kvHeads * s.valueDim, 3);
-  Buffer<int32_t> positions(s.batch * s.seq);
-  int64_t largest = -1;
-  for (int64_t b = 0; b < s.batch; ++b)
-    for (int64_t i = 0; i < s.seq; ++i) {
-      int64_t at = c.inertFrom >= 0 && i >= c.inertFrom ? -1 : std::max<int64_t>(c.firstPosition + i - b, 0);
-      positions[b * s.seq + i] = int32_t(at);
-      largest = std::max(largest, at);
-    }
-  std::vector<double> logSumExp;
-  std::vector<double> expected = reference(c, q.data, k.data, v.data, positions.data, layer, logSumExp);
-  // Keys that no row sees must not be read: they are no numbers.
-  for (int64_t l = 0; l < layers; ++l)
-    for (int64_t b = 0; b < s.batch; ++b)
-      for (int64_t j = 0; j < s.context; ++j)
-        if (l != layer || c.base + j > largest) {
-          int64_t row = ((l * s.batch + b) * s.context + j) * s.kvHeads;
-          std::fill_n(k.data + row * s.headDim, s.kvHeads * s.headDim, NAN);
-          std::fill_n(v.data + row * s.valueDim, s.kvHeads * s.valueDim, NAN);
-        }
+  AttentionPositions positions(s, c.firstPosition, c.base, c.inertFrom);
+  auto [expected, logSumExp] = attentionReference(s, positions, q.data, k.data, v.data, layer);
+  // They are no numbers.
+  forUnseenKeys(s, positions, layer, [&](int64_t row) {
+    std::fill_n(k.data + row * s.headDim, s.headDim, NAN);
+    std::fill_n(v.data + row * s.valueDim, s.valueDim, NAN);
+  });
   Buffer<float> out(expected.size(), 99);
   std::vector<int64_t> scalars;
   if (s.layers)
     scalars.push_back(layer);
   scalars.push_back(c.base);
   int64_t count = attentionIterations(s, lanes), middle = count / 2;
-  std::vector<void *> buffers = {q.data, k.data, v.data, positions.data, out.data};
+  std::vector<void *> buffers = {q.data, k.data, v.data, positions.rows.data(), out.data};
   Buffer<float> lse(logSumExp.size(), 99);
   if (s.logSumExp)
     buffers.push_back(lse.data);
@@ -214,13 +146,10 @@ void checkNarrow(int64_t seq, llvm::function_ref<mlir::Type(mlir::OpBuilder &)> 
     };
     auto q = randomFloats(seq * 240, 1), k = randomFloats(96 * 80, 2), v = randomFloats(96 * 80, 3);
     auto nq = narrow(q), nk = narrow(k), nv = narrow(v);
-    Buffer<int32_t> positions(seq);
-    for (int64_t i = 0; i < seq; ++i)
-      positions[i] = int32_t(50 + i);
-    std::vector<double> lse;
-    auto expected = reference({"", s}, q.data, k.data, v.data, positions.data, 0, lse);
+    AttentionPositions positions(s, /*first=*/50, /*base=*/0, /*inertFrom=*/-1);
+    std::vector<double> expected = attentionReference(s, positions, q.data, k.data, v.data, 0).out;
     Buffer<T> out(expected.size());
-    kernels.run("attention", {nq.data, nk.data, nv.data, positions.data, out.data}, {0}, 0,
+    kernels.run("attention", {nq.data, nk.data, nv.data, positions.rows.data(), out.data}, {0}, 0,
                 attentionIterations(s, lanes));
     for (size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(widen(out[i]), expected[i], bound) << cpu << " " << i;

@@ -1,4 +1,5 @@
 // Attention kernels of the CUDA target, run by the engine of the stand-in, against a reference in float64.
+#include "AttentionReference.h"
 #include "DeviceHarness.h"
 
 #include "tessera/Target/CUDA/AttentionKernel.h"
@@ -51,6 +52,12 @@ public:
     std::memcpy(&x, &bits, 4);
     return x;
   }
+  std::vector<float> floats() const {
+    std::vector<float> values(size);
+    for (size_t i = 0; i < size; ++i)
+      values[i] = get(i);
+    return values;
+  }
   void set(size_t i, float x) {
     x = rounded(x, kind);
     if (kind == Kind::F32)
@@ -75,69 +82,13 @@ struct Case {
   const char *name;
   AttentionShape shape;
   Kind kind = Kind::F32;
-  int64_t firstPosition = 0; ///< row i of batch b stands at firstPosition + i - 5 b
+  int64_t firstPosition = 0; ///< see AttentionPositions
   int64_t base = 0;
   int64_t inertFrom = -1; ///< rows from here on are padding
   Kind keyKind = kind;
 };
 
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
-
-AttentionShape make(int64_t batch, int64_t seq, int64_t context, int64_t kvHeads, int64_t group,
-                    int64_t headDim) {
-  AttentionShape shape;
-  shape.batch = batch;
-  shape.seq = seq;
-  shape.context = context;
-  shape.kvHeads = kvHeads;
-  shape.group = group;
-  shape.headDim = shape.valueDim = headDim;
-  shape.scale = 1 / std::sqrt(double(headDim));
-  return shape;
-}
-
-AttentionShape with(AttentionShape shape, std::function<void(AttentionShape &)> change) {
-  change(shape);
-  return shape;
-}
-
-struct Expected {
-  std::vector<double> out, logSumExp;
-};
-
-Expected reference(const Case &c, const Array &q, const Array &k, const Array &v,
-                   const std::vector<int32_t> &positions, int64_t layer) {
-  const AttentionShape &s = c.shape;
-  Expected result;
-  result.out.assign(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, 0.0);
-  for (int64_t row = 0; row < s.batch * s.seq * s.kvHeads * s.group; ++row) {
-    int64_t h = row / s.group % s.kvHeads, token = row / s.group / s.kvHeads, batch = token / s.seq;
-    int64_t position = positions[token];
-    auto key = [&](int64_t j) { return ((layer * s.batch + batch) * s.context + j) * s.kvHeads + h; };
-    std::vector<double> p(s.context, 0);
-    double top = -INFINITY, sum = 0;
-    auto visible = [&](int64_t j) {
-      return position >= 0 && c.base + j <= position && (!s.window || c.base + j > position - *s.window);
-    };
-    for (int64_t j = 0; j < s.context; ++j) {
-      if (!visible(j))
-        continue;
-      for (int64_t d = 0; d < s.headDim; ++d)
-        p[j] += double(q.get(row * s.headDim + d)) * k.get(key(j) * s.headDim + d);
-      p[j] *= s.scale;
-      if (s.softcap)
-        p[j] = *s.softcap * std::tanh(p[j] / *s.softcap);
-      top = std::max(top, p[j]);
-    }
-    for (int64_t j = 0; j < s.context; ++j)
-      sum += p[j] = visible(j) ? std::exp(p[j] - top) : 0;
-    result.logSumExp.push_back(sum > 0 ? top + std::log(sum) : -INFINITY);
-    for (int64_t j = 0; j < s.context && sum > 0; ++j)
-      for (int64_t d = 0; d < s.valueDim && visible(j); ++d)
-        result.out[row * s.valueDim + d] += p[j] / sum * v.get(key(j) * s.valueDim + d);
-  }
-  return result;
-}
 
 mlir::Type typeOf(Kind kind, mlir::OpBuilder b) {
   return kind == Kind::F32    ? mlir::Type(b.getF32Type())
@@ -174,34 +125,23 @@ public:
         v(layers * s.batch * s.context * s.kvHeads * s.valueDim, c.keyKind),
         out(s.batch * s.seq * s.kvHeads * s.group * s.valueDim, c.kind),
         lse(out.size / s.valueDim, Kind::F32), scratch(attentionScratch(s, tiling), Kind::F32),
-        positions(s.batch * s.seq) {
+        positions(s, c.firstPosition, c.base, c.inertFrom) {
     q.fill(1, -3, 3);
     k.fill(2, -1, 1);
     v.fill(3, -1, 1);
-    std::vector<int64_t> largest(s.batch, -1);
-    for (int64_t token = 0; token < s.batch * s.seq; ++token) {
-      int64_t batch = token / s.seq, i = token % s.seq;
-      bool inert = c.inertFrom >= 0 && i >= c.inertFrom;
-      int64_t at = inert ? -1 : std::max<int64_t>(c.firstPosition + i - 5 * batch, 0);
-      positions[token] = int32_t(at);
-      largest[batch] = std::max(largest[batch], at);
-    }
     int64_t layer = layers - 1;
-    expected = reference(c, q, k, v, positions, layer);
-    // Keys that no row sees must not be read: they are no numbers.
-    for (int64_t l = 0; l < layers; ++l)
-      for (int64_t batch = 0; batch < s.batch; ++batch)
-        for (int64_t j = 0; j < s.context; ++j)
-          if (l != layer || c.base + j > largest[batch]) {
-            int64_t row = ((l * s.batch + batch) * s.context + j) * s.kvHeads;
-            for (int64_t i = 0; i < s.kvHeads * s.headDim; ++i)
-              k.set(row * s.headDim + i, NAN);
-            for (int64_t i = 0; i < s.kvHeads * s.valueDim; ++i)
-              v.set(row * s.valueDim + i, NAN);
-          }
+    expected =
+        attentionReference(s, positions, q.floats().data(), k.floats().data(), v.floats().data(), layer);
+    // They are no numbers.
+    forUnseenKeys(s, positions, layer, [&](int64_t row) {
+      for (int64_t i = 0; i < s.headDim; ++i)
+        k.set(row * s.headDim + i, NAN);
+      for (int64_t i = 0; i < s.valueDim; ++i)
+        v.set(row * s.valueDim + i, NAN);
+    });
     buffers = {memory.add(q.memory, q.bytes(), false), memory.add(k.memory, k.bytes(), false),
                memory.add(v.memory, v.bytes(), false),
-               memory.add(positions.data(), positions.size() * 4, false),
+               memory.add(positions.rows.data(), positions.rows.size() * 4, false),
                memory.add(out.memory, out.bytes(), true)};
     if (s.logSumExp)
       buffers.push_back(memory.add(lse.memory, lse.bytes(), true));
@@ -245,8 +185,8 @@ private:
   const AttentionShape &s;
   int64_t blocks, layers;
   Array q, k, v, out, lse, scratch;
-  std::vector<int32_t> positions;
-  Expected expected;
+  AttentionPositions positions;
+  AttentionResults expected;
   DeviceMemory memory;
   std::vector<const void *> buffers;
   std::vector<int64_t> scalars;
@@ -352,7 +292,7 @@ TEST(AttentionOrder, EverySynchronizationIsNeeded) {
       Case shorter = c;
       shorter.firstPosition = 0;
       Launch launch(c, compiled.tiling), other(shorter, compiled.tiling);
-      const std::vector<std::string> &all = compiled.kernels.synchronizations;
+      std::vector<std::string> all = compiled.kernels.synchronizations();
       EXPECT_GE(all.size(), 4u);
       for (size_t i = 0; i < all.size(); ++i) {
         DeviceKernels broken = compiled.kernels.without(i);

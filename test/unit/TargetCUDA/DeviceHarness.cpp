@@ -30,6 +30,21 @@ std::optional<standin::MemoryRange> DeviceMemory::find(uintptr_t address) const 
   return std::prev(after)->second;
 }
 
+namespace {
+class EitherMemory : public standin::MemoryMap {
+public:
+  EitherMemory(const standin::MemoryMap &first, const standin::MemoryMap &second)
+      : first(first), second(second) {}
+  std::optional<standin::MemoryRange> find(uintptr_t address) const override {
+    auto range = first.find(address);
+    return range ? range : second.find(address);
+  }
+
+private:
+  const standin::MemoryMap &first, &second;
+};
+} // namespace
+
 static std::string onlyFileIn(StringRef folder) {
   std::error_code error;
   for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
@@ -65,14 +80,16 @@ static std::string forSynchronizations(const std::string &bitcode,
   return written;
 }
 
-DeviceKernels DeviceKernels::compile(const std::function<void(ModuleOp)> &fill) {
-  DeviceKernels result;
-  DialectRegistry registry;
+void registerDeviceDialects(DialectRegistry &registry) {
   registerCUDADialectExtensions(registry);
+  registry.insert<exec::ExecDialect>();
+}
+
+DeviceKernels DeviceKernels::compile(const std::function<void(ModuleOp)> &fill) {
+  DialectRegistry registry;
+  registerDeviceDialects(registry);
   MLIRContext context(registry);
-  context.disableMultithreading();
   context.loadAllAvailableDialects();
-  context.getOrLoadDialect<exec::ExecDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   fill(*module);
   std::string diagnostics;
@@ -81,19 +98,28 @@ DeviceKernels DeviceKernels::compile(const std::function<void(ModuleOp)> &fill) 
       diagnostics += diagnostic.str() + "\n";
     return success();
   });
+  DeviceKernels result = compile(*module);
+  if (!result.image && result.error.empty())
+    result.error = diagnostics.empty() ? "unknown failure" : diagnostics;
+  return result;
+}
+
+DeviceKernels DeviceKernels::compile(ModuleOp module) {
+  DeviceKernels result;
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("tessera-kernels", folder))
     return result.error = "no temporary folder", std::move(result);
   setenv("TESSERA_KERNEL_IR", folder.c_str(), 1);
   setenv("TESSERA_PTXAS", "", 1);
-  PassManager pm(&context);
+  module.getContext()->disableMultithreading();
+  PassManager pm(module.getContext());
   buildCUDAKernelPipeline(pm);
   if (getenv("TESSERA_TEST_DUMP"))
     pm.enableIRPrinting([](Pass *, Operation *) { return false; }, [](Pass *, Operation *) { return true; });
-  bool done = succeeded(pm.run(*module));
+  bool done = succeeded(pm.run(module));
   unsetenv("TESSERA_KERNEL_IR");
   if (!done)
-    return result.error = diagnostics.empty() ? "unknown failure" : diagnostics, std::move(result);
+    return result;
   module->walk([&](exec::DeviceKernelOp kernel) {
     result.threads[kernel.getSymName().str()] = kernel.getThreads();
     result.sharedBytes[kernel.getSymName().str()] = kernel.getShared();
@@ -102,11 +128,14 @@ DeviceKernels DeviceKernels::compile(const std::function<void(ModuleOp)> &fill) 
     result.bitcode = (*file)->getBuffer().str();
   if (!getenv("TESSERA_TEST_KEEP"))
     llvm::sys::fs::remove_directories(folder);
-  forSynchronizations(result.bitcode, [&](llvm::Instruction &, StringRef what) {
-    result.synchronizations.push_back(what.str());
-  });
   result.load();
   return result;
+}
+
+std::vector<std::string> DeviceKernels::synchronizations() const {
+  std::vector<std::string> found;
+  forSynchronizations(bitcode, [&](llvm::Instruction &, StringRef what) { found.push_back(what.str()); });
+  return found;
 }
 
 DeviceKernels DeviceKernels::without(size_t synchronization) const {
@@ -138,7 +167,7 @@ void DeviceKernels::load() {
 
 std::string DeviceKernels::run(const std::string &name, const std::vector<const void *> &buffers,
                                const std::vector<int64_t> &scalars, int64_t blocks,
-                               const DeviceMemory &memory, uint64_t seed, bool races) const {
+                               const standin::MemoryMap &memory, uint64_t seed, bool races) const {
   const standin::Kernel *kernel = image->kernel(name);
   if (!kernel)
     return "no kernel " + name;
@@ -154,8 +183,9 @@ std::string DeviceKernels::run(const std::string &name, const std::vector<const 
   for (size_t i = 0; i < words.size(); ++i)
     std::memcpy(&bytes[kernel->parameters[i].offset], &words[i], 8);
   // The image's own memory is live too.
-  DeviceMemory all = memory;
-  all.add(image->data(), image->dataBytes(), true);
+  DeviceMemory own;
+  own.add(image->data(), image->dataBytes(), true);
+  EitherMemory all(own, memory);
   standin::LaunchRequest request;
   request.kernel = kernel;
   request.grid = {uint32_t(blocks)};

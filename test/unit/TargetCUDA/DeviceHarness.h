@@ -24,23 +24,29 @@ private:
   std::map<uintptr_t, standin::MemoryRange> ranges;
 };
 
+/// What the target's pipeline needs in a context.
+void registerDeviceDialects(mlir::DialectRegistry &registry);
+
 class DeviceKernels {
 public:
-  /// From what `fill` puts into an empty module. On failure `error` says why.
+  /// Compiles the kernels of `module`. On failure `error` says why; it is empty where a diagnostic does.
+  static DeviceKernels compile(mlir::ModuleOp module);
+  /// The same of what `fill` puts into an empty module, with the diagnostics as `error`.
   static DeviceKernels compile(const std::function<void(mlir::ModuleOp)> &fill);
 
-  /// The same kernels without what one of `synchronizations` does: a barrier, the wait for copies, or what an
+  /// What orders accesses of several threads, of all kernels: what each is.
+  std::vector<std::string> synchronizations() const;
+  /// The same kernels without what one of these does: a barrier, the wait for copies, or what an
   /// atomic operation orders.
   DeviceKernels without(size_t synchronization) const;
 
   std::string error;
-  std::vector<std::string> synchronizations; ///< of all kernels, by what they are
   std::shared_ptr<standin::Image> image;
   std::map<std::string, int64_t> threads, sharedBytes;
 
   /// One launch; the finding's text, or nothing.
   std::string run(const std::string &name, const std::vector<const void *> &buffers,
-                  const std::vector<int64_t> &scalars, int64_t blocks, const DeviceMemory &memory,
+                  const std::vector<int64_t> &scalars, int64_t blocks, const standin::MemoryMap &memory,
                   uint64_t seed, bool races) const;
 
 private:

@@ -1,6 +1,7 @@
-// Compiles kernel functions as llm-compile does (pipeline, object, lld) and loads them into the test.
-#ifndef TESSERA_TEST_UNIT_TARGETCPU_KERNELHARNESS_H
-#define TESSERA_TEST_UNIT_TARGETCPU_KERNELHARNESS_H
+// Compiles kernel functions as llm-compile does and runs them. Tests in this folder are every target's; what
+// compiles and runs stands beside a target's own tests (HostKernels.cpp, EngineKernels.cpp).
+#ifndef TESSERA_TEST_UNIT_KERNELS_KERNELHARNESS_H
+#define TESSERA_TEST_UNIT_KERNELS_KERNELHARNESS_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -45,31 +46,42 @@ private:
 /// Numbers in [low, high), the same for a seed everywhere.
 Buffer<float> randomFloats(size_t size, unsigned seed, float low = -1, float high = 1);
 
+/// What runs compiled kernels.
+class KernelProgram {
+public:
+  virtual ~KernelProgram() = default;
+  virtual void run(const std::string &name, std::vector<void *> buffers, std::vector<int64_t> scalars,
+                   int64_t begin, int64_t end) const = 0;
+  /// Code that the host can call; null where there is none.
+  virtual KernelFn get(const std::string &name) const { return nullptr; }
+};
+
 class CompiledKernels {
 public:
-  /// From MLIR text, or from what `fill` puts into an empty module. On failure `error` says why and get() is
-  /// null.
+  /// From MLIR text, or from what `fill` puts into an empty module. On failure `error` says why and nothing
+  /// can be run.
   static CompiledKernels fromText(const std::string &text, const std::string &cpu = "native");
   static CompiledKernels fromBuilder(const std::function<void(mlir::ModuleOp)> &fill,
                                      const std::string &cpu = "native");
-  CompiledKernels(CompiledKernels &&other);
-  ~CompiledKernels();
 
-  KernelFn get(const std::string &name) const;
+  KernelFn get(const std::string &name) const { return program ? program->get(name) : nullptr; }
   /// Runs iterations [begin, end) of `name` on `buffers`.
   void run(const std::string &name, std::vector<void *> buffers, std::vector<int64_t> scalars, int64_t begin,
-           int64_t end) const;
+           int64_t end) const {
+    program->run(name, std::move(buffers), std::move(scalars), begin, end);
+  }
 
   std::string error;
   std::vector<std::string> calls; ///< functions of libraries that the code needs, but for memset and memcpy
   int64_t instructions = 0;       ///< of LLVM, before its optimizer
-
-private:
-  CompiledKernels() = default;
-  static CompiledKernels compile(mlir::MLIRContext &context, mlir::OwningOpRef<mlir::ModuleOp> module,
-                                 const std::string &cpu);
-  void *library = nullptr;
+  std::unique_ptr<KernelProgram> program;
 };
+
+/// What the target's pipeline needs in a context. Defined by the target's tests.
+void registerKernelDialects(mlir::DialectRegistry &registry);
+/// Compiles the kernels of `module` into `result`; false after an error, which is a diagnostic or
+/// `result.error`. `cpu` is for targets with such an option. Defined by the target's tests.
+bool compileKernels(mlir::ModuleOp module, const std::string &cpu, CompiledKernels &result);
 
 /// Largest |x - y| / max(|y|, floor) over two arrays.
 double maxRelativeError(const float *x, const std::vector<double> &y, double floor = 1e-3);
