@@ -6,6 +6,7 @@
 // Threads spin between runs, as the runtime's pool does under load; each takes one contiguous half of the
 // iterations.
 
+#include "AttentionReference.h"
 #include "KernelHarness.h"
 
 #include "tessera/Target/CPU/AttentionKernel.h"
@@ -85,13 +86,7 @@ Times measure(Team &team, int threads, KernelFn fn, std::vector<void *> buffers,
 
 void attention(const char *name, int threads, int64_t seq, int64_t first, int64_t context, int64_t kvHeads,
                int64_t group, int64_t headDim) {
-  AttentionShape shape;
-  shape.seq = seq;
-  shape.context = context;
-  shape.kvHeads = kvHeads;
-  shape.group = group;
-  shape.headDim = shape.valueDim = headDim;
-  shape.scale = 1 / std::sqrt(double(headDim));
+  AttentionShape shape = make(/*batch=*/1, seq, context, kvHeads, group, headDim);
   shape.layers = 8; // layers take turns: caches come from where they would in a model
   unsigned lanes = llvm::cantFail(resolveCPUTarget("native")).lanes();
   double compiled = processorSeconds();

@@ -1,6 +1,6 @@
 // The driver of the tests finds what it is there to find.
 #include "CheckedDriver.h"
-#include "tessera/runtime/core/Error.h"
+#include "ErrorLine.h"
 
 #include <atomic>
 #include <cmath>
@@ -39,16 +39,6 @@ struct Machine {
   std::unique_ptr<Stream> a, b; // done before the memory goes
 };
 
-// The message of the Error that f throws.
-template <typename F> std::string failure(F &&f) {
-  try {
-    f();
-  } catch (const Error &e) {
-    return e.what();
-  }
-  return "";
-}
-
 TEST(Checked, HostCannotTouchDeviceMemory) {
   Machine m;
   auto ends = [](int status) { return status != 0; }; // by a signal, or by a sanitizer that catches it
@@ -64,7 +54,7 @@ TEST(Checked, StoresMustBeFinished) {
   std::unique_ptr<WeightLayout> layout = checkedDriver().layout(spec);
   std::vector<float> row(size, 1);
   m.device->store(*layout, m.at(0), 0, 1, row.data());
-  EXPECT_NE(failure([&] { m.a->copy(m.at(1), m.at(0), size * 4); }).find("finishStores() was not called"),
+  EXPECT_NE(errorOf([&] { m.a->copy(m.at(1), m.at(0), size * 4); }).find("finishStores() was not called"),
             std::string::npos);
   m.device->finishStores();
   m.a->copy(m.at(1), m.at(0), size * 4);
@@ -74,9 +64,9 @@ TEST(Checked, StoresMustBeFinished) {
 TEST(Checked, AddressesMustBeOfDeviceMemory) {
   Machine m;
   float host[4] = {};
-  EXPECT_NE(failure([&] { m.a->copy(m.at(0), host, 16); }).find("no address of device memory"),
+  EXPECT_NE(errorOf([&] { m.a->copy(m.at(0), host, 16); }).find("no address of device memory"),
             std::string::npos);
-  EXPECT_NE(failure([&] { m.a->fill(m.at(3), 0, size * 4 + 1); }).find("reach beyond the arena of rank 0"),
+  EXPECT_NE(errorOf([&] { m.a->fill(m.at(3), 0, size * 4 + 1); }).find("reach beyond the arena of rank 0"),
             std::string::npos);
 }
 
@@ -85,18 +75,18 @@ TEST(Checked, MissingWaitsAreFoundWhateverTheOrder) {
     Machine m(seed);
     m.a->fill(m.at(0), 0, size * 4);
     // Reads what a writes; writes what a writes; writes what b reads.
-    EXPECT_NE(failure([&] { m.b->copy(m.at(1), m.at(0), size * 4); }).find("unordered access"),
+    EXPECT_NE(errorOf([&] { m.b->copy(m.at(1), m.at(0), size * 4); }).find("unordered access"),
               std::string::npos);
-    EXPECT_NE(failure([&] { m.b->fill(m.at(0) + size - 1, 0, 4); }).find("which a fill writes"),
+    EXPECT_NE(errorOf([&] { m.b->fill(m.at(0) + size - 1, 0, 4); }).find("which a fill writes"),
               std::string::npos);
     auto event = m.device->createEvent();
     m.a->record(*event);
     m.b->wait(*event);
     m.b->copy(m.at(1), m.at(0), size * 4);
-    EXPECT_EQ(failure([&] { m.a->copy(m.at(2), m.at(0), size * 4); }), ""); // both read
-    EXPECT_NE(failure([&] { m.a->fill(m.at(0), 1, 4); }).find("which a copy reads"), std::string::npos);
+    EXPECT_EQ(errorOf([&] { m.a->copy(m.at(2), m.at(0), size * 4); }), ""); // both read
+    EXPECT_NE(errorOf([&] { m.a->fill(m.at(0), 1, 4); }).find("which a copy reads"), std::string::npos);
     m.b->synchronize(); // the host orders too
-    EXPECT_EQ(failure([&] { m.a->fill(m.at(0), 1, 4); }), "");
+    EXPECT_EQ(errorOf([&] { m.a->fill(m.at(0), 1, 4); }), "");
     m.a->synchronize();
   }
 }
@@ -110,9 +100,9 @@ TEST(Checked, EventsStandForTheirLastPlace) {
   m.b->wait(*event);
   m.a->fill(m.at(1), 0, 4);
   m.a->record(*event);
-  EXPECT_NE(failure([&] { m.b->fill(m.at(1), 0, 4); }), "");
+  EXPECT_NE(errorOf([&] { m.b->fill(m.at(1), 0, 4); }), "");
   m.b->wait(*event);
-  EXPECT_EQ(failure([&] { m.b->fill(m.at(1), 0, 4); }), "");
+  EXPECT_EQ(errorOf([&] { m.b->fill(m.at(1), 0, 4); }), "");
 }
 
 // Work beside a stream: begun by one task, waited for by another.
@@ -137,13 +127,13 @@ TEST(Checked, WorkBesideAStreamIsOrderedByItsWaitOnly) {
   m.a->post(std::make_unique<Beside>(StreamTask::Flight{&key, nullptr},
                                      std::vector<MemoryAccess>{{m.at(0), size * 4, MemoryAccess::Read},
                                                                {m.at(1), size * 4, MemoryAccess::Write}}));
-  EXPECT_EQ(failure([&] { m.a->copy(m.at(2), m.at(0), size * 4); }), ""); // both read
-  EXPECT_NE(failure([&] { m.a->copy(m.at(2), m.at(1), size * 4); }).find("which collective 3 writes"),
+  EXPECT_EQ(errorOf([&] { m.a->copy(m.at(2), m.at(0), size * 4); }), ""); // both read
+  EXPECT_NE(errorOf([&] { m.a->copy(m.at(2), m.at(1), size * 4); }).find("which collective 3 writes"),
             std::string::npos);
-  EXPECT_NE(failure([&] { m.a->fill(m.at(0), 0, 4); }).find("which collective 3 reads"), std::string::npos);
+  EXPECT_NE(errorOf([&] { m.a->fill(m.at(0), 0, 4); }).find("which collective 3 reads"), std::string::npos);
   m.a->post(std::make_unique<Beside>(StreamTask::Flight{nullptr, &key}, std::vector<MemoryAccess>{}));
-  EXPECT_EQ(failure([&] { m.a->copy(m.at(2), m.at(1), size * 4); }), "");
-  EXPECT_EQ(failure([&] { m.a->fill(m.at(0), 0, 4); }), "");
+  EXPECT_EQ(errorOf([&] { m.a->copy(m.at(2), m.at(1), size * 4); }), "");
+  EXPECT_EQ(errorOf([&] { m.a->fill(m.at(0), 0, 4); }), "");
 }
 
 struct Log {

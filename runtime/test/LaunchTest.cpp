@@ -1,6 +1,7 @@
 // What launchers say in the environment.
 #include "tessera/runtime/launch/Launch.h"
-#include "tessera/runtime/core/Error.h"
+
+#include "ErrorLine.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -24,15 +25,6 @@ public:
 private:
   std::vector<std::pair<const char *, const char *>> values_;
 };
-
-std::string messageOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
 
 } // namespace
 
@@ -63,12 +55,12 @@ TEST(Launch, TorchrunSaysWhereItsProcessesMeet) {
   }
   {
     Variables own({{"TESSERA_MASTER_PORT", "70000"}});
-    EXPECT_NE(messageOf([] { Launcher::detect(); }).find("there are 65535 ports"), std::string::npos);
+    EXPECT_NE(errorOf([] { Launcher::detect(); }).find("there are 65535 ports"), std::string::npos);
   }
   setenv("RANK", "4", 1);
-  EXPECT_NE(messageOf([] { Launcher::detect(); }).find("RANK=4"), std::string::npos);
+  EXPECT_NE(errorOf([] { Launcher::detect(); }).find("RANK=4"), std::string::npos);
   unsetenv("WORLD_SIZE");
-  EXPECT_NE(messageOf([] { Launcher::detect(); }).find("WORLD_SIZE): torchrun sets it"), std::string::npos);
+  EXPECT_NE(errorOf([] { Launcher::detect(); }).find("WORLD_SIZE): torchrun sets it"), std::string::npos);
 }
 
 TEST(Launch, TorchrunWithOneProcessIsARunOfThreads) {

@@ -82,8 +82,17 @@ struct ShuffleLowering : ConvertOpToLLVMPattern<gpu::ShuffleOp> {
   }
 };
 
-/// A temporary is a place in the block's shared memory, seen as any other memory: LLVM infers the space
-/// again.
+/// `op` becomes the memory at `address`, seen as any other memory: LLVM infers its space again.
+void replaceByMemory(ConversionPatternRewriter &rewriter, const LLVMTypeConverter &converter,
+                     memref::AllocOp op, Value address) {
+  Location loc = op.getLoc();
+  Value generic =
+      LLVM::AddrSpaceCastOp::create(rewriter, loc, LLVM::LLVMPointerType::get(op.getContext()), address);
+  rewriter.replaceOp(op,
+                     {MemRefDescriptor::fromStaticShape(rewriter, loc, converter, op.getType(), generic)});
+}
+
+/// A temporary is a place in the block's shared memory.
 struct SharedLowering : ConvertOpToLLVMPattern<memref::AllocOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -97,10 +106,7 @@ struct SharedLowering : ConvertOpToLLVMPattern<memref::AllocOp> {
     Value base = LLVM::AddressOfOp::create(rewriter, loc, shared, kSharedMemory);
     Value place = LLVM::GEPOp::create(rewriter, loc, shared, rewriter.getI8Type(), base,
                                       ArrayRef<LLVM::GEPArg>{int32_t(offset.getInt())});
-    Value generic =
-        LLVM::AddrSpaceCastOp::create(rewriter, loc, LLVM::LLVMPointerType::get(getContext()), place);
-    rewriter.replaceOp(
-        op, {MemRefDescriptor::fromStaticShape(rewriter, loc, *getTypeConverter(), op.getType(), generic)});
+    replaceByMemory(rewriter, *getTypeConverter(), op, place);
     return success();
   }
 };
@@ -117,9 +123,7 @@ struct ImageMemoryLowering : ConvertOpToLLVMPattern<memref::AllocOp> {
     Location loc = op.getLoc();
     Value memory = LLVM::AddressOfOp::create(
         rewriter, loc, LLVM::LLVMPointerType::get(getContext(), kGlobalSpace), name.getValue());
-    memory = LLVM::AddrSpaceCastOp::create(rewriter, loc, LLVM::LLVMPointerType::get(getContext()), memory);
-    rewriter.replaceOp(
-        op, {MemRefDescriptor::fromStaticShape(rewriter, loc, *getTypeConverter(), op.getType(), memory)});
+    replaceByMemory(rewriter, *getTypeConverter(), op, memory);
     return success();
   }
 };

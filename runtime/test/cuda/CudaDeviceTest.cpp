@@ -1,6 +1,7 @@
 // The driver `cuda` on a device: a GPU, or the stand-in. What holds for every driver is in
 // DriverConformance.cpp.
 #include "CudaDevice.h"
+#include "../ErrorLine.h"
 #include "CudaKernels.h"
 #include "CudaProduct.h"
 #include "ProductChoices.h"
@@ -47,21 +48,6 @@ struct Machine {
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> compute;
 };
-
-template <typename F> std::string errorOf(F &&f) {
-  try {
-    f();
-  } catch (const Error &e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-void expectParts(const std::string &line, const std::vector<std::string> &parts) {
-  EXPECT_EQ(line.find('\n'), std::string::npos) << line;
-  for (const std::string &part : parts)
-    EXPECT_NE(line.find(part), std::string::npos) << line << "\nlacks " << part;
-}
 
 TEST(CudaDevice, SaysWhatFillsItsMemory) {
   Machine m;

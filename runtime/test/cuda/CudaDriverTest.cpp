@@ -1,5 +1,6 @@
 // The parts of the driver `cuda` that need no GPU, and its errors before there is one. What runs on a device
 // is in DriverConformance.cpp.
+#include "../ErrorLine.h"
 #include "CudaLibrary.h"
 #include "CudaMemory.h"
 #include "CudaModule.h"
@@ -17,22 +18,6 @@
 
 namespace tessera::runtime {
 namespace {
-
-// The message of what `f` throws.
-template <typename F> std::string errorOf(F &&f) {
-  try {
-    f();
-  } catch (const Error &e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-void expectParts(const std::string &line, const std::vector<std::string> &parts) {
-  EXPECT_EQ(line.find('\n'), std::string::npos) << line;
-  for (const std::string &part : parts)
-    EXPECT_NE(line.find(part), std::string::npos) << line << "\nlacks " << part;
-}
 
 // --- Drivers that cannot be used ---
 

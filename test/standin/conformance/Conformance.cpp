@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace conformance;
@@ -24,26 +23,8 @@ static std::string outcome(const Test &test) {
 
 // Runs it in a process of its own, which has not opened the driver yet.
 static std::string outcomeAlone(const Test &test) {
-  int text[2];
-  if (pipe(text))
-    return "no pipe";
-  pid_t child = fork();
-  if (child == 0) {
-    dup2(text[1], STDOUT_FILENO);
-    close(text[0]);
-    setenv("CONFORMANCE_ALONE", "1", 1);
-    execl("/proc/self/exe", "standin-conformance", test.name, nullptr);
-    _exit(127);
-  }
-  close(text[1]);
-  std::string said;
-  char buffer[512];
-  for (ssize_t n; (n = read(text[0], buffer, sizeof buffer)) > 0;)
-    said.append(buffer, size_t(n));
-  close(text[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "" : "alone: " + said.substr(0, said.find('\n'));
+  auto [status, said] = runAgain({"standin-conformance", test.name}, STDOUT_FILENO, "CONFORMANCE_ALONE", "1");
+  return status == 0 ? "" : "alone: " + said.substr(0, said.find('\n'));
 }
 
 int main(int argc, char **argv) {

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace conformance;
@@ -16,32 +15,9 @@ std::vector<Fault> &conformance::faults() {
   return all;
 }
 
-struct Outcome {
-  int status;
-  std::string said;
-};
-
-static Outcome runAlone(const Fault &fault, int seed, bool right) {
-  int text[2];
-  if (pipe(text))
-    return {-1, "no pipe"};
-  pid_t child = fork();
-  if (child == 0) {
-    dup2(text[1], STDERR_FILENO);
-    close(text[0]);
-    setenv("TESSERA_STANDIN_SEED", std::to_string(seed).c_str(), 1);
-    execl("/proc/self/exe", "standin-faults", "--plant", fault.name, right ? "right" : "wrong", nullptr);
-    _exit(127);
-  }
-  close(text[1]);
-  std::string said;
-  char buffer[512];
-  for (ssize_t n; (n = read(text[0], buffer, sizeof buffer)) > 0;)
-    said.append(buffer, size_t(n));
-  close(text[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
+static ChildOutcome runAlone(const Fault &fault, int seed, bool right) {
+  return runAgain({"standin-faults", "--plant", fault.name, right ? "right" : "wrong"}, STDERR_FILENO,
+                  "TESSERA_STANDIN_SEED", std::to_string(seed));
 }
 
 static int plant(const char *name, bool right) {
@@ -66,7 +42,7 @@ int main(int argc, char **argv) {
   for (const Fault &fault : faults()) {
     std::string wrong;
     for (int seed = 1; seed <= seeds && wrong.empty(); ++seed) {
-      Outcome planted = runAlone(fault, seed, false), without = runAlone(fault, seed, true);
+      ChildOutcome planted = runAlone(fault, seed, false), without = runAlone(fault, seed, true);
       size_t line = planted.said.find("stand-in: ");
       // It ends the process, or a call fails as a driver's would.
       if (planted.status != 86 && planted.status != 1)

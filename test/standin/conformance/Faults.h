@@ -22,5 +22,7 @@ struct RegisterFault {
   static conformance::RegisterFault register_##name(#name, says, name);                                      \
   static void name(bool right)
 
+inline void wait(CUstream stream) { OK(api().cuStreamSynchronize(stream)); }
+
 } // namespace conformance
 #endif

@@ -6,10 +6,6 @@
 
 using namespace conformance;
 
-static void begin(CUstream stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) {
-  OK(api().cuStreamBeginCapture(stream, mode));
-}
-
 // Ends a capture that some call has broken.
 static void endBroken(CUstream stream, CUresult expected = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
   CUgraph graph = reinterpret_cast<CUgraph>(8);
@@ -20,31 +16,18 @@ static void endBroken(CUstream stream, CUresult expected = CUDA_ERROR_STREAM_CAP
   OK(api().cuStreamSynchronize(stream)); // the stream is as before
 }
 
-struct Captured {
-  CUgraph graph = nullptr;
-  CUgraphExec exec = nullptr;
-  explicit Captured(CUstream stream) {
-    OK(api().cuStreamEndCapture(stream, &graph));
-    OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
-  }
-  ~Captured() {
-    api().cuGraphExecDestroy(exec);
-    api().cuGraphDestroy(graph);
-  }
-};
-
 TEST(GraphsRunWhenLaunched) {
   StreamOf stream;
   DeviceMemory a(8);
   OK(api().cuMemsetD32Async(a, 1, 2, stream));
   OK(api().cuStreamSynchronize(stream));
-  begin(stream);
+  beginCapture(stream);
   CUstreamCaptureStatus status;
   OK(api().cuStreamIsCapturing(stream, &status));
   CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
   OK(api().cuMemsetD32Async(a, 2, 1, stream));
   OK(api().cuMemcpyDtoDAsync(a + 4, a, 4, stream));
-  Captured captured(stream);
+  CapturedGraph captured(stream);
   OK(api().cuStreamIsCapturing(stream, &status));
   CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
   size_t nodes = 0;
@@ -66,10 +49,10 @@ TEST(GraphsReadWhenTheyRun) {
   StreamOf stream;
   Pinned<uint32_t> in(1), out(1);
   DeviceMemory a(4);
-  begin(stream);
+  beginCapture(stream);
   OK(api().cuMemcpyHtoDAsync(a, in.data, 4, stream));
   OK(api().cuMemcpyDtoHAsync(out.data, a, 4, stream));
-  Captured captured(stream);
+  CapturedGraph captured(stream);
   for (uint32_t i = 10; i < 15; ++i) {
     in[0] = i;
     OK(api().cuGraphLaunch(captured.exec, stream));
@@ -84,7 +67,7 @@ TEST(GraphsOutliveWhatTheyWereMadeOf) {
   CUgraphExec exec;
   {
     StreamOf other;
-    begin(other);
+    beginCapture(other);
     OK(api().cuMemsetD32Async(a, 6, 1, other));
     CUgraph graph;
     OK(api().cuStreamEndCapture(other, &graph));
@@ -101,7 +84,7 @@ TEST(GraphsForkAndJoin) {
   StreamOf a, b;
   EventOf fork, join;
   DeviceMemory memory(12);
-  begin(a);
+  beginCapture(a);
   OK(api().cuMemsetD32Async(memory, 3, 1, a));
   OK(api().cuEventRecord(fork, a));
   OK(api().cuStreamWaitEvent(b, fork, CU_EVENT_WAIT_DEFAULT));
@@ -113,7 +96,7 @@ TEST(GraphsForkAndJoin) {
   OK(api().cuEventRecord(join, b));
   OK(api().cuStreamWaitEvent(a, join, CU_EVENT_WAIT_DEFAULT));
   OK(api().cuMemsetD32Async(memory, 4, 1, a));
-  Captured captured(a);
+  CapturedGraph captured(a);
   OK(api().cuStreamIsCapturing(b, &status));
   CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
   for (int round = 0; round < 10; ++round)
@@ -126,10 +109,10 @@ TEST(GraphsForkAndJoin) {
 TEST(GraphsDoNotOverlapThemselves) {
   StreamOf a, b;
   DeviceMemory memory(8);
-  begin(a);
+  beginCapture(a);
   OK(api().cuMemcpyDtoDAsync(memory + 4, memory, 4, a));
   OK(api().cuMemsetD32Async(memory, 1, 1, a));
-  Captured captured(a);
+  CapturedGraph captured(a);
   for (int round = 0; round < 30; ++round) {
     OK(api().cuMemsetD32Async(memory, 0, 2, a));
     OK(api().cuStreamSynchronize(a));
@@ -144,9 +127,9 @@ TEST(GraphsDoNotOverlapThemselves) {
 TEST(GraphsRunHostFunctions) {
   StreamOf stream;
   std::atomic<int> count{0};
-  begin(stream);
+  beginCapture(stream);
   OK(api().cuLaunchHostFunc(stream, [](void *data) { ++*static_cast<std::atomic<int> *>(data); }, &count));
-  Captured captured(stream);
+  CapturedGraph captured(stream);
   for (int i = 0; i < 5; ++i)
     OK(api().cuGraphLaunch(captured.exec, stream));
   OK(api().cuStreamSynchronize(stream));
@@ -155,22 +138,22 @@ TEST(GraphsRunHostFunctions) {
 
 TEST(GraphsMayBeEmpty) {
   StreamOf stream;
-  begin(stream);
-  Captured captured(stream);
+  beginCapture(stream);
+  CapturedGraph captured(stream);
   OK(api().cuGraphLaunch(captured.exec, stream));
   OK(api().cuStreamSynchronize(stream));
 }
 
 TEST(CaptureForbidsWaitingForItself) {
   StreamOf stream;
-  begin(stream);
+  beginCapture(stream);
   GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, api().cuStreamSynchronize(stream));
   CUstreamCaptureStatus status;
   OK(api().cuStreamIsCapturing(stream, &status));
   CHECK(status == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
   GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, api().cuLaunchHostFunc(stream, [](void *) {}, nullptr));
   endBroken(stream);
-  begin(stream);
+  beginCapture(stream);
   GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, api().cuStreamQuery(stream));
   endBroken(stream);
 }
@@ -178,11 +161,11 @@ TEST(CaptureForbidsWaitingForItself) {
 TEST(CaptureForbidsAskingItsEvents) {
   StreamOf stream;
   EventOf event;
-  begin(stream);
+  beginCapture(stream);
   OK(api().cuEventRecord(event, stream));
   GIVES(CUDA_ERROR_CAPTURED_EVENT, api().cuEventSynchronize(event));
   endBroken(stream);
-  begin(stream);
+  beginCapture(stream);
   OK(api().cuEventRecord(event, stream));
   GIVES(CUDA_ERROR_CAPTURED_EVENT, api().cuEventQuery(event));
   endBroken(stream);
@@ -192,13 +175,13 @@ TEST(CaptureForbidsAllocations) {
   StreamOf stream;
   CUdeviceptr address;
   for (CUstreamCaptureMode mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL}) {
-    begin(stream, mode);
+    beginCapture(stream, mode);
     GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, api().cuMemAlloc(&address, 256));
     endBroken(stream);
   }
-  begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  beginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
   OK(api().cuMemAlloc(&address, 256));
-  Captured captured(stream);
+  CapturedGraph captured(stream);
   OK(api().cuMemFree(address));
 }
 
@@ -218,19 +201,19 @@ TEST(CaptureForbidsAllocationsOfOtherThreads) {
     }).join();
     return result;
   };
-  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  beginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
   GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, elsewhere());
   endBroken(stream);
-  begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  beginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   OK(elsewhere());
-  Captured captured(stream);
+  CapturedGraph captured(stream);
 }
 
 TEST(CaptureForbidsWaitsForWhatIsOutside) {
   StreamOf stream, other;
   EventOf event;
   OK(api().cuEventRecord(event, other));
-  begin(stream);
+  beginCapture(stream);
   GIVES(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, api().cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT));
   endBroken(stream);
 }
@@ -239,7 +222,7 @@ TEST(CaptureForbidsLooseEnds) {
   StreamOf a, b;
   EventOf fork;
   DeviceMemory memory(4);
-  begin(a);
+  beginCapture(a);
   OK(api().cuEventRecord(fork, a));
   OK(api().cuStreamWaitEvent(b, fork, CU_EVENT_WAIT_DEFAULT));
   OK(api().cuMemsetD32Async(memory, 1, 1, b));
@@ -251,7 +234,7 @@ TEST(CaptureEndsWhereItBegan) {
   EventOf fork;
   CUgraph graph;
   GIVES(CUDA_ERROR_ILLEGAL_STATE, api().cuStreamEndCapture(c, &graph));
-  begin(a);
+  beginCapture(a);
   GIVES(CUDA_ERROR_ILLEGAL_STATE, api().cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   OK(api().cuEventRecord(fork, a));
   OK(api().cuStreamWaitEvent(b, fork, CU_EVENT_WAIT_DEFAULT));
@@ -261,7 +244,7 @@ TEST(CaptureEndsWhereItBegan) {
 
 TEST(CaptureEndsInItsThread) {
   StreamOf stream;
-  begin(stream);
+  beginCapture(stream);
   CUcontext context;
   OK(api().cuCtxGetCurrent(&context));
   CUresult result;
@@ -279,8 +262,8 @@ TEST(CaptureEndsInItsThread) {
 TEST(CapturesDoNotMerge) {
   StreamOf a, b;
   EventOf event;
-  begin(a);
-  begin(b);
+  beginCapture(a);
+  beginCapture(b);
   OK(api().cuEventRecord(event, b));
   GIVES(CUDA_ERROR_STREAM_CAPTURE_MERGE, api().cuStreamWaitEvent(a, event, CU_EVENT_WAIT_DEFAULT));
   CUgraph graph = nullptr;
@@ -295,10 +278,10 @@ TEST(CaptureFreezesArguments) {
   Pinned<uint32_t> flag(1);
   CUdeviceptr address;
   OK(api().cuMemHostGetDevicePointer(&address, flag.data, 0));
-  begin(stream);
+  beginCapture(stream);
   uint32_t value = 5;
   OK(api().cuStreamWriteValue32(stream, address, value, CU_STREAM_WRITE_VALUE_DEFAULT));
-  Captured captured(stream);
+  CapturedGraph captured(stream);
   value = 6;
   OK(api().cuGraphLaunch(captured.exec, stream));
   OK(api().cuStreamSynchronize(stream));

@@ -131,7 +131,7 @@ TEST(GraphsOfKernels) {
   DeviceMemory words(300 * 4), copies(300 * 4);
   OK(api().cuMemsetD32Async(words, 0, 300, a));
   OK(api().cuStreamSynchronize(a));
-  OK(api().cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  beginCapture(a);
   OK(launch(kernels["add"], 3, 100, 0, a, words.address, 1u, uint64_t(300)));
   OK(api().cuEventRecord(fork, a));
   OK(api().cuStreamWaitEvent(b, fork, CU_EVENT_WAIT_DEFAULT));
@@ -139,16 +139,11 @@ TEST(GraphsOfKernels) {
   OK(launch(kernels["copy_words"], 2, 100, 0, a, copies.address + 600, words.address + 600, uint64_t(150)));
   OK(api().cuEventRecord(join, b));
   OK(api().cuStreamWaitEvent(a, join, CU_EVENT_WAIT_DEFAULT));
-  CUgraph graph;
-  CUgraphExec exec;
-  OK(api().cuStreamEndCapture(a, &graph));
-  OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  CapturedGraph graph(a);
   for (int i = 0; i < 7; ++i)
-    OK(api().cuGraphLaunch(exec, a));
+    OK(api().cuGraphLaunch(graph.exec, a));
   OK(api().cuStreamSynchronize(a));
   CHECK(wordAt(copies) == 7 && wordAt(copies + 299 * 4) == 7);
-  OK(api().cuGraphExecDestroy(exec));
-  OK(api().cuGraphDestroy(graph));
 }
 
 // What a kernel does wrong is an error of the context from then on.

@@ -6,8 +6,6 @@
 
 using namespace conformance;
 
-static void wait(CUstream stream) { OK(api().cuStreamSynchronize(stream)); }
-
 FAULT(FreedTooEarly, "goes, and the host has not waited for cuMemsetD8Async of 4096 bytes") {
   StreamOf stream;
   CUdeviceptr address;
@@ -87,22 +85,17 @@ FAULT(GraphWithAFreedAddress, "which was freed after the capture") {
   StreamOf stream;
   CUdeviceptr address;
   OK(api().cuMemAlloc(&address, 4096));
-  OK(api().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  beginCapture(stream);
   OK(api().cuMemsetD32Async(address, 3, 1, stream));
-  CUgraph graph;
-  CUgraphExec exec;
-  OK(api().cuStreamEndCapture(stream, &graph));
-  OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(api().cuGraphLaunch(exec, stream));
+  CapturedGraph graph(stream);
+  OK(api().cuGraphLaunch(graph.exec, stream));
   wait(stream);
   if (!right)
     OK(api().cuMemFree(address));
-  OK(api().cuGraphLaunch(exec, stream));
+  OK(api().cuGraphLaunch(graph.exec, stream));
   wait(stream);
   if (right)
     OK(api().cuMemFree(address));
-  OK(api().cuGraphExecDestroy(exec));
-  OK(api().cuGraphDestroy(graph));
 }
 
 FAULT(GraphOfAKernelWithAFreedAddress, "node 0 (kernel add) uses") {
@@ -112,20 +105,15 @@ FAULT(GraphOfAKernelWithAFreedAddress, "node 0 (kernel add) uses") {
   OK(api().cuMemAlloc(&address, 4096));
   OK(api().cuMemsetD8Async(address, 0, 4096, stream));
   wait(stream);
-  OK(api().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  beginCapture(stream);
   OK(launch(kernels["add"], 1, 32, 0, stream, address, 1u, uint64_t(32)));
-  CUgraph graph;
-  CUgraphExec exec;
-  OK(api().cuStreamEndCapture(stream, &graph));
-  OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  CapturedGraph graph(stream);
   if (!right)
     OK(api().cuMemFree(address));
-  OK(api().cuGraphLaunch(exec, stream));
+  OK(api().cuGraphLaunch(graph.exec, stream));
   wait(stream);
   if (right)
     OK(api().cuMemFree(address));
-  OK(api().cuGraphExecDestroy(exec));
-  OK(api().cuGraphDestroy(graph));
 }
 
 FAULT(CopyBeyondTheEnd, "reach beyond allocation") {

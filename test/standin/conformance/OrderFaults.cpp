@@ -10,8 +10,6 @@ static void order(CUstream first, CUstream second) {
   OK(api().cuStreamWaitEvent(second, event, CU_EVENT_WAIT_DEFAULT));
 }
 
-static void wait(CUstream stream) { OK(api().cuStreamSynchronize(stream)); }
-
 FAULT(WaitMissing, "nothing orders the two") {
   StreamOf a, b;
   DeviceMemory memory(8);
@@ -118,40 +116,30 @@ FAULT(MemsetWithoutAStream, "nothing orders the two") {
 FAULT(GraphBesideAnotherStream, "nothing orders the two") {
   StreamOf a, b;
   DeviceMemory memory(4);
-  OK(api().cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  beginCapture(a);
   OK(api().cuMemsetD32Async(memory, 3, 1, a));
-  CUgraph graph;
-  CUgraphExec exec;
-  OK(api().cuStreamEndCapture(a, &graph));
-  OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(api().cuGraphLaunch(exec, a));
+  CapturedGraph graph(a);
+  OK(api().cuGraphLaunch(graph.exec, a));
   if (right)
     order(a, b);
   OK(api().cuMemsetD32Async(memory, 4, 1, b));
   wait(b);
   wait(a);
-  OK(api().cuGraphExecDestroy(exec));
-  OK(api().cuGraphDestroy(graph));
 }
 
 FAULT(BranchesOfAGraph, "nothing orders the two") {
   StreamOf a, b;
   DeviceMemory memory(8);
-  OK(api().cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  beginCapture(a);
   order(a, b);
   OK(api().cuMemsetD32Async(memory, 3, 1, b));
   if (right)
     order(b, a);
   OK(api().cuMemsetD32Async(memory, 4, 1, a));
   order(b, a);
-  CUgraph graph;
-  CUgraphExec exec;
-  OK(api().cuStreamEndCapture(a, &graph));
-  OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(api().cuGraphLaunch(exec, a));
+  CapturedGraph graph(a);
+  OK(api().cuGraphLaunch(graph.exec, a));
   wait(a);
-  OK(api().cuGraphExecDestroy(exec));
-  OK(api().cuGraphDestroy(graph));
 }
 
 FAULT(TwoGraphsWithOneScratch, "nothing orders the two") {

@@ -107,6 +107,23 @@ template <typename T> struct Pinned {
   T &operator[](size_t i) { return data[i]; }
 };
 
+// What `stream` was given since beginCapture(stream), as a graph.
+struct CapturedGraph {
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  explicit CapturedGraph(CUstream stream) {
+    OK(api().cuStreamEndCapture(stream, &graph));
+    OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  }
+  ~CapturedGraph() {
+    api().cuGraphExecDestroy(exec);
+    api().cuGraphDestroy(graph);
+  }
+};
+inline void beginCapture(CUstream stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) {
+  OK(api().cuStreamBeginCapture(stream, mode));
+}
+
 // A stream stops here until `open` is called.
 struct Gate {
   std::atomic<bool> isOpen{false};
@@ -123,6 +140,15 @@ struct Gate {
 };
 
 uint32_t wordAt(CUdeviceptr address);
+
+// What a child process ended with and wrote to `descriptor`: this program again with `arguments`, which has
+// not opened the driver yet. `variable` is set there.
+struct ChildOutcome {
+  int status; // 128 and more: a signal; -1: it did not start
+  std::string said;
+};
+ChildOutcome runAgain(const std::vector<std::string> &arguments, int descriptor, const char *variable,
+                      const std::string &value);
 
 } // namespace conformance
 #endif

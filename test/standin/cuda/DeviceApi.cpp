@@ -17,6 +17,15 @@ static void checkDevice(const Call &call, CUdevice device) {
     call.quietly(CUDA_ERROR_INVALID_DEVICE);
 }
 
+// A call about one device, which there has to be.
+template <typename F> static CUresult ofDevice(const char *name, CUdevice device, F &&body) {
+  return call(name, kInitialized, [&](Call &call) {
+    checkDevice(call, device);
+    body(call);
+    return CUDA_SUCCESS;
+  });
+}
+
 static int major() { return int(settings().arch / 10); }
 static int minor() { return int(settings().arch % 10); }
 
@@ -138,59 +147,43 @@ CUresult cuDeviceGetCount(int *count) {
 }
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
-  return call("cuDeviceGet", kInitialized, [&](Call &call) {
-    checkDevice(call, ordinal);
-    *device = ordinal;
-    return CUDA_SUCCESS;
-  });
+  return ofDevice("cuDeviceGet", ordinal, [&](Call &) { *device = ordinal; });
 }
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
-  return call("cuDeviceGetName", kInitialized, [&](Call &call) {
-    checkDevice(call, device);
+  return ofDevice("cuDeviceGetName", device, [&](Call &) {
     snprintf(name, size_t(length), "Tessera stand-in (sm_%d)", int(settings().arch));
-    return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
-  return call("cuDeviceGetAttribute", kInitialized, [&](Call &call) {
-    checkDevice(call, device);
+  return ofDevice("cuDeviceGetAttribute", device, [&](Call &call) {
     int found = attributeOf(attribute, device);
     if (found < 0)
       call.refuse(CUDA_ERROR_INVALID_VALUE,
                   "the stand-in does not know attribute " + std::to_string(attribute),
                   "add it to attributeOf in test/standin/cuda/DeviceApi.cpp");
     *value = found;
-    return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
-  return call("cuDeviceGetUuid", kInitialized, [&](Call &call) {
-    checkDevice(call, device);
+  return ofDevice("cuDeviceGetUuid", device, [&](Call &) {
     memset(uuid->bytes, 0, sizeof uuid->bytes);
     memcpy(uuid->bytes, "tessera-standin", 15);
     uuid->bytes[15] = char(device);
-    return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
-  return call("cuDeviceTotalMem", kInitialized, [&](Call &call) {
-    checkDevice(call, device);
-    *bytes = settings().memory;
-    return CUDA_SUCCESS;
-  });
+  return ofDevice("cuDeviceTotalMem", device, [&](Call &) { *bytes = settings().memory; });
 }
 
 CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
-  return call("cuDeviceGetPCIBusId", kInitialized, [&](Call &call) {
-    checkDevice(call, device);
+  return ofDevice("cuDeviceGetPCIBusId", device, [&](Call &call) {
     if (length < 13)
       call.refuse(CUDA_ERROR_INVALID_VALUE, "less than 13 bytes for the id", "pass 13 or more");
     snprintf(id, size_t(length), "0000:%02X:00.0", device + 1);
-    return CUDA_SUCCESS;
   });
 }
 
