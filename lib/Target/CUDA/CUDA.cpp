@@ -16,21 +16,22 @@
 namespace tessera {
 namespace {
 
+/// A block that reads less is not worth it.
+constexpr int64_t kGrain = 4096;
 /// Products of so many rows read their weight from memory and little else: no library is faster.
 constexpr int64_t kTileRows = 8;
 
 class CUDA : public Target {
 public:
-  explicit CUDA(CPUTarget host) : host(std::move(host)) {
+  CUDA(CPUTarget host, int64_t grain) : host(std::move(host)), grain(grain) {
     addCUDAAttentionForm(forms);
     addCUDAProductForm(forms, kTileRows);
     addScatterAddForm(forms);
   }
 
   TilingChoices tiling() const override {
-    // Four blocks for each of 132 multiprocessors; a block that reads less than 4096 elements is not worth
-    // it.
-    return {/*tileElements=*/65536, /*grainElements=*/4096, /*prefillChunk=*/512, /*parallelIterations=*/528};
+    // Four blocks for each of 132 multiprocessors.
+    return {/*tileElements=*/65536, grain, /*prefillChunk=*/512, /*parallelIterations=*/528};
   }
   StreamChoices streams() const override { return {/*communication=*/true}; }
   const LibraryForms &libraryForms() const override { return forms; }
@@ -52,20 +53,29 @@ public:
 
 private:
   CPUTarget host; ///< of the host program: any x86-64
+  int64_t grain;
   LibraryForms forms;
 };
 
-Result<std::shared_ptr<const Target>> resolve(const TargetOptions &) {
+Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
+  int64_t grain = kGrain;
+  if (auto it = options.find("grain");
+      it != options.end() && (llvm::StringRef(it->second).getAsInteger(10, grain) || grain < 1))
+    return Failure{"cannot compile", "--grain=" + it->second, "must be a number from 1 on", "leave it out"};
   llvm::Expected<CPUTarget> host = resolveCPUTarget("x86-64");
   if (!host)
     return asStatus(host.takeError(), "cannot compile").takeFailure();
-  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host)));
+  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host), grain));
 }
 
 } // namespace
 
 TargetDescription describeCUDA() {
-  return {"cuda", {}, registerCUDADialectExtensions, registerCUDAPasses, resolve};
+  return {"cuda",
+          {{"grain", "N", "elements that are worth a block (default 4096)"}},
+          registerCUDADialectExtensions,
+          registerCUDAPasses,
+          resolve};
 }
 
 } // namespace tessera

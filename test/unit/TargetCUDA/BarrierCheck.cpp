@@ -141,7 +141,7 @@ public:
     for (size_t i = 0; i < kernel.scalars; ++i)
       put(0);
     put(kernel.count);
-    request.grid.x = uint32_t(std::min<int64_t>(kernel.count, 512));
+    request.grid.x = uint32_t(std::min<int64_t>(kernel.count, 4096));
     request.block.x = uint32_t(kernel.threads);
     request.dynamicShared = uint32_t(kernel.shared);
     request.parameters = parameters.data();
