@@ -69,10 +69,49 @@ TEST(TcpPlane, StrangersAreSentAway) {
   EXPECT_EQ(send(stranger, "GET / HTTP/1.1, from somebody who got lost", 42, MSG_NOSIGNAL), 42);
   std::string why = messageOf([&] { TcpPlane({"127.0.0.1", place.port, "another run"}, 1, 2).barrier(); });
   EXPECT_NE(why.find("lost rank 0"), std::string::npos) << why;
-  TcpPlane plane(place, 1, 2);
-  plane.barrier();
+  if (!why.empty()) { // else it was taken for rank 1, and nobody listens any more
+    TcpPlane plane(place, 1, 2);
+    plane.barrier();
+  }
   first.join();
   close(stranger);
+}
+
+TEST(TcpPlane, TwoOfOneRankAreAnError) {
+  MeetingPlace place{"127.0.0.1", freePort(), "run"};
+  std::vector<std::thread> same;
+  for (int i = 0; i < 2; ++i)
+    same.emplace_back([&] { TcpPlane plane(place, 1, 3); });
+  std::string why = messageOf([&] { TcpPlane(place, 0, 3); });
+  EXPECT_NE(why.find("a process came as rank 1 of 3, which does not fit the others"), std::string::npos)
+      << why;
+  for (std::thread &one : same)
+    one.join();
+}
+
+// A rank that does something else, or sends as much as nobody asked for, is found: not taken at its word.
+TEST(TcpPlane, RanksThatDoDifferentThingsAreFound) {
+  auto meet = [](const std::function<void(TcpPlane &)> &zero, const std::function<void(TcpPlane &)> &one) {
+    MeetingPlace place{"127.0.0.1", freePort(), "run"};
+    std::thread other([&] {
+      TcpPlane plane(place, 1, 2);
+      messageOf([&] { one(plane); });
+    });
+    std::string why = messageOf([&] {
+      TcpPlane plane(place, 0, 2);
+      zero(plane);
+    });
+    other.join();
+    return why;
+  };
+  char data[64] = {};
+  const char *different = "cannot communicate (rank 0): rank 1 does something else at start or end";
+  std::string why = meet([&](TcpPlane &plane) { plane.gather(data, 0, data, 0); },
+                         [](TcpPlane &plane) { plane.barrier(); });
+  EXPECT_NE(why.find(different), std::string::npos) << why;
+  why = meet([&](TcpPlane &plane) { plane.gather(data, 8, data, 0); },
+             [&](TcpPlane &plane) { plane.gather(data, 4, data, 0); });
+  EXPECT_NE(why.find(different), std::string::npos) << why;
 }
 
 TEST(TcpPlane, SaysWhatIsMissing) {

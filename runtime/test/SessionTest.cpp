@@ -127,6 +127,32 @@ TEST(Session, WhatItHoldsOutlivesItsCopies) {
   }
 }
 
+// Logits of another position are made of what the last prompt left, not the first.
+TEST(Session, WhatItHoldsIsOfTheLastPrompt) {
+  const ts_entry_fn three[] = {nothing, nothing, nothing};
+  Manifest manifest = Manifest::parse(twoPartsText);
+  const ts_program program = {TESSERA_ABI_VERSION, 3, 0, twoPartsText, strlen(twoPartsText), three, nullptr};
+  WeightPlan plan(manifest, cpuDriver());
+  Board board(1);
+  auto world = createHostWorld(1, board);
+  auto comm = createHostCommunicator(world, 0);
+  auto plane = createHostPlane(world, 0);
+  Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
+  Session session(rank);
+  for (float turn = 1; turn <= 3; ++turn) {
+    session.prompt({1, 2}, {0, 1}, {0});
+    std::vector<float> left(8, turn), taken(8);
+    rank.write(rank.arena() + 320, left.data(), 32);
+    for (int32_t position : {0, 1}) {
+      session.promptLogits({position});
+      rank.read(taken.data(), rank.arena() + 512, 32);
+      EXPECT_EQ(taken, left);
+      std::vector<float> none(8);
+      rank.write(rank.arena() + 320, none.data(), 32); // what an entry in between may do
+    }
+  }
+}
+
 // One row, whose token and position are states: each step adds 1 to both.
 const char *const keptText =
     R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",

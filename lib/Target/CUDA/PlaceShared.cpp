@@ -45,7 +45,7 @@ struct CUDAPlaceShared : impl::CUDAPlaceSharedBase<CUDAPlaceShared> {
       return signalPassFailure();
     if (total > limit) {
       func.emitError() << "kernel '" << func.getName() << "' keeps " << total
-                       << " bytes of temporaries in a block; a block has " << limit
+                       << " bytes of temporaries in a block; a block has " << int64_t(limit)
                        << " bytes of shared memory";
       return signalPassFailure();
     }

@@ -1,53 +1,18 @@
 // The driver `cuda` on a device: a GPU, or the stand-in. What holds for every driver is in
 // DriverConformance.cpp.
-#include "CudaDevice.h"
-#include "../ErrorLine.h"
-#include "CudaKernels.h"
+#include "CudaMachine.h"
+#include "CudaMemory.h"
 #include "CudaProduct.h"
 #include "ProductChoices.h"
 #include "tessera/runtime/comm/Communicator.h"
-#include "tessera/runtime/core/Error.h"
-#include "tessera/runtime/cuda/Driver.h"
 
-#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
 
 namespace tessera::runtime {
 namespace {
-
-class Variable {
-public:
-  Variable(const char *name, const std::string &value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Variable() { unsetenv(name_); }
-
-private:
-  const char *name_;
-};
-
-struct Machine {
-  explicit Machine(int64_t rank = 0, HostPlane *plane = nullptr)
-      : pool(2), device(cudaDriver().open({rank, pool, entry, plane})),
-        compute(device->createStream(StreamKind::Compute)) {}
-  CudaDevice &cuda() { return static_cast<CudaDevice &>(*device); }
-  std::vector<float> read(const void *address, size_t count) {
-    std::vector<float> values(count);
-    compute->download(values.data(), address, count * 4);
-    compute->synchronize();
-    return values;
-  }
-  void add(Module &module, void *from, void *to, int64_t what) {
-    void *buffers[] = {from, to};
-    int64_t scalars[] = {1, what};
-    compute->launch(module, {AddKernel, buffers, scalars, kTestSize, 1});
-  }
-  BoardEntry entry;
-  ThreadPool pool;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Stream> compute;
-};
 
 TEST(CudaDevice, SaysWhatFillsItsMemory) {
   Machine m;
@@ -68,6 +33,64 @@ TEST(CudaDevice, KernelsHaveTheSharedMemoryTheyAskFor) {
   std::vector<float> held = m.read(out.address(), 64);
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(held[size_t(i)], float(63 - i));
+}
+
+// The code's own shared memory and what it is given: more than is there without asking only together.
+TEST(CudaDevice, KernelsHaveSharedMemoryOfTheirOwnToo) {
+  Machine m;
+  std::unique_ptr<Module> module = m.device->load(cudaTestProgram());
+  Buffer out = m.device->allocate(64 * 4, "a buffer", MemoryUse::Arena);
+  void *buffers[] = {out.address()};
+  m.compute->launch(*module, {MirrorKernel, buffers, nullptr, 64, 1});
+  std::vector<float> held = m.read(out.address(), 64);
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(held[size_t(i)], float(63 - i));
+  ts_program program = cudaTestProgram();
+  ts_kernel kernel = program.kernels[MirrorKernel];
+  program.kernels = &kernel;
+  program.num_kernels = 1;
+  kernel.shared_bytes = m.cuda().properties().sharedPerBlock - 1024;
+  expectParts(errorOf([&] { m.device->load(program); }),
+              {"cannot load kernel mirror", "bytes of shared memory a block, and the GPU has"});
+}
+
+// An image that the driver does not take gives way to the next.
+TEST(CudaDevice, TakesTheNextImage) {
+  Machine m;
+  ts_program program = cudaTestProgram();
+  ts_image images[] = {{"compute_90", ".version 99.0\n", 14}, program.images[0]};
+  if (m.cuda().properties().major < 9)
+    images[0].architecture = "compute_80";
+  program.images = images;
+  program.num_images = 2;
+  std::unique_ptr<Module> module = m.device->load(program);
+  Buffer memory = m.device->allocate(2 * kTestSize * 4, "a buffer", MemoryUse::Arena);
+  m.add(*module, memory.address(), memory.address() + kTestSize * 4, 5);
+  EXPECT_EQ(m.read(memory.address() + kTestSize * 4, kTestSize), std::vector<float>(kTestSize, 5));
+}
+
+// Rows and parts of weights that take many blocks of pinned memory, and rows that are longer than one.
+TEST(CudaDevice, WeightsOfAnySize) {
+  Machine m;
+  for (int64_t rows : {3, 1300}) {
+    int64_t columns = rows == 3 ? 700000 : 1777;
+    WeightLayout layout;
+    layout.type = io::DType::F32, layout.rows = rows, layout.columns = columns,
+    layout.bytes = rows * columns * 4;
+    Buffer weight = m.device->allocate(size_t(layout.bytes), "a weight", MemoryUse::Weights);
+    std::vector<float> values(size_t(rows * columns));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = float(i % 8191);
+    bool byRows =
+        m.device->storeRows(layout, weight.address(), 0, rows, [&](int64_t begin, int64_t count, void *to) {
+          memcpy(to, values.data() + begin * columns, size_t(count * columns) * 4);
+        });
+    EXPECT_EQ(byRows, columns * 4 <= int64_t(StagingRing::kBlockBytes));
+    if (!byRows)
+      m.device->store(layout, weight.address(), 0, rows, values.data());
+    m.device->finishStores();
+    EXPECT_EQ(m.read(weight.address(), values.size()), values);
+  }
 }
 
 TEST(CudaDevice, ProgramsItCannotRun) {
@@ -191,6 +214,31 @@ TEST_F(CudaEntries, ManyKindsOfCalls) {
     }
 }
 
+// A graph holds addresses: another arena has one of its own.
+TEST_F(CudaEntries, OfAnotherArena) {
+  Buffer second = m.device->allocate(2 * kTestSize * 4, "another arena", MemoryUse::Arena);
+  for (int turn = 1; turn <= 4; ++turn)
+    for (char *base : {arena.address(), second.address()}) {
+      std::function<void()> enqueue = [&] {
+        m.add(*module, base, base + kTestSize * 4, 1);
+        m.compute->copy(base, base + kTestSize * 4, kTestSize * 4);
+      };
+      m.device->call({5, base, {}, {}, enqueue}, *m.compute);
+      EXPECT_EQ(m.read(base, 1)[0], float(turn));
+    }
+}
+
+// Of too many kinds those not called for longest go.
+TEST_F(CudaEntries, ThoseInUseAreKept) {
+  run(3, {1});
+  EXPECT_EQ(enqueued, 2);
+  for (int64_t count = 2; count <= 100; ++count) {
+    run(1, {count});
+    run(1, {1});
+  }
+  EXPECT_EQ(enqueued, 2 + 99);
+}
+
 class HostNumber final : public StreamTask {
 public:
   explicit HostNumber(int &number) : number_(number) {}
@@ -229,144 +277,6 @@ TEST(CudaGraphs, CanBeTurnedOff) {
   for (int i = 0; i < 4; ++i)
     m.device->call({0, nullptr, {}, {}, enqueue}, *m.compute);
   EXPECT_EQ(enqueued, 4);
-}
-
-// --- Products ---
-
-Buffer upload(Machine &m, io::DType type, const std::vector<float> &values) {
-  std::vector<char> held(size_t(io::bytesOf(type, int64_t(values.size()))));
-  io::traits(type).narrow(values.data(), int64_t(values.size()), held.data());
-  Buffer buffer = m.device->allocate(held.size() + 16, "an operand", MemoryUse::Arena);
-  m.compute->upload(buffer.address(), held.data(), held.size());
-  m.compute->synchronize();
-  return buffer;
-}
-
-std::vector<float> numbers(int64_t count, int64_t period) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i)
-    values[size_t(i)] = float((i * 7) % period - period / 2);
-  return values;
-}
-
-// x [5, 24] by w [37, 24].
-struct Operands {
-  static constexpr int64_t m = 5, n = 37, k = 24;
-  std::vector<float> x = numbers(m * k, 5), w = numbers(n * k, 7);
-  float sum(int64_t i, int64_t j) const {
-    float total = 0;
-    for (int64_t l = 0; l < k; ++l)
-      total += x[size_t(i * k + l)] * w[size_t(j * k + l)];
-    return total;
-  }
-};
-
-TEST(CudaProducts, OfNarrowTypes) {
-  Machine m;
-  Operands o;
-  for (io::DType type : {io::DType::F32, io::DType::BF16, io::DType::F16})
-    for (io::DType result : {type, io::DType::F32}) {
-      MatmulSpec spec;
-      spec.m = o.m, spec.n = o.n, spec.k = o.k, spec.x = spec.w = type, spec.y = result;
-      std::unique_ptr<Product> product = m.device->createProduct(spec, nullptr);
-      Buffer x = upload(m, type, o.x), w = upload(m, type, o.w);
-      Buffer y = m.device->allocate(size_t(io::bytesOf(result, o.m * o.n)), "a result", MemoryUse::Arena);
-      m.compute->multiply(*product, x.address(), w.address(), y.address());
-      std::vector<char> held(y.bytes());
-      m.compute->download(held.data(), y.address(), held.size());
-      m.compute->synchronize();
-      std::vector<float> got(o.m * o.n);
-      io::traits(result).widen(held.data(), o.m * o.n, got.data());
-      for (int64_t i = 0; i < o.m; ++i)
-        for (int64_t j = 0; j < o.n; ++j) // small whole numbers: exact in every type
-          ASSERT_EQ(got[size_t(i * o.n + j)], o.sum(i, j)) << i << " " << j;
-    }
-}
-
-TEST(CudaProducts, AtAddressesThatAreBarelyAligned) {
-  Machine m;
-  Operands o;
-  MatmulSpec spec;
-  spec.m = o.m, spec.n = o.n, spec.k = o.k;
-  std::unique_ptr<Product> product = m.device->createProduct(spec, nullptr);
-  Buffer memory =
-      m.device->allocate(size_t(o.n * o.k + o.m * o.k + o.m * o.n + 3) * 4, "operands", MemoryUse::Arena);
-  char *x = memory.address() + 4, *w = x + o.m * o.k * 4, *y = w + o.n * o.k * 4;
-  m.compute->upload(x, o.x.data(), o.x.size() * 4);
-  m.compute->upload(w, o.w.data(), o.w.size() * 4);
-  m.compute->multiply(*product, x, w, y);
-  EXPECT_EQ(m.read(y, 1)[0], o.sum(0, 0));
-  EXPECT_EQ(m.read(y, size_t(o.m * o.n)).back(), o.sum(o.m - 1, o.n - 1));
-}
-
-TEST(CudaProducts, WithEpilogues) {
-  Machine m;
-  Operands o;
-  CudaProducts products(m.cuda());
-  ProductShape shape;
-  shape.m = o.m, shape.n = o.n, shape.k = o.k;
-  shape.epilogue = {ProductEpilogue::Relu, /*bias=*/true, /*residual=*/true};
-  CudaProduct product(products, shape);
-  std::vector<float> bias = numbers(o.n, 9), before = numbers(o.m * o.n, 11);
-  Buffer x = upload(m, io::DType::F32, o.x), w = upload(m, io::DType::F32, o.w),
-         b = upload(m, io::DType::F32, bias), y = upload(m, io::DType::F32, before);
-  cuda::CUstream stream = dynamic_cast<cuda::NativeStream &>(*m.compute).handle();
-  product.run(stream, x.address(), w.address(), y.address(), b.address());
-  std::vector<float> got = m.read(y.address(), size_t(o.m * o.n));
-  for (int64_t i = 0; i < o.m; ++i)
-    for (int64_t j = 0; j < o.n; ++j)
-      ASSERT_EQ(got[size_t(i * o.n + j)],
-                std::max(o.sum(i, j) + bias[size_t(j)] + before[size_t(i * o.n + j)], 0.0f));
-}
-
-TEST(CudaProducts, ByEveryAlgorithmThatIsProposed) {
-  Machine m;
-  Operands o;
-  CudaProducts products(m.cuda());
-  ProductShape shape;
-  shape.m = o.m, shape.n = o.n, shape.k = o.k;
-  CudaProduct product(products, shape);
-  Buffer x = upload(m, io::DType::F32, o.x), w = upload(m, io::DType::F32, o.w);
-  for (const ProductAlgorithm &candidate : product.candidates(8)) {
-    ASSERT_TRUE(product.choose(candidate.algorithm));
-    Buffer y = upload(m, io::DType::F32, numbers(o.m * o.n, 5));
-    m.compute->multiply(product, x.address(), w.address(), y.address());
-    std::vector<float> got = m.read(y.address(), size_t(o.m * o.n));
-    for (int64_t i = 0; i < o.m * o.n; ++i)
-      ASSERT_EQ(got[size_t(i)], o.sum(i / o.n, i % o.n));
-  }
-}
-
-TEST(CudaProducts, OfTypesThatDoNotGoTogether) {
-  Machine m;
-  MatmulSpec spec;
-  spec.m = spec.n = spec.k = 16;
-  spec.w = io::DType::BF16;
-  expectParts(errorOf([&] { m.device->createProduct(spec, nullptr); }),
-              {"cannot multiply matrices (rank 0, GPU 0", "f32 bf16 f32 16x16x16"});
-}
-
-TEST(CudaProducts, AreMeasuredOnceAndKept) {
-  namespace fs = std::filesystem;
-  fs::path folder = fs::path(testing::TempDir()) / ("choices." + std::to_string(getpid()));
-  Variable tuning("TESSERA_TUNING", folder.string());
-  Operands o;
-  for (int turn = 0; turn < 2; ++turn) {
-    Machine m;
-    Buffer arena = m.device->allocate(100000, "the arena", MemoryUse::Arena);
-    Buffer weights = m.device->allocate(20000, "the weights", MemoryUse::Weights);
-    MatmulSpec spec;
-    spec.m = o.m, spec.n = o.n, spec.k = o.k;
-    std::unique_ptr<Product> product = m.device->createProduct(spec, nullptr),
-                             same = m.device->createProduct(spec, nullptr);
-    m.device->tuneProducts(arena, weights);
-    EXPECT_EQ(m.read(arena.address(), 25000), std::vector<float>(25000, 0));
-    EXPECT_FALSE(fs::is_empty(folder));
-    Buffer x = upload(m, io::DType::F32, o.x), w = upload(m, io::DType::F32, o.w);
-    m.compute->multiply(*same, x.address(), w.address(), arena.address());
-    EXPECT_EQ(m.read(arena.address(), size_t(o.m * o.n)).back(), o.sum(o.m - 1, o.n - 1));
-  }
-  fs::remove_all(folder);
 }
 
 // --- Ranks ---
@@ -426,6 +336,15 @@ TEST(CudaRanks, ShareOneAndTheChoiceOfAlgorithms) {
     EXPECT_EQ(memcmp(&before, &own, sizeof(own)), 0) << "rank " << plane.rank();
     plane.barrier();
   });
+  // A deterministic choice asks nobody.
+  Variable deterministic("TESSERA_DETERMINISTIC", "1");
+  Machine m;
+  CudaProducts products(m.cuda());
+  CudaProduct product(products, shape);
+  auto first = product.chosen().algorithm;
+  products.tune(Buffer(), Buffer());
+  auto own = product.chosen().algorithm;
+  EXPECT_EQ(memcmp(&first, &own, sizeof(own)), 0);
   fs::remove_all(folder);
 }
 

@@ -211,6 +211,10 @@ TEST(CudaProductChoices, AreKept) {
   EXPECT_EQ(memcmp(&*found, &one, sizeof(one)), 0);
   ASSERT_TRUE(again.find("4x5x6"));
   EXPECT_FALSE(ProductChoices("GPU X, library 2").find("1x2x3"));
+  // Another machine whose file has the same name.
+  ProductChoices other("GPU-X, library 1");
+  EXPECT_EQ(other.path(), again.path());
+  EXPECT_FALSE(other.find("1x2x3"));
   // A file that somebody cut.
   fs::resize_file(again.path(), fs::file_size(again.path()) - 5);
   EXPECT_FALSE(ProductChoices("GPU X, library 1").find("1x2x3"));

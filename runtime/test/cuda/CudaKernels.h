@@ -7,7 +7,7 @@
 namespace tessera::runtime {
 
 // Numbers of its kernels.
-enum TestKernel { AddKernel, FaultKernel, ReverseKernel };
+enum TestKernel { AddKernel, FaultKernel, ReverseKernel, MirrorKernel };
 constexpr int64_t kTestSize = 1000; // elements of the buffers of `add`
 
 // One image, PTX.

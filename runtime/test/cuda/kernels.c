@@ -25,3 +25,14 @@ KERNEL reverse(float *out, long count) {
   if (tidx < count)
     out[tidx] = room[FAR - bdimx + tidx];
 }
+
+// The same through shared memory of its own, 40 KiB that need not be asked for, and some that it is given.
+static SHARED float own[10240];
+KERNEL mirror(float *out, long count) {
+  own[10239 - tidx] = (float)tidx;
+  barrier();
+  room[4095 - tidx] = own[10240 - bdimx + tidx];
+  barrier();
+  if (tidx < count)
+    out[tidx] = room[4095 - tidx];
+}

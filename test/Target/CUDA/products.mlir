@@ -19,3 +19,23 @@ func.func @mixed(%x: tensor<9x8xf16> {graph.kind = #graph.kind<input>, graph.nam
   %y = graph.linear %x, %w contract = 1 : (tensor<9x8xf16>, tensor<4x8xbf16>) -> tensor<9x4xf16>
   return %y : tensor<9x4xf16>
 }
+
+// As many rows as a block reads a weight for: a tile.
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: exec.matmul
+// CHECK: exec.launch @linear
+func.func @few(%x: tensor<8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "w"})
+    -> (tensor<8x4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %y = graph.linear %x, %w contract = 1 : (tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+
+// Operands of one narrow type, a result of the other: float32 in between.
+// CHECK-LABEL: func.func @between
+// CHECK: exec.matmul {{.*}} ins(%{{.*}}, %{{.*}} : tensor<9x8xbf16>, tensor<4x8xbf16>) outs(%{{.*}} : tensor<9x4xf32>)
+// CHECK: exec.launch @cast
+func.func @between(%x: tensor<9x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: tensor<4x8xbf16> {graph.kind = #graph.kind<input>, graph.name = "w"})
+    -> (tensor<9x4xf16> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %y = graph.linear %x, %w contract = 1 : (tensor<9x8xbf16>, tensor<4x8xbf16>) -> tensor<9x4xf16>
+  return %y : tensor<9x4xf16>
+}

@@ -190,6 +190,19 @@ FAULT(KernelsOverlapByAWord, "kernel add") {
   wait(a);
 }
 
+// The last word of 64 bytes, and the first behind them.
+FAULT(KernelsOverlapByTheLastOfSixteenWords, "kernel add") {
+  Kernels kernels;
+  StreamOf a, b;
+  DeviceMemory words(400), copy(4);
+  OK(api().cuMemsetD8Async(words, 0, 400, a));
+  order(a, b);
+  OK(launch(kernels["add"], 1, 64, 0, a, words.address, 1u, uint64_t(16)));
+  OK(api().cuMemcpyDtoDAsync(copy, words + (right ? 64 : 60), 4, b));
+  wait(b);
+  wait(a);
+}
+
 FAULT(KernelBesideACopy, "kernel add") {
   Kernels kernels;
   StreamOf a, b;

@@ -67,7 +67,7 @@ namespace {
 struct Job {
   Problem problem;
   Operands operands;
-  uint32_t splits;
+  Algorithm algorithm;
   void *workspace;
   size_t workspaceBytes;
 };
@@ -107,7 +107,7 @@ static void enqueue(const char *call, const Job &given, CUstream stream) {
   work.begin = [](void *context) { return context; };
   work.advance = [](void *run) {
     const Job &job = *static_cast<Job *>(run);
-    multiply(job.problem, job.operands, job.splits);
+    multiply(job.problem, job.operands, job.algorithm);
     if (job.workspaceBytes) // the parts of the sums went through there
       memset(job.workspace, 0xFF, job.workspaceBytes);
     return 1;
@@ -342,7 +342,7 @@ cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *alg
     const Algorithm &algorithm = algorithmAt(algo, call);
     switch (attribute) {
     case CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS:
-      return get(call, uint64_t(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F), value, bytes, written);
+      return get(call, algorithm.numerics, value, bytes, written);
     case CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES:
       return get(call, algorithm.alignA, value, bytes, written);
     case CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES:
@@ -369,8 +369,9 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
       return get(call, int32_t(algorithm.splits), value, bytes, written);
     case CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME:
       return get(call,
-                 uint32_t(algorithm.splits > 1 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
-                                               : CUBLASLT_REDUCTION_SCHEME_NONE),
+                 uint32_t(algorithm.narrowParts  ? CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE
+                          : algorithm.splits > 1 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+                                                 : CUBLASLT_REDUCTION_SCHEME_NONE),
                  value, bytes, written);
     default:
       return get(call, uint32_t(0), value, bytes, written);
@@ -391,11 +392,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
       refuse(call, "alpha or beta is null");
     if (!algo) // legal: the library chooses by itself, at every call
       refuse(call, "no algorithm is given: each call would ask the heuristic anew");
-    Job job{problemOf(call, desc, aLayout, bLayout, cLayout, dLayout), {}, 1, workspace, 0};
+    Job job{problemOf(call, desc, aLayout, bLayout, cLayout, dLayout), {}, {}, workspace, 0};
     const Algorithm &algorithm = algorithmAt(algo, call);
     if (algorithm.problem != job.problem.digest())
       refuse(call, "the algorithm was made for another product than " + job.problem.name());
-    job.splits = algorithm.splits;
+    job.algorithm = algorithm;
     job.operands = {a, b, c, d, job.problem.desc.bias, 0, 0};
     memcpy(&job.operands.alpha, alpha, sizeof(float));
     memcpy(&job.operands.beta, beta, sizeof(float));

@@ -100,7 +100,8 @@ protected:
 TEST_F(CublasLtStandin, RowMajorProducts) {
   setenv("TESSERA_STANDIN_ALGORITHMS", "3", 1);
   auto found = propose();
-  ASSERT_EQ(found.size(), 3u);
+  ASSERT_GE(found.size(), 3u);
+  found.resize(3);
   for (const auto &result : found) {
     std::fill(y.begin(), y.end(), NAN);
     ASSERT_EQ(run(result.algo, x.data(), w.data(), y.data()), CUBLAS_STATUS_SUCCESS);
@@ -111,6 +112,40 @@ TEST_F(CublasLtStandin, RowMajorProducts) {
     EXPECT_EQ(lastAccesses[0].bytes, n * k * 4);
     EXPECT_EQ(lastAccesses[2].bytes, m * n * 4);
     EXPECT_EQ(lastAccesses[2].writes, 1);
+  }
+}
+
+// Algorithms that round in between say so, and do.
+TEST_F(CublasLtStandin, RoughAlgorithms) {
+  setenv("TESSERA_STANDIN_ALGORITHMS", "2", 1);
+  auto numerics = [](const cublasLtMatmulHeuristicResult_t &result) {
+    uint64_t flags = 0;
+    size_t written = 0;
+    cublasLtMatmulAlgoCapGetAttribute(&result.algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, 8,
+                                      &written);
+    return flags;
+  };
+  std::fill(x.begin(), x.end(), 1.0f);
+  std::fill(w.begin(), w.end(), 4097.0f);
+  auto found = propose();
+  ASSERT_EQ(found.size(), 4u); // plain, in two parts, TF32, parts in D's type
+  EXPECT_FALSE(numerics(found[0]) & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32);
+  EXPECT_TRUE(numerics(found[2]) & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32);
+  ASSERT_EQ(run(found[2].algo, x.data(), w.data(), y.data()), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(y[0], 40 * 4096.0f);
+  uint32_t computeType = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &computeType,
+                                       4);
+  EXPECT_EQ(propose().size(), 3u);
+  describe(CUDA_R_16F, CUDA_R_16F);
+  found = propose();
+  EXPECT_TRUE(numerics(found[2]) & CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F);
+  std::vector<_Float16> ones(m * k, _Float16(1)), large(n * k, _Float16(1)), half(m * n);
+  for (uint64_t i = 0; i < n; ++i)
+    large[i * k] = _Float16(2048), large[i * k + k - 1] = _Float16(-2048);
+  for (const auto &[which, sum] : {std::pair<size_t, float>(0, 38), {2, 0}}) {
+    ASSERT_EQ(run(found[which].algo, ones.data(), large.data(), half.data()), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(float(half[0]), sum);
   }
 }
 
@@ -156,7 +191,7 @@ TEST_F(CublasLtStandin, Epilogues) {
 TEST_F(CublasLtStandin, RefusesWhatCannotBe) {
   setenv("TESSERA_STANDIN_ALGORITHMS", "2", 1);
   auto found = propose();
-  ASSERT_EQ(found.size(), 2u);
+  ASSERT_GE(found.size(), 2u);
   // Less aligned than the algorithm was promised.
   std::vector<float> shifted(w.size() + 1);
   EXPECT_EQ(run(found[0].algo, x.data(), shifted.data() + 1, y.data()), CUBLAS_STATUS_INVALID_VALUE);
@@ -178,6 +213,10 @@ TEST_F(CublasLtStandin, RefusesWhatCannotBe) {
   EXPECT_TRUE(propose().empty());
   EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(b, CUBLASLT_MATRIX_LAYOUT_LD, &leading, 4),
             CUBLAS_STATUS_INVALID_VALUE);
+  describe(CUDA_R_32F, CUDA_R_32F);
+  uint64_t columns = m + 1;
+  cublasLtMatrixLayoutSetAttribute(d, CUBLASLT_MATRIX_LAYOUT_COLS, &columns, 8);
+  EXPECT_TRUE(propose().empty());
   // Types that the library has no code for.
   describe(CUDA_R_32F, CUDA_R_16BF);
   EXPECT_TRUE(propose().empty());

@@ -29,6 +29,31 @@ static float dot(const float *x, const float *y, uint64_t count) {
   return sum;
 }
 
+static float rounded(float value, tessera::io::DType type) {
+  uint32_t held = 0;
+  traits(type).narrow(&value, 1, &held);
+  traits(type).widen(&held, 1, &value);
+  return value;
+}
+
+// The same with every sum in 16 bits.
+static float halfDot(const float *x, const float *y, uint64_t count) {
+  float sum = 0;
+  for (uint64_t i = 0; i < count; ++i)
+    sum = rounded(sum + x[i] * y[i], tessera::io::DType::F16);
+  return sum;
+}
+
+// To 10 bits of mantissa.
+static void roundToTF32(float *values, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, values + i, 4);
+    bits = (bits + 0x1000) & ~uint32_t(0x1FFF);
+    __builtin_memcpy(values + i, &bits, 4);
+  }
+}
+
 // Row i of op(X) [rows, count] as floats: a column of X where it is transposed.
 static void readRow(const Layout &layout, const void *data, bool columns, uint64_t i, uint64_t count,
                     float *out) {
@@ -49,15 +74,22 @@ static float activate(uint32_t epilogue, float value) {
   return value;
 }
 
-void multiply(const Problem &p, const Operands &operands, uint32_t splits) {
+void multiply(const Problem &p, const Operands &operands, const Algorithm &algorithm) {
+  uint32_t splits = algorithm.splits;
+  bool tf32 = algorithm.numerics & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32,
+       half = algorithm.numerics & CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F;
   bool aColumns = p.desc.transA != CUBLAS_OP_N, bColumns = p.desc.transB == CUBLAS_OP_N;
   size_t dBytes = elementBytes(p.d.type);
   const auto &dType = traits(elementType(p.d.type));
   std::vector<float> right(size_t(p.n * p.k)), row(size_t(p.k));
   for (uint64_t j = 0; j < p.n; ++j)
     readRow(p.b, operands.b, bColumns, j, p.k, right.data() + j * p.k);
+  if (tf32)
+    roundToTF32(right.data(), right.size());
   for (uint64_t i = 0; i < p.m; ++i) {
     readRow(p.a, operands.a, aColumns, i, p.k, row.data());
+    if (tf32)
+      roundToTF32(row.data(), p.k);
     float bias = 0;
     if (p.hasBias())
       dType.widen(static_cast<const char *>(operands.bias) + i * dBytes, 1, &bias);
@@ -65,7 +97,10 @@ void multiply(const Problem &p, const Operands &operands, uint32_t splits) {
       float sum = 0;
       for (uint32_t part = 0; part < splits; ++part) {
         uint64_t begin = p.k * part / splits, end = p.k * (part + 1) / splits;
-        sum += dot(row.data() + begin, right.data() + j * p.k + begin, end - begin);
+        float more = (half ? halfDot : dot)(row.data() + begin, right.data() + j * p.k + begin, end - begin);
+        sum = algorithm.narrowParts
+                  ? rounded(sum + rounded(more, elementType(p.d.type)), elementType(p.d.type))
+                  : sum + more;
       }
       float value = operands.alpha * sum;
       if (operands.beta != 0) {

@@ -51,7 +51,9 @@ struct Algorithm {
   uint64_t problem; // what it was made for
   uint64_t workspace;
   uint32_t alignA, alignB, alignC, alignD;
-  uint64_t rest[3];
+  uint64_t numerics;    // CUBLASLT_NUMERICAL_IMPL_FLAGS_...
+  uint64_t narrowParts; // 1: parts of a sum are kept in D's type
+  uint64_t rest;
   static constexpr uint32_t kMark = 0x7e55e7a1;
 };
 static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));

@@ -120,6 +120,7 @@ std::vector<Algorithm> Problem::algorithms(const Preference &preference) const {
   plain.mark = Algorithm::kMark;
   plain.splits = 1;
   plain.problem = digest();
+  plain.numerics = CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
   plain.alignA = wantedAlignment(a, preference.alignA);
   plain.alignB = wantedAlignment(b, preference.alignB);
   plain.alignC = wantedAlignment(c, preference.alignC);
@@ -133,6 +134,22 @@ std::vector<Algorithm> Problem::algorithms(const Preference &preference) const {
         !(preference.reductions & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE))
       break;
     list.push_back(split);
+  }
+  if (proposals() == 1)
+    return list;
+  // What the library has, too, and not everybody wants.
+  if (a.type != CUDA_R_16BF) {
+    Algorithm rough = plain;
+    rough.numerics = a.type == CUDA_R_16F ? uint64_t(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F)
+                                          : CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32 |
+                                                CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
+    list.push_back(rough);
+  }
+  if (preference.reductions & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE && k >= 2) {
+    Algorithm narrow = plain;
+    narrow.splits = 2;
+    narrow.narrowParts = 1;
+    list.push_back(narrow);
   }
   return list;
 }

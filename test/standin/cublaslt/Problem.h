@@ -39,8 +39,9 @@ size_t elementBytes(cudaDataType type);
 // From the first element of a matrix to behind its last.
 size_t spanBytes(const Layout &layout);
 
-// Computes it in the host's memory: sums in float32, as `splits` parts of k.
-void multiply(const Problem &problem, const Operands &operands, uint32_t splits);
+// Computes it in the host's memory as the algorithm does: sums in float32, as `splits` parts of k, unless it
+// rounds operands to TF32, sums to float16 or parts to D's type.
+void multiply(const Problem &problem, const Operands &operands, const Algorithm &algorithm);
 
 } // namespace standin
 #endif

@@ -225,6 +225,14 @@ KERNEL copy_into_what_is_read PARAMETERS {
   out[tidx] = sum;
 }
 
+//: 1 64 0 races race
+KERNEL source_written_before_it_is_copied PARAMETERS {
+  copy16(&quads[tidx], out + 1024 + 4 * tidx); //!
+  out[1024 + 4 * (63 - tidx)] = in[tidx];      //!
+  wait_all();
+  out[tidx] = quads[tidx].x;
+}
+
 //: 1 64 0 quick misaligned access
 KERNEL misaligned_copy PARAMETERS {
   copy16(&quads[tidx], in + 4 * tidx + 1); //!
@@ -414,6 +422,18 @@ KERNEL flag_without_fence PARAMETERS {
   if (tidx == 0) {
     tile[0] = in[0]; //!
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
+  } else if (tidx == 32) {
+    while (!__atomic_load_n(&flag, __ATOMIC_RELAXED))
+      ;
+    out[0] = tile[0]; //!
+  }
+}
+
+//: 1 64 0 races race
+KERNEL flag_read_without_acquire PARAMETERS {
+  if (tidx == 0) {
+    tile[0] = in[0]; //!
+    __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
   } else if (tidx == 32) {
     while (!__atomic_load_n(&flag, __ATOMIC_RELAXED))
       ;

@@ -240,6 +240,30 @@ TEST(Fusion, WhatIsUpdatedInPlaceIsReadByLaterKernels) {
         EXPECT_TRUE(part.size != 256 || part.axis < 0);
 }
 
+TEST(Fusion, WhatALoopMakesIsUpdatedByALaterKernel) {
+  Builder b = block();
+  b.sizes['c'] = 256;
+  int made = b.add({{b.value(), "ckd"}}, "ckd");
+  int cache = b.add({{made, "ckd"}, {b.value(), "skd"}, {b.value(), "s"}}, "ckd", "", "", "d", 300);
+  b.ops.back().updated = 0;
+  b.call({cache});
+  EXPECT_EQ(text(planFusion(b.ops, kMachine)), "0; 1");
+}
+
+TEST(Fusion, WhatIsUpdatedInPlaceIsUpdatedOnce) {
+  // A product reads what is written to a cache: it may compute that again, but not write it again.
+  Builder b = block();
+  b.sizes['c'] = 256;
+  int k = b.add({{b.value(), "skd"}}, "skd");                                                     // 0
+  int cache = b.add({{b.value(), "ckd"}, {k, "skd"}, {b.value(), "s"}}, "ckd", "", "", "d", 300); // 1
+  b.ops.back().updated = 0;
+  int out = b.add({{k, "skd"}, {b.value(), "fkd"}}, "sf", "kd"); // 2
+  b.call({cache, out});
+  for (const Kernel &kernel : planFusion(b.ops, kMachine))
+    for (const Body &body : kernel.bodies)
+      EXPECT_TRUE(!llvm::is_contained(body.ops, 1) || !llvm::is_contained(body.ops, 2));
+}
+
 TEST(Fusion, ProductsOfOneInputShareALaunch) {
   // q, k and v have different rows: three loops, one launch; each has the norm.
   Builder b = block();
@@ -274,6 +298,18 @@ TEST(Fusion, LaunchesThatWaitForEachOtherAreTwo) {
   int second = b.add({{x, "sh"}, {called, "sh"}}, "sh");
   b.call({second});
   EXPECT_EQ(text(planFusion(b.ops, kMachine)), "0; 2");
+}
+
+TEST(Fusion, ALaunchWaitsForWhatAnyOfItsKernelsWaitsFor) {
+  // 2 and 3 share a launch, which waits for 0; so 5, which reads 3's result, cannot run with 0.
+  Builder b = block();
+  int x = b.value(), y = b.value();
+  int called = b.call({b.linear(y, "h", "f")});                  // 0, 1
+  int waits = b.add({{x, "sh"}, {called, "sh"}}, "sh");          // 2
+  int beside = b.linear(x, "h", "f");                            // 3
+  int last = b.add({{y, "sh"}, {b.call({beside}), "sh"}}, "sh"); // 4, 5
+  b.call({waits, last});
+  EXPECT_EQ(text(planFusion(b.ops, kMachine)), "0; 2 + 3; 5");
 }
 
 TEST(Fusion, ATransposeIsNoLoopOfItsInput) {

@@ -133,12 +133,14 @@ public:
     expected =
         attentionReference(s, positions, q.floats().data(), k.floats().data(), v.floats().data(), layer);
     // They are no numbers.
-    forUnseenKeys(s, positions, layer, [&](int64_t row) {
+    auto hide = [&](int64_t row) {
       for (int64_t i = 0; i < s.headDim; ++i)
         k.set(row * s.headDim + i, NAN);
       for (int64_t i = 0; i < s.valueDim; ++i)
         v.set(row * s.valueDim + i, NAN);
-    });
+    };
+    forUnseenKeys(s, positions, layer, hide);
+    hideBeforeWindows(tiling.keys, layer, hide);
     buffers = {memory.add(q.memory, q.bytes(), false), memory.add(k.memory, k.bytes(), false),
                memory.add(v.memory, v.bytes(), false),
                memory.add(positions.rows.data(), positions.rows.size() * 4, false),
@@ -161,6 +163,19 @@ public:
   }
 
 private:
+  /// Keys that no row of a batch sees any more: they are read by tiles, so whole tiles of them must not be.
+  void hideBeforeWindows(int64_t keys, int64_t layer, llvm::function_ref<void(int64_t)> hide) const {
+    for (int64_t batch = 0; s.window && batch < s.batch; ++batch) {
+      int64_t least = INT32_MAX;
+      for (int64_t i = 0; i < s.seq; ++i)
+        if (int64_t at = positions.rows[batch * s.seq + i]; at >= 0)
+          least = std::min(least, at);
+      int64_t first = std::clamp<int64_t>(least - *s.window - positions.base + 1, 0, s.context);
+      for (int64_t row = 0; row < first / keys * keys * s.kvHeads; ++row)
+        hide((layer * s.batch + batch) * s.context * s.kvHeads + row);
+    }
+  }
+
   std::string compare() const {
     // Sums are of float32, weights of the second product of the elements' type.
     double bound = c.kind == Kind::F32 ? 3e-6 : c.kind == Kind::F16 ? 1e-3 : 8e-3;
@@ -223,6 +238,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"prefill_padding_rows", make(1, 40, 64, 1, 2, 16), Kind::F32, 0, 0, 21},
         Case{"prefill_window", with(make(1, 50, 128, 1, 2, 16), [](auto &s) { s.window = 17; }), Kind::F32,
              70},
+        Case{"prefill_window_padding_rows", with(make(1, 50, 128, 1, 2, 16), [](auto &s) { s.window = 17; }),
+             Kind::F32, 70, 0, 40},
         Case{"prefill_value_dim", with(make(1, 32, 64, 1, 1, 16), [](auto &s) { s.valueDim = 40; })},
         Case{"prefill_beyond_cache", make(1, 32, 50, 1, 2, 16), Kind::F32, 60},
         Case{"prefill_log_sum_exp", with(make(2, 21, 64, 1, 2, 16), [](auto &s) { s.logSumExp = true; }),
