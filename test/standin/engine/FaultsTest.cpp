@@ -1,5 +1,5 @@
-// Kernels of faults.c with one planted fault each: every one is found, and the finding names the kernel and
-// the marked lines.
+// Kernels with one planted fault each: every one is found, and the finding names the kernel and the marked
+// lines.
 #include "KernelHarness.h"
 
 #include <fstream>
@@ -16,8 +16,8 @@ struct Fault {
   std::vector<int> lines;
 };
 
-std::vector<Fault> readFaults() {
-  std::ifstream file(std::string(STANDIN_KERNEL_SOURCES) + "/faults.c");
+std::vector<Fault> readFaults(const std::string &name) {
+  std::ifstream file(std::string(STANDIN_KERNEL_SOURCES) + "/" + name + ".c");
   std::vector<Fault> faults;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
@@ -57,10 +57,10 @@ std::optional<Finding> launchFault(const std::shared_ptr<Image> &image, const Fa
   return launch.run();
 }
 
-TEST(Faults, EachIsFoundAndNamed) {
-  std::vector<Fault> faults = readFaults();
-  auto image = loadKernels("faults");
-  EXPECT_GE(faults.size(), 40u);
+void findAll(const std::string &name, size_t least) {
+  std::vector<Fault> faults = readFaults(name);
+  auto image = loadKernels(name);
+  EXPECT_GE(faults.size(), least);
   for (const Fault &fault : faults)
     for (uint64_t seed = 0; seed < 20; ++seed) {
       // The flags that blocks leave behind must not help the next run.
@@ -76,12 +76,15 @@ TEST(Faults, EachIsFoundAndNamed) {
       EXPECT_NE(finding->text.find("kernel " + fault.kernel), std::string::npos) << finding->text;
       EXPECT_EQ(finding->text.find('\n'), std::string::npos) << finding->text;
       for (int line : fault.lines)
-        EXPECT_NE(finding->text.find("faults.c:" + std::to_string(line)), std::string::npos)
+        EXPECT_NE(finding->text.find(name + ".c:" + std::to_string(line)), std::string::npos)
             << "line " << line << ", seed " << seed << ": " << finding->text;
       if (seed == 0 && std::getenv("STANDIN_PRINT_FINDINGS"))
         printf("%s\n", finding->text.c_str());
     }
 }
+
+TEST(Faults, EachIsFoundAndNamed) { findAll("faults", 57); }
+TEST(Faults, EachOfMatricesIsFoundAndNamed) { findAll("faults_matrices", 20); }
 
 } // namespace
 } // namespace standin
