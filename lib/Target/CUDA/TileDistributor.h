@@ -55,6 +55,8 @@ private:
   Value remainder(Value value, int64_t divisor);
   Value quotient(Value value, int64_t divisor);
   Values delinearize(Value number, ArrayRef<int64_t> sizes);
+  Values forPlaces(Value first, int64_t end, int64_t step, ValueRange carried,
+                   llvm::function_ref<Values(Value, ValueRange)> body);
   void forItems(Value first, int64_t step, llvm::function_ref<void(Value)> body);
   void placeItem(Value number, Chunk *chunk);
   Values neutrals(int64_t width);

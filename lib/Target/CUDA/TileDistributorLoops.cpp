@@ -3,6 +3,7 @@
 #include "TileDistributor.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -33,20 +34,67 @@ TileDistributor::Values TileDistributor::delinearize(Value number, ArrayRef<int6
   return places;
 }
 
+/// How many turns of a loop whose body is `block` should be written out: so many loads of a thread are under
+/// way at once, which is what hides how long memory takes. Loops within, or much code, are left as they are.
+static int64_t turnsAtOnce(Block &block, int64_t turns) {
+  int64_t ops = 0;
+  bool loops = false;
+  block.walk([&](Operation *op) {
+    ++ops;
+    loops |= isa<scf::ForOp>(op);
+  });
+  int64_t most = loops || ops > 64 ? 1 : ops > 32 ? 4 : 8;
+  for (int64_t count = std::min(most, turns); count > most / 2; --count)
+    if (turns % count == 0)
+      return count;
+  return std::min(most, turns);
+}
+
+/// results = body(place, carried) for the places first, first + step, ... below `end`; `first` is below
+/// `step`.
+TileDistributor::Values TileDistributor::forPlaces(Value first, int64_t end, int64_t step, ValueRange carried,
+                                                   llvm::function_ref<Values(Value, ValueRange)> body) {
+  OpBuilder::InsertionGuard guard(b);
+  if (end == step)
+    return body(first, carried);
+  // As many turns for every thread are a number that LLVM knows.
+  bool even = end % step == 0;
+  auto loop = even ? scf::ForOp::create(b, loc, constantIndex(0), constantIndex(end / step), constantIndex(1),
+                                        carried)
+                   : scf::ForOp::create(b, loc, first, constantIndex(end), constantIndex(step), carried);
+  b.setInsertionPointToStart(loop.getBody());
+  Value place = loop.getInductionVar();
+  if (even) {
+    Value turn = arith::MulIOp::create(b, loc, place, constantIndex(step));
+    place = arith::AddIOp::create(b, loc, first, turn);
+  }
+  Values results = body(place, loop.getRegionIterArgs());
+  if (!results.empty())
+    scf::YieldOp::create(b, loc, results);
+  if (int64_t count = even ? turnsAtOnce(*loop.getBody(), end / step) : 1; count > 1) {
+    auto unroll = LLVM::LoopUnrollAttr::get(b.getContext(), /*disable=*/{},
+                                            b.getI32IntegerAttr(int32_t(count)), {}, {}, {}, {}, {});
+    loop->setAttr(LLVM::CondBrOp::getLoopAnnotationAttrName(OperationName("llvm.cond_br", b.getContext())),
+                  LLVM::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {},
+                                                {}, {}, {}, {}, {}));
+  }
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
 /// body(number) for the items first, first + step, ... of this thread.
 void TileDistributor::forItems(Value first, int64_t step, llvm::function_ref<void(Value)> body) {
-  OpBuilder::InsertionGuard guard(b);
-  if (how.items > step) {
-    auto loop = scf::ForOp::create(b, loc, first, constantIndex(how.items), constantIndex(step));
-    b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar());
+  auto each = [&](Value number, ValueRange) {
+    body(number);
+    return Values();
+  };
+  if (how.items >= step) {
+    forPlaces(first, how.items, step, {}, each);
     return;
   }
-  if (how.items < step) {
-    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, first, constantIndex(how.items));
-    auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-  }
+  OpBuilder::InsertionGuard guard(b);
+  Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, first, constantIndex(how.items));
+  auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
   body(first);
 }
 
@@ -241,14 +289,7 @@ void TileDistributor::emitGrouped() {
             }
             return sums;
           };
-          OpBuilder::InsertionGuard inner(b);
-          auto loop =
-              scf::ForOp::create(b, loc, lane, constantIndex(chunks), constantIndex(how.group), carried);
-          b.setInsertionPointToStart(loop.getBody());
-          Values sums = step(loop.getInductionVar(), loop.getRegionIterArgs());
-          if (!sums.empty())
-            scf::YieldOp::create(b, loc, sums);
-          return llvm::to_vector_of<Value>(loop.getResults());
+          return forPlaces(lane, chunks, how.group, carried, step);
         },
         &totals);
     for (auto [output, total] : llvm::zip_equal(reduced, totals))
@@ -379,21 +420,16 @@ void TileDistributor::emitSplit() {
     Chunk chunk{};
     placeItem(place, &chunk);
     Values totals;
-    OpBuilder::InsertionGuard guard(b);
-    auto loop = scf::ForOp::create(b, loc, slice, constantIndex(reduced), constantIndex(how.slices),
-                                   neutrals(how.width));
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(loop.getBody());
-      for (auto [dim, at] : llvm::zip_equal(reductions, delinearize(loop.getInductionVar(), sizes)))
-        ivs[dim] = at;
-      Values sums = runBody(chunk, loop.getRegionIterArgs());
-      scf::YieldOp::create(b, loc,
-                           llvm::map_to_vector(sums, [&](Value sum) { return toVector(sum, chunk); }));
-      for (int64_t dim : reductions)
-        ivs[dim] = Value();
-    }
-    for (auto [part, sum] : llvm::zip_equal(parts, loop.getResults()))
+    totals = forPlaces(slice, reduced, how.slices, neutrals(how.width),
+                       [&](Value number, ValueRange carried) -> Values {
+                         for (auto [dim, at] : llvm::zip_equal(reductions, delinearize(number, sizes)))
+                           ivs[dim] = at;
+                         return llvm::map_to_vector(runBody(chunk, carried),
+                                                    [&](Value sum) { return toVector(sum, chunk); });
+                       });
+    for (int64_t dim : reductions)
+      ivs[dim] = Value();
+    for (auto [part, sum] : llvm::zip_equal(parts, totals))
       access(part, slice, sum);
   });
   gpu::BarrierOp::create(b, loc);

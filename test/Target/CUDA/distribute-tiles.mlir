@@ -79,3 +79,32 @@ func.func @run(%a: memref<4x48xf32>, %b: memref<4x48xf32>, %c: memref<4x10xf32>,
   exec.launch @twice ins(%c : memref<4x10xf32>) outs(%d, %e : memref<4x10xf32>, memref<4x10xf32>) count = 4 grain = 1 modes(write, write)
   return
 }
+
+// A sum over 16384 by 512 threads (one at a time: no launch promises an alignment): 32 turns for every thread, eight of them written out, so that eight loads are under way at once.
+// CHECK-LABEL: func.func private @turns
+// CHECK: scf.for %[[TURN:.*]] = %c0{{.*}} to %c32 step %c1 iter
+// CHECK: arith.muli %[[TURN]], %c512
+// CHECK: } {loop_annotation = #loop_annotation}
+// CHECK: return
+func.func private @turns(%x: tensor<4x16384xf32>, %y: tensor<4x16384xf32>, %begin: index, %end: index) -> tensor<4x16384xf32> attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %r = scf.for %i = %begin to %end step %c1 iter_args(%out = %y) -> (tensor<4x16384xf32>) {
+    %row = tensor.extract_slice %x[%i, 0] [1, 16384] [1, 1] : tensor<4x16384xf32> to tensor<16384xf32>
+    %e = tensor.empty() : tensor<f32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+    %sum = linalg.generic {indexing_maps = [#row, #none], iterator_types = ["reduction"]} ins(%row : tensor<16384xf32>) outs(%f : tensor<f32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %s = arith.addf %acc, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<f32>
+    %e2 = tensor.empty() : tensor<16384xf32>
+    %n = linalg.generic {indexing_maps = [#none, #row], iterator_types = ["parallel"]} ins(%sum : tensor<f32>) outs(%e2 : tensor<16384xf32>) {
+    ^bb0(%s: f32, %o: f32):
+      linalg.yield %s : f32
+    } -> tensor<16384xf32>
+    %next = tensor.insert_slice %n into %out[%i, 0] [1, 16384] [1, 1] : tensor<16384xf32> into tensor<4x16384xf32>
+    scf.yield %next : tensor<4x16384xf32>
+  }
+  return %r : tensor<4x16384xf32>
+}

@@ -24,7 +24,7 @@ def CUDADistributeTiles : Pass<"cuda-distribute-tiles", "::mlir::func::FuncOp"> 
     A kernel that has its number of threads (`tessera.threads`) is written for them by hand: only its range is replaced.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect", "::mlir::affine::AffineDialect"];
+                           "::mlir::memref::MemRefDialect", "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def CUDAPlaceShared : Pass<"cuda-place-shared", "::mlir::func::FuncOp"> {
