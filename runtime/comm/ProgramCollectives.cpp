@@ -1,5 +1,8 @@
 #include "tessera/runtime/comm/ProgramCollectives.h"
+#include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
 
 namespace tessera::runtime {
 
@@ -39,6 +42,15 @@ ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &c
                           std::to_string(transfer.peer) + ", which is not in its group",
                       "compile the program again with this version of llm-compile");
   }
+}
+
+int64_t stagingBytes(const Manifest &manifest, int64_t rank, const World &world) {
+  int64_t most = 0;
+  if (World::StagingBytes bytes = world.stagingBytes())
+    for (const CollectiveSpec &c : manifest.collectives)
+      if (movesPieces(c))
+        most = std::max(most, bytes(transfersOf(manifest.mesh, c, rank), c.type));
+  return most;
 }
 
 CommToken ProgramCollectives::start(int32_t id, const void *src, void *dst, Stream &stream) {

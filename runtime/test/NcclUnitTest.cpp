@@ -3,6 +3,8 @@
 #include "../comm/nccl/NcclLibrary.h"
 #include "../comm/nccl/TcpPlane.h"
 #include "CommConformance.h"
+#include "tessera/runtime/comm/ProgramCollectives.h"
+#include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <arpa/inet.h>
@@ -148,9 +150,8 @@ TEST(TcpPlane, WhoIsGoneIsNamed) {
   EXPECT_NE(why.find("lost rank 1"), std::string::npos) << why;
 }
 
-// Every box of small shapes, as rows and as copyBox moves it.
-TEST(DeviceBoxes, RowsAreWhatBoxesAre) {
-  int64_t copies = 0, boxes = 0;
+// Every box of small shapes, as the driver copies it and as copyBox moves it.
+TEST(DeviceBoxes, CopiesAreWhatBoxesAre) {
   for (const Shape &from : {Shape{4, 3, 5}, Shape{7}, Shape{2, 6}, Shape{2, 2, 2, 3}, Shape{1, 4, 1}})
     for (int64_t pick = 0; pick < 400; ++pick) {
       Shape fromBegin, to, toBegin, size;
@@ -170,15 +171,22 @@ TEST(DeviceBoxes, RowsAreWhatBoxesAre) {
       for (size_t i = 0; i < src.size(); ++i)
         src[i] = int16_t(i);
       copyBox(src.data(), from, fromBegin, want.data(), to, toBegin, size, 2);
-      forEachRowCopy(from, fromBegin, to, toBegin, size, 2, [&](const RowCopy &copy) {
+      int64_t copies = 0;
+      forEachCopy(from, fromBegin, to, toBegin, size, 2, [&](const BoxCopy &copy) {
         ++copies;
-        for (size_t row = 0; row < copy.rows; ++row)
-          memcpy(reinterpret_cast<char *>(got.data()) + copy.dstOffset + row * copy.dstPitch,
-                 reinterpret_cast<const char *>(src.data()) + copy.srcOffset + row * copy.srcPitch,
-                 copy.bytes);
+        EXPECT_TRUE(copy.srcPitch >= copy.bytes && copy.dstPitch >= copy.bytes);
+        EXPECT_TRUE(copy.srcHeight >= copy.rows && copy.dstHeight >= copy.rows);
+        for (size_t slice = 0; slice < copy.slices; ++slice)
+          for (size_t row = 0; row < copy.rows; ++row)
+            memcpy(reinterpret_cast<char *>(got.data()) + copy.dstOffset +
+                       (slice * copy.dstHeight + row) * copy.dstPitch,
+                   reinterpret_cast<const char *>(src.data()) + copy.srcOffset +
+                       (slice * copy.srcHeight + row) * copy.srcPitch,
+                   copy.bytes);
       });
       ASSERT_EQ(got, want) << toString(from) << toString(size) << toString(to);
-      ++boxes;
+      // Up to three dimensions are one copy, whatever cuts through them.
+      ASSERT_LE(copies, from.size() < 4 ? 1 : size[0]) << toString(from) << toString(size) << toString(to);
       int64_t offset = -1;
       if (isContiguous(from, {fromBegin, size}, offset))
         EXPECT_EQ(std::vector<int16_t>(src.begin() + offset, src.begin() + offset + elements(size)), [&] {
@@ -187,12 +195,34 @@ TEST(DeviceBoxes, RowsAreWhatBoxesAre) {
           return packed;
         }());
     }
-  EXPECT_LT(copies, 2 * boxes); // two dimensions at a time
   int64_t offset = -1;
   EXPECT_TRUE(isContiguous({4, 6}, {{1, 0}, {2, 6}}, offset));
   EXPECT_EQ(offset, 6);
   EXPECT_FALSE(isContiguous({4, 6}, {{0, 0}, {2, 5}}, offset));
   EXPECT_TRUE(isContiguous({}, {{}, {}}, offset));
+}
+
+// What `info` says before there is a device: of three boxes of 3 rows a rank keeps one, and packs two.
+TEST(DeviceBoxes, StagingIsKnownBefore) {
+  Manifest manifest;
+  manifest.mesh = Mesh({{"tp", 3}});
+  AxisList tp = {{"tp", 1, 3}};
+  manifest.groups = {tp};
+  CollectiveSpec move;
+  move.kind = CollectiveKind::GroupedSend;
+  move.type = io::DType::F32;
+  move.global = {9, 15};
+  move.from = {tp, {}};
+  move.to = {{}, tp};
+  manifest.collectives = {move};
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(stagingBytes(manifest, rank, *findWorld("nccl", RanksFrom::Threads)), 2 * 3 * 5 * 4);
+    EXPECT_EQ(stagingBytes(manifest, rank, *findWorld("host", RanksFrom::Threads)), 0);
+  }
+  std::swap(manifest.collectives[0].from, manifest.collectives[0].to); // they are unpacked now
+  EXPECT_EQ(stagingBytes(manifest, 1, *findWorld("nccl", RanksFrom::Threads)), 2 * 3 * 5 * 4);
+  manifest.collectives.push_back(move); // one after another in the same memory
+  EXPECT_EQ(stagingBytes(manifest, 1, *findWorld("nccl", RanksFrom::Threads)), 2 * 3 * 5 * 4);
 }
 
 TEST(NcclLibrary, SaysWhatIsMissing) {

@@ -39,26 +39,13 @@ void NcclCommunicator::setGroups(std::vector<RankGroup> groups) {
     groups_.push_back({std::move(group), nullptr});
 }
 
-static size_t stagingFor(const Transfers &transfers, io::DType type) {
-  size_t bytes = 0;
-  int64_t at = 0;
-  auto add = [&](const std::vector<BoxTransfer> &list, const Shape &piece) {
-    for (const BoxTransfer &transfer : list)
-      if (!isContiguous(piece, transfer.box, at))
-        bytes += size_t(elementsOf(transfer.box)) * size_t(io::blockBytes(type));
-  };
-  add(transfers.goes, transfers.src);
-  add(transfers.comes, transfers.dst);
-  return bytes;
-}
-
 void NcclCommunicator::announce(const Transfers &transfers, io::DType type) {
-  stagingBytes_ = std::max(stagingBytes_, stagingFor(transfers, type));
+  stagingBytes_ = std::max(stagingBytes_, size_t(packedBytes(transfers, type)));
 }
 
 // Device memory cannot be had while a graph is recorded: that is what announce() is for.
 void NcclCommunicator::reserveStaging(const Transfers &transfers, io::DType type, Stream &stream) {
-  size_t bytes = stagingFor(transfers, type);
+  size_t bytes = size_t(packedBytes(transfers, type));
   if (bytes <= stagingBytes_)
     return;
   auto status = CU_STREAM_CAPTURE_STATUS_NONE;

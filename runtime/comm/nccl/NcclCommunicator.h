@@ -77,7 +77,7 @@ private:
   void flushMessages();
   void giveBlocks(const BlockCollective &collective, const Group &group, const char *src, char *dst);
   void giveTransfers(const Transfers &transfers, size_t elementBytes, const char *src, char *dst);
-  void copyRows(const char *src, char *dst, const RowCopy &copy);
+  void copyBox(const char *src, char *dst, const BoxCopy &box);
   void copy(char *dst, const char *src, size_t bytes);
   void check(nccl::ncclResult_t result) const;
   void check(cuda::CUresult result) const;

@@ -61,20 +61,32 @@ void NcclCommunicator::giveBlocks(const BlockCollective &c, const Group &group, 
   copy(dst + own, src + own, bytes);
 }
 
-void NcclCommunicator::copyRows(const char *src, char *dst, const RowCopy &rows) {
-  for (size_t row = 0; row < rows.rows; ++row)
-    copy(dst + rows.dstOffset + row * rows.dstPitch, src + rows.srcOffset + row * rows.srcPitch, rows.bytes);
+void NcclCommunicator::copyBox(const char *src, char *dst, const BoxCopy &box) {
+  if (box.rows * box.slices == 1)
+    return copy(dst + box.dstOffset, src + box.srcOffset, box.bytes);
+  CUDA_MEMCPY3D call = {};
+  call.srcMemoryType = call.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  call.srcDevice = pointer(src + box.srcOffset);
+  call.srcPitch = box.srcPitch;
+  call.srcHeight = box.srcHeight;
+  call.dstDevice = pointer(dst + box.dstOffset);
+  call.dstPitch = box.dstPitch;
+  call.dstHeight = box.dstHeight;
+  call.WidthInBytes = box.bytes;
+  call.Height = box.rows;
+  call.Depth = box.slices;
+  check(cuda_->cuMemcpy3DAsync(&call, stream_));
 }
 
-// Boxes in one stretch go from and to where they are; of others the rows are gathered first and spread
-// afterwards, in staging memory that the stream's collectives use one after another.
+// Boxes in one stretch go from and to where they are; others are packed first and unpacked
+// afterwards, by a call each, in staging memory that the stream's collectives use one after another.
 void NcclCommunicator::giveTransfers(const Transfers &transfers, size_t elementBytes, const char *src,
                                      char *dst) {
   struct Part {
     int64_t peer;
     char *data;
     size_t bytes;
-    const Box *box; // to be spread from `data`
+    const Box *box; // whose elements `data` holds, packed; null: it is where they belong
   };
   char *staging = reinterpret_cast<char *>(staging_);
   auto partOf = [&](const BoxTransfer &transfer, const Shape &piece, char *base) {
@@ -98,14 +110,14 @@ void NcclCommunicator::giveTransfers(const Transfers &transfers, size_t elementB
   if (transfers.padded)
     check(cuda_->cuMemsetD8Async(pointer(dst), 0, size_t(elementsOf(Box{{}, transfers.dst})) * elementBytes,
                                  stream_));
-  auto rows = [&](const char *from, const Shape &fromShape, const Shape &fromBegin, char *to,
+  auto move = [&](const char *from, const Shape &fromShape, const Shape &fromBegin, char *to,
                   const Shape &toShape, const Shape &toBegin, const Shape &size) {
-    forEachRowCopy(fromShape, fromBegin, toShape, toBegin, size, elementBytes,
-                   [&](const RowCopy &copy) { copyRows(from, to, copy); });
+    forEachCopy(fromShape, fromBegin, toShape, toBegin, size, elementBytes,
+                [&](const BoxCopy &copy) { copyBox(from, to, copy); });
   };
   for (const Part &part : goes)
     if (part.box)
-      rows(src, transfers.src, part.box->begin, part.data, part.box->size, Shape(part.box->size.size(), 0),
+      move(src, transfers.src, part.box->begin, part.data, part.box->size, Shape(part.box->size.size(), 0),
            part.box->size);
   if (!goes.empty() || !comes.empty()) {
     check(nccl_->ncclGroupStart());
@@ -117,10 +129,10 @@ void NcclCommunicator::giveTransfers(const Transfers &transfers, size_t elementB
   }
   for (const Part &part : comes)
     if (part.box)
-      rows(part.data, part.box->size, Shape(part.box->size.size(), 0), dst, transfers.dst, part.box->begin,
+      move(part.data, part.box->size, Shape(part.box->size.size(), 0), dst, transfers.dst, part.box->begin,
            part.box->size);
   if (transfers.kept)
-    rows(src, transfers.src, transfers.kept->begin, dst, transfers.dst, transfers.keptAt,
+    move(src, transfers.src, transfers.kept->begin, dst, transfers.dst, transfers.keptAt,
          transfers.kept->size);
 }
 

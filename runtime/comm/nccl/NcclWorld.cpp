@@ -3,6 +3,7 @@
 #include "../ProcessRank.h"
 #include "../host/ThreadRanks.h"
 #include "NcclCommunicator.h"
+#include "TcpHeartbeats.h"
 #include "TcpPlane.h"
 #include "tessera/runtime/comm/MpiWorld.h"
 #include "tessera/runtime/core/Error.h"
@@ -89,6 +90,7 @@ class GpuRanks final : public World {
 public:
   const char *name() const override { return "nccl"; }
   bool connects(const std::string &fabric, RanksFrom) const override { return fabric == "nccl"; }
+  StagingBytes stagingBytes() const override { return packedBytes; }
 
   void run(const WorldOptions &options, const RankBody &body) const override {
     int64_t ranks = options.mesh.size();
@@ -118,8 +120,13 @@ public:
     MachineBoard board(plane);
     BoardEntry &entry = board.board().entry(options.rank);
     plane.setEntry(entry);
+    TcpHeartbeats heartbeats(plane, board);
     WatchedCommunicator comm(all, options.rank, ranks, entry);
-    runProcessRank(options, board.board(), plane, comm, [&] { all.show(); }, body);
+    auto tick = [&] {
+      heartbeats.tick();
+      all.show();
+    };
+    runProcessRank(options, board.board(), plane, comm, tick, body);
   }
 };
 

@@ -25,9 +25,9 @@ using Clock = std::chrono::steady_clock;
 // What a rank says first.
 struct Hello {
   uint64_t magic, run; // of whom it belongs to
-  int64_t rank, ranks;
+  int64_t rank, ranks, channel;
 };
-constexpr uint64_t kMagic = 0x5445535345524131;
+constexpr uint64_t kMagic = 0x5445535345524132;
 
 // Before each piece of data.
 struct Head {
@@ -82,17 +82,21 @@ static const char portHint[] = "choose another port with TESSERA_MASTER_PORT, th
 TcpPlane::TcpPlane(const MeetingPlace &meeting, int64_t rank, int64_t ranks) : meeting_(meeting) {
   rank_ = rank;
   ranks_ = ranks;
-  sockets_.assign(size_t(rank == 0 ? ranks : 1), -1);
-  if (rank == 0)
+  for (std::vector<int> &sockets : sockets_)
+    sockets.assign(size_t(rank == 0 ? ranks : 1), -1);
+  if (rank == 0) {
     listen();
-  else
-    call();
+    return;
+  }
+  for (Channel channel : {Data, Heartbeats})
+    call(channel);
 }
 
 TcpPlane::~TcpPlane() {
-  for (int socket : sockets_)
-    if (socket >= 0)
-      close(socket);
+  for (const std::vector<int> &sockets : sockets_)
+    for (int socket : sockets)
+      if (socket >= 0)
+        close(socket);
 }
 
 bool TcpPlane::welcome(int socket) {
@@ -102,12 +106,13 @@ bool TcpPlane::welcome(int socket) {
   if (poll(&ready, 1, 2000) != 1 || !receiveAll(socket, &hello, sizeof(hello)).empty() ||
       hello.magic != kMagic || hello.run != digestOf(meeting_.run))
     return false;
-  if (hello.ranks != ranks_ || hello.rank < 1 || hello.rank >= ranks_ || sockets_[size_t(hello.rank)] >= 0)
+  if (hello.ranks != ranks_ || hello.rank < 1 || hello.rank >= ranks_ || hello.channel < 0 ||
+      hello.channel >= Channels || sockets_[hello.channel][size_t(hello.rank)] >= 0)
     throw Error("cannot start", textOf(meeting_),
                 "a process came as rank " + std::to_string(hello.rank) + " of " +
                     std::to_string(hello.ranks) + ", which does not fit the others",
                 "start all ranks by one launcher");
-  sockets_[size_t(hello.rank)] = socket;
+  sockets_[hello.channel][size_t(hello.rank)] = socket;
   return true;
 }
 
@@ -138,7 +143,7 @@ void TcpPlane::listen() {
     throw error;
   }
   auto until = Clock::now() + std::chrono::duration<double>(patience);
-  for (int64_t come = 1; come < ranks_;) {
+  for (int64_t come = 0; come < (ranks_ - 1) * Channels;) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     pollfd ready = {listener, POLLIN, 0};
     int found = left > 0 ? poll(&ready, 1, int(left)) : 0;
@@ -146,7 +151,7 @@ void TcpPlane::listen() {
       continue;
     if (found <= 0) {
       int64_t missing = 1;
-      while (sockets_[size_t(missing)] >= 0)
+      while (sockets_[Data][size_t(missing)] >= 0 && sockets_[Heartbeats][size_t(missing)] >= 0)
         ++missing;
       close(listener);
       throw Error("cannot start", textOf(meeting_), "rank " + std::to_string(missing) + " has not come",
@@ -164,7 +169,8 @@ void TcpPlane::listen() {
   close(listener);
 }
 
-void TcpPlane::call() {
+void TcpPlane::call(Channel channel) {
+  int &mine = sockets_[channel][0];
   auto until = Clock::now() + std::chrono::duration<double>(patience);
   std::string why;
   do {
@@ -172,24 +178,24 @@ void TcpPlane::call() {
     hints.ai_socktype = SOCK_STREAM;
     int code = getaddrinfo(meeting_.host.c_str(), std::to_string(meeting_.port).c_str(), &hints, &found);
     why = code != 0 ? gai_strerror(code) : "";
-    for (addrinfo *one = found; one && sockets_[0] < 0; one = one->ai_next) {
+    for (addrinfo *one = found; one && mine < 0; one = one->ai_next) {
       int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
       if (socket >= 0 && connect(socket, one->ai_addr, one->ai_addrlen) == 0)
-        sockets_[0] = socket;
+        mine = socket;
       else if (why = strerror(errno); socket >= 0)
         close(socket);
     }
     if (found)
       freeaddrinfo(found);
-    if (sockets_[0] < 0) // rank 0 may not listen yet
+    if (mine < 0) // rank 0 may not listen yet
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  } while (sockets_[0] < 0 && Clock::now() < until);
-  if (sockets_[0] < 0)
+  } while (mine < 0 && Clock::now() < until);
+  if (mine < 0)
     throw Error("cannot start", textOf(meeting_),
                 "rank " + std::to_string(rank_) + " cannot reach rank 0 there: " + why, portHint);
-  sendSmallAtOnce(sockets_[0]);
-  Hello hello = {kMagic, digestOf(meeting_.run), rank_, ranks_};
-  why = sendAll(sockets_[0], &hello, sizeof(hello));
+  sendSmallAtOnce(mine);
+  Hello hello = {kMagic, digestOf(meeting_.run), rank_, ranks_, channel};
+  why = sendAll(mine, &hello, sizeof(hello));
   if (!why.empty())
     lost(0, why);
 }

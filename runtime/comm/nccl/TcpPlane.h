@@ -1,6 +1,6 @@
-// Host data between processes that nothing but a launcher like torchrun started: connections from each rank
-// to rank 0, which passes on what others are to have. For the start of a run and what is small; data of the
-// program goes over NCCL.
+// Host data between processes that nothing but a launcher like torchrun started: two connections from each
+// rank to rank 0, one for data, of which rank 0 passes on what others are to have, and one for heartbeats.
+// For the start of a run and what is small; data of the program goes over NCCL.
 #ifndef TESSERA_RUNTIME_COMM_NCCL_TCPPLANE_H
 #define TESSERA_RUNTIME_COMM_NCCL_TCPPLANE_H
 
@@ -26,22 +26,27 @@ public:
   void broadcast(void *data, size_t bytes, int64_t root) override;
   void gather(const void *src, size_t bytes, void *dst, int64_t root) override;
 
+  // The connections of TcpHeartbeats: at rank 0 by rank, at others the one to rank 0. -1: none. They are this
+  // object's.
+  const std::vector<int> &heartbeatSockets() const { return sockets_[Heartbeats]; }
+
   // Seconds after which nobody else is waited for, at the start; tests set it.
   static double patience;
 
 private:
   enum class Call : uint32_t;
+  enum Channel { Data, Heartbeats, Channels };
   void listen();
-  void call();
+  void call(Channel channel);
   bool welcome(int socket); // one that came to rank 0; false: a stranger
   void send(int64_t to, Call call, const void *data, size_t bytes);
   void receive(int64_t from, Call call, void *data, size_t bytes);
   [[noreturn]] void lost(int64_t rank, const std::string &why);
-  int &socketOf(int64_t rank) { return sockets_[size_t(rank_ == 0 ? rank : 0)]; }
+  int &socketOf(int64_t rank) { return sockets_[Data][size_t(rank_ == 0 ? rank : 0)]; }
 
   const MeetingPlace meeting_;
-  std::vector<int> sockets_; // rank 0: by rank; others: the one to rank 0
-  BoardEntry none_;          // stands in before setEntry
+  std::vector<int> sockets_[Channels]; // rank 0: by rank; others: the one to rank 0
+  BoardEntry none_;                    // stands in before setEntry
   BoardEntry *entry_ = &none_;
 };
 

@@ -178,6 +178,10 @@ typedef void (*CUhostFn)(void *userData);
   X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                                \
   X(CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)
 
+#define TESSERA_CUDA_MEMORY_TYPES(X)                                                                         \
+  X(CU_MEMORYTYPE_HOST, 1)                                                                                   \
+  X(CU_MEMORYTYPE_DEVICE, 2)
+
 // Flags and what else the API passes as plain numbers.
 #define TESSERA_CUDA_FLAGS(X)                                                                                \
   X(CU_STREAM_DEFAULT, 0)                                                                                    \
@@ -189,8 +193,6 @@ typedef void (*CUhostFn)(void *userData);
   X(CU_MEMHOSTALLOC_PORTABLE, 1)                                                                             \
   X(CU_MEMHOSTALLOC_DEVICEMAP, 2)                                                                            \
   X(CU_MEMHOSTALLOC_WRITECOMBINED, 4)                                                                        \
-  X(CU_MEMORYTYPE_HOST, 1)                                                                                   \
-  X(CU_MEMORYTYPE_DEVICE, 2)                                                                                 \
   X(CU_GET_PROC_ADDRESS_DEFAULT, 0)                                                                          \
   X(CU_STREAM_WRITE_VALUE_DEFAULT, 0)
 
@@ -205,6 +207,7 @@ enum CUstreamCaptureMode : unsigned { TESSERA_CUDA_CAPTURE_MODES(TESSERA_CUDA_EN
 enum CUstreamCaptureStatus : unsigned { TESSERA_CUDA_CAPTURE_STATUSES(TESSERA_CUDA_ENUMERATOR) };
 enum CUdriverProcAddressQueryResult : unsigned { TESSERA_CUDA_PROC_ADDRESS_RESULTS(TESSERA_CUDA_ENUMERATOR) };
 enum CUlaunchAttributeID : unsigned { TESSERA_CUDA_LAUNCH_ATTRIBUTES(TESSERA_CUDA_ENUMERATOR) };
+enum CUmemorytype : unsigned { TESSERA_CUDA_MEMORY_TYPES(TESSERA_CUDA_ENUMERATOR) };
 enum CudaFlag : unsigned { TESSERA_CUDA_FLAGS(TESSERA_CUDA_ENUMERATOR) };
 
 // --- Structures ---
@@ -241,6 +244,28 @@ struct CUlaunchConfig {
   CUstream hStream;
   CUlaunchAttribute *attrs;
   unsigned int numAttrs;
+};
+
+typedef struct CUarray_st *CUarray;
+
+// A box of bytes between two arrays: `Depth` slices of `Height` rows of `WidthInBytes`. Rows are a pitch
+// apart, slices a height of rows.
+struct CUDA_MEMCPY3D {
+  size_t srcXInBytes, srcY, srcZ, srcLOD;
+  CUmemorytype srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  void *reserved0;
+  size_t srcPitch, srcHeight;
+  size_t dstXInBytes, dstY, dstZ, dstLOD;
+  CUmemorytype dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  void *reserved1;
+  size_t dstPitch, dstHeight;
+  size_t WidthInBytes, Height, Depth;
 };
 
 // --- Functions ---
@@ -286,6 +311,7 @@ struct CUlaunchConfig {
   X(cuMemcpyHtoDAsync, _v2, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))         \
   X(cuMemcpyDtoHAsync, _v2, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))               \
   X(cuMemcpyDtoDAsync, _v2, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))         \
+  X(cuMemcpy3DAsync, _v2, 3020, (const CUDA_MEMCPY3D *copy, CUstream stream))                                \
   X(cuMemcpyPeerAsync, , 4000,                                                                               \
     (CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext, size_t bytes,             \
      CUstream stream))                                                                                       \

@@ -142,6 +142,24 @@ FAULT(CopyOntoItself, "source and destination overlap") {
   wait(stream);
 }
 
+// Rows of one box between those of another: right while they lie side by side.
+FAULT(BoxOntoItself, "source and destination overlap") {
+  StreamOf stream;
+  DeviceMemory memory(64);
+  OK(api().cuMemsetD8Async(memory, 1, 64, stream));
+  CUDA_MEMCPY3D box = {};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = memory;
+  box.dstDevice = memory + (right ? 4 : 3);
+  box.srcPitch = box.dstPitch = 8;
+  box.srcHeight = box.dstHeight = 8;
+  box.WidthInBytes = 4;
+  box.Height = right ? 8 : 7;
+  box.Depth = 1;
+  OK(api().cuMemcpy3DAsync(&box, stream));
+  wait(stream);
+}
+
 FAULT(HostAddressAsDevice, "nothing is allocated at") {
   StreamOf stream;
   DeviceMemory memory(64);

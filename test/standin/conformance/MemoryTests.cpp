@@ -194,3 +194,67 @@ TEST(MemoryIsNotZeroAtFirst) {
   CHECK(*pinned == 0xffffffff);
   OK(api().cuMemFreeHost(pinned));
 }
+
+// A box of 2 slices of 2 rows of 3 bytes, from the middle of [3, 4, 5] to the middle of [2, 3, 4].
+TEST(BoxesAreCopiedInOneCall) {
+  StreamOf stream;
+  DeviceMemory from(60), to(24);
+  Pinned<uint8_t> in(60), out(24);
+  for (int i = 0; i < 60; ++i)
+    in[size_t(i)] = uint8_t(i);
+  OK(api().cuMemcpyHtoDAsync(from, in.data, 60, stream));
+  OK(api().cuMemsetD8Async(to, 99, 24, stream));
+  CUDA_MEMCPY3D box = {};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = from + 1 * 20 + 1 * 5 + 2;
+  box.srcPitch = 5;
+  box.srcHeight = 4;
+  box.dstDevice = to + 1 * 4 + 1;
+  box.dstPitch = 4;
+  box.dstHeight = 3;
+  box.WidthInBytes = 3;
+  box.Height = box.Depth = 2;
+  OK(api().cuMemcpy3DAsync(&box, stream));
+  OK(api().cuMemcpyDtoHAsync(out.data, to, 24, stream));
+  OK(api().cuStreamSynchronize(stream));
+  for (int z = 0; z < 2; ++z)
+    for (int y = 0; y < 3; ++y)
+      for (int x = 0; x < 4; ++x)
+        CHECK(out[size_t(z * 12 + y * 4 + x)] == (y > 0 && x > 0 ? (z + 1) * 20 + y * 5 + x + 1 : 99));
+  box.srcPitch = 2; // less than a row
+  GIVES(CUDA_ERROR_INVALID_VALUE, api().cuMemcpy3DAsync(&box, stream));
+}
+
+TEST(BoxesAreCopiedByGraphs) {
+  StreamOf stream;
+  DeviceMemory from(16), to(16);
+  Pinned<uint8_t> out(16);
+  OK(api().cuMemsetD8Async(to, 0, 16, stream));
+  OK(api().cuStreamSynchronize(stream));
+  CUDA_MEMCPY3D box = {};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = from;
+  box.dstDevice = to;
+  box.srcPitch = box.dstPitch = 4;
+  box.srcHeight = box.dstHeight = 4;
+  box.WidthInBytes = 1; // a column
+  box.Height = 4;
+  box.Depth = 1;
+  OK(api().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  OK(api().cuMemcpy3DAsync(&box, stream));
+  CUgraph graph;
+  CUgraphExec exec;
+  OK(api().cuStreamEndCapture(stream, &graph));
+  OK(api().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  box.Height = 1; // frozen: this changes nothing
+  for (uint8_t value : {5, 6}) {
+    OK(api().cuMemsetD8Async(from, value, 16, stream));
+    OK(api().cuGraphLaunch(exec, stream));
+    OK(api().cuMemcpyDtoHAsync(out.data, to, 16, stream));
+    OK(api().cuStreamSynchronize(stream));
+    for (size_t i = 0; i < 16; ++i)
+      CHECK(out[i] == (i % 4 == 0 ? value : 0));
+  }
+  OK(api().cuGraphExecDestroy(exec));
+  OK(api().cuGraphDestroy(graph));
+}

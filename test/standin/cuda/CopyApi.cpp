@@ -2,6 +2,7 @@
 #include "Declarations.h"
 #include "Streams.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace standin;
@@ -157,6 +158,88 @@ static CUresult copyAsync(const char *name, const char *direction, uintptr_t to,
   });
 }
 
+// --- Boxes ---
+
+// One side of a box of bytes.
+struct BoxSide {
+  uintptr_t at;
+  size_t pitch, height;
+  uintptr_t row(size_t slice, size_t number) const { return at + (slice * height + number) * pitch; }
+};
+
+static BoxSide boxSide(Call &call, const CUDA_MEMCPY3D &copy, const char *role, CUmemorytype type,
+                       const BoxSide &side) {
+  auto refuse = [&](const std::string &why, const char *what) {
+    call.refuse(CUDA_ERROR_INVALID_VALUE, std::string(role) + ": " + why, what);
+  };
+  if (type != CU_MEMORYTYPE_DEVICE)
+    call.refuse(CUDA_ERROR_NOT_SUPPORTED, std::string(role) + " is no memory of the device",
+                "the stand-in copies boxes within a device alone");
+  if (side.pitch < copy.WidthInBytes)
+    refuse("its pitch of " + std::to_string(side.pitch) + " bytes is less than a row of " +
+               std::to_string(copy.WidthInBytes),
+           "rows may not overlap");
+  if (copy.Depth > 1 && side.height < copy.Height)
+    refuse("its height of " + std::to_string(side.height) + " rows is less than the " +
+               std::to_string(copy.Height) + " of a slice",
+           "slices may not overlap");
+  return side;
+}
+
+static OperationRef boxOperation(Call &call, const CUDA_MEMCPY3D &copy) {
+  if (copy.srcXInBytes || copy.srcY || copy.srcZ || copy.dstXInBytes || copy.dstY || copy.dstZ ||
+      copy.srcLOD || copy.dstLOD)
+    call.refuse(CUDA_ERROR_NOT_SUPPORTED, "the box begins inside of the arrays", "add that to the addresses");
+  BoxSide from = boxSide(call, copy, "source", copy.srcMemoryType,
+                         {uintptr_t(copy.srcDevice), copy.srcPitch, copy.srcHeight}),
+          to = boxSide(call, copy, "destination", copy.dstMemoryType,
+                       {uintptr_t(copy.dstDevice), copy.dstPitch, copy.dstHeight});
+  auto operation = std::make_shared<Operation>();
+  operation->kind = "copy";
+  operation->what = std::string(call.name) + " of " + countOf(copy.Height * copy.Depth, "row") + " of " +
+                    countOf(copy.WidthInBytes, "byte");
+  auto touch = [&](const BoxSide &side, const char *role, bool writes) {
+    uintptr_t end = side.row(copy.Depth - 1, copy.Height - 1) + copy.WidthInBytes;
+    operation->uses.push_back(call.deviceMemory(side.at, end - side.at, role));
+    for (size_t slice = 0; slice < copy.Depth; ++slice)
+      for (size_t row = 0; row < copy.Height; ++row)
+        operation->touched.push_back(
+            {side.row(slice, row), side.row(slice, row) + copy.WidthInBytes, writes});
+  };
+  touch(from, "source", false);
+  touch(to, "destination", true);
+  std::vector<TouchedBytes> rows = operation->touched;
+  std::sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < rows.size(); ++i)
+    if (rows[i].begin < rows[i - 1].end && (rows[i].writes || rows[i - 1].writes))
+      call.violation("source and destination overlap", "copy by way of other memory");
+  operation->start = [copy, from, to]() -> Run {
+    return [copy, from, to](Unit &) {
+      for (size_t slice = 0; slice < copy.Depth; ++slice)
+        for (size_t row = 0; row < copy.Height; ++row)
+          memcpy(reinterpret_cast<char *>(to.row(slice, row)),
+                 reinterpret_cast<const char *>(from.row(slice, row)), copy.WidthInBytes);
+      return Progress::Done;
+    };
+  };
+  return operation;
+}
+
+static CUresult copyBox(const char *name, const CUDA_MEMCPY3D *copy, CUstream handle) {
+  return call(name, kContext, [&](Call &call) {
+    StreamRef stream = call.stream(handle, true);
+    if (!copy)
+      call.refuse(CUDA_ERROR_INVALID_VALUE, "no box", "pass one");
+    if (copy->WidthInBytes * copy->Height * copy->Depth == 0)
+      return CUDA_SUCCESS;
+    OperationRef operation = boxOperation(call, *copy);
+    call.trace("copy-box " + std::to_string(copy->WidthInBytes) + " " + std::to_string(copy->Height) + " " +
+               std::to_string(copy->Depth) + (stream->capture ? " captured" : ""));
+    give(call, stream, std::move(operation));
+    return CUDA_SUCCESS;
+  });
+}
+
 // Without a stream: in the order of the legacy default stream, which blocking streams share and others do
 // not.
 static CUresult giveLegacy(Call &call, OperationRef operation, bool hostWaits) {
@@ -246,6 +329,9 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   return copyAsync("cuMemcpyDtoDAsync", "DtoD", to, from, bytes, stream);
+}
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream) {
+  return copyBox("cuMemcpy3DAsync", copy, stream);
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext,
                            size_t bytes, CUstream stream) {

@@ -40,5 +40,9 @@ private:
   std::vector<BlockCollective> blocks_; // by collective; of the others
 };
 
+class World;
+// Device memory that the communicator of `rank` holds for the program's collectives. Needs no device.
+int64_t stagingBytes(const Manifest &manifest, int64_t rank, const World &world);
+
 } // namespace tessera::runtime
 #endif

@@ -5,7 +5,9 @@
 
 #include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/comm/HostPlane.h"
+#include "tessera/runtime/comm/Transfers.h"
 #include "tessera/runtime/core/Mesh.h"
+#include "tessera/runtime/io/DType.h"
 
 #include <functional>
 #include <string>
@@ -63,6 +65,10 @@ public:
   // Runs `body` on every rank that lives in this process, watched (Board.h); returns when those of all
   // processes are done. Errors end the process.
   virtual void run(const WorldOptions &options, const RankBody &body) const = 0;
+  // How much device memory of a communicator's own such a collective passes through: of all that it is told
+  // of (Communicator::announce) it holds the most, once. Null: none ever.
+  using StagingBytes = int64_t (*)(const Transfers &transfers, io::DType type);
+  virtual StagingBytes stagingBytes() const { return nullptr; }
 };
 
 // The list: TESSERA_COMMUNICATORS in runtime/comm/CMakeLists.txt.
