@@ -1,5 +1,6 @@
 # The lit suite: IR tests with FileCheck, numbers with llm-judge, whole programs with llm-compile.
 import os
+import platform
 import shutil
 
 import sys
@@ -56,6 +57,9 @@ if models and os.path.exists(os.path.join(models, "SmolLM2-135M-Instruct.Q4_1.gg
 if os.path.exists(os.path.join(config.tessera_build, "lib", "standin", "libcuda.so.1")):
     config.available_features.add("standin")
     config.substitutions.append(("%standin", f"env TESSERA_STANDIN_BUILD={config.tessera_build} {config.test_source_root}/../scripts/standin"))
+# A newer C library makes programs that need it (test/gpu/check_glibc.py).
+if tuple(map(int, (platform.libc_ver()[1] or "0").split("."))) <= (2, 36):
+    config.available_features.add("old-glibc")
 # Fetched by scripts/fetch-ptxas, if the network lets it.
 if os.path.exists(os.path.join(config.tessera_build, "bin", "ptxas")):
     config.available_features.add("ptxas")

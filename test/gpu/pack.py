@@ -2,7 +2,7 @@
 
     pack.py DIR
 
-Part 0 holds programs, tiny models and the conformance suite; the others are pieces of SmolLM2's weights, which run.py puts together."""
+Part 0 holds programs, tiny models and the suites of conformance; the others are pieces of SmolLM2's weights, which run.py puts together."""
 import io
 import json
 import os
@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from programs import SHAPES, SMOLLM2, SPEED, TOKENS
+from programs import LOADING, MADE_UP, SHAPES, SMOLLM2, SPEED, TOKENS
 
 LIMIT = 38 << 20
 parts = sys.argv[1]
@@ -26,8 +26,8 @@ def need(path, how):
     return path
 
 
-def compile_to(out, model, flags):
-    done = subprocess.run([need(compiler, "run scripts/build"), model, "--target=cuda", "-o", out] + flags, stderr=subprocess.PIPE, text=True)
+def compile_to(out, model, flags, target="cuda"):
+    done = subprocess.run([need(compiler, "run scripts/build"), model, f"--target={target}", "-o", out] + flags, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"error: cannot pack ({out}): {done.stderr.strip()}")
 
@@ -42,17 +42,29 @@ with tempfile.TemporaryDirectory() as work:
         shutil.copytree(need(os.path.join(models, model), "run scripts/build"), f"{work}/{model}")
     for name, model, flags in TOKENS:
         compile_to(f"{work}/bin/{name}", os.path.join(models, model), flags + ["--max-seq-len=128", "--batch=3"])
+    # What the same program for this machine's CPU makes of weights that are made up, in float32: the weights are the same bits.
+    made_up = {}
+    for name, model, flags in TOKENS:
+        if name in MADE_UP:
+            compile_to(f"{work}/cpu", os.path.join(models, model), flags + ["--max-seq-len=128", "--batch=3"], target="cpu")
+            done = subprocess.run([f"{work}/cpu", "generate", "--init=random:7", "--tokens=5,6,7", "--max-new-tokens=12", "--print-tokens"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True)
+            made_up[name] = next(line for line in done.stdout.splitlines() if line.startswith("tokens: "))
+            os.unlink(f"{work}/cpu")
+    with open(f"{work}/made-up.json", "w") as file:
+        json.dump(made_up, file)
     for name, flags in SMOLLM2:
         compile_to(f"{work}/bin/{name}", smollm2, flags + ["--max-seq-len=2048"])
-    for name, shape, flags, _, _ in SPEED:
+    for name, shape, flags in [LOADING, *(row[:3] for row in SPEED)]:
         os.makedirs(f"{work}/{shape}", exist_ok=True)
         with open(f"{work}/{shape}/config.json", "w") as file:
             json.dump(dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_act="silu", rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=2,
                            **SHAPES[shape]), file)
         compile_to(f"{work}/bin/{name}", f"{work}/{shape}", flags)
-    for suite in ("standin-conformance", "runtime_cuda_device_test"):
-        path = shutil.which(suite, path="build/bin:build/unittests:build/test/standin/conformance:build/lib/standin")
+    for suite in ("standin-conformance", "nccl-conformance", "runtime_cuda_device_test"):
+        path = shutil.which(suite, path="build/bin:build/unittests")
         shutil.copy(need(path or suite, "build the target " + suite), f"{work}/bin/{suite}")
+    subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_glibc.py"), f"{work}/bin"], check=True)
     # Programs are alike: a compressed archive is a fraction of them.
     packed = f"{work}/programs.tar.xz"
     with tarfile.open(packed, "w:xz", preset=3) as tar:

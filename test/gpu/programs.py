@@ -4,6 +4,8 @@
 SHAPES = {
     "Llama-3-8B": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8, vocab_size=128256,
                        max_position_embeddings=16384, rope_theta=500000.0, tie_word_embeddings=False),
+    "Llama-1B": dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8, vocab_size=128256,
+                     max_position_embeddings=4096, rope_theta=500000.0, tie_word_embeddings=True),
 }
 
 TOKENS = [  # name, model folder of test/Inputs/models, flags
@@ -11,7 +13,13 @@ TOKENS = [  # name, model folder of test/Inputs/models, flags
     *[(f"tiny-llama-{mesh.replace('=', '').replace(',', '-')}", "tiny-llama", [f"--mesh={mesh}"]) for mesh in ("tp=2", "tp=3")],
 ]
 
+MADE_UP = ["tiny-llama-f32", "tiny-gpt2-f32"]  # whose tokens are compared with the CPU's for weights that are made up
+
 SMOLLM2 = [("smollm2-f32", ["--dtype=f32"]), ("smollm2-bf16", ["--dtype=bf16"])]
+
+NCCL_MESHES = ["x=2", "x=3"]  # ranks that share the one GPU
+
+LOADING = ("llama-1b-loading", "Llama-1B", ["--dtype=bf16", "--max-seq-len=256"])  # whose weights come from a file that bench.py writes
 
 SPEED = [  # name, shape, flags, prompt length, tokens decoded
     ("llama-8b-batch1", "Llama-3-8B", ["--dtype=bf16", "--max-seq-len=4096"], 2048, 128),

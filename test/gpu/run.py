@@ -1,20 +1,22 @@
-"""On a machine with a GPU: conformance of the API, tokens and logits, NCCL between processes that share the GPU, faults.
+"""On a machine with a GPU: conformance of the API and of NCCL, tokens and logits, NCCL between processes that share the GPU, memory, faults. One part that
+fails does not stop the others.
 
     run.py FOLDER"""
+import array
 import json
 import os
+import re
 import shutil
 import struct
 import sys
 
-import numpy as np
-
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from common import Table, run, unpack
-from programs import SMOLLM2, TOKENS
+import common
+from common import Table, last, ranks, run
+from programs import MADE_UP, NCCL_MESHES, SMOLLM2, TOKENS
 
-folder = sys.argv[1]
-whole = unpack(folder)
+folder = os.path.abspath(sys.argv[1])
+whole = common.begin(folder)
 table = Table()
 if "programs.tar.xz" not in whole:
     sys.exit("error: no programs (FOLDER): carry part 0, and all that programs.tar.xz is cut into")
@@ -25,80 +27,132 @@ def program(name):
 
 
 def tensors(path):
+    """name -> (shape, numbers) of a safetensors file."""
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        base = file.tell()
-        types = {"F32": np.float32, "I32": np.int32}
-        result = {}
+        base, result = file.tell(), {}
         for name, entry in header.items():
-            if name != "__metadata__" and entry["dtype"] in types:
+            if name != "__metadata__" and entry["dtype"] in ("F32", "I32"):
                 begin, end = entry["data_offsets"]
                 file.seek(base + begin)
-                result[name] = np.frombuffer(file.read(end - begin), types[entry["dtype"]]).reshape(entry["shape"])
+                result[name] = entry["shape"], array.array("f" if entry["dtype"] == "F32" else "i", file.read(end - begin))
     return result
 
 
-def last(text):
-    return (text.strip().splitlines() or ["it says nothing"])[-1][:200]
+def difference(got, expected):
+    """The largest difference, in the largest of what is expected."""
+    top = max(map(abs, expected))
+    return max(abs(a - b) for a, b in zip(got, expected)) / top
 
 
-code, out, err = run([program("standin-conformance")], timeout=120)
-table.row("conformance of the driver's API", code == 0, last(out if code == 0 else err or out))
-code, out, err = run([program("runtime_cuda_device_test")], timeout=300)
-table.row("the runtime's driver held to its contract", code == 0, last(out))
+def suite(title, name, timeout, *flags):
+    code, out, err = run([program(name), *flags], timeout=timeout)
+    failed = re.findall(r"\[  FAILED  \] (\w+\.\w+)", out)
+    table.row(title, code == 0, last(out) if code == 0 else ", ".join(sorted(set(failed)))[:240] or last(err or out))
 
-for name, model, flags in TOKENS:
+
+def nccl_of_one():
+    code, out, err = run([program("nccl-conformance"), "--gtest_filter=*OneRank*:*OfOneRank*"], timeout=120)
+    if "cannot open NCCL" in err:
+        return table.row("NCCL with one rank, captured in a graph", None, last(err))
+    table.row("NCCL with one rank, captured in a graph", code == 0, last(out) if code == 0 else last(err or out))
+
+
+def nccl_of_several(mesh):
+    count = 1
+    for size in re.findall(r"=(\d+)", mesh):
+        count *= int(size)
+    title = f"NCCL, {count} processes on one GPU ({mesh}): every collective"
+    code, out, err = ranks([program("nccl-conformance"), f"--mesh={mesh}"], count, timeout=150)
+    if "cannot open NCCL" in err:
+        return table.row(title, None, last(err))
+    table.row(title, code == 0 and "PASSED" in out, last(out) if code == 0 else last(err or out))
+
+
+def tokens(name, model, flags):
     expected = json.load(open(os.path.join(folder, model, "expected.json")))["generate"]
     reference = tensors(os.path.join(folder, model, "expected.safetensors"))
-    start, environment = [program(name), "generate", f"--model={os.path.join(folder, model)}"], {}
-    ranks = next((int(flag.split("=")[-1]) for flag in flags if flag.startswith("--mesh")), 1)
-    if ranks > 1:  # processes that share the one GPU, as machines of their own for NCCL
-        if not shutil.which("mpirun"):
-            table.row(name, None, "no mpirun here")
-            continue
-        start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks), "bash", "-c",
-                 'NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK TESSERA_CUDA_DEVICE=0 exec "$0" "$@"'] + start
+    start = [program(name), "generate", f"--model={os.path.join(folder, model)}"]
+    count = next((int(flag.split("=")[-1]) for flag in flags if flag.startswith("--mesh")), 1)
+
+    def generate(more):
+        return ranks(start + more, count) if count > 1 else run(start + more)
+
     lists = ["--tokens=" + ",".join(map(str, p["prompt_tokens"])) for p in expected[:3]]
     new = max(len(p["generated"]) for p in expected[:3])
-    code, out, err = run(start + lists + [f"--max-new-tokens={new}", "--print-tokens"], **environment)
+    code, out, err = generate(lists + [f"--max-new-tokens={new}", "--print-tokens"])
     if code:
-        table.row(name, False, last(err))
-        continue
+        return table.row(name, None if "cannot open NCCL" in err else False, last(err))
     got = [[int(t) for t in line[8:].split(",")] for line in out.splitlines() if line.startswith("tokens: ")]
     same = sum(g == p["generated"][:len(g)] for g, p in zip(got, expected))
-    exact = "f32" in name or ranks > 1
-    figure = f"tokens of {same} of {len(got)} prompts as expected"
-    worst = 0.0
-    for row, logits in list(zip(reference["tokens"], reference["logits"]))[:2]:
-        row, logits = row[:127], logits[:127]
+    exact = "f32" in name or count > 1
+    figure, worst = f"tokens of {same} of {len(got)} prompts as expected", 0.0
+    (rows, length), ids = reference["tokens"]
+    (_, _, vocabulary), logits = reference["logits"]
+    for row in range(min(rows, 2)):
+        used = min(length, 127)
         path = os.path.join(folder, "logits.safetensors")
-        code, out, err = run(start + ["--tokens=" + ",".join(map(str, row)), "--max-new-tokens=1", f"--logits={path}"], **environment)
+        row_ids = ids[row * length:row * length + used]
+        code, out, err = generate(["--tokens=" + ",".join(map(str, row_ids)), "--max-new-tokens=1", f"--logits={path}"])
         if code:
             break
-        worst = max(worst, float(np.abs(tensors(path)["logits"][-len(logits):] - logits).max() / np.abs(logits).max()))
+        at = row * length * vocabulary
+        worst = max(worst, difference(tensors(path)["logits"][1][-used * vocabulary:], logits[at:at + used * vocabulary]))
     figure += f", logits within {worst:.2g} of the largest" if not code else f"; --logits: {last(err)}"
     table.row(name, code == 0 and len(got) == 3 and (not exact or (same == 3 and worst <= 1e-4)) and worst < 0.1, figure)
 
-weights = os.path.join(folder, "SmolLM2-135M-Instruct.Q4_1.gguf")
-for name, _ in SMOLLM2:
+
+def made_up(name):
+    """--init=random on the device: the tokens are those of the program for the CPU, which was run where the parts were packed."""
+    expected = json.load(open(os.path.join(folder, "made-up.json")))
+    code, out, err = run([program(name), "generate", "--init=random:7", "--tokens=5,6,7", "--max-new-tokens=12", "--print-tokens"])
+    got = next((line for line in out.splitlines() if line.startswith("tokens: ")), "")
+    table.row(f"{name}: weights made up on the GPU", code == 0 and got == expected[name], got if code == 0 else last(err))
+
+
+def smollm2(name):
+    weights = os.path.join(folder, "SmolLM2-135M-Instruct.Q4_1.gguf")
     if os.path.basename(weights) not in whole:
-        table.row(name, None, "its weights are not all here")
-        continue
+        return table.row(name, None, "its weights are not all here")
     prompt = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
     code, out, err = run([program(name), "generate", f"--model={weights}", "--prompt=" + prompt, "--max-new-tokens=24"])
     table.row(name, code == 0 and "Paris" in out, last(out if code == 0 else err))
 
-# Errors: one line each.
-name = TOKENS[0][0]
-start = [program(name), "generate", f"--model={os.path.join(folder, TOKENS[0][1])}", "--tokens=1,2,3", "--max-new-tokens=2"]
-for what, environment in (("no GPU to be seen", {"CUDA_VISIBLE_DEVICES": ""}), ("a GPU that is not there", {"TESSERA_CUDA_DEVICE": "77"})):
-    code, out, err = run(start, **environment)
+
+START = [program(TOKENS[0][0]), "generate", f"--model={os.path.join(folder, TOKENS[0][1])}", "--tokens=1,2,3", "--max-new-tokens=2"]
+
+
+def fault(what, environment):
+    code, out, err = run(START, **environment)
     lines = [line for line in err.splitlines() if line.startswith("error: ")]
     table.row(what, code != 0 and len(lines) == 1, last(err))
-if shutil.which("compute-sanitizer"):
-    for tool in ("memcheck", "racecheck", "synccheck"):
-        code, out, err = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=7"] + start, timeout=120)
-        table.row(f"compute-sanitizer {tool}", None if "not supported" in out + err else code == 0, last(out + err))
+
+
+def sanitizer(tool):
+    code, out, err = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=7"] + START, timeout=120)
+    table.row(f"compute-sanitizer {tool}", None if "not supported" in out + err else code == 0, last(out + err))
+
+
+table.part("the machine", common.machine, table)
+table.part("conformance of the driver's API", suite, "conformance of the driver's API", "standin-conformance", 120)
+table.part("the runtime's driver", suite, "the runtime's driver held to its contract", "runtime_cuda_device_test", 200)
+table.part("NCCL with one rank", nccl_of_one)
+for mesh in NCCL_MESHES:
+    table.part(f"NCCL on {mesh}", nccl_of_several, mesh)
+for name, model, flags in TOKENS:
+    table.part(name, tokens, name, model, flags)
+for name in MADE_UP:
+    table.part(f"{name}: made up", made_up, name)
+for name, _ in SMOLLM2:
+    table.part(name, smollm2, name)
+if os.environ.get("TESSERA_STANDIN_IR"):
+    table.row("no GPU to be seen", None, "the stand-in shows all of its devices")
 else:
-    table.row("compute-sanitizer", None, "not here")
+    table.part("no GPU to be seen", fault, "no GPU to be seen", {"CUDA_VISIBLE_DEVICES": ""})
+table.part("a GPU that is not there", fault, "a GPU that is not there", {"TESSERA_CUDA_DEVICE": "77"})
+for tool in ("memcheck", "racecheck", "synccheck"):
+    if shutil.which("compute-sanitizer"):
+        table.part(f"compute-sanitizer {tool}", sanitizer, tool)
+    else:
+        table.row(f"compute-sanitizer {tool}", None, "not here")
 table.close()
