@@ -181,7 +181,7 @@ void run(int argc, char **argv, Launcher &launcher) {
       return;
     StandardOutput out;
     out.write(options.command == Options::Command::Help ? options.help
-                                                        : describeProgram(manifest, options.json));
+                                                        : describeProgram(program, manifest, options.json));
     out.close();
     return;
   }

@@ -2,9 +2,11 @@
 #include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/device/DeviceMemory.h"
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace tessera::runtime {
@@ -153,10 +155,19 @@ static Json paddingJson(const Manifest &m) {
   return list;
 }
 
-static Json infoJson(const Manifest &m) {
+static Json infoJson(const ts_program &program, const Manifest &m) {
   int64_t ranks = m.mesh.size();
   const Driver &driver = driverFor(m.target);
   WeightPlan plan(m, driver);
+  std::vector<DeviceMemory> memory;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    memory.push_back(deviceMemory(program, m, plan, rank));
+  auto byRank = [&](auto what) {
+    std::vector<int64_t> list;
+    for (const DeviceMemory &one : memory)
+      list.push_back(std::invoke(what, one));
+    return list;
+  };
   Json axes = Json::object();
   for (const MeshAxis &axis : m.mesh.axes())
     axes[axis.name] = axis.size;
@@ -172,9 +183,14 @@ static Json infoJson(const Manifest &m) {
                {"compiled_for", driver.compiledFor(m)},
                {"mesh", axes},
                {"ranks", ranks},
-               {"weight_bytes", std::vector<int64_t>(ranks, plan.bytes())},
-               {"arena_bytes", std::vector<int64_t>(ranks, m.arenaBytes)},
-               {"workspace_bytes", std::vector<int64_t>(ranks, driver.workspaceBytes(m))},
+               {"weight_bytes", byRank(&DeviceMemory::weights)},
+               {"arena_bytes", byRank(&DeviceMemory::arena)},
+               {"workspace_bytes", byRank(&DeviceMemory::workspace)},
+               {"staging_bytes", byRank(&DeviceMemory::staging)},
+               {"output_bytes", byRank(&DeviceMemory::outputs)},
+               {"code_bytes", byRank(&DeviceMemory::code)},
+               {"device_bytes", byRank(&DeviceMemory::total)},
+               {"pinned_bytes", driver.pinnedBytes()},
                {"weights", weightsJson(plan)},
                {"states", statesJson(m)},
                {"products", productsJson(m)},
@@ -211,9 +227,19 @@ static std::string programText(const Manifest &m, const Json &info) {
             "\n";
   text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +
           mega(double(m.arenaBytes));
-  // What a device takes beside its weights and its arena.
-  if (double workspace = info["workspace_bytes"][0].get<double>(); workspace > 0)
-    text += ", workspace of products " + mega(workspace);
+  // What a device takes beside its weights and its arena; of ranks that differ, the one that takes most.
+  auto most = [&](const char *what) {
+    return std::max_element(info[what].begin(), info[what].end())->get<double>();
+  };
+  for (auto [what, name] : {std::pair("workspace_bytes", "workspace of products"),
+                            {"staging_bytes", "staging of collectives"},
+                            {"output_bytes", "outputs kept"},
+                            {"code_bytes", "code"}})
+    if (double bytes = most(what); bytes > 0)
+      text += std::string(", ") + name + " " + mega(bytes);
+  text += "; " + mega(most("device_bytes")) + " in all";
+  if (double pinned = info["pinned_bytes"].get<double>(); pinned > 0)
+    text += ", and up to " + mega(pinned) + " of pinned host memory while weights come in";
   text += "\n";
   for (const Json &p : info["products"])
     text += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
@@ -278,8 +304,8 @@ static std::string stepText(const std::string &name, const Json &step) {
   return text;
 }
 
-std::string describeProgram(const Manifest &m, bool json) {
-  Json info = infoJson(m);
+std::string describeProgram(const ts_program &program, const Manifest &m, bool json) {
+  Json info = infoJson(program, m);
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::string page = programText(m, info) + heldText(info);
@@ -373,6 +399,8 @@ void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
                    {"batch", batch},
                    {"ranks", rank.plane().ranks()},
                    {"threads_per_rank", rank.pool().size()}};
+    if (int64_t used = rank.device().usedBytes(); used >= 0)
+      result["device_bytes_used"] = used;
     out.write(result.dump() + "\n");
   } else {
     char text[160];

@@ -10,7 +10,7 @@
 namespace tessera::runtime {
 
 // What the program is and needs: one line of JSON, or a page for people. Starts nothing.
-std::string describeProgram(const Manifest &manifest, bool json);
+std::string describeProgram(const ts_program &program, const Manifest &manifest, bool json);
 
 // Bytes one rank sends in one execution (docs/Manifest.md, byte accounting).
 int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &collective);

@@ -253,12 +253,8 @@ void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) 
           out[c] = 0;
           continue;
         }
-        // Four 16-bit uniforms: nearly normal, exactly the same everywhere.
         uint64_t bits = randomBits(seed_, uint64_t(layer), uint64_t(row * tail_ + globalColumns_[c]));
-        int32_t sum = int32_t(bits & 0xffff) + int32_t(bits >> 16 & 0xffff) + int32_t(bits >> 32 & 0xffff) +
-                      int32_t(bits >> 48);
-        float normal = float(sum - 131070) * (1.7320508f / 65536.0f);
-        out[c] = 0.02f * normal + mean_;
+        out[c] = randomWeight(bits, mean_);
       }
     }
   }

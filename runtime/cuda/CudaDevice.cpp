@@ -7,6 +7,8 @@
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <sched.h>
 #include <time.h>
 
@@ -37,6 +39,7 @@ CudaDevice::CudaDevice(const DeviceOptions &options) : CudaDevice(options, NotYe
   expect(cuda_.cuStreamCreateWithPriority(&service_, CU_STREAM_NON_BLOCKING, 0), "create a stream");
   expect(cuda_.cuEventCreate(&graphEnd_, CU_EVENT_DISABLE_TIMING), "create an event");
   graphs_ = std::make_unique<CudaGraphs>(*this);
+  freeAtStart_ = freeBytes();
 }
 
 CudaDevice::~CudaDevice() {
@@ -46,6 +49,7 @@ CudaDevice::~CudaDevice() {
   graphs_.reset();
   products_.reset();
   staging_.reset();
+  randomTables_ = Buffer();
   workspaces_.clear();
   spareWorkspace_ = Buffer();
   if (graphEnd_)
@@ -145,6 +149,12 @@ static std::string megabytes(size_t bytes) {
   return text;
 }
 
+int64_t CudaDevice::freeBytes() {
+  size_t free = 0, total = 0;
+  expect(cuda_.cuMemGetInfo(&free, &total), "ask how much memory is free");
+  return int64_t(free);
+}
+
 Buffer CudaDevice::allocate(size_t bytes, const std::string &what, MemoryUse) {
   if (bytes == 0)
     return Buffer(*this, nullptr, 0);
@@ -158,7 +168,12 @@ Buffer CudaDevice::allocate(size_t bytes, const std::string &what, MemoryUse) {
       holds += ", " + held.what + " has " + megabytes(held.bytes);
     throw Error("not enough memory on the GPU", what + ", " + describe(),
                 "it takes " + std::to_string(bytes) + " bytes (" + megabytes(bytes) + "), and " +
-                    std::to_string(free) + " of " + std::to_string(total) + " are free" + holds,
+                    std::to_string(free) + " of " + std::to_string(total) + " are free" +
+                    (options_.expectedBytes
+                         ? "; in all the rank needs " + std::to_string(options_.expectedBytes) + " (" +
+                               megabytes(size_t(options_.expectedBytes)) + ")"
+                         : "") +
+                    holds,
                 "compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
   }
   expect(result, "allocate memory of the GPU");
@@ -235,10 +250,51 @@ bool CudaDevice::storeRows(const WeightLayout &layout, void *weight, int64_t beg
   return true;
 }
 
+bool CudaDevice::storeRandom(Module &module, const WeightLayout &layout, int64_t layers, void *weight,
+                             const RandomRows &rows) {
+  const CudaModule::RandomKernel &kernel = static_cast<CudaModule &>(module).randomWeights(layout.type);
+  int64_t blocks = layers * layout.rows;
+  if (!kernel.function || blocks > std::numeric_limits<int32_t>::max())
+    return false;
+  if (blocks == 0 || layout.columns == 0)
+    return true;
+  // The service stream has its copies and kernels one after another, so the tables may be used again.
+  size_t rowBytes = rows.globalRows.size() * sizeof(int64_t),
+         columnBytes = rows.globalColumns.size() * sizeof(int64_t);
+  if (randomTables_.bytes() < rowBytes + columnBytes)
+    randomTables_ = allocate(rowBytes + columnBytes,
+                             "where made-up weights of rank " + std::to_string(options_.rank) + " stand",
+                             MemoryUse::Weights);
+  auto send = [&](const std::vector<int64_t> &from, char *to) {
+    for (size_t at = 0, part; at < from.size(); at += part) {
+      part = std::min(from.size() - at, StagingRing::kBlockBytes / sizeof(int64_t));
+      staging().send(part * sizeof(int64_t), to + at * sizeof(int64_t),
+                     [&](char *out) { memcpy(out, from.data() + at, part * sizeof(int64_t)); });
+    }
+  };
+  CUdeviceptr to = devicePointer(weight), globalRows = devicePointer(randomTables_.address()),
+              globalColumns = globalRows + rowBytes;
+  send(rows.globalRows, randomTables_.address());
+  send(rows.globalColumns, randomTables_.address() + rowBytes);
+  uint32_t meanBits;
+  memcpy(&meanBits, &rows.mean, sizeof(meanBits));
+  int64_t scalars[] = {
+      layout.rows,        layout.columns,    rows.tail, layout.bytes / io::bytesOf(layout.type, 1),
+      int64_t(rows.seed), int64_t(meanBits), blocks};
+  std::vector<void *> parameters = {&to, &globalRows, &globalColumns};
+  for (int64_t &scalar : scalars)
+    parameters.push_back(&scalar);
+  launched(cuda_.cuLaunchKernel(kernel.function, unsigned(blocks), 1, 1, TESSERA_RANDOM_THREADS, 1, 1, 0,
+                                service_, parameters.data(), nullptr),
+           kernel.name.c_str(), service_);
+  return true;
+}
+
 void CudaDevice::finishStores() {
   if (staging_)
     staging_->finish();
   staging_.reset(); // its memory is the system's again
+  randomTables_ = Buffer();
 }
 
 // --- Objects ---

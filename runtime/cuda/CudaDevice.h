@@ -36,6 +36,7 @@ public:
 
   Buffer allocate(size_t bytes, const std::string &what, MemoryUse use) override;
   HostBuffer allocateHost(size_t bytes, const std::string &what) override;
+  int64_t usedBytes() override { return freeAtStart_ - freeBytes(); }
   std::unique_ptr<Stream> createStream(StreamKind kind) override;
   std::unique_ptr<Event> createEvent() override;
   std::unique_ptr<Module> load(const ts_program &program) override;
@@ -45,6 +46,8 @@ public:
              const float *rows) override;
   bool storeRows(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
                  const WriteRows &write) override;
+  bool storeRandom(Module &module, const WeightLayout &layout, int64_t layers, void *weight,
+                   const RandomRows &rows) override;
   void finishStores() override;
   void call(const Call &call, Stream &compute) override;
   void *view(const void *) override { return nullptr; }
@@ -138,6 +141,7 @@ private:
   void release(void *address, size_t bytes) override;
   void releaseHost(void *data, size_t bytes) override;
   [[noreturn]] void fail(cuda::CUresult result, const char *what);
+  int64_t freeBytes();
   StagingRing &staging();
   void progress();
 
@@ -148,9 +152,11 @@ private:
   cuda::CUcontext context_ = nullptr;
   CudaProperties properties_;
   cuda::CUstream service_ = nullptr;
+  int64_t freeAtStart_ = 0;                 // bytes, the context there already
   std::map<const void *, HeldMemory> held_; // what was allocated, and for what
   std::unique_ptr<StagingRing> staging_;    // while weights come in
   std::mutex stagingMutex_;
+  Buffer randomTables_;   // global rows and columns of the weights that are made up
   Buffer spareWorkspace_; // of the stream that multiplies first
   std::map<cuda::CUstream, Buffer> workspaces_;
   std::unique_ptr<CudaProducts> products_;

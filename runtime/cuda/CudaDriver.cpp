@@ -5,6 +5,8 @@
 #include "tessera/runtime/core/Fields.h"
 #include "tessera/runtime/cuda/Driver.h"
 
+#include <algorithm>
+
 namespace tessera::runtime {
 
 namespace {
@@ -38,7 +40,18 @@ public:
     return std::make_unique<CudaWeightLayout>(spec);
   }
   int64_t workspaceBytes(const Manifest &manifest) const override {
-    return manifest.matmuls.empty() ? 0 : int64_t(kProductWorkspaceBytes);
+    int64_t streams = std::count(manifest.streams.begin(), manifest.streams.end(), StreamKind::Compute);
+    return manifest.matmuls.empty() ? 0 : streams * int64_t(kProductWorkspaceBytes);
+  }
+  // Which image a GPU takes is seen there: the largest of them.
+  int64_t codeBytes(const ts_program &program) const override {
+    int64_t most = 0;
+    for (uint64_t i = 0; i < program.num_images; ++i)
+      most = std::max(most, loadedBytes(program.images[i]));
+    return most;
+  }
+  int64_t pinnedBytes() const override {
+    return int64_t(StagingRing::kMostBlocks * StagingRing::kBlockBytes);
   }
   std::unique_ptr<Device> open(const DeviceOptions &options) const override {
     return std::make_unique<CudaDevice>(options);

@@ -14,7 +14,7 @@ CudaWeightLayout::CudaWeightLayout(const ParamSpec &spec) {
 }
 
 StagingRing::StagingRing(CudaDevice &device, int threads) : device_(device) {
-  blocks_ = size_t(std::clamp(2 * threads, 4, 32));
+  blocks_ = std::clamp(2 * size_t(threads), kLeastBlocks, kMostBlocks);
   memory_ = device.allocateHost(blocks_ * kBlockBytes, "pinned memory that weights pass through");
   for (size_t i = 0; i < blocks_; ++i) {
     Block block;

@@ -40,7 +40,7 @@ public:
   // Waits for all of it.
   void finish();
 
-  static constexpr size_t kBlockBytes = size_t(2) << 20;
+  static constexpr size_t kBlockBytes = size_t(2) << 20, kLeastBlocks = 4, kMostBlocks = 32;
 
 private:
   struct Block {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <elf.h>
 #include <limits>
 #include <tuple>
 
@@ -81,6 +82,25 @@ int cudaVersionOfPtx(std::string_view text) {
   if (major == 8 && minor >= 6)
     ++minor;
   return (major + 4) * 1000 + minor * 10;
+}
+
+int64_t loadedBytes(const ts_image &image) {
+  auto *data = static_cast<const char *>(image.data);
+  Elf64_Ehdr header;
+  if (image.bytes < sizeof(header) || memcmp(data, ELFMAG, SELFMAG) != 0)
+    return int64_t(image.bytes);
+  memcpy(&header, data, sizeof(header));
+  int64_t bytes = 0;
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    uint64_t at = header.e_shoff + i * header.e_shentsize;
+    if (at + sizeof(section) > image.bytes)
+      break;
+    memcpy(&section, data + at, sizeof(section));
+    if (section.sh_flags & SHF_ALLOC)
+      bytes += int64_t(section.sh_size);
+  }
+  return bytes;
 }
 
 // --- Loading ---
@@ -200,6 +220,20 @@ CudaModule::Kernel CudaModule::find(const ts_kernel &spec) {
                                            spec.shared_bytes),
                    "give a kernel its shared memory");
   return kernel;
+}
+
+const CudaModule::RandomKernel &CudaModule::randomWeights(io::DType type) {
+  auto [at, isNew] = randomKernels_.try_emplace(type);
+  if (isNew && module_) {
+    at->second.name = std::string(TESSERA_RANDOM_KERNEL) + io::traits(type).name;
+    CUresult result =
+        device_.cuda().cuModuleGetFunction(&at->second.function, module_, at->second.name.c_str());
+    if (result == CUDA_ERROR_NOT_FOUND) // made by hand, for a test
+      at->second.function = nullptr;
+    else
+      device_.expect(result, "look up a kernel");
+  }
+  return at->second;
 }
 
 // --- Launching ---

@@ -4,7 +4,9 @@
 
 #include "CudaDevice.h"
 
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +31,10 @@ std::vector<size_t> fittingImages(const ts_program &program, int major, int mino
 // The CUDA version, as the driver counts, that reads the PTX in `text` by its ".version"; 0: it has none.
 int cudaVersionOfPtx(std::string_view text);
 
+// What an image takes on a device: of a cubin, its sections that are loaded, variables without contents too;
+// of PTX, as much as its text.
+int64_t loadedBytes(const ts_image &image);
+
 class CudaModule final : public Module {
 public:
   // Loads the image and looks up all functions. Throws Error if no image runs on this GPU, if the driver is
@@ -37,6 +43,14 @@ public:
   ~CudaModule() override;
 
   void launch(cuda::CUstream stream, const Launch &launch);
+
+  // A kernel that the image has beside those of the table (abi.h).
+  struct RandomKernel {
+    std::string name;
+    cuda::CUfunction function = nullptr; // null: the image has none
+  };
+  // The one that makes up weights of this type; lives as long as the module.
+  const RandomKernel &randomWeights(io::DType type);
 
 private:
   explicit CudaModule(CudaDevice &device) : device_(device) {} // from here on the destructor cleans up
@@ -55,6 +69,7 @@ private:
   CudaDevice &device_;
   cuda::CUmodule module_ = nullptr;
   std::vector<Kernel> kernels_;
+  std::map<io::DType, RandomKernel> randomKernels_;
   std::vector<void *> parameters_; // of the launch that is being given
 };
 

@@ -1,5 +1,6 @@
 #include "tessera/runtime/device/Rank.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/device/DeviceMemory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,7 +40,8 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
     : program_(program), manifest_(manifest), plan_(plan), plane_(plane), collectives_(manifest, comm),
       entry_(entry),
       pool_(prepareOwnThread(plan.driver(), threads), [&driver = plan.driver()] { driver.prepareThread(); }) {
-  device_ = plan.driver().open({plane.rank(), pool_, entry, &plane});
+  device_ = plan.driver().open(
+      {plane.rank(), pool_, entry, &plane, deviceMemory(program, manifest, plan, plane.rank()).total()});
   for (StreamKind kind : manifest.streams) {
     if (kind == StreamKind::Communication && communicationNumber_ == 0)
       communicationNumber_ = streams_.size();
@@ -83,7 +85,7 @@ void Rank::finish() {
 }
 
 void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes) {
-  runtime::loadWeights(plan_, manifest_.mesh, id(), origin, *device_, weights_.address(), pool_,
+  runtime::loadWeights(plan_, manifest_.mesh, id(), origin, *device_, *module_, weights_.address(), pool_,
                        [&](int64_t bytes) {
                          entry_.progress.fetch_add(1, std::memory_order_relaxed);
                          if (onBytes)

@@ -44,6 +44,7 @@ struct Load {
   int64_t rank;
   const WeightOrigin &origin;
   Device &device;
+  Module &module;
   ThreadPool &pool;
   const std::function<void(int64_t)> &onBytes;
 
@@ -52,6 +53,11 @@ struct Load {
     int64_t rowDimensions = rowDims(spec);
     ShardReader reader = origin.model ? ShardReader(spec, rowDimensions, mesh, rank, *origin.model)
                                       : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
+    if (!origin.model && !layout.packed && device.storeRandom(module, layout, layers, to, reader.random())) {
+      if (onBytes)
+        onBytes(io::bytesOf(spec.dtype, layers * reader.rows() * reader.columns()));
+      return;
+    }
     // Work items: blocks of rows of one layer, about 1 MiB each; packed ones in whole blocks of the layout.
     int64_t unit = layout.rowBlock;
     int64_t rowsPerItem =
@@ -93,9 +99,9 @@ struct Load {
 } // namespace
 
 void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const WeightOrigin &origin,
-                 Device &device, char *weights, ThreadPool &pool,
+                 Device &device, Module &module, char *weights, ThreadPool &pool,
                  const std::function<void(int64_t)> &onBytes) {
-  Load load{mesh, rank, origin, device, pool, onBytes};
+  Load load{mesh, rank, origin, device, module, pool, onBytes};
   for (int64_t i = 0; i < plan.count(); ++i) {
     const WeightPlan::Param &p = plan.param(i);
     load.form(*p.spec, *p.layout, p.layers, weights + p.offset);

@@ -35,6 +35,7 @@ for mesh in [""] + sys.argv[4:]:
         if not kernels:
             sys.exit(f"{name}: no kernels in {out}")
         run([out, "generate", "--tokens=5,6,7", "--tokens=8,9", "--tokens=" + ",".join(map(str, range(3, 40))), "--max-new-tokens=5"], f"{name}: generate")
+        run([out, "generate", "--init=random:3", "--tokens=5,6,7", "--max-new-tokens=1"], f"{name}: --init=random")
         run([out, "generate", "--tokens=5,6,7", "--max-new-tokens=3", "--logits=" + os.path.join(scratch, "logits")], f"{name}: --logits")
         launched = {}
         with open(launches) as file:

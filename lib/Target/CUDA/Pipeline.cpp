@@ -38,6 +38,7 @@ void buildCUDAKernelPipeline(OpPassManager &pm) {
   onBuffers.addPass(createCSEPass());
   onBuffers.addPass(createCUDAPlaceShared());
 
+  pm.addPass(createCUDAAddRandomWeights());
   pm.addPass(createCUDAOutlineKernels());
   pm.addPass(createCUDAEmitImages());
 }

@@ -117,7 +117,7 @@ public:
   mlir::Type floatType() const { return b.getF32Type(); }
   mlir::Type intType() const { return b.getI32Type(); }
 
-private:
+protected:
   Value constantLike(Value x, int64_t value);
   Value compare(mlir::arith::CmpIPredicate predicate, Value x, Value y) {
     return b.createOrFold<mlir::arith::CmpIOp>(predicate, x, y);

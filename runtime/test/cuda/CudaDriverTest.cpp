@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -98,9 +99,39 @@ TEST(CudaDriver, SaysWhatItIsForWithoutALibrary) {
   EXPECT_EQ(driver.workspaceBytes(manifest), 0);
   manifest.matmuls.resize(1);
   EXPECT_EQ(driver.workspaceBytes(manifest), 32 << 20);
+  manifest.streams = {StreamKind::Compute, StreamKind::Communication, StreamKind::Compute};
+  EXPECT_EQ(driver.workspaceBytes(manifest), 64 << 20);
   for (const char *bad : {R"({"architectures": ["sm_x"]})", R"({"architectures": 80})", R"({"more": 1})"})
     EXPECT_THROW(driver.checkMachine(manifestWith(bad)), Error) << bad;
   unsetenv("TESSERA_LIBCUDA");
+}
+
+// Of a cubin what is loaded, with variables that have no contents in it; of PTX its text; of several images
+// the largest.
+TEST(CudaDriver, CodeIsCounted) {
+  struct {
+    Elf64_Ehdr header = {};
+    Elf64_Shdr sections[3] = {};
+  } cubin;
+  memcpy(cubin.header.e_ident, ELFMAG, SELFMAG);
+  cubin.header.e_shoff = sizeof(cubin.header);
+  cubin.header.e_shentsize = sizeof(Elf64_Shdr);
+  cubin.header.e_shnum = 3;
+  cubin.sections[0] = {0, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, 0, 4000};
+  cubin.sections[1] = {0, SHT_PROGBITS, 0, 0, 0, 700000}; // names, line numbers
+  cubin.sections[2] = {0, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 0, 0, 1 << 20};
+  ts_image images[] = {{"sm_80", &cubin, sizeof(cubin)}, {"compute_80", "text", 4}};
+  EXPECT_EQ(loadedBytes(images[0]), 4000 + (1 << 20));
+  EXPECT_EQ(loadedBytes(images[1]), 4);
+  images[0].bytes = sizeof(cubin.header) + sizeof(Elf64_Shdr) / 2; // cut off
+  EXPECT_EQ(loadedBytes(images[0]), 0);
+  images[0].bytes = sizeof(cubin);
+  ts_program program = {};
+  program.images = images;
+  program.num_images = 2;
+  EXPECT_EQ(cudaDriver().codeBytes(program), 4000 + (1 << 20));
+  program.num_images = 0;
+  EXPECT_EQ(cudaDriver().codeBytes(program), 0);
 }
 
 TEST(CudaDriver, WeightsLieAsTheyAre) {

@@ -35,6 +35,16 @@ def CUDAPlaceShared : Pass<"cuda-place-shared", "::mlir::func::FuncOp"> {
   let options = [Option<"limit", "limit", "int64_t", /*default=*/"101376", "Bytes that a block may have on every architecture compiled for">];
 }
 
+def CUDAAddRandomWeights : Pass<"cuda-add-random-weights", "::mlir::ModuleOp"> {
+  let summary = "Add the kernels that make up weights, one for each type of a parameter";
+  let description = [{
+    No entry launches them: the driver does, for `--init=random:SEED`, by the names that abi.h says (`tessera_random_bf16`). The numbers are those of the
+    runtime's `ShardReader`, bit by bit.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def CUDAOutlineKernels : Pass<"cuda-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Move kernels to a module of their own, in the LLVM dialect";
   let description = [{

@@ -54,6 +54,17 @@ typedef struct ts_kernel {
   int64_t per_block;
 } ts_kernel;
 
+/* Beside the kernels of the table an image for GPUs holds one for each type of a parameter that makes up
+ * weights
+ * (`--init=random:SEED`), which no entry launches: "tessera_random_bf16". A block of TESSERA_RANDOM_THREADS
+ * makes row `block % rows` of layer `block / rows`: randomWeight() of element (r, c), whose global index is
+ * global_rows[r] * tail + global_columns[c]; zero where one of them is negative. Its parameters: the
+ * addresses of the weights, of global_rows and of global_columns (i64 each), then as i64 `rows`, `columns`,
+ * `tail`, the distance of layers in elements, the parameter's seed, the bits of its mean (f32), and the count
+ * of blocks. */
+#define TESSERA_RANDOM_KERNEL "tessera_random_"
+#define TESSERA_RANDOM_THREADS 256
+
 /* Code for a device that the host cannot run. An image holds all kernels whose `function` is null. */
 typedef struct ts_image {
   const char *architecture; /* ends with a zero: "sm_90a" is a cubin for that alone, "compute_80" PTX */

@@ -10,6 +10,16 @@
 
 namespace tessera::runtime {
 
+// What made-up rows of a shard are a function of, so that a device can make them: element (r, c) of a layer
+// is randomWeight(randomBits(seed, layer, globalRows[r] * tail + globalColumns[c]), mean), and 0 where one of
+// the two is negative, which is padding.
+struct RandomRows {
+  uint64_t seed;
+  float mean;
+  int64_t tail;
+  const std::vector<int64_t> &globalRows, &globalColumns;
+};
+
 // The local shard seen as a matrix [rows, columns]: rows = product of the first `outDims` local dimensions.
 // Element (r, c) is zero where the shard is padding. Immutable after construction: any number of threads may
 // read.
@@ -32,6 +42,8 @@ public:
   void read(int64_t layer, int64_t begin, int64_t count, float *out) const;
   // The same, rounded to `type`: the bytes of the file where it has that type and rows of it lie together.
   void readAs(io::DType type, int64_t layer, int64_t begin, int64_t count, void *out) const;
+  // Of a shard from a seed.
+  RandomRows random() const { return {seed_, mean_, tail_, globalRows_, globalColumns_}; }
   // The system may take back the pages that hold this layer.
   void release(int64_t layer) const;
 
@@ -57,6 +69,15 @@ std::string layerName(const std::string &pattern, int64_t layer);
 
 // Counter-based random numbers: a function of its arguments.
 uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index);
+
+// Nearly normal around `mean` with a standard deviation of 0.02: the sum of the four 16-bit numbers in
+// `bits`, whose product with the scale is exact, so that one rounding is left, on whatever machine and fused
+// or not.
+inline float randomWeight(uint64_t bits, float mean) {
+  uint64_t mask = 0x0000ffff0000ffffu, pairs = (bits & mask) + (bits >> 16 & mask);
+  int32_t sum = int32_t(uint32_t(pairs) + uint32_t(pairs >> 32));
+  return float((sum - 131070) * 71) * 0x1p-27f + mean;
+}
 
 } // namespace tessera::runtime
 #endif

@@ -7,6 +7,7 @@
 #include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/core/Manifest.h"
+#include "tessera/runtime/core/ShardReader.h"
 #include "tessera/runtime/core/ThreadPool.h"
 #include "tessera/runtime/device/Stream.h"
 
@@ -116,6 +117,8 @@ public:
   // Throws Error naming `what` where there is not that much.
   virtual Buffer allocate(size_t bytes, const std::string &what, MemoryUse use) = 0;
   virtual HostBuffer allocateHost(size_t bytes, const std::string &what) = 0;
+  // Bytes of its memory that came into use since it was opened, whoever took them; -1: not known.
+  virtual int64_t usedBytes() { return -1; }
 
   virtual std::unique_ptr<Stream> createStream(StreamKind kind) = 0;
   virtual std::unique_ptr<Event> createEvent() = 0;
@@ -143,6 +146,12 @@ public:
   // A place in device memory where the rows of a plain float32 layout can be written straight away, past
   // store(); null if there is none.
   virtual float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) { return nullptr; }
+  // All layers of a parameter in a plain layout, made up by the device itself, by a kernel of `module`.
+  // False: this device takes them through the calls above. The rank's main thread.
+  virtual bool storeRandom(Module &module, const WeightLayout &layout, int64_t layers, void *weight,
+                           const RandomRows &rows) {
+    return false;
+  }
   virtual void finishStores() {}
 
   // Runs an entry: its work is given to streams on return. A driver may record the work of the first call and
@@ -179,6 +188,7 @@ struct DeviceOptions {
   ThreadPool &pool;  // the rank's threads; the device may use them within calls of the rank's main thread
   BoardEntry &entry; // counts what is done: the watch looks there
   HostPlane *plane = nullptr; // all ranks open a device with theirs; null: there is one rank
+  int64_t expectedBytes = 0;  // that the rank will hold in all (DeviceMemory), for messages; 0: unknown
 };
 
 // A kind of device.
@@ -204,6 +214,10 @@ public:
   virtual std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const = 0;
   // Device memory that a rank of this program takes beside its weights and its arena. Needs no device.
   virtual int64_t workspaceBytes(const Manifest &manifest) const { return 0; }
+  // The same for the program's code and what lies within it.
+  virtual int64_t codeBytes(const ts_program &program) const { return 0; }
+  // Memory of the host that a rank pins while weights come in, at most.
+  virtual int64_t pinnedBytes() const { return 0; }
   // All ranks of a program, each for itself.
   virtual std::unique_ptr<Device> open(const DeviceOptions &options) const = 0;
 };

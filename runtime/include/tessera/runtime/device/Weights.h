@@ -43,10 +43,11 @@ struct WeightOrigin {
   uint64_t seed = 0;
 };
 
-// Fills `weights`, which lie as `plan` says, with the shards of `rank`; all threads of `pool` at work.
-// `onBytes` is told the bytes read as they come (any thread).
+// Fills `weights`, which lie as `plan` says, with the shards of `rank`; all threads of `pool` at work, or,
+// where a device makes numbers up by itself, a kernel of `module`. `onBytes` is told the bytes read as they
+// come (any thread).
 void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const WeightOrigin &origin,
-                 Device &device, char *weights, ThreadPool &pool,
+                 Device &device, Module &module, char *weights, ThreadPool &pool,
                  const std::function<void(int64_t)> &onBytes);
 
 } // namespace tessera::runtime
