@@ -106,7 +106,7 @@ static Json weightsJson(const WeightPlan &plan) {
   for (int64_t i = 0; i < plan.count(); ++i) {
     const WeightPlan::Param &p = plan.param(i);
     int64_t bytes =
-        p.layers * (p.layout->bytes + (p.plain ? p.plain->bytes : 0)); // a variable may lie in both forms
+        p.layers * (p.stride + (p.plain ? p.plain->bytes : 0)); // a variable may lie in both forms
     list.push_back(
         {{"name", p.spec->name},
          {"stored", io::traits(p.spec->dtype).name},
@@ -259,7 +259,8 @@ static std::string heldText(const Json &info) {
     int64_t layers = w["layers"].get<int64_t>();
     held("weight       ", w, layers ? " of " + std::to_string(layers) + " layers" : "");
     double packing = w["packing_bytes"].get<double>();
-    text += (packing > 0 ? ", of it " + mega(packing) + " padding of the packed form" : "") + "\n";
+    const char *where = w["packed"].get<bool>() ? " padding of the packed form" : " between layers";
+    text += (packing > 0 ? ", of it " + mega(packing) + where : "") + "\n";
   }
   for (const Json &state : info["states"]) {
     held("state        ", state, "");

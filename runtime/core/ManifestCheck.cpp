@@ -45,6 +45,9 @@ struct Checker {
     require(!p.packOutDims || io::traits(p.dtype).pack, where,
             std::string("there is no packed form of ") + io::traits(p.dtype).name);
     require(p.layers >= 0, where, "a negative number of layers");
+    require(p.layerBytes == 0 || (p.layers > 0 && !p.packOutDims && !p.variable &&
+                                  p.layerBytes >= io::bytesOf(p.dtype, elementCount(p.local))),
+            where, "its layers cannot be held " + std::to_string(p.layerBytes) + " bytes apart");
     require(p.layerSharding.empty(), where, "its layers are sharded, which needs pipelines");
     require(!p.packOutDims || (*p.packOutDims >= 0 && *p.packOutDims <= int64_t(p.shape.size())), where,
             "out_dims is out of range");

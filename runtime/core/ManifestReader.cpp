@@ -142,6 +142,7 @@ static ParamSpec readParam(const Json &json) {
     form.checkAllRead();
   }
   param.variable = fields.get("variable", false);
+  param.layerBytes = fields.get("layer_bytes", int64_t(0));
   param.mean = fields.get("mean", 0.0);
   fields.checkAllRead();
   return param;
@@ -156,6 +157,13 @@ static MatmulSpec readMatmul(const Json &json) {
   if (readDType(fields, "matmuls", "sum") != MatmulSpec::sum)
     damaged("matmuls", "adds up in " + fields.get<std::string>("sum") + "; only " +
                            io::traits(MatmulSpec::sum).name + " is supported");
+  spec.bias = fields.get("bias", false);
+  spec.addend = fields.get("addend", false);
+  std::string name = fields.get<std::string>("function", productFunctionName(ProductFunction::None));
+  std::optional<ProductFunction> function = productFunctionFromName(name);
+  if (!function)
+    damaged("matmuls", "has the function \"" + name + "\", which no product computes");
+  spec.function = *function;
   fields.checkAllRead();
   return spec;
 }

@@ -51,7 +51,9 @@ std::unique_ptr<Module> CpuDevice::load(const ts_program &program) {
 
 std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
   GemmTypes types{spec.x, spec.w, spec.y};
-  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_));
+  GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
+  return std::make_unique<CpuProduct>(
+      Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_, epilogue));
 }
 
 void CpuDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,

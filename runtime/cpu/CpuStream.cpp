@@ -41,9 +41,9 @@ void CpuStream::launch(Module &module, const Launch &launch) {
   });
 }
 
-void CpuStream::multiply(Product &product, const void *x, const void *w, void *y) {
+void CpuStream::multiply(Product &product, const ProductOperands &o) {
   begin();
-  static_cast<CpuProduct &>(product).gemm.run(x, w, y);
+  static_cast<CpuProduct &>(product).gemm.run(o.x, o.w, o.y, o.bias, o.addend);
 }
 
 void CpuStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,

@@ -5,6 +5,7 @@
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 
@@ -76,17 +77,69 @@ struct Gemm::State {
   WeightFormat format;
   PackedWeight weight;
   std::vector<std::unique_ptr<DnnlMatmul>> byRows; // one for each part of the rows; empty: own kernels
-  // Own kernels read and write float32: x widened, y before it is rounded. Empty where that is their type.
+  // Own kernels read and write float32: x widened, y before it is rounded. Empty where that is their type;
+  // but where there is an addend y is kept apart from it.
   std::vector<float> x, y;
+  GemmEpilogue epilogue;
+
+  // columns [begin, end) of row i of the sums
+  void finishRow(float *row, int64_t i, int64_t begin, int64_t end, const void *bias,
+                 const void *addend) const;
 };
 
-Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool)
-    : state_(new State{
-          m, n, k, types, packed, pool, PackedLayout(n, k, types.w), formatOf(types.w), {}, {}, {}, {}}) {
+static float applied(ProductFunction function, float x) {
+  switch (function) {
+  case ProductFunction::None:
+    return x;
+  case ProductFunction::Relu:
+    return std::fmax(x, 0.0f);
+  case ProductFunction::GeluTanh:
+    return 0.5f * x * (1.0f + std::tanh(0.797884561f * (x + 0.044715f * x * x * x)));
+  }
+  return x;
+}
+
+void Gemm::State::finishRow(float *row, int64_t i, int64_t begin, int64_t end, const void *bias,
+                            const void *addend) const {
+  constexpr int64_t step = 256;
+  float widened[step];
+  auto add = [&](const void *array, int64_t first) {
+    int64_t bytes = io::blockBytes(types.y);
+    for (int64_t at = begin; at < end; at += step) {
+      int64_t count = std::min(step, end - at);
+      io::traits(types.y).widen(static_cast<const char *>(array) + (first + at) * bytes, count, widened);
+      for (int64_t j = 0; j < count; ++j)
+        row[at + j] += widened[j];
+    }
+  };
+  if (epilogue.addend)
+    add(addend, i * n);
+  if (epilogue.bias)
+    add(bias, 0);
+  if (epilogue.function != ProductFunction::None)
+    for (int64_t j = begin; j < end; ++j)
+      row[j] = applied(epilogue.function, row[j]);
+}
+
+Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool,
+           GemmEpilogue epilogue)
+    : state_(new State{m,
+                       n,
+                       k,
+                       types,
+                       packed,
+                       pool,
+                       PackedLayout(n, k, types.w),
+                       formatOf(types.w),
+                       {},
+                       {},
+                       {},
+                       {},
+                       epilogue}) {
   State &s = *state_;
   s.weight = {s.layout.n, s.layout.k, s.layout.block, s.layout.paddedN, s.layout.paddedK};
   int64_t parts = pool.size();
-  if (m / parts >= rowsForDnnl(parts) && n > 0 && k > 0 && dnnlMultiplies(types))
+  if (m / parts >= rowsForDnnl(parts) && n > 0 && k > 0 && dnnlMultiplies(types) && epilogue.empty())
     for (int64_t part = 0; part < parts; ++part) {
       Range rows = splitRange(m, parts, part);
       auto product =
@@ -104,7 +157,7 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, Thread
     return;
   if (isConverted(types.x))
     s.x.resize(size_t(m * k));
-  if (isConverted(types.y))
+  if (isConverted(types.y) || epilogue.addend)
     s.y.resize(size_t(m * n));
 }
 
@@ -115,10 +168,10 @@ const char *Gemm::implementation() const {
   return state_->byRows.empty() ? "own" : state_->byRows[0]->implementation();
 }
 
-void Gemm::run(const void *x, const void *w, void *y) {
+void Gemm::run(const void *x, const void *w, void *y, const void *bias, const void *addend) {
   State &s = *state_;
   int64_t yBytes = io::blockBytes(s.types.y);
-  if (s.k == 0) {
+  if (s.k == 0 && s.epilogue.empty()) {
     memset(y, 0, s.m * s.n * yBytes);
     return;
   }
@@ -148,9 +201,12 @@ void Gemm::run(const void *x, const void *w, void *y) {
       kernels.packedColumns(s.weight, w, s.m, wideX, wideY, r.begin, r.end);
     else
       kernels.plainColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);
+    int64_t begin = r.begin * perUnit, end = std::min(r.end * perUnit, s.n);
+    if (!s.epilogue.empty())
+      for (int64_t i = 0; i < s.m && begin < end; ++i)
+        s.finishRow(wideY + i * s.n, i, begin, end, bias, addend);
     if (s.y.empty())
       return;
-    int64_t begin = r.begin * perUnit, end = std::min(r.end * perUnit, s.n);
     for (int64_t i = 0; i < s.m && begin < end; ++i)
       io::traits(s.types.y).narrow(wideY + i * s.n + begin, end - begin,
                                    static_cast<char *>(y) + (i * s.n + begin) * yBytes);

@@ -15,10 +15,10 @@ std::string ProductShape::key() const {
     text += std::string(io::traits(type).name) + " ";
   text += std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " align " +
           std::to_string(alignX) + " " + std::to_string(alignW) + " " + std::to_string(alignY);
-  text += epilogue.function == ProductEpilogue::Relu   ? " relu"
-          : epilogue.function == ProductEpilogue::Gelu ? " gelu"
-                                                       : " plain";
-  return text + (epilogue.bias ? " bias" : "") + (epilogue.residual ? " residual" : "");
+  text += epilogue.function == ProductFunction::None
+              ? std::string(" plain")
+              : std::string(" ") + productFunctionName(epilogue.function);
+  return text + (epilogue.bias ? " bias" : "") + (epilogue.addend ? " addend" : "");
 }
 
 static std::optional<cudaDataType> dataType(io::DType type) {
@@ -36,11 +36,11 @@ static std::optional<cudaDataType> dataType(io::DType type) {
 
 static cublasLtEpilogue_t epilogueValue(const ProductEpilogue &epilogue) {
   switch (epilogue.function) {
-  case ProductEpilogue::Relu:
+  case ProductFunction::Relu:
     return epilogue.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-  case ProductEpilogue::Gelu:
+  case ProductFunction::GeluTanh:
     return epilogue.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-  case ProductEpilogue::None:
+  case ProductFunction::None:
     break;
   }
   return epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -74,6 +74,9 @@ CudaProduct::CudaProduct(CudaProducts &products, const ProductShape &shape) : Cu
     int32_t biasType = *y;
     expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &biasType,
                                              sizeof(biasType)));
+    // Algorithms are proposed for the address that stands there: one that is aligned to 16 bytes and no more.
+    const void *like = static_cast<const char *>(products.device().spareWorkspace()) + 16;
+    expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof(like)));
   }
   expect(lt.cublasLtMatrixLayoutCreate(&a_, *w, uint64_t(shape.k), uint64_t(shape.n), shape.k));
   expect(lt.cublasLtMatrixLayoutCreate(&b_, *x, uint64_t(shape.k), uint64_t(shape.m), shape.k));
@@ -152,24 +155,30 @@ bool CudaProduct::choose(const cublasLtMatmulAlgo_t &algorithm) {
 }
 
 cublasStatus_t CudaProduct::enqueue(const ProductAlgorithm &with, void *workspace, CUstream stream,
-                                    const void *x, const void *w, void *y, const void *bias) const {
+                                    const ProductOperands &o) const {
   const CublasLtLibrary &lt = products_.library();
   if (shape_.epilogue.bias) {
     cublasStatus_t status =
-        lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+        lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof(o.bias));
     if (status != CUBLAS_STATUS_SUCCESS)
       return status;
   }
-  const float alpha = 1, beta = shape_.epilogue.residual ? 1 : 0;
-  return lt.cublasLtMatmul(products_.handle(), desc_, &alpha, w, a_, x, b_, &beta, y, d_, y, d_,
-                           &with.algorithm, workspace, with.workspace, stream);
+  const bool adds = shape_.epilogue.addend;
+  const float alpha = 1, beta = adds ? 1 : 0;
+  return lt.cublasLtMatmul(products_.handle(), desc_, &alpha, o.w, a_, o.x, b_, &beta, adds ? o.addend : o.y,
+                           d_, o.y, d_, &with.algorithm, workspace, with.workspace, stream);
 }
 
-void CudaProduct::run(CUstream stream, const void *x, const void *w, void *y, const void *bias) {
+void CudaProduct::run(CUstream stream, const ProductOperands &o) {
   CudaDevice &device = products_.device();
   auto alignment = [](const void *address) { return alignmentOf(reinterpret_cast<uintptr_t>(address)); };
   const ProductAlgorithm *with = &chosen_;
-  if (alignment(x) < shape_.alignX || alignment(w) < shape_.alignW || alignment(y) < shape_.alignY) {
+  // The library reads it 16 bytes at a time, whatever algorithm: the compiler keeps to that.
+  if (shape_.epilogue.bias && alignment(o.bias) < 16)
+    throw Error("cannot multiply matrices", device.describe() + ", " + shape_.key(),
+                "the bias is not aligned to 16 bytes", "compile it again with this version of llm-compile");
+  if (alignment(o.x) < shape_.alignX || alignment(o.w) < shape_.alignW || alignment(o.y) < shape_.alignY ||
+      (shape_.epilogue.addend && alignment(o.addend) < shape_.alignY)) {
     if (!forAnyAddress_)
       forAnyAddress_ =
           propose(io::bytesOf(shape_.x, 1), io::bytesOf(shape_.w, 1), io::bytesOf(shape_.y, 1), 1).front();
@@ -178,7 +187,7 @@ void CudaProduct::run(CUstream stream, const void *x, const void *w, void *y, co
   void *workspace = device.workspaceFor(stream);
   if (!workspace)
     return device.given(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "find a workspace while an entry is recorded");
-  cublasStatus_t status = enqueue(*with, workspace, stream, x, w, y, bias);
+  cublasStatus_t status = enqueue(*with, workspace, stream, o);
   if (status != CUBLAS_STATUS_SUCCESS && !device.capturing())
     fail(std::string("cuBLASLt: ") + products_.library().cublasLtGetStatusName(status));
   device.launched(status == CUBLAS_STATUS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN,
@@ -207,6 +216,7 @@ std::unique_ptr<Product> CudaProducts::create(const MatmulSpec &spec, const Weig
   ProductShape shape;
   shape.m = spec.m, shape.n = spec.n, shape.k = spec.k;
   shape.x = spec.x, shape.w = spec.w, shape.y = spec.y;
+  shape.epilogue = {spec.function, spec.bias, spec.addend};
   if (layout) // of layers that lie one after another
     shape.alignW = alignmentOf(uint64_t(layout->bytes));
   return std::make_unique<CudaProduct>(*this, shape);

@@ -17,11 +17,12 @@ namespace tessera::runtime {
 
 class CudaProducts;
 
-// What the library does with the sums before it rounds and writes them.
+// What the library does with the sums before it rounds and writes them: y = function(sum + addend + bias).
+// Its GELU is the tanh form.
 struct ProductEpilogue {
-  enum Function { None, Relu, Gelu } function = None; // Gelu: the tanh form
-  bool bias = false;     // one element for each of the n columns is added before the function
-  bool residual = false; // what y held before is added, before the bias
+  ProductFunction function = ProductFunction::None;
+  bool bias = false;   // one element for each of the n columns
+  bool addend = false; // a matrix like y, perhaps y itself: C, and beta = 1
 };
 
 // A product as the library is told of it. Sizes, types and alignments: two of the same shape have the same
@@ -53,6 +54,7 @@ public:
   int64_t bytesX() const { return io::bytesOf(shape_.x, shape_.m * shape_.k); }
   int64_t bytesW() const { return io::bytesOf(shape_.w, shape_.n * shape_.k); }
   int64_t bytesY() const { return io::bytesOf(shape_.y, shape_.m * shape_.n); }
+  int64_t bytesBias() const { return shape_.epilogue.bias ? io::bytesOf(shape_.y, shape_.n) : 0; }
 
   // Algorithms that may be chosen, the library's favourite first; none is empty.
   std::vector<ProductAlgorithm> candidates(int most) const;
@@ -60,11 +62,11 @@ public:
   bool choose(const cuda::cublasLtMatmulAlgo_t &algorithm);
   const ProductAlgorithm &chosen() const { return chosen_; }
 
-  // Gives the product to a stream. `bias`: where the epilogue has one.
-  void run(cuda::CUstream stream, const void *x, const void *w, void *y, const void *bias = nullptr);
+  // Gives the product to a stream.
+  void run(cuda::CUstream stream, const ProductOperands &operands);
   // The same with an algorithm and a workspace of the caller's choice.
   cuda::cublasStatus_t enqueue(const ProductAlgorithm &with, void *workspace, cuda::CUstream stream,
-                               const void *x, const void *w, void *y, const void *bias = nullptr) const;
+                               const ProductOperands &operands) const;
 
 private:
   explicit CudaProduct(CudaProducts &products) : products_(products) {} // now the destructor cleans up

@@ -58,9 +58,9 @@ void CudaStream::launch(Module &module, const Launch &launch) {
   static_cast<CudaModule &>(module).launch(stream_, launch);
 }
 
-void CudaStream::multiply(Product &product, const void *x, const void *w, void *y) {
+void CudaStream::multiply(Product &product, const ProductOperands &operands) {
   begin();
-  static_cast<CudaProduct &>(product).run(stream_, x, w, y);
+  static_cast<CudaProduct &>(product).run(stream_, operands);
 }
 
 void CudaStream::gather(const WeightLayout &, const void *, const int32_t *, int64_t, int64_t, void *) {

@@ -28,7 +28,7 @@ public:
   ~CudaStream() override;
 
   void launch(Module &module, const Launch &launch) override;
-  void multiply(Product &product, const void *x, const void *w, void *y) override;
+  void multiply(Product &product, const ProductOperands &operands) override;
   // Parameters are plain here: kernels read their rows, and there is no second form to make.
   void gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base, int64_t rows,
               void *out) override;

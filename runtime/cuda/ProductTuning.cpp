@@ -26,12 +26,11 @@ public:
     device_.cuda().cuEventDestroy(end_);
   }
 
-  // Whether the operands find room: x and y at the start of the arena, w in the weights, or behind them.
+  // Whether the operands find room: x, the bias and y, which is the addend too, at the start of the arena, w
+  // in the weights, or behind them.
   bool fits(const CudaProduct &p) const {
-    int64_t inArena = roundUp(p.bytesX()) + roundUp(p.bytesY());
-    int64_t arena = int64_t(arena_.bytes());
-    return inArena <= arena && (p.bytesW() <= int64_t(weights_.bytes()) || inArena + p.bytesW() <= arena) &&
-           !p.shape().epilogue.bias;
+    int64_t inArena = bytesInArena(p), arena = int64_t(arena_.bytes());
+    return inArena <= arena && (p.bytesW() <= int64_t(weights_.bytes()) || inArena + p.bytesW() <= arena);
   }
 
   // The fastest of those that the library proposes; none if all of them fail.
@@ -50,13 +49,16 @@ public:
 
 private:
   static int64_t roundUp(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+  static int64_t bytesInArena(const CudaProduct &p) {
+    return roundUp(p.bytesX()) + roundUp(p.bytesBias()) + roundUp(p.bytesY());
+  }
 
   // The median of a few turns, in milliseconds. Each turn reads other weights, as the layers of a model do:
   // what the cache keeps from turn to turn is nobody's speed.
   std::optional<float> measure(const CudaProduct &p, const ProductAlgorithm &algorithm) {
     const CudaLibrary &cuda = device_.cuda();
     CUstream stream = device_.serviceStream();
-    char *x = arena_.address(), *y = x + roundUp(p.bytesX());
+    char *x = arena_.address(), *bias = x + roundUp(p.bytesX()), *y = bias + roundUp(p.bytesBias());
     bool ownWeights = p.bytesW() <= int64_t(weights_.bytes());
     char *w = ownWeights ? weights_.address() : y + roundUp(p.bytesY());
     int64_t places = ownWeights ? std::max<int64_t>(int64_t(weights_.bytes()) / roundUp(p.bytesW()), 1) : 1;
@@ -64,7 +66,8 @@ private:
     for (int turn = 0; turn < 6; ++turn) {
       const char *from = w + turn % places * roundUp(p.bytesW());
       device_.expect(cuda.cuEventRecord(begin_, stream), "measure a product");
-      if (p.enqueue(algorithm, device_.spareWorkspace(), stream, x, from, y) != CUBLAS_STATUS_SUCCESS)
+      if (p.enqueue(algorithm, device_.spareWorkspace(), stream, {x, from, y, bias, y}) !=
+          CUBLAS_STATUS_SUCCESS)
         return std::nullopt;
       device_.given(cuda.cuEventRecord(end_, stream), "measure a product");
       device_.waitForStream(stream);

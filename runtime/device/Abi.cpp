@@ -22,10 +22,10 @@ void ts_launch(ts_rank *handle, int32_t stream, int32_t kernel, void *const *buf
 }
 
 void ts_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
-               void *y) {
+               void *y, const void *bias, const void *addend) {
   Rank &rank = Rank::of(handle);
   const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
-  guarded([&] { rank.stream(stream).multiply(rank.product(id), x, weights, y); });
+  guarded([&] { rank.stream(stream).multiply(rank.product(id), {x, weights, y, bias, addend}); });
 }
 
 void ts_gather_packed(ts_rank *handle, int32_t stream, int32_t param, int64_t layer, const int32_t *ids,

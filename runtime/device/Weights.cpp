@@ -21,17 +21,18 @@ WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_
     p.spec = &spec;
     p.layout = driver.layout(spec);
     p.layers = std::max<int64_t>(spec.layers, 1);
-    auto place = [&](const WeightLayout &layout) {
+    p.stride = p.layout->packed ? p.layout->bytes : std::max(spec.layerBytes, p.layout->bytes);
+    auto place = [&](int64_t stride) {
       int64_t offset = bytes_;
-      bytes_ += (p.layers * layout.bytes + 63) / 64 * 64;
+      bytes_ += (p.layers * stride + 63) / 64 * 64;
       return offset;
     };
-    p.offset = place(*p.layout);
+    p.offset = place(p.stride);
     if (!p.layout->packed) {
       p.plainOffset = p.offset;
     } else if (spec.variable) {
       p.plain = driver.layout(plainSpec(spec));
-      p.plainOffset = place(*p.plain);
+      p.plainOffset = place(p.plain->bytes);
     }
     params_.push_back(std::move(p));
   }
@@ -49,7 +50,8 @@ struct Load {
   const std::function<void(int64_t)> &onBytes;
 
   // All layers of one form of a parameter.
-  void form(const ParamSpec &spec, const WeightLayout &layout, int64_t layers, char *to) const {
+  void form(const ParamSpec &spec, const WeightLayout &layout, int64_t layers, int64_t stride,
+            char *to) const {
     int64_t rowDimensions = rowDims(spec);
     ShardReader reader = origin.model ? ShardReader(spec, rowDimensions, mesh, rank, *origin.model)
                                       : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
@@ -71,7 +73,7 @@ struct Load {
         for (int64_t item; !failed && (item = next.fetch_add(1)) < itemsPerLayer * layers;) {
           int64_t layer = item / itemsPerLayer, begin = item % itemsPerLayer * rowsPerItem;
           int64_t count = std::min(rowsPerItem, reader.rows() - begin);
-          char *held = to + layer * layout.bytes;
+          char *held = to + layer * stride;
           auto write = [&](int64_t first, int64_t rows, void *out) {
             reader.readAs(layout.type, layer, first, rows, out);
           };
@@ -104,9 +106,9 @@ void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const W
   Load load{mesh, rank, origin, device, module, pool, onBytes};
   for (int64_t i = 0; i < plan.count(); ++i) {
     const WeightPlan::Param &p = plan.param(i);
-    load.form(*p.spec, *p.layout, p.layers, weights + p.offset);
+    load.form(*p.spec, *p.layout, p.layers, p.stride, weights + p.offset);
     if (p.plain)
-      load.form(plainSpec(*p.spec), *p.plain, p.layers, weights + p.plainOffset);
+      load.form(plainSpec(*p.spec), *p.plain, p.layers, p.plain->bytes, weights + p.plainOffset);
   }
   device.finishStores();
 }

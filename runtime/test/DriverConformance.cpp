@@ -8,6 +8,7 @@
 #include "tessera/runtime/cuda/Driver.h"
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -216,8 +217,8 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
                                plain = m.device->createProduct(product, nullptr);
       Buffer input = m.floats(x), plainWeight = m.floats(w);
       Buffer output = m.floats(std::vector<float>(2 * rows * n, NAN));
-      m.compute->multiply(*packed, input.address(), weight.address(), output.address());
-      m.compute->multiply(*plain, input.address(), plainWeight.address(), output.address() + rows * n * 4);
+      m.compute->multiply(*packed, {input.address(), weight.address(), output.address()});
+      m.compute->multiply(*plain, {input.address(), plainWeight.address(), output.address() + rows * n * 4});
       std::vector<float> y = m.read(output.address(), size_t(2 * rows * n));
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < n; ++j) {
@@ -233,7 +234,7 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
       Buffer again = m.device->allocate(size_t(layout->bytes), "a packed form", MemoryUse::Weights);
       Buffer repeated = m.floats(std::vector<float>(rows * n, NAN));
       m.compute->pack(*layout, plainWeight.address(), again.address());
-      m.compute->multiply(*packed, input.address(), again.address(), repeated.address());
+      m.compute->multiply(*packed, {input.address(), again.address(), repeated.address()});
       ASSERT_EQ(m.read(repeated.address(), size_t(rows * n)),
                 std::vector<float>(y.begin(), y.begin() + rows * n));
       // Rows by number; those of other shards are zeros.
@@ -249,6 +250,49 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
         for (int64_t l = 0; l < k; ++l) {
           int64_t row = ids[i] - base;
           ASSERT_EQ(got[i * k + l], row >= 0 && row < n ? w[row * k + l] : 0.0f) << i;
+        }
+    });
+}
+
+// What is added to the sums, and the function, before they are rounded; the addend apart or in y's place.
+TEST_P(DriverConformance, ProductsWithEpilogues) {
+  constexpr int64_t m = 5, n = 37, k = 24;
+  auto numbers = [](int64_t count, int period) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i)
+      values[size_t(i)] = float(int(i * 7 % period) - period / 2) / 4; // exact in every type
+    return values;
+  };
+  std::vector<float> x = numbers(m * k, 5), w = numbers(n * k, 7), bias = numbers(n, 9),
+                     addend = numbers(m * n, 11);
+  for (int choice = 0; choice < 12; ++choice)
+    inEveryOrder([&](Machine &machine) {
+      MatmulSpec spec;
+      spec.m = m, spec.n = n, spec.k = k;
+      spec.bias = choice % 2, spec.addend = choice / 2 % 2, spec.function = ProductFunction(choice / 4);
+      SCOPED_TRACE("bias " + std::to_string(spec.bias) + ", addend " + std::to_string(spec.addend) + ", " +
+                   productFunctionName(spec.function));
+      std::unique_ptr<Product> product = machine.device->createProduct(spec, nullptr);
+      Buffer xs = machine.floats(x), ws = machine.floats(w), b = machine.floats(bias),
+             c = machine.floats(addend), apart = machine.floats(std::vector<float>(m * n, NAN));
+      ProductOperands operands{xs.address(), ws.address(), apart.address(), spec.bias ? b.address() : nullptr,
+                               spec.addend ? c.address() : nullptr};
+      machine.compute->multiply(*product, operands);
+      operands.y = c.address();
+      machine.compute->multiply(*product, operands);
+      std::vector<float> first = machine.read(apart.address(), m * n),
+                         second = machine.read(c.address(), m * n);
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          float want = (spec.bias ? bias[size_t(j)] : 0) + (spec.addend ? addend[size_t(i * n + j)] : 0);
+          for (int64_t l = 0; l < k; ++l)
+            want += x[size_t(i * k + l)] * w[size_t(j * k + l)];
+          if (spec.function == ProductFunction::Relu)
+            want = std::max(want, 0.0f);
+          if (spec.function == ProductFunction::GeluTanh)
+            want = 0.5f * want * (1 + std::tanh(0.797884561f * (want + 0.044715f * want * want * want)));
+          ASSERT_NEAR(first[size_t(i * n + j)], want, 1e-6 * (1 + std::fabs(want))) << i << " " << j;
+          ASSERT_EQ(second[size_t(i * n + j)], first[size_t(i * n + j)]) << i << " " << j;
         }
     });
 }

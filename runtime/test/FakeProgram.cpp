@@ -128,7 +128,7 @@ void tail(ts_rank *rank, char *a, int64_t chunk, bool useIndex) {
   void *pick[] = {a + hiddenAt, a + indexAt, a + pickedAt};
   int64_t pickScalars[] = {chunk, useIndex};
   ts_launch(rank, 0, Pick, pick, pickScalars, Bl, 1);
-  ts_matmul(rank, 0, 0, 0, a + pickedAt, nullptr, a + logitsAt);
+  ts_matmul(rank, 0, 0, 0, a + pickedAt, nullptr, a + logitsAt, nullptr, nullptr);
   int64_t first = ts_group_index(rank, 0) * Vl;
   void *key[] = {a + logitsAt, a + keyAt};
   ts_launch(rank, 0, Key, key, &first, Bl, 1);

@@ -197,7 +197,8 @@ static const char *full =
   "params": [{"name": "w", "dtype": "bf16", "layers": 3, "shape": [8, 6], "local": [4, 6], "sharding": [[["tp", 1, 2]], []],
      "layer_sharding": [], "sources": [{"name": "a.{}", "shape": [48], "reshape": [6, 8], "slice": [[0, 6], [0, 8]], "permute": [1, 0]}],
      "pack": {"out_dims": 1}, "variable": true, "mean": 0.5}],
-  "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32"}],
+  "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32",
+     "bias": true, "addend": true, "function": "gelu_tanh"}],
   "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
   "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "why": "because"},
     {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "most_moved": 5,
@@ -209,6 +210,12 @@ static const char *full =
     {"name": "two", "outputs": [],
       "inputs": [{"name": "y", "dtype": "f32", "shape": [4, 2], "local": [2, 2], "sharding": [[["tp", 1, 2]], []], "offset": 128,
                   "fill": {"entry": 0, "output": 0}}]}]})";
+
+TEST(Manifest, WhatNoProductDoesAndNoWeightCan) {
+  expectRefusedIn(full, "gelu_tanh", "gelu", "has the function \"gelu\", which no product computes");
+  expectRefusedIn(full, "\"mean\": 0.5", "\"mean\": 0.5, \"layer_bytes\": 64",
+                  "cannot be held 64 bytes apart");
+}
 
 TEST(Manifest, ReadsEveryField) {
   Manifest m = Manifest::parse(full);
@@ -223,6 +230,7 @@ TEST(Manifest, ReadsEveryField) {
   const MatmulSpec &mm = m.matmuls.at(0);
   EXPECT_EQ(std::tuple(mm.m, mm.n, mm.k, mm.param), std::tuple(2, 4, 6, 0));
   EXPECT_EQ(std::tuple(mm.x, mm.w, mm.y), std::tuple(io::DType::BF16, io::DType::BF16, io::DType::F32));
+  EXPECT_EQ(std::tuple(mm.bias, mm.addend, mm.function), std::tuple(true, true, ProductFunction::GeluTanh));
   const CollectiveSpec &scatter = m.collectives.at(0), &send = m.collectives.at(1),
                        &mirror = m.collectives.at(2);
   EXPECT_EQ(scatter.kind, CollectiveKind::ReduceScatter);

@@ -37,9 +37,7 @@ protected:
 class PostingStream final : public Stream {
 public:
   void launch(Module &, const Launch &) override { PostingDevice::refuse("a launch"); }
-  void multiply(Product &, const void *, const void *, void *) override {
-    PostingDevice::refuse("a product");
-  }
+  void multiply(Product &, const ProductOperands &) override { PostingDevice::refuse("a product"); }
   void gather(const WeightLayout &, const void *, const int32_t *, int64_t, int64_t, void *) override {
     PostingDevice::refuse("rows of a weight");
   }

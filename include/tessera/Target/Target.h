@@ -15,6 +15,7 @@
 #include "tessera/Target/LibraryForm.h"
 #include "tessera/Target/LinkOptions.h"
 #include "tessera/runtime/Result.h"
+#include "tessera/runtime/core/ProductFunction.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -23,6 +24,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,15 @@ struct StreamChoices {
   bool communication = false; ///< what ranks exchange goes to a stream of its own, beside what computes
 };
 
+/// What the library of products would do to the sums, in float32, before it rounds them:
+/// y = function(x . w^T + addend + bias). Bias and addend are of y's type.
+struct ProductEpilogue {
+  mlir::Type x, w, y;                   ///< elements
+  std::optional<int64_t> biasAlignment; ///< bytes to whose multiples the bias is aligned; none: there is none
+  bool addend = false;                  ///< a matrix like y
+  ProductFunction function = ProductFunction::None;
+};
+
 /// What the manifest says of the target.
 struct TargetSection {
   std::string driver; ///< the runtime's driver that runs the program: the manifest's `target`
@@ -58,6 +69,11 @@ public:
   virtual TilingChoices tiling() const = 0;
   virtual StreamChoices streams() const { return {}; }
   virtual const LibraryForms &libraryForms() const = 0;
+  /// Whether a product of the library does this too, at no cost: what comes next need not be a kernel.
+  virtual bool takesEpilogue(const ProductEpilogue &epilogue) const { return false; }
+  /// Bytes to whose multiples each layer of a plain stack of parameters begins: where layers have others,
+  /// they are held apart. A power of two, `exec::kBufferAlignment` at most.
+  virtual int64_t layerAlignment() const { return 1; }
 
   /// Adds the passes that turn every kernel function of a module into an LLVM function of the runtime's
   /// signature (ts_kernel_fn) and leave everything else alone.

@@ -230,7 +230,8 @@ private:
     Range written = ranges[size_t(number)];
     for (auto [j, other] : llvm::enumerate(ranges)) {
       bool reads = item.op.accesses[j].mode == AccessMode::Read;
-      if ((reads ? item.op.inPlace && other == written : int(j) >= number) || !overlaps(other, written))
+      bool mayMeet = reads ? item.op.accesses[j].inPlace && other == written : int(j) >= number;
+      if (mayMeet || !overlaps(other, written))
         continue;
       return fail(item.tag, number, -1,
                   llvm::formatv("writes bytes {0}, which the same op {1} {2}", text(written),

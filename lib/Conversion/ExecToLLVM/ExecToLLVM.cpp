@@ -80,6 +80,7 @@ private:
     return LLVM::GEPOp::create(b, ptr, b.getI8Type(), base, ValueRange{constant(bytes)});
   }
   Value at(Value value) { return values.lookup(value); }
+  Value orNull(Value array) { return array ? at(array) : null(); }
   Value orZero(Value index) { return index ? at(index) : constant(0); }
 
   Value call(StringRef name, Type result, ValueRange args) {
@@ -121,15 +122,15 @@ private:
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       values[reshape] = at(reshape.getInput());
     } else if (auto layer = dyn_cast<LayerOp>(op)) {
-      Value bytes = LLVM::MulOp::create(b, at(layer.getIndex()), constant(arrayBytes(layer.getType())));
+      Value bytes = LLVM::MulOp::create(b, at(layer.getIndex()), constant(layerStride(layer)));
       values[layer] = LLVM::GEPOp::create(b, ptr, b.getI8Type(), at(layer.getStack()), ValueRange{bytes});
     } else if (auto launch = dyn_cast<LaunchOp>(op)) {
       emitLaunch(launch);
     } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
       call("ts_matmul", nothing,
            {rank, stream, constant32(manifest.matmul(matmul)), orZero(matmul.getLayer()),
-            at(matmul.getInput()), matmul.getWeight() ? at(matmul.getWeight()) : null(),
-            at(matmul.getOutput())});
+            at(matmul.getInput()), orNull(matmul.getWeight()), at(matmul.getOutput()),
+            orNull(matmul.getBias()), orNull(matmul.getAddend())});
     } else if (auto gather = dyn_cast<GatherPackedOp>(op)) {
       emitGather(gather);
     } else if (auto collective = dyn_cast<CollectiveOp>(op)) {

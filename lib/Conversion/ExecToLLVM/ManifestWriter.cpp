@@ -97,6 +97,8 @@ json::Object ManifestWriter::paramJson(Operation *op) {
                      {"sources", std::move(sources)},
                      {"pack", std::move(pack)},
                      {"variable", parameter.getVariable()}};
+  if (auto bytes = op->getAttrOfType<IntegerAttr>(kLayerBytesAttr))
+    param["layer_bytes"] = bytes.getInt();
   if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))
     param["mean"] = mean.getValueAsDouble();
   return param;
@@ -107,14 +109,21 @@ int64_t ManifestWriter::param(FlatSymbolRefAttr symbol) const {
 }
 
 int64_t ManifestWriter::matmul(MatmulOp op) {
-  return numberOf(matmuls, json::Object{{"m", int64_t(op.getM())},
-                                        {"n", int64_t(op.getN())},
-                                        {"k", int64_t(op.getK())},
-                                        {"param", op.getParamAttr() ? param(op.getParamAttr()) : -1},
-                                        {"x", elementName(op.getInput().getType())},
-                                        {"w", elementName(op.getWeightElementType())},
-                                        {"y", elementName(op.getOutput().getType())},
-                                        {"sum", "f32"}});
+  json::Object matmul{{"m", int64_t(op.getM())},
+                      {"n", int64_t(op.getN())},
+                      {"k", int64_t(op.getK())},
+                      {"param", op.getParamAttr() ? param(op.getParamAttr()) : -1},
+                      {"x", elementName(op.getInput().getType())},
+                      {"w", elementName(op.getWeightElementType())},
+                      {"y", elementName(op.getOutput().getType())},
+                      {"sum", "f32"}};
+  if (op.getBias())
+    matmul["bias"] = true;
+  if (op.getAddend())
+    matmul["addend"] = true;
+  if (op.getFunction())
+    matmul["function"] = productFunctionName(*op.getFunction());
+  return numberOf(matmuls, std::move(matmul));
 }
 
 int64_t ManifestWriter::group(ArrayAttr axes) { return numberOf(groups, axesJson(axes)); }

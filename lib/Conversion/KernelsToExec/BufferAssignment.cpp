@@ -174,6 +174,9 @@ void BufferAssignment::coalesce(Block &block) {
     if (auto collective = dyn_cast<CollectiveOp>(op);
         collective && collective.getKind() == CollectiveKind::AllReduce)
       unify(collective.getInput(), collective.getResults()[0], stepOf[&op]);
+    if (auto matmul = dyn_cast<MatmulOp>(op);
+        matmul && matmul.getAddend() && !isReadBeside(*matmul.getAddendMutable().begin()))
+      unify(matmul.getAddend(), matmul.getResults()[0], stepOf[&op]);
   }
 }
 

@@ -75,6 +75,9 @@ LogicalResult eraseParameterArguments(Lowering &lowering);
 /// Ops with a form of their own (LibraryForm), in program order. Those that are neither that nor tiles are
 /// written out as smaller ones first (DecomposableOpInterface).
 LogicalResult lowerLibraryOps(Lowering &lowering);
+/// What follows a product and only adds to it, or is a function at the end, becomes part of the call, where
+/// the target's library can do it (Target::takesEpilogue) and bytes are saved.
+void foldEpilogues(Lowering &lowering);
 /// Collectives of dialect dist, with the copies that padding needs.
 LogicalResult lowerCollectives(Lowering &lowering);
 /// Forms of ops that move nothing: every target has them.

@@ -7,6 +7,8 @@
 
 #include "Lowering.h"
 
+#include "llvm/Support/MathExtras.h"
+
 namespace tessera::kernels {
 namespace {
 
@@ -49,6 +51,21 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &
   return profits ? outDims : std::nullopt;
 }
 
+/// From a layer of a plain stack to the next, where the target wants more than a layer has; else 0. Only
+/// stacks that are read layer by layer can be held so: whoever takes all of one takes one array.
+int64_t layerBytes(const Lowering &lowering, const Parameter &parameter) {
+  graph::ParameterOp op = parameter.op;
+  bool byLayer = op.getStacked() && !op.getVariable();
+  for (BlockArgument arg : parameter.args)
+    byLayer &= llvm::all_of(arg.getUsers(), [](Operation *user) { return isa<exec::LayerOp>(user); });
+  if (!byLayer)
+    return 0;
+  RankedTensorType type = tensorOf(parameter.args.front());
+  int64_t layer = exec::arrayBytes(type) / std::max<int64_t>(type.getDimSize(0), 1),
+          held = int64_t(llvm::alignTo(layer, lowering.target.layerAlignment()));
+  return held == layer ? 0 : held;
+}
+
 } // namespace
 
 LogicalResult planParameters(Lowering &lowering) {
@@ -87,6 +104,8 @@ LogicalResult planParameters(Lowering &lowering) {
       parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(*outDims));
       continue;
     }
+    if (int64_t apart = layerBytes(lowering, parameter); apart != 0)
+      parameter.op->setAttr(exec::kLayerBytesAttr, builder.getI64IntegerAttr(apart));
     for (BlockArgument arg : parameter.args) {
       if (arg.use_empty())
         continue;

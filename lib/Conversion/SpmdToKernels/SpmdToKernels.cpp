@@ -82,8 +82,10 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
       lowering.mesh = mesh.getMesh().toMesh();
     if (failed(checkLayersWhole(lowering)) || failed(lowerRepeats(lowering)) ||
         failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||
-        failed(lowerCollectives(lowering)) || failed(fuseKernels(lowering)) ||
-        failed(eraseParameterArguments(lowering)))
+        failed(lowerCollectives(lowering)))
+      return signalPassFailure();
+    foldEpilogues(lowering);
+    if (failed(fuseKernels(lowering)) || failed(eraseParameterArguments(lowering)))
       return signalPassFailure();
     materializeLayerNumbers(lowering);
 

@@ -14,8 +14,7 @@ namespace tessera {
 
 using namespace mlir;
 
-/// Of places in the arena, parameters, and shared memory.
-static constexpr int64_t kBufferAlignment = 64;
+using exec::kBufferAlignment;
 
 int64_t bytesInMemory(Type element) {
   return element.isIndex() ? 8 : std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
@@ -73,24 +72,6 @@ int64_t accessAlignment(linalg::LinalgOp op, OpOperand &operand, int64_t dim, in
 
 namespace {
 
-int64_t arrayBytes(ShapedType type) { return type.getNumElements() * bytesInMemory(type.getElementType()); }
-
-/// Of what a launch is given.
-int64_t launchAlignment(Value buffer) {
-  int64_t known = kBufferAlignment;
-  while (Operation *op = buffer.getDefiningOp()) {
-    if (auto layer = dyn_cast<exec::LayerOp>(op)) {
-      known = std::gcd(known, arrayBytes(cast<ShapedType>(layer.getType())));
-      buffer = layer.getStack();
-    } else if (auto reshape = dyn_cast<exec::ReshapeOp>(op)) {
-      buffer = reshape.getInput();
-    } else {
-      break;
-    }
-  }
-  return known;
-}
-
 struct CUDAPromiseAlignment : impl::CUDAPromiseAlignmentBase<CUDAPromiseAlignment> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -101,7 +82,7 @@ struct CUDAPromiseAlignment : impl::CUDAPromiseAlignmentBase<CUDAPromiseAlignmen
       llvm::append_range(buffers, launch.getOutputs());
       known.resize(buffers.size(), kBufferAlignment);
       for (auto [value, buffer] : llvm::zip_equal(known, buffers))
-        value = std::gcd(value, launchAlignment(buffer));
+        value = std::gcd(value, exec::alignmentOf(buffer));
     });
     Builder builder(&getContext());
     for (auto func : module.getOps<func::FuncOp>())

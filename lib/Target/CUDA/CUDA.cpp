@@ -2,6 +2,7 @@
 
 #include "tessera/Target/CUDA/CUDA.h"
 
+#include "Alignment.h"
 #include "Architectures.h"
 #include "AttentionForm.h"
 #include "DeviceCode.h"
@@ -35,6 +36,8 @@ public:
   }
   StreamChoices streams() const override { return {/*communication=*/true}; }
   const LibraryForms &libraryForms() const override { return forms; }
+  bool takesEpilogue(const ProductEpilogue &epilogue) const override { return takesCUDAEpilogue(epilogue); }
+  int64_t layerAlignment() const override { return kLargestAccess; }
   void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildCUDAKernelPipeline(pm); }
   TargetSection manifestSection() const override {
     llvm::json::Array architectures;

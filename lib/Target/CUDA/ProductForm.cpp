@@ -2,6 +2,8 @@
 
 #include "ProductForm.h"
 
+#include "Alignment.h"
+
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms.h"
@@ -54,6 +56,12 @@ private:
 
 void addCUDAProductForm(LibraryForms &forms, int64_t tileRows) {
   forms.add<graph::LinearOp>(std::make_unique<ProductForm>(tileRows));
+}
+
+bool takesCUDAEpilogue(const ProductEpilogue &epilogue) {
+  bool plain = !epilogue.biasAlignment && epilogue.function == ProductFunction::None;
+  bool knownTypes = epilogue.x == epilogue.w && (epilogue.y == epilogue.x || (plain && epilogue.y.isF32()));
+  return knownTypes && epilogue.biasAlignment.value_or(kLargestAccess) % kLargestAccess == 0;
 }
 
 } // namespace tessera

@@ -3,6 +3,7 @@
 #define TESSERA_LIB_TARGET_CUDA_PRODUCTFORM_H
 
 #include "tessera/Target/LibraryForm.h"
+#include "tessera/Target/Target.h"
 
 namespace tessera {
 
@@ -11,6 +12,11 @@ namespace tessera {
 /// by the same, into the same or f32; for other mixtures the operands are widened and the result is rounded
 /// once, which gives the same numbers.
 void addCUDAProductForm(LibraryForms &forms, int64_t tileRows);
+
+/// What cuBLASLt does to the sums: it adds a matrix of the result's type (beta = 1) to any product, and bias,
+/// ReLU and GELU (its GELU is the tanh form) where all is of one type. Its kernels read the bias 16 bytes at
+/// a time.
+bool takesCUDAEpilogue(const ProductEpilogue &epilogue);
 
 } // namespace tessera
 

@@ -137,17 +137,26 @@ void CheckedStream::launch(Module &module, const Launch &launch) {
        });
 }
 
-void CheckedStream::multiply(Product &product, const void *x, const void *w, void *y) {
+void CheckedStream::multiply(Product &product, const ProductOperands &operands) {
   auto &p = static_cast<CheckedProduct &>(product);
   auto yBytes = size_t(io::bytesOf(p.spec.y, p.spec.m * p.spec.n));
-  give("a product",
-       {{x, size_t(io::bytesOf(p.spec.x, p.spec.m * p.spec.k)), MemoryAccess::Read},
-        {w, size_t(p.weightBytes), MemoryAccess::Read},
-        {y, yBytes, MemoryAccess::Write}},
-       [this, &p, yBytes](const std::vector<char *> &at) {
-         memset(at[2], 0xff, yBytes);
-         device_.innerStream_->multiply(*p.inner, at[0], at[1], at[2]);
-       });
+  bool inPlace = p.spec.addend && operands.addend == operands.y;
+  std::vector<MemoryAccess> touched = {
+      {operands.x, size_t(io::bytesOf(p.spec.x, p.spec.m * p.spec.k)), MemoryAccess::Read},
+      {operands.w, size_t(p.weightBytes), MemoryAccess::Read},
+      {operands.y, yBytes, inPlace ? MemoryAccess::Update : MemoryAccess::Write}};
+  if (p.spec.bias)
+    touched.push_back({operands.bias, size_t(io::bytesOf(p.spec.y, p.spec.n)), MemoryAccess::Read});
+  if (p.spec.addend && !inPlace)
+    touched.push_back({operands.addend, yBytes, MemoryAccess::Read});
+  give("a product", touched, [this, &p, yBytes, inPlace](const std::vector<char *> &at) {
+    if (!inPlace)
+      memset(at[2], 0xff, yBytes);
+    device_.innerStream_->multiply(*p.inner, {at[0], at[1], at[2], p.spec.bias ? at[3] : nullptr,
+                                              !p.spec.addend ? nullptr
+                                              : inPlace      ? at[2]
+                                                             : at[p.spec.bias ? 4 : 3]});
+  });
 }
 
 void CheckedStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,

@@ -79,7 +79,7 @@ public:
   ~CheckedStream() override;
 
   void launch(Module &module, const Launch &launch) override;
-  void multiply(Product &product, const void *x, const void *w, void *y) override;
+  void multiply(Product &product, const ProductOperands &operands) override;
   void gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base, int64_t rows,
               void *out) override;
   void pack(const WeightLayout &layout, const void *plain, void *packed) override;

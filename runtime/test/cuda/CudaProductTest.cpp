@@ -19,7 +19,7 @@ TEST(CudaProducts, OfNarrowTypes) {
       std::unique_ptr<Product> product = m.device->createProduct(spec, nullptr);
       Buffer x = upload(m, type, o.x), w = upload(m, type, o.w);
       Buffer y = m.device->allocate(size_t(io::bytesOf(result, o.m * o.n)), "a result", MemoryUse::Arena);
-      m.compute->multiply(*product, x.address(), w.address(), y.address());
+      m.compute->multiply(*product, {x.address(), w.address(), y.address()});
       std::vector<char> held(y.bytes());
       m.compute->download(held.data(), y.address(), held.size());
       m.compute->synchronize();
@@ -47,7 +47,7 @@ TEST(CudaProducts, AtAddressesThatAreBarelyAligned) {
     char *atY = memory.address() + (rows * k + n * k + 8) * 4 + (which >> 2 & 1) * 4;
     m.compute->upload(atX, x.data(), x.size() * 4);
     m.compute->upload(atW, w.data(), w.size() * 4);
-    m.compute->multiply(*product, atX, atW, atY);
+    m.compute->multiply(*product, {atX, atW, atY});
     std::vector<float> got = m.read(atY, size_t(rows * n));
     for (int64_t i = 0; i < rows * n; ++i) {
       float sum = 0;
@@ -58,24 +58,18 @@ TEST(CudaProducts, AtAddressesThatAreBarelyAligned) {
   }
 }
 
-TEST(CudaProducts, WithEpilogues) {
+TEST(CudaProducts, WithABiasLessAlignedThanTheLibraryReads) {
   Machine m;
   Operands o;
-  CudaProducts products(m.cuda());
-  ProductShape shape;
-  shape.m = o.m, shape.n = o.n, shape.k = o.k;
-  shape.epilogue = {ProductEpilogue::Relu, /*bias=*/true, /*residual=*/true};
-  CudaProduct product(products, shape);
-  std::vector<float> bias = numbers(o.n, 9), before = numbers(o.m * o.n, 11);
+  MatmulSpec spec;
+  spec.m = o.m, spec.n = o.n, spec.k = o.k, spec.bias = true;
+  std::unique_ptr<Product> product = m.device->createProduct(spec, nullptr);
   Buffer x = upload(m, io::DType::F32, o.x), w = upload(m, io::DType::F32, o.w),
-         b = upload(m, io::DType::F32, bias), y = upload(m, io::DType::F32, before);
-  cuda::CUstream stream = dynamic_cast<cuda::NativeStream &>(*m.compute).handle();
-  product.run(stream, x.address(), w.address(), y.address(), b.address());
-  std::vector<float> got = m.read(y.address(), size_t(o.m * o.n));
-  for (int64_t i = 0; i < o.m; ++i)
-    for (int64_t j = 0; j < o.n; ++j)
-      ASSERT_EQ(got[size_t(i * o.n + j)],
-                std::max(o.sum(i, j) + bias[size_t(j)] + before[size_t(i * o.n + j)], 0.0f));
+         b = upload(m, io::DType::F32, o.w), y = upload(m, io::DType::F32, o.w);
+  expectParts(errorOf([&] {
+                m.compute->multiply(*product, {x.address(), w.address(), y.address(), b.address() + 4});
+              }),
+              {"cannot multiply matrices (rank 0, GPU 0", "plain bias", "not aligned to 16 bytes"});
 }
 
 TEST(CudaProducts, ByEveryAlgorithmThatIsProposed) {
@@ -91,7 +85,7 @@ TEST(CudaProducts, ByEveryAlgorithmThatIsProposed) {
   for (const ProductAlgorithm &candidate : product.candidates(8)) {
     ASSERT_TRUE(product.choose(candidate.algorithm));
     Buffer y = upload(m, io::DType::F32, numbers(o.m * o.n, 5));
-    m.compute->multiply(product, x.address(), w.address(), y.address());
+    m.compute->multiply(product, {x.address(), w.address(), y.address()});
     std::vector<float> got = m.read(y.address(), size_t(o.m * o.n));
     for (int64_t i = 0; i < o.m * o.n; ++i)
       ASSERT_EQ(got[size_t(i)], o.sum(i / o.n, i % o.n));
@@ -113,7 +107,7 @@ TEST(CudaProducts, OfFloat16AreSummedInFloat32) {
   for (const ProductAlgorithm &candidate : product.candidates(8)) {
     ASSERT_TRUE(product.choose(candidate.algorithm));
     Buffer y = m.device->allocate(8 * 2, "a result", MemoryUse::Arena);
-    m.compute->multiply(product, x.address(), weights.address(), y.address());
+    m.compute->multiply(product, {x.address(), weights.address(), y.address()});
     uint16_t held[8];
     m.compute->download(held, y.address(), sizeof(held));
     m.compute->synchronize();
@@ -152,7 +146,7 @@ TEST(CudaProducts, AreMeasuredOnceAndKept) {
     EXPECT_EQ(m.read(arena.address(), 25000), std::vector<float>(25000, 0));
     EXPECT_FALSE(fs::is_empty(folder));
     Buffer x = upload(m, io::DType::F32, o.x), w = upload(m, io::DType::F32, o.w);
-    m.compute->multiply(*same, x.address(), w.address(), arena.address());
+    m.compute->multiply(*same, {x.address(), w.address(), arena.address()});
     EXPECT_EQ(m.read(arena.address(), size_t(o.m * o.n)).back(), o.sum(o.m - 1, o.n - 1));
   }
   fs::remove_all(folder);

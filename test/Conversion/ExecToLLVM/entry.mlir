@@ -5,7 +5,7 @@
 module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", offset = 0 : i64, type = tensor<2x8xf32>, clear = #graph.clear<before_prompts>}, {name = "v", offset = 64 : i64, type = tensor<2x8xf32>}], graph.architecture = "llama", graph.generate = #graph.generate<batch = 1, chunk = 16, max_seq_len = 32, vocab = 99>, tessera.dtype = "bf16", tessera.model = "/m", tessera.eos = array<i64: 2, 7>} {
   dist.mesh @mesh = <["dp"=2, "tp"=4]>
   graph.parameter @w : tensor<4x8x8xf32> stacked from [#graph.source<"w.{}", file = [8, 16], slice = [0, 8, 8, 16]>] {exec.local = tensor<4x8x8xf32>, exec.pack = 1 : i64}
-  graph.parameter @n : tensor<4x8xf32> stacked from [#graph.source<"n.{}", file = [8]>] {exec.local = tensor<4x8xf32>}
+  graph.parameter @n : tensor<4x8xf32> stacked from [#graph.source<"n.{}", file = [8]>] {exec.local = tensor<4x8xf32>, exec.layer_bytes = 48 : i64}
   graph.parameter @v : tensor<16xf32> variable from [#graph.source<"v", file = [16]>] {exec.local = tensor<16xf32>}
   graph.parameter @unused : tensor<4xf32> from [#graph.source<"u", file = [4]>]
   llvm.func @k(!llvm.ptr, !llvm.ptr, i64, i64)
@@ -17,10 +17,15 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // CHECK: llvm.call @ts_group_index(%[[RANK]], %{{.*}}) : (!llvm.ptr, i32) -> i64
   // CHECK: llvm.br ^[[BODY:bb[0-9]+]](%{{.*}} : i64)
   // CHECK: ^[[BODY]](%[[I:.*]]: i64):
-  // CHECK: %[[STRIDE:.*]] = llvm.mlir.constant(32 : i64)
-  // CHECK: llvm.mul %[[I]], %[[STRIDE]]
+  // Layers lie as far apart as the parameter says.
+  // CHECK: %[[STRIDE:.*]] = llvm.mlir.constant(48 : i64)
+  // CHECK: %[[OFFSET:.*]] = llvm.mul %[[I]], %[[STRIDE]]
+  // CHECK: %[[LAYER:.*]] = llvm.getelementptr %{{.*}}[%[[OFFSET]]]
   // CHECK: llvm.call @ts_launch(%[[RANK]], %{{.*}}) : (!llvm.ptr, i32, i32, !llvm.ptr, !llvm.ptr, i64, i64)
-  // CHECK: llvm.call @ts_matmul(%[[RANK]], %{{.*}}, %{{.*}}, %[[I]], %{{.*}}, %{{.*}}, %{{.*}})
+  // What a product does not take is null.
+  // CHECK-COUNT-3: llvm.mlir.zero
+  // CHECK: llvm.call @ts_matmul(%[[RANK]], %{{.*}}, %{{.*}}, %[[I]], %[[FROM:.*]], %{{.*}}, %[[TO:.*]], %{{.*}}, %{{.*}})
+  // CHECK: llvm.call @ts_matmul(%[[RANK]], %{{.*}}, %{{.*}}, %[[I]], %[[FROM]], %{{.*}}, %[[TO]], %[[LAYER]], %[[TO]])
   // CHECK: llvm.call @ts_collective
   // CHECK: llvm.cond_br %{{.*}}, ^[[BODY]](%{{.*}} : i64), ^[[AFTER:bb[0-9]+]]
   // CHECK: ^[[AFTER]]:
@@ -52,11 +57,12 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // MANIFEST-SAME: \22params\22:{\22reads\22:[],\22updates\22:[2]},\22states\22:{\22reads\22:[0],\22writes\22:[]}
   // MANIFEST-SAME: \22generate\22:{\22batch\22:1,\22chunk\22:16,\22eos\22:[2,7],\22max_seq_len\22:32,\22vocab\22:99}
   // MANIFEST-SAME: \22groups\22:[{{\[\[}}\22tp\22,1,4]]]
-  // MANIFEST-SAME: \22matmuls\22:[{\22k\22:8,\22m\22:1,\22n\22:8,\22param\22:0,\22sum\22:\22f32\22,\22w\22:\22f32\22,\22x\22:\22f32\22,\22y\22:\22f32\22}]
+  // MANIFEST-SAME: \22matmuls\22:[{\22k\22:8,\22m\22:1,\22n\22:8,\22param\22:0,\22sum\22:\22f32\22,\22w\22:\22f32\22,\22x\22:\22f32\22,\22y\22:\22f32\22},
+  // MANIFEST-SAME: {\22addend\22:true,\22bias\22:true,\22function\22:\22relu\22,\22k\22:8
   // MANIFEST-SAME: \22mesh\22:[{{\[}}\22dp\22,2],[\22tp\22,4]]
   // MANIFEST-SAME: \22layers\22:4,\22local\22:[8,8],\22name\22:\22w\22,\22pack\22:{\22out_dims\22:1}
   // MANIFEST-SAME: \22slice\22:[{{\[}}0,8],[8,16]]
-  // MANIFEST-SAME: \22name\22:\22n\22,\22pack\22:null{{.*}}\22variable\22:false
+  // MANIFEST-SAME: \22layer_bytes\22:48,{{.*}}\22name\22:\22n\22,\22pack\22:null{{.*}}\22variable\22:false
   // MANIFEST-SAME: \22name\22:\22v\22{{.*}}\22variable\22:true
   // MANIFEST-SAME: \22states\22:[{\22bytes\22:64,\22clear\22:\22before_prompts\22{{.*}}\22name\22:\22k\22{{.*}}\22clear\22:\22at_start\22{{.*}}\22name\22:\22v\22
   // MANIFEST-SAME: \22task\22:\22generate\22
@@ -73,6 +79,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
       %l = exec.layer %n[%i] : memref<4x8xf32> -> memref<8xf32>
       exec.launch @k ins(%x, %l : memref<1x8xf32>, memref<8xf32>) outs(%y, %v : memref<1x8xf32>, memref<8xf32>) scalars(%s) count = 1 grain = 1
       exec.matmul m = 1 n = 8 k = 8 ins(%y : memref<1x8xf32>) packed @w[%i] outs(%x : memref<1x8xf32>)
+      exec.matmul m = 1 n = 8 k = 8 ins(%y : memref<1x8xf32>) packed @w[%i] bias(%l : memref<8xf32>) addend(%x : memref<1x8xf32>) function relu outs(%x : memref<1x8xf32>)
       exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : memref<1x8xf32>) outs(%x : memref<1x8xf32>) {why = "down"}
       exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%y : memref<1x8xf32>) outs(%y : memref<1x8xf32>) {why = "down"}
     }

@@ -129,6 +129,38 @@ func.func @f(%x: tensor<2x7xf32>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %b: tensor<2xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{bias 'tensor<2xf32>' does not have 16 elements}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) bias(%b : tensor<2xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %r: tensor<16xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{addend 'tensor<16xf32>' is no 2 x 16 matrix}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) addend(%r : tensor<16xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %b: tensor<16xbf16>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{bias holds 'bf16', the output 'f32'}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) bias(%b : tensor<16xbf16>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{'gelu' is no function of a product}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) function gelu outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %y: tensor<2x15xf32>) {
   // expected-error @+1 {{output 'tensor<2x15xf32>' is no 2 x 16 matrix}}
   %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) outs(%y : tensor<2x15xf32>) -> tensor<2x15xf32>

@@ -38,6 +38,8 @@ func.func @kernels(%x: tensor<2x8xf32>, %ids: tensor<2xi32>, %cache: tensor<4x8x
   %zero = arith.constant 0 : index
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}} : tensor<2x8xf32>) packed @w[%{{.*}}] outs(%{{.*}} : tensor<2x16xf32>) -> tensor<2x16xf32>
   %y = exec.matmul m = 2 n = 16 k = 8 ins(%h : tensor<2x8xf32>) packed @w[%zero] outs(%e2 : tensor<2x16xf32>) -> tensor<2x16xf32>
+  // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}} : tensor<2x8xf32>) packed @w[%{{.*}}] addend(%{{.*}} : tensor<2x16xf32>) outs(%{{.*}} : tensor<2x16xf32>) -> tensor<2x16xf32>
+  %sum = exec.matmul m = 2 n = 16 k = 8 ins(%h : tensor<2x8xf32>) packed @w[%zero] addend(%y : tensor<2x16xf32>) outs(%e2 : tensor<2x16xf32>) -> tensor<2x16xf32>
   // CHECK: exec.reshape %{{.*}} : tensor<2x8xf32> -> tensor<8xf32>
   %flat = exec.reshape %h : tensor<2x8xf32> -> tensor<8xf32>
   // CHECK: exec.launch @write ins(%{{.*}} : tensor<8xf32>) outs(%{{.*}} : tensor<4x8xf32>) count = 1 grain = 1 -> tensor<4x8xf32>
@@ -71,6 +73,9 @@ func.func @exec() {
   exec.launch @both ins(%a : memref<2x8xf32>) outs(%b, %stack : memref<2x8xf32>, memref<4x8xf32>) scalars(%two) count = 2 grain = 1 modes(update, layer)
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<16x8xf32>) outs(%{{.*}} : memref<2x16xf32>)
   exec.matmul m = 2 n = 16 k = 8 ins(%b, %w : memref<2x8xf32>, memref<16x8xf32>) outs(%y : memref<2x16xf32>)
+  // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}}, %{{.*}} : memref<2x8xf32>, memref<16x8xf32>) bias(%{{.*}} : memref<16xf32>) function relu outs(%{{.*}} : memref<2x16xf32>)
+  %bias = exec.buffer at 3072 : memref<16xf32>
+  exec.matmul m = 2 n = 16 k = 8 ins(%b, %w : memref<2x8xf32>, memref<16x8xf32>) bias(%bias : memref<16xf32>) function relu outs(%y : memref<2x16xf32>)
   // CHECK: exec.collective collective_permute none over [#dist.axis_ref<"tp">] {{.*}} {mirrored = [#dist.axis_ref<"tp">]}
   exec.collective collective_permute none over [#dist.axis_ref<"tp">] ins(%a : memref<2x8xf32>) outs(%b : memref<2x8xf32>) {mirrored = [#dist.axis_ref<"tp">]}
   // CHECK: %[[TOKEN:.*]] = exec.collective_start reduce_scatter max over [#dist.axis_ref<"tp">] ins(%{{.*}} : memref<16x8xf32>) outs(%{{.*}} : memref<8x8xf32>) {why = "w"}

@@ -32,6 +32,39 @@ func.func @product_over_its_input() attributes {exec.entry,
 
 // -----
 
+// It may write in the place of what it adds, and of nothing else.
+module attributes {exec.arena_bytes = 3072 : i64} {
+func.func @product_over_its_addend() attributes {exec.entry,
+    exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<16x16xf32>}, {name = "w", offset = 1024 : i64, type = tensor<16x16xf32>}], exec.outputs = [{name = "y", offset = 2048 : i64, type = tensor<16x16xf32>}]} {
+  %x = exec.buffer at 0 : memref<16x16xf32>
+  %w = exec.buffer at 1024 : memref<16x16xf32>
+  %y = exec.buffer at 2048 : memref<16x16xf32>
+  exec.copy %x to %y : memref<16x16xf32>, memref<16x16xf32>
+  exec.matmul m = 16 n = 16 k = 16 ins(%x, %w : memref<16x16xf32>, memref<16x16xf32>) addend(%y : memref<16x16xf32>) outs(%y : memref<16x16xf32>)
+  // expected-error @+1 {{operand #3 writes bytes [2048, 3072), which the same op reads: bytes [2048, 3072)}}
+  exec.matmul m = 16 n = 16 k = 16 ins(%y, %w : memref<16x16xf32>, memref<16x16xf32>) addend(%y : memref<16x16xf32>) outs(%y : memref<16x16xf32>)
+  return
+}
+}
+
+// -----
+
+// What it adds is read like any operand.
+module attributes {exec.arena_bytes = 4096 : i64} {
+func.func @product_with_an_addend_that_nobody_wrote() attributes {exec.entry,
+    exec.inputs = [{name = "x", offset = 0 : i64, type = tensor<16x16xf32>}, {name = "w", offset = 1024 : i64, type = tensor<16x16xf32>}], exec.outputs = [{name = "y", offset = 2048 : i64, type = tensor<16x16xf32>}]} {
+  %x = exec.buffer at 0 : memref<16x16xf32>
+  %w = exec.buffer at 1024 : memref<16x16xf32>
+  %y = exec.buffer at 2048 : memref<16x16xf32>
+  %b = exec.buffer at 3072 : memref<16xf32>
+  // expected-error @+1 {{operand #2 reads bytes [3072, 3136), of which nobody has written}}
+  exec.matmul m = 16 n = 16 k = 16 ins(%x, %w : memref<16x16xf32>, memref<16x16xf32>) bias(%b : memref<16xf32>) outs(%y : memref<16x16xf32>)
+  return
+}
+}
+
+// -----
+
 // One element further than its input, as an off-by-one in lifetimes would place it.
 module attributes {exec.arena_bytes = 512 : i64} {
 func.func private @k(memref<32xf32>, memref<32xf32>, index, index)

@@ -28,6 +28,7 @@ public:
       addAttentionForm(forms, /*lanes=*/1);
   }
   TilingChoices tiling() const override { return choices; }
+  bool takesEpilogue(const ProductEpilogue &) const override { return true; } // the CPU's driver does all
 
 private:
   TilingChoices choices;

@@ -1,12 +1,13 @@
-"""What one layer of @decode launches, from the text of rung kernels: count_launches.py < KERNELS.mlir
+"""What one layer of an entry launches, from the text of rung kernels: count_launches.py [ENTRY] < KERNELS.mlir (@decode)
 
-One line a launch, with its iterations; then how many launches read each weight of a layer, where that is not one."""
+One line a launch, with its iterations, or a product, with what else it does; then how many launches read each weight of a layer, where that is not one."""
 import collections
 import re
 import sys
 
+entry = sys.argv[1] if len(sys.argv) > 1 else "decode"
 lines = sys.stdin.read().splitlines()
-begin = next(i for i, line in enumerate(lines) if "func.func @decode" in line)
+begin = next(i for i, line in enumerate(lines) if f"func.func @{entry}(" in line)
 end = next((i for i, line in enumerate(lines) if i > begin and "func.func" in line), len(lines))
 weight = {}  # SSA name -> parameter
 readers = collections.Counter()
@@ -26,7 +27,8 @@ for line in lines[begin:end]:
         launches += "launch" in match[1]
         products += match[1] == "matmul"
         count = re.search(r"count = (\d+)", line)
-        print(f"{match[1]}" + (f" iterations {count[1]}" if count else ""))
+        does = re.findall(r" (bias|addend)\(| function (\w+)", line) if match[1] == "matmul" else []
+        print(f"{match[1]}" + (f" iterations {count[1]}" if count else "") + "".join(f" {name or function}" for name, function in does))
         taken = re.search(r"ins\(([^:]*) :", line)
         for name in {weight[name] for name in re.findall(r"%[\w#]+", taken[1]) if name in weight} if taken else []:
             readers[name] += 1

@@ -29,6 +29,7 @@ public:
   }
 
   TilingChoices tiling() const override { return choices; }
+  bool takesEpilogue(const ProductEpilogue &) const override { return true; } // the CPU's driver does all
   StreamChoices streams() const override { return {/*communication=*/true}; }
   TargetSection manifestSection() const override {
     return {"scalar", llvm::json::Object{{"tile", choices.tileElements}}};

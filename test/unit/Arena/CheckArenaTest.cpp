@@ -125,7 +125,7 @@ TEST(CheckArena, WhatAnOpWritesLiesApartFromWhatItReads) {
   p.items.push_back(p.op(2, 2));
   p.items.push_back(p.op(2, 1));
   EXPECT_EQ(p.check(), "1 writes bytes [128, 192), which the same op reads: bytes [128, 192)");
-  p.items[1].op.inPlace = true;
+  p.items[1].op.accesses[0].inPlace = true;
   EXPECT_EQ(p.check(), "");
   p.buffers.push_back({2 * kBytes - 32, kBytes}); // not the same bytes, only some of them
   p.items[1].op.accesses[1].buffer = 3;

@@ -43,6 +43,7 @@ struct ArenaAccess {
   llvm::SmallVector<ArenaLayer, 1> layers; ///< views of views; none: from the start of the buffer
   int64_t bytes = 0;
   AccessMode mode = AccessMode::Read;
+  bool inPlace = false; ///< of a read: the op may write exactly these bytes
 };
 
 /// An op: first all its reads, then all its writes.
@@ -51,7 +52,6 @@ struct ArenaOp {
   int starts = -1;                    ///< the token that ends its work; -1: done when the next op begins
   llvm::SmallVector<int, 1> waitsFor; ///< tokens
   bool mayBeUnread = false;           ///< has another effect than what it writes
-  bool inPlace = false;               ///< may write exactly the bytes that it reads
   // Of interest to checkOrder (tessera/Analysis/Order/Order.h) alone.
   int stream = 0;
   int records = -1;          ///< the event that stands for this place from here on

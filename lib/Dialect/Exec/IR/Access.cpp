@@ -35,17 +35,33 @@ static Accesses wholeAccesses(DestinationStyleOpInterface op) {
       accesses.push_back({&operand, op.isDpsInit(&operand) ? AccessKind::Write : AccessKind::Read, {}});
   return accesses;
 }
-Accesses MatmulOp::getAccesses() { return wholeAccesses(*this); }
+Accesses MatmulOp::getAccesses() {
+  Accesses accesses = wholeAccesses(*this);
+  OpOperand *addend = getAddend() ? &*getAddendMutable().begin() : nullptr;
+  for (Access &access : accesses)
+    access.inPlace = access.operand == addend;
+  return accesses;
+}
 Accesses GatherPackedOp::getAccesses() { return wholeAccesses(*this); }
-Accesses CollectiveOp::getAccesses() { return wholeAccesses(*this); }
+/// Others put blocks in other places than they take them from.
+static bool worksInPlace(CollectiveKind kind) { return kind == CollectiveKind::AllReduce; }
+Accesses CollectiveOp::getAccesses() {
+  Accesses accesses = wholeAccesses(*this);
+  for (Access &access : accesses)
+    access.inPlace = access.kind == AccessKind::Read && worksInPlace(getKind());
+  return accesses;
+}
 Accesses CollectiveStartOp::getAccesses() {
-  return {{&getInputMutable(), AccessKind::Read, {}}, {&getOutputMutable(), AccessKind::Write, {}}};
+  return {{&getInputMutable(), AccessKind::Read, {}, worksInPlace(getKind())},
+          {&getOutputMutable(), AccessKind::Write, {}}};
 }
 Accesses SendOp::getAccesses() { return {{&getBufferMutable(), AccessKind::Read, {}}}; }
 Accesses ReceiveOp::getAccesses() { return {{&getBufferMutable(), AccessKind::Write, {}}}; }
 
 Accesses CopyOp::getAccesses() {
-  return {{&getSourceMutable(), AccessKind::Read, {}}, {&getTargetMutable(), AccessKind::Write, {}}};
+  // The planner may give both sides one place: then the copy does nothing.
+  return {{&getSourceMutable(), AccessKind::Read, {}, /*inPlace=*/true},
+          {&getTargetMutable(), AccessKind::Write, {}}};
 }
 
 Accesses PackOp::getAccesses() { return {}; }

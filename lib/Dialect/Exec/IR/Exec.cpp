@@ -9,6 +9,8 @@
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecTypes.cpp.inc"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tessera::exec {
@@ -44,6 +46,25 @@ Value rootOf(Value value) {
 MemRefType bufferType(Type type) {
   auto shaped = cast<ShapedType>(type);
   return MemRefType::get(shaped.getShape(), shaped.getElementType());
+}
+
+int64_t layerStride(LayerOp layer) {
+  if (auto param = layer.getStack().getDefiningOp<ParamOp>()) {
+    auto parameter = SymbolTable::lookupNearestSymbolFrom(param, param.getParamAttr());
+    if (auto bytes = parameter ? parameter->getAttrOfType<IntegerAttr>(kLayerBytesAttr) : IntegerAttr())
+      return bytes.getInt();
+  }
+  return arrayBytes(layer.getType());
+}
+
+int64_t alignmentOf(Value array) {
+  int64_t known = kBufferAlignment; // of places in the arena, and of parameters
+  while (auto view = array.getDefiningOp<ExecViewOpInterface>()) {
+    if (auto layer = dyn_cast<LayerOp>(view.getOperation()))
+      known = std::gcd(known, layerStride(layer));
+    array = view.getViewed();
+  }
+  return known;
 }
 
 } // namespace tessera::exec

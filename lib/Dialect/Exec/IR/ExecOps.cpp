@@ -74,6 +74,13 @@ static void printReduction(OpAsmPrinter &printer, Operation *, IntegerAttr reduc
   printer << tessera::reductionName(tessera::Reduction(reduction.getInt()));
 }
 
+static ParseResult parseProductFunction(OpAsmParser &parser, IntegerAttr &function) {
+  return parseNamed(parser, function, "function of a product", tessera::productFunctionFromName);
+}
+static void printProductFunction(OpAsmPrinter &printer, Operation *, IntegerAttr function) {
+  printer << tessera::productFunctionName(tessera::ProductFunction(function.getInt()));
+}
+
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecOps.cpp.inc"
 
@@ -279,6 +286,14 @@ LogicalResult MatmulOp::verify() {
       failed(verifyProductType(*this, "output", elementType(getOutput()))) ||
       (getWeight() && failed(verifyProductType(*this, "weight", elementType(getWeight())))))
     return failure();
+  if (getBias() && numElements(getBias()) != n)
+    return emitOpError() << "bias " << getBias().getType() << " does not have " << n << " elements";
+  if (getAddend() && numElements(getAddend()) != m * n)
+    return emitOpError() << "addend " << getAddend().getType() << " is no " << m << " x " << n << " matrix";
+  for (auto [what, value] : {std::pair<StringRef, Value>{"bias", getBias()}, {"addend", getAddend()}})
+    if (value && elementType(value) != elementType(getOutput()))
+      return emitOpError() << what << " holds " << elementType(value) << ", the output "
+                           << elementType(getOutput());
   return verifyOneRung(*this);
 }
 

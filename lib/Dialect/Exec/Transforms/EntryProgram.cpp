@@ -169,7 +169,6 @@ LogicalResult EntryProgram::addOp(ExecAccessOpInterface op, std::vector<ArenaIte
   for (const ParameterAccess &access : op.getParameterAccesses())
     if (failed(addParameter(op, access, made)))
       return failure();
-  made.inPlace = op.worksInPlace();
   addWaits(op, made);
   if (Value token = op.getStartedToken()) {
     made.starts = int(tokens.size());
@@ -191,6 +190,7 @@ FailureOr<ArenaAccess> EntryProgram::accessOf(Operation *op, const Access &acces
   ArenaAccess made;
   made.bytes = view.bytes;
   made.mode = modeOf(access.kind);
+  made.inPlace = access.inPlace;
   if (access.kind == AccessKind::Layer) {
     auto stack = cast<ShapedType>(access.operand->get().getType());
     made.bytes = view.bytes / stack.getDimSize(0);

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 3
+#define TESSERA_ABI_VERSION 4
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
@@ -95,9 +95,10 @@ void ts_launch(ts_rank *rank, int32_t stream, int32_t kernel, void *const *buffe
                int64_t count, int64_t grain);
 
 /* manifest.matmuls[id]: y[m,n] = x[m,k] . W^T with W = layer `layer` of the packed parameter (w == NULL), or
- * the plain buffer w[n,k]. */
+ * the plain buffer w[n,k]. Where the manifest says so, bias[n] and addend[m,n] are added, and a function is
+ * applied, before the sums are rounded; else these two are null. y may be the addend's memory. */
 void ts_matmul(ts_rank *rank, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
-               void *y);
+               void *y, const void *bias, const void *addend);
 
 /* Rows of a packed parameter (matmul weight [N, K], N local): out[i, :] = W[ids[i] - base, :], 0 where that
  * is outside [0, N). */

@@ -22,7 +22,8 @@ llvm::StringRef stringifyAccessKind(AccessKind kind);
 struct Access {
   mlir::OpOperand *operand;
   AccessKind kind;
-  mlir::Value layer; ///< for Layer: its number
+  mlir::Value layer;    ///< for Layer: its number
+  bool inPlace = false; ///< for Read: the op may write exactly these bytes
 };
 
 /// What an op does to a form of a parameter that it names by its symbol.

@@ -19,6 +19,7 @@
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"
 #include "tessera/Dialect/Exec/IR/ExecInterfaces.h.inc"
 #include "tessera/runtime/core/Collective.h"
+#include "tessera/runtime/core/ProductFunction.h"
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Exec/IR/ExecTypes.h.inc"
 #define GET_OP_CLASSES
@@ -41,6 +42,9 @@ inline constexpr llvm::StringLiteral kPackAttr =
     "exec.pack"; ///< on graph.parameter: out_dims of a packed matmul weight
 inline constexpr llvm::StringLiteral kLocalTypeAttr =
     "exec.local"; ///< on graph.parameter: this rank's shard, all layers
+inline constexpr llvm::StringLiteral kLayerBytesAttr =
+    "exec.layer_bytes"; ///< on a stacked graph.parameter: from a layer to the next in this rank's memory,
+                        ///< where that is more than a layer has
 inline constexpr llvm::StringLiteral kEntryAttr =
     "exec.entry"; ///< on a host function: an entry of the program
 inline constexpr llvm::StringLiteral kArenaAttr =
@@ -84,6 +88,11 @@ struct ArrayView {
   int64_t bytes;
 };
 ArrayView viewOf(mlir::Value value);
+
+/// Bytes from a layer of the stack that `layer` views to the next.
+int64_t layerStride(LayerOp layer);
+/// Bytes to whose multiples the first element of an array is aligned, `kBufferAlignment` at most.
+int64_t alignmentOf(mlir::Value array);
 
 /// How many streams `module` has. What they are for is a kind of the runtime's; the first one computes.
 mlir::FailureOr<int64_t> countStreams(mlir::ModuleOp module);

@@ -3,13 +3,6 @@
 
 // Included by ExecOps.td, which defines the classes used here.
 
-/// The kinds of the runtime (tessera/runtime/core/Collective.h), which has the only list of them.
-class Exec_RuntimeEnum<string type, string what> : Attr<CPred<"::llvm::isa<::mlir::IntegerAttr>($_self)">, what> {
-  let storageType = "::mlir::IntegerAttr";
-  let returnType = type;
-  let convertFromStorage = type # "($_self.getInt())";
-  let constBuilderCall = "$_builder.getI32IntegerAttr(int32_t($0))";
-}
 def Exec_CollectiveKind : Exec_RuntimeEnum<"::tessera::CollectiveKind", "kind of collective">;
 def Exec_Reduction : Exec_RuntimeEnum<"::tessera::Reduction", "how a collective combines">;
 
@@ -57,7 +50,6 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-    bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
     bool isNeededElsewhere() { return true; }
   }];
 }
@@ -93,7 +85,6 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   }];
   let extraClassDeclaration = [{
     ::mlir::Value getStartedToken() { return getToken(); }
-    bool worksInPlace() { return getKind() == ::tessera::CollectiveKind::AllReduce; }
     bool isNeededElsewhere() { return true; }
   }];
 }

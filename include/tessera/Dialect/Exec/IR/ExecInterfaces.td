@@ -10,14 +10,12 @@ def ExecAccessOpInterface : OpInterface<"ExecAccessOpInterface"> {
   }];
   let cppNamespace = "::tessera::exec";
   let methods = [
-    InterfaceMethod<"One entry for every memref operand, in order.", "::llvm::SmallVector<::tessera::exec::Access>", "getAccesses">,
+    InterfaceMethod<[{One entry for every memref operand, in order. What an op writes lies apart from all that it reads, unless an entry says that
+      exactly its bytes may be written (`inPlace`).}], "::llvm::SmallVector<::tessera::exec::Access>", "getAccesses">,
     InterfaceMethod<[{Work that goes on after the op: the token that ends it. Its operands are busy until an op takes the token.}],
       "::mlir::Value", "getStartedToken", (ins), "", "return {};">,
     InterfaceMethod<"What the op does to parameters that it names by symbol and takes as no operand: to their packed or plain forms.",
       "::llvm::SmallVector<::tessera::exec::ParameterAccess>", "getParameterAccesses", (ins), "", "return {};">,
-    InterfaceMethod<[{Whether the op may write exactly the bytes that it reads, and nothing that only meets them. Without it what an op writes lies apart
-      from all that it reads.}],
-      "bool", "worksInPlace", (ins), "", "return false;">,
     InterfaceMethod<"Whether other ranks need the work, so that it is no mistake if nobody reads what it writes here.",
       "bool", "isNeededElsewhere", (ins), "", "return false;">,
   ];

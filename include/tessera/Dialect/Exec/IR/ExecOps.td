@@ -14,6 +14,15 @@ def Exec_Array : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef], "static
 
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
 
+/// The kinds of the runtime (tessera/runtime/core/Collective.h), which has the only list of them.
+class Exec_RuntimeEnum<string type, string what> : Attr<CPred<"::llvm::isa<::mlir::IntegerAttr>($_self)">, what> {
+  let storageType = "::mlir::IntegerAttr";
+  let returnType = type;
+  let convertFromStorage = type # "($_self.getInt())";
+  let constBuilderCall = "$_builder.getI32IntegerAttr(int32_t($0))";
+}
+def Exec_ProductFunction : Exec_RuntimeEnum<"::tessera::ProductFunction", "what becomes of the sums of a product">;
+
 /// Work that a stream is given. Absent: stream 0.
 def Exec_Stream : OptionalAttr<I64Attr>;
 class Exec_StreamOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([ExecStreamOpInterface], traits)>;
@@ -159,35 +168,46 @@ def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
 
 def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Library call: y[m, n] = x[m, k] . w[n, k]^T";
+  let summary = "Library call: y[m, n] = function(x[m, k] . w[n, k]^T + addend + bias)";
   let description = [{
     x and y are row-major and seen as matrices. Operands and results are f32, bf16 or f16 in any mixture: what the types of the arrays (of the
     parameter) say is how numbers are stored; sums are kept in f32 and rounded once. The weight is a packed parameter (`packed @w[%layer]`: the runtime packs it at load) or a
     plain row-major array, for weights that are gathered at run time.
+
+    What follows a product and only adds to it may be part of the call, where the target's library does that (`Target::takesEpilogue`,
+    docs/Lowering.md): `bias`, n elements added to every row; `addend`, a matrix like y; and at last `function`: `relu` or `gelu_tanh`. Bias and addend are
+    of y's type; all of it is computed on the sums, in f32. y may be written in the addend's place.
     ```mlir
     // given %x: tensor<1x128x1536xf32>, %e: tensor<1x128x576xf32>, %i: index
     graph.parameter @layers.down : tensor<30x576x1536xf32> stacked from [#graph.source<"layers.{}.down", file = [576, 1536]>]
     %y = exec.matmul m = 128 n = 576 k = 1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] outs(%e : tensor<1x128x576xf32>)
         -> tensor<1x128x576xf32>
+    // given %b: tensor<576xf32>, %r: tensor<1x128x576xf32>
+    %z = exec.matmul m = 128 n = 576 k = 1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] bias(%b : tensor<576xf32>)
+        addend(%r : tensor<1x128x576xf32>) function relu outs(%e : tensor<1x128x576xf32>) -> tensor<1x128x576xf32>
     ```
   }];
   let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, Exec_Array:$input, Optional<Exec_Array>:$weight,
-      OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer, Exec_Array:$output, Exec_Stream:$stream);
+      OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer, Optional<Exec_Array>:$bias, Optional<Exec_Array>:$addend,
+      OptionalAttr<Exec_ProductFunction>:$function, Exec_Array:$output, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     `m` `=` $m `n` `=` $n `k` `=` $k `ins` `(` $input (`,` $weight^)? `:` type($input) (`,` type($weight)^)? `)`
-        (`packed` $param^ (`[` $layer^ `]`)?)? `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict
+        (`packed` $param^ (`[` $layer^ `]`)?)? (`bias` `(` $bias^ `:` type($bias) `)`)? (`addend` `(` $addend^ `:` type($addend) `)`)?
+        (`function` custom<ProductFunction>($function)^)? `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict
         (`->` type($results)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::IntegerAttr":$m, "::mlir::IntegerAttr":$n, "::mlir::IntegerAttr":$k,
       "::mlir::Value":$input, "::mlir::Value":$weight, "::mlir::FlatSymbolRefAttr":$param, "::mlir::Value":$layer, "::mlir::Value":$output), [{
-    build($_builder, $_state, results, m, n, k, input, weight, param, layer, output, /*stream=*/nullptr);
+    build($_builder, $_state, results, m, n, k, input, weight, param, layer, /*bias=*/nullptr, /*addend=*/nullptr,
+        /*function=*/nullptr, output, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     ::llvm::SmallVector<::tessera::exec::ParameterAccess> getParameterAccesses();
     /// How the weight is stored: of the plain weight, or of the packed parameter.
     ::mlir::Type getWeightElementType();
+    bool hasEpilogue() { return getBias() || getAddend() || getFunction(); }
   }];
 }
 
@@ -252,8 +272,6 @@ def Exec_CopyOp : Exec_StreamOp<"copy", [DeclareOpInterfaceMethods<MemoryEffects
   }];
   let arguments = (ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target, Exec_Stream:$stream);
   let assemblyFormat = "$source `to` $target (`stream` $stream^)? attr-dict `:` type($source) `,` type($target)";
-  // The planner may give both sides one place: then the copy does nothing.
-  let extraClassDeclaration = "bool worksInPlace() { return true; }";
   let hasVerifier = 1;
 }
 

@@ -5,6 +5,7 @@
 #include "tessera/runtime/Result.h"
 #include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/core/Mesh.h"
+#include "tessera/runtime/core/ProductFunction.h"
 #include "tessera/runtime/io/DType.h"
 
 #include <optional>
@@ -32,6 +33,7 @@ struct ParamSpec {
   io::DType dtype = io::DType::F32; // as held; whatever floats or blocks the file has are converted at load
   int64_t layers = 0;               // 0: not stacked
   Shape shape, local;               // of one layer
+  int64_t layerBytes = 0;           // from a layer to the next, of plain ones; 0: as many as a layer has
   Sharding sharding;
   AxisList layerSharding;
   std::vector<ParamSource> sources;
@@ -80,6 +82,10 @@ struct MatmulSpec {
   int64_t param = -1; // -1: plain weights given at run time
   io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
   static constexpr io::DType sum = io::DType::F32; // what products are added up in; the manifest must say so
+  // y = function(sum + addend + bias), rounded once. Both have the type of y.
+  bool bias = false;   // [n]: one element for each column
+  bool addend = false; // [m, n]; may be y's own memory
+  ProductFunction function = ProductFunction::None;
 };
 
 struct CollectiveSpec {

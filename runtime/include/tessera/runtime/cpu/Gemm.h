@@ -4,6 +4,7 @@
 #define TESSERA_RUNTIME_CPU_GEMM_H
 
 #include "tessera/runtime/core/Memory.h"
+#include "tessera/runtime/core/ProductFunction.h"
 #include "tessera/runtime/core/ThreadPool.h"
 #include "tessera/runtime/io/DType.h"
 
@@ -40,17 +41,27 @@ struct GemmTypes {
   io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
 };
 
+// What is done to the sums before they are rounded: y = function(sum + addend + bias).
+struct GemmEpilogue {
+  bool bias = false, addend = false; // [n] and [m, n], of y's type
+  ProductFunction function = ProductFunction::None;
+  bool empty() const { return !bias && !addend && function == ProductFunction::None; }
+};
+
 // One product shape y[m, n] = x[m, k] . W^T, ready to run: primitives are made here, not at the first call.
 // Of one rank. Each thread takes a share of the rows of y where there are many, of its columns where there
 // are few.
 class Gemm {
 public:
   // packed: W comes in PackedLayout(n, k, types.w); else plain row-major [n, k].
-  Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool);
+  // An epilogue is a pass of its own over float32 sums, in our own kernels.
+  Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool,
+       GemmEpilogue epilogue = {});
   ~Gemm();
   Gemm(Gemm &&) noexcept;
 
-  void run(const void *x, const void *w, void *y);
+  // `addend` may be `y`.
+  void run(const void *x, const void *w, void *y, const void *bias = nullptr, const void *addend = nullptr);
   // "own", "brg:avx512_core", "gemm:jit": what computes it.
   const char *implementation() const;
 

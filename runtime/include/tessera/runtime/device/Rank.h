@@ -56,12 +56,12 @@ public:
   char *arena() const { return arena_.address(); }
   char *weights(int64_t param, int64_t layer) const {
     const WeightPlan::Param &p = plan_.param(param);
-    return weights_.address() + p.offset + layer * p.layout->bytes;
+    return weights_.address() + p.offset + layer * p.stride;
   }
 
   char *plainWeights(int64_t param, int64_t layer) const {
     const WeightPlan::Param &p = plan_.param(param);
-    return weights_.address() + p.plainOffset + layer * (p.plain ? p.plain : p.layout)->bytes;
+    return weights_.address() + p.plainOffset + layer * (p.plain ? p.plain->bytes : p.stride);
   }
 
   // Copies to device memory, in the order of the compute stream; `data` may be used again on return.

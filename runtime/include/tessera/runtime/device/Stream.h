@@ -73,13 +73,20 @@ struct Launch {
   int64_t grain; // least iterations worth a thread
 };
 
+// The arrays of a product.
+struct ProductOperands {
+  const void *x, *w; // w: one layer in the product's layout
+  void *y;
+  const void *bias = nullptr, *addend = nullptr; // where the product has them; the addend may be y
+};
+
 class Stream {
 public:
   virtual ~Stream() = default;
 
   virtual void launch(Module &module, const Launch &launch) = 0;
-  // y = x . w^T as `product` says; w is one layer in the product's layout.
-  virtual void multiply(Product &product, const void *x, const void *w, void *y) = 0;
+  // y = function(x . w^T + addend + bias) as `product` says.
+  virtual void multiply(Product &product, const ProductOperands &operands) = 0;
   // Rows of a weight [N, K] held in `layout`: out[i, :] = w[ids[i] - base, :], zeros where that is outside
   // [0, N).
   virtual void gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,

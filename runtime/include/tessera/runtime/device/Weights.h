@@ -23,6 +23,7 @@ public:
     // elsewhere: `layout` itself, unless it is packed.
     std::unique_ptr<WeightLayout> plain;
     int64_t layers;
+    int64_t stride;           // bytes from a layer in `layout` to the next
     int64_t offset;           // bytes from the start of the weights, 64-byte aligned
     int64_t plainOffset = -1; // the same for the plain form; -1: there is none
   };
