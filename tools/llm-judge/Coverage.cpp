@@ -2,6 +2,7 @@
 #include "Coverage.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -240,9 +241,14 @@ void Coverage::countTraits(ModuleOp spmd) {
 
 void Coverage::countWeights(ModuleOp exec) {
   std::set<std::string> here;
-  exec.walk([&](Operation *op) {
-    if (op->getName().getStringRef() == "exec.matmul")
-      here.insert(op->hasAttr("param") ? "weights|packed" : "weights|plain");
+  exec.walk([&](exec::MatmulOp op) {
+    here.insert(op.getParamAttr() ? "weights|packed" : "weights|plain");
+    if (op.getBias())
+      here.insert("epilogues|bias");
+    if (op.getAddend())
+      here.insert("epilogues|addend");
+    if (op.getFunction())
+      here.insert("epilogues|function");
   });
   for (const std::string &trait : here)
     ++traits[trait];
