@@ -55,7 +55,9 @@ struct Load {
     int64_t rowDimensions = rowDims(spec);
     ShardReader reader = origin.model ? ShardReader(spec, rowDimensions, mesh, rank, *origin.model)
                                       : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
-    if (!origin.model && !layout.packed && device.storeRandom(module, layout, layers, to, reader.random())) {
+    bool beside = stride == layout.bytes; // the few that lie apart come from here
+    if (!origin.model && !layout.packed && beside &&
+        device.storeRandom(module, layout, layers, to, reader.random())) {
       if (onBytes)
         onBytes(io::bytesOf(spec.dtype, layers * reader.rows() * reader.columns()));
       return;

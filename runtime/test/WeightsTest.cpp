@@ -21,9 +21,11 @@ std::vector<float> load(const Manifest &manifest) {
   ThreadPool pool(2);
   std::unique_ptr<Device> device = cpuDriver().open({0, pool, entry});
   Buffer weights = device->allocate(size_t(plan.bytes()), "weights", MemoryUse::Weights);
+  ts_program program = {};
+  std::unique_ptr<Module> module = device->load(program);
   WeightOrigin origin;
   origin.seed = 7;
-  loadWeights(plan, manifest.mesh, 0, origin, *device, weights.address(), pool, {});
+  loadWeights(plan, manifest.mesh, 0, origin, *device, *module, weights.address(), pool, {});
   const float *values = reinterpret_cast<const float *>(weights.address());
   return std::vector<float>(values, values + plan.bytes() / 4);
 }
