@@ -69,11 +69,14 @@ static CUfunction functionOf(Call &call, const ModuleRef &module, const char *na
   auto known = module->functions.find(name);
   if (known != module->functions.end())
     return known->second;
-  if (!module->image->image->kernel(name))
+  const Kernel *kernel = module->image->image->kernel(name);
+  if (!kernel)
     call.quietly(CUDA_ERROR_NOT_FOUND);
   auto function = std::make_shared<Function>();
   function->module = module;
   function->name = name;
+  // Without asking a block has 48 KiB, its own variables among them.
+  function->maxDynamicShared = std::max(48 * 1024 - int(kernel->staticShared), 0);
   return module->functions[name] = call.machine.functions.add(function);
 }
 
