@@ -31,12 +31,13 @@ void checkNoneShared(const std::vector<RankPlace> &places) {
       for (const RankPlace &place : places)
         ranks += sameMachine(place, places[rank]);
       int32_t shown = places[rank].shown;
-      throw Error("cannot give every rank a GPU", std::string("machine ") + places[rank].machine,
-                  "it has " + std::to_string(ranks) + " ranks, and rank " + std::to_string(rank) + " sees " +
-                      std::to_string(shown) + (shown == 1 ? " GPU" : " GPUs") +
-                      ", so that it would share one with rank " + std::to_string(other),
-                  "compile for a smaller mesh or start on more machines; TESSERA_CUDA_DEVICE=NUMBER shares "
-                  "a GPU on purpose");
+      throw Error(
+          "cannot give every rank a GPU", std::string("machine ") + places[rank].machine,
+          "it has " + std::to_string(ranks) + " ranks, and rank " + std::to_string(rank) + " sees " +
+              std::to_string(shown) + (shown == 1 ? " GPU" : " GPUs") +
+              ", so that it would share one with rank " + std::to_string(other),
+          "compile for a smaller mesh or start on more machines; to share a GPU, start each rank as a "
+          "process with TESSERA_CUDA_DEVICE=NUMBER and an NCCL_HOSTID of its own");
     }
 }
 

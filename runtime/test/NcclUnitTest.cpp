@@ -126,6 +126,11 @@ TEST(TcpPlane, SaysWhatIsMissing) {
       << why;
   why = messageOf([&] { TcpPlane(place, 1, 3); });
   EXPECT_NE(why.find("rank 1 cannot reach rank 0 there: Connection refused"), std::string::npos) << why;
+  // With patience for hours: a name that is none is no matter of time.
+  TcpPlane::patience = 36000;
+  why = messageOf([&] { TcpPlane({"no name", place.port, "run"}, 1, 3); });
+  EXPECT_NE(why.find("the host 'no name' has no address: "), std::string::npos) << why;
+  TcpPlane::patience = 0.1;
   int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;

@@ -132,14 +132,17 @@ Result<Cubin> assemble(const std::string &ptxas, StringRef ptx, StringRef chip) 
   std::string said;
   if (auto buffer = MemoryBuffer::getFile(log->path()))
     said = (*buffer)->getBuffer().str();
-  if (code != 0) {
-    StringRef why = StringRef(said).take_until([](char c) { return c == '\n'; });
-    return Failure{"cannot assemble kernels", ptxas, message.empty() ? why.str() : message,
+  auto bytes = MemoryBuffer::getFile(object->path(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (code != 0 || !bytes ||
+      !(*bytes)->getBuffer().starts_with("\x7f"
+                                         "ELF")) {
+    if (message.empty())
+      message = StringRef(said).take_until([](char c) { return c == '\n'; }).str();
+    if (message.empty())
+      message = "it says nothing and ends with status " + std::to_string(code) + ", without a cubin";
+    return Failure{"cannot assemble kernels", ptxas, message,
                    "set TESSERA_PTXAS to a ptxas of CUDA 12.8 or later, or to nothing for PTX alone"};
   }
-  auto bytes = MemoryBuffer::getFile(object->path(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!bytes)
-    return Failure{"cannot assemble kernels", object->path(), bytes.getError().message(), "try again"};
   return Cubin{(*bytes)->getBuffer().str(), readResources(said)};
 }
 

@@ -178,6 +178,9 @@ void TcpPlane::call(Channel channel) {
     hints.ai_socktype = SOCK_STREAM;
     int code = getaddrinfo(meeting_.host.c_str(), std::to_string(meeting_.port).c_str(), &hints, &found);
     why = code != 0 ? gai_strerror(code) : "";
+    if (code == EAI_NONAME || code == EAI_FAIL) // waiting makes no name
+      throw Error("cannot start", textOf(meeting_), "the host '" + meeting_.host + "' has no address: " + why,
+                  "set MASTER_ADDR to the name or address of rank 0's machine");
     for (addrinfo *one = found; one && mine < 0; one = one->ai_next) {
       int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
       if (socket >= 0 && connect(socket, one->ai_addr, one->ai_addrlen) == 0)
