@@ -105,70 +105,6 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
-func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{needs either a packed parameter or a plain weight}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x9xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{weight 'tensor<16x9xf32>' is no 16 x 8 matrix}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x9xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x7xf32>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{input 'tensor<2x7xf32>' is no 2 x 8 matrix}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x7xf32>, tensor<16x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %b: tensor<2xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{bias 'tensor<2xf32>' does not have 16 elements}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) bias(%b : tensor<2xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %r: tensor<16xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{addend 'tensor<16xf32>' is no 2 x 16 matrix}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) addend(%r : tensor<16xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %b: tensor<16xbf16>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{bias holds 'bf16', the output 'f32'}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) bias(%b : tensor<16xbf16>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{'gelu' is no function of a product}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) function gelu outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %y: tensor<2x15xf32>) {
-  // expected-error @+1 {{output 'tensor<2x15xf32>' is no 2 x 16 matrix}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) outs(%y : tensor<2x15xf32>) -> tensor<2x15xf32>
-  return
-}
-
-// -----
-
 graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
 func.func @f(%ids: tensor<2xi64>, %y: tensor<2x8xf32>) {
   // expected-error @+1 {{ids have type 'tensor<2xi64>', not i32}}
@@ -314,32 +250,6 @@ func.func @f() {
 
 // -----
 
-graph.parameter @w : tensor<4x16x8xf32> stacked from [#graph.source<"w.{}", file = [16, 8]>]
-func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{needs the number of a layer of @w, which is stacked}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-graph.parameter @w : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
-func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
-  // expected-error @+1 {{takes a layer of @w, which is not stacked}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w[%i] outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @matmul_of_integers(%x: tensor<2x8xf32>, %w: tensor<16x8xi32>, %y: tensor<2x16xf32>) {
-  // expected-error @below {{weight holds 'i32'; products take f32, bf16 and f16}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xi32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
 graph.parameter @w : tensor<16x8xf32> variable from [#graph.source<"w", file = [16, 8]>]
 func.func @f(%i: index) {
   // expected-error @+1 {{packs a layer of @w, which is not stacked}}
@@ -349,36 +259,10 @@ func.func @f(%i: index) {
 
 // -----
 
-graph.parameter @w : tensor<4x16x9xf32> stacked from [#graph.source<"w.{}", file = [16, 9]>]
-func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
-  // expected-error @+1 {{takes 128 elements of @w, which has 144 a layer: 'tensor<4x16x9xf32>'}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w[%i] outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
-func.func @matmul_of_doubles(%x: tensor<2x8xf64>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @below {{input holds 'f64'; products take f32, bf16 and f16}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf64>, tensor<16x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
-  return
-}
-
-// -----
-
 graph.parameter @e : tensor<32x8xf32> from [#graph.source<"e", file = [32, 8]>]
 func.func @f(%ids: tensor<2xi32>, %y: tensor<2x9xf32>) {
   // expected-error @+1 {{makes rows of 9 elements; those of @e have 8}}
   %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<2x9xf32>) -> tensor<2x9xf32>
-  return
-}
-
-// -----
-
-graph.parameter @w : tensor<16x8xf64> from [#graph.source<"w", file = [16, 8]>]
-func.func @matmul_of_a_parameter_of_doubles(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @below {{parameter holds 'f64'; products take f32, bf16 and f16}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
   return
 }
 
@@ -408,15 +292,6 @@ func.func @rows_of_rank_three(%ids: tensor<2xi32>, %y: tensor<2x8xf32>, %short: 
   %0 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%y : tensor<2x8xf32>) -> tensor<2x8xf32>
   // expected-error @+1 {{makes rows of 2 elements; those of @e have 8}}
   %1 = exec.gather_packed @e ins(%ids : tensor<2xi32>) outs(%short : tensor<2x2xf32>) -> tensor<2x2xf32>
-  return
-}
-
-// -----
-
-graph.parameter @w : tensor<16x4x2xf32> from [#graph.source<"w", file = [16, 4, 2]>] {exec.pack = 2 : i64}
-func.func @held_as_another_matrix(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
-  // expected-error @+1 {{takes 16 rows of @w, which is held as 64 x 2}}
-  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
   return
 }
 
