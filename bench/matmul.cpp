@@ -1,6 +1,8 @@
-// bench/matmul [--threads=N]: products of SmolLM2's shapes in float32, and the streaming read that bounds
-// those with one row. Weights of a shape are copied until they fill 128 MB, and the copies take turns: as in
-// a model, no product finds its weights in a cache. Medians over rounds; read and products are interleaved.
+// bench/matmul [--threads=N] [--backward]: products of SmolLM2's shapes in float32, and the streaming read
+// that bounds those with one row. Weights of a shape are copied until they fill 128 MB, and the copies take
+// turns: as in a model, no product finds its weights in a cache. Medians over rounds; read and products are
+// interleaved. Then the products of backward at GPT-2's shapes: operands read where they lie, against copies
+// that turn them lane by lane and the product of those.
 #include "tessera/runtime/core/Wait.h"
 #include "tessera/runtime/cpu/Gemm.h"
 
@@ -9,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 
 using namespace tessera::runtime;
@@ -43,6 +46,51 @@ static double readBandwidth(ThreadPool &pool, const Memory &memory) {
   return double(memory.bytes()) / elapsed;
 }
 
+// out[j, i] = in[i, j], as a kernel of ours would copy it: rows of `out` split over the threads.
+static void turn(ThreadPool &pool, const float *in, int64_t rows, int64_t columns, float *out) {
+  pool.parallel(pool.size(), [&](int part) {
+    Range range = splitRange(columns, pool.size(), part);
+    for (int64_t j = range.begin; j < range.end; ++j)
+      for (int64_t i = 0; i < rows; ++i)
+        out[j * rows + i] = in[i * columns + j];
+  });
+}
+
+static double timed(const std::function<void()> &run) {
+  double start = seconds();
+  run();
+  return seconds() - start;
+}
+
+static void benchBackward(ThreadPool &pool) {
+  printf("\nbackward of y[1024, out] = x[1024, in] . w[out, in]^T\n%6s %6s %-3s %-14s %10s %14s %14s\n",
+         "out", "in", "", "by", "GFLOP/s", "time / copied", "time / product");
+  constexpr int64_t rows = 1024;
+  for (auto [out, in] : {std::pair<int64_t, int64_t>{768, 768}, {3072, 768}, {768, 3072}})
+    for (bool ofWeight : {false, true}) {
+      // dx = dy . w reads w across; dw = dy^T . x reads both across.
+      int64_t m = ofWeight ? out : rows, n = in, k = ofWeight ? rows : out;
+      GemmOrientation across{ofWeight, true};
+      std::vector<float> x(m * k, 0.5f), w(n * k, 0.25f), xTurned(m * k), wTurned(n * k), y(m * n);
+      Gemm direct(m, n, k, {}, false, pool, {}, across), straight(m, n, k, {}, false, pool);
+      std::vector<double> where, copied, product;
+      for (int round = 0; round < 15; ++round) {
+        where.push_back(timed([&] { direct.run(x.data(), w.data(), y.data()); }));
+        copied.push_back(timed([&] {
+          if (ofWeight)
+            turn(pool, x.data(), k, m, xTurned.data());
+          turn(pool, w.data(), k, n, wTurned.data());
+          straight.run(ofWeight ? xTurned.data() : x.data(), wTurned.data(), y.data());
+        }));
+        product.push_back(timed([&] { straight.run(x.data(), w.data(), y.data()); }));
+      }
+      double t = median(where);
+      printf("%6ld %6ld %-3s %-14s %10.1f %14.2f %14.2f\n", long(out), long(in), ofWeight ? "dw" : "dx",
+             direct.implementation(), 2.0 * m * n * k / t / 1e9, t / median(copied), t / median(product));
+      fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv) {
   int threads = 2;
   for (int i = 1; i < argc; ++i)
@@ -50,6 +98,9 @@ int main(int argc, char **argv) {
       threads = std::atoi(argv[i] + 10);
   setBusyThreads(threads);
   ThreadPool pool(threads);
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]) == "--backward")
+      return benchBackward(pool), 0;
   constexpr int64_t bytes = 128 << 20;
   Memory weights(bytes, "weights");
   memset(weights.data(), 0, bytes);
@@ -82,4 +133,5 @@ int main(int argc, char **argv) {
              flops / t / 1e9, read / t / 1e9, 100 * read / t / median(reads));
       fflush(stdout);
     }
+  benchBackward(pool);
 }

@@ -34,12 +34,10 @@ for tool in ("llm-opt", "llm-judge", "llm-compile"):
     config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, os.path.join(config.tessera_build, "bin", tool)))
 # How many random programs, and how long one may take: the sanitizers look at a part of them.
 config.substitutions.append(("%programs", "100" if sanitized else "2000" if full else "500"))
-# In how many orders a program for GPUs runs on the stand-in.
-config.substitutions.append(("%orders", "200" if full else "8"))
+# Of so many shapes beyond whole models ptxas sees the kernels.
+config.substitutions.append(("%shapes", "100" if full else "2"))
 # So many of its waits are left out, one after another.
 config.substitutions.append(("%waits", "100000" if full else "10"))
-# The same of programs for GPUs, on the stand-in: each is a process with a compiler of its kernels.
-config.substitutions.append(("%gpu_programs", "500" if full else "40"))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.
 config.substitutions.append(("%prompts", "100" if full else "8"))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))

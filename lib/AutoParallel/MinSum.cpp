@@ -9,6 +9,8 @@
 using namespace tessera;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Of the tables that variables of two values make, in the second order.
+static constexpr double kWeightOfPairs = 1e-2;
 
 /// Inserts what is not there; both sorted.
 static void unite(std::vector<int> &set, std::vector<int> other) {
@@ -29,7 +31,7 @@ int MinSum::addVariable(int size) {
 int MinSum::addTable(std::vector<int> variables, std::vector<double> costs) {
   assert(kept.empty() && double(costs.size()) == entries(variables) && "one cost for each combination");
   tables.resize(given); // minima of another plan
-  planned = 0;
+  planned = {0, 0};
   tables.push_back({std::move(variables), std::move(costs), {}, -1, false});
   return int(given++);
 }
@@ -73,14 +75,25 @@ double MinSum::costOf(int table, const std::vector<int> &values) const {
   return (kept.empty() ? tables[table].costs : whole[table])[index];
 }
 
-/// Decides in which order variables go and which tables meet, by sizes alone.
-void MinSum::plan(int64_t largestTable) {
+/// Decides in which order variables go and which tables meet, by sizes alone: least tables first. Where that
+/// order has to split a bucket, variables of two values go earlier, as if their tables were smaller: one left
+/// for long doubles every table that it meets, and there are many of them about one value of the program.
+void MinSum::plan(int64_t largestTable, int64_t largestExact) {
+  planWith(largestTable, 1);
+  if (!exact && largestExact > 0) {
+    planWith(largestExact, kWeightOfPairs);
+    if (!exact)
+      planWith(largestTable, 1);
+  }
+  planned = {largestTable, largestExact};
+}
+
+void MinSum::planWith(int64_t largestTable, double weightOfPairs) {
   int n = int(sizes.size());
   tables.resize(given);
   buckets.clear();
   constants.clear();
   exact = true;
-  planned = largestTable;
   std::vector<bool> eliminated(n, false);
   std::vector<std::vector<int>> tablesOf(n); // those that are left, ascending
   auto addTable = [&](int table) {
@@ -91,13 +104,13 @@ void MinSum::plan(int64_t largestTable) {
   };
   for (size_t table = 0; table < given; ++table)
     addTable(int(table));
-  // Size of the table that eliminating a variable would make; negative: to be counted.
+  // Size of the table that eliminating a variable would make, weighted; negative: to be counted.
   std::vector<double> made(n, -1);
   std::vector<int> seen(n, -1);
   int stamp = 0;
   auto count = [&](int variable) {
     ++stamp;
-    double size = 1;
+    double size = sizes[variable] == 2 ? weightOfPairs : 1;
     for (int table : tablesOf[variable])
       for (int other : tables[table].variables)
         if (other != variable && seen[other] != stamp) {
@@ -154,6 +167,20 @@ void MinSum::plan(int64_t largestTable) {
   }
 }
 
+/// The least of `numbers`, in lanes that run beside each other: most of the search's time is spent here.
+static double leastOf(const std::vector<double> &numbers) {
+  constexpr size_t kLanes = 8;
+  double lanes[kLanes];
+  std::fill(std::begin(lanes), std::end(lanes), kInfinity);
+  size_t i = 0, whole = numbers.size() / kLanes * kLanes;
+  for (; i < whole; i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = numbers[i + lane] < lanes[lane] ? numbers[i + lane] : lanes[lane];
+  for (; i < numbers.size(); ++i)
+    lanes[0] = std::min(lanes[0], numbers[i]);
+  return *std::min_element(std::begin(lanes), std::end(lanes));
+}
+
 /// The minimum over the eliminated variable of the sum of the parts, for each combination of the others (last
 /// variable fastest).
 void MinSum::minimize(Table &table) {
@@ -186,13 +213,13 @@ void MinSum::minimize(Table &table) {
   table.costs.resize(size_t(entries(table.variables)));
   searchWork().tableEntries += int64_t(table.costs.size() * values);
   for (double &entry : table.costs) {
-    std::fill(sums.begin(), sums.end(), 0);
-    for (size_t p = 0; p < count; ++p) {
+    std::copy_n(costs[0].data() + index[0], values, sums.begin());
+    for (size_t p = 1; p < count; ++p) {
       const double *row = costs[p].data() + index[p];
       for (size_t value = 0; value < values; ++value)
         sums[value] += row[value];
     }
-    entry = *std::min_element(sums.begin(), sums.end());
+    entry = leastOf(sums);
     for (size_t i = rank; i-- > 0;) {
       bool wraps = ++at[i] == sizes[table.variables[i]];
       for (size_t p = 0; p < count; ++p)
@@ -204,9 +231,9 @@ void MinSum::minimize(Table &table) {
   }
 }
 
-MinSum::Solution MinSum::solve(int64_t largestTable) {
-  if (planned != largestTable)
-    plan(largestTable);
+MinSum::Solution MinSum::solve(int64_t largestTable, int64_t largestExact) {
+  if (planned != std::make_pair(largestTable, largestExact))
+    plan(largestTable, largestExact);
   for (size_t table = given; table < tables.size(); ++table) {
     Table &made = tables[table];
     made.outdated |=

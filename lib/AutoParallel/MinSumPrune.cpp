@@ -255,7 +255,7 @@ double MinSum::prune(double upper) {
   for (size_t v = 0; v < sizes.size(); ++v)
     sizes[v] = int(kept[v].size());
   tables.resize(given);
-  planned = 0;
+  planned = {0, 0};
   whole.resize(given);
   for (size_t table = 0; table < given; ++table) {
     if (whole[table].empty())

@@ -252,7 +252,7 @@ public:
       if (proven(upper) || !std::isfinite(best.cost))
         break;
       if (best.cost >= before * (1 - kNothing)) {
-        choose(largestTable);
+        choose(largestTable, 2 * largestTable);
         break;
       }
       before = best.cost;
@@ -283,10 +283,10 @@ private:
   /// Most reshards that could be are far from what is best: their floor shows it, and no plan is searched for
   /// them. Where the best choice takes reshards of which only the floor is known, they are looked up and the
   /// choice is made again, until it holds. So are those inside an op.
-  void choose(int64_t largestTable) {
+  void choose(int64_t largestTable, int64_t largestExact = 0) {
     MinSum::Solution solution;
     for (bool changed = true; changed;) {
-      solution = problem.solve(largestTable);
+      solution = problem.solve(largestTable, largestExact);
       changed = false;
       for (auto [i, list] : llvm::enumerate(options))
         if (PlacementDecision &option = list[solution.values[i]]; option.unpriced) {

@@ -57,8 +57,12 @@ public:
   }
 
 private:
-  /// Weights, and a mesh that this machine can run.
+  /// Devices that can run what was compiled, weights, and a mesh that this machine can run.
   Status prepare() {
+    if (Status s = runtime::findDevices(options.target); !s)
+      return Failure{"cannot check the executable", "--check with --target=" + options.target,
+                     "it runs on this machine, and " + s.failure().why,
+                     "or leave --check out; no executable was written"};
     auto from = checked.step->getAttrOfType<StringAttr>("tessera.model");
     weights = isProgramText(options) && from ? from.str() : options.model;
     auto file = io::ModelFile::open(weights);
@@ -218,6 +222,11 @@ private:
     NamedValues parameters;
     if (hasWeights()) {
       for (auto parameter : module.getOps<graph::ParameterOp>()) {
+        if (parameter->hasAttr(graph::kStateOfAttr)) { // begins as zeros
+          parameters[parameter.getSymName().str()] =
+              ReferenceTensor(cast<RankedTensorType>(parameter.getType()));
+          continue;
+        }
         auto value = readParameter(*model, parameter);
         if (!value)
           return value.takeFailure();

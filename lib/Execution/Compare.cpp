@@ -22,6 +22,9 @@ NamedValues randomParameters(ModuleOp module, ModuleOp drawn, uint64_t seed) {
     std::vector<ReferenceTensor> random = randomInputs(entryOf(drawn, entry.name), seed);
     for (auto [port, value] : llvm::zip_equal(entry.arguments, random))
       if (port.kind == graph::Kind::Parameter && !values.count(port.name)) {
+        auto symbol = module.lookupSymbol<graph::ParameterOp>(port.name);
+        if (symbol && symbol->hasAttr(graph::kStateOfAttr)) // begins as zeros wherever it runs
+          value.f.assign(value.f.size(), 0);
         value.roundToType();
         values[port.name] = std::move(value);
       }
@@ -50,7 +53,7 @@ std::vector<GlobalCall> randomCalls(ModuleOp module, ModuleOp drawn, uint64_t se
 
 LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std::vector<GlobalCall> &calls,
                              const InterpreterOptions &options) {
-  NamedValues states;
+  NamedValues states, weights = parameters;
   std::vector<EntryPorts> entries = entryPorts(module);
   for (GlobalCall &call : calls) {
     func::FuncOp func = entryOf(module, call.entry);
@@ -62,7 +65,7 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
       if (port.kind == graph::Kind::State && !states.count(port.name))
         states[port.name] = ReferenceTensor(port.shape.elementType, port.shape.global);
       const NamedValues &from = port.kind == graph::Kind::State       ? states
-                                : port.kind == graph::Kind::Parameter ? parameters
+                                : port.kind == graph::Kind::Parameter ? weights
                                                                       : call.inputs;
       arguments.push_back(from.at(port.name));
     }
@@ -72,6 +75,8 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
     for (auto [port, value] : llvm::zip_equal(entry->results, *results)) {
       if (port.kind == graph::Kind::State)
         call.states[port.name] = states[port.name] = std::move(value);
+      else if (port.kind == graph::Kind::Parameter)
+        call.states[port.name] = weights[port.name] = std::move(value);
       else
         call.outputs[port.name] = std::move(value);
     }
@@ -142,8 +147,8 @@ struct ResultPlace {
       list.push_back(&in(run));
     return list;
   }
-  std::string where() const {
-    return "call " + std::to_string(call) + " of " + entry + ", " + (state ? "state " : "output ") + name;
+  std::string whereIn(const std::vector<GlobalCall> &calls) const {
+    return callText(calls, call) + ", " + (state ? "state " : "output ") + name;
   }
 };
 } // namespace
@@ -164,7 +169,7 @@ std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
   std::vector<Difference> list;
   for (const ResultPlace &place : resultPlaces(expected)) {
     const ReferenceTensor &wanted = place.in(expected), &value = place.in(found);
-    Difference difference{place.where(), relativeError(wanted, value),
+    Difference difference{place.whereIn(expected), relativeError(wanted, value),
                           allowedError(wanted, place.inAll(rounded), bounds)};
     difference.integer = !wanted.isFloat();
     auto logits = bounds.logitsOfTokens.find({place.entry, place.name});
@@ -296,7 +301,7 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
   // Each copy may be off by what is allowed, to either side.
   auto tolerance = [made = &*made, &judgement](size_t call, const Port &port) {
     auto of = [&](const GlobalCall &result) -> const ReferenceTensor & {
-      return (port.kind == graph::Kind::State ? result.states : result.outputs).at(port.name);
+      return (port.kind == graph::Kind::Output ? result.outputs : result.states).at(port.name);
     };
     std::vector<const ReferenceTensor *> runs;
     for (const std::vector<GlobalCall> &run : made->rounded)

@@ -155,7 +155,7 @@ Status CompiledProgram::join(const std::vector<runtime::ProgramCall> &local, std
   for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(local, calls))) {
     const auto &[from, to] = pair;
     for (const Port &port : find(to.entry)->results) {
-      bool state = port.kind == graph::Kind::State;
+      bool state = port.kind != graph::Kind::Output;
       const auto &have = state ? from.states : from.outputs;
       auto bytes = have.find(port.name);
       if (bytes == have.end())
@@ -220,14 +220,13 @@ std::string CompiledProgram::firstDifference(const std::vector<runtime::ProgramC
   for (size_t i = 0; i < a.size(); ++i)
     for (const Port &port : find(a[i].entry)->results) {
       auto values =
-          port.kind == graph::Kind::State ? &runtime::ProgramCall::states : &runtime::ProgramCall::outputs;
+          port.kind == graph::Kind::Output ? &runtime::ProgramCall::outputs : &runtime::ProgramCall::states;
       auto found = (b[i].*values).find(port.name);
       std::string where = found == (b[i].*values).end()
                               ? "it gave nothing"
                               : tessera::firstDifference((a[i].*values).at(port.name), found->second, port);
       if (!where.empty())
-        return "call " + std::to_string(i) + " of " + a[i].entry + ", " + port.kindText() + " " + port.name +
-               ", " + where;
+        return callText(a, i) + ", " + port.kindText() + " " + port.name + ", " + where;
     }
   return "";
 }

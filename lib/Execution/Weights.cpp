@@ -78,6 +78,8 @@ Result<ReferenceTensor> readParameter(const io::ModelFile &file, graph::Paramete
 Status writeParameters(ModuleOp module, const NamedValues &values, const std::string &path) {
   std::map<std::string, ReferenceTensor> tensors;
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
+    if (parameter->hasAttr(graph::kStateOfAttr)) // no model has it, and its sources are the weight's
+      continue;
     auto known = values.find(parameter.getSymName().str());
     if (known == values.end())
       return Failure{"cannot write weights", path, "nothing is known of " + parameter.getSymName().str(), ""};

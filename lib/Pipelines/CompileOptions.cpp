@@ -133,13 +133,15 @@ private:
   Status takeTargetFlags();
   Status readArgument(const opt::Arg &argument);
   Failure unknownFlag(StringRef argument);
+  Status checkTask();
   Result<CompileOptions> finish();
 
   Status task(StringRef flag, StringRef value) {
     Result<int> task = readChoice(flag, value, {{"generate", "train"}});
     if (!task)
       return task.takeFailure();
-    return *task == 1 ? Status(missingFeature("--task=train", "training")) : Status();
+    options.task = Task(*task);
+    return {};
   }
   Status target(StringRef flag, StringRef value) { return text(flag, value, options.target); }
   Status dtype(StringRef flag, StringRef value) {
@@ -188,12 +190,13 @@ private:
     return readCount(flag, value, 1 << 30, options.maxSeqLen);
   }
   Status microBatches(StringRef flag, StringRef value) {
-    int64_t n = 0;
-    if (Status s = readCount(flag, value, 1 << 20, n); !s)
-      return s;
-    return n == 1 ? Status()
-                  : Status(badFlag(flag + "=" + value, "belongs to training, which is not implemented",
-                                   "leave the flag out"));
+    return readCount(flag, value, 1 << 20, options.microBatches);
+  }
+  Status optimizer(StringRef flag, StringRef value) {
+    if (Result<int> chosen = readChoice(flag, value, {{"adamw", "sgd"}}); !chosen)
+      return chosen.takeFailure();
+    options.optimizer = value.str();
+    return {};
   }
   Status compileTo(StringRef flag, StringRef value) {
     Result<int> rung = readChoice(flag, value, kRungs);
@@ -202,6 +205,10 @@ private:
     options.compileTo = Rung(*rung);
     return {};
   }
+  Status recompute(StringRef flag, StringRef) { return missingFeature(flag, "computing values again"); }
+  Status memory(StringRef flag, StringRef) { return missingFeature(flag, "a limit of memory"); }
+  Status gradDtype(StringRef flag, StringRef) { return missingFeature(flag, "choosing the gradients' type"); }
+  Status lossScale(StringRef flag, StringRef) { return missingFeature(flag, "scaling the loss"); }
   Status cluster(StringRef flag, StringRef) { return missingFeature(flag, "choosing a mesh for a cluster"); }
   Status plan(StringRef flag, StringRef) { return missingFeature(flag, "reading a plan"); }
   Status report(StringRef flag, StringRef value) { return text(flag, value, options.report); }
@@ -238,6 +245,11 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_batch, &Parser::batch},
       {OPT_max_seq_len, &Parser::maxSeqLen},
       {OPT_micro_batches, &Parser::microBatches},
+      {OPT_optimizer, &Parser::optimizer},
+      {OPT_recompute, &Parser::recompute},
+      {OPT_memory, &Parser::memory},
+      {OPT_grad_dtype, &Parser::gradDtype},
+      {OPT_loss_scale, &Parser::lossScale},
       {OPT_embed_weights, &Parser::embedWeights},
       {OPT_check, &Parser::check},
       {OPT_compile_to, &Parser::compileTo},
@@ -333,9 +345,37 @@ Result<CompileOptions> Parser::parse() {
   return finish();
 }
 
+/// Flags that the other task has no use for, or that training does not honour yet.
+Status Parser::checkTask() {
+  if (options.task == Task::Generate) {
+    if (options.microBatches != 1)
+      return badFlag("--micro-batches=" + llvm::Twine(options.microBatches), "belongs to training",
+                     "give --task=train as well, or leave the flag out");
+    if (seen.contains(OPT_optimizer))
+      return badFlag("--optimizer=" + options.optimizer, "belongs to training",
+                     "give --task=train as well, or leave the flag out");
+    return {};
+  }
+  if (options.target != "cpu")
+    return badFlag("--target=" + options.target, "training is not implemented for it", "choose --target=cpu");
+  if (!options.dtype.empty() && options.dtype != "f32")
+    return badFlag("--dtype=" + options.dtype, "training in 16 bits is not implemented",
+                   "choose --dtype=f32");
+  // A program in text has a batch of its own.
+  int64_t rows = std::max<int64_t>(options.batch, 1);
+  bool known = options.batch || !StringRef(options.model).ends_with(".mlir");
+  if (known && options.microBatches > rows)
+    return badFlag("--micro-batches=" + llvm::Twine(options.microBatches),
+                   "a step has " + llvm::Twine(rows) + (rows == 1 ? " row" : " rows"),
+                   "use a larger --batch or fewer micro-batches");
+  return {};
+}
+
 Result<CompileOptions> Parser::finish() {
   if (options.model.empty())
     return badFlag("MODEL", "no model is named", "write llm-compile MODEL -o OUT; see --help");
+  if (Status s = checkTask(); !s)
+    return s.takeFailure();
   if (auto target = resolveTarget(options.target, options.targetOptions); !target)
     return target.takeFailure();
   if (options.output.empty() && options.compileTo == Rung::Binary)

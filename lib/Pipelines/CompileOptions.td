@@ -25,9 +25,10 @@ defm template : Value<"template", "NAME", "a partial plan: ddp, fsdp or megatron
 defm batch : Value<"batch", "N", "sequences a step over all ranks (default 1)">;
 defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smaller of 2048 and the model's)">;
 defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16: weights, activations and caches (sums are kept in f32)">;
-defm task : Value<"task", "TASK", "what OUT does: generate (the default; there is no other yet)">;
+defm task : Value<"task", "TASK", "what OUT does: generate (the default) or train">;
 defm target : Value<"target", "TARGET", "what to compile for (default cpu); its own flags are below">;
-defm micro_batches : Value<"micro-batches", "N", "parts that a step's batch is taken in: 1 (no other number yet)">;
+defm micro_batches : Value<"micro-batches", "N", "parts that a step of training takes its batch in (default 1)">;
+defm optimizer : Value<"optimizer", "NAME", "how training updates weights: adamw (the default) or sgd">;
 defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;
@@ -39,4 +40,8 @@ def help : Flag<["--"], "help">, HelpText<"print this">;
 def help_short : Flag<["-"], "h">, Alias<help>;
 
 defm cluster : Later<"cluster">;
+defm recompute : Later<"recompute">;
+defm memory : Later<"memory">;
+defm grad_dtype : Later<"grad-dtype">;
+defm loss_scale : Later<"loss-scale">;
 defm plan : Later<"plan">;

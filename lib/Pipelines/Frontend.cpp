@@ -88,7 +88,7 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   Builder b(&context);
   // What the import made it for. A program in text says itself what it is.
   if (!isProgramText(options)) {
-    (**module)->setAttr("tessera.task", b.getStringAttr("generate"));
+    (**module)->setAttr("tessera.task", b.getStringAttr(options.task == Task::Train ? "train" : "generate"));
     (**module)->setAttr("tessera.dtype", b.getStringAttr(options.dtype.empty() ? "f32" : options.dtype));
   }
   // A printed rung names the model it came from.

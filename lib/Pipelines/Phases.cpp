@@ -27,9 +27,23 @@ static void buildStep(OpPassManager &pm, const CompileOptions &options) {
   step.batch = options.batch;
   step.maxSeqLen = options.maxSeqLen;
   step.chunk = options.chunk;
-  if (auto target = resolveTarget(options.target, options.targetOptions))
+  step.draws = true;
+  if (auto target = resolveTarget(options.target, options.targetOptions)) {
     step.largestChunk = (*target)->tiling().prefillChunk;
+    step.page = (*target)->tiling().cachePage;
+  }
   pm.addPass(graph::createBuildGenerateStep(step));
+  verifyRung(pm, Rung::Step);
+}
+
+/// One update of the weights.
+static void buildTrainStep(OpPassManager &pm, const CompileOptions &options) {
+  graph::BuildTrainStepOptions step;
+  step.batch = options.batch;
+  step.maxSeqLen = options.maxSeqLen;
+  step.microBatches = options.microBatches;
+  step.optimizer = options.optimizer;
+  pm.addPass(graph::createBuildTrainStep(step));
   verifyRung(pm, Rung::Step);
 }
 
@@ -124,7 +138,7 @@ void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
   case Rung::Graph: // made by import, or by a person
     return verifyRung(pm, Rung::Graph);
   case Rung::Step:
-    return buildStep(pm, options);
+    return options.task == Task::Train ? buildTrainStep(pm, options) : buildStep(pm, options);
   case Rung::Sharded:
     return buildSharded(pm, options);
   case Rung::Spmd:

@@ -6,10 +6,28 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 using namespace mlir;
 using namespace tessera;
+
+/// The row of a table of pages that begins with element `begin`: every page at another's place.
+static void drawPages(ReferenceTensor &table, int64_t begin, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> places(size_t(table.shape.back()));
+  std::iota(places.begin(), places.end(), 0);
+  std::shuffle(places.begin(), places.end(), random);
+  for (size_t j = 0; j < places.size(); ++j)
+    table.i[size_t(begin) + j] = places[j] - int64_t(j);
+}
+
+ReferenceTensor tessera::randomPages(RankedTensorType type, uint64_t seed) {
+  ReferenceTensor table(type.getElementType(), dist::globalShape(type));
+  for (int64_t begin = 0; begin < int64_t(table.i.size()); begin += table.shape.back())
+    drawPages(table, begin, seed++);
+  return table;
+}
 
 std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t seed) {
   std::mt19937_64 random(seed * 2 + 1);
@@ -19,7 +37,16 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
   auto module = func->getParentOfType<ModuleOp>();
   auto generate =
       module ? module->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr) : graph::GenerateAttr();
-  const int64_t ids = generate ? generate.getVocab() : 8;
+  auto train = module ? module->getAttrOfType<graph::TrainAttr>(graph::kTrainAttr) : graph::TrainAttr();
+  const int64_t ids = generate ? generate.getVocab() : train ? train.getVocab() : 8;
+  /// A number of a step of training, or what an optimizer keeps: roots are taken of some.
+  auto isOfTraining = [&](unsigned argument) {
+    auto fill = func.getArgAttrOfType<graph::FillAttr>(argument, graph::kFillAttr);
+    auto name = func.getArgAttrOfType<StringAttr>(argument, graph::kNameAttr);
+    auto parameter = name && module ? module.lookupSymbol<graph::ParameterOp>(name) : graph::ParameterOp();
+    return (fill && fill.getSource() >= graph::FillSource::TokenWeight) ||
+           (parameter && parameter->hasAttr(graph::kStateOfAttr));
+  };
   std::vector<ReferenceTensor> inputs;
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
@@ -31,15 +58,34 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
     double scale = graph::argumentKind(func, i) == graph::Kind::Parameter ? std::sqrt(3 / double(row)) : 1;
     for (double &x : tensor.f)
       x = uniform() * scale;
+    if (isFilledBy(graph::FillSource::Temperature) || isFilledBy(graph::FillSource::TopP))
+      for (double &x : tensor.f)
+        x = std::fabs(x) + 0.01; // nothing is drawn at 0
+    if (isOfTraining(i))
+      for (double &x : tensor.f)
+        x = std::fabs(x);
+    if (isFilledBy(graph::FillSource::Clip) && below(2))
+      tensor.f[0] = 0;
     for (int64_t begin = 0; begin < int64_t(tensor.i.size()); begin += row) {
       // How much of a row of positions is real, and where a single position stands.
-      int64_t length = row - below(row / 2 + 1), start = row == 1 ? below(4) : 0;
+      if (isFilledBy(graph::FillSource::Pages)) { // every page at another's place
+        drawPages(tensor, begin, random());
+        continue;
+      }
+      // Rows of training may be empty.
+      bool trains = tensor.rank() == 3;
+      int64_t length = row - below(trains ? row + 1 : row / 2 + 1),
+              start = row == 1 && !trains ? below(4) : 0;
       for (int64_t j = 0; j < row; ++j) {
         int64_t &x = tensor.i[begin + j];
         if (tensor.elementType.isInteger(1))
           x = below(2);
         else if (isFilledBy(graph::FillSource::Positions))
           x = j < length ? start + j : -1;
+        else if (isFilledBy(graph::FillSource::Targets))
+          x = j < length && below(5) ? below(ids) : -1;
+        else if (isFilledBy(graph::FillSource::EndTokens) || isFilledBy(graph::FillSource::DrawnEndTokens))
+          x = below(ids + 1) - 1;
         else
           x = below(isFilledBy(graph::FillSource::LastIndex)  ? 2
                     : isFilledBy(graph::FillSource::TokenIds) ? ids
@@ -51,13 +97,13 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
   return inputs;
 }
 
-double tessera::relativeError(const ReferenceTensor &a, const ReferenceTensor &b) {
+double tessera::relativeError(const ReferenceTensor &a, const ReferenceTensor &b, double least) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   if (a.shape != b.shape || a.isFloat() != b.isFloat())
     return infinite;
   if (!a.isFloat())
     return a.i == b.i ? 0 : 1;
-  double largest = 0, difference = 0;
+  double largest = least, difference = 0;
   for (size_t i = 0; i < a.f.size(); ++i) {
     double x = a.f[i], y = b.f[i];
     if (x == y || (std::isnan(x) && std::isnan(y)))

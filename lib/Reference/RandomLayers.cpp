@@ -181,9 +181,22 @@ Value ProgramBuilder::drawAttention() {
     k = graph::RopeOp::create(b, k.getType(), k, positions, list, styleAttr, one);
     q = maybeJoined(q);
   }
+  Value pages; // of the caches
+  int64_t page = 0;
   // A cache belongs to the function: in a body it would have to be carried.
-  if (depth == 0 && dice.chance(40)) {
+  if (depth == 0 && options.caches && dice.chance(40)) {
     int64_t context = seq + dice.below(4), layers = dice.between(1, 3);
+    // Some in pages: small ones, or such as a target's kernels take.
+    if (more.chance(40)) {
+      page = more.chance(40) ? more.between(1, 3) : int64_t(32) << more.below(2);
+      int64_t count = (context + page - 1) / page;
+      count += count < 3 && fits({layers, batch, (count + 1) * page, heads, d}) ? 1 : 0;
+      if (fits({layers, batch, count * page, heads, d})) {
+        context = count * page;
+        pages = argument(ints({batch, count}), graph::Kind::State, "pages" + std::to_string(names++),
+                         graph::FillSource::Pages);
+      }
+    }
     Shape cacheShape = {layers, batch, context, heads, d}, layerShape = {batch, context, heads, d};
     if (!fits(cacheShape))
       return {};
@@ -192,7 +205,8 @@ Value ProgramBuilder::drawAttention() {
     for (Value *value : {&k, &v}) {
       std::string name = "cache" + std::to_string(names++);
       Value cache = argument(floats(cacheShape, cached), graph::Kind::State, name);
-      Value updated = graph::CacheUpdateOp::create(b, cache.getType(), cache, *value, index, positions);
+      Value updated = graph::CacheUpdateOp::create(b, cache.getType(), cache, *value, index, positions, pages,
+                                                   pages ? b.getI64IntegerAttr(page) : IntegerAttr());
       *value = graph::LayerSliceOp::create(b, floats(layerShape, cached), updated, index);
       states.push_back(updated);
       stateNames.push_back(b.getStringAttr(name));
@@ -200,10 +214,56 @@ Value ProgramBuilder::drawAttention() {
   }
   auto window = dice.chance(25) ? b.getI64IntegerAttr(dice.between(1, 4)) : IntegerAttr();
   auto softcap = dice.chance(20) ? b.getF64FloatAttr(3.0) : FloatAttr();
-  Value mixed = graph::AttentionOp::create(b, floats(qShape), q, k, v, positions, b.getF64FloatAttr(0.5),
-                                           window, softcap);
+  auto scale = b.getF64FloatAttr(0.5);
+  Value mixed;
+  if (more.chance(25) && !pages) // as backward has it
+    mixed = withGradients(graph::AttentionOp::create(
+        b, floats(qShape), RankedTensorType::get(ArrayRef<int64_t>(qShape).drop_back(), b.getF32Type()), q, k,
+        v, positions, Value(), scale, window, softcap, IntegerAttr()));
+  else
+    mixed = graph::AttentionOp::create(b, floats(qShape), Type(), q, k, v, positions, pages, scale, window,
+                                       softcap, pages ? b.getI64IntegerAttr(page) : IntegerAttr())
+                .getResult();
   mixed = maybeJoined(mixed);
   return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
+}
+
+/// The result of an attention, and something of the gradients of its operands. Values are as wide as keys.
+Value ProgramBuilder::withGradients(graph::AttentionOp op) {
+  Value result = op.getResult(), q = op.getQuery(), k = op.getKey(), v = op.getValue();
+  Value gradient = graph::TanhOp::create(b, q.getType(), q);
+  Value products = graph::MulOp::create(b, result.getType(), result, gradient);
+  Value delta = graph::ReduceOp::create(b, cast<RankedTensorType>(op.getLogSumExp().getType()),
+                                        graph::ReduceKind::sum, products, ArrayRef<int64_t>{4});
+  auto sized = [&](Value value) -> Value { return graph::TanhOp::create(b, value.getType(), value); };
+  Value dq = graph::AttentionQueryGradientOp::create(b, q.getType(), q, k, v, op.getPositions(), gradient,
+                                                     op.getLogSumExp(), delta, op.getScaleAttr(),
+                                                     op.getWindowAttr(), op.getSoftcapAttr());
+  auto rest = graph::AttentionKeyValueGradientOp::create(
+      b, k.getType(), v.getType(), q, k, v, op.getPositions(), gradient, op.getLogSumExp(), delta,
+      op.getScaleAttr(), op.getWindowAttr(), op.getSoftcapAttr());
+  Value sum = graph::AddOp::create(b, result.getType(), result, sized(dq));
+  return graph::AttentionOp::create(b, result.getType(), sum, sized(rest.getKeyGradient()),
+                                    sized(rest.getValueGradient()), op.getPositions(), op.getScaleAttr(),
+                                    op.getWindowAttr(), op.getSoftcapAttr())
+      .getResult();
+}
+
+/// One index of each row of `scores`, drawn.
+Value ProgramBuilder::drawnFrom(Value scores) {
+  auto constant = [&](Type type, TypedAttr value) -> Value {
+    auto scalar = RankedTensorType::get({}, type);
+    return graph::ConstantOp::create(b, scalar, DenseElementsAttr::get(scalar, ArrayRef<Attribute>{value}));
+  };
+  auto real = [&](double value) { return constant(b.getF64Type(), b.getF64FloatAttr(value)); };
+  ArrayRef<int64_t> rest = cast<RankedTensorType>(scores.getType()).getShape().drop_back();
+  int64_t seed = dice.below(1 << 20), topK = dice.chance(60) ? 0 : 1 + dice.below(8);
+  double temperature = 0.25 * double(1 + dice.below(8)),
+         topP = dice.chance(40) ? 1 : 0.05 * double(1 + dice.below(19));
+  return graph::DrawOp::create(b, ints(rest), scores, sharedInput(ints(rest), "streams"),
+                               sharedInput(ints(rest), "counts"),
+                               constant(b.getI64Type(), b.getI64IntegerAttr(seed)), real(temperature),
+                               constant(b.getI32Type(), b.getI32IntegerAttr(int32_t(topK))), real(topP));
 }
 
 Value ProgramBuilder::drawArgMax() {
@@ -218,8 +278,13 @@ Value ProgramBuilder::drawArgMax() {
     scores = graph::SinOp::create(b, x.getType(), scores);
   else if (auto computed = scores.getDefiningOp<graph::CosOp>())
     scores = computed.getInput();
-  Value key = graph::ArgMaxKeyOp::create(b, RankedTensorType::get(rest, b.getI64Type()), scores);
-  Value index = graph::ArgMaxIndexOp::create(b, ints(rest), key);
+  Value index;
+  if (dice.chance(40)) {
+    index = drawnFrom(scores);
+  } else {
+    Value key = graph::ArgMaxKeyOp::create(b, RankedTensorType::get(rest, b.getI64Type()), scores);
+    index = graph::ArgMaxIndexOp::create(b, ints(rest), key);
+  }
   if (options.manyLoops && options.shardings && dice.chance(50))
     index = moved(index);
   integerResults.push_back(index);

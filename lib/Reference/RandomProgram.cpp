@@ -7,7 +7,8 @@ using namespace mlir;
 using namespace tessera;
 
 ProgramBuilder::ProgramBuilder(MLIRContext &context, Dice &dice, const RandomProgramOptions &options)
-    : b(UnknownLoc::get(&context), &context), dice(dice), options(options) {}
+    : b(UnknownLoc::get(&context), &context), dice(dice), more(dice.copy().below(int64_t(1) << 40) + 1),
+      options(options) {}
 
 //===----------------------------------------------------------------------===//
 // Sizes, arguments, operands

@@ -17,6 +17,8 @@ namespace tessera {
 class Dice {
 public:
   explicit Dice(uint64_t seed) : engine(seed * 0x9E3779B97F4A7C15u + 0x1234567) {}
+  /// Dice that will fall the same way.
+  Dice copy() const { return *this; }
   /// 0 .. n-1.
   int64_t below(int64_t n) { return int64_t(engine() % uint64_t(n)); }
   int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
@@ -115,12 +117,14 @@ private:
   Value drawEmbedding();
   Value drawNorm();
   Value drawAttention();
+  Value withGradients(graph::AttentionOp op);
   Value drawMlp();
   Value drawRepeat();
   Value drawRepeatOver(mlir::ValueRange inits);
   static Shape stackOf(int64_t count, Value slice);
   Value withSumOf(Value value, Value last);
   Value drawLayerSlice();
+  Value drawnFrom(Value scores);
   Value drawArgMax();
   Value drawScatterAdd();
   Value drawCrossEntropy();
@@ -152,6 +156,7 @@ private:
 
   mlir::ImplicitLocOpBuilder b;
   Dice &dice;
+  Dice more; ///< draws among what was added later: programs of a seed stay as they were otherwise
   RandomProgramOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp func;

@@ -31,7 +31,8 @@ Value ProgramBuilder::unaryOf(Value x) {
   case 7:
     return graph::ReluOp::create(b, type, x);
   case 8:
-    return graph::GeluErfOp::create(b, type, x);
+    return more.chance(40) ? graph::ErfOp::create(b, type, x).getResult()
+                           : graph::GeluErfOp::create(b, type, x).getResult();
   case 9:
     return graph::GeluTanhOp::create(b, type, x);
   case 10: // of bounded numbers

@@ -1,5 +1,4 @@
 #include "Generate.h"
-#include "Sampler.h"
 #include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
@@ -9,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <numeric>
 #include <optional>
 
 namespace tessera::runtime {
@@ -43,6 +43,7 @@ GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
   }
   job.temperature = options.temperature;
   job.topP = options.topP;
+  job.topK = int32_t(options.topK);
   job.seed = options.seed;
   job.printTokens = options.printTokens;
   job.logitsFile = options.logitsFile;
@@ -120,7 +121,7 @@ public:
       : session_(session), job_(job), first_(first),
         count_(std::min<size_t>(job.prompts.size() - first, session.batch())), printer_(printer),
         logitsFile_(logits), wantLogits_(!job.logitsFile.empty() && first == 0),
-        ahead_(session.goesOn() && job.temperature <= 0 && !wantLogits_), made_(count_, 0),
+        drawing_(job.temperature > 0), ahead_(session.goesOn() && !wantLogits_), made_(count_, 0),
         current_(session.batch(), 0), active_(session.batch(), 0) {
     for (size_t row = 0; row < count_; ++row)
       stepsLeft_ = std::max(stepsLeft_, job_.limits[first_ + row] - 1);
@@ -147,9 +148,16 @@ public:
         }
       }
       session_.prompt(tokens, positions, index);
+      if (drawing_)
+        drawFirst(ready);
       choose(ready, /*ofPrompts=*/true);
       if (wantLogits_)
         promptLogits(begin);
+    }
+    if (drawing_) {
+      std::vector<size_t> all(count_);
+      std::iota(all.begin(), all.end(), size_t(0));
+      setDrawnRows(all);
     }
   }
 
@@ -168,7 +176,7 @@ public:
       return advanceByHost();
     if (stepsLeft_ > 0) {
       --stepsLeft_;
-      session_.advance();
+      drawing_ ? session_.advanceDrawing() : session_.advance();
       send({});
     } else {
       takeOldest();
@@ -186,6 +194,11 @@ public:
         ready.push_back(row);
       }
     session_.advance(tokens, positions);
+    if (drawing_) {
+      for (int32_t &position : positions)
+        position += position >= 0;
+      session_.draw(positions);
+    }
     choose(ready, /*ofPrompts=*/false);
   }
 
@@ -205,6 +218,24 @@ public:
 
 private:
   const std::vector<int32_t> &prompt(size_t row) const { return job_.prompts[first_ + row]; }
+
+  // From now on tokens are drawn for `rows` alone.
+  void setDrawnRows(const std::vector<size_t> &rows) {
+    std::vector<int32_t> prompts(session_.batch(), 0), lengths(session_.batch(), -1);
+    for (size_t row : rows) {
+      prompts[row] = int32_t(first_ + row);
+      lengths[row] = int32_t(prompt(row).size());
+    }
+    session_.setDrawnRows(prompts, lengths);
+  }
+  // The first token of each of `rows`, whose prompts end in this chunk: the others keep theirs.
+  void drawFirst(const std::vector<size_t> &rows) {
+    std::vector<int32_t> positions(session_.batch(), -1);
+    for (size_t row : rows)
+      positions[row] = int32_t(prompt(row).size());
+    setDrawnRows(rows);
+    session_.draw(positions);
+  }
 
   // What a step chose, on its way to the host.
   struct Sent {
@@ -251,21 +282,12 @@ private:
       return;
     if (ahead_)
       return send({ofPrompts, std::move(rows)});
-    bool sampling = job_.temperature > 0, keep = wantLogits_ && rows[0] == 0;
-    const std::vector<float> *logits = sampling || keep ? &session_.logits() : nullptr;
-    std::vector<int32_t> chosen(session_.batch(), 0);
-    if (sampling) {
-      for (size_t row : rows)
-        if (session_.isRoot())
-          chosen[row] =
-              sampleToken(logits->data() + row * session_.vocab(), session_.vocab(), job_.temperature,
-                          job_.topP, job_.seed, int64_t(first_ + row), made_[row]);
-      session_.shareFromRoot(chosen);
-    } else {
-      chosen = session_.next();
+    std::vector<int32_t> chosen = session_.next();
+    if (wantLogits_ && rows[0] == 0) {
+      const std::vector<float> &logits = session_.logits();
+      if (logitsFile_)
+        keepLogits(logits.data());
     }
-    if (keep && logitsFile_)
-      keepLogits(logits->data());
     for (size_t row : rows)
       accept(row, chosen[row]);
   }
@@ -315,6 +337,7 @@ private:
   Printer *printer_;
   io::SafetensorsRowWriter *logitsFile_;
   bool wantLogits_, promptWritten_ = false;
+  bool drawing_;          // tokens are drawn; else the most likely
   bool ahead_;            // steps go on by themselves, and the host reads some steps behind
   int64_t stepsLeft_ = 0; // that may be given to the device, ahead_
   std::deque<Sent> sent_;
@@ -329,6 +352,13 @@ private:
 void generateOnRank(Rank &rank, const GenerateJob &job) {
   Session session(rank);
   bool root = session.isRoot();
+  if (job.temperature > 0) {
+    if (!session.draws())
+      throw Error("cannot draw tokens", rank.manifest().model, "the program has no entry that draws",
+                  "compile it again with this version of llm-compile");
+    session.setDrawing({job.temperature, job.topP, job.topK, job.seed});
+  }
+  session.setEndTokens(job.endTokens, job.temperature > 0);
   if (!job.logitsFile.empty() && !session.hasPromptLogits())
     throw Error("cannot write logits", job.logitsFile, "the program has no entry for them",
                 "compile it again with this version of llm-compile");

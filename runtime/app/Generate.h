@@ -17,7 +17,8 @@ struct GenerateJob {
   std::vector<int64_t> limits; // new tokens at most, per prompt
   std::vector<int32_t> endTokens;
   const text::Tokenizer *tokenizer = nullptr; // null: no text is printed
-  double temperature = 0, topP = 1;
+  double temperature = 0, topP = 1;           // 0: the most likely tokens
+  int32_t topK = 0;
   uint64_t seed = 0;
   bool printTokens = false;
   std::string logitsFile;

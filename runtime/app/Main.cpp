@@ -1,9 +1,15 @@
 // main of every executable that llm-compile makes.
+#include "BenchTraining.h"
 #include "Generate.h"
+#include "Interruption.h"
+#include "Models.h"
 #include "Options.h"
+#include "PlotLogs.h"
 #include "Report.h"
 #include "Terminal.h"
+#include "Train.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/Executable.h"
 #include "tessera/runtime/io/ModelFile.h"
 #include "tessera/runtime/launch/Launch.h"
 #include "tessera/runtime/text/Tokenizer.h"
@@ -19,48 +25,6 @@ using namespace tessera;
 using namespace tessera::runtime;
 
 namespace {
-
-// The model files of a run: weights from --model, or from inside the executable, or from where the model was
-// compiled.
-class Models {
-public:
-  Models(const Manifest &manifest, const Options &options) : manifest_(manifest), options_(options) {}
-
-  const io::ModelFile &weights() {
-    const io::ModelFile &model = main();
-    if (!model.hasWeights())
-      throw Error("cannot load weights", model.path(), "there are none beside its config.json",
-                  "download them, name others with --model=, or try --init=random:1");
-    check(model.checkUnchanged());
-    return model;
-  }
-
-  // --model may name bare weights; the tokenizer then comes from the model that was compiled.
-  const io::ModelFile &texts() {
-    const io::ModelFile &model = main();
-    if (model.format() == io::ModelFormat::Gguf || model.text("tokenizer.json") || options_.model.empty())
-      return model;
-    if (!compiled_)
-      compiled_ = openCompiled();
-    return *compiled_;
-  }
-
-private:
-  const io::ModelFile &main() {
-    if (!main_)
-      main_ = options_.model.empty() ? openCompiled() : take(io::ModelFile::open(options_.model));
-    return *main_;
-  }
-  std::unique_ptr<io::ModelFile> openCompiled() {
-    if (auto embedded = take(io::ModelFile::openEmbedded()))
-      return embedded;
-    return take(io::ModelFile::open(manifest_.model));
-  }
-
-  const Manifest &manifest_;
-  const Options &options_;
-  std::unique_ptr<io::ModelFile> main_, compiled_;
-};
 
 // Before anything is written: what is read from must not be written to.
 void checkWrites(const std::string &logits, const WeightOrigin &origin) {
@@ -85,7 +49,7 @@ void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
   }
   auto start = std::chrono::steady_clock::now();
   {
-    ProgressBar bar("loading weights", rank.plan().bytes());
+    ProgressBar bar("loading weights", rank.plan().bytes(origin));
     std::mutex mutex;
     rank.loadWeights(origin, [&](int64_t bytes) {
       std::lock_guard<std::mutex> lock(mutex);
@@ -95,7 +59,7 @@ void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   char text[64];
   snprintf(text, sizeof(text), " of weights a rank in %.2f s", seconds);
-  logLine((origin.model ? "loaded " : "made up ") + megabytes(double(rank.plan().bytes())) + text);
+  logLine((origin.model ? "loaded " : "made up ") + megabytes(double(rank.plan().bytes(origin))) + text);
 }
 
 LaunchOptions launchOptions(const Options &options, Models &models) {
@@ -156,15 +120,41 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
 }
 
+// The status to exit with.
+int train(const ts_program &program, const Manifest &manifest, const Options &options,
+          const Launcher &launcher) {
+  Models models(manifest, options);
+  std::unique_ptr<TrainJob> job = prepareTrain(manifest, options, models, launcher.rank == 0);
+  LaunchOptions launch;
+  launch.threads = options.threads;
+  launch.terms = whatIsComputed(options);
+  launch.origin = job->origin;
+  launch.load = [&](Rank &rank, const WeightOrigin &origin) {
+    checkResumed(rank, *job);
+    loadWithProgress(rank, origin);
+  };
+  watchForInterruption(launcher);
+  runRanks(program, manifest, launcher, launch, [&](Rank &rank) { trainOnRank(rank, *job); });
+  return job->interrupted ? interruptedStatus : 0;
+}
+
 void bench(const ts_program &program, const Manifest &manifest, const Options &options,
            const Launcher &launcher) {
+  if (manifest.train) {
+    checkBenchTraining(options);
+    Models models(manifest, options);
+    return runRanks(program, manifest, launcher, launchOptions(options, models),
+                    [&](Rank &rank) { benchTrainingOnRank(rank, options.json); });
+  }
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);
   runRanks(program, manifest, launcher, launchOptions(options, models),
            [&](Rank &rank) { benchOnRank(rank, plan, options.json); });
 }
 
-void run(int argc, char **argv, Launcher &launcher) {
+// The status to exit with.
+int run(int argc, char **argv, Launcher &launcher) {
+  check(io::checkExecutableIsWhole());
   launcher = Launcher::detect();
   const ts_program &program = tessera_program;
   if (program.abi_version != TESSERA_ABI_VERSION)
@@ -178,30 +168,39 @@ void run(int argc, char **argv, Launcher &launcher) {
   Options options = parseOptions(argc, argv);
   if (options.command == Options::Command::Info || options.command == Options::Command::Help) {
     if (launcher.rank != 0)
-      return;
+      return 0;
     StandardOutput out;
     out.write(options.command == Options::Command::Help ? options.help
                                                         : describeProgram(program, manifest, options.json));
     out.close();
-    return;
+    return 0;
+  }
+  if (options.command == Options::Command::Plot) {
+    if (launcher.rank == 0)
+      plotLogs(options.logs, options.plotFile);
+    return 0;
   }
   const Driver &driver = driverFor(manifest.target);
   driver.checkMachine(manifest);
   launcher.check(manifest, driver);
   if (options.command == Options::Command::Generate)
     generate(program, manifest, options, launcher);
+  else if (options.command == Options::Command::Train)
+    return train(program, manifest, options, launcher);
   else
     bench(program, manifest, options, launcher);
+  return 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write
+  signal(SIGXFSZ, SIG_IGN); // and so is a file as large as files may be
   installCrashHandlers();
   Launcher launcher;
   try {
-    run(argc, argv, launcher);
+    return run(argc, argv, launcher);
   } catch (const std::exception &e) {
     // All ranks of a launcher meet the same mistake: rank 0 reports it, and its end ends them. They speak
     // only if it did not.
@@ -209,5 +208,4 @@ int main(int argc, char **argv) {
       std::this_thread::sleep_for(std::chrono::seconds(2));
     endRun(e);
   }
-  return 0;
 }

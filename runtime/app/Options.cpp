@@ -1,83 +1,15 @@
 #include "Options.h"
+#include "FlagValues.h"
+#include "Flags.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <cstdlib>
-#include <functional>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <sstream>
 #include <utility>
 
 namespace tessera::runtime {
-
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-static constexpr int64_t maxCount = int64_t(1) << 40;
-
-[[noreturn]] static void badValue(const std::string &flag, const std::string &value, const std::string &why,
-                                  const std::string &hint) {
-  throw Error("cannot read the command line", flag + "=" + value, why, hint);
-}
-
-static int64_t readInteger(const std::string &flag, const std::string &value, int64_t least, int64_t most) {
-  errno = 0;
-  char *end = nullptr;
-  long long number = strtoll(value.c_str(), &end, 10);
-  bool digits = !value.empty() && (isdigit((unsigned char)value[0]) || (value[0] == '-' && value.size() > 1));
-  if (!digits || *end || errno)
-    badValue(flag, value, "it is no integer", "write " + flag + "=N");
-  if (number < least || number > most)
-    badValue(flag, value, "it is out of range",
-             "use a number from " + std::to_string(least) + " to " + std::to_string(most));
-  return number;
-}
-
-static uint64_t readSeed(const std::string &flag, const std::string &value) {
-  errno = 0;
-  char *end = nullptr;
-  unsigned long long number = strtoull(value.c_str(), &end, 10);
-  if (value.empty() || !isdigit((unsigned char)value[0]) || *end || errno)
-    badValue(flag, value, "it is no seed", "use an integer from 0 to 18446744073709551615");
-  return number;
-}
-
-static double readNumber(const std::string &flag, const std::string &value) {
-  char *end = nullptr;
-  double number = strtod(value.c_str(), &end);
-  if (value.empty() || *end || !std::isfinite(number))
-    badValue(flag, value, "it is no number", "write " + flag + "=0.8, for example");
-  return number;
-}
-
-static std::string readText(const std::string &flag, const std::string &value, const std::string &hint) {
-  if (value.empty())
-    badValue(flag, value, "it is empty", hint);
-  return value;
-}
-
-static std::vector<int32_t> readTokens(const std::string &flag, const std::string &value) {
-  std::vector<int32_t> tokens;
-  for (size_t at = 0; at <= value.size();) {
-    size_t comma = std::min(value.find(',', at), value.size());
-    std::string item = value.substr(at, comma - at);
-    char *end = nullptr;
-    errno = 0;
-    long long id = strtoll(item.c_str(), &end, 10);
-    if (item.empty() || !(isdigit((unsigned char)item[0]) || item[0] == '-') || *end || errno ||
-        id < std::numeric_limits<int32_t>::min() || id > std::numeric_limits<int32_t>::max())
-      badValue(flag, value.size() > 60 ? value.substr(0, 60) + "..." : value,
-               "\"" + item + "\" is no token id", "write --tokens=1,2,3");
-    tokens.push_back(int32_t(id));
-    at = comma + 1;
-  }
-  return tokens;
-}
 
 //===----------------------------------------------------------------------===//
 // Commands and flags
@@ -92,24 +24,11 @@ struct CommandInfo {
   const char *name, *help;
 };
 
-struct FlagInfo {
-  const char *name;
-  const char *value; // how the help calls it; null: the flag has none
-  const char *help;
-  std::vector<Command> commands;
-  std::function<void(Options &, const std::string &flag, const std::string &value)> read;
-  bool ofDraws = false; // says how tokens are drawn
-  bool several = false; // each time one more
-
-  bool belongsTo(Command command) const {
-    return std::find(commands.begin(), commands.end(), command) != commands.end();
-  }
-  std::string spelling() const { return std::string(name) + (value ? std::string("=") + value : ""); }
-};
-
 constexpr CommandInfo commandTable[] = {
     {Command::Generate, "generate", "goes on with prompts"},
+    {Command::Train, "train", "trains on data"},
     {Command::Bench, "bench", "measures tokens a second"},
+    {Command::Plot, "plot", "draws logs of training runs, side by side, as one page"},
     {Command::Info, "info", "says what the program is and needs"},
 };
 
@@ -122,12 +41,13 @@ static const char *nameOf(Command command) {
   return "";
 }
 
-static const std::vector<FlagInfo> &flagTable() {
-  static const std::vector<Command> all = {Command::Generate, Command::Bench, Command::Info},
-                                    runs = {Command::Generate, Command::Bench},
+static std::vector<FlagInfo> ownFlags() {
+  static const std::vector<Command> all = {Command::Generate, Command::Train, Command::Bench, Command::Plot,
+                                           Command::Info},
+                                    runs = {Command::Generate, Command::Train, Command::Bench},
                                     generate = {Command::Generate}, bench = {Command::Bench};
   using Text = const std::string &;
-  static const std::vector<FlagInfo> table = {
+  return {
       {"--prompt", "TEXT", "go on with TEXT; may be given several times", generate,
        [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}}); },
        /*ofDraws=*/false, /*several=*/true},
@@ -143,6 +63,9 @@ static const std::vector<FlagInfo> &flagTable() {
          if (o.temperature < 0)
            badValue(flag, value, "it is negative", "use 0 (greedy) or more");
        }},
+      {"--top-k", "K", "draw from the K most likely tokens (default 0: all)", generate,
+       [](Options &o, Text flag, Text value) { o.topK = readInteger(flag, value, 0, INT32_MAX); },
+       /*ofDraws=*/true},
       {"--top-p", "P", "draw from the fewest tokens that hold P of the probability (default 1: all)",
        generate,
        [](Options &o, Text flag, Text value) {
@@ -164,6 +87,11 @@ static const std::vector<FlagInfo> &flagTable() {
        [](Options &o, Text flag, Text value) { o.promptLength = readInteger(flag, value, 1, maxCount); }},
       {"--decode", "N", "tokens to make", bench,
        [](Options &o, Text flag, Text value) { o.decodeSteps = readInteger(flag, value, 1, maxCount); }},
+      {"-o",
+       "FILE.html",
+       "the page to write",
+       {Command::Plot},
+       [](Options &o, Text flag, Text value) { o.plotFile = readText(flag, value, "write -o FILE.html"); }},
       {"--json",
        nullptr,
        "one line of JSON",
@@ -184,6 +112,15 @@ static const std::vector<FlagInfo> &flagTable() {
       {"--help", nullptr, "print this (also -h)", all,
        [](Options &o, Text, Text) { o.command = Command::Help; }},
   };
+}
+
+static const std::vector<FlagInfo> &flagTable() {
+  static const std::vector<FlagInfo> table = [] {
+    std::vector<FlagInfo> flags = trainFlags();
+    for (FlagInfo &flag : ownFlags())
+      flags.push_back(std::move(flag));
+    return flags;
+  }();
   return table;
 }
 
@@ -196,14 +133,15 @@ static std::string row(const std::string &left, const std::string &right) {
 }
 
 static std::string helpText(std::optional<Command> command) {
-  std::string text = std::string("OUT ") + (command ? nameOf(*command) : "COMMAND") + " [flags]\n\n";
+  std::string text = std::string("OUT ") + (command ? nameOf(*command) : "COMMAND") +
+                     (command == Command::Plot ? " LOG..." : "") + " [flags]\n\n";
   if (!command) {
     for (const CommandInfo &info : commandTable)
       text += row(info.name, info.help);
     return text + row("help [COMMAND]", "prints this, or the flags of a command (also --help, -h)");
   }
   for (const FlagInfo &flag : flagTable())
-    if (flag.belongsTo(*command))
+    if (flag.belongsTo(*command) && !flag.hidden)
       text += row(flag.spelling(), flag.help);
   return text + "\n`--flag VALUE` is `--flag=VALUE`.\n";
 }
@@ -252,9 +190,6 @@ static Command readCommand(const std::string &word) {
     names.push_back(info.name);
     all += (all.empty() ? "" : ", ") + names.back();
   }
-  if (word == "train")
-    throw Error("cannot run command", "train", "this program was compiled with --task=generate",
-                "compile the model with --task=train, or use one of: " + all);
   names.push_back("--help");
   throw Error("cannot read the command line", word, "there is no such command",
               hintFor(word, names, "use one of: " + all));
@@ -269,6 +204,8 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
       continue;
     if (name == flag.name || (argument == "-h" && flag.name == std::string("--help")))
       return flag;
+    if (flag.hidden)
+      continue;
     known.push_back(flag.name);
     all += (all.empty() ? "" : ", ") + flag.spelling();
   }
@@ -281,7 +218,7 @@ Options parseOptions(int argc, char **argv) {
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   if (words.empty())
     throw Error("cannot read the command line", "", "no command was given",
-                "use one of: generate, bench, info; see --help");
+                "use one of: generate, train, bench, plot, info; see --help");
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     options.command = Command::Help;
     options.help = helpText(words[0] == "help" && words.size() > 1 ? std::optional(readCommand(words[1]))
@@ -293,6 +230,10 @@ Options parseOptions(int argc, char **argv) {
   std::set<std::string> given;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string &argument = words[i];
+    if (command == Command::Plot && argument[0] != '-') {
+      options.logs.push_back(argument);
+      continue;
+    }
     const FlagInfo &flag = findFlag(command, argument);
     size_t equals = argument.find('=');
     std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
@@ -318,6 +259,21 @@ Options parseOptions(int argc, char **argv) {
   }
   if (command == Command::Generate && options.prompts.empty())
     throw Error("cannot generate", "", "no prompt was given", "add --prompt=TEXT or --tokens=1,2,3");
+  if (command == Command::Train)
+    checkTrainOptions(options.train);
+  if (!options.train.resume.empty() && (options.initSeed || !options.model.empty()))
+    throw Error("cannot read the command line", "--resume=" + options.train.resume,
+                std::string("the weights are those of the save, and ") +
+                    (options.initSeed ? "--init" : "--model") + " names others",
+                "leave one of them out");
+  if (options.initSeed && !options.model.empty())
+    throw Error("cannot read the command line",
+                "--model=" + options.model + " --init=random:" + std::to_string(*options.initSeed),
+                "weights are read or made up, not both", "leave one of them out");
+  if (command == Command::Plot && options.logs.empty())
+    throw Error("cannot plot", "", "no log was given", "write plot LOG... -o FILE.html");
+  if (command == Command::Plot && options.plotFile.empty())
+    throw Error("cannot plot", options.logs[0], "no page was named", "add -o FILE.html");
   if (!ofDraws.empty() && options.temperature == 0)
     throw Error("cannot generate", ofDraws, "at temperature 0 nothing is drawn",
                 "add --temperature=T above 0, or leave this out");
@@ -332,7 +288,8 @@ std::string whatIsComputed(const Options &options) {
     for (int32_t token : prompt.tokens)
       text << " " << token;
   }
-  text << " temperature " << options.temperature << " top-p " << options.topP << " seed " << options.seed;
+  text << " temperature " << options.temperature << " top-k " << options.topK << " top-p " << options.topP
+       << " seed " << options.seed;
   for (auto [name, number] :
        {std::pair("max-new-tokens", options.maxNewTokens), std::pair("prompt-length", options.promptLength),
         std::pair("decode-steps", options.decodeSteps)})
@@ -342,6 +299,8 @@ std::string whatIsComputed(const Options &options) {
     text << " init " << *options.initSeed;
   if (!options.logitsFile.empty()) // another entry takes the prompts, on all ranks
     text << " logits";
+  if (options.command == Command::Train)
+    text << whatIsTrained(options.train);
   return text.str();
 }
 

@@ -2,6 +2,8 @@
 #ifndef TESSERA_RUNTIME_APP_OPTIONS_H
 #define TESSERA_RUNTIME_APP_OPTIONS_H
 
+#include "tessera/runtime/train/LearningRate.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,19 +17,41 @@ struct Prompt {
   std::vector<int32_t> tokens; // --tokens; for text: after encoding
 };
 
+// Of train. What is not given has the value of the program's defaults (docs/Train.md).
+struct TrainOptions {
+  std::string data;         // --data
+  train::LearningRate rate; // with --steps
+  bool stepsGiven = false;
+  std::optional<double> weightDecay, beta1, beta2, momentum, epsilon, clip;
+  int64_t epochs = 1;
+  std::optional<uint64_t> shuffle;
+  std::string eval; // empty: none
+  std::optional<int64_t> evalEvery;
+  std::string log;  // empty: none
+  std::string save; // empty: none
+  std::optional<int64_t> saveEvery, keep;
+  std::string resume; // empty: from the start
+};
+
 struct Options {
-  enum class Command { Generate, Bench, Info, Help } command = Command::Generate;
+  enum class Command { Generate, Train, Bench, Plot, Info, Help } command = Command::Generate;
 
   std::vector<Prompt> prompts; // in the order of the command line
   std::optional<int64_t> maxNewTokens;
   double temperature = 0; // 0: greedy
   double topP = 1;
+  int64_t topK = 0; // 0: all
   uint64_t seed = 0;
   bool printTokens = false;
   std::string logitsFile; // empty: none
 
   bool json = false;
   std::optional<int64_t> promptLength, decodeSteps;
+
+  TrainOptions train;
+
+  std::vector<std::string> logs; // of plot
+  std::string plotFile;
 
   std::string help;  // what Command::Help prints
   std::string model; // empty: the model compiled from

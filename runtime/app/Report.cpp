@@ -155,6 +155,25 @@ static Json paddingJson(const Manifest &m) {
   return list;
 }
 
+// What a rank's weights and arena are, by type; in all weight_bytes and arena_bytes.
+static Json memoryJson(const Manifest &m, const WeightPlan &plan) {
+  auto add = [](Json &to, const std::string &type, int64_t bytes) {
+    if (to.is_null())
+      to = Json::object();
+    to[type] = to.value(type, int64_t(0)) + bytes;
+  };
+  Json parameters = Json::object(), moments = Json::object();
+  for (int64_t i = 0; i < plan.count(); ++i) {
+    const ParamSpec &spec = *plan.param(i).spec;
+    add(spec.isState() ? moments[spec.state] : parameters, io::traits(spec.dtype).name, plan.bytes(i));
+  }
+  Json memory = {{"parameters", parameters}};
+  if (m.train)
+    memory["moments"] = moments;
+  memory["arena"] = m.arenaBytes;
+  return memory;
+}
+
 static Json infoJson(const ts_program &program, const Manifest &m) {
   int64_t ranks = m.mesh.size();
   const Driver &driver = driverFor(m.target);
@@ -196,6 +215,12 @@ static Json infoJson(const ts_program &program, const Manifest &m) {
                {"products", productsJson(m)},
                {"padding", paddingJson(m)},
                {"steps", steps}};
+  info["memory"] = memoryJson(m, plan);
+  if (m.train)
+    info["train"] = {{"batch", m.train->batch},
+                     {"seq", m.train->seq},
+                     {"micro_batches", m.train->microBatches},
+                     {"vocab", m.train->vocab}};
   if (m.generate) {
     info["batch"] = m.generate->batch;
     info["max_seq_len"] = m.generate->maxSeqLen;
@@ -225,6 +250,11 @@ static std::string programText(const Manifest &m, const Json &info) {
     text += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
             std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) +
             "\n";
+  if (m.train)
+    text += "training     " + counted(size_t(m.train->batch), "row") + " of " +
+            counted(size_t(m.train->seq), "token") + " a step, " + std::to_string(m.train->microBatches) +
+            (m.train->microBatches == 1 ? " micro-batch" : " micro-batches") + ", vocabulary " +
+            std::to_string(m.train->vocab) + "\n";
   text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +
           mega(double(m.arenaBytes));
   // What a device takes beside its weights and its arena; of ranks that differ, the one that takes most.
@@ -319,13 +349,22 @@ BenchPlan checkBench(const Manifest &m, const Options &options) {
   if (!m.generate)
     throw Error("cannot measure", m.model, "this program does not generate text",
                 "compile a language model with --task=generate");
-  int64_t longest = m.generate->maxSeqLen;
-  int64_t decode = options.decodeSteps.value_or(std::max<int64_t>(1, std::min<int64_t>(64, longest / 4)));
-  int64_t prompt =
-      options.promptLength.value_or(std::max<int64_t>(1, std::min<int64_t>(512, longest - decode)));
+  const int64_t longest = m.generate->maxSeqLen;
+  if (longest < 2)
+    throw Error("cannot measure", m.model,
+                "a prompt and a token after it take a context of 2, and this program has 1",
+                "compile with --max-seq-len=2 or more");
+  // What is not given leaves room for what is.
+  auto fitting = [&](int64_t usual, const std::optional<int64_t> &other) {
+    return std::max<int64_t>(1, std::min(usual, longest - other.value_or(0)));
+  };
+  int64_t decode =
+      options.decodeSteps.value_or(fitting(std::clamp<int64_t>(longest / 4, 1, 64), options.promptLength));
+  int64_t prompt = options.promptLength.value_or(fitting(512, decode));
   if (prompt + decode > longest)
     throw Error("cannot measure",
-                "--prompt-len=" + std::to_string(prompt) + " --decode=" + std::to_string(decode),
+                (options.promptLength ? "--prompt-len=" : "a prompt of ") + std::to_string(prompt) +
+                    (options.decodeSteps ? " --decode=" : " and decoding ") + std::to_string(decode),
                 "together they exceed the longest context of " + std::to_string(longest),
                 "use shorter ones, or compile with a larger --max-seq-len");
   return {prompt, decode};

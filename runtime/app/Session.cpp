@@ -25,6 +25,7 @@ Session::Session(Rank &rank) : rank_(rank), generate_(generateOf(rank.manifest()
     slot.copied = rank.device().createEvent();
     slot.memory = rank.device().allocateHost(bytes, "the tokens of rank " + std::to_string(rank.id()));
   }
+  setEndTokens({}, false); // states begin as zeros, and 0 is an id
 }
 
 void Session::clear() {
@@ -69,14 +70,22 @@ void Session::run(int64_t entry, const Content &content) {
     case Fill::Output:
       fillFromOutput(input);
       break;
-    case Fill::Caller: // Manifest::parse lets no entry of `generate` have one
+    case Fill::Logits: // lie there
+      break;
+    default: // Manifest::parse lets no entry of `generate` have another one
       break;
     }
   rank_.call(entry);
+  ran(entry);
+}
+
+void Session::ran(int64_t entry) {
   for (auto &[output, kept] : retained_)
     if (output.first == entry)
       kept.isLast = false;
   last_ = entry;
+  if (rank_.manifest().entries[entry].output(Gives::Logits))
+    lastWithLogits_ = entry;
 }
 
 void Session::prompt(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
@@ -93,6 +102,43 @@ void Session::advance(const std::vector<int32_t> &tokens, const std::vector<int3
 }
 
 void Session::advance() { run(generate_.next, {}); }
+
+void Session::set(const StateSpec &state, const void *value, size_t bytes) {
+  rank_.write(rank_.arena() + state.offset, value, bytes);
+}
+
+void Session::setDrawing(const Drawing &drawing) {
+  const Manifest &m = rank_.manifest();
+  set(*m.state(Fill::Seed), &drawing.seed, sizeof(drawing.seed));
+  set(*m.state(Fill::Temperature), &drawing.temperature, sizeof(drawing.temperature));
+  set(*m.state(Fill::TopK), &drawing.topK, sizeof(drawing.topK));
+  set(*m.state(Fill::TopP), &drawing.topP, sizeof(drawing.topP));
+}
+
+void Session::setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) {
+  give(*rank_.manifest().state(Fill::PromptNumbers), prompts, 0);
+  give(*rank_.manifest().state(Fill::PromptLengths), lengths, -1);
+}
+
+void Session::setEndTokens(const std::vector<int32_t> &ids, bool drawn) {
+  for (Fill fill : {Fill::EndTokens, Fill::DrawnEndTokens})
+    if (const StateSpec *state = rank_.manifest().state(fill)) {
+      std::vector<int32_t> list(size_t(state->shape[0]), -1);
+      if (drawn == (fill == Fill::DrawnEndTokens))
+        std::copy_n(ids.begin(), std::min(ids.size(), list.size()), list.begin());
+      give(*state, list, -1);
+    }
+}
+
+void Session::draw(const std::vector<int32_t> &positions) {
+  run(generate_.draw, {nullptr, &positions, nullptr});
+}
+
+void Session::advanceDrawing() {
+  rank_.callInTurn({generate_.next, generate_.draw});
+  ran(generate_.next);
+  ran(generate_.draw);
+}
 
 void Session::promptLogits(const std::vector<int32_t> &index) {
   run(generate_.logits, {nullptr, nullptr, &index});
@@ -150,7 +196,7 @@ std::vector<int32_t> Session::takeNext() {
 }
 
 const std::vector<float> &Session::logits() {
-  const BufferSpec &spec = *rank_.manifest().entries[last_].output(Gives::Logits);
+  const BufferSpec &spec = *rank_.manifest().entries[lastWithLogits_].output(Gives::Logits);
   if (spec.dtype == io::DType::F32) {
     fetch(spec, logits_);
     return logits_;

@@ -38,21 +38,41 @@ public:
   bool goesOn() const { return generate_.tokenState >= 0; }
   // How many calls of advance() may be given before what the first of them chose is read.
   int64_t stepsAhead() const { return goesOn() ? rank_.device().stepsAhead() : 0; }
+  // How tokens are drawn: from softmax(logits / temperature), cut to the topK likeliest (0: all) and then to
+  // the fewest that hold topP of these. Only where draws().
+  struct Drawing {
+    double temperature = 1, topP = 1;
+    int32_t topK = 0;
+    uint64_t seed = 0;
+  };
+  bool draws() const { return generate_.draw >= 0; }
+  void setDrawing(const Drawing &drawing);
+  // For each row the number of its prompt and that one's length; -1: nothing is drawn for it. B, B. They
+  // stay.
+  void setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths);
+  // Rows whose token is one of `ids` are inert behind it: the likeliest one, or `drawn`. As many as the
+  // program looks for; the caller sees to the others, and to all where it looks for none. They stay.
+  void setEndTokens(const std::vector<int32_t> &ids, bool drawn);
+  // Draws tokens from the logits of the last entry that ran, which are the next tokens from then on.
+  // `positions`, where not goesOn(): of the tokens that are drawn. B
+  void draw(const std::vector<int32_t> &positions = {});
+  // advance() and draw() as one call: only where goesOn().
+  void advanceDrawing();
   // Logits of another position of the last chunk of prompts. Does not disturb the context.
   void promptLogits(const std::vector<int32_t> &index);
 
-  // The most likely tokens [B], on every rank. sendNext: those of the last entry that ran go to the host,
-  // while it goes on; at most stepsAhead() + 1 are on their way. takeNext waits for those that were sent
-  // first, dropNext forgets all.
+  // The next tokens [B], on every rank: the most likely, or drawn. sendNext: those of the last entry that ran
+  // go to the host, while it goes on; at most stepsAhead() + 1 are on their way. takeNext waits for those
+  // that were sent first, dropNext forgets all.
   void sendNext();
   std::vector<int32_t> takeNext();
   void dropNext() { taken_ = sent_; }
-  // Of the last entry that ran. The most likely tokens, with none on their way.
+  // Of the last entry that ran, with none on their way.
   std::vector<int32_t> next() {
     sendNext();
     return takeNext();
   }
-  // Logits [B, V]: at the root only; empty elsewhere. Valid until the next call.
+  // Of the last entry that gave some, [B, V]: at the root only; empty elsewhere. Valid until the next call.
   const std::vector<float> &logits();
   // Replaces `data` by the root's on every rank.
   void shareFromRoot(std::vector<int32_t> &data);
@@ -63,6 +83,8 @@ private:
   };
   // The shard of this rank to device memory.
   void give(const BufferSpec &to, const std::vector<int32_t> &global, int32_t padding);
+  void set(const StateSpec &state, const void *value, size_t bytes);
+  void ran(int64_t entry);
   // Fills the inputs of an entry as the manifest says, and runs it.
   void run(int64_t entry, const Content &content);
   void fillFromOutput(const InputSpec &input);
@@ -74,7 +96,7 @@ private:
 
   Rank &rank_;
   const GenerateSpec &generate_;
-  int64_t last_ = -1;
+  int64_t last_ = -1, lastWithLogits_ = -1;
   // A copy of an output that fills inputs, the local shard: an entry may use the space of its inputs, and
   // more than one may want it.
   struct RetainedOutput {

@@ -21,6 +21,8 @@ std::string toString(const Shape &shape) {
   return text + "]";
 }
 
+bool fillsTraining(Fill fill) { return fill >= Fill::Targets; }
+
 template <typename List, typename Same> static auto find(const List &list, Same &&same) {
   auto it = std::find_if(list.begin(), list.end(), same);
   return it == list.end() ? nullptr : &*it;
@@ -49,6 +51,10 @@ void EntrySpec::checkCounts(const std::vector<int64_t> &values) const {
                   std::to_string(values[i]) + " is outside [" + std::to_string(counts[i].least) + ", " +
                       std::to_string(counts[i].most) + "]",
                   "stay within what was compiled");
+}
+
+const StateSpec *Manifest::state(Fill fill) const {
+  return find(states, [&](const StateSpec &state) { return state.fill == fill; });
 }
 
 int64_t Manifest::entryIndex(std::string_view name) const {

@@ -72,6 +72,28 @@ struct Checker {
       total += count;
     }
     require(total == elementCount(p.shape), where, "the sources do not fill the shape");
+    optimizerState(p, where);
+  }
+  // A state lies as its weight does in the file: it is saved under the same names.
+  void optimizerState(const ParamSpec &p, const std::string &where) const {
+    require(p.state.empty() == (p.of < 0), where, "of \"state\" and \"of\" there is one");
+    if (!p.isState())
+      return;
+    require(p.of < int64_t(m.params.size()) && !m.params[p.of].isState(), where,
+            "is a state of a parameter that does not exist");
+    const ParamSpec &weight = m.params[p.of];
+    require(p.variable && weight.variable, where, "of it and its weight one is no variable");
+    require(!p.packOutDims, where, "a state is packed");
+    require(p.state != "model" && p.state.find('/') == std::string::npos, where,
+            "no file of a save can be called \"" + p.state + ".safetensors\"");
+    require(p.layers == weight.layers && p.shape == weight.shape && sameSources(p.sources, weight.sources),
+            where, "is shaped differently from its weight " + weight.name);
+  }
+  static bool sameSources(const std::vector<ParamSource> &a, const std::vector<ParamSource> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ParamSource &x, const ParamSource &y) {
+      return x.name == y.name && x.shape == y.shape && x.reshape == y.reshape && x.slice == y.slice &&
+             x.permute == y.permute;
+    });
   }
   void collective(const CollectiveSpec &c, size_t id) const {
     std::string where = "collective " + std::to_string(id) + " " + collectiveName(c.kind);
@@ -118,10 +140,16 @@ struct Checker {
       param(p);
     for (const StateSpec &s : m.states) {
       buffer(s, "state " + s.name);
-      require(s.fill == Fill::Caller || s.fill == Fill::TokenIds || s.fill == Fill::Positions,
-              "state " + s.name, "indices of a chunk are no state");
-      require(s.fill == Fill::Caller || m.generate, "state " + s.name,
+      require(s.fill != Fill::LastIndex && s.fill != Fill::Output && s.fill != Fill::Logits &&
+                  !fillsTraining(s.fill),
+              "state " + s.name, "what fills it is no state");
+      // Pages stand in their own place where nobody says anything else.
+      require(s.fill == Fill::Caller || s.fill == Fill::Pages || m.generate, "state " + s.name,
               "nothing fills it: the program does not generate text");
+      require(s.fill != Fill::Pages ||
+                  (s.dtype == io::DType::I32 && s.shape.size() == 2 && s.clear == Clear::AtStart &&
+                   (!m.generate || s.shape[0] == m.generate->batch)),
+              "state " + s.name, "is no table of pages: i32 [batch, pages], kept from prompt to prompt");
     }
     for (size_t i = 0; i < m.matmuls.size(); ++i) {
       const MatmulSpec &mm = m.matmuls[i];
@@ -132,6 +160,7 @@ struct Checker {
         require(io::traits(type).pack, where,
                 std::string("there are no products of ") + io::traits(type).name);
       require(mm.param < 0 || m.params[mm.param].packOutDims, where, "its parameter is not packed");
+      require(mm.param < 0 || !mm.wTransposed, where, "reads a packed parameter transposed");
       if (mm.param >= 0) {
         const ParamSpec &p = m.params[mm.param];
         int64_t n = elementCount(Shape(p.local.begin(), p.local.begin() + *p.packOutDims));
@@ -160,6 +189,11 @@ struct Checker {
     }
     if (m.generate)
       generate(*m.generate);
+    if (m.train)
+      train(*m.train);
+    for (const EntrySpec &e : m.entries)
+      require(m.train || (e.role != Role::Train && e.role != Role::Evaluate), "entry " + e.name,
+              "trains, and the program does not");
   }
 
   void numbers(const EntrySpec &e, const std::vector<int64_t> &list, size_t count, const char *what) const {
@@ -200,6 +234,8 @@ struct Checker {
       require(id >= 0, "generate", "an end token is negative");
     require(g.prompt >= 0 && g.next >= 0, "generate", "no entry has the role prompt, or none the role next");
     kept(g);
+    draws(g);
+    ends(g);
     role(g, g.prompt, {g.batch, g.chunk}, /*picks=*/true);
     role(g, g.next, {g.batch, 1}, /*picks=*/false);
     if (g.logits < 0)
@@ -219,7 +255,9 @@ struct Checker {
       const StateSpec &state = m.states[number];
       require(state.dtype == io::DType::I32 && state.shape == Shape{g.batch, 1}, "state " + state.name,
               "is not i32 [batch, 1]");
-      for (int64_t entry : {g.prompt, g.next}) {
+      for (int64_t entry : {g.prompt, g.next, g.draw}) {
+        if (entry < 0)
+          continue;
         const std::vector<int64_t> &writes = m.entries[entry].statesWritten;
         require(std::count(writes.begin(), writes.end(), number), "entry " + m.entries[entry].name,
                 "does not leave state " + state.name + " for the next step");
@@ -229,12 +267,116 @@ struct Checker {
     require(!next.input(Fill::TokenIds) && !next.input(Fill::Positions), "entry " + next.name,
             "takes its rows from states and from inputs");
   }
+  // The state that `fill` fills must be there, once.
+  void setting(Fill fill, io::DType type, const Shape &shape, const char *what) const {
+    int64_t count = 0;
+    for (const StateSpec &state : m.states)
+      count += state.fill == fill;
+    require(count == 1, "generate", std::string("not one state holds ") + what);
+    const StateSpec &state = *m.state(fill);
+    require(state.dtype == type && state.shape == shape, "state " + state.name,
+            std::string("does not hold ") + what + ": it is " + io::traits(state.dtype).name + " " +
+                toString(state.shape));
+  }
+  // What draws finds the logits where the entries before leave them.
+  void draws(const GenerateSpec &g) const {
+    if (g.draw < 0)
+      return;
+    const EntrySpec &e = m.entries[g.draw];
+    std::string where = "entry " + e.name;
+    require(e.counts.size() == 0, where, "takes counts that nothing gives");
+    for (const InputSpec &input : e.inputs)
+      require(input.fill == Fill::Logits ||
+                  (input.fill == Fill::Positions && g.tokenState < 0 && input.shape == Shape{g.batch, 1}),
+              where, "nothing fills input " + input.name);
+    const InputSpec *logits = e.input(Fill::Logits);
+    require(logits, where, "it takes no logits");
+    for (int64_t entry : {g.prompt, g.next}) {
+      const OutputSpec *given = m.entries[entry].output(Gives::Logits);
+      require(given && given->offset == logits->offset && given->dtype == logits->dtype &&
+                  given->local == logits->local && given->sharding == logits->sharding,
+              where, "entry " + m.entries[entry].name + " leaves no logits where it takes them");
+    }
+    require(g.tokenState >= 0 || e.input(Fill::Positions), where, "it takes no positions");
+    const OutputSpec *next = e.output(Gives::NextTokens);
+    require(next && next->dtype == io::DType::I32 && next->shape == Shape{g.batch, 1}, where,
+            "it gives no next tokens [batch, 1]");
+    setting(Fill::Seed, io::DType::I64, {}, "the seed");
+    setting(Fill::Temperature, io::DType::F64, {}, "the temperature");
+    setting(Fill::TopK, io::DType::I32, {}, "how many tokens are drawn from");
+    setting(Fill::TopP, io::DType::F64, {}, "the probability that is drawn from");
+    setting(Fill::PromptNumbers, io::DType::I32, {g.batch, 1}, "the prompts' numbers");
+    setting(Fill::PromptLengths, io::DType::I32, {g.batch, 1}, "the prompts' lengths");
+  }
+  // The entries of `train` have all that the runtime gives them and takes from them.
+  void train(const TrainSpec &t) const {
+    require(t.batch > 0 && t.seq > 0 && t.microBatches > 0 && t.vocab > 0, "train", "a size is not positive");
+    require(t.microBatches <= t.batch, "train", "there are more micro-batches than rows");
+    require(t.train >= 0, "train", "no entry has the role train");
+    trains(t, t.train, /*updates=*/true);
+    if (t.evaluate >= 0)
+      trains(t, t.evaluate, /*updates=*/false);
+  }
+  void trains(const TrainSpec &t, int64_t number, bool updates) const {
+    const EntrySpec &e = m.entries[number];
+    std::string where = "entry " + e.name;
+    require(e.counts.empty(), where, "takes counts, which nothing gives");
+    for (const InputSpec &input : e.inputs) {
+      bool ids = input.fill == Fill::TokenIds || input.fill == Fill::Positions || input.fill == Fill::Targets;
+      require(ids || fillsTraining(input.fill), where, "nothing fills input " + input.name);
+      require(!ids || (input.dtype == io::DType::I32 &&
+                       input.shape == Shape{t.microBatches, t.microRows(), t.seq}),
+              where, "input " + input.name + " is not i32 [micro-batches, rows, seq]");
+      require(ids || (input.dtype == io::DType::F32 && input.shape.empty()), where,
+              "input " + input.name + " is no number of type f32");
+    }
+    for (Fill needed : {Fill::TokenIds, Fill::Targets, Fill::TokenWeight})
+      require(e.input(needed), where, "it takes no token ids, no targets, or no weight of a token");
+    auto number32 = [&](Gives gives) {
+      const OutputSpec *output = e.output(gives);
+      return output && output->dtype == io::DType::F32 && output->shape.empty();
+    };
+    require(number32(Gives::Loss), where, "it gives no loss, one number of type f32");
+    require(!updates || number32(Gives::GradNorm), where, "it gives no norm, one number of type f32");
+    require(updates || e.paramsUpdated.empty(), where, "it evaluates, and updates parameters");
+  }
+  // What leaves the rows of the next step reads which ids end them.
+  void ends(const GenerateSpec &g) const {
+    const StateSpec *chosen = m.state(Fill::EndTokens), *drawn = m.state(Fill::DrawnEndTokens);
+    require(bool(drawn) == (chosen && g.draw >= 0), "generate",
+            "of the ids that end rows those of chosen or of drawn tokens are no state");
+    if (!chosen)
+      return;
+    require(g.tokenState >= 0, "state " + chosen->name, "ends rows, which are no states");
+    auto readBy = [&](const StateSpec &state, int64_t entry) {
+      const std::vector<int64_t> &reads = m.entries[entry].statesRead,
+                                 &writes = m.entries[entry].statesWritten;
+      int64_t number = &state - m.states.data();
+      require(std::count(reads.begin(), reads.end(), number) &&
+                  !std::count(writes.begin(), writes.end(), number),
+              "entry " + m.entries[entry].name, "does not read state " + state.name + ", or writes it");
+    };
+    auto list = [&](Fill fill, const StateSpec &state) {
+      require(state.shape.size() == 1 && state.local == state.shape, "state " + state.name,
+              "is no list of ids that all ranks have");
+      setting(fill, io::DType::I32, state.shape, "the end tokens");
+    };
+    list(Fill::EndTokens, *chosen);
+    readBy(*chosen, g.prompt);
+    readBy(*chosen, g.next);
+    if (!drawn)
+      return;
+    list(Fill::DrawnEndTokens, *drawn);
+    readBy(*drawn, g.draw);
+  }
   void role(const GenerateSpec &g, int64_t number, const Shape &ids, bool picks) const {
     const EntrySpec &e = m.entries[number];
     std::string where = "entry " + e.name;
     require(e.counts.empty(), where, "takes counts, which nothing gives");
     for (const InputSpec &input : e.inputs) {
-      require(input.fill != Fill::Caller, where, "nothing fills input " + input.name);
+      require(input.fill == Fill::TokenIds || input.fill == Fill::Positions ||
+                  input.fill == Fill::LastIndex || input.fill == Fill::Output,
+              where, "nothing fills input " + input.name);
       require(input.fill != Fill::TokenIds || input.shape == ids, where,
               "its token ids are " + toString(input.shape));
       require(input.fill != Fill::Positions || input.shape == ids, where,

@@ -15,11 +15,36 @@ static Value byName(const std::pair<Value, const char *> (&names)[N], const std:
 }
 
 static constexpr std::pair<Role, const char *> roleNames[] = {
-    {Role::Prompt, "prompt"}, {Role::Next, "next"}, {Role::Logits, "logits"}};
-static constexpr std::pair<Fill, const char *> fillNames[] = {
-    {Fill::TokenIds, "token_ids"}, {Fill::Positions, "positions"}, {Fill::LastIndex, "last_index"}};
+    {Role::Prompt, "prompt"}, {Role::Next, "next"},   {Role::Logits, "logits"},
+    {Role::Draw, "draw"},     {Role::Train, "train"}, {Role::Evaluate, "evaluate"}};
+static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "token_ids"},
+                                                              {Fill::Positions, "positions"},
+                                                              {Fill::LastIndex, "last_index"},
+                                                              {Fill::Logits, "logits"},
+                                                              {Fill::Seed, "seed"},
+                                                              {Fill::Temperature, "temperature"},
+                                                              {Fill::TopK, "top_k"},
+                                                              {Fill::TopP, "top_p"},
+                                                              {Fill::PromptNumbers, "prompt_numbers"},
+                                                              {Fill::PromptLengths, "prompt_lengths"},
+                                                              {Fill::Pages, "pages"},
+                                                              {Fill::EndTokens, "end_tokens"},
+                                                              {Fill::DrawnEndTokens, "drawn_end_tokens"},
+                                                              {Fill::Targets, "targets"},
+                                                              {Fill::TokenWeight, "token_weight"},
+                                                              {Fill::LearningRate, "learning_rate"},
+                                                              {Fill::WeightDecay, "weight_decay"},
+                                                              {Fill::Beta1, "beta1"},
+                                                              {Fill::Beta2, "beta2"},
+                                                              {Fill::Epsilon, "epsilon"},
+                                                              {Fill::Momentum, "momentum"},
+                                                              {Fill::Clip, "clip"},
+                                                              {Fill::FirstCorrection, "first_correction"},
+                                                              {Fill::SecondCorrection, "second_correction"}};
 static constexpr std::pair<Gives, const char *> givesNames[] = {{Gives::Logits, "logits"},
-                                                                {Gives::NextTokens, "next_tokens"}};
+                                                                {Gives::NextTokens, "next_tokens"},
+                                                                {Gives::Loss, "loss"},
+                                                                {Gives::GradNorm, "grad_norm"}};
 static constexpr std::pair<Clear, const char *> clearNames[] = {{Clear::AtStart, "at_start"},
                                                                 {Clear::BeforePrompts, "before_prompts"}};
 
@@ -144,6 +169,8 @@ static ParamSpec readParam(const Json &json) {
   param.variable = fields.get("variable", false);
   param.layerBytes = fields.get("layer_bytes", int64_t(0));
   param.mean = fields.get("mean", 0.0);
+  param.state = fields.get<std::string>("state", "");
+  param.of = fields.get("of", int64_t(-1));
   fields.checkAllRead();
   return param;
 }
@@ -157,6 +184,8 @@ static MatmulSpec readMatmul(const Json &json) {
   if (readDType(fields, "matmuls", "sum") != MatmulSpec::sum)
     damaged("matmuls", "adds up in " + fields.get<std::string>("sum") + "; only " +
                            io::traits(MatmulSpec::sum).name + " is supported");
+  spec.xTransposed = fields.get("x_transposed", false);
+  spec.wTransposed = fields.get("w_transposed", false);
   spec.bias = fields.get("bias", false);
   spec.addend = fields.get("addend", false);
   std::string name = fields.get<std::string>("function", productFunctionName(ProductFunction::None));
@@ -272,10 +301,24 @@ static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> 
   g.prompt = onlyEntry(entries, Role::Prompt);
   g.next = onlyEntry(entries, Role::Next);
   g.logits = onlyEntry(entries, Role::Logits);
+  g.draw = onlyEntry(entries, Role::Draw);
   g.tokenState = onlyState(states, Fill::TokenIds);
   g.positionState = onlyState(states, Fill::Positions);
   fields.checkAllRead();
   return g;
+}
+
+static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entries) {
+  Fields fields(json, "train");
+  TrainSpec t;
+  t.batch = fields["batch"];
+  t.seq = fields["seq"];
+  t.microBatches = fields["micro_batches"];
+  t.vocab = fields["vocab"];
+  t.train = onlyEntry(entries, Role::Train);
+  t.evaluate = onlyEntry(entries, Role::Evaluate);
+  fields.checkAllRead();
+  return t;
 }
 
 static StreamKind readStream(const Json &json) {
@@ -324,6 +367,8 @@ static void readTop(const Json &json, Manifest &m) {
     m.entries.push_back(readEntry(entry));
   if (const Json *generate = fields.find("generate"))
     m.generate = readGenerate(*generate, m.entries, m.states);
+  if (const Json *train = fields.find("train"))
+    m.train = readTrain(*train, m.entries);
   fields.checkAllRead();
 }
 

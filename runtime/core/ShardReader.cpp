@@ -1,5 +1,6 @@
 #include "tessera/runtime/core/ShardReader.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/SourceView.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,38 +27,13 @@ uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
 }
 
 // One tensor pattern of the file: elements [base, base + count) of the parameter's global layer.
-struct ShardReader::Source {
-  const ParamSource &spec;
-  int64_t base = 0, count = 0;
-  std::vector<int64_t> sizes, strides;         // of the permuted, sliced view; strides in file elements
-  int64_t start = 0;                           // file element of the view's first
+struct ShardReader::Source : SourceView {
+  int64_t base = 0;
   std::vector<const io::TensorInfo *> tensors; // by layer
   int64_t rowDims = -1; // the first dims of the view that make up global rows; -1: rows cut through a dim
   std::vector<int64_t> columnOffset; // file offset of each local column, relative to its row; if rowDims >= 0
 
-  explicit Source(const ParamSource &spec) : spec(spec) {
-    std::vector<int64_t> fileStrides(spec.reshape.size(), 1);
-    for (int64_t i = int64_t(spec.reshape.size()) - 2; i >= 0; --i)
-      fileStrides[i] = fileStrides[i + 1] * spec.reshape[i + 1];
-    count = 1;
-    for (int64_t from : spec.permute) {
-      sizes.push_back(spec.slice[from].second - spec.slice[from].first);
-      strides.push_back(fileStrides[from]);
-      start += spec.slice[from].first * fileStrides[from];
-      count *= sizes.back();
-    }
-  }
-
-  // File offset of linear index `t` over the view's dims [first, last).
-  int64_t offset(int64_t t, int64_t first, int64_t last) const {
-    int64_t result = 0;
-    for (int64_t i = last - 1; i >= first; --i) {
-      result += t % sizes[i] * strides[i];
-      t /= sizes[i];
-    }
-    return result;
-  }
-  int64_t dims() const { return int64_t(sizes.size()); }
+  explicit Source(const ParamSource &spec) : SourceView(spec) {}
 
   // Local columns [begin, end) are contiguous in the file, the first at `offset` from the row. Without the
   // padding.
@@ -83,22 +59,6 @@ struct ShardReader::Source {
   }
   bool holds(int64_t element) const { return element >= base && element < base + count; }
 };
-
-// Global index along dims [first, last) of every local index, -1 where it is padding.
-static std::vector<int64_t> globalIndices(const ParamSpec &p, const Mesh &mesh, int64_t rank, size_t first,
-                                          size_t last) {
-  std::vector<int64_t> indices = {0};
-  for (size_t d = first; d < last; ++d) {
-    ShardRange range = shardRange(p.shape[d], p.local[d], mesh.index(rank, p.sharding[d]));
-    std::vector<int64_t> next;
-    next.reserve(indices.size() * p.local[d]);
-    for (int64_t index : indices)
-      for (int64_t i = 0; i < p.local[d]; ++i)
-        next.push_back(index < 0 || range.begin + i >= range.end ? -1 : index * p.shape[d] + range.begin + i);
-    indices = std::move(next);
-  }
-  return indices;
-}
 
 ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank) {
   for (size_t d = outDims; d < param.shape.size(); ++d)
@@ -146,13 +106,7 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
                     "use the model this program was compiled from");
       source->tensors.push_back(tensor);
     }
-    int64_t inner = 1;
-    for (int64_t d = source->dims(); d >= 0 && source->rowDims < 0; --d) {
-      if (inner == tail_)
-        source->rowDims = d;
-      if (d > 0)
-        inner *= source->sizes[d - 1];
-    }
+    source->rowDims = source->dimsOfRows(tail_);
     if (source->rowDims >= 0) {
       for (int64_t column : globalColumns_)
         source->columnOffset.push_back(column < 0 ? -1

@@ -52,8 +52,8 @@ std::unique_ptr<Module> CpuDevice::load(const ts_program &program) {
 std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
   GemmTypes types{spec.x, spec.w, spec.y};
   GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
-  return std::make_unique<CpuProduct>(
-      Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_, epilogue));
+  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_,
+                                           epilogue, {spec.xTransposed, spec.wTransposed}));
 }
 
 void CpuDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,

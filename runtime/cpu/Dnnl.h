@@ -20,6 +20,10 @@ namespace tessera::runtime {
   X(primitive_attr_create)                                                                                   \
   X(primitive_attr_destroy)                                                                                  \
   X(primitive_attr_set_scratchpad_mode)                                                                      \
+  X(primitive_attr_set_post_ops)                                                                             \
+  X(post_ops_create)                                                                                         \
+  X(post_ops_append_sum)                                                                                     \
+  X(post_ops_destroy)                                                                                        \
   X(primitive_desc_create)                                                                                   \
   X(primitive_desc_destroy)                                                                                  \
   X(primitive_desc_query)                                                                                    \

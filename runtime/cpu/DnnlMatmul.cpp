@@ -39,23 +39,15 @@ static void expectRoomForCode() {
 // The code of one shape. Threads may run it at once: what it needs besides is in the objects that run it.
 class DnnlCode {
 public:
-  DnnlCode(const PackedLayout *layout, int64_t m, int64_t n, int64_t k, GemmTypes types)
-      : dnnl_(Dnnl::get()) {
-    dnnl_dims_t xDims = {m, k}, wDims = {k, n}, yDims = {m, n};
-    expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dataType(types.x), dnnl_ab));
-    expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dataType(types.y), dnnl_ab));
-    bool pairs = layout && io::traits(types.w).packGroup == 2;
-    dnnl_format_tag_t tag = !layout               ? dnnl_ba
-                            : layout->block == 64 ? (pairs ? dnnl_BA16a64b2a : dnnl_BA16a64b)
-                            : layout->block == 48 ? (pairs ? dnnl_BA16a48b2a : dnnl_BA16a48b)
-                            : layout->block == 32 ? (pairs ? dnnl_BA16a32b2a : dnnl_BA16a32b)
-                                                  : (pairs ? dnnl_BA16a16b2a : dnnl_BA16a16b);
-    expect(dnnl_.memory_desc_init_by_tag(&w, 2, wDims, dataType(types.w), tag));
+  DnnlCode(const PackedLayout *layout, const DnnlShape &shape) : dnnl_(Dnnl::get()) {
+    describe(layout, shape);
     dnnl_matmul_desc_t desc;
     expect(dnnl_.matmul_desc_init(&desc, &x, &w, nullptr, &y));
     dnnl_primitive_attr_t attributes;
     expect(dnnl_.primitive_attr_create(&attributes));
     dnnl_status_t status = dnnl_.primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success && shape.adds)
+      status = addToResult(attributes);
     dnnl_primitive_desc_t description = nullptr;
     if (status == dnnl_success)
       status = dnnl_.primitive_desc_create(&description, &desc, attributes, dnnl_.engine, nullptr);
@@ -77,18 +69,19 @@ public:
   DnnlCode(const DnnlCode &) = delete;
 
   // Made by the first who asks; gone with the last who holds it.
-  static std::shared_ptr<const DnnlCode> get(const PackedLayout *layout, int64_t m, int64_t n, int64_t k,
-                                             GemmTypes types) {
-    using Shape = std::tuple<int64_t, int64_t, int64_t, int64_t, io::DType, io::DType, io::DType>;
+  static std::shared_ptr<const DnnlCode> get(const PackedLayout *layout, const DnnlShape &s) {
+    using Shape = std::tuple<int64_t, int64_t, int64_t, int64_t, io::DType, io::DType, io::DType, bool, bool,
+                             int64_t, bool>;
     static std::mutex mutex;
     static std::map<Shape, std::weak_ptr<const DnnlCode>> known;
     std::lock_guard<std::mutex> lock(mutex);
     std::weak_ptr<const DnnlCode> &entry =
-        known[{layout ? layout->block : 0, m, n, k, types.x, types.w, types.y}];
+        known[{layout ? layout->block : 0, s.m, s.n, s.k, s.types.x, s.types.w, s.types.y, s.transposed.x,
+               s.transposed.w, s.columnsOfX, s.adds}];
     std::shared_ptr<const DnnlCode> code = entry.lock();
     if (!code) {
       expectRoomForCode();
-      code = std::make_shared<DnnlCode>(layout, m, n, k, types);
+      code = std::make_shared<DnnlCode>(layout, s);
       entry = code;
     }
     return code;
@@ -99,11 +92,40 @@ public:
   dnnl_primitive_t primitive = nullptr;
 
 private:
+  void describe(const PackedLayout *layout, const DnnlShape &s) {
+    dnnl_dims_t xDims = {s.m, s.k}, wDims = {s.k, s.n}, yDims = {s.m, s.n}, across = {1, s.columnsOfX};
+    if (s.transposed.x)
+      expect(dnnl_.memory_desc_init_by_strides(&x, 2, xDims, dataType(s.types.x), across));
+    else
+      expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dataType(s.types.x), dnnl_ab));
+    expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dataType(s.types.y), dnnl_ab));
+    bool pairs = layout && io::traits(s.types.w).packGroup == 2;
+    dnnl_format_tag_t tag = !layout               ? (s.transposed.w ? dnnl_ab : dnnl_ba)
+                            : layout->block == 64 ? (pairs ? dnnl_BA16a64b2a : dnnl_BA16a64b)
+                            : layout->block == 48 ? (pairs ? dnnl_BA16a48b2a : dnnl_BA16a48b)
+                            : layout->block == 32 ? (pairs ? dnnl_BA16a32b2a : dnnl_BA16a32b)
+                                                  : (pairs ? dnnl_BA16a16b2a : dnnl_BA16a16b);
+    expect(dnnl_.memory_desc_init_by_tag(&w, 2, wDims, dataType(s.types.w), tag));
+  }
+
+  // y += x . W^T: sums begin with what lies there.
+  dnnl_status_t addToResult(dnnl_primitive_attr_t attributes) {
+    dnnl_post_ops_t after;
+    dnnl_status_t status = dnnl_.post_ops_create(&after);
+    if (status != dnnl_success)
+      return status;
+    status = dnnl_.post_ops_append_sum(after, 1.0f);
+    if (status == dnnl_success)
+      status = dnnl_.primitive_attr_set_post_ops(attributes, after);
+    dnnl_.post_ops_destroy(after);
+    return status;
+  }
+
   const Dnnl &dnnl_;
 };
 
-DnnlMatmul::DnnlMatmul(const PackedLayout *layout, int64_t m, int64_t n, int64_t k, GemmTypes types)
-    : dnnl_(Dnnl::get()), code_(DnnlCode::get(layout, m, n, k, types)),
+DnnlMatmul::DnnlMatmul(const PackedLayout *layout, const DnnlShape &shape)
+    : dnnl_(Dnnl::get()), code_(DnnlCode::get(layout, shape)),
       scratch_(dnnl_.memory_desc_get_size(&code_->scratch), "scratch space of oneDNN") {
   expect(dnnl_.memory_create(&memory_[0], &code_->x, dnnl_.engine, nullptr));
   expect(dnnl_.memory_create(&memory_[1], &code_->w, dnnl_.engine, nullptr));

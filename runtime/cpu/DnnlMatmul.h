@@ -12,12 +12,21 @@ namespace tessera::runtime {
 
 class DnnlCode;
 
+// y[m, n] (+)= x[m, k] . W^T: one thread's part of a product.
+struct DnnlShape {
+  int64_t m = 0, n = 0, k = 0;
+  GemmTypes types;
+  GemmOrientation transposed;
+  int64_t columnsOfX = 0; // x transposed: of the whole [k, columnsOfX] that m columns are read of
+  bool adds = false;      // to what y holds
+};
+
 // The memory objects of one thread; the code is shared by all products of the same shape in this process.
 class DnnlMatmul {
 public:
   // layout: of W if it is packed, else null. Throws Error where oneDNN says no, or where there is no memory
   // for its code.
-  DnnlMatmul(const PackedLayout *layout, int64_t m, int64_t n, int64_t k, GemmTypes types);
+  DnnlMatmul(const PackedLayout *layout, const DnnlShape &shape);
   ~DnnlMatmul();
   DnnlMatmul(const DnnlMatmul &) = delete;
 

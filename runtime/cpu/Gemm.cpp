@@ -72,15 +72,20 @@ struct Gemm::State {
   int64_t m, n, k;
   GemmTypes types;
   bool packed;
+  GemmOrientation transposed;
   ThreadPool &pool;
   PackedLayout layout;
   WeightFormat format;
   PackedWeight weight;
   std::vector<std::unique_ptr<DnnlMatmul>> byRows; // one for each part of the rows; empty: own kernels
-  // Own kernels read and write float32: x widened, y before it is rounded. Empty where that is their type;
-  // but where there is an addend y is kept apart from it.
+  // Own kernels read and write float32, and rows of x: x widened and turned, y before it is rounded. Empty
+  // where it is so already; but where there is an addend y is kept apart from it.
   std::vector<float> x, y;
   GemmEpilogue epilogue;
+
+  bool makeByRows();
+  const float *rowsOfX(const void *given);
+  void runByRows(const void *x, const void *w, void *y, const void *addend);
 
   // columns [begin, end) of row i of the sums
   void finishRow(float *row, int64_t i, int64_t begin, int64_t end, const void *bias,
@@ -121,13 +126,43 @@ void Gemm::State::finishRow(float *row, int64_t i, int64_t begin, int64_t end, c
       row[j] = applied(epilogue.function, row[j]);
 }
 
+// oneDNN begins its sums with what y holds: that is an addend of float32. Of a 16-bit one it would know no
+// more, but it rounds in between on CPUs that multiply no bfloat16.
+static bool dnnlFinishes(const GemmEpilogue &epilogue, io::DType y) {
+  return epilogue.empty() || (epilogue.addend && !epilogue.bias &&
+                              epilogue.function == ProductFunction::None && y == io::DType::F32);
+}
+
+// Whether oneDNN computes it, and its code for each thread's share of the rows.
+bool Gemm::State::makeByRows() {
+  int64_t parts = pool.size();
+  if (m / parts < rowsForDnnl(parts) || n == 0 || k == 0 || !dnnlMultiplies(types) ||
+      !dnnlFinishes(epilogue, types.y))
+    return false;
+  for (int64_t part = 0; part < parts; ++part) {
+    Range rows = splitRange(m, parts, part);
+    DnnlShape shape{rows.end - rows.begin, n, k, types, transposed, transposed.x ? m : 0, epilogue.addend};
+    auto product = std::make_unique<DnnlMatmul>(packed ? &layout : nullptr, shape);
+    // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
+    // slower, or with nothing.
+    std::string_view code = product->implementation();
+    if (code.empty() || code.substr(0, 3) == "ref") {
+      byRows.clear();
+      return false;
+    }
+    byRows.push_back(std::move(product));
+  }
+  return true;
+}
+
 Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool,
-           GemmEpilogue epilogue)
+           GemmEpilogue epilogue, GemmOrientation transposed)
     : state_(new State{m,
                        n,
                        k,
                        types,
                        packed,
+                       transposed,
                        pool,
                        PackedLayout(n, k, types.w),
                        formatOf(types.w),
@@ -137,25 +172,13 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, Thread
                        {},
                        epilogue}) {
   State &s = *state_;
+  if (packed && transposed.w)
+    throw Error("cannot compute a product", "packed weights", "they are read in one orientation",
+                "compile it again with this version of llm-compile");
   s.weight = {s.layout.n, s.layout.k, s.layout.block, s.layout.paddedN, s.layout.paddedK};
-  int64_t parts = pool.size();
-  if (m / parts >= rowsForDnnl(parts) && n > 0 && k > 0 && dnnlMultiplies(types) && epilogue.empty())
-    for (int64_t part = 0; part < parts; ++part) {
-      Range rows = splitRange(m, parts, part);
-      auto product =
-          std::make_unique<DnnlMatmul>(packed ? &s.layout : nullptr, rows.end - rows.begin, n, k, types);
-      // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
-      // slower, or with nothing.
-      std::string_view code = product->implementation();
-      if (code.empty() || code.substr(0, 3) == "ref") {
-        s.byRows.clear();
-        break;
-      }
-      s.byRows.push_back(std::move(product));
-    }
-  if (!s.byRows.empty())
+  if (s.makeByRows())
     return;
-  if (isConverted(types.x))
+  if (isConverted(types.x) || transposed.x)
     s.x.resize(size_t(m * k));
   if (isConverted(types.y) || epilogue.addend)
     s.y.resize(size_t(m * n));
@@ -168,6 +191,40 @@ const char *Gemm::implementation() const {
   return state_->byRows.empty() ? "own" : state_->byRows[0]->implementation();
 }
 
+void Gemm::State::runByRows(const void *x, const void *w, void *y, const void *addend) {
+  int64_t parts = int64_t(byRows.size()), xBytes = io::blockBytes(types.x), yBytes = io::blockBytes(types.y);
+  pool.parallel(int(parts), [&](int part) {
+    Range rows = splitRange(m, parts, part);
+    int64_t first = rows.begin * n * yBytes, bytes = (rows.end - rows.begin) * n * yBytes;
+    if (epilogue.addend && addend != y)
+      memcpy(static_cast<char *>(y) + first, static_cast<const char *>(addend) + first, size_t(bytes));
+    byRows[part]->run(static_cast<const char *>(x) + rows.begin * (transposed.x ? 1 : k) * xBytes, w,
+                      static_cast<char *>(y) + first);
+  });
+}
+
+// x as rows of float32.
+const float *Gemm::State::rowsOfX(const void *given) {
+  if (x.empty())
+    return static_cast<const float *>(given);
+  if (!transposed.x) {
+    io::traits(types.x).widen(given, m * k, x.data());
+    return x.data();
+  }
+  int64_t bytes = io::blockBytes(types.x);
+  constexpr int64_t step = 64;
+  float wide[step];
+  for (int64_t begin = 0; begin < m; begin += step) {
+    int64_t count = std::min(step, m - begin);
+    for (int64_t i = 0; i < k; ++i) {
+      io::traits(types.x).widen(static_cast<const char *>(given) + (i * m + begin) * bytes, count, wide);
+      for (int64_t r = 0; r < count; ++r)
+        x[size_t((begin + r) * k + i)] = wide[r];
+    }
+  }
+  return x.data();
+}
+
 void Gemm::run(const void *x, const void *w, void *y, const void *bias, const void *addend) {
   State &s = *state_;
   int64_t yBytes = io::blockBytes(s.types.y);
@@ -175,23 +232,12 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
     memset(y, 0, s.m * s.n * yBytes);
     return;
   }
-  if (!s.byRows.empty()) {
-    int64_t parts = int64_t(s.byRows.size()), xBytes = io::blockBytes(s.types.x);
-    s.pool.parallel(int(parts), [&](int part) {
-      int64_t begin = splitRange(s.m, parts, part).begin;
-      s.byRows[part]->run(static_cast<const char *>(x) + begin * s.k * xBytes, w,
-                          static_cast<char *>(y) + begin * s.n * yBytes);
-    });
-    return;
-  }
-  const float *wideX = static_cast<const float *>(x);
-  if (!s.x.empty()) {
-    io::traits(s.types.x).widen(x, s.m * s.k, s.x.data());
-    wideX = s.x.data();
-  }
+  if (!s.byRows.empty())
+    return s.runByRows(x, w, y, addend);
+  const float *wideX = s.rowsOfX(x);
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
   const GemmKernelSet &kernels = gemmKernels()[s.format];
-  int64_t perUnit = s.packed ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
+  int64_t perUnit = s.packed || s.transposed.w ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
   // A thread is worth about a microsecond: 64 KiB of weights.
   int64_t parts = std::min<int64_t>(
       {int64_t(s.pool.size()), units, 1 + s.n * s.k * io::blockBytes(s.types.w) / (64 << 10)});
@@ -199,6 +245,8 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
     Range r = splitRange(units, std::max<int64_t>(parts, 1), part);
     if (s.packed)
       kernels.packedColumns(s.weight, w, s.m, wideX, wideY, r.begin, r.end);
+    else if (s.transposed.w)
+      kernels.transposedColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);
     else
       kernels.plainColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);
     int64_t begin = r.begin * perUnit, end = std::min(r.end * perUnit, s.n);

@@ -24,6 +24,9 @@ struct GemmKernelSet {
   // y[m, n] = x[m, k] . w[n, k]^T, w row-major, for the columns [begin, end).
   void (*plainColumns)(int64_t m, int64_t n, int64_t k, const float *x, const void *w, float *y,
                        int64_t begin, int64_t end);
+  // y[m, n] = x[m, k] . w[k, n], w row-major, for the columns [16 begin, 16 end) of y.
+  void (*transposedColumns)(int64_t m, int64_t n, int64_t k, const float *x, const void *w, float *y,
+                            int64_t begin, int64_t end);
 };
 
 struct GemmKernels {

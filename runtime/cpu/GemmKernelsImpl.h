@@ -42,6 +42,11 @@ struct BF16 {
     w[1] = reinterpret_cast<Vec>(pairs & 0xFFFF0000u);
   }
 };
+// 16 neighbours of a row where they are columns of a product: as a packed group of one.
+struct BF16Across : BF16 {
+  static constexpr int group = 1;
+  static void packed(const Element *p, Vec *w) { w[0] = row(p); }
+};
 struct F16 {
   typedef uint16_t Element;
   static constexpr int group = 1;
@@ -213,11 +218,36 @@ void plainColumns(int64_t m, int64_t n, int64_t k, const float *x, const void *d
     dotColumns<W, 1>(x, w, n, k, y, begin, end);
 }
 
+// A row of w holds one element of each column, as a row of a packed block does; but no vector may reach
+// beyond the last of them.
+template <typename W>
+void transposedColumns(int64_t m, int64_t n, int64_t k, const float *x, const void *data, float *y,
+                       int64_t begin, int64_t end) {
+  auto *w = static_cast<const typename W::Element *>(data);
+  int64_t most = m == 1 ? mostVectorsOfOneRow : mostVectors, whole = n / 16;
+  for (int64_t unit = begin, count; unit < end && unit < whole; unit += count) {
+    int64_t last = end < whole ? end : whole;
+    count = last - unit < most ? last - unit : most;
+    tileColumns<W, 4>(count, m, x, k, w + unit * 16, n, k, y + unit * 16, n, n - unit * 16);
+  }
+  if (end <= whole)
+    return;
+  int64_t first = whole * 16, left = n - first;
+  for (int64_t r = 0; r < m; ++r) {
+    float sums[16] = {};
+    for (int64_t i = 0; i < k; ++i)
+      for (int64_t c = 0; c < left; ++c)
+        sums[c] += x[r * k + i] * W::one(w + i * n + first + c);
+    for (int64_t c = 0; c < left; ++c)
+      y[r * n + first + c] = sums[c];
+  }
+}
+
 } // namespace
 
 extern const GemmKernels TESSERA_ISA;
-const GemmKernels TESSERA_ISA = {{{packedColumns<F32>, plainColumns<F32>},
-                                  {packedColumns<BF16>, plainColumns<BF16>},
-                                  {packedColumns<F16>, plainColumns<F16>}}};
+const GemmKernels TESSERA_ISA = {{{packedColumns<F32>, plainColumns<F32>, transposedColumns<F32>},
+                                  {packedColumns<BF16>, plainColumns<BF16>, transposedColumns<BF16Across>},
+                                  {packedColumns<F16>, plainColumns<F16>, transposedColumns<F16>}}};
 
 } // namespace tessera::runtime

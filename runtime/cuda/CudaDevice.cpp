@@ -66,9 +66,15 @@ void CudaDevice::bindThread() {
     expect(cuda_.cuCtxSetCurrent(context_), "use the GPU from this thread");
 }
 
-std::string CudaDevice::describe() const {
-  return "rank " + std::to_string(options_.rank) + ", GPU " + std::to_string(device_) + " (" +
-         properties_.name + ")";
+std::string CudaDevice::gpu() const {
+  return "GPU " + std::to_string(device_) + " (" + properties_.name + ")";
+}
+
+std::string CudaDevice::describe() const { return "rank " + std::to_string(options_.rank) + ", " + gpu(); }
+
+void CudaDevice::remark(const std::string &text) const {
+  if (settings_.verbose)
+    fprintf(stderr, "%s: %s\n", describe().c_str(), text.c_str());
 }
 
 // --- Errors ---
@@ -81,6 +87,8 @@ static bool isFault(CUresult result) {
 }
 
 void CudaDevice::fail(CUresult result, const char *what) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    throw outOfMemory(std::string("to ") + what + ", rank " + std::to_string(options_.rank));
   if (!isFault(result))
     throw Error(std::string("cannot ") + what, describe(), cuda_.describe(result), "look at nvidia-smi");
   std::string kernels;
@@ -155,27 +163,38 @@ int64_t CudaDevice::freeBytes() {
   return int64_t(free);
 }
 
+Error CudaDevice::outOfMemory(const std::string &what, size_t bytes) {
+  size_t free = 0, total = 0;
+  auto number = [](size_t count) { return std::to_string(count) + " bytes (" + megabytes(count) + ")"; };
+  std::string why = "how much is free is not known";
+  if (cuda_.cuMemGetInfo(&free, &total) == CUDA_SUCCESS)
+    why = std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
+  if (bytes)
+    why = "it takes " + number(bytes) + ", and " + why +
+          (bytes > free ? ": " + number(bytes - free) + " are missing" : "");
+  const size_t needed = size_t(options_.expectedBytes);
+  if (needed)
+    why += "; in all the rank needs " + number(needed);
+  const char *before = "; the rank holds ";
+  for (const auto &[at, held] : held_) {
+    why += before + megabytes(held.bytes) + " for " + held.what;
+    before = ", ";
+  }
+  // What would be enough if the rank had the GPU to itself is held by somebody else.
+  bool shared = needed && needed <= total && size_t(freeAtStart_) < needed;
+  return Error(
+      "not enough memory on the GPU", what + ", " + gpu(), why,
+      std::string(shared ? "end what else uses this GPU (nvidia-smi)" : "take a GPU with more memory") +
+          ", or compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
+}
+
 Buffer CudaDevice::allocate(size_t bytes, const std::string &what, MemoryUse) {
   if (bytes == 0)
     return Buffer(*this, nullptr, 0);
   CUdeviceptr address = 0;
   CUresult result = cuda_.cuMemAlloc(&address, bytes);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    size_t free = 0, total = 0;
-    expect(cuda_.cuMemGetInfo(&free, &total), "ask how much memory is free");
-    std::string holds;
-    for (const auto &[at, held] : held_)
-      holds += ", " + held.what + " has " + megabytes(held.bytes);
-    throw Error("not enough memory on the GPU", what + ", " + describe(),
-                "it takes " + std::to_string(bytes) + " bytes (" + megabytes(bytes) + "), and " +
-                    std::to_string(free) + " of " + std::to_string(total) + " are free" +
-                    (options_.expectedBytes
-                         ? "; in all the rank needs " + std::to_string(options_.expectedBytes) + " (" +
-                               megabytes(size_t(options_.expectedBytes)) + ")"
-                         : "") +
-                    holds,
-                "compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
-  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    throw outOfMemory(what, bytes);
   expect(result, "allocate memory of the GPU");
   auto *at = reinterpret_cast<void *>(address);
   held_[at] = {what, bytes};

@@ -57,15 +57,20 @@ public:
   const CudaProperties &properties() const { return properties_; }
   const CudaSettings &settings() const { return settings_; }
   const DeviceOptions &options() const { return options_; }
-  cuda::CUcontext context() const { return context_; }
   cuda::CUdevice number() const { return device_; }
   // For copies and trials of the device itself.
   cuda::CUstream serviceStream() const { return service_; }
 
   // Makes the GPU's context that of this thread. The rank's main thread has it from the start.
   void bindThread();
-  // "rank 3, GPU 1 (NVIDIA H200)".
+  // "GPU 1 (NVIDIA H200)", and "rank 3, GPU 1 (NVIDIA H200)".
+  std::string gpu() const;
   std::string describe() const;
+  // One line on stderr, with TESSERA_VERBOSE=1.
+  void remark(const std::string &text) const;
+  // The error for `what` ("the arena of rank 3"), for which `bytes` were asked, or, at 0, nobody knows how
+  // many: what is free and missing, what the rank needs in all and holds already.
+  Error outOfMemory(const std::string &what, size_t bytes = 0);
 
   // Throws Error unless `result` is success; `what` completes "cannot ...".
   void expect(cuda::CUresult result, const char *what);
@@ -74,8 +79,8 @@ public:
   void given(cuda::CUresult result, const char *what);
   // `kernel` was given to a stream: waits for it if the settings say so.
   void launched(cuda::CUresult result, const char *kernel, cuda::CUstream stream);
-  // The host waits until `query` no longer answers "not ready". A rank that waits for its own GPU counts as
-  // going on.
+  // The host waits until `query` no longer answers "not ready". Waiting is no progress to the watch: the GPU
+  // itself has to get on, from collective to collective.
   template <typename Query> void wait(Query &&query) {
     for (WaitTurns turns;; turns.pause()) {
       cuda::CUresult result = query();

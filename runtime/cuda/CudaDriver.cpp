@@ -29,7 +29,11 @@ public:
   const char *target() const override { return "cuda"; }
   const char *fabric() const override { return "nccl"; }
   // Which GPU there is, and whether one of the images runs there, is seen when a device is opened.
-  void checkMachine(const Manifest &manifest) const override { readArchitectures(manifest); }
+  void checkMachine(const Manifest &manifest) const override {
+    readArchitectures(manifest);
+    CudaSettings::fromEnvironment();
+  }
+  void findDevices() const override { CudaLibrary::get(); }
   std::string compiledFor(const Manifest &manifest) const override {
     std::string list;
     for (const std::string &architecture : readArchitectures(manifest))

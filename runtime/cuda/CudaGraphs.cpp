@@ -35,7 +35,7 @@ void CudaGraphs::streamGoes(CUstream stream) {
 
 CudaGraphs::Recording *CudaGraphs::find(const Call &call, CUstream stream) {
   for (Recording &recording : recordings_)
-    if (recording.entry == call.entry && recording.base == call.base && recording.stream == stream &&
+    if (recording.entries == call.entries && recording.base == call.base && recording.stream == stream &&
         recording.counts == call.counts)
       return &recording;
   return nullptr;
@@ -51,15 +51,21 @@ CudaGraphs::Recording &CudaGraphs::add(const Call &call, CUstream stream) {
     drop(*oldest);
     recordings_.erase(oldest);
   }
-  recordings_.push_back({call.entry, call.base, call.counts, stream});
+  recordings_.push_back({call.entries, call.base, call.counts, stream});
   return recordings_.back();
+}
+
+// "entry 1", "entry 1, 3".
+static std::string nameOf(const std::vector<int64_t> &entries) {
+  std::string name = "entry";
+  for (size_t i = 0; i < entries.size(); ++i)
+    name += (i ? ", " : " ") + std::to_string(entries[i]);
+  return name;
 }
 
 void CudaGraphs::refuse(Recording &recording, const std::string &why) {
   recording.state = Recording::Refused;
-  if (device_.settings().verbose)
-    fprintf(stderr, "%s: entry %lld is not recorded: %s\n", device_.describe().c_str(),
-            static_cast<long long>(recording.entry), why.c_str());
+  device_.remark(nameOf(recording.entries) + " is not recorded: " + why);
 }
 
 std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording &recording) {
@@ -100,9 +106,8 @@ std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording 
   }
   if (graph)
     cuda.cuGraphDestroy(graph);
-  if (why.empty() && device_.settings().verbose)
-    fprintf(stderr, "%s: entry %lld is a graph of %zu nodes\n", device_.describe().c_str(),
-            static_cast<long long>(call.entry), nodes);
+  if (why.empty())
+    device_.remark(nameOf(call.entries) + " is a graph of " + std::to_string(nodes) + " nodes");
   return why;
 }
 

@@ -19,7 +19,7 @@ namespace tessera::runtime {
 class CudaDevice;
 class CudaStream;
 
-//
+// What was recorded on this device.
 // A graph runs on the compute stream alone, whatever streams its work was given to. It comes after all that
 // any stream was given before it, and before all that any is given after it.
 class CudaGraphs {
@@ -36,7 +36,7 @@ public:
 
 private:
   struct Recording {
-    int64_t entry;
+    std::vector<int64_t> entries;
     const void *base;
     std::vector<int64_t> counts;
     cuda::CUstream stream;

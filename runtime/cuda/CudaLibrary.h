@@ -24,7 +24,7 @@ struct CudaLibrary : cuda::Functions {
   // "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
   std::string describe(cuda::CUresult result) const;
 
-  static constexpr int kLeastVersion = 12000; // cuLibraryLoadData, cuGetProcAddress_v2
+  static constexpr int kLeastVersion = 12000; // cuGetProcAddress_v2
 };
 
 // "12.4" from 12040.

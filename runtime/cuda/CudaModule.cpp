@@ -115,6 +115,7 @@ CudaModule::CudaModule(CudaDevice &device, const ts_program &program) : CudaModu
     most = std::max(most, kernels_.back().buffers + kernels_.back().scalars + 1);
   }
   parameters_.resize(most);
+  findSiblings(program);
 }
 
 CudaModule::~CudaModule() {
@@ -160,8 +161,7 @@ void CudaModule::loadImage(const ts_program &program) {
   for (size_t i : fitting) {
     std::string why;
     if (tryLoad(program.images[i], why)) {
-      if (device_.settings().verbose)
-        fprintf(stderr, "%s: kernels of %s\n", device_.describe().c_str(), program.images[i].architecture);
+      device_.remark(std::string("kernels of ") + program.images[i].architecture);
       return;
     }
     whyNot += (whyNot.empty() ? "" : ", ") + why;
@@ -178,48 +178,73 @@ void CudaModule::loadImage(const ts_program &program) {
               "compile it again with this version of llm-compile");
 }
 
+Error CudaModule::refusal(const char *name, const std::string &why) const {
+  return Error("cannot load kernel " + std::string(name), device_.describe(), why,
+               "compile it again with this version of llm-compile");
+}
+
 CudaModule::Kernel CudaModule::find(const ts_kernel &spec) {
-  const CudaLibrary &cuda = device_.cuda();
-  auto refuse = [&](const std::string &why) {
-    return Error("cannot load kernel " + std::string(spec.name), device_.describe(), why,
-                 "compile it again with this version of llm-compile");
-  };
   if (spec.function)
-    throw refuse("it is code of the host");
+    throw refusal(spec.name, "it is code of the host");
   if (spec.threads < 1 || spec.per_block < 1)
-    throw refuse("its table says " + std::to_string(spec.threads) + " threads and " +
-                 std::to_string(spec.per_block) + " iterations a block");
+    throw refusal(spec.name, "its table says " + std::to_string(spec.threads) + " threads and " +
+                                 std::to_string(spec.per_block) + " iterations a block");
   Kernel kernel{spec.name,
                 nullptr,
                 unsigned(spec.threads),
                 unsigned(spec.shared_bytes),
                 spec.per_block,
                 size_t(spec.num_buffers),
-                size_t(spec.num_scalars)};
-  CUresult result = cuda.cuModuleGetFunction(&kernel.function, module_, spec.name);
+                size_t(spec.num_scalars),
+                spec.buffers};
+  CUresult result = device_.cuda().cuModuleGetFunction(&kernel.function, module_, spec.name);
   if (result != CUDA_SUCCESS)
-    throw refuse(cuda.describe(result));
+    throw refusal(spec.name, device_.cuda().describe(result));
+  prepare(spec.name, kernel.function, spec.threads, spec.shared_bytes);
+  return kernel;
+}
+
+void CudaModule::findSiblings(const ts_program &program) {
+  for (uint64_t i = 0; i < program.num_siblings; ++i) {
+    const ts_sibling &spec = program.siblings[i];
+    if (spec.kernel < 0 || size_t(spec.kernel) >= kernels_.size() || spec.threads < 1 || spec.blocks < 1 ||
+        spec.blocks > std::numeric_limits<int32_t>::max() ||
+        size_t(spec.ascending) >= kernels_[size_t(spec.kernel)].buffers || !strchr(spec.name, '$'))
+      throw refusal(spec.name, "its row in the table of siblings says what cannot be");
+    Sibling sibling{&spec, nullptr};
+    CUresult result = device_.cuda().cuModuleGetFunction(&sibling.function, module_, spec.name);
+    if (result == CUDA_ERROR_NOT_FOUND)
+      sibling.function = nullptr;
+    else if (result != CUDA_SUCCESS)
+      throw refusal(spec.name, device_.cuda().describe(result));
+    else
+      prepare(spec.name, sibling.function, spec.threads, spec.shared_bytes);
+    siblings_.push_back(sibling);
+  }
+}
+
+void CudaModule::prepare(const char *name, CUfunction function, int64_t threads, int64_t shared) {
+  const CudaLibrary &cuda = device_.cuda();
   auto attribute = [&](CUfunction_attribute which) {
     int value = 0;
-    device_.expect(cuda.cuFuncGetAttribute(&value, which, kernel.function), "ask what a kernel needs");
+    device_.expect(cuda.cuFuncGetAttribute(&value, which, function), "ask what a kernel needs");
     return value;
   };
   int mostThreads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  if (spec.threads > mostThreads)
-    throw refuse("its blocks have " + std::to_string(spec.threads) + " threads, and its code allows " +
-                 std::to_string(mostThreads));
+  if (threads > mostThreads)
+    throw refusal(name, "its blocks have " + std::to_string(threads) + " threads, and its code allows " +
+                            std::to_string(mostThreads));
   int fixed = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   int most = device_.properties().sharedPerBlock;
-  if (fixed + spec.shared_bytes > most)
-    throw refuse("it needs " + std::to_string(fixed + spec.shared_bytes) +
-                 " bytes of shared memory a block, and the GPU has " + std::to_string(most));
+  if (fixed + shared > most)
+    throw refusal(name, "it needs " + std::to_string(fixed + shared) +
+                            " bytes of shared memory a block, and the GPU has " + std::to_string(most));
   // Above what every GPU has it must be asked for.
   constexpr int always = 48 << 10;
-  if (fixed + spec.shared_bytes > always)
-    device_.expect(cuda.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                           spec.shared_bytes),
-                   "give a kernel its shared memory");
-  return kernel;
+  if (fixed + shared > always)
+    device_.expect(
+        cuda.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(shared)),
+        "give a kernel its shared memory");
 }
 
 const CudaModule::RandomKernel &CudaModule::randomWeights(io::DType type) {
@@ -241,8 +266,13 @@ const CudaModule::RandomKernel &CudaModule::randomWeights(io::DType type) {
 void CudaModule::launch(CUstream stream, const Launch &launch) {
   if (launch.count <= 0)
     return;
-  Kernel &kernel = kernels_[size_t(launch.kernel)];
-  int64_t blocks = (launch.count + kernel.perBlock - 1) / kernel.perBlock;
+  const Kernel &kernel = kernels_[size_t(launch.kernel)];
+  bool stands = kernel.taken && kernel.taken->spec->count == launch.count;
+  give(stream, kernel, stands ? kernel.taken : nullptr, launch);
+}
+
+void CudaModule::give(CUstream stream, const Kernel &kernel, const Sibling *sibling, const Launch &launch) {
+  int64_t blocks = sibling ? sibling->spec->blocks : (launch.count + kernel.perBlock - 1) / kernel.perBlock;
   if (blocks > std::numeric_limits<int32_t>::max())
     throw Error(std::string("cannot launch kernel ") + kernel.name, device_.describe(),
                 std::to_string(blocks) + " blocks are more than a grid has",
@@ -255,9 +285,12 @@ void CudaModule::launch(CUstream stream, const Launch &launch) {
     parameters_[at++] = const_cast<int64_t *>(&launch.scalars[i]);
   int64_t count = launch.count;
   parameters_[at++] = &count;
-  device_.launched(device_.cuda().cuLaunchKernel(kernel.function, unsigned(blocks), 1, 1, kernel.threads, 1,
-                                                 1, kernel.shared, stream, parameters_.data(), nullptr),
-                   kernel.name, stream);
+  CUfunction function = sibling ? sibling->function : kernel.function;
+  unsigned threads = sibling ? unsigned(sibling->spec->threads) : kernel.threads,
+           shared = sibling ? unsigned(sibling->spec->shared_bytes) : kernel.shared;
+  device_.launched(device_.cuda().cuLaunchKernel(function, unsigned(blocks), 1, 1, threads, 1, 1, shared,
+                                                 stream, parameters_.data(), nullptr),
+                   sibling ? sibling->spec->name : kernel.name, stream);
 }
 
 } // namespace tessera::runtime

@@ -43,6 +43,9 @@ public:
   ~CudaModule() override;
 
   void launch(cuda::CUstream stream, const Launch &launch);
+  // Which of its siblings each kernel takes: measured on rank 0, the same on all ranks that have it
+  // (CudaSiblings.cpp).
+  void tune(const Buffer &arena) override;
 
   // A kernel that the image has beside those of the table (abi.h).
   struct RandomKernel {
@@ -54,21 +57,38 @@ public:
 
 private:
   explicit CudaModule(CudaDevice &device) : device_(device) {} // from here on the destructor cleans up
+  struct Sibling {
+    const ts_sibling *spec;
+    cuda::CUfunction function; // null: this image lacks it
+    const char *form() const;  // "wgmma" of "attention$wgmma"
+  };
   struct Kernel {
     const char *name;
     cuda::CUfunction function;
     unsigned threads, shared;
     int64_t perBlock;
     size_t buffers, scalars;
+    const ts_kernel_buffer *bufferSpecs;
+    const Sibling *taken = nullptr; // in its place
   };
+  class SiblingTrials;
   void loadImage(const ts_program &program);
   // Whether the driver took it; `why` says why not.
   bool tryLoad(const ts_image &image, std::string &why);
   Kernel find(const ts_kernel &kernel);
+  void findSiblings(const ts_program &program);
+  // Holds a function to what the GPU has, and gives it its shared memory.
+  void prepare(const char *name, cuda::CUfunction function, int64_t threads, int64_t shared);
+  Error refusal(const char *name, const std::string &why) const;
+  void give(cuda::CUstream stream, const Kernel &kernel, const Sibling *sibling, const Launch &launch);
+  void takeForm(const std::string &form);
+  void takeFastest(const Buffer &arena);
+  std::vector<uint8_t> chooseSiblings(const Buffer &arena);
 
   CudaDevice &device_;
   cuda::CUmodule module_ = nullptr;
   std::vector<Kernel> kernels_;
+  std::vector<Sibling> siblings_;
   std::map<io::DType, RandomKernel> randomKernels_;
   std::vector<void *> parameters_; // of the launch that is being given
 };

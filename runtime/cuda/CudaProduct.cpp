@@ -18,7 +18,8 @@ std::string ProductShape::key() const {
   text += epilogue.function == ProductFunction::None
               ? std::string(" plain")
               : std::string(" ") + productFunctionName(epilogue.function);
-  return text + (epilogue.bias ? " bias" : "") + (epilogue.addend ? " addend" : "");
+  text += std::string(epilogue.bias ? " bias" : "") + (epilogue.addend ? " addend" : "");
+  return text + (xTransposed ? " x^T" : "") + (wTransposed ? " w^T" : "");
 }
 
 static std::optional<cudaDataType> dataType(io::DType type) {
@@ -65,8 +66,10 @@ CudaProduct::CudaProduct(CudaProducts &products, const ProductShape &shape) : Cu
   const CublasLtLibrary &lt = products.library();
   auto expect = [&](cublasStatus_t status) { products.expect(status, "describe a product"); };
   expect(lt.cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  int32_t transposed = CUBLAS_OP_T;
-  expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(int32_t)));
+  int32_t opOfW = shape.wTransposed ? CUBLAS_OP_N : CUBLAS_OP_T,
+          opOfX = shape.xTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_TRANSA, &opOfW, sizeof(int32_t)));
+  expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_TRANSB, &opOfX, sizeof(int32_t)));
   uint32_t epilogue = epilogueValue(shape.epilogue);
   expect(
       lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
@@ -78,8 +81,12 @@ CudaProduct::CudaProduct(CudaProducts &products, const ProductShape &shape) : Cu
     const void *like = static_cast<const char *>(products.device().spareWorkspace()) + 16;
     expect(lt.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like, sizeof(like)));
   }
-  expect(lt.cublasLtMatrixLayoutCreate(&a_, *w, uint64_t(shape.k), uint64_t(shape.n), shape.k));
-  expect(lt.cublasLtMatrixLayoutCreate(&b_, *x, uint64_t(shape.k), uint64_t(shape.m), shape.k));
+  // Rows of `inner` numbers in memory are columns to the library.
+  auto matrix = [&](cublasLtMatrixLayout_t &layout, cudaDataType type, int64_t rows, int64_t inner) {
+    expect(lt.cublasLtMatrixLayoutCreate(&layout, type, uint64_t(inner), uint64_t(rows), inner));
+  };
+  shape.wTransposed ? matrix(a_, *w, shape.k, shape.n) : matrix(a_, *w, shape.n, shape.k);
+  shape.xTransposed ? matrix(b_, *x, shape.k, shape.m) : matrix(b_, *x, shape.m, shape.k);
   expect(lt.cublasLtMatrixLayoutCreate(&d_, *y, uint64_t(shape.n), uint64_t(shape.m), shape.n));
   chosen_ = candidates(1).front();
   products.living_.push_back(this);
@@ -205,6 +212,8 @@ CudaProducts::CudaProducts(CudaDevice &device)
 CudaProducts::~CudaProducts() { library_.cublasLtDestroy(handle_); }
 
 void CudaProducts::expect(cublasStatus_t status, const std::string &what) const {
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw device_.outOfMemory("to " + what + ", rank " + std::to_string(device_.options().rank));
   if (status != CUBLAS_STATUS_SUCCESS)
     throw Error("cannot " + what, device_.describe() + ", " + library_.path,
                 std::string(library_.cublasLtGetStatusName(status)) + ": " +
@@ -217,6 +226,7 @@ std::unique_ptr<Product> CudaProducts::create(const MatmulSpec &spec, const Weig
   shape.m = spec.m, shape.n = spec.n, shape.k = spec.k;
   shape.x = spec.x, shape.w = spec.w, shape.y = spec.y;
   shape.epilogue = {spec.function, spec.bias, spec.addend};
+  shape.xTransposed = spec.xTransposed, shape.wTransposed = spec.wTransposed;
   if (layout) // of layers that lie one after another
     shape.alignW = alignmentOf(uint64_t(layout->bytes));
   return std::make_unique<CudaProduct>(*this, shape);

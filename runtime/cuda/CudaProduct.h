@@ -1,7 +1,8 @@
 // Matrix products by cuBLASLt.
 //
 // y[m, n] = x[m, k] . w[n, k]^T, row-major. Seen column by column, as the library sees it, that is
-// D = op(A) . B with D = y^T [n, m], A = w^T [k, n] transposed, B = x^T [k, m], and nothing is moved. Sums
+// D = op(A) . B with D = y^T [n, m], A = w^T [k, n] transposed, B = x^T [k, m], and nothing is moved: an
+// operand that lies the other way round ([k, m], [k, n]) is the same with the other op. Sums
 // are float32 (CUBLAS_COMPUTE_32F), never TF32, and the parts of a product that is split along k are added in
 // a fixed order: an algorithm gives the same bits in every run.
 #ifndef TESSERA_RUNTIME_CUDA_CUDAPRODUCT_H
@@ -32,6 +33,7 @@ struct ProductShape {
   io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
   int64_t alignX = 16, alignW = 16, alignY = 16; // bytes; powers of two
   ProductEpilogue epilogue;
+  bool xTransposed = false, wTransposed = false; // x lies as [k, m], w as [k, n]
 
   // "bf16 bf16 f32 1x4096x14336 align 16 16 16 plain": a line of the file of choices.
   std::string key() const;

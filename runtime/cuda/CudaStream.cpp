@@ -76,7 +76,7 @@ void CudaStream::pack(const WeightLayout &, const void *, void *) {
 
 void CudaStream::copy(void *dst, const void *src, size_t bytes) {
   begin();
-  if (bytes)
+  if (bytes && dst != src) // a loop's first value may stand where it is wanted already
     device_.given(device_.cuda().cuMemcpyDtoDAsync(devicePointer(dst), devicePointer(src), bytes, stream_),
                   "copy within the GPU's memory");
 }

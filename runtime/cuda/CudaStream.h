@@ -51,9 +51,7 @@ public:
     begin();
     return stream_;
   }
-  cuda::CUcontext context() const override { return device_.context(); }
   cuda::CUdevice deviceNumber() const override { return device_.number(); }
-  bool capturing() const override { return device_.capturing(); }
 
   // --- Graphs (CudaGraphs) ---
   // The stream itself, whatever it was given.

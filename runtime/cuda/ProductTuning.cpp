@@ -1,6 +1,6 @@
 // Which algorithm each product takes: measured on rank 0, the same on all ranks.
 #include "CudaProduct.h"
-#include "CudaStream.h"
+#include "CudaTimer.h"
 #include "ProductChoices.h"
 
 #include <algorithm>
@@ -17,14 +17,7 @@ constexpr int mostCandidates = 8;
 class Trials {
 public:
   Trials(CudaDevice &device, const Buffer &arena, const Buffer &weights)
-      : device_(device), arena_(arena), weights_(weights) {
-    for (CUevent *event : {&begin_, &end_})
-      device.expect(device.cuda().cuEventCreate(event, CU_EVENT_DEFAULT), "create an event");
-  }
-  ~Trials() {
-    device_.cuda().cuEventDestroy(begin_);
-    device_.cuda().cuEventDestroy(end_);
-  }
+      : device_(device), arena_(arena), weights_(weights), timer_(device) {}
 
   // Whether the operands find room: x, the bias and y, which is the addend too, at the start of the arena, w
   // in the weights, or behind them.
@@ -53,36 +46,23 @@ private:
     return roundUp(p.bytesX()) + roundUp(p.bytesBias()) + roundUp(p.bytesY());
   }
 
-  // The median of a few turns, in milliseconds. Each turn reads other weights, as the layers of a model do:
-  // what the cache keeps from turn to turn is nobody's speed.
+  // In milliseconds. Each turn reads other weights, as the layers of a model do: what the cache keeps from
+  // turn to turn is nobody's speed.
   std::optional<float> measure(const CudaProduct &p, const ProductAlgorithm &algorithm) {
-    const CudaLibrary &cuda = device_.cuda();
-    CUstream stream = device_.serviceStream();
     char *x = arena_.address(), *bias = x + roundUp(p.bytesX()), *y = bias + roundUp(p.bytesBias());
     bool ownWeights = p.bytesW() <= int64_t(weights_.bytes());
     char *w = ownWeights ? weights_.address() : y + roundUp(p.bytesY());
     int64_t places = ownWeights ? std::max<int64_t>(int64_t(weights_.bytes()) / roundUp(p.bytesW()), 1) : 1;
-    std::vector<float> times;
-    for (int turn = 0; turn < 6; ++turn) {
+    return timer_.median("measure a product", [&](int turn, CUstream stream) {
       const char *from = w + turn % places * roundUp(p.bytesW());
-      device_.expect(cuda.cuEventRecord(begin_, stream), "measure a product");
-      if (p.enqueue(algorithm, device_.spareWorkspace(), stream, {x, from, y, bias, y}) !=
-          CUBLAS_STATUS_SUCCESS)
-        return std::nullopt;
-      device_.given(cuda.cuEventRecord(end_, stream), "measure a product");
-      device_.waitForStream(stream);
-      float time = 0;
-      device_.expect(cuda.cuEventElapsedTime(&time, begin_, end_), "measure a product");
-      if (turn > 0) // the first one loads the code
-        times.push_back(time);
-    }
-    std::nth_element(times.begin(), times.begin() + long(times.size()) / 2, times.end());
-    return times[times.size() / 2];
+      return p.enqueue(algorithm, device_.spareWorkspace(), stream, {x, from, y, bias, y}) ==
+             CUBLAS_STATUS_SUCCESS;
+    });
   }
 
   CudaDevice &device_;
   const Buffer &arena_, &weights_;
-  CUevent begin_ = nullptr, end_ = nullptr;
+  CudaTimer timer_;
 };
 
 } // namespace
@@ -100,7 +80,7 @@ void CudaProducts::tune(const Buffer &arena, const Buffer &weights) {
   bool decides = !plane || plane->rank() == 0;
   std::vector<cublasLtMatmulAlgo_t> algorithms(living_.size());
   if (decides) {
-    ProductChoices choices(machine());
+    ProductChoices choices(machine(), [&](const std::string &why) { device_.remark(why); });
     Trials trials(device_, arena, weights);
     for (size_t i = 0; i < living_.size(); ++i) {
       CudaProduct &product = *living_[i];

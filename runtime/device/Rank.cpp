@@ -10,13 +10,14 @@ namespace tessera::runtime {
 
 static_assert(std::is_standard_layout_v<ts_rank>);
 
-// What of the arena holds neither a state nor an input of `entry`.
-static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const EntrySpec &entry) {
+// What of the arena holds neither a state nor an input of `entries`.
+static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const std::vector<int64_t> &entries) {
   std::vector<ByteSpan> alive;
   for (const BufferSpec &state : manifest.states)
     alive.push_back({state.offset, state.offset + state.bytes});
-  for (const BufferSpec &input : entry.inputs)
-    alive.push_back({input.offset, input.offset + input.bytes});
+  for (int64_t entry : entries)
+    for (const InputSpec &input : manifest.entries[size_t(entry)].inputs)
+      alive.push_back({input.offset, input.offset + input.bytes});
   std::sort(alive.begin(), alive.end(), [](ByteSpan a, ByteSpan b) { return a.begin < b.begin; });
   alive.push_back({manifest.arenaBytes, manifest.arenaBytes});
   std::vector<ByteSpan> dead;
@@ -65,8 +66,9 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
     products_.push_back(
         device_->createProduct(spec, spec.param < 0 ? nullptr : plan.param(spec.param).layout.get()));
   device_->tuneProducts(arena_, weights_);
-  for (const EntrySpec &spec : manifest.entries)
-    dead_.push_back(deadBefore(manifest, spec));
+  module_->tune(arena_);
+  for (size_t entry = 0; entry < manifest.entries.size(); ++entry)
+    dead_[{int64_t(entry)}] = deadBefore(manifest, {int64_t(entry)});
   staging_.resize(8);
   stateWritten_.resize(manifest.states.size());
 }
@@ -148,15 +150,31 @@ void Rank::readVariable(int64_t param, int64_t layer, void *rows) {
 
 void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
   manifest_.entries[entry].checkCounts(counts);
+  give({entry}, counts, base);
+}
+
+void Rank::callInTurn(const std::vector<int64_t> &entries) {
+  for (int64_t entry : entries)
+    manifest_.entries[entry].checkCounts({});
+  give(entries, {}, arena());
+}
+
+void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base) {
   if (base == arena())
-    for (int64_t state : manifest_.entries[entry].statesWritten)
-      stateWritten_[size_t(state)] = true;
+    for (int64_t entry : entries)
+      for (int64_t state : manifest_.entries[entry].statesWritten)
+        stateWritten_[size_t(state)] = true;
   ts_call arguments{base, counts.data()};
   std::function<void()> enqueue = [&] {
-    program_.entries[entry](&abi_, &arguments);
-    collectives_.endEntry(compute());
+    for (int64_t entry : entries) {
+      program_.entries[entry](&abi_, &arguments);
+      collectives_.endEntry(compute());
+    }
   };
-  device_->call({entry, base, counts, dead_[entry], enqueue}, compute());
+  auto [dead, isNew] = dead_.try_emplace(entries);
+  if (isNew)
+    dead->second = deadBefore(manifest_, entries);
+  device_->call({entries, base, counts, dead->second, enqueue}, compute());
   collectives_.expectAllWaitedFor();
 }
 

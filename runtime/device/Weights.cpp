@@ -15,6 +15,8 @@ static ParamSpec plainSpec(ParamSpec spec) {
   return spec;
 }
 
+static int64_t lines(int64_t bytes) { return (bytes + 63) / 64 * 64; } // whole lines of 64 bytes
+
 WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_(driver) {
   for (const ParamSpec &spec : manifest.params) {
     Param p;
@@ -24,7 +26,7 @@ WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_
     p.stride = p.layout->packed ? p.layout->bytes : std::max(spec.layerBytes, p.layout->bytes);
     auto place = [&](int64_t stride) {
       int64_t offset = bytes_;
-      bytes_ += (p.layers * stride + 63) / 64 * 64;
+      bytes_ += lines(p.layers * stride);
       return offset;
     };
     p.offset = place(p.stride);
@@ -36,6 +38,19 @@ WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_
     }
     params_.push_back(std::move(p));
   }
+}
+
+int64_t WeightPlan::bytes(int64_t i) const {
+  const Param &p = params_[size_t(i)];
+  return lines(p.layers * p.stride) + (p.plain ? lines(p.layers * p.plain->bytes) : 0);
+}
+
+int64_t WeightPlan::bytes(const WeightOrigin &origin) const {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count(); ++i)
+    if (origin.loads(*params_[size_t(i)].spec))
+      sum += bytes(i);
+  return sum;
 }
 
 namespace {
@@ -53,10 +68,11 @@ struct Load {
   void form(const ParamSpec &spec, const WeightLayout &layout, int64_t layers, int64_t stride,
             char *to) const {
     int64_t rowDimensions = rowDims(spec);
-    ShardReader reader = origin.model ? ShardReader(spec, rowDimensions, mesh, rank, *origin.model)
-                                      : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
+    const io::ModelFile *model = spec.isState() ? origin.states.at(spec.state) : origin.model;
+    ShardReader reader = model ? ShardReader(spec, rowDimensions, mesh, rank, *model)
+                               : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
     bool beside = stride == layout.bytes; // the few that lie apart come from here
-    if (!origin.model && !layout.packed && beside &&
+    if (!model && !layout.packed && beside &&
         device.storeRandom(module, layout, layers, to, reader.random())) {
       if (onBytes)
         onBytes(io::bytesOf(spec.dtype, layers * reader.rows() * reader.columns()));
@@ -108,6 +124,8 @@ void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const W
   Load load{mesh, rank, origin, device, module, pool, onBytes};
   for (int64_t i = 0; i < plan.count(); ++i) {
     const WeightPlan::Param &p = plan.param(i);
+    if (!origin.loads(*p.spec)) // zero, as the device gave it
+      continue;
     load.form(*p.spec, *p.layout, p.layers, p.stride, weights + p.offset);
     if (p.plain)
       load.form(plainSpec(*p.spec), *p.plain, p.layers, p.plain->bytes, weights + p.plainOffset);

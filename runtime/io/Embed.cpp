@@ -17,9 +17,13 @@ namespace tessera::io {
 static constexpr char magic[] = "TSRWGT01";
 static constexpr size_t trailerBytes = 24, pageBytes = 4096;
 
+bool endsLikeEmbedded(std::string_view file) {
+  return file.size() >= trailerBytes && file.substr(file.size() - 8) == magic;
+}
+
 Result<std::optional<EmbedTable>> readEmbedTable(const MappedFile &file) {
   std::string_view text = file.text();
-  if (text.size() < trailerBytes || text.substr(text.size() - 8) != magic)
+  if (!endsLikeEmbedded(text))
     return std::optional<EmbedTable>();
   auto bad = [&](const std::string &why) {
     return Failure{"cannot read the embedded model", file.where(), why, "compile again with --embed-weights"};
@@ -138,6 +142,8 @@ Status embedModel(const std::string &executablePath, const std::string &modelPat
                     : (*model)->format() == ModelFormat::Gguf      ? "gguf"
                                                                    : "safetensors";
   table["files"] = nlohmann::json::array();
+  if (Status status = out.write(embedBegin.data(), embedBegin.size()); !status)
+    return status;
   for (const std::shared_ptr<MappedFile> &file : (*model)->files()) {
     if (Status status = out.padToPage(); !status)
       return status;

@@ -2,7 +2,7 @@
 #ifndef TESSERA_RUNTIME_IO_EMBEDTABLE_H
 #define TESSERA_RUNTIME_IO_EMBEDTABLE_H
 
-#include "MappedFile.h"
+#include "tessera/runtime/io/MappedFile.h"
 
 #include <optional>
 #include <vector>
@@ -18,6 +18,12 @@ struct EmbedTable {
   bool isDirectory = false; // a Hugging Face directory; else exactly one entry
   std::vector<EmbedEntry> entries;
 };
+
+// What stands right behind an executable's own bytes if it carries a model; it tells one that was cut short
+// from one without a model.
+constexpr std::string_view embedBegin = "TSRBGN01";
+// Whether the last bytes are those of a trailer.
+bool endsLikeEmbedded(std::string_view file);
 
 // Nothing if `file` does not end in the magic.
 Result<std::optional<EmbedTable>> readEmbedTable(const MappedFile &file);

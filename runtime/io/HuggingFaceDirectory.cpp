@@ -3,12 +3,26 @@
 #include "Readers.h"
 #include "tessera/runtime/io/Json.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
 namespace tessera::io {
 
 static const char *const indexName = "model.safetensors.index.json";
+
+// Whether a name leads to a file of the folder or of folders in it ("step-20/model.safetensors", as saves of
+// training runs have it), never out of it.
+static bool isBelow(const std::string &name) {
+  for (size_t at = 0; at <= name.size();) {
+    size_t slash = std::min(name.find('/', at), name.size());
+    std::string part = name.substr(at, slash - at);
+    if (part.empty() || part == "." || part == "..")
+      return false;
+    at = slash + 1;
+  }
+  return name.find('\0') == std::string::npos;
+}
 
 // {"weight_map": {TENSOR: FILE}, ...}: reads the files, each once, and checks that every tensor is where the
 // index says.
@@ -26,10 +40,9 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
     if (!shard.is_string())
       return bad("the file of tensor " + tensor + " is not a name");
     const std::string &name = shard.get_ref<const std::string &>();
-    if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
-        name == "." || name == "..")
+    if (!isBelow(name))
       return bad("tensor " + tensor + " is said to be in \"" + name +
-                 "\", which is not the name of a file beside the index");
+                 "\", which is not the name of a file beside the index, or below it");
     shards.insert(name);
   }
   std::unordered_map<std::string, std::string> foundIn; // tensor -> shard

@@ -1,4 +1,4 @@
-#include "MappedFile.h"
+#include "tessera/runtime/io/MappedFile.h"
 
 #include <cerrno>
 #include <cstring>
@@ -16,7 +16,7 @@ static size_t pageSize() {
   return size;
 }
 
-Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path, const std::string &name) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return Failure{cannotRead, path, std::strerror(errno), "check the path"};
@@ -28,7 +28,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
   }
   size_t slash = path.rfind('/');
   return map(fd, 0, size_t(info.st_size), size_t(info.st_size), path,
-             path.substr(slash == std::string::npos ? 0 : slash + 1));
+             !name.empty() ? name : path.substr(slash == std::string::npos ? 0 : slash + 1));
 }
 
 Result<std::shared_ptr<MappedFile>> MappedFile::view(size_t offset, size_t size,

@@ -78,7 +78,7 @@ static DirectoryFiles folderFiles(std::string path) {
     struct stat info;
     if (lstat(full.c_str(), &info) != 0 && errno == ENOENT)
       return std::shared_ptr<MappedFile>();
-    return MappedFile::open(full); // a dangling link is an error: the file was meant to be there
+    return MappedFile::open(full, name); // a dangling link is an error: the file was meant to be there
   };
   files.findStrayShard = [path] {
     std::string found;

@@ -2,7 +2,7 @@
 #ifndef TESSERA_RUNTIME_IO_READERS_H
 #define TESSERA_RUNTIME_IO_READERS_H
 
-#include "MappedFile.h"
+#include "tessera/runtime/io/MappedFile.h"
 #include "tessera/runtime/io/ModelFile.h"
 
 #include <functional>

@@ -1,109 +1,16 @@
 #include "tessera/runtime/io/SafetensorsWriter.h"
 
-#include "WriteAll.h"
+#include "tessera/runtime/io/OutputFile.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cassert>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <utility>
 
 namespace tessera::io {
 
 namespace {
-// A file being written. It is whole before it has its name: until finish() whatever had that name stays as it
-// is, however this process ends. What is no file (a pipe, /dev/full) is written to as it is.
-class OutputFile {
-public:
-  explicit OutputFile(std::string path) : path_(std::move(path)) {}
-  ~OutputFile() {
-    if (fd_ >= 0)
-      ::close(fd_);
-    if (!temporary_.empty())
-      unlink(temporary_.c_str());
-  }
-  Status open() {
-    struct stat info;
-    bool exists = stat(path_.c_str(), &info) == 0;
-    if (exists && !S_ISREG(info.st_mode)) {
-      fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-      return fd_ < 0 ? Status(failure()) : Status();
-    }
-    if (exists && access(path_.c_str(), W_OK) != 0)
-      return failure();
-    target_ = path_;
-    if (char *real =
-            exists ? realpath(path_.c_str(), nullptr) : nullptr) { // of a link the file that it means
-      target_ = real;
-      free(real);
-    }
-    // Without a name where the file system can: then nothing stays if this process is killed.
-    size_t slash = target_.rfind('/');
-    std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
-    fd_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    unnamed_ = fd_ >= 0;
-    if (!unnamed_ && !inTemporaryName([&](const char *name) {
-          return (fd_ = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) >= 0;
-        }))
-      return failure();
-    if (exists && fchmod(fd_, info.st_mode & 07777) != 0)
-      return failure();
-    return {};
-  }
-  Status write(const void *data, size_t bytes) {
-    if (!writeAll(data, bytes, [&](const char *from, size_t left) { return ::write(fd_, from, left); }))
-      return failure();
-    return {};
-  }
-  Status rewind() {
-    if (lseek(fd_, 0, SEEK_SET) != 0)
-      return failure();
-    return {};
-  }
-  Status finish() {
-    std::string self = "/proc/self/fd/" + std::to_string(fd_);
-    if (unnamed_ && !inTemporaryName([&](const char *name) {
-          return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-        }))
-      return failure();
-    if (::close(std::exchange(fd_, -1)) != 0)
-      return failure();
-    if (!temporary_.empty() && rename(temporary_.c_str(), target_.c_str()) != 0)
-      return failure();
-    temporary_.clear();
-    return {};
-  }
-
-private:
-  // Has `make` make the file under a name that nobody has, beside the target so that it can take its place.
-  template <typename Make> bool inTemporaryName(Make make) {
-    static std::atomic<unsigned> number{0};
-    for (int turn = 0; turn < 100; ++turn) {
-      std::string name = target_ + ".part-" + std::to_string(getpid()) + "-" + std::to_string(number++);
-      if (make(name.c_str())) {
-        temporary_ = name;
-        return true;
-      }
-      if (errno != EEXIST)
-        break;
-    }
-    return false;
-  }
-  Failure failure() const {
-    int code = errno;
-    return {"cannot write tensors", path_, std::strerror(code),
-            code == ENOSPC ? "free some space" : "check the path"};
-  }
-  std::string path_, target_, temporary_; // temporary_: the file's name until finish(), if it has one
-  int fd_ = -1;
-  bool unnamed_ = false;
-};
+const char *const cannotWrite = "cannot write tensors";
 
 // Length word and header, padded with blanks so that data begins on a multiple of 64 bytes, and to at least
 // `leastBytes`.
@@ -127,33 +34,43 @@ void addEntry(nlohmann::ordered_json &json, const std::string &name, DType dtype
 }
 } // namespace
 
-Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors) {
+static size_t bytesOfTensor(const TensorToWrite &tensor) {
+  assert(!isQuantized(tensor.dtype) && "safetensors has no quantized types");
+  size_t bytes = size_t(blockBytes(tensor.dtype));
+  for (int64_t size : tensor.shape)
+    bytes *= size_t(size);
+  return bytes;
+}
+
+std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors,
+                              const std::map<std::string, std::string> &metadata) {
   auto json = nlohmann::ordered_json::object();
-  std::vector<size_t> sizes;
+  if (!metadata.empty())
+    json["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const TensorToWrite &tensor : tensors) {
-    assert(!isQuantized(tensor.dtype) && "safetensors has no quantized types");
-    size_t bytes = size_t(blockBytes(tensor.dtype));
-    for (int64_t size : tensor.shape)
-      bytes *= size_t(size);
-    sizes.push_back(bytes);
-    addEntry(json, tensor.name, tensor.dtype, tensor.shape, offset, offset + bytes);
-    offset += bytes;
+    uint64_t end = offset + bytesOfTensor(tensor);
+    addEntry(json, tensor.name, tensor.dtype, tensor.shape, offset, end);
+    offset = end;
   }
-  std::string header = makeHeader(json, 0);
-  OutputFile file(path);
+  return makeHeader(json, 0);
+}
+
+Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors) {
+  std::string header = safetensorsHeader(tensors);
+  OutputFile file(path, cannotWrite);
   if (Status status = file.open(); !status)
     return status;
   if (Status status = file.write(header.data(), header.size()); !status)
     return status;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (Status status = file.write(tensors[i].data, sizes[i]); !status)
+  for (const TensorToWrite &tensor : tensors)
+    if (Status status = file.write(tensor.data, bytesOfTensor(tensor)); !status)
       return status;
   return file.finish();
 }
 
 struct SafetensorsRowWriter::State {
-  explicit State(const std::string &path) : file(path) {}
+  explicit State(const std::string &path) : file(path, cannotWrite) {}
   std::string header(size_t leastBytes) const {
     auto json = nlohmann::ordered_json::object();
     addEntry(json, name, DType::F32, {rows, columns}, 0, uint64_t(rows) * uint64_t(columns) * sizeof(float));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 #include <malloc.h>
+#include <optional>
 #include <thread>
 
 namespace tessera::runtime {
@@ -49,11 +50,13 @@ static Launcher detectTorchrun() {
   const char *host = getenv("MASTER_ADDR"), *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
   int64_t port = environmentNumber("MASTER_PORT", 1).value_or(29500);
   launcher.meeting.host = host && *host ? host : "127.0.0.1";
-  launcher.meeting.port =
-      int(environmentNumber("TESSERA_MASTER_PORT", 1).value_or(port < 65535 ? port + 1 : port - 1));
-  if (launcher.meeting.port > 65535)
-    throw Error("cannot tell how this program was started", "port " + std::to_string(launcher.meeting.port),
-                "there are 65535 ports", "set MASTER_PORT or TESSERA_MASTER_PORT to another");
+  std::optional<int64_t> named = environmentNumber("TESSERA_MASTER_PORT", 1);
+  if (named.value_or(port) > 65535)
+    throw Error("cannot tell how this program was started",
+                named ? "TESSERA_MASTER_PORT=" + std::to_string(*named)
+                      : "MASTER_PORT=" + std::to_string(port),
+                "there are 65535 ports", "set TESSERA_MASTER_PORT to one that is free");
+  launcher.meeting.port = int(named.value_or(port < 65535 ? port + 1 : port - 1));
   launcher.meeting.run = getenv("TORCHELASTIC_RUN_ID") + std::string(" ") + std::to_string(port) + " " +
                          (restarts ? restarts : "");
   return launcher;

@@ -90,6 +90,9 @@ static Status prepare(const Manifest &manifest, std::vector<ProgramCall> &calls,
     call.outputs[output.name].assign(ranks, {});
   for (const BufferSpec &state : manifest.states)
     call.states[state.name].assign(ranks, {});
+  for (const ParamSpec &param : manifest.params)
+    if (param.variable)
+      call.states[param.name].assign(ranks, {});
   return {};
 }
 
@@ -130,6 +133,17 @@ private:
 };
 } // namespace
 
+// What a variable holds, all layers, as this rank has it.
+static std::vector<char> readVariable(Rank &rank, int64_t number) {
+  const ParamSpec &param = rank.manifest().params[number];
+  int64_t layers = std::max<int64_t>(param.layers, 1),
+          bytes = io::bytesOf(param.dtype, elementCount(param.local));
+  std::vector<char> value(size_t(layers * bytes));
+  for (int64_t layer = 0; layer < layers; ++layer)
+    rank.readVariable(number, layer, value.data() + layer * bytes);
+  return value;
+}
+
 static void makeCalls(Rank &rank, std::vector<ProgramCall> &calls) {
   const Manifest &manifest = rank.manifest();
   size_t r = size_t(rank.id());
@@ -150,7 +164,19 @@ static void makeCalls(Rank &rank, std::vector<ProgramCall> &calls) {
       call.outputs.at(output.name)[r] = arena.read(output);
     for (const BufferSpec &state : manifest.states)
       call.states.at(state.name)[r] = arena.read(state);
+    for (size_t number = 0; number < manifest.params.size(); ++number)
+      if (manifest.params[number].variable)
+        call.states.at(manifest.params[number].name)[r] = readVariable(rank, int64_t(number));
   }
+}
+
+Status findDevices(const std::string &target) {
+  try {
+    driverFor(target).findDevices();
+  } catch (const Error &error) {
+    return Failure{"cannot use a device", "target " + target, error.what(), ""};
+  }
+  return {};
 }
 
 static Failure cannotRun(const Error &error) { return {"cannot run the program", "", error.what(), ""}; }

@@ -181,7 +181,7 @@ TEST(Checked, DeadMemoryHoldsNaNs) {
   m.a->upload(m.at(0), ones.data(), ones.size() * 4);
   std::vector<ByteSpan> dead = {{size * 4, 3 * size * 4}};
   std::function<void()> nothing = [] {};
-  m.device->call({0, m.memory.address(), {}, dead, nothing}, *m.a);
+  m.device->call({{0}, m.memory.address(), {}, dead, nothing}, *m.a);
   m.a->download(held.data(), m.at(0), held.size() * 4);
   m.a->synchronize();
   for (int64_t i = 0; i < 4 * size; ++i)

@@ -3,8 +3,8 @@
 // is built only where a toolkit is installed (CMakeLists.txt).
 
 // Ours first: the toolkit's headers rename functions by macros.
+#include "../../test/standin/cublaslt/MoreFunctions.h"
 #include "../../test/standin/cuda/MoreFunctions.h"
-#include "api/CublasLt.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
@@ -175,6 +175,7 @@ TESSERA_CUDA_FUNCTIONS(OUR_TYPE)
 STANDIN_MORE_FUNCTIONS(OUR_TYPE)
 #define OUR_LT_TYPE(name, result, parameters) using Type_##name = result parameters;
 TESSERA_CUBLASLT_FUNCTIONS(OUR_LT_TYPE)
+STANDIN_MORE_CUBLASLT_FUNCTIONS(OUR_LT_TYPE)
 } // namespace tessera::cuda
 
 namespace {
@@ -190,6 +191,7 @@ STANDIN_MORE_FUNCTIONS(CHECK_FUNCTION) // that the stand-in alone has
 #define CHECK_LT_FUNCTION(name, result, parameters)                                                          \
   static_assert(same<ours::Type_##name, decltype(::name)>(), #name);
 TESSERA_CUBLASLT_FUNCTIONS(CHECK_LT_FUNCTION)
+STANDIN_MORE_CUBLASLT_FUNCTIONS(CHECK_LT_FUNCTION)
 
 // The comparison tells what differs.
 static_assert(!same<int(int), int(long)>());

@@ -254,6 +254,36 @@ TEST_P(DriverConformance, ProductsAndRowsOfWeights) {
     });
 }
 
+// Operands that lie the other way round, each alone and both, with and without an addend.
+TEST_P(DriverConformance, ProductsOfTransposedOperands) {
+  constexpr int64_t m = 6, n = 37, k = 24;
+  std::vector<float> x(m * k), w(n * k), addend(m * n, 3);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float(int(i * 11 % 7) - 3);
+  for (size_t i = 0; i < w.size(); ++i)
+    w[i] = float(int(i * 37 % 19) - 9);
+  for (int choice = 0; choice < 8; ++choice)
+    inEveryOrder([&](Machine &machine) {
+      MatmulSpec spec;
+      spec.m = m, spec.n = n, spec.k = k;
+      spec.xTransposed = choice % 2, spec.wTransposed = choice / 2 % 2, spec.addend = choice / 4;
+      SCOPED_TRACE(choice);
+      std::unique_ptr<Product> product = machine.device->createProduct(spec, nullptr);
+      Buffer xs = machine.floats(x), ws = machine.floats(w), y = machine.floats(addend);
+      machine.compute->multiply(
+          *product, {xs.address(), ws.address(), y.address(), nullptr, spec.addend ? y.address() : nullptr});
+      std::vector<float> got = machine.read(y.address(), m * n);
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          float want = spec.addend ? 3 : 0;
+          for (int64_t l = 0; l < k; ++l)
+            want += x[size_t(spec.xTransposed ? l * m + i : i * k + l)] *
+                    w[size_t(spec.wTransposed ? l * n + j : j * k + l)];
+          ASSERT_EQ(got[size_t(i * n + j)], want) << i << " " << j;
+        }
+    });
+}
+
 // What is added to the sums, and the function, before they are rounded; the addend apart or in y's place.
 TEST_P(DriverConformance, ProductsWithEpilogues) {
   constexpr int64_t m = 5, n = 37, k = 24;
@@ -419,7 +449,7 @@ TEST_P(DriverConformance, CallsRunTheirWorkInOrder) {
         m.compute->launch(*module, {0, first, scalars, size, 1});
         m.compute->launch(*module, {0, second, scalars, size, 1});
       };
-      m.device->call({0, arena.address(), counts, dead, enqueue}, *m.compute);
+      m.device->call({{0}, arena.address(), counts, dead, enqueue}, *m.compute);
       m.compute->copy(arena.address(), arena.address() + 2 * size * 4, size * 4);
     }
     EXPECT_EQ(m.read(arena.address(), size), ramp(size, 6));

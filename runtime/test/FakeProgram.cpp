@@ -7,12 +7,15 @@
 // FAKE_FAULT=KIND:RANK in the environment makes one rank misbehave in its first decode step.
 #include "FakeModel.h"
 #include "tessera/runtime/abi.h"
+#include "tessera/runtime/core/ShardReader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -36,7 +39,13 @@ constexpr int64_t pickedAt = hiddenAt + align(Bl * C * D * 4);
 constexpr int64_t logitsAt = pickedAt + align(Bl * D * 4);
 constexpr int64_t keyAt = logitsAt + align(Bl * Vl * 4);
 constexpr int64_t nextAt = keyAt + align(Bl * 8);
-constexpr int64_t arenaBytes = nextAt + align(Bl * 4);
+constexpr int64_t gatheredAt = nextAt + align(Bl * 4);
+constexpr int64_t drawnAt = gatheredAt + align(tp * Bl * Vl * 4);
+constexpr int64_t promptsAt = drawnAt + align(Bl * 4);
+constexpr int64_t startsAt = promptsAt + align(Bl * 4);
+constexpr int64_t seedAt = startsAt + align(Bl * 4);
+constexpr int64_t temperatureAt = seedAt + 64, topKAt = temperatureAt + 64, topPAt = topKAt + 64;
+constexpr int64_t arenaBytes = topPAt + 64;
 
 template <typename T> T *at(void *const *buffers, int i) { return static_cast<T *>(buffers[i]); }
 
@@ -88,7 +97,46 @@ void idKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end)
     at<int32_t>(buffers, 1)[b] = int32_t(0x7fffffff - (at<int64_t>(buffers, 0)[b] & 0xffffffff));
 }
 
-enum : int32_t { Attend, Pick, Key, Id };
+// logits of all shards of the vocabulary, positions, prompts, starts, seed, temperature, top-k, top-p, next.
+void drawKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
+  double temperature = *at<double>(buffers, 5), topP = *at<double>(buffers, 7);
+  int32_t topK = *at<int32_t>(buffers, 6);
+  for (int64_t b = begin; b < end; ++b) {
+    std::vector<double> logits, weight;
+    for (int64_t v = 0; v < V; ++v)
+      logits.push_back(at<float>(buffers, 0)[(v / Vl * Bl + b) * Vl + v % Vl]);
+    double top = *std::max_element(logits.begin(), logits.end());
+    for (double logit : logits)
+      weight.push_back(std::exp((logit - top) / temperature));
+    std::vector<int32_t> ids(V);
+    std::iota(ids.begin(), ids.end(), 0);
+    if (topK > 0 || topP < 1)
+      std::sort(ids.begin(), ids.end(),
+                [&](int32_t x, int32_t y) { return logits[x] != logits[y] ? logits[x] > logits[y] : x < y; });
+    if (topK > 0)
+      ids.resize(std::min<int64_t>(topK, V));
+    auto mass = [&] {
+      return std::accumulate(ids.begin(), ids.end(), 0.0,
+                             [&](double sum, int32_t id) { return sum + weight[id]; });
+    };
+    for (double total = mass(), rest = total - weight[ids.back()]; ids.size() > 1 && rest >= topP * total;) {
+      ids.pop_back();
+      rest -= weight[ids.back()];
+    }
+    int64_t count = at<int32_t>(buffers, 1)[b] - at<int32_t>(buffers, 3)[b];
+    uint64_t bits =
+        tessera::runtime::randomBits(*at<uint64_t>(buffers, 4), at<int32_t>(buffers, 2)[b], count);
+    double target = double(bits >> 11) * 0x1p-53 * mass(), sum = 0;
+    int32_t &next = at<int32_t>(buffers, 8)[b];
+    for (int32_t id : ids) {
+      next = id;
+      if ((sum += weight[id]) > target)
+        break;
+    }
+  }
+}
+
+enum : int32_t { Attend, Pick, Key, Id, Draw };
 constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE},
                                               {Bl * D * 4, TS_READ},
                                               {Bl * 4, TS_READ},
@@ -96,11 +144,21 @@ constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE},
                                               {Bl * D * 4, TS_UPDATE}},
                            pickBuffers[] = {{Bl * D * 4, TS_READ}, {Bl * 4, TS_READ}, {Bl * D * 4, TS_WRITE}},
                            keyBuffers[] = {{Bl * Vl * 4, TS_READ}, {Bl * 8, TS_WRITE}},
-                           idBuffers[] = {{Bl * 8, TS_READ}, {Bl * 4, TS_WRITE}};
+                           idBuffers[] = {{Bl * 8, TS_READ}, {Bl * 4, TS_WRITE}},
+                           drawBuffers[] = {{tp * Bl * Vl * 4, TS_READ},
+                                            {Bl * 4, TS_READ},
+                                            {Bl * 4, TS_READ},
+                                            {Bl * 4, TS_READ},
+                                            {8, TS_READ},
+                                            {8, TS_READ},
+                                            {4, TS_READ},
+                                            {8, TS_READ},
+                                            {Bl * 4, TS_WRITE}};
 const ts_kernel kernels[] = {{"attend", attendKernel, attendBuffers, 5, 1},
                              {"pick", pickKernel, pickBuffers, 3, 2},
                              {"key", keyKernel, keyBuffers, 2, 1},
-                             {"id", idKernel, idBuffers, 2, 0}};
+                             {"id", idKernel, idBuffers, 2, 0},
+                             {"draw", drawKernel, drawBuffers, 9, 0}};
 
 void misbehave(ts_rank *rank, char *base) {
   const char *fault = getenv("FAKE_FAULT");
@@ -160,6 +218,14 @@ void head(ts_rank *rank, const ts_call *call) {
   ts_copy(rank, 0, call->base + hiddenAt, call->base + embeddingAt, Bl * C * D * 4);
 }
 
+void sample(ts_rank *rank, const ts_call *call) {
+  char *a = call->base;
+  ts_collective(rank, 0, 3, a + logitsAt, a + gatheredAt);
+  void *draw[] = {a + gatheredAt,    a + drawnAt, a + promptsAt, a + startsAt, a + seedAt,
+                  a + temperatureAt, a + topKAt,  a + topPAt,    a + nextAt};
+  ts_launch(rank, 0, Draw, draw, nullptr, Bl, 1);
+}
+
 using Json = nlohmann::json;
 const Json dpAxes = dp > 1 ? Json{{"dp", 1, dp}} : Json::array(), tpAxes = tp > 1 ? Json{{"tp", 1, tp}}
                                                                                   : Json::array();
@@ -173,42 +239,54 @@ Json buffer(const char *name, const char *dtype, std::vector<int64_t> shape, std
           {"local", local}, {"sharding", sharding}, {"offset", offset}};
 }
 
-std::string makeManifest() {
-  Json none = Json::array(), mesh = none;
-  if (dp > 1)
-    mesh.push_back({"dp", dp});
-  if (tp > 1)
-    mesh.push_back({"tp", tp});
-  auto with = [](Json object, const char *field, Json value) {
-    object[field] = std::move(value);
-    return object;
-  };
-  auto step = [&](const char *name, const char *role, int64_t chunk, bool index) {
-    Json entry = {{"name", name}, {"role", role}, {"inputs", none}, {"outputs", none}, {"collectives", none}};
-    entry["params"] = {{"reads", strcmp(name, "head") == 0 ? Json{0} : Json{0, 1}}, {"updates", none}};
-    entry["states"] = strcmp(name, "head") == 0 ? Json{{"reads", none}, {"writes", none}}
-                                                : Json{{"reads", {0}}, {"writes", {0}}};
-    if (strcmp(name, "head") == 0) {
-      entry["inputs"].push_back(with(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt), "fill",
-                                     {{"entry", 0}, {"output", 0}}));
-    } else {
-      entry["inputs"].push_back(
-          with(buffer("ids", "i32", {B, chunk}, {Bl, chunk}, none, tokensAt), "fill", "token_ids"));
-      entry["inputs"].push_back(
-          with(buffer("places", "i32", {B, chunk}, {Bl, chunk}, none, positionsAt), "fill", "positions"));
-      entry["collectives"].push_back({{"id", chunk == 1 ? 1 : 0}, {"executions", 1}});
-    }
-    entry["collectives"].push_back({{"id", 2}, {"executions", 1}});
-    if (index)
-      entry["inputs"].push_back(with(buffer("at", "i32", {B}, {Bl}, none, indexAt), "fill", "last_index"));
-    if (strcmp(name, "prefill") == 0)
-      entry["outputs"].push_back(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt));
-    entry["outputs"].push_back(
-        with(buffer("scores", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt), "gives", "logits"));
-    entry["outputs"].push_back(
-        with(buffer("best", "i32", {B, 1}, {Bl, 1}, none, nextAt), "gives", "next_tokens"));
-    return entry;
-  };
+const Json none = Json::array();
+
+Json with(Json object, const char *field, Json value) {
+  object[field] = std::move(value);
+  return object;
+}
+
+// An entry that makes logits.
+Json makeStep(const char *name, const char *role, int64_t chunk, bool index) {
+  Json entry = {{"name", name}, {"role", role}, {"inputs", none}, {"outputs", none}, {"collectives", none}};
+  entry["params"] = {{"reads", strcmp(name, "head") == 0 ? Json{0} : Json{0, 1}}, {"updates", none}};
+  entry["states"] = strcmp(name, "head") == 0 ? Json{{"reads", none}, {"writes", none}}
+                                              : Json{{"reads", {0}}, {"writes", {0}}};
+  if (strcmp(name, "head") == 0) {
+    entry["inputs"].push_back(with(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt), "fill",
+                                   {{"entry", 0}, {"output", 0}}));
+  } else {
+    entry["inputs"].push_back(
+        with(buffer("ids", "i32", {B, chunk}, {Bl, chunk}, none, tokensAt), "fill", "token_ids"));
+    entry["inputs"].push_back(
+        with(buffer("places", "i32", {B, chunk}, {Bl, chunk}, none, positionsAt), "fill", "positions"));
+    entry["collectives"].push_back({{"id", chunk == 1 ? 1 : 0}, {"executions", 1}});
+  }
+  entry["collectives"].push_back({{"id", 2}, {"executions", 1}});
+  if (index)
+    entry["inputs"].push_back(with(buffer("at", "i32", {B}, {Bl}, none, indexAt), "fill", "last_index"));
+  if (strcmp(name, "prefill") == 0)
+    entry["outputs"].push_back(buffer("hidden", "f32", {B, C, D}, {Bl, C, D}, none, hiddenAt));
+  entry["outputs"].push_back(
+      with(buffer("scores", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt), "gives", "logits"));
+  entry["outputs"].push_back(
+      with(buffer("best", "i32", {B, 1}, {Bl, 1}, none, nextAt), "gives", "next_tokens"));
+  return entry;
+}
+
+// The entry that draws tokens.
+Json makeDraw() {
+  return {{"name", "sample"},
+          {"role", "draw"},
+          {"inputs",
+           {with(buffer("scores", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt), "fill", "logits"),
+            with(buffer("drawn", "i32", {B, 1}, {Bl, 1}, none, drawnAt), "fill", "positions")}},
+          {"outputs", {with(buffer("best", "i32", {B, 1}, {Bl, 1}, none, nextAt), "gives", "next_tokens")}},
+          {"states", {{"reads", {1, 2, 3, 4, 5, 6}}, {"writes", none}}},
+          {"collectives", {{{"id", 3}, {"executions", 1}}}}};
+}
+
+Json makeParameters() {
   Json embedding = {{"name", "embedding"},
                     {"dtype", "f32"},
                     {"layers", 0},
@@ -232,13 +310,48 @@ std::string makeManifest() {
                 {"sources", {{{"name", "scale.weight"}, {"shape", {D}}}}},
                 {"mean", 1},
                 {"pack", nullptr}};
+  return {embedding, scale};
+}
+
+// The cache, and what a run is told of how to draw.
+Json makeStates() {
+  auto setting = [&](const char *name, const char *dtype, bool rows, int64_t offset) {
+    Json state =
+        rows ? buffer(name, dtype, {B, 1}, {Bl, 1}, none, offset) : buffer(name, dtype, {}, {}, none, offset);
+    state["clear"] = "at_start";
+    return with(with(state, "fill", name), "bytes", rows ? Bl * 4 : dtype[1] == '3' ? 4 : 8);
+  };
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
   cache["clear"] = "before_prompts";
+  return {cache,
+          setting("prompt_numbers", "i32", true, promptsAt),
+          setting("prompt_lengths", "i32", true, startsAt),
+          setting("seed", "i64", false, seedAt),
+          setting("temperature", "f64", false, temperatureAt),
+          setting("top_k", "i32", false, topKAt),
+          setting("top_p", "f64", false, topPAt)};
+}
+
+Json makeCollectives() {
   auto collective = [&](const char *op, const char *dtype, int64_t elements, const char *why) {
     return Json{{"kind", "all_reduce"}, {"op", op},  {"dtype", dtype}, {"group", 0},
                 {"elements", elements}, {"why", why}};
   };
+  return {
+      collective("sum", "f32", Bl * C * D, "rows of the embedding"),
+      collective("sum", "f32", Bl * D, "rows of the embedding"),
+      collective("max", "i64", Bl, "the likeliest token"),
+      Json{
+          {"kind", "all_gather"}, {"dtype", "f32"}, {"group", 0}, {"elements", Bl * Vl}, {"why", "drawing"}}};
+}
+
+std::string makeManifest() {
+  Json mesh = none;
+  if (dp > 1)
+    mesh.push_back({"dp", dp});
+  if (tp > 1)
+    mesh.push_back({"tp", tp});
   Json manifest = {
       {"version", 2},
       {"task", "generate"},
@@ -249,8 +362,8 @@ std::string makeManifest() {
       {"generate", {{"batch", B}, {"max_seq_len", L}, {"chunk", C}, {"vocab", V}, {"eos", {endToken}}}},
       {"mesh", mesh},
       {"arena_bytes", arenaBytes},
-      {"params", {embedding, scale}},
-      {"states", {cache}},
+      {"params", makeParameters()},
+      {"states", makeStates()},
       {"matmuls",
        {{{"m", Bl},
          {"n", Vl},
@@ -261,13 +374,10 @@ std::string makeManifest() {
          {"y", "f32"},
          {"sum", "f32"}}}},
       {"groups", {tpAxes, dpAxes}},
-      {"collectives",
-       {collective("sum", "f32", Bl * C * D, "rows of the embedding"),
-        collective("sum", "f32", Bl * D, "rows of the embedding"),
-        collective("max", "i64", Bl, "the likeliest token")}},
+      {"collectives", makeCollectives()},
       {"entries",
-       {step("prefill", "prompt", C, true), step("decode", "next", 1, false),
-        step("head", "logits", C, true)}}};
+       {makeStep("prefill", "prompt", C, true), makeStep("decode", "next", 1, false),
+        makeStep("head", "logits", C, true), makeDraw()}}};
   if (const char *target = getenv("FAKE_TARGET")) {
     manifest["target"] = target;
     manifest[target] = {{"of", target}};
@@ -278,9 +388,9 @@ std::string makeManifest() {
 }
 
 const std::string manifest = makeManifest();
-const ts_entry_fn entries[] = {prefill, decode, head};
+const ts_entry_fn entries[] = {prefill, decode, head, sample};
 
 } // namespace
 
-extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 3,       4,      manifest.data(),
+extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 4,       5,      manifest.data(),
                                                manifest.size(),     entries, kernels};

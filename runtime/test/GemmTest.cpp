@@ -38,10 +38,23 @@ static double roundingOf(io::DType type) {
   return type == io::DType::F32 ? 0 : type == io::DType::F16 ? 0x1p-11 : 0x1p-8;
 }
 
-static void checkProduct(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, int threads) {
+// Row-major [rows, columns] of `type`, the other way round.
+static std::vector<char> turned(io::DType type, const std::vector<char> &data, int64_t rows,
+                                int64_t columns) {
+  auto bytes = size_t(io::blockBytes(type));
+  std::vector<char> result(data.size());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      memcpy(&result[size_t(j * rows + i) * bytes], &data[size_t(i * columns + j) * bytes], bytes);
+  return result;
+}
+
+static void checkProduct(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, int threads,
+                         GemmOrientation transposed = {}, GemmEpilogue epilogue = {}) {
   SCOPED_TRACE(testing::Message() << "m " << m << " n " << n << " k " << k << " of " << io::dtypeName(types.x)
                                   << " and " << io::dtypeName(types.w) << " to " << io::dtypeName(types.y)
-                                  << " packed " << packed << " threads " << threads);
+                                  << " packed " << packed << " threads " << threads << " transposed "
+                                  << transposed.x << transposed.w << " adds " << epilogue.addend);
   ThreadPool pool(threads);
   Stored x(types.x, randomVector(m * k, 1)), w(types.w, randomVector(n * k, 2));
   size_t yBytes = size_t(io::bytesOf(types.y, m * n));
@@ -55,14 +68,32 @@ static void checkProduct(int64_t m, int64_t n, int64_t k, GemmTypes types, bool 
     layout.unpackRow(i, packedData.data(), row.data());
     ASSERT_EQ(memcmp(row.data(), w.data.data() + size_t(i) * rowBytes, rowBytes), 0) << "row " << i;
   }
-  Gemm gemm(m, n, k, types, packed, pool);
-  for (int round = 0; round < 2; ++round)
-    gemm.run(x.data.data(), packed ? packedData.data() : w.data.data(), y.data());
+  Gemm gemm(m, n, k, types, packed, pool, epilogue, transposed);
+  if (transposed.x)
+    x.data = turned(types.x, x.data, m, k);
+  if (transposed.w)
+    w.data = turned(types.w, w.data, n, k);
+  // Added in place and from elsewhere.
+  Stored added(types.y, randomVector(m * n, 3));
+  for (bool inPlace : {true, false}) {
+    if (epilogue.addend)
+      memcpy(y.data(), inPlace ? added.data.data() : y.data(), yBytes);
+    gemm.run(x.data.data(), packed ? packedData.data() : w.data.data(), y.data(), nullptr,
+             !epilogue.addend ? nullptr
+             : inPlace        ? y.data()
+                              : added.data.data());
+    if (epilogue.addend && inPlace) {
+      std::vector<char> first = y;
+      gemm.run(x.data.data(), packed ? packedData.data() : w.data.data(), y.data(), nullptr,
+               added.data.data());
+      ASSERT_EQ(first, y);
+    }
+  }
   std::vector<float> got(size_t(m * n));
   io::traits(types.y).widen(y.data(), m * n, got.data());
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
-      double want = 0;
+      double want = epilogue.addend ? added.wide[i * n + j] : 0;
       for (int64_t l = 0; l < k; ++l)
         want += double(x.wide[i * k + l]) * w.wide[j * k + l];
       ASSERT_NEAR(got[i * n + j], want,
@@ -92,6 +123,33 @@ TEST(Gemm, AllShapesAgainstPlainLoops) {
             checkProduct(m, n, k, types, packed, threads);
 }
 
+// As backward reads its operands: what lies the other way round is read where it lies.
+TEST(Gemm, TransposedOperands) {
+  setBusyThreads(1000);
+  for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, F32}, GemmTypes{BF16, BF16, BF16},
+                          GemmTypes{F16, F16, F32}, GemmTypes{F32, F16, BF16}})
+    for (int threads : {1, 2, 3})
+      for (auto [xTransposed, wTransposed] :
+           {std::pair<bool, bool>{true, false}, {false, true}, {true, true}})
+        for (int64_t m : {1, 2, 7, 33, 65, 200})
+          for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {16, 16}, {15, 80}, {80, 27}, {193, 130}})
+            for (bool adds : {false, true})
+              checkProduct(m, n, k, types, /*packed=*/false, threads, {xTransposed, wTransposed},
+                           {/*bias=*/false, adds});
+}
+
+TEST(Gemm, AddsToWhatLiesThere) {
+  for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, F32}, GemmTypes{F16, F16, F16}})
+    for (bool packed : {true, false})
+      for (int64_t m : {1, 5, 128})
+        checkProduct(m, 80, 27, types, packed, 2, {}, {/*bias=*/false, /*addend=*/true});
+}
+
+TEST(Gemm, PackedWeightsHaveOneOrientation) {
+  ThreadPool pool(1);
+  EXPECT_THROW(Gemm(2, 64, 64, {}, /*packed=*/true, pool, {}, {false, true}), Error);
+}
+
 TEST(Gemm, EveryMixtureOfTypes) {
   for (io::DType x : {F32, BF16, F16})
     for (io::DType w : {F32, BF16, F16})
@@ -109,6 +167,12 @@ TEST(Gemm, ManyRowsDoNotFallBackToReferenceCode) {
         Gemm gemm(128, n, k, types, packed, pool);
         EXPECT_NE(std::string(gemm.implementation()).substr(0, 3), "ref");
       }
+  // The products of backward are the library's too.
+  for (GemmOrientation transposed : {GemmOrientation{true, true}, GemmOrientation{false, true}})
+    for (bool adds : {false, true}) {
+      Gemm gemm(768, 768, 1024, {}, /*packed=*/false, pool, {/*bias=*/false, adds}, transposed);
+      EXPECT_STRNE(gemm.implementation(), "own") << transposed.x << adds;
+    }
 }
 
 // Products of one shape share code while they live side by side, but only those that read and write alike.

@@ -55,7 +55,13 @@ TEST(Launch, TorchrunSaysWhereItsProcessesMeet) {
   }
   {
     Variables own({{"TESSERA_MASTER_PORT", "70000"}});
-    EXPECT_NE(errorOf([] { Launcher::detect(); }).find("there are 65535 ports"), std::string::npos);
+    EXPECT_NE(errorOf([] { Launcher::detect(); }).find("(TESSERA_MASTER_PORT=70000): there are 65535 ports"),
+              std::string::npos);
+  }
+  {
+    Variables high({{"MASTER_PORT", "99999"}});
+    EXPECT_NE(errorOf([] { Launcher::detect(); }).find("(MASTER_PORT=99999): there are 65535 ports"),
+              std::string::npos);
   }
   setenv("RANK", "4", 1);
   EXPECT_NE(errorOf([] { Launcher::detect(); }).find("RANK=4"), std::string::npos);

@@ -159,6 +159,21 @@ TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
   refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 0, \"output\": 0}", "shaped differently");
 }
 
+// Zeros are the identity: a table is there from the start, and prompts leave it.
+TEST(Manifest, KnowsTheTableOfPages) {
+  auto paged = [](const std::string &state) {
+    std::string text = generating(), none = "\"states\": []";
+    return text.replace(text.find(none), none.size(), "\"states\": [" + state + "]");
+  };
+  std::string state =
+      R"({"name": "p", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 192,
+      "bytes": 8, "clear": "at_start", "fill": "pages"})";
+  EXPECT_EQ(Manifest::parse(paged(state)).state(Fill::Pages)->name, "p");
+  expectRefusedIn(paged(state), "\"at_start\"", "\"before_prompts\"", "is no table of pages");
+  expectRefusedIn(paged(state), "[1, 2], \"local\": [1, 2], \"sharding\": [[], []]",
+                  "[2, 1], \"local\": [2, 1], \"sharding\": [[], []]", "is no table of pages");
+}
+
 // It runs between two prompts: what the last one left is there, what the next token left is not yet, or is
 // that of another round.
 TEST(Manifest, LogitsOfPromptsAreMadeFromWhatPromptsGive) {
@@ -198,7 +213,7 @@ static const char *full =
      "layer_sharding": [], "sources": [{"name": "a.{}", "shape": [48], "reshape": [6, 8], "slice": [[0, 6], [0, 8]], "permute": [1, 0]}],
      "pack": {"out_dims": 1}, "variable": true, "mean": 0.5}],
   "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32",
-     "bias": true, "addend": true, "function": "gelu_tanh"}],
+     "x_transposed": true, "bias": true, "addend": true, "function": "gelu_tanh"}],
   "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
   "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "why": "because"},
     {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "most_moved": 5,
@@ -230,6 +245,7 @@ TEST(Manifest, ReadsEveryField) {
   const MatmulSpec &mm = m.matmuls.at(0);
   EXPECT_EQ(std::tuple(mm.m, mm.n, mm.k, mm.param), std::tuple(2, 4, 6, 0));
   EXPECT_EQ(std::tuple(mm.x, mm.w, mm.y), std::tuple(io::DType::BF16, io::DType::BF16, io::DType::F32));
+  EXPECT_EQ(std::tuple(mm.xTransposed, mm.wTransposed), std::tuple(true, false));
   EXPECT_EQ(std::tuple(mm.bias, mm.addend, mm.function), std::tuple(true, true, ProductFunction::GeluTanh));
   const CollectiveSpec &scatter = m.collectives.at(0), &send = m.collectives.at(1),
                        &mirror = m.collectives.at(2);
@@ -257,6 +273,7 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
     expectRefusedIn(full, piece, by, why);
   };
   refused("\"layer_sharding\": []", "\"layer_sharding\": [[\"dp\", 1, 2]]", "needs pipelines");
+  refused("\"x_transposed\"", "\"w_transposed\"", "reads a packed parameter transposed");
   refused("\"n\": 4", "\"n\": 8", "does not fit parameter w");
   refused("\"k\": 6", "\"k\": 5", "does not fit parameter w");
   refused("\"w\": \"bf16\"", "\"w\": \"f32\"", "takes weights as f32");
@@ -282,6 +299,63 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
           "does not exist");
   std::string sharding = "\"sharding\": [[[\"tp\", 1, 2]], []], \"offset\": 128";
   refused(sharding, "\"sharding\": [[[\"dp\", 1, 2]], []], \"offset\": 128", "sharded or shaped differently");
+}
+
+// A program that trains: one weight with one state, a step and its evaluation.
+static std::string training() {
+  return R"({"version": 2, "task": "train", "dtype": "f32", "target": "cpu", "model": "/m",
+  "train": {"batch": 5, "seq": 4, "micro_batches": 2, "vocab": 7},
+  "mesh": [["dp", 2]], "arena_bytes": 4096, "states": [], "matmuls": [], "groups": [], "collectives": [],
+  "params": [{"name": "w", "dtype": "f32", "shape": [7], "local": [7], "sharding": [[]], "variable": true,
+              "sources": [{"name": "w", "shape": [7]}]},
+             {"name": "m.w", "dtype": "f32", "shape": [7], "local": [4], "sharding": [[["dp", 1, 2]]], "variable": true,
+              "sources": [{"name": "w", "shape": [7]}], "state": "exp_avg", "of": 0}],
+  "entries": [{"name": "train", "role": "train", "params": {"reads": [0, 1], "updates": [0, 1]},
+     "inputs": [{"name": "t", "fill": "token_ids", "dtype": "i32", "shape": [2, 3, 4], "local": [2, 2, 4], "sharding": [[], [["dp", 1, 2]], []], "offset": 0},
+                {"name": "n", "fill": "targets", "dtype": "i32", "shape": [2, 3, 4], "local": [2, 2, 4], "sharding": [[], [["dp", 1, 2]], []], "offset": 64},
+                {"name": "u", "fill": "token_weight", "dtype": "f32", "shape": [], "local": [], "sharding": [], "offset": 128},
+                {"name": "r", "fill": "learning_rate", "dtype": "f32", "shape": [], "local": [], "sharding": [], "offset": 132}],
+     "outputs": [{"name": "l", "gives": "loss", "dtype": "f32", "shape": [], "local": [], "sharding": [], "offset": 192},
+                 {"name": "g", "gives": "grad_norm", "dtype": "f32", "shape": [], "local": [], "sharding": [], "offset": 196}]}]})";
+}
+
+TEST(Manifest, ReadsHowAProgramTrains) {
+  Manifest m = Manifest::parse(training());
+  ASSERT_TRUE(m.train);
+  EXPECT_EQ(m.train->batch, 5);
+  EXPECT_EQ(m.train->microRows(), 3);
+  EXPECT_EQ(m.train->train, 0);
+  EXPECT_EQ(m.train->evaluate, -1);
+  EXPECT_FALSE(m.params[0].isState());
+  EXPECT_EQ(m.params[1].state, "exp_avg");
+  EXPECT_EQ(m.params[1].of, 0);
+  EXPECT_EQ(m.entries[0].input(Fill::LearningRate)->name, "r");
+  EXPECT_EQ(m.entries[0].output(Gives::GradNorm)->name, "g");
+}
+
+TEST(Manifest, RefusesTrainingThatNothingCarriesOut) {
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    expectRefusedIn(training(), piece, by, why);
+  };
+  refused("\"batch\": 5", "\"batch\": 0", "a size is not positive");
+  refused("\"batch\": 5", "\"batch\": 7", "is not i32 [micro-batches, rows, seq]");
+  refused("\"micro_batches\": 2", "\"micro_batches\": 6", "more micro-batches than rows");
+  refused("\"role\": \"train\"", "\"role\": \"evaluate\"", "no entry has the role train");
+  refused("\"role\": \"train\"", "\"role\": \"train\", \"counts\": [[1, 2]]", "takes counts");
+  refused("\"fill\": \"learning_rate\"", "\"fill\": \"seed\"", "nothing fills input r");
+  refused("\"fill\": \"learning_rate\"", "\"fill\": \"speed\"", "\"speed\" is not known");
+  refused("\"fill\": \"targets\"", "\"fill\": \"positions\"", "no targets");
+  refused("\"gives\": \"loss\"", "\"gives\": \"logits\"", "gives no loss");
+  refused("\"gives\": \"grad_norm\"", "\"gives\": \"loss\"", "gives no norm");
+  refused("\"train\": {\"batch\": 5, \"seq\": 4, \"micro_batches\": 2, \"vocab\": 7},", "",
+          "trains, and the program does not");
+  refused("\"of\": 0", "\"of\": 1", "a parameter that does not exist");
+  refused(", \"of\": 0", "", "of \"state\" and \"of\" there is one");
+  refused("\"exp_avg\"", "\"model\"", "no file of a save can be called");
+  refused("\"name\": \"m.w\", \"dtype\": \"f32\", \"shape\": [7]",
+          "\"name\": \"m.w\", \"dtype\": \"f32\", \"shape\": [7, 1]", "differ in rank");
+  refused("[{\"name\": \"w\", \"shape\": [7]}], \"state\"", "[{\"name\": \"v\", \"shape\": [7]}], \"state\"",
+          "is shaped differently from its weight w");
 }
 
 } // namespace tessera::runtime

@@ -2,6 +2,7 @@
 //
 // Alone: ranks are threads with a GPU each. With --mesh=NAME=SIZE,..., started by mpirun or with the
 // environment of torchrun, this process is one rank of several.
+#include "../comm/nccl/NcclCommunicator.h"
 #include "../comm/nccl/NcclLibrary.h"
 #include "../cuda/api/NativeStream.h"
 #include "CommConformance.h"
@@ -21,11 +22,19 @@ namespace tessera::runtime {
 
 using RankTest = std::function<void(CommUnderTest &, Device &)>;
 
-// `body` on every rank of this process.
-static void onGpus(const Mesh &mesh, const Launcher &launcher, double stallSeconds, const RankTest &body) {
+static CollectiveNames testNames() {
   CollectiveNames names;
   for (int i = 0; i < 9; ++i)
     names.names.push_back("collective " + std::to_string(i));
+  return names;
+}
+
+// Where the ranks of this process say what they do.
+static Board *theBoard = nullptr;
+
+// `body` on every rank of this process.
+static void onGpus(const Mesh &mesh, const Launcher &launcher, double stallSeconds, const RankTest &body) {
+  CollectiveNames names = testNames();
   WorldOptions options{mesh,
                        names,
                        stallSeconds,
@@ -33,7 +42,7 @@ static void onGpus(const Mesh &mesh, const Launcher &launcher, double stallSecon
                        launcher.from(),
                        launcher.rank,
                        launcher.meeting,
-                       [](Board *) {}};
+                       [](Board *board) { theBoard = board; }};
   findWorld("nccl", launcher.from())
       ->run(options, [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
         try {
@@ -109,7 +118,7 @@ static void replay(CommUnderTest &rank, Device &device) {
       memcpy(given.data() + i * 8, &value, 8);
     }
     src.write(given);
-    device.call({0, src.address(), counts, dead, enqueue}, rank.stream);
+    device.call({{0}, src.address(), counts, dead, enqueue}, rank.stream);
     rank.comm.expectAllWaitedFor();
     rank.stream.synchronize();
     auto at = [](const std::vector<char> &data, int64_t i) {
@@ -170,22 +179,96 @@ TEST(NcclThreads, OneRankOfNcclInAGraph) {
   });
 }
 
-// Rank 0 starts collective 5, and its host goes on; rank 1 does not come.
-static void stall(CommUnderTest &rank, Device &) {
+// Rank 0 starts collective 5, and its host goes on; the other ranks do `instead`.
+static void stall(CommUnderTest &rank, const std::function<void()> &instead) {
   int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2;
   DeviceData data(rank, std::vector<char>(64));
   rank.plane.barrier();
-  while (rank.comm.rank() != 0)
-    usleep(1000);
+  if (rank.comm.rank() != 0)
+    return instead();
   BlockCollective collective{CollectiveKind::AllReduce, Reduction::Sum, io::DType::F32, everybody, 16};
   rank.comm.wait(rank.comm.start(collective, data.address(), data.address(), rank.stream, 5), rank.stream);
   rank.stream.synchronize();
 }
 
+// Goes on meanwhile, as the watch sees it.
+static void awaitRank0InCollective5(int64_t rank) {
+  const BoardEntry &entry = theBoard->entry(0);
+  while (entry.activityInAll() != Activity::Waiting || entry.whereInAll() != 5) {
+    ++theBoard->entry(rank).progress;
+    usleep(1000);
+  }
+}
+
+// Looks at the board by hand once rank 0 is seen to wait there: however slow the machine, patience is counted
+// in looks.
+static void lookOn() {
+  awaitRank0InCollective5(1);
+  CollectiveNames names = testNames();
+  for (Watch watch(*theBoard, {0, 1}, names, /*stallSeconds=*/1);;)
+    watch.tick();
+}
 TEST(NcclThreads, ARankThatDoesNotComeIsNamed) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(onGpus(Mesh({{"tp", 2}}), Launcher(), 0.6, stall), testing::ExitedWithCode(1),
+  auto body = [](CommUnderTest &rank, Device &) { stall(rank, lookOn); };
+  EXPECT_EXIT(onGpus(Mesh({{"tp", 2}}), Launcher(), kPatient, body), testing::ExitedWithCode(1),
               "error: rank 1 stalls \\(collective 5, in which rank 0 waits\\): no progress for 1 s");
+}
+
+// Boxes that nobody announced find room, behind those that still go through the smaller memory.
+TEST(NcclThreads, StagingMemoryGrowsWhenItIsFree) {
+  onThreads(Mesh({{"tp", 2}}), [](CommUnderTest &rank, Device &) {
+    Sharding rows = {{{"tp", 1, 2}}, {}}, columns = {{}, {{"tp", 1, 2}}};
+    int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2, me = rank.comm.rank();
+    std::vector<std::unique_ptr<DeviceData>> received;
+    std::vector<CommToken> tokens;
+    std::vector<int32_t> given(64 * 32);
+    for (size_t i = 0; i < given.size(); ++i)
+      given[i] = int32_t(i) + int32_t(me) * 64 * 32; // row by row, over both ranks
+    std::vector<char> bytes(given.size() * 4);
+    memcpy(bytes.data(), given.data(), bytes.size());
+    DeviceData src(rank, bytes);
+    for (int64_t size : {4, 16, 64}) { // [size, 64]
+      Transfers transfers = groupedSend(rank.mesh, {size, 64}, rows, columns, me);
+      received.push_back(std::make_unique<DeviceData>(rank, std::vector<char>(size_t(size) * 32 * 4)));
+      tokens.push_back(rank.comm.start(transfers, everybody, io::DType::I32, src.address(),
+                                       received.back()->address(), rank.stream, 4));
+    }
+    for (CommToken token : tokens)
+      rank.comm.wait(token, rank.stream);
+    for (size_t i = 0; i < received.size(); ++i) {
+      std::vector<char> data = received[i]->read();
+      int64_t half = int64_t(data.size()) / 4 / 32 / 2;
+      for (int64_t row = 0; row < 2 * half; ++row) {
+        int32_t first;
+        memcpy(&first, data.data() + row * 32 * 4, 4);
+        EXPECT_EQ(first, row / half * 64 * 32 + row % half * 64 + me * 32) << i << ", row " << row;
+      }
+    }
+  });
+}
+
+// What the watch is told of the device follows it in, and out again.
+TEST(NcclThreads, ARankLeavesItsCollectives) {
+  onThreads(Mesh({{"tp", 2}}), [](CommUnderTest &rank, Device &) {
+    int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2;
+    DeviceData data(rank, std::vector<char>(64));
+    auto &comm = dynamic_cast<NcclCommunicator &>(rank.comm);
+    const BoardEntry &entry = theBoard->entry(rank.comm.rank());
+    auto &native = dynamic_cast<cuda::NativeStream &>(rank.stream);
+    for (int32_t where : {5, 6}) {
+      rank.comm.wait(
+          rank.comm.start({CollectiveKind::AllReduce, Reduction::Sum, io::DType::F32, everybody, 16},
+                          data.address(), data.address(), rank.stream, where),
+          rank.stream);
+      uint64_t before = entry.progressInAll();
+      EXPECT_EQ(native.functions().cuCtxSynchronize(), cuda::CUDA_SUCCESS);
+      comm.show();
+      EXPECT_EQ(entry.device, 0);
+      EXPECT_EQ(entry.activityInAll(), Activity::Working);
+      EXPECT_GE(entry.progressInAll(), before);
+    }
+  });
 }
 
 static void recordLate(CommUnderTest &rank, Device &) {
@@ -229,13 +312,14 @@ TEST(NcclProcesses, GraphsHoldCollectives) {
 }
 
 // Rank 1 dies while the others wait for it on their GPUs.
-static void die(CommUnderTest &rank, Device &device) {
-  if (rank.comm.rank() == 1) {
-    rank.plane.barrier();
-    usleep(300000);
-    kill(getpid(), SIGKILL);
-  }
-  stall(rank, device);
+static void die(CommUnderTest &rank, Device &) {
+  stall(rank, [&] {
+    awaitRank0InCollective5(rank.comm.rank());
+    if (rank.comm.rank() == 1)
+      kill(getpid(), SIGKILL);
+    for (;; usleep(1000))
+      ++theBoard->entry(rank.comm.rank()).progress;
+  });
 }
 
 static int onThisRank(const Mesh &mesh, const std::string &mode) {

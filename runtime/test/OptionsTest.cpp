@@ -36,8 +36,8 @@ void expectProblem(const std::vector<std::string> &words, const std::string &par
 
 TEST(Options, EveryFlagOfGenerate) {
   Options o = parse({"generate", "--prompt=a=b", "--tokens=1,2", "--max-new-tokens=7", "--temperature=0.5",
-                     "--top-p=0.9", "--seed=18446744073709551615", "--print-tokens", "--logits=f",
-                     "--model=m", "--init=random:4", "--threads=3"});
+                     "--top-p=0.9", "--top-k=40", "--seed=18446744073709551615", "--print-tokens",
+                     "--logits=f", "--model=m", "--threads=3"});
   EXPECT_EQ(o.command, Command::Generate);
   ASSERT_EQ(o.prompts.size(), 2u);
   EXPECT_TRUE(o.prompts[0].isText);
@@ -46,12 +46,22 @@ TEST(Options, EveryFlagOfGenerate) {
   EXPECT_EQ(o.maxNewTokens, 7);
   EXPECT_EQ(o.temperature, 0.5);
   EXPECT_EQ(o.topP, 0.9);
+  EXPECT_EQ(o.topK, 40);
   EXPECT_EQ(o.seed, UINT64_MAX);
   EXPECT_TRUE(o.printTokens);
   EXPECT_EQ(o.logitsFile, "f");
   EXPECT_EQ(o.model, "m");
-  EXPECT_EQ(o.initSeed, 4u);
   EXPECT_EQ(o.threads, 3);
+  EXPECT_EQ(parse({"generate", "--tokens=1", "--init=random:4"}).initSeed, 4u);
+}
+
+TEST(Options, WeightsAreReadOrMadeUp) {
+  for (const char *command : {"generate", "bench"}) {
+    std::vector<std::string> words = {command, "--init=random:0", "--model=/nonexistent"};
+    if (command == std::string("generate"))
+      words.push_back("--tokens=1");
+    expectProblem(words, "(--model=/nonexistent --init=random:0): weights are read or made up, not both");
+  }
 }
 
 TEST(Options, BenchAndInfo) {
@@ -63,6 +73,20 @@ TEST(Options, BenchAndInfo) {
   EXPECT_EQ(bench.decodeSteps, 4);
   EXPECT_EQ(info.command, Command::Info);
   EXPECT_FALSE(parse({"info"}).json);
+}
+
+TEST(Options, PlotTakesLogsAndAPage) {
+  Options o = parse({"plot", "a.jsonl", "runs/b.jsonl", "-o", "page.html", "c"});
+  EXPECT_EQ(o.command, Command::Plot);
+  EXPECT_EQ(o.logs, (std::vector<std::string>{"a.jsonl", "runs/b.jsonl", "c"}));
+  EXPECT_EQ(o.plotFile, "page.html");
+  EXPECT_EQ(parse({"plot", "-o=p", "a"}).plotFile, "p");
+  expectProblem({"plot", "-o", "p"}, "cannot plot: no log was given; write plot LOG... -o FILE.html");
+  expectProblem({"plot", "a"}, "cannot plot (a): no page was named; add -o FILE.html");
+  expectProblem({"plot", "a", "--json"}, "plot has no such flag");
+  expectProblem({"plot", "a", "-o"}, "it has no value");
+  EXPECT_NE(parse({"plot", "--help"}).help.find("OUT plot LOG... [flags]"), std::string::npos);
+  expectProblem({"generate", "a"}, "generate has no such flag");
 }
 
 TEST(Options, ValuesMayStandApart) {
@@ -114,9 +138,8 @@ TEST(Options, MistakesNameTheNearest) {
   for (const char *flag : {"--model=m", "--init=random:4", "--threads=3"}) // it reads none of them
     expectProblem({"info", flag}, "info has no such flag");
   expectProblem({"--hlep"}, "there is no such command; did you mean --help?");
-  expectProblem({"dance"}, "there is no such command; use one of: generate, bench, info");
+  expectProblem({"dance"}, "there is no such command; use one of: generate, train, bench, plot, info");
   expectProblem({}, "no command was given");
-  expectProblem({"train", "--data=x"}, "this program was compiled with --task=generate");
 }
 
 TEST(Options, ValuesThatCannotBeRead) {
@@ -128,6 +151,7 @@ TEST(Options, ValuesThatCannotBeRead) {
   one("--max-new-tokens=1.5", "it is no integer");
   one("--max-new-tokens=", "it is no integer");
   one("--temperature=-0.1", "it is negative");
+  one("--top-k=-1", "it is out of range");
   one("--temperature=inf", "it is no number");
   one("--top-p=0", "it is out of range");
   one("--top-p=1.01", "it is out of range");

@@ -2,17 +2,48 @@
 // them.
 #include "Session.h"
 #include "CheckedDriver.h"
+#include "Generate.h"
 #include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/cpu/Driver.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <unistd.h>
 
 namespace tessera::runtime {
 namespace {
 
 void nothing(ts_rank *, const ts_call *) {}
-const ts_entry_fn entries[] = {nothing, nothing};
+
+// A program on one of its ranks, whose thread this is, and its session. Nothing here communicates.
+struct OneRank {
+  OneRank(std::string manifestText, std::vector<ts_entry_fn> functions, const Driver &driver, int64_t id = 0,
+          const std::vector<ts_kernel> &kernels = {})
+      : text(std::move(manifestText)), entries(std::move(functions)), manifest(Manifest::parse(text)),
+        program{TESSERA_ABI_VERSION,
+                uint32_t(entries.size()),
+                uint32_t(kernels.size()),
+                text.data(),
+                text.size(),
+                entries.data(),
+                kernels.data()},
+        plan(manifest, driver), board(manifest.mesh.size()),
+        world(createHostWorld(manifest.mesh.size(), board)), comm(createHostCommunicator(world, id)),
+        plane(createHostPlane(world, id)), rank(program, manifest, plan, *comm, *plane, board.entry(id), 1),
+        session(rank) {}
+
+  const std::string text;
+  const std::vector<ts_entry_fn> entries;
+  const Manifest manifest;
+  const ts_program program;
+  const WeightPlan plan;
+  Board board;
+  decltype(createHostWorld(1, std::declval<Board &>())) world;
+  std::unique_ptr<Communicator> comm;
+  std::unique_ptr<HostPlane> plane;
+  Rank rank;
+  Session session;
+};
 
 // Three rows of one token, two of them on each of two ranks; the prompt's chunk is three tokens of three
 // rows.
@@ -34,21 +65,13 @@ const char *const manifestText =
 
 // The last of two ranks alone: nothing here communicates.
 TEST(Session, PaddingIsInert) {
-  Manifest manifest = Manifest::parse(manifestText);
-  const ts_program program = {TESSERA_ABI_VERSION,  2,       0,      manifestText,
-                              strlen(manifestText), entries, nullptr};
-  WeightPlan plan(manifest, cpuDriver());
-  Board board(2);
-  auto world = createHostWorld(2, board);
-  auto comm = createHostCommunicator(world, 1);
-  auto plane = createHostPlane(world, 1);
-  Rank rank(program, manifest, plan, *comm, *plane, board.entry(1), 1);
-  Session session(rank);
+  OneRank one(manifestText, {nothing, nothing}, cpuDriver(), 1);
+  Session &session = one.session;
   auto inputs = [&](int64_t entry) {
     std::vector<std::vector<int32_t>> all;
-    for (const InputSpec &input : manifest.entries[entry].inputs) {
+    for (const InputSpec &input : one.manifest.entries[entry].inputs) {
       all.emplace_back(size_t(input.bytes / 4));
-      rank.read(all.back().data(), rank.arena() + input.offset, size_t(input.bytes));
+      one.rank.read(all.back().data(), one.rank.arena() + input.offset, size_t(input.bytes));
     }
     return all;
   };
@@ -66,79 +89,63 @@ TEST(Session, ShortLogitsOfAllRows) {
   const std::string narrow = "\"bf16\"", of = "\"f32\", \"shape\": [3, 1, 5]";
   for (size_t at; (at = text.find(of)) != std::string::npos;)
     text.replace(at, 5, narrow);
-  Manifest manifest = Manifest::parse(text);
-  const ts_program program = {TESSERA_ABI_VERSION, 2, 0, text.data(), text.size(), entries, nullptr};
-  WeightPlan plan(manifest, cpuDriver());
-  Board board(2);
-  auto world = createHostWorld(2, board);
-  auto comm = createHostCommunicator(world, 0);
-  auto plane = createHostPlane(world, 0);
-  Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
-  Session session(rank);
-  session.advance({1, 2, 3}, {0, 0, 0});
+  OneRank one(text, {nothing, nothing}, cpuDriver());
+  one.session.advance({1, 2, 3}, {0, 0, 0});
   std::vector<float> wanted(15);
   std::iota(wanted.begin(), wanted.end(), 1.0f);
   std::vector<uint16_t> held(wanted.size());
   io::traits(io::DType::BF16).narrow(wanted.data(), int64_t(wanted.size()), held.data());
-  const OutputSpec &logits = *manifest.entries[1].output(Gives::Logits);
-  rank.write(rank.arena() + logits.offset, held.data(), held.size() * sizeof(held[0]));
-  EXPECT_EQ(session.logits(), wanted);
+  const OutputSpec &logits = *one.manifest.entries[1].output(Gives::Logits);
+  one.rank.write(one.rank.arena() + logits.offset, held.data(), held.size() * sizeof(held[0]));
+  EXPECT_EQ(one.session.logits(), wanted);
 }
 
+// What a program of one row takes for a prompt of two tokens and for one more, and gives.
+const std::string promptInputs =
+    R"({"name": "tokens", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
+       {"name": "positions", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 64, "fill": "positions"},
+       {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"})";
+const std::string rowOutputs =
+    R"({"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
+       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"})";
+
 // One row. Logits of another position are made of what the prompt left.
-const char *const twoPartsText =
+const std::string twoPartsText =
     R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
   "mesh": [["dp", 1]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [], "collectives": [],
   "generate": {"batch": 1, "chunk": 2, "max_seq_len": 8, "vocab": 5},
   "entries": [{"name": "first", "role": "prompt",
-     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
-       {"name": "positions", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 64, "fill": "positions"},
-       {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"}],
+     "inputs": [)" +
+    promptInputs + R"(],
      "outputs": [{"name": "h", "dtype": "f32", "shape": [1, 2, 4], "local": [1, 2, 4], "sharding": [[], [], []], "offset": 320},
-       {"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
-       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+       )" +
+    rowOutputs + R"(]},
    {"name": "then", "role": "next",
      "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
        {"name": "positions", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 64, "fill": "positions"}],
-     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
-       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+     "outputs": [)" +
+    rowOutputs + R"(]},
    {"name": "again", "role": "logits",
      "inputs": [{"name": "h", "dtype": "f32", "shape": [1, 2, 4], "local": [1, 2, 4], "sharding": [[], [], []], "offset": 512, "fill": {"entry": 0, "output": 0}},
        {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"}],
-     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
-       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]}]})";
+     "outputs": [)" +
+    rowOutputs + R"(]}]})";
 
 // Nobody waits for the last entry: the copies that fill its inputs may be as late as the end of the rank.
 TEST(Session, WhatItHoldsOutlivesItsCopies) {
-  const ts_entry_fn three[] = {nothing, nothing, nothing};
-  Manifest manifest = Manifest::parse(twoPartsText);
-  const ts_program program = {TESSERA_ABI_VERSION, 3, 0, twoPartsText, strlen(twoPartsText), three, nullptr};
-  WeightPlan plan(manifest, checkedDriver());
   for (uint64_t seed = 0; seed < 20; ++seed) {
     setCheckedSeed(seed);
-    Board board(1);
-    auto world = createHostWorld(1, board);
-    auto comm = createHostCommunicator(world, 0);
-    auto plane = createHostPlane(world, 0);
-    Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
-    Session session(rank);
-    session.prompt({1, 2}, {0, 1}, {0});
-    session.promptLogits({1});
+    OneRank one(twoPartsText, {nothing, nothing, nothing}, checkedDriver());
+    one.session.prompt({1, 2}, {0, 1}, {0});
+    one.session.promptLogits({1});
   }
 }
 
 // Logits of another position are made of what the last prompt left, not the first.
 TEST(Session, WhatItHoldsIsOfTheLastPrompt) {
-  const ts_entry_fn three[] = {nothing, nothing, nothing};
-  Manifest manifest = Manifest::parse(twoPartsText);
-  const ts_program program = {TESSERA_ABI_VERSION, 3, 0, twoPartsText, strlen(twoPartsText), three, nullptr};
-  WeightPlan plan(manifest, cpuDriver());
-  Board board(1);
-  auto world = createHostWorld(1, board);
-  auto comm = createHostCommunicator(world, 0);
-  auto plane = createHostPlane(world, 0);
-  Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
-  Session session(rank);
+  OneRank one(twoPartsText, {nothing, nothing, nothing}, cpuDriver());
+  Session &session = one.session;
+  Rank &rank = one.rank;
   for (float turn = 1; turn <= 3; ++turn) {
     session.prompt({1, 2}, {0, 1}, {0});
     std::vector<float> left(8, turn), taken(8);
@@ -154,21 +161,20 @@ TEST(Session, WhatItHoldsIsOfTheLastPrompt) {
 }
 
 // One row, whose token and position are states: each step adds 1 to both.
-const char *const keptText =
+const std::string keptText =
     R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
   "mesh": [["dp", 1]], "arena_bytes": 1024, "params": [], "matmuls": [], "groups": [], "collectives": [],
   "states": [{"name": "t", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 512, "clear": "at_start", "fill": "token_ids"},
        {"name": "p", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 576, "clear": "at_start", "fill": "positions"}],
   "generate": {"batch": 1, "chunk": 2, "max_seq_len": 8, "vocab": 5},
   "entries": [{"name": "first", "role": "prompt", "states": {"reads": [0, 1], "writes": [0, 1]},
-     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 0, "fill": "token_ids"},
-       {"name": "positions", "dtype": "i32", "shape": [1, 2], "local": [1, 2], "sharding": [[], []], "offset": 64, "fill": "positions"},
-       {"name": "index", "dtype": "i32", "shape": [1], "local": [1], "sharding": [[]], "offset": 128, "fill": "last_index"}],
-     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
-       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]},
+     "inputs": [)" +
+    promptInputs + R"(],
+     "outputs": [)" +
+    rowOutputs + R"(]},
    {"name": "then", "role": "next", "states": {"reads": [0, 1], "writes": [0, 1]}, "inputs": [],
-     "outputs": [{"name": "l", "dtype": "f32", "shape": [1, 1, 5], "local": [1, 1, 5], "sharding": [[], [], []], "offset": 192, "gives": "logits"},
-       {"name": "n", "dtype": "i32", "shape": [1, 1], "local": [1, 1], "sharding": [[], []], "offset": 256, "gives": "next_tokens"}]}]})";
+     "outputs": [)" +
+    rowOutputs + R"(]}]})";
 
 // Both entries leave the rows of the next step, and nothing else says what they are.
 TEST(Session, TheManifestSaysWhatIsKept) {
@@ -190,9 +196,77 @@ TEST(Session, TheManifestSaysWhatIsKept) {
           "takes its rows from states and from inputs");
   refused(R"("fill": "positions"}],)", R"("fill": null}],)", "one is a state, the other is not");
   refused(R"("fill": "positions"}],)", R"("fill": "token_ids"}],)", "is filled as state t is");
-  refused(R"("fill": "positions"}],)", R"("fill": "last_index"}],)", "are no state");
+  refused(R"("fill": "positions"}],)", R"("fill": "last_index"}],)", "is no state");
   refused(R"("writes": [0, 1])", R"("writes": [0])", "does not leave state p");
   refused(R"("name": "t", "dtype": "i32")", R"("name": "t", "dtype": "i64")", "is not i32 [batch, 1]");
+}
+
+// The same with the ids that end a row, which lie behind the others.
+std::string endingText() {
+  std::string text = keptText;
+  auto replaceAll = [&](const std::string &piece, const std::string &by) {
+    for (size_t at = 0; (at = text.find(piece, at)) != std::string::npos; at += by.size())
+      text.replace(at, piece.size(), by);
+  };
+  replaceAll(R"("fill": "positions"}],)", R"("fill": "positions"},
+       {"name": "e", "dtype": "i32", "shape": [3], "local": [3], "sharding": [[]], "offset": 640, "clear": "at_start", "fill": "end_tokens"}],)");
+  replaceAll(R"({"reads": [0, 1],)", R"({"reads": [0, 1, 2],)");
+  return text;
+}
+
+TEST(Session, TheManifestSaysWhatEndsRows) {
+  EXPECT_EQ(Manifest::parse(endingText()).state(Fill::EndTokens)->name, "e");
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    std::string text = endingText();
+    size_t at = text.find(piece);
+    ASSERT_NE(at, std::string::npos) << piece;
+    Status status = Manifest::check(text.replace(at, piece.size(), by));
+    ASSERT_FALSE(bool(status)) << by;
+    EXPECT_NE(status.failure().why.find(why), std::string::npos) << status.failure().why;
+  };
+  refused(R"("reads": [0, 1, 2])", R"("reads": [0, 1])", "does not read state e");
+  refused(R"("writes": [0, 1])", R"("writes": [0, 1, 2])", "or writes it");
+  refused(R"("fill": "end_tokens")", R"("fill": "drawn_end_tokens")",
+          "of chosen or of drawn tokens are no state");
+  refused(R"("shape": [3], "local": [3])", R"("shape": [3], "local": [4])", "is no list of ids");
+  refused(R"("name": "e", "dtype": "i32")", R"("name": "e", "dtype": "i64")", "does not hold the end tokens");
+}
+
+// States begin as zeros, which would be an id: none end a row before somebody says so. What tokens end that
+// are drawn ends none that are chosen. There may be more than the program looks for.
+TEST(Session, EndTokensAreOfOneKind) {
+  OneRank one(endingText(), {nothing, nothing}, cpuDriver());
+  auto held = [&] {
+    std::vector<int32_t> ids(3);
+    one.rank.read(ids.data(), one.rank.arena() + 640, 12);
+    return ids;
+  };
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(held(), (Ids{-1, -1, -1}));
+  one.session.setEndTokens({0, 4}, false);
+  EXPECT_EQ(held(), (Ids{0, 4, -1}));
+  one.session.clear();
+  EXPECT_EQ(held(), (Ids{0, 4, -1}));
+  one.session.setEndTokens({1, 2, 3, 4}, false);
+  EXPECT_EQ(held(), (Ids{1, 2, 3}));
+  one.session.setEndTokens({0, 4}, true);
+  EXPECT_EQ(held(), (Ids{-1, -1, -1}));
+}
+
+// The host looks for end tokens, too: what is printed does not say whether the program knows them.
+TEST(Session, GeneratingTellsTheProgramWhatEndsRows) {
+  OneRank one(endingText(), {nothing, nothing}, cpuDriver());
+  GenerateJob job;
+  job.prompts = {{1}};
+  job.limits = {2};
+  job.endTokens = {3, 4};
+  int output = dup(STDOUT_FILENO); // the root closes its own when it has printed all
+  generateOnRank(one.rank, job);
+  dup2(output, STDOUT_FILENO);
+  close(output);
+  std::vector<int32_t> ids(3);
+  one.rank.read(ids.data(), one.rank.arena() + 640, 12);
+  EXPECT_EQ(ids, (std::vector<int32_t>{3, 4, -1}));
 }
 
 void addOne(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
@@ -200,7 +274,7 @@ void addOne(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
     static_cast<int32_t *>(buffers[0])[i] += 1;
 }
 const ts_kernel_buffer addOneBuffers[] = {{4, TS_UPDATE}};
-const ts_kernel addOneKernels[] = {{"add_one", addOne, addOneBuffers, 1, 0}};
+const std::vector<ts_kernel> addOneKernels = {{"add_one", addOne, addOneBuffers, 1, 0}};
 
 void addOneToRow(ts_rank *rank, const ts_call *call) {
   for (int64_t at : {512, 576}) {
@@ -212,19 +286,12 @@ void addOneToRow(ts_rank *rank, const ts_call *call) {
 
 // Steps that are given before earlier ones are read take what those left, in all orders of the streams.
 TEST(Session, StepsGoOnByThemselves) {
-  const ts_entry_fn two[] = {nothing, addOneToRow};
-  Manifest manifest = Manifest::parse(keptText);
-  const ts_program program = {TESSERA_ABI_VERSION, 2, 1, keptText, strlen(keptText), two, addOneKernels};
-  WeightPlan plan(manifest, checkedDriver());
   int64_t mostAhead = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     setCheckedSeed(seed);
-    Board board(1);
-    auto world = createHostWorld(1, board);
-    auto comm = createHostCommunicator(world, 0);
-    auto plane = createHostPlane(world, 0);
-    Rank rank(program, manifest, plan, *comm, *plane, board.entry(0), 1);
-    Session session(rank);
+    OneRank one(keptText, {nothing, addOneToRow}, checkedDriver(), 0, addOneKernels);
+    Session &session = one.session;
+    Rank &rank = one.rank;
     ASSERT_TRUE(session.goesOn());
     session.clear();
     auto position = [&] {

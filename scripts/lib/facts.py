@@ -6,18 +6,18 @@ import re
 import subprocess
 import sys
 
-# Every id of the pages but T12 and T15, which need expert and pipeline parallelism.
+# Every id of the pages but T12 and T15, which need expert and pipeline parallelism; S: the vectors of the page on schedules, and its other figures.
 IDS = """
 P1 P2 P3 P5 P6 P7 P8 P9 P10 P12 P13 P14 P15 P16 P18 P20 P21 P22 P23 P25 P26 P27 P28 P30 P32
 C1 C2 C4 C5 C6 C7 C8 C9 C11 M1 M2 M4
 E1 E2 E3 E5 E6 E7b E7c E8 E9 E11 E12 E13 E14 E16 E17 E18 E19 E20 E22 E24 E25 E26
 K1 K3 K4 K5 K6 K7 R1 R2 R3 R4 R6 R7 R8 I1 N1
 T1 T2 T3 T4 T5 T6 T7 T8 T9 T10 T11 T13 T14 T16 T17 T18 T19 T20
-""".split()
+""".split() + [f"S{i}" for i in range(1, 34)]
 TITLES = {
     "propagation": "Propagation", "control": "Control flow and groups", "manual": "Manual regions", "placement": "Where a reshard goes",
     "algebra": "Collective algebra", "reshard": "Reshards", "io": "Function inputs and outputs", "negative": "Negative cases",
-    "transformer": "Transformer cases",
+    "transformer": "Transformer cases", "schedule": "Pipeline schedules",
 }
 SHORT = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A", "collective_permute": "CP", "grouped_send": "P2P"}
 DOCUMENT = "docs/Facts.md"
@@ -68,6 +68,12 @@ class Tools:
         found = {block.split("\n", 1)[0]: block for block in re.split(r"^case ", text, flags=re.M)[1:]}
         return found[name] if name in found else fail(f"no such case ({path}): {name}; see its text")
 
+    def schedule(self, path, case):
+        """The makespan that schedule-facts gives for a case, or the error."""
+        text = self.run("schedule-facts", path, fails=True).stdout # what is expected and does not hold shows here
+        found = re.search("^" + re.escape("case " + case) + r"\n(?:r\d+ .*\n)*(?:makespan (\S+)|error (\w+))", text, re.M)
+        return found[1] or found[2] if found else fail(f"no such case ({path}): {case}; see its text")
+
 
 def default_machine(options):
     return re.sub(r" ?machine=\S+", "", options).strip()
@@ -91,6 +97,9 @@ def measured(row, tools):
         ours, plain = (int(re.search(r"^bytes (\d+)$", text, re.M)[1]) for text in results)
         listed = re.search(r"^collectives (.*)$", results[0], re.M)[1]
         collectives = [re.sub(r"[ ]\d.*", "", step) for step in listed.split("; ") if not step.startswith(("SL", "-"))]
+    elif kind == "schedule":
+        ours = tools.schedule(words[0], row["case"])
+        return row["best"], ours + ("" if ours == row["best"] else " **over**"), "", ""
     elif kind == "negatives":
         ours = negatives()
         return (*compare(row, ours, ours >= int(row["best"])), "", "")
@@ -125,7 +134,7 @@ def expected_shardings(row):
 
 
 def link(path):
-    return path if path == "-" else ", ".join(f"[{part}](../{TEST}{part})" for part in path.split(", "))
+    return path if path == "-" else ", ".join(f"[{part.removeprefix('../')}](../{os.path.normpath(TEST + part)})" for part in path.split(", "))
 
 
 def tables(rows, tools):
@@ -142,6 +151,11 @@ def tables(rows, tools):
             for row in chosen:
                 ours = expected_shardings(row) if row["run"] != "-" else "reshards as in the row"
                 text += f"| {row['id']} | {row['case']} | {ours} | {link(row['test'])} |\n"
+        elif page == "schedule":
+            text += "| row | case | makespan in the facts | ours | test |\n|---|---|---|---|---|\n"
+            for row in chosen:
+                best, ours, _, _ = measured(row, tools)
+                text += f"| {row['id']} | {row['case']} | {best} | {ours} | {link(row['test'])} |\n"
         elif page in ("io", "negative"):
             text += "| row | case | best known | ours | test |\n|---|---|---|---|---|\n"
             for row in chosen:

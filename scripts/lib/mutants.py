@@ -4,8 +4,8 @@ A mutant is `# why`, `file: PATH`, if its author knows it `test: KIND NAME[: FIL
 and the lines `+ new`; one old and one new line may also be a part of a line. It is applied in a copy, build/mutants/tree or DIR; this tree is never touched. Where the system lets us
 (unshare), the copy is mounted over this tree's own path, so that the build folder it was copied with is warm.
 
-What a mutant can reach is what ninja builds from its file: unit tests, and lit tests by the tools they name. The likely ones come first:
-what caught it last time, then those whose folder shares words with the file and those that took little time so far; random programs
+What a mutant can reach is what ninja builds from its file: unit tests, and lit tests by the tools they name; of a script under test/, the
+lit tests beside it. The likely ones come first: what caught it last time, then those whose folder shares words with the file and those that took little time so far; random programs
 and whole models come last. Only what the next test needs is built. The first failure ends it, and must be gone without the mutant.
 A mutant that does not build proves nothing and counts as missed.
 
@@ -26,8 +26,8 @@ import sys
 import time
 
 LIT = "/usr/lib/llvm-22/bin/lit"
-TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "model-info", "run-program", "run-program-checked",
-         "barrier-check", "nccl-conformance", "order-mutants", "standin-conformance", "standin-faults"]
+TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "schedule-facts", "model-info", "run-program",
+         "run-program-checked", "barrier-check", "nccl-conformance", "order-mutants", "resave", "standin-conformance", "standin-faults"]
 # What is no program of build/bin: the archive that executables are linked with, and the libraries of the stand-in.
 LIBRARIES = {"runtime": ["tessera_runtime"], "standin": ["standin_cuda", "standin_cublaslt", "standin_nccl"]}
 TABLE = pathlib.Path("docs/Mutants.md")
@@ -109,6 +109,10 @@ class Tree:
 
     def ninja(self, *words):
         return self.run("ninja", "-C", "build", *words, seconds=7200)
+
+    def build(self, targets):
+        """Whether they are up to date now. Without a target ninja would build all."""
+        return not targets or self.ninja(*targets).returncode == 0
 
     def prepare(self):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -230,7 +234,9 @@ def checks_for(tree, mutant, seen):
             tools |= {"llm-compile", "runtime"}
         if re.search(r"%standin|scripts/standin", text):
             tools.add("standin")
-        if tools & seen:
+        # Nothing is built from a script: the tests beside it run it.
+        beside = mutant.file.endswith(".py") and pathlib.Path(mutant.file).parent == "test" / where.parent
+        if tools & seen or beside:
             # Whole models take long: each test by itself, in an order of ours.
             group = groups.setdefault(where.with_suffix("") if where.parts[0] == "Integration" else where.parent, (set(), []))
             group[0].update(tools)
@@ -260,7 +266,7 @@ def judge(tree, mutant, text, before, good, within):
         for check, only in [*hints, *((check, None) for check in checks)]:
             if spent > within:
                 return "open", ""
-            if tree.ninja(*check.targets).returncode:
+            if not tree.build(check.targets):
                 return "broken", "it does not build"
             start = time.monotonic()
             failed = check.run(tree, only, max(5, within - spent))
@@ -281,7 +287,7 @@ def judge(tree, mutant, text, before, good, within):
     if by not in good:
         alone = {"unit": "." in failed, "lit": "/" in failed, "random": True}[check.kind]
         only = failed if alone else None
-        tree.ninja(*check.targets)
+        tree.build(check.targets)
         if check.run(tree, only) != "":
             return "broken", f"{by} fails without the mutant, too"
         good.add(by)

@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 tool, root = sys.argv[1:3]
-SYMBOLS = ("graph.parameter", "dist.mesh", "func.func", "exec.device_kernel", "exec.image")
+SYMBOLS = ("graph.parameter", "dist.mesh", "func.func", "exec.device_kernel", "exec.device_sibling", "exec.image")
 
 
 def statements(text):
@@ -32,8 +32,8 @@ def program(given, symbols, text):
     if any(p.startswith("module") for p in parts):
         return text
     own = [p for p in parts if p.startswith(SYMBOLS)]
-    names = set(re.findall(r"@[\w.]+", " ".join(p.split("=")[0].split("(")[0] for p in own)))
-    own += [s for s in symbols if not names & set(re.findall(r"@[\w.]+", s.split("(")[0].split("=")[0]))]
+    names = set(re.findall(r"@[\w.$]+", " ".join(p.split("=")[0].split("(")[0] for p in own)))
+    own += [s for s in symbols if not names & set(re.findall(r"@[\w.$]+", s.split("(")[0].split("=")[0]))]
     ops = [p for p in parts if not p.startswith(SYMBOLS)]
     body = "\n".join(ops)
     return "\n".join(own) + f"\nfunc.func @example({given}) {{\n{body}\nreturn\n}}\n" if ops else "\n".join(own) + "\n"

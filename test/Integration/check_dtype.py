@@ -69,14 +69,15 @@ def check_info(out, dtype, mesh, wide):
         if not info[kind] or len(info[kind]) != len(theirs):
             sys.exit(f"{mesh}: {len(info[kind])} {kind}, {len(theirs)} in f32")
         for held in info[kind]:
-            if held["stored"] == "i32":  # tokens and positions are no floats
+            if held["stored"] in ("i32", "i64", "f64"):  # tokens, positions and how tokens are drawn: no numbers of the model
                 continue
             layers = max(held.get("layers", 0), 1)
             numbers, padding = int(np.prod(held["shape"])) * layers, held.get("packing_bytes", 0)
             told = f"{mesh}: {held['name']} {held['shape']} is held as {held['stored']} in {held['bytes']} bytes, {padding} of them packing"
             if held["stored"] != dtype or held["bytes"] != 2 * numbers + padding:
                 sys.exit(f"{told}; expected {2 * numbers} of {dtype}")
-            sizes = packed_bytes(held["shape"], 2 if dtype == "bf16" else 1) if held.get("packed") else {2 * numbers // layers}
+            plain = 2 * numbers // layers  # on GPUs layers may lie 16 bytes apart, or a multiple of it
+            sizes = packed_bytes(held["shape"], 2 if dtype == "bf16" else 1) if held.get("packed") else {plain, -(-plain // 16) * 16}
             if held["bytes"] // layers not in sizes:
                 sys.exit(f"{told}; its layout takes {sizes} a layer")
             other = theirs[held["name"]]

@@ -5,6 +5,7 @@ import argparse
 import os
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -137,7 +138,10 @@ for command, needles in [
     (["generate", "--tokens=1", "--max-new-tokens=1", "--logits=/nonexistent-folder/x.safetensors"], ["nonexistent-folder"]),
     (["generate", "--tokens=1", "--init=maybe"], ["maybe"]),
     (["train", "--data=x", "--steps=1"], ["train"]),
-    (["bench", "--prompt-len=1000"], ["1000"]),
+    (["bench", "--prompt-len=1000"], ["--prompt-len=1000 and decoding", "context of 32"]),
+    (["bench", "--prompt-len=32"], ["--prompt-len=32 and decoding 1)"]),
+    (["bench", "--decode=40"], ["a prompt of 1 --decode=40)"]),
+    (["bench", "--model=/nonexistent", "--init=random:0"], ["/nonexistent", "not both"]),
     (["info", "--yaml"], ["--yaml"]),
 ]:
     expect_error([binary] + command, *needles)
@@ -159,6 +163,30 @@ if os.path.exists("/dev/full"):
     count += 1
     if done.returncode != 1 or b"error: " not in done.stderr:
         failures.append(f"stdout on a full disk: exit status {done.returncode}, {done.stderr[:200]}")
+
+# A copy that broke off, as far as the system's loader still starts it: of code and data nothing is missing.
+with open(binary, "rb") as file:
+    whole = file.read()
+phoff, phnum = struct.unpack_from("<Q", whole, 32)[0], struct.unpack_from("<H", whole, 56)[0]
+segments = [struct.unpack_from("<IIQQQQ", whole, phoff + 56 * i) for i in range(phnum)]
+loaded = max(offset + size for kind, _, offset, _, _, size in segments if kind == 1)
+for size in (len(whole) - 1, (loaded + len(whole)) // 2, loaded):
+    with open(args.out + ".cut", "wb") as file:
+        file.write(whole[:size])
+    os.chmod(args.out + ".cut", 0o755)
+    for command in (["info"], ["generate", "--tokens=1"], []):
+        expect_error([args.out + ".cut"] + command, f"cut short: it has {size} of {len(whole)} bytes; copy it again")
+
+# No room for what is measured, where no flag of this command is at fault.
+single = args.out + ".single"
+run([args.compiler, model, "--max-seq-len=1", "-o", single])
+expect_error([single, "bench", "--init=random:1"], "context of 2", "compile with --max-seq-len=2")
+# What is not given leaves room for what is.
+for flags, room in (["--prompt-len=31"], "(31 tokens"), (["--decode=31"], "(31 steps"):
+    done = run([binary, "bench", "--init=random:1"] + flags)
+    count += 1
+    if done.returncode != 0 or room not in done.stdout.decode():
+        failures.append(f"bench {flags}: exit status {done.returncode}, {done.stderr[:200]}")
 
 # A mesh that does not fit the world that a launcher made, and torchrun with a CPU program.
 expect_error([binary, "generate", "--tokens=1"], "2", env=dict(os.environ, OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="0"))

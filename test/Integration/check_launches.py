@@ -2,7 +2,7 @@
 
     check_launches.py LLM_COMPILE MODEL SCRATCH [MESH...]      under scripts/standin
 
-A program without a mesh, then one for each mesh, in f32 and bf16: several prompts of unequal lengths, in more rounds than places, and --logits."""
+A program without a mesh, then one for each mesh, in f32 and bf16: several prompts of unequal lengths, in more rounds than places, siblings of kernels by name, drawn tokens, and --logits."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ import sys
 
 compiler, model, scratch = sys.argv[1:4]
 os.makedirs(scratch, exist_ok=True)
-os.environ["TESSERA_PTXAS"] = ""  # one image, whose text names its kernels
+os.environ["TESSERA_PTXAS"] = ""  # images are texts, which name their kernels
 launches = os.path.join(scratch, "launches")
 os.environ["TESSERA_STANDIN_LAUNCHES"] = launches
 
@@ -22,6 +22,7 @@ def run(command, test):
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout.decode(errors='replace')[-1500:]}")
 
 
+made_up = [] if any(file.endswith(".safetensors") for file in os.listdir(model)) else ["--init=random:3"]
 missing, total = [], 0
 for mesh in [""] + sys.argv[4:]:
     for dtype in ("f32", "bf16"):
@@ -34,9 +35,14 @@ for mesh in [""] + sys.argv[4:]:
             kernels = {k.decode() for k in re.findall(rb"\.visible \.entry ([\w.$]+)\(", file.read())}
         if not kernels:
             sys.exit(f"{name}: no kernels in {out}")
-        run([out, "generate", "--tokens=5,6,7", "--tokens=8,9", "--tokens=" + ",".join(map(str, range(3, 40))), "--max-new-tokens=5"], f"{name}: generate")
+        run([out, "generate", "--tokens=5,6,7", "--tokens=8,9", "--tokens=" + ",".join(map(str, range(3, 40))), "--max-new-tokens=5"] + made_up, f"{name}: generate")
+        for form in sorted({kernel.split("$")[1] for kernel in kernels if "$" in kernel}):
+            os.environ["TESSERA_SIBLING"] = form
+            run([out, "generate", "--tokens=" + ",".join(map(str, range(3, 40))), "--max-new-tokens=1"] + made_up, f"{name}: TESSERA_SIBLING={form}")
+            del os.environ["TESSERA_SIBLING"]
+        run([out, "generate", "--tokens=5,6,7", "--tokens=8,9", "--max-new-tokens=3", "--temperature=0.8", "--seed=1"] + made_up, f"{name}: --temperature")
         run([out, "generate", "--init=random:3", "--tokens=5,6,7", "--max-new-tokens=1"], f"{name}: --init=random")
-        run([out, "generate", "--tokens=5,6,7", "--max-new-tokens=3", "--logits=" + os.path.join(scratch, "logits")], f"{name}: --logits")
+        run([out, "generate", "--tokens=5,6,7", "--max-new-tokens=3", "--logits=" + os.path.join(scratch, "logits")] + made_up, f"{name}: --logits")
         launched = {}
         with open(launches) as file:
             for line in file:

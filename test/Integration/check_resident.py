@@ -1,4 +1,4 @@
-"""Greedy decoding on a GPU is one graph launch and one download a token, and the host waits for no single one: counted by the stand-in.
+"""Decoding on a GPU, greedy or drawn, is one graph launch and one download a token, and the host waits for no single one: counted by the stand-in.
 
     check_resident.py --compiler LLM_COMPILE --model MODEL --out OUT [--batch N]
 
@@ -12,17 +12,19 @@ import sys
 FEW, MANY = 12, 28
 
 
-def calls(args, new):
+def calls(args, new, how):
     trace = args.out + f".{new}.trace"
     if os.path.exists(trace):
         os.unlink(trace)
     prompts = [f"--tokens={5 + row},{6 + row},7" for row in range(args.batch)]
-    done = subprocess.run([args.out, "generate", "--print-tokens", f"--max-new-tokens={new}"] + prompts, capture_output=True, text=True, errors="replace",
+    done = subprocess.run([args.out, "generate", "--print-tokens", f"--max-new-tokens={new}"] + how + prompts, capture_output=True, text=True, errors="replace",
                           env=dict(os.environ, TESSERA_STANDIN_TRACE=trace))
     if done.returncode:
         sys.exit(done.stderr)
     made = [line.count(",") + 1 for line in done.stdout.splitlines() if line.startswith("tokens: ")]
     if made != [new] * args.batch:
+        if how:  # an end token was drawn
+            return None
         sys.exit(f"{made} new tokens, expected {new} a prompt: {done.stdout}")
     counts = collections.Counter()
     with open(trace) as file:
@@ -41,11 +43,17 @@ args = parser.parse_args()
 done = subprocess.run([args.compiler, args.model, "--target=cuda", "--max-seq-len=64", f"--batch={args.batch}", "-o", args.out], capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
-calls(args, FEW)  # products are measured once, by the first run
-few, many = calls(args, FEW), calls(args, MANY)
-cost = {kind: many[kind] - few[kind] for kind in set(few) | set(many) if many[kind] != few[kind]}
+calls(args, FEW, [])  # products are measured once, by the first run
 more = MANY - FEW
 wanted = {"graph-launch": more, "copy DtoH": more}
-if cost != wanted:
-    sys.exit(f"{more} more tokens cost {cost}, expected {wanted} and nothing else")
+for how in [], ["--temperature=1.5"], ["--temperature=2", "--top-k=50", "--top-p=0.9"]:
+    for seed in range(20):
+        if many := calls(args, MANY, how + [f"--seed={seed}"] * bool(how)):
+            break
+    else:
+        sys.exit(f"{' '.join(how)}: all texts end early")
+    few = calls(args, FEW, how + [f"--seed={seed}"] * bool(how))
+    cost = {kind: many[kind] - few[kind] for kind in set(few) | set(many) if many[kind] != few[kind]}
+    if cost != wanted:
+        sys.exit(f"{' '.join(how)}: {more} more tokens cost {cost}, expected {wanted} and nothing else")
 print(f"ok: {more} more tokens cost {wanted}")

@@ -1,7 +1,7 @@
 """Drawn tokens of a compiled model against a script that knows only docs/Runtime.md: logits by test/Inputs/reference.py in float64, a number for each
 (seed, prompt, token), softmax(logits / T) cut to the nucleus.
 
-    check_sampling.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--batch 2] [--launcher "mpirun -np 2"]
+    check_sampling.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--batch 2] [--launcher "mpirun -np 2"] [--flag=--target=cuda]
 
 Five prompts of different lengths go through a batch of two: three rounds. Every token must be the one that its number says; where the number
 lies within 1e-4 of the border of two tokens, either."""
@@ -21,6 +21,7 @@ for flag in ("--compiler", "--model", "--out"):
 parser.add_argument("--mesh")
 parser.add_argument("--batch", type=int, default=2)
 parser.add_argument("--launcher", default="")
+parser.add_argument("--flag", action="append", default=[], help="for the compiler")
 args = parser.parse_args()
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Inputs"))
 import modelio
@@ -42,12 +43,18 @@ def random_bits(seed, stream, index):
     return mix((z + index * gamma) & WORD)
 
 
-def candidates(logits, temperature, top_p, u):
+def candidates(logits, temperature, top_k, top_p, u):
     """The token that `u` in [0, 1) draws, and those within reach of rounding."""
     weights = np.exp((np.array(logits) - max(logits)) / temperature)
     order = np.arange(len(weights))
-    if top_p < 1:
+    if top_p < 1 or top_k:
         order = np.array(sorted(order, key=lambda i: (-weights[i], i)))
+        if top_k:
+            if weights[order[top_k - 1]] - weights[order[top_k]] < 1e-5 * weights[order[top_k]]:
+                return None
+            order = order[:top_k]
+            weights = np.where(np.isin(np.arange(len(weights)), order), weights, 0)
+    if top_p < 1:
         sums = np.cumsum(weights[order])
         order = order[:int(np.searchsorted(sums, top_p * weights.sum())) + 1]
     borders = np.cumsum(weights[order]) / weights[order].sum()
@@ -65,14 +72,14 @@ tensors = {}
 for path in glob.glob(os.path.join(args.model, "model*.safetensors")):
     tensors.update(modelio.read_safetensors(path))
 model = reference.make_model(config, tensors)
-done = subprocess.run([args.compiler, args.model, f"--batch={args.batch}", "--max-seq-len=64", "-o", args.out] + ([f"--mesh={args.mesh}"] if args.mesh else []),
+done = subprocess.run([args.compiler, args.model, f"--batch={args.batch}", "--max-seq-len=64", "-o", args.out] + ([f"--mesh={args.mesh}"] if args.mesh else []) + args.flag,
                       capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
 
 checked = surprising = 0
-for temperature, top_p, seed in [(0.7, 1, 0), (1.5, 0.8, 12345678901234567890), (3.0, 0.95, 7)]:
-    command = shlex.split(args.launcher) + [args.out, "generate", "--print-tokens", "--max-new-tokens=8", f"--temperature={temperature}", f"--top-p={top_p}",
+for temperature, top_k, top_p, seed in [(0.7, 0, 1, 0), (1.5, 0, 0.8, 12345678901234567890), (3.0, 0, 0.95, 7), (2.0, 5, 1, 8), (3.0, 40, 0.7, 9)]:
+    command = shlex.split(args.launcher) + [args.out, "generate", "--print-tokens", "--max-new-tokens=8", f"--temperature={temperature}", f"--top-p={top_p}", f"--top-k={top_k}",
                                             f"--seed={seed}"] + ["--tokens=" + ",".join(map(str, prompt)) for prompt in PROMPTS]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if done.returncode:
@@ -89,9 +96,9 @@ for temperature, top_p, seed in [(0.7, 1, 0), (1.5, 0.8, 12345678901234567890), 
             logits = model.step(token)
         for step, token in enumerate(got):
             u = (random_bits(seed, number, step) >> 11) * 2.0 ** -53
-            near = candidates(logits, temperature, top_p, u)
+            near = candidates(logits, temperature, top_k, top_p, u)
             if near is not None and token not in near:
-                sys.exit(f"T={temperature} P={top_p} seed {seed}, prompt {number}, token {step}: {token}; its number {u:.6f} says {sorted(near)}")
+                sys.exit(f"T={temperature} K={top_k} P={top_p} seed {seed}, prompt {number}, token {step}: {token}; its number {u:.6f} says {sorted(near)}")
             checked += 1
             surprising += token != max(range(len(logits)), key=lambda i: logits[i])
             logits = model.step(token)

@@ -9,6 +9,8 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1])
 BUILDERS = re.compile(r"lib/Pipelines/Phases\.cpp|lib/Target/\w+/Pipeline\.cpp")
+# Called by name alone, until a phase that builds a step of training takes it.
+BY_NAME = {"graph-differentiate"}
 SINGLE_PASS_TESTS = ("test/Dialect/", "test/Conversion/", "test/Target/")
 
 
@@ -36,7 +38,8 @@ def main():
                 wrong.append(f"{path}: calls {match[1]}; let buildPhase do it")
         if not path.startswith(SINGLE_PASS_TESTS) and path != "test/Pipelines/check_one_builder.py":
             wrong += [f"{path}: names a pipeline, {match[0]}; use tessera-shard or another phase" for match in in_a_row.finditer(text)]
-    wrong += [f"{name} is in no phase" for name, constructor in passes.items() if constructor not in seen]
+    wrong += [f"{name} is in no phase" for name, constructor in passes.items() if constructor not in seen and name not in BY_NAME]
+    wrong += [f"{name} is in a phase: take it out of BY_NAME" for name in BY_NAME if passes.get(name) in seen]
     sys.exit("\n".join(wrong) or 0)
 
 

@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import common
+import wanted
 from common import Table, last, run
 from programs import LOADING, SHAPES, SMOLLM2, SPEED
 
@@ -34,6 +35,11 @@ for name, shape, flags, prompt, decode in SPEED:
 small = bool(os.environ.get("TESSERA_GPU_SMALL"))  # a trial of this script on the stand-in: nothing large
 if small:
     cases = cases[:1] and [(*cases[0][:3], 16, 4, cases[0][5])]
+
+
+def has_torch():
+    """For trials without a GPU: torch's own types on the CPU."""
+    return run([sys.executable, "-c", "import torch"], timeout=120)[0] == 0
 
 
 def program(name):
@@ -61,12 +67,28 @@ def speed(name, shape, batch, prompt, decode, flags):
     step, first = batch / result["decode_tokens_per_s"], batch * prompt / result["prefill_tokens_per_s"]
     ours[name] = step, first
     read, flops = work(shape, batch, prompt, decode)
-    table.row(name, True, f"decode {step * 1e6:.0f} us a step of {batch}, {read / step / 1e12:.2f} TB/s; prefill of {prompt} {first * 1e3:.1f} ms, "
+    fast, target = wanted.speed(name, step)
+    table.row(name, fast or small, f"decode {step * 1e6:.0f} us a step of {batch}{target}, {read / step / 1e12:.2f} TB/s; prefill of {prompt} {first * 1e3:.1f} ms, "
               f"{flops / first / 1e12:.0f} TFLOP/s")
     info = json.loads(run([program(name), "info", "--json"])[1])
     used, counted = result.get("device_bytes_used", -1), info["device_bytes"][0]
     if used >= 0:
         table.row(f"{name}: memory", abs(used - counted) <= 64 << 20, f"{used / 2**20:.0f} MiB of the GPU, {counted / 2**20:.0f} as info adds it up")
+
+
+def forms(name, batch, prompt, flags):
+    """A prefill with attention by mma.sync and by warpgroups, and by what the driver took in the run before."""
+    if name not in ours:
+        return table.row(f"{name}: forms of attention", None, "our figure is missing")
+    times = {}
+    for form in ("none", "wgmma"):
+        code, out, err = run([program(name), "bench", "--json", f"--prompt-len={prompt}", "--decode=1"] + flags, timeout=200, TESSERA_SIBLING=form)
+        if code:
+            return table.row(f"{name}: forms of attention", False, last(err))
+        times[form] = batch * prompt / json.loads(out.splitlines()[-1])["prefill_tokens_per_s"]
+    fast, text = wanted.choice(ours[name][1], times)
+    table.row(f"{name}: forms of attention", fast or small,
+              f"prefill of {prompt} {times['none'] * 1e3:.1f} ms by mma.sync, {times['wgmma'] * 1e3:.1f} ms by wgmma; {text}")
 
 
 def beside(name, shape, batch, prompt, decode):
@@ -76,10 +98,13 @@ def beside(name, shape, batch, prompt, decode):
     if code:
         return table.row(f"{name}: torch", False, last(err))
     theirs, (step, first), (read, flops) = json.loads(out.splitlines()[-1]), ours[name], work(shape, batch, prompt, decode)
-    table.row(f"{name}: torch {theirs['torch']}", True, f"{theirs['decode_s'] * 1e6:.0f} us, {theirs['prefill_s'] * 1e3:.1f} ms; ratios "
-              f"{theirs['decode_s'] / step:.2f}, {theirs['prefill_s'] / first:.2f}; ours are {read / step / theirs['read_bytes_per_s']:.2f} of the read bandwidth "
-              f"({theirs['read_bytes_per_s'] / 1e12:.2f} TB/s) and {flops / first / theirs['bf16_flops_per_s']:.2f} of the rate of a product "
-              f"({theirs['bf16_flops_per_s'] / 1e12:.0f} TFLOP/s) on {theirs['device']}")
+    fast, text = wanted.ratios(name, {
+        "decode": theirs["decode_s"] / step, "prefill": theirs["prefill_s"] / first,
+        "of the read bandwidth": read / step / theirs["read_bytes_per_s"],
+        "of the rate of a product": flops / first / theirs["bf16_flops_per_s"]})
+    table.row(f"{name}: torch {theirs['torch']}", fast or small,
+              f"{theirs['decode_s'] * 1e6:.0f} us, {theirs['prefill_s'] * 1e3:.1f} ms; ratios {text}; {theirs['read_bytes_per_s'] / 1e12:.2f} TB/s and "
+              f"{theirs['bf16_flops_per_s'] / 1e12:.0f} TFLOP/s on {theirs['device']}")
 
 
 def first_token():
@@ -93,6 +118,31 @@ def first_token():
         if code:
             return table.row("SmolLM2, start to first token", False, last(err))
     table.row("SmolLM2, start to first token", statistics.median(taken[1:] or taken) <= 1.5 or small, f"{statistics.median(taken[1:] or taken):.2f} s, the first time {taken[0]:.2f} s")
+
+
+def errors(torch):
+    """Logits of our programs beside torch's in the same types, both against float64's."""
+    with open(os.path.join(folder, "error-prompts.json")) as file:
+        prompts = json.load(file)[:1 if small else None]
+    files = {"float32": [], "bfloat16": []}
+    for (name, _), kept in zip(SMOLLM2, files.values()):
+        for number, tokens in enumerate(prompts):
+            kept.append(os.path.join(folder, f"error-{name}-{number}.safetensors"))
+            code, out, err = run([program(name), "generate", f"--model={weights}", "--tokens=" + ",".join(map(str, tokens)), "--max-new-tokens=1", f"--logits={kept[-1]}"])
+            if code:
+                return table.row(f"{name}: error against float64", False, last(err))
+    cases = os.path.join(folder, "error-cases.json")
+    with open(cases, "w") as file:
+        json.dump({"prompts": prompts, "logits": files}, file)
+    code, out, err = run([sys.executable, os.path.join(here, "torch_error.py"), weights, "cuda" if torch else "cpu", cases], timeout=200)
+    if code:
+        return table.row("SmolLM2: error against float64", False, last(err))
+    result = json.loads(out.splitlines()[-1])
+    for name in files:
+        ours, theirs = result[name]["ours"], result[name]["torch"]
+        table.row(f"SmolLM2 {name}: error against float64", all(mine <= 1.5 * other for mine, other in zip(ours, theirs)),
+                  f"largest {ours[0]:.3g}, median {ours[1]:.3g}; torch {result['torch']} on {result['device']}: {theirs[0]:.3g}, {theirs[1]:.3g}; ratios "
+                  f"{ours[0] / theirs[0]:.2f}, {ours[1] / theirs[1]:.2f}, at most 1.5")
 
 
 def write_model(path, shape):
@@ -186,8 +236,17 @@ state = {}
 table.part("the machine", lambda: state.update(torch=common.machine(table)))
 for case in cases:
     table.part(case[0], speed, *case)
+for name, _, batch, prompt, _, flags in cases:
+    if batch == 1:
+        table.part(f"{name}: forms of attention", forms, name, batch, prompt, flags)
 table.part("SmolLM2, start to first token", first_token)
 table.part("weights from a warm file", loading, state.get("torch"))
+if os.path.basename(weights) not in whole:
+    table.row("SmolLM2: error against float64", None, "its weights are not all here")
+elif state.get("torch") or (small and has_torch()):
+    table.part("SmolLM2: error against float64", errors, state.get("torch"))
+else:
+    table.row("SmolLM2: error against float64", None, "no PyTorch on this machine")
 for case in cases:
     if state.get("torch"):
         table.part(f"{case[0]}: torch", beside, *case[:5])

@@ -9,6 +9,8 @@ import tarfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import common
+import wanted
+from programs import SPEED
 
 folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
@@ -49,6 +51,16 @@ code, out, err = common.ranks(["bash", "-c", 'echo $RANK of $WORLD_SIZE on $NCCL
 table.row("ranks", code == 0, out.strip())
 code, out, err = common.ranks(["bash", "-c", '[ $RANK = 0 ] || { echo error: rank $RANK fails >&2; exit 3; }'], 2)
 table.row("a rank that fails", code == 3, common.last(err))
+# A figure below the one that is wanted fails its row, which says both.
+for name, step in (("smollm2-bf16", 400e-6), ("smollm2-bf16", 401e-6), ("llama-8b-batch8", 1)):
+    print("speed", name, *wanted.speed(name, step))
+names = ("decode", "prefill", "of the read bandwidth", "of the rate of a product")
+for values in ((1.06, 1, 0.8, 0.7), (1.04, 1, 0.8, 0.7), (1.06, 0.99, 0.8, 0.7), (1.06, 1, 0.79, 0.7), (1.06, 1, 0.8, 0.69)):
+    print("ratios", *wanted.ratios("llama-8b-batch1", dict(zip(names, values))))
+for name, decode in (("smollm2-bf16", 1.99), ("llama-8b-batch8", 1.09), ("llama-8b-batch32", 1.09)):
+    print("ratios", *wanted.ratios(name, {"decode": decode, "prefill": 0.5}))
+print("choice", *wanted.choice(1.05, {"none": 1.0, "wgmma": 2.0}), *wanted.choice(2.0, {"none": 2.0, "wgmma": 1.0}))
+print("wanted of programs that there are not:", {*wanted.RATIOS, *wanted.MICROSECONDS} - {name for name, *_ in SPEED} - {"smollm2-bf16"})
 os.makedirs(os.path.join(folder, "lib"), exist_ok=True)
 open(os.path.join(folder, "lib", "libnccl.so.2"), "w").close()
 os.environ["LD_LIBRARY_PATH"] = os.path.join(folder, "lib")

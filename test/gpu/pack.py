@@ -53,6 +53,8 @@ with tempfile.TemporaryDirectory() as work:
             os.unlink(f"{work}/cpu")
     with open(f"{work}/made-up.json", "w") as file:
         json.dump(made_up, file)
+    with open("test/Integration/dtype_prompts.json") as prompts, open(f"{work}/error-prompts.json", "w") as file:
+        json.dump(json.load(prompts)["smollm2-135m"], file)
     for name, flags in SMOLLM2:
         compile_to(f"{work}/bin/{name}", smollm2, flags + ["--max-seq-len=2048"])
     for name, shape, flags in [LOADING, *(row[:3] for row in SPEED)]:

@@ -119,6 +119,22 @@ def smollm2(name):
     table.row(name, code == 0 and "Paris" in out, last(out if code == 0 else err))
 
 
+def siblings(name):
+    """Attention by warpgroups against that by mma.sync: the logits of one prompt, on weights that are made up."""
+    found = {}
+    for form in ("none", "wgmma"):
+        path = os.path.join(folder, f"{form}.safetensors")
+        ids = ",".join(str(3 + 7 * i % 1000) for i in range(200))
+        code, out, err = run([program(name), "generate", "--init=random:7", f"--tokens={ids}", "--max-new-tokens=1", f"--logits={path}"],
+                             TESSERA_SIBLING=form)
+        if code:
+            return table.row(f"{name}: siblings", False, last(err))
+        found[form] = tensors(path)["logits"][1]
+        os.unlink(path)
+    worst = difference(found["wgmma"], found["none"])
+    table.row(f"{name}: siblings", worst <= 0.03, f"logits of wgmma within {worst:.2g} of the largest of mma.sync's")
+
+
 START = [program(TOKENS[0][0]), "generate", f"--model={os.path.join(folder, TOKENS[0][1])}", "--tokens=1,2,3", "--max-new-tokens=2"]
 
 
@@ -145,6 +161,9 @@ for name in MADE_UP:
     table.part(f"{name}: made up", made_up, name)
 for name, _ in SMOLLM2:
     table.part(name, smollm2, name)
+for name, flags in SMOLLM2:
+    if "--dtype=bf16" in flags:
+        table.part(f"{name}: siblings", siblings, name)
 if os.environ.get("TESSERA_STANDIN_IR"):
     table.row("no GPU to be seen", None, "the stand-in shows all of its devices")
 else:

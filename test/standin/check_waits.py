@@ -2,7 +2,8 @@
 
     check_waits.py STANDIN SEED MOST COMMAND...
 
-STANDIN: scripts/standin. MOST: so many waits, drawn by SEED, where there are more. Prints how many were named."""
+STANDIN: scripts/standin. MOST: so many waits, drawn by SEED, where there are more. Prints how many were named. Most are needed (20 of 24 drawn of
+the 374 of a program on two ranks): fewer than two in five, and the stand-in does not see what it should."""
 import os
 import random
 import re
@@ -40,4 +41,4 @@ for drop in drawn:
     else:
         sys.exit(f"without wait {drop} of {waits} nothing is named, and it ends with {status}: {tokens}, not {expected}")
 print(f"{waits} waits; of {len(drawn)} left out {named} were named, {unneeded} were not needed")
-sys.exit(0 if named >= 1 else 1)
+sys.exit(0 if 5 * named >= 2 * len(drawn) else 1)

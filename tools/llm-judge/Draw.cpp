@@ -1,6 +1,7 @@
 //===- Draw.cpp - Random programs as the judge takes them -----------------===//
 #include "Draw.h"
 
+#include "tessera/Dialect/Graph/Transforms/Differentiate.h"
 #include "tessera/Execution/Compare.h"
 #include "tessera/Reference/RandomProgram.h"
 
@@ -8,6 +9,13 @@ using namespace mlir;
 using namespace tessera;
 
 static constexpr int kMostRedrawn = 50;
+
+static LogicalResult addGradients(ModuleOp module) {
+  for (auto func : module.getOps<func::FuncOp>())
+    if (failed(graph::addVectorJacobianProduct(func)))
+      return failure();
+  return success();
+}
 
 DrawnProgram tessera::drawProgram(MLIRContext &context, uint64_t seed, const DrawOptions &draw) {
   RandomProgramOptions options;
@@ -22,10 +30,16 @@ DrawnProgram tessera::drawProgram(MLIRContext &context, uint64_t seed, const Dra
   options.floats = name == "bf16"  ? RandomProgramOptions::Floats::BF16
                    : name == "f16" ? RandomProgramOptions::Floats::F16
                                    : RandomProgramOptions::Floats::F32;
+  if (draw.gradients) { // backward is three times as long, and placement takes longer than that
+    options.caches = false;
+    options.maxOps = 7;
+  }
   bool isShort = options.floats != RandomProgramOptions::Floats::F32;
   DrawnProgram drawn;
   for (; drawn.redrawn <= kMostRedrawn; ++drawn.redrawn) {
     drawn.module = randomProgram(context, seed + (uint64_t(drawn.redrawn) << 40), options);
+    if (draw.gradients && drawn.module && failed(addGradients(*drawn.module)))
+      drawn.module = nullptr;
     if (!draw.machine || !drawn.module)
       break;
     ExecutionJudgement judgement;

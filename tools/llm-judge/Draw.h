@@ -12,7 +12,8 @@
 namespace tessera {
 
 struct DrawOptions {
-  std::string types;           ///< f32, bf16, f16 with commas: the seed's remainder says which one
+  std::string types;      ///< f32, bf16, f16 with commas: the seed's remainder says which one
+  bool gradients = false; ///< functions take gradients of their results and give those of their arguments
   std::optional<Rung> machine; ///< the program will run: at most 8 ranks, no stack split over its layers
 };
 

@@ -68,6 +68,9 @@ private:
     std::string logits, next; ///< names of outputs
     int64_t position;         ///< that it gives the logits of; -1: all
     std::vector<std::pair<graph::FillSource, std::string>> rows = {}; ///< states: what the next step takes
+    std::vector<int64_t> ends = {};                                   ///< ids behind which it takes none
+    std::vector<std::pair<std::string, int64_t>> caches = {}; ///< and elements of a row; only of a step that
+                                                              ///< goes on from what the one before left
   };
 
   //===--------------------------------------------------------------------===//
@@ -216,6 +219,24 @@ private:
     return "";
   }
 
+  /// The likeliest tokens of every second one of the first row's last positions: some steps end rows.
+  ReferenceTensor endTokens(Type type) const {
+    auto list = cast<RankedTensorType>(type);
+    ReferenceTensor ends(list.getElementType(), dist::globalShape(list));
+    int64_t seq = expected.shape[1], vocab = expected.shape[2];
+    for (auto [i, end] : llvm::enumerate(ends.i)) {
+      int64_t position = seq - 2 - 2 * int64_t(i);
+      auto begin = expected.f.begin() + position * vocab;
+      end = position < 0 ? -1 : std::max_element(begin, begin + vocab) - begin;
+    }
+    return ends;
+  }
+
+  static bool isPages(func::FuncOp entry, unsigned i) {
+    auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
+    return fill && fill.getSource() == graph::FillSource::Pages;
+  }
+
   /// Adds a call for columns [begin, begin + count) of all rows of the tokens and `inert` more of -1; its
   /// logits are those of `position`.
   Status plan(std::optional<graph::Role> role, int64_t begin, int64_t count, int64_t inert, int64_t index,
@@ -241,16 +262,28 @@ private:
       if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
           fill && fill.getSource() != graph::FillSource::Output &&
           // Rows of the next step: they are the tokens of the text, not those that the step before chose.
-          (role == graph::Role::Next || graph::argumentKind(entry, i) != graph::Kind::State))
+          (role == graph::Role::Next || graph::argumentKind(entry, i) != graph::Kind::State ||
+           fill.getSource() == graph::FillSource::EndTokens))
         call.inputs[entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str()] =
             fill.getSource() == graph::FillSource::TokenIds    ? ids
             : fill.getSource() == graph::FillSource::Positions ? positions
+            : fill.getSource() == graph::FillSource::EndTokens ? endTokens(entry.getArgumentTypes()[i])
                                                                : last;
+    // One table for all calls: where pages stand changes nothing of what they give.
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      if (isPages(entry, i))
+        call.inputs[entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str()] =
+            randomPages(cast<RankedTensorType>(entry.getArgumentTypes()[i]), /*seed=*/2);
     for (unsigned i = 0; i < entry.getNumArguments(); ++i)
       if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
-          fill && graph::argumentKind(entry, i) == graph::Kind::State)
+          fill && graph::argumentKind(entry, i) == graph::Kind::State &&
+          fill.getSource() != graph::FillSource::EndTokens && !isPages(entry, i))
         planned.rows.push_back(
             {fill.getSource(), entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str()});
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
+          fill && fill.getSource() == graph::FillSource::EndTokens)
+        planned.ends = endTokens(entry.getArgumentTypes()[i]).i;
     calls.push_back(std::move(call));
     plans.push_back(std::move(planned));
     return {};
@@ -262,7 +295,8 @@ private:
     for (const auto &[source, name] : plan.rows) {
       const ReferenceTensor &rows = state(name);
       for (auto [row, chosen] : llvm::zip_equal(rows.i, next.i)) {
-        int64_t follows = plan.position + 1 < tokens.shape[1] ? plan.position + 1 : -1,
+        bool ends = llvm::is_contained(plan.ends, chosen);
+        int64_t follows = plan.position + 1 < tokens.shape[1] && !ends ? plan.position + 1 : -1,
                 wanted = source == graph::FillSource::TokenIds ? chosen : follows;
         if (row != wanted)
           return Failure{"wrong row of the next step", judgement.model,
@@ -272,6 +306,56 @@ private:
       }
     }
     return {};
+  }
+
+  /// Adds a step for the rows that the last one left: those that it ended write nothing.
+  void planContinued() {
+    PlannedCall planned = plans.back();
+    if (planned.rows.empty())
+      return;
+    func::FuncOp entry = entryFor(graph::Role::Next);
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+      auto dims = entry.getArgAttrOfType<ArrayAttr>(i, graph::kDimsAttr);
+      if (graph::argumentKind(entry, i) != graph::Kind::State || entry.getArgAttr(i, graph::kFillAttr) ||
+          !dims)
+        continue;
+      auto batch = llvm::find(dims, StringAttr::get(&context, "batch"));
+      SmallVector<int64_t> shape(dist::globalShape(cast<RankedTensorType>(entry.getArgumentTypes()[i])));
+      int64_t row = 1;
+      for (int64_t size : ArrayRef(shape).drop_front(size_t(batch - dims.begin()) + 1))
+        row *= size;
+      planned.caches.push_back({entry.getArgAttrOfType<StringAttr>(i, graph::kNameAttr).str(), row});
+    }
+    if (planned.caches.empty())
+      return;
+    calls.push_back({entry.getSymName().str(), {}, {}, {}});
+    plans.push_back(std::move(planned));
+  }
+
+  using State = llvm::function_ref<const ReferenceTensor &(const std::string &)>;
+
+  Status checkContinued(const PlannedCall &plan, State before, State after) {
+    auto positions =
+        llvm::find_if(plan.rows, [](const auto &row) { return row.first == graph::FillSource::Positions; });
+    const std::vector<int64_t> &rows = before(positions->second).i;
+    bool ended = false;
+    for (const auto &[name, elements] : plan.caches) {
+      const ReferenceTensor &was = before(name), &is = after(name);
+      std::vector<bool> written(rows.size());
+      for (size_t i = 0; i < is.f.size(); ++i)
+        if (was.f[i] != is.f[i])
+          written[i / size_t(elements) % rows.size()] = true;
+      for (auto [row, position] : llvm::enumerate(rows)) {
+        ended |= position < 0;
+        if (written[row] != (position >= 0))
+          return Failure{"wrong rows of a cache", judgement.model,
+                         "row " + std::to_string(row) + " at position " + std::to_string(position) +
+                             (written[row] ? " wrote to " : " wrote nothing to ") + name,
+                         ""};
+      }
+    }
+    return ended ? Status()
+                 : Failure{"wrong rows of the next step", judgement.model, "an end token ended none", ""};
   }
 
   Status planCalls() {
@@ -286,9 +370,12 @@ private:
         if (Status s = plan(graph::Role::Logits, begin, count, inert, i, begin + i); !s)
           return s;
     }
-    for (int64_t position = prefilled; position < seq; ++position)
+    for (int64_t position = prefilled; position < seq; ++position) {
       if (Status s = plan(graph::Role::Next, position, 1, 0, 0, position); !s)
         return s;
+      if (position == seq - 2)
+        planContinued();
+    }
     return {};
   }
 
@@ -316,9 +403,16 @@ private:
     for (auto [call, plan] : llvm::zip_equal(calls, plans)) {
       for (auto &[name, value] : call.inputs)
         values[name] = value;
+      Values before = plan.caches.empty() ? Values() : values;
       if (Status status = run(call.entry); !status)
         return status;
-      if (plan.position < 0)
+      if (!plan.caches.empty()) {
+        auto in = [](Values &all) {
+          return [&](const std::string &name) -> const ReferenceTensor & { return all[name]; };
+        };
+        if (Status status = checkContinued(plan, in(before), in(values)); !status)
+          return status;
+      } else if (plan.position < 0)
         logits = std::move(values[plan.logits]);
       else if (Status status = keepLogits(values[plan.logits], values[plan.next], plan.position); !status)
         return status;
@@ -345,15 +439,23 @@ private:
     run.weights = judgement.model;
     if (Status status = program->run(calls, run, judgement.tolerance * 10); !status)
       return status;
-    for (auto [call, plan] : llvm::zip_equal(calls, plans))
-      if (Status status = keepLogits(call.outputs.at(plan.logits), call.outputs.at(plan.next), plan.position);
-          !status)
+    auto in = [](GlobalCall &call) {
+      return [&](const std::string &name) -> const ReferenceTensor & { return call.states.at(name); };
+    };
+    for (size_t i = 0; i < calls.size(); ++i) {
+      GlobalCall &call = calls[i];
+      const PlannedCall &plan = plans[i];
+      if (!plan.caches.empty()) {
+        if (Status status = checkContinued(plan, in(calls[i - 1]), in(call)); !status)
+          return status;
+        continue;
+      }
+      const ReferenceTensor &next = call.outputs.at(plan.next);
+      if (Status status = keepLogits(call.outputs.at(plan.logits), next, plan.position); !status)
         return status;
-      else if (Status rows =
-                   checkRows(plan, call.outputs.at(plan.next),
-                             [&](const std::string &name) -> auto & { return call.states.at(name); });
-               !rows)
+      if (Status rows = checkRows(plan, next, in(call)); !rows)
         return rows;
+    }
     return {};
   }
 

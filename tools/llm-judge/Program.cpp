@@ -11,6 +11,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
 #include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,9 +57,13 @@ static FailureOr<unsigned> compare(func::FuncOp before, func::FuncOp after, uint
     return fail("results (" + after.getName() + "): " + llvm::Twine(found->size()) + " after the pipeline, " +
                 llvm::Twine(expected->size()) +
                 " before; only pipelines that keep the signature can be judged");
+  double largest = 0;
+  for (const ReferenceTensor &tensor : *expected)
+    for (double x : tensor.f)
+      largest = std::isfinite(x) ? std::max(largest, std::fabs(x)) : largest;
   unsigned bad = 0;
   for (auto [i, pair] : llvm::enumerate(llvm::zip(*expected, *found))) {
-    double error = relativeError(std::get<0>(pair), std::get<1>(pair));
+    double error = relativeError(std::get<0>(pair), std::get<1>(pair), judgement.floor * largest);
     bool ok = error <= judgement.tolerance;
     bad += !ok;
     if (!ok || judgement.everyResult)

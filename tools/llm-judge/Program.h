@@ -20,7 +20,10 @@ struct ProgramJudgement {
   std::string breakOp;  ///< a fault put in after the pipeline, to test the judge: see applyBreak
   uint64_t seed = 1;    ///< of the inputs of the first run
   unsigned runs = 1;
-  double tolerance = 1e-9;  ///< largest difference over largest element
+  double tolerance = 1e-9; ///< largest difference over largest element
+  /// The least that a result's largest element counts as, relative to the largest of all results: gradients
+  /// that are zero but for rounding have no size of their own.
+  double floor = 0;
   bool print = false;       ///< the program after the pipeline, to stdout
   bool everyResult = false; ///< print the error of good results too
   /// kernels, exec or binary: in place of the pipeline the program is compiled through the text of that rung,

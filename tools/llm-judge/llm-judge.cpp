@@ -7,8 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Draw.h"
+#include "Gradients.h"
 #include "Model.h"
 #include "Program.h"
+#include "Training.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -83,6 +85,23 @@ static llvm::cl::opt<unsigned>
     randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
                    llvm::cl::init(0), llvm::cl::cat(category));
 
+static llvm::cl::opt<bool> gradients(
+    "gradients",
+    llvm::cl::desc("Of a model: compare `loss` and `grad.NAME` too. With --random: programs with their "
+                   "gradients"),
+    llvm::cl::cat(category));
+
+static llvm::cl::opt<bool> training(
+    "training",
+    llvm::cl::desc("Of a model's directory: run its training on rung step, sharded or spmd and compare "
+                   "with expected.json and trained.safetensors"),
+    llvm::cl::cat(category));
+static llvm::cl::opt<int64_t> microBatches("micro-batches", llvm::cl::desc("Of --training"),
+                                           llvm::cl::init(1), llvm::cl::cat(category));
+static llvm::cl::opt<int64_t> trainingSteps("steps",
+                                            llvm::cl::desc("Of --training: the first so many (default: all)"),
+                                            llvm::cl::init(0), llvm::cl::cat(category));
+
 static llvm::cl::opt<std::string>
     coverageFile("coverage", llvm::cl::desc("Of programs: write what they covered, as JSON"),
                  llvm::cl::cat(category));
@@ -121,7 +140,7 @@ static std::optional<Rung> machine;
 
 /// Draws the program of a seed; counts what was drawn in vain, if asked to.
 static OwningOpRef<ModuleOp> draw(MLIRContext &context, uint64_t seed, Coverage *counted = nullptr) {
-  DrawnProgram drawn = drawProgram(context, seed, {types, machine});
+  DrawnProgram drawn = drawProgram(context, seed, {types, gradients, machine});
   if (counted)
     counted->countRedrawn(drawn.redrawn);
   return std::move(drawn.module);
@@ -138,6 +157,7 @@ static ProgramJudgement judgementOf(uint64_t inputSeed) {
   judgement.tolerance = tolerance;
   judgement.print = print;
   judgement.everyResult = !randomPrograms;
+  judgement.floor = gradients ? 1e-6 : 0;
   if (machine) {
     judgement.machine = machine;
     judgement.mesh = meshText;
@@ -222,7 +242,7 @@ static int judgeRandomPrograms(MLIRContext &context) {
     if (outcome.kind == Outcome::Good)
       continue;
     ++failures;
-    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program
+    llvm::outs() << "// FAILED: llm-judge --random=1 --seed=" << program << (gradients ? " --gradients" : "")
                  << (machine ? " --rung=" + rung + " --types=" + types +
                                    (target == "cpu" ? "" : " --target=" + target) +
                                    (targetOptions.empty() ? "" : " --target-options=" + targetOptions) +
@@ -310,6 +330,25 @@ int main(int argc, char **argv) {
   for (llvm::StringRef name : llvm::split(types, ","))
     if (!llvm::is_contained({"f32", "bf16", "f16"}, name))
       return fail("types (" + types + "): " + name + " is none of f32, bf16, f16");
+  if (gradients && expectedFile.empty() && !randomPrograms)
+    return fail("gradients (" + inputFile +
+                "): of a model with --expected, or of --random; a program's own are made "
+                "by graph-differentiate in its pipeline");
+  if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences()))
+    return fail("micro-batches, steps: of --training; leave them out");
+  if (training) {
+    if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0)
+      return fail(
+          "training (" + inputFile +
+          "): of a model's directory with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches of "
+          "1 or more and --steps");
+    return judgeTraining(context, {inputFile, rung.empty() ? std::string("step") : rung.getValue(), meshText,
+                                   shardText, microBatches, trainingSteps, tolerance ? tolerance : 1e-4});
+  }
+  if (!expectedFile.empty() && gradients)
+    return judgeGradients(context,
+                          {inputFile, expectedFile, rung.empty() ? std::string("graph") : rung.getValue(),
+                           meshText, shardText, tolerance ? tolerance : 1e-5});
   if (!expectedFile.empty()) {
     if (!coverageFile.empty())
       return fail("coverage (" + coverageFile + "): of programs; leave it out for a model");

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -36,8 +37,9 @@ public:
     double lowerBound = 0; ///< equal to cost (but for rounding) if the search was exact
   };
   /// Deterministic; of equal solutions the one with smaller values in the variables eliminated last. The same
-  /// whatever was solved before.
-  Solution solve(int64_t largestTable = 1 << 22);
+  /// whatever was solved before. Where tables would grow beyond `largestTable`, another order is tried, with
+  /// tables of up to `largestExact`, if that makes the search exact; 0: none is.
+  Solution solve(int64_t largestTable = 1 << 22, int64_t largestExact = 0);
 
   /// Takes out values of variables that no combination of cost at most `upper` has, so that tables become
   /// smaller; variables keep their numbering. Costs must not become less afterwards. A lower bound on all
@@ -70,7 +72,8 @@ private:
   /// The entries that are left of a table's.
   std::vector<double> restrict(const std::vector<int> &variables, const std::vector<double> &costs) const;
   double entries(const std::vector<int> &variables) const;
-  void plan(int64_t largestTable);
+  void plan(int64_t largestTable, int64_t largestExact);
+  void planWith(int64_t largestTable, double weightOfPairs);
   void minimize(Table &table);
 
   std::vector<int> sizes; ///< of what is left
@@ -82,7 +85,7 @@ private:
   size_t given = 0;            ///< tables that are not minima
   std::vector<Bucket> buckets; ///< in order of elimination
   std::vector<int> constants;  ///< tables without variables, in the order in which they are added up
-  int64_t planned = 0;         ///< the limit that buckets were made for; 0: none are
+  std::pair<int64_t, int64_t> planned = {0, 0}; ///< the limits that buckets were made for; 0: none are
   bool exact = true;
 };
 

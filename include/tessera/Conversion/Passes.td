@@ -6,8 +6,8 @@ include "mlir/Pass/PassBase.td"
 def SpmdToKernels : Pass<"spmd-to-kernels", "::mlir::ModuleOp"> {
   let summary = "From one rank's graph program to launches of fused kernels, library calls and communication";
   let description = [{
-    Neighbouring ops whose sharding rules share leading rows become one kernel function that loops over those rows; ops for which the target has
-    a library form what that says (linear a library call on a packed or plain weight, attention a kernel of its own on the
+    Neighbouring ops whose sharding rules let one loop run over common factors (leading rows; any factor, for a target that wants many iterations)
+    become one kernel function with that loop; ops for which the target has a library form what that says (linear a library call on a packed or plain weight, attention a kernel of its own on the
     cache in place), collectives `exec.collective`, repeated layers one `exec.for`. An op that is neither a tile nor has a form is written
     out as smaller ops if it can be. Shardings leave the types (docs/Lowering.md).
 
@@ -62,8 +62,8 @@ def ExecToLLVM : Pass<"exec-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Turn host functions into calls of the runtime and write the manifest";
   let description = [{
     Every entry becomes an LLVM function `void entry(ts_rank *, const ts_call *)`; the module gains `tessera_program`: tables of entries and of
-    launched kernels, and the manifest (docs/Manifest.md). Static facts are in the manifest, calls refer to it by index. Kernel functions must be LLVM functions already
-    (the target's kernel pipeline).
+    launched kernels, and the manifest (docs/Manifest.md). Static facts are in the manifest, calls refer to it by index. Kernel functions must be LLVM functions already, or
+    an `exec.device_kernel` and images (the target's kernel pipeline).
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [

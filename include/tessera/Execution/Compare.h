@@ -15,8 +15,8 @@ NamedValues randomParameters(mlir::ModuleOp module, mlir::ModuleOp drawn, uint64
 /// `rounds` calls of every entry in turn, on random inputs of seeds from `seed` on, rounded to their types.
 std::vector<GlobalCall> randomCalls(mlir::ModuleOp module, mlir::ModuleOp drawn, uint64_t seed, int rounds);
 
-/// Interprets the calls one after another on a program of one device; states begin as zeros and stay. Emits
-/// errors at ops.
+/// Interprets the calls one after another on a program of one device; states begin as zeros and stay, and so
+/// do new values of variables, which are among the states of a call. Emits errors at ops.
 llvm::LogicalResult interpretCalls(mlir::ModuleOp module, const NamedValues &parameters,
                                    std::vector<GlobalCall> &calls, const InterpreterOptions &options = {});
 

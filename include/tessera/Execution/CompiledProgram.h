@@ -12,6 +12,7 @@
 #include "tessera/Pipelines/CompileOptions.h"
 #include "tessera/Support/ScratchFile.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace tessera {
@@ -33,6 +34,14 @@ struct GlobalCall {
                                ///< what the calls before left
   NamedValues outputs, states; ///< by port and name, after the call
 };
+
+/// "call 2 of decode": which of its entry's calls number `number` of `calls` is, counted from 1.
+template <typename Call> std::string callText(const std::vector<Call> &calls, size_t number) {
+  const std::string &entry = calls[number].entry;
+  auto same = std::count_if(calls.begin(), calls.begin() + long(number) + 1,
+                            [&](const Call &call) { return call.entry == entry; });
+  return "call " + std::to_string(same) + " of " + entry;
+}
 
 /// How far copies of a result's elements may differ, relative to the largest, by the number of the call.
 using CopyTolerance = std::function<double(size_t call, const Port &port)>;

@@ -22,8 +22,9 @@ using NamedValues = std::map<std::string, ReferenceTensor>;
 /// The value of `parameter` in `file`, in its program's type.
 Result<ReferenceTensor> readParameter(const io::ModelFile &file, graph::ParameterOp parameter);
 
-/// Writes every parameter of the module so that readParameter gives `values` again; what no parameter takes
-/// of a file tensor is NaN. Values must be representable in the parameter's type, which is the file's.
+/// Writes every parameter of the module (but what optimizers keep, which begins as zeros) so that
+/// readParameter gives `values` again; what no parameter takes of a file tensor is NaN. Values must be
+/// representable in the parameter's type, which is the file's.
 Status writeParameters(mlir::ModuleOp module, const NamedValues &values, const std::string &path);
 
 } // namespace tessera

@@ -13,6 +13,8 @@ def ElementwiseScalarOpInterface : OpInterface<"ElementwiseScalarOpInterface"> {
     InterfaceMethod<"Emits the scalar computation with arith and math ops; `operands` are scalars of the operand element types.",
                     "::mlir::Value", "emitScalar",
                     (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<"Whether the result is the sum of two operands: what a product may add to its own sums.",
+                    "bool", "addsOperands", (ins), [{}], [{ return false; }]>,
   ];
 }
 

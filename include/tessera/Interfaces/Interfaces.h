@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace tessera {
 
@@ -38,6 +39,7 @@ OpCost streamingCost(mlir::Operation *op, double flops);
 
 #include "tessera/Interfaces/CostOpInterface.h.inc"
 #include "tessera/Interfaces/DecomposableOpInterface.h.inc"
+#include "tessera/Interfaces/DerivativeOpInterface.h.inc"
 #include "tessera/Interfaces/ElementwiseOpInterface.h.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.h.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.h.inc"

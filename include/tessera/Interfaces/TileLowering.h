@@ -3,6 +3,7 @@
 #define TESSERA_INTERFACES_TILELOWERING_H
 
 #include "tessera/Interfaces/Interfaces.h"
+#include "tessera/runtime/core/ProductFunction.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
@@ -21,6 +22,12 @@ public:
   virtual mlir::Value begin(mlir::OpBuilder &builder, mlir::Value value, int64_t dim) = 0;
   /// Global, unpadded size of `dim` of `value`.
   virtual int64_t globalSize(mlir::Value value, int64_t dim) = 0;
+};
+
+/// An array that a tile makes for itself.
+struct TileScratch {
+  llvm::SmallVector<int, 4> factors; ///< of the tiling rule: one point for each combination
+  int64_t bytes = 0;                 ///< of a point
 };
 
 } // namespace tessera

@@ -30,6 +30,13 @@ def TileLoweringOpInterface : OpInterface<"TileLoweringOpInterface"> {
       The operand that result 0 is, changed in place at indices that are data; -1: every result is new. Iterations over factors of the other operands
       write different elements.
     }], "int", "getUpdatedOperand", (ins), [{}], [{ return -1; }]>,
+    InterfaceMethod<[{
+      Arrays that a tile makes for itself beside its results, of as many points as it has of these factors of the tiling rule. Not those that are
+      smaller than a result: a few numbers a row.
+    }], "::llvm::SmallVector<::tessera::TileScratch>", "getTileScratch", (ins "const ::tessera::ShardingRule &":$rule), [{}], [{ return {}; }]>,
+    InterfaceMethod<"Result 0 is operand 0, unless there is padding.", "bool", "masksPadding", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"What a library's product does to its sums if it takes this op in: the same function; none: no library has it.",
+                    "::tessera::ProductFunction", "getProductFunction", (ins), [{}], [{ return ::tessera::ProductFunction::None; }]>,
   ];
 }
 

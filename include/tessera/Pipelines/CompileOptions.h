@@ -18,6 +18,9 @@ enum class Rung { Graph, Step, Sharded, Spmd, Kernels, Exec, Binary };
 /// `graph`, `step`, ...
 llvm::StringRef rungName(Rung rung);
 
+/// What the executable is for.
+enum class Task { Generate, Train };
+
 struct CompileOptions {
   std::string model;           ///< directory, .gguf or .mlir
   std::string output;          ///< empty: standard output, for rungs before binary
@@ -25,10 +28,13 @@ struct CompileOptions {
   std::string machine;         ///< file; empty: the default machine
   std::string target = "cpu";  ///< a name in the list of targets
   TargetOptions targetOptions; ///< as given: {"cpu", "native"}
-  int64_t batch = 0;           ///< 0: not given
-  int64_t maxSeqLen = 0;       ///< 0: not given
+  Task task = Task::Generate;
+  int64_t batch = 0;     ///< 0: not given
+  int64_t maxSeqLen = 0; ///< 0: not given
   int64_t chunk = 0;  ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)
   int64_t layers = 0; ///< the first so many layers of a model; 0: all (no flag sets it; --check does)
+  int64_t microBatches = 1;        ///< of a step of training
+  std::string optimizer = "adamw"; ///< adamw or sgd
   bool embedWeights = false, explain = false, help = false;
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;

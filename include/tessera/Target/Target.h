@@ -22,6 +22,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/JSON.h"
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +40,10 @@ struct TilingChoices {
   /// are so many, in tiles of as much as `tileElements` allows; less than `grainElements` stays one
   /// iteration. 0: a few rows are enough, loops run over leading rows alone, one at a time.
   int64_t parallelIterations = 0;
+  int64_t cachePage = 0; ///< positions of a page of the KV caches, which kernels look up; 0: they do not
+  /// Bytes that one iteration may keep for itself, where loops run over any factor: tiles are no larger, and
+  /// ops that would keep more together are kernels apart.
+  int64_t keptBytes = std::numeric_limits<int64_t>::max();
 };
 
 /// What runs side by side on a device.
@@ -52,6 +57,8 @@ struct ProductEpilogue {
   mlir::Type x, w, y;                   ///< elements
   std::optional<int64_t> biasAlignment; ///< bytes to whose multiples the bias is aligned; none: there is none
   bool addend = false;                  ///< a matrix like y
+  bool inPlace =
+      false; ///< y takes the addend's place: nobody else reads that, and no kernel is waiting for y
   ProductFunction function = ProductFunction::None;
 };
 
@@ -75,8 +82,8 @@ public:
   /// they are held apart. A power of two, `exec::kBufferAlignment` at most.
   virtual int64_t layerAlignment() const { return 1; }
 
-  /// Adds the passes that turn every kernel function of a module into an LLVM function of the runtime's
-  /// signature (ts_kernel_fn) and leave everything else alone.
+  /// Adds the passes that turn every kernel function of a module into an LLVM function (ts_kernel_fn), or
+  /// into an exec.device_kernel whose code is in exec.images, and leave everything else alone.
   virtual void buildKernelPipeline(mlir::OpPassManager &pm) const = 0;
   virtual TargetSection manifestSection() const = 0;
 

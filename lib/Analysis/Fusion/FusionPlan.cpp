@@ -20,6 +20,9 @@ constexpr int64_t kShorter = 4;
 /// What is computed again in every iteration is at most one such part of the rest.
 constexpr int64_t kSmallPart = 4;
 
+/// Tiles of one iteration at most: then what they share is little beside them.
+constexpr int64_t kMostTurns = 16;
+
 /// Ops that become one body. An op belongs to the set that stores its results, and to others as a copy.
 struct Set {
   SmallVector<int, 8> ops;    ///< in order, copies too
@@ -59,6 +62,7 @@ public:
         kernels.emplace_back();
       Body body = *chooseLoop(program, set.ops, set.again, shareOf(int(number)));
       body.copies.assign(set.copies.begin(), set.copies.end());
+      body.turns = turnsOf(body, set.again, shareOf(int(number)).parallelIterations);
       kernels[size_t(it->second)].bodies.push_back(std::move(body));
     }
     return kernels;
@@ -72,6 +76,14 @@ private:
   /// The loop over single elements: the most iterations there can be.
   std::optional<Body> finest(const Set &set) const {
     return chooseLoop(program, set.ops, set.again, {0, 0, std::numeric_limits<int64_t>::max()});
+  }
+  /// An iteration has room for what it keeps, or one of the parts has none alone.
+  bool fits(const Body &together, ArrayRef<Set> parts) const {
+    int64_t most = choices.keptBytes;
+    if (together.keptBytes > most)
+      for (const Set &part : parts)
+        most = std::max(most, finest(part)->keptBytes);
+    return together.keptBytes <= most;
   }
   int64_t work(ArrayRef<int> ops) const {
     int64_t sum = 0;
@@ -98,6 +110,21 @@ private:
   //===--------------------------------------------------------------------===//
   // Who waits for whom
   //===--------------------------------------------------------------------===//
+
+  /// Tiles for one iteration: where there are more iterations than fill the machine, several of them compute
+  /// what they share once.
+  int64_t turnsOf(const Body &body, ArrayRef<int> again, int64_t parallelIterations) const {
+    bool shares = false;
+    for (auto [op, tiles] : llvm::zip_equal(body.ops, body.tiles))
+      shares |= llvm::is_contained(again, op) && !program[op].operands.empty() && tiles.areWhole();
+    if (!shares)
+      return 1;
+    int64_t most = std::min(body.tileCount() / std::max<int64_t>(parallelIterations, 1), kMostTurns);
+    for (int64_t turns = most; turns > 1; --turns)
+      if (body.tileCount() % turns == 0)
+        return turns;
+    return 1;
+  }
 
   /// Ops outside whose results the ops of a set read; what a set has a copy of it makes itself.
   SmallVector<int> waitsFor(ArrayRef<int> ops) const {
@@ -177,7 +204,7 @@ private:
     for (int op : sets[b].ops)
       insertSorted(joined.ops, op);
     std::optional<Body> together = finest(joined);
-    if (!together)
+    if (!together || !fits(*together, {sets[a], sets[b]}))
       return;
     int64_t iterations = together->iterations(), most = std::max(useful(sets[a]), useful(sets[b]));
     bool keeps = iterations >= std::min(choices.parallelIterations, most) / kShorter;
@@ -215,7 +242,7 @@ private:
       insertSorted(joined.again, op);
     }
     std::optional<Body> alone = finest(reader), together = finest(joined);
-    if (!together || together->iterations() < alone->iterations())
+    if (!together || together->iterations() < alone->iterations() || !fits(*together, {reader, small}))
       return std::nullopt;
     int64_t dear = 0; // beside it the rest is small
     for (int op : reader.ops)
@@ -354,6 +381,13 @@ private:
 };
 
 } // namespace
+
+bool OpTiles::areWhole() const {
+  auto isWhole = [](const Parts &parts) {
+    return llvm::all_of(parts, [](const Part &part) { return part.axis < 0; });
+  };
+  return llvm::all_of(operands, isWhole) && llvm::all_of(results, isWhole);
+}
 
 std::vector<Kernel> planFusion(ArrayRef<Op> program, const Choices &choices) {
   return Planner(program, choices).run();

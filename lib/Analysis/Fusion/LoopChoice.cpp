@@ -27,6 +27,9 @@ int64_t product(ArrayRef<int64_t> sizes) {
   return n;
 }
 
+/// Arrays begin at multiples of so many bytes.
+constexpr int64_t kApart = 64;
+
 /// A factor of one op in the set: the parts that its dimensions stand as, or `whole`: nobody looks inside.
 struct FactorState {
   SmallVector<int64_t, 2> parts;
@@ -278,6 +281,51 @@ private:
     return n;
   }
 
+  /// Points that a tile of the op at `place` has along a factor.
+  int64_t pointsOf(int place, int factor) const {
+    const FactorState &state = states[place][factor];
+    int64_t n = 1;
+    for (auto [i, size] : llvm::enumerate(state.parts)) {
+      int axis = axisOf[size_t(state.firstAtom) + i];
+      n *= axis < 0 ? size : axes[axis].tile;
+    }
+    return n;
+  }
+  /// What an op that is not pointwise makes may be an array before it is stored; what a pointwise one makes
+  /// is one for others only.
+  bool isArray(int place, int value) const {
+    return !opAt(place).pointwise || llvm::any_of(ops, [&](int number) {
+      return !op(number).pointwise && llvm::is_contained(op(number).operands, value);
+    });
+  }
+  /// Bytes of the arrays that an iteration has for itself, at most: where they lie they do not share places.
+  int64_t keptBytes() const {
+    int64_t kept = 0;
+    for (int place = 0; place < int(ops.size()); ++place) {
+      const Op &self = opAt(place);
+      auto add = [&](int64_t bytes) { kept += (bytes + kApart - 1) / kApart * kApart; };
+      for (auto [number, bytes] : llvm::enumerate(self.elementBytes)) {
+        if ((self.updated >= 0 && number == 0) || !isArray(place, self.results[number]))
+          continue;
+        int64_t points = 1;
+        for (auto [dim, size] :
+             llvm::zip_equal(dims({place, true, int(number)}), self.resultShapes[number])) {
+          points *= dim.empty() ? size : 1;
+          for (int factor : dim)
+            points *= pointsOf(place, factor);
+        }
+        add(points * bytes);
+      }
+      for (const Scratch &scratch : self.scratch) {
+        int64_t points = 1;
+        for (int factor : scratch.factors)
+          points *= pointsOf(place, factor);
+        add(points * scratch.bytes);
+      }
+    }
+    return kept;
+  }
+
   /// From single elements up, innermost axis first, while there are iterations to spare.
   void chooseTiles() {
     for (Axis &axis : llvm::reverse(axes))
@@ -289,7 +337,8 @@ private:
         auto [own, again] = iterationWork();
         bool fills = iterations() >= choices.parallelIterations || own + again <= choices.smallElements;
         // Beside a large tile what is computed again is small.
-        if (!fills || (own + again > choices.tileElements && 4 * again <= own)) {
+        if (!fills || (own + again > choices.tileElements && 4 * again <= own) ||
+            keptBytes() > choices.keptBytes) {
           axis.tile = before;
           return;
         }
@@ -331,6 +380,7 @@ private:
     auto [own, again] = iterationWork();
     body.tileElements = own + again;
     body.againElements = again;
+    body.keptBytes = keptBytes();
     return body;
   }
 

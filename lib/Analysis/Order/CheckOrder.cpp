@@ -26,7 +26,9 @@ private:
     order::Span span = order::spanOf(region, loopsOf(inRound));
     const char *within = region.factors.empty() ? "bytes" : "a layer in bytes";
     return llvm::formatv("{0} [{1}, {2}){3}", within, span.begin, span.end,
-                         region.memory == 0 ? "" : " of the parameter");
+                         region.memory == 0  ? ""
+                         : region.memory > 0 ? " of the parameter"
+                                             : " of the memory that its launches share");
   }
   std::string streamText(int stream) const {
     return stream < streams ? "stream " + std::to_string(stream) : "in flight";

@@ -1,6 +1,7 @@
 //===- ExecToLLVM.cpp - host functions to calls of the runtime --------------===//
 
 #include "ManifestWriter.h"
+#include "ProgramTables.h"
 
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -20,14 +21,6 @@ using namespace mlir;
 using namespace tessera::exec;
 
 namespace {
-
-/// One row of the program's table of kernels.
-struct KernelRow {
-  StringAttr name;
-  SmallVector<std::pair<int64_t, int64_t>>
-      buffers; // bytes and TS_READ, TS_WRITE or TS_UPDATE, in the order of the launch
-  int64_t scalars;
-};
 
 /// Emits one entry: straight calls, loops as blocks. Pointers stand for buffers, i64 for indices.
 class EntryEmitter {
@@ -246,112 +239,15 @@ private:
   llvm::MapVector<StringAttr, KernelRow> kernels;
 };
 
-/// struct ts_program and what it points to (tessera/runtime/abi.h).
-void emitProgram(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<KernelRow> kernels,
-                 const std::string &manifest) {
-  ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
-  b.setInsertionPointToEnd(module.getBody());
-  Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type(), i64 = b.getI64Type();
-  auto global = [&](Type type, const Twine &name, LLVM::Linkage linkage, Attribute value = {}) {
-    return LLVM::GlobalOp::create(b, type, /*isConstant=*/true, linkage, name.str(), value, /*alignment=*/8);
-  };
-  auto textGlobal = [&](const Twine &name, const Twine &text) {
-    std::string bytes = text.str();
-    return global(LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()), name, LLVM::Linkage::Internal,
-                  b.getStringAttr(bytes));
-  };
-  auto initialize = [&](LLVM::GlobalOp op, Type type, llvm::function_ref<SmallVector<Value>()> make) {
-    OpBuilder::InsertionGuard guard(b);
-    b.createBlock(&op.getInitializerRegion());
-    Value all = LLVM::UndefOp::create(b, type);
-    for (auto [i, value] : llvm::enumerate(make()))
-      all = LLVM::InsertValueOp::create(b, all, value, ArrayRef<int64_t>{int64_t(i)});
-    LLVM::ReturnOp::create(b, all);
-  };
-  auto text = textGlobal("tessera_manifest", manifest);
-  auto entryTableType = LLVM::LLVMArrayType::get(ptr, entries.size());
-  auto entryTable = global(entryTableType, "tessera_entries", LLVM::Linkage::Internal);
-  initialize(entryTable, entryTableType, [&] {
-    SmallVector<Value> functions;
-    for (LLVM::LLVMFuncOp entry : entries)
-      functions.push_back(LLVM::AddressOfOp::create(b, entry));
-    return functions;
-  });
-  // An array of ts_kernel.
-  SmallVector<LLVM::GlobalOp> names, buffers;
-  for (const KernelRow &kernel : kernels) {
-    StringRef name = kernel.name.getValue();
-    names.push_back(textGlobal("tessera_name_" + name, name + StringRef("\0", 1)));
-    SmallVector<int64_t> flat;
-    for (auto [bytes, access] : kernel.buffers)
-      flat.append({bytes, access});
-    buffers.push_back(
-        global(LLVM::LLVMArrayType::get(i64, flat.size()), "tessera_buffers_" + name, LLVM::Linkage::Internal,
-               DenseElementsAttr::get(RankedTensorType::get({int64_t(flat.size())}, i64), ArrayRef(flat))));
-  }
-  auto number = [&](Type type, int64_t value) -> Value {
-    return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
-  };
-  auto structOf = [&](Type type, ArrayRef<Value> fields) {
-    Value row = LLVM::UndefOp::create(b, type);
-    for (auto [i, field] : llvm::enumerate(fields))
-      row = LLVM::InsertValueOp::create(b, row, field, ArrayRef<int64_t>{int64_t(i)});
-    return row;
-  };
-  auto rowType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, ptr, i32, i32, i32, i32, i64});
-  auto kernelTableType = LLVM::LLVMArrayType::get(rowType, kernels.size());
-  auto kernelTable = global(kernelTableType, "tessera_kernels", LLVM::Linkage::Internal);
-  SymbolTable symbols(module);
-  initialize(kernelTable, kernelTableType, [&] {
-    SmallVector<Value> rows;
-    for (auto [name, list, kernel] : llvm::zip(names, buffers, kernels)) {
-      auto onDevice = symbols.lookup<DeviceKernelOp>(kernel.name);
-      Value function = onDevice ? Value(LLVM::ZeroOp::create(b, ptr))
-                                : LLVM::AddressOfOp::create(b, ptr, FlatSymbolRefAttr::get(kernel.name));
-      rows.push_back(
-          structOf(rowType, {LLVM::AddressOfOp::create(b, name), function, LLVM::AddressOfOp::create(b, list),
-                             number(i32, kernel.buffers.size()), number(i32, kernel.scalars),
-                             number(i32, onDevice ? onDevice.getThreads() : 0),
-                             number(i32, onDevice ? onDevice.getShared() : 0),
-                             number(i64, onDevice ? onDevice.getPerBlock() : 0)}));
-    }
-    return rows;
-  });
-  // An array of ts_image.
-  SmallVector<ImageOp> images(module.getOps<ImageOp>());
-  SmallVector<LLVM::GlobalOp> architectures, contents;
-  for (auto [i, image] : llvm::enumerate(images)) {
-    StringRef architecture = image.getArchitecture();
-    architectures.push_back(
-        textGlobal("tessera_image_architecture_" + Twine(i), architecture + StringRef("\0", 1)));
-    contents.push_back(textGlobal("tessera_image_" + Twine(i), image.getData() + StringRef("\0", 1)));
-    contents.back().setAlignment(64);
-  }
-  auto imageType = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, i64});
-  auto imageTableType = LLVM::LLVMArrayType::get(imageType, images.size());
-  auto imageTable = global(imageTableType, "tessera_images", LLVM::Linkage::Internal);
-  initialize(imageTable, imageTableType, [&] {
-    SmallVector<Value> rows;
-    for (auto [architecture, content, image] : llvm::zip(architectures, contents, images))
-      rows.push_back(
-          structOf(imageType, {LLVM::AddressOfOp::create(b, architecture),
-                               LLVM::AddressOfOp::create(b, content), number(i64, image.getData().size())}));
-    return rows;
-  });
-  auto programType =
-      LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64});
-  auto program = global(programType, "tessera_program", LLVM::Linkage::External);
-  initialize(program, programType, [&]() -> SmallVector<Value> {
-    return {number(i32, TESSERA_ABI_VERSION),
-            number(i32, entries.size()),
-            number(i32, kernels.size()),
-            LLVM::AddressOfOp::create(b, text),
-            number(i64, manifest.size()),
-            LLVM::AddressOfOp::create(b, entryTable),
-            LLVM::AddressOfOp::create(b, kernelTable),
-            LLVM::AddressOfOp::create(b, imageTable),
-            number(i64, images.size())};
-  });
+/// The target's section of the manifest. What the images are for is said by the images that there are.
+static TargetSection sectionOf(ModuleOp module, const Target &target) {
+  TargetSection section = target.manifestSection();
+  llvm::json::Array architectures;
+  for (ImageOp image : module.getOps<ImageOp>())
+    architectures.push_back(image.getArchitecture());
+  if (!architectures.empty())
+    section.facts["architectures"] = std::move(architectures);
+  return section;
 }
 
 struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
@@ -362,7 +258,7 @@ struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
     std::shared_ptr<const Target> resolved = resolveTarget(module, target, targetOptions);
     if (!resolved)
       return signalPassFailure();
-    ManifestWriter manifest(module, resolved->manifestSection());
+    ManifestWriter manifest(module, sectionOf(module, *resolved));
     SmallVector<func::FuncOp> entries;
     for (auto func : module.getOps<func::FuncOp>())
       if (func->hasAttr(kEntryAttr))
@@ -377,11 +273,11 @@ struct ExecToLLVM : impl::ExecToLLVMBase<ExecToLLVM> {
       if (failed(manifest.addEntry(entry)))
         return signalPassFailure();
     }
-    emitProgram(module, functions, emitter.kernelTable(), manifest.text());
+    emitProgramTables(module, functions, emitter.kernelTable(), manifest.text());
     for (func::FuncOp entry : entries)
       entry.erase();
     for (Operation &op : llvm::make_early_inc_range(module.getBody()->getOperations()))
-      if (isa<graph::ParameterOp, dist::MeshOp, DeviceKernelOp, ImageOp>(op))
+      if (isa<graph::ParameterOp, dist::MeshOp, DeviceKernelOp, DeviceSiblingOp, ImageOp>(op))
         op.erase();
     for (NamedAttribute attr : llvm::to_vector(module->getDiscardableAttrs()))
       if (!attr.getName().strref().starts_with("llvm."))

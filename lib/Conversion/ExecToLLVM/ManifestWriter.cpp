@@ -29,10 +29,11 @@ ManifestWriter::ManifestWriter(ModuleOp module, TargetSection target)
   if (dist::MeshOp op = dist::getMesh(module))
     mesh = op.getMesh().toMesh();
   for (auto op : module.getOps<graph::ParameterOp>())
-    if (op->hasAttr(kLocalTypeAttr)) {
-      paramNumbers[op.getSymNameAttr()] = int64_t(params.size());
+    if (op->hasAttr(kLocalTypeAttr))
+      paramNumbers.insert({op.getSymNameAttr(), int64_t(paramNumbers.size())});
+  for (auto op : module.getOps<graph::ParameterOp>())
+    if (op->hasAttr(kLocalTypeAttr))
       params.insert({op.getSymNameAttr(), paramJson(op)});
-    }
 }
 
 json::Array ManifestWriter::axesJson(ArrayRef<AxisRef> axes) const {
@@ -101,6 +102,11 @@ json::Object ManifestWriter::paramJson(Operation *op) {
     param["layer_bytes"] = bytes.getInt();
   if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))
     param["mean"] = mean.getValueAsDouble();
+  if (auto stateOf = op->getAttrOfType<graph::StateOfAttr>(graph::kStateOfAttr)) {
+    param["state"] = stateOf.getState().str();
+    auto weight = paramNumbers.find(stateOf.getWeight().getAttr());
+    param["of"] = weight == paramNumbers.end() ? -1 : weight->second;
+  }
   return param;
 }
 
@@ -117,6 +123,10 @@ int64_t ManifestWriter::matmul(MatmulOp op) {
                       {"w", elementName(op.getWeightElementType())},
                       {"y", elementName(op.getOutput().getType())},
                       {"sum", "f32"}};
+  if (op.getInputTransposed())
+    matmul["x_transposed"] = true;
+  if (op.getWeightTransposed())
+    matmul["w_transposed"] = true;
   if (op.getBias())
     matmul["bias"] = true;
   if (op.getAddend())
@@ -319,14 +329,24 @@ std::string ManifestWriter::text() {
                                 {"max_seq_len", generate.getMaxSeqLen()},
                                 {"vocab", generate.getVocab()},
                                 {"eos", std::move(eos)}};
+  json::Value trainJson = nullptr;
+  auto train = module->getAttrOfType<graph::TrainAttr>(graph::kTrainAttr);
+  if (train)
+    trainJson = json::Object{{"batch", train.getBatch()},
+                             {"seq", train.getSeq()},
+                             {"micro_batches", train.getMicroBatches()},
+                             {"vocab", train.getVocab()}};
   json::Object document{{"version", 2},
-                        {"task", stringAttr("tessera.task", generate ? "generate" : "")},
+                        {"task", stringAttr("tessera.task", generate ? "generate"
+                                                            : train  ? "train"
+                                                                     : "")},
                         {"dtype", stringAttr("tessera.dtype", "")},
                         {"target", target.driver},
                         {"model", stringAttr("tessera.model", "")},
                         {"architecture", stringAttr("graph.architecture", "")},
                         {target.driver, std::move(target.facts)},
                         {"generate", std::move(generateJson)},
+                        {"train", std::move(trainJson)},
                         {"mesh", std::move(meshJson)},
                         {"arena_bytes", intAttr(kArenaAttr, 0)},
                         {"params", std::move(paramList)},

@@ -5,8 +5,9 @@
 namespace tessera::tiles {
 namespace {
 
-/// One lowering for all ops that know their scalar form.
-template <typename OpT> struct ElementwiseTile : Tile<ElementwiseTile<OpT>, OpT> {
+/// One lowering for all ops that know their scalar form. Libraries of products know some as `function`.
+template <typename OpT, ProductFunction function = ProductFunction::None>
+struct ElementwiseTile : Tile<ElementwiseTile<OpT, function>, OpT> {
   static Value emit(OpT op, TileBuilder &t, ValueRange tiles, RankedTensorType type, TileContext &) {
     SmallVector<Read> reads;
     for (Value tile : tiles)
@@ -16,6 +17,7 @@ template <typename OpT> struct ElementwiseTile : Tile<ElementwiseTile<OpT>, OpT>
                  [&](ImplicitLocOpBuilder &b, ValueRange x) { return scalar.emitScalar(b, b.getLoc(), x); });
   }
 
+  ProductFunction getProductFunction(Operation *) const { return function; }
   /// Every operand that reaches up to the dimension has it too: they stay aligned at the end.
   bool canSplit(Operation *op, const ShardingRule &rule, int factor) const {
     const auto &result = rule.results[0].dims;
@@ -35,9 +37,11 @@ template <typename... Ops> void attachAll(MLIRContext *context) {
 
 void attachElementwise(MLIRContext *context) {
   using namespace graph;
-  attachAll<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SinOp, CosOp, SigmoidOp, SiluOp, ReluOp,
-            GeluErfOp, GeluTanhOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp,
-            SelectOp>(context);
+  attachAll<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SinOp, CosOp, ErfOp, SigmoidOp, SiluOp,
+            GeluErfOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp, SelectOp>(
+      context);
+  ReluOp::attachInterface<ElementwiseTile<ReluOp, ProductFunction::Relu>>(*context);
+  GeluTanhOp::attachInterface<ElementwiseTile<GeluTanhOp, ProductFunction::GeluTanh>>(*context);
 }
 
 } // namespace tessera::tiles

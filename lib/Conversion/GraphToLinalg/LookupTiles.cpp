@@ -172,7 +172,8 @@ Value onlyElement(TileBuilder &t, Value tile) {
 
 struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
   /// Writes the update's tile [batch, seq, row...] to cache[layer, batch, positions[batch, seq] - begin of
-  /// the shard, row...], row by row.
+  /// the shard, row...], row by row: no two rows have one place. Where there are pages, the table says how
+  /// far from its position a row goes.
   static Value emit(graph::CacheUpdateOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
                     TileContext &context) {
     RankedTensorType update = typeOf(tiles[1]);
@@ -190,9 +191,14 @@ struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
       to[d + 1] = context.begin(t.b, op.getUpdate(), d);
     auto step = [&](TileBuilder &t, Value i, Value cache) {
       SmallVector<Value> at = delinearize(t, i, {batch, seq});
-      Value position = arith::SubIOp::create(t.b, indexOf(t, tiles[3], at), shard);
+      Value position = indexOf(t, tiles[3], at), known;
+      if (op.getPages())
+        std::tie(position, known) = placeOf(op, t, position, at[0], tiles[4]);
+      position = arith::SubIOp::create(t.b, position, shard);
       // Unsigned: a negative position is a large one.
       Value inside = arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, position, size);
+      if (known)
+        inside = arith::AndIOp::create(t.b, inside, known);
       auto write = scf::IfOp::create(
           t.b, inside,
           [&](OpBuilder &builder, Location loc) {
@@ -216,7 +222,19 @@ struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
           [&](OpBuilder &builder, Location loc) { scf::YieldOp::create(builder, loc, cache); });
       return write.getResult(0);
     };
-    return t.repeat(batch * seq, tiles[0], step);
+    return t.repeat(batch * seq, tiles[0], step, /*apart=*/true);
+  }
+
+  /// Where `position` of row `row` of the table's tile stands, and whether it is one of the context.
+  static std::pair<Value, Value> placeOf(graph::CacheUpdateOp op, TileBuilder &t, Value position, Value row,
+                                         Value table) {
+    int64_t page = int64_t(*op.getPage()), context = typeOf(table).getDimSize(1) * page;
+    // Unsigned: a negative position is a large one.
+    Value known = arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, position, t.index(context));
+    Value safe = arith::SelectOp::create(t.b, known, position, t.index(0));
+    Value number = arith::DivUIOp::create(t.b, safe, t.index(page));
+    Value moved = arith::MulIOp::create(t.b, indexOf(t, table, {row, number}), t.index(page));
+    return {arith::AddIOp::create(t.b, safe, moved), known};
   }
 
   int getUpdatedOperand(Operation *) const { return 0; }

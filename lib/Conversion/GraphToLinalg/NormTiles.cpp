@@ -237,6 +237,20 @@ struct RopeTile : Tile<RopeTile, graph::RopeOp> {
         tensor->dims.back() = {pair, members};
     return rule;
   }
+  /// Cosines and sines, once for all heads.
+  SmallVector<TileScratch> getTileScratch(Operation *self, const ShardingRule &rule) const {
+    auto op = cast<graph::RopeOp>(self);
+    TileScratch angles{{}, int64_t(sizeof(float))};
+    for (const auto &dim : rule.operands[1].dims)
+      angles.factors.append(dim.begin(), dim.end());
+    int64_t pairs = op.getFrequencies().size();
+    const auto &last = rule.operands[0].dims.back();
+    if (last.size() == 2)
+      angles.factors.push_back(last[op.getStyle() == graph::RopeStyle::half ? 1 : 0]);
+    else
+      angles.bytes *= pairs;
+    return {angles, angles};
+  }
 };
 
 } // namespace

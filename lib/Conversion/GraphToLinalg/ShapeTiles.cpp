@@ -195,6 +195,7 @@ struct MaskPaddingTile : Tile<MaskPaddingTile, graph::MaskPaddingOp> {
                    return result;
                  });
   }
+  bool masksPadding(Operation *) const { return true; }
 };
 
 } // namespace

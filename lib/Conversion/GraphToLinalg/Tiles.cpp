@@ -3,6 +3,7 @@
 #include "Tiles.h"
 
 #include "tessera/Conversion/GraphToLinalg/GraphToLinalg.h"
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -23,6 +24,7 @@ void registerTileLowering(DialectRegistry &registry) {
     tiles::attachNorms(context);
     tiles::attachLookups(context);
     tiles::attachProducts(context);
+    tiles::attachPartial(context);
   });
 }
 
@@ -93,7 +95,7 @@ Value TileBuilder::fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRe
 }
 
 Value TileBuilder::repeat(int64_t count, Value acc,
-                          llvm::function_ref<Value(TileBuilder &, Value, Value)> step) {
+                          llvm::function_ref<Value(TileBuilder &, Value, Value)> step, bool apart) {
   if (count == 1)
     return step(*this, index(0), acc);
   auto loop = scf::ForOp::create(b, index(0), index(count), index(1), acc,
@@ -101,6 +103,8 @@ Value TileBuilder::repeat(int64_t count, Value acc,
                                    TileBuilder inner(builder, loc);
                                    scf::YieldOp::create(builder, loc, step(inner, i, args[0]));
                                  });
+  if (apart)
+    loop->setAttr(exec::kApartAttr, b.getUnitAttr());
   return loop.getResult(0);
 }
 

@@ -53,8 +53,10 @@ struct TileBuilder {
   /// body(reads..., acc).
   Value fold(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, ArrayRef<Read> reads, Value init, Body body);
 
-  /// acc = step(i, acc) for i = 0 .. count - 1; no loop for one iteration.
-  Value repeat(int64_t count, Value acc, llvm::function_ref<Value(TileBuilder &, Value, Value)> step);
+  /// acc = step(i, acc) for i = 0 .. count - 1; no loop for one iteration. `apart`: no step writes what
+  /// another one reads or writes.
+  Value repeat(int64_t count, Value acc, llvm::function_ref<Value(TileBuilder &, Value, Value)> step,
+               bool apart = false);
 
   Value slice(Value source, ArrayRef<OpFoldResult> offsets, ArrayRef<int64_t> sizes,
               ArrayRef<int64_t> strides = {});
@@ -82,6 +84,7 @@ void attachShape(MLIRContext *context);
 void attachNorms(MLIRContext *context);
 void attachLookups(MLIRContext *context);
 void attachProducts(MLIRContext *context);
+void attachPartial(MLIRContext *context);
 
 } // namespace tessera::tiles
 #endif

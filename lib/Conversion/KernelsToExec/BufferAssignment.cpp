@@ -16,9 +16,19 @@ namespace tessera::exec {
 
 static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
+Value wholeOf(Value value) {
+  while (auto view = value.getDefiningOp<ReshapeOp>()) {
+    if (arrayBytes(view.getType()) != arrayBytes(view.getViewed().getType()))
+      break;
+    value = view.getViewed();
+  }
+  return value;
+}
+
 BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argumentOffsets,
-                                   ArrayRef<bool> writable, ArrayRef<int64_t> resultOffsets)
-    : func(func) {
+                                   ArrayRef<bool> writable, ArrayRef<int64_t> resultOffsets,
+                                   const NeededUntil &neededUntil)
+    : func(func), neededUntil(neededUntil) {
   Block &body = func.getBody().front();
   numberOps(body);
   for (auto [arg, offset, mayWrite] : llvm::zip_equal(body.getArguments(), argumentOffsets, writable)) {
@@ -31,7 +41,8 @@ BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argument
   // Results: the place of the output, if the value can be made there. The returns come last in time, so loops
   // and updates keep what they found.
   Operation *ret = body.getTerminator();
-  for (auto [value, offset] : llvm::zip_equal(ret->getOperands(), resultOffsets)) {
+  for (auto [returned, offset] : llvm::zip_equal(ret->getOperands(), resultOffsets)) {
+    Value value = wholeOf(returned);
     if (!hasStorage(value))
       continue;
     Node &node = nodes[storage(value)];
@@ -51,6 +62,7 @@ BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argument
     if (!taken)
       node.offset = offset;
   }
+  placeInLayers(body);
 }
 
 void BufferAssignment::numberOps(Block &block) {
@@ -65,6 +77,8 @@ void BufferAssignment::numberOps(Block &block) {
 
 int64_t BufferAssignment::lastUse(Value value, int64_t first) {
   int64_t last = first;
+  if (Operation *until = neededUntil.lookup(value))
+    last = std::max(last, endOf.count(until) ? endOf[until] + 1 : stepOf[until]);
   Block *home = value.getParentBlock();
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner(), *here = home->findAncestorOpInBlock(*user);
@@ -137,17 +151,27 @@ bool BufferAssignment::unify(Value a, Value b, int64_t touching) {
     return false;
   for (const LiveRange &r : p.ranges)
     for (const LiveRange &s : q.ranges)
-      if (r.overlaps(s) && !(std::max(r.first, s.first) == touching && std::min(r.last, s.last) == touching))
+      if (r.overlaps(s) && !(r.last == touching && s.first == touching) &&
+          !(s.last == touching && r.first == touching))
         return false;
   p.ranges.append(q.ranges);
   p.offset = std::max(p.offset, q.offset);
   q.parent = x;
+  p.shared = true;
   return true;
 }
 
 bool BufferAssignment::isReadBeside(OpOperand &output) {
   return llvm::any_of(output.getOwner()->getOpOperands(), [&](OpOperand &other) {
     return &other != &output && isTensor(other.get()) && rootOf(other.get()) == rootOf(output.get());
+  });
+}
+
+/// It is to be made there, not in the place of an addend.
+static bool isCopiedIntoLayer(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    auto launch = dyn_cast<LaunchOp>(user);
+    return (launch && launch.getCopies()) || (isa<ReshapeOp>(user) && isCopiedIntoLayer(user->getResult(0)));
   });
 }
 
@@ -174,10 +198,80 @@ void BufferAssignment::coalesce(Block &block) {
     if (auto collective = dyn_cast<CollectiveOp>(op);
         collective && collective.getKind() == CollectiveKind::AllReduce)
       unify(collective.getInput(), collective.getResults()[0], stepOf[&op]);
-    if (auto matmul = dyn_cast<MatmulOp>(op);
-        matmul && matmul.getAddend() && !isReadBeside(*matmul.getAddendMutable().begin()))
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && matmul.getAddend() &&
+                                              !isReadBeside(*matmul.getAddendMutable().begin()) &&
+                                              !isCopiedIntoLayer(matmul.getResults()[0]))
       unify(matmul.getAddend(), matmul.getResults()[0], stepOf[&op]);
   }
+}
+
+/// What is copied into a layer of a stack is made there, in all loops.
+void BufferAssignment::placeInLayers(Block &block) {
+  for (Operation &op : block)
+    if (auto loop = dyn_cast<ForOp>(op)) {
+      placeInLayers(loop.getBody().front());
+      for (auto copy : loop.getBody().front().getOps<LaunchOp>())
+        if (copy.getCopies() && placeInLayer(copy))
+          inPlace.insert(copy);
+    }
+}
+
+bool BufferAssignment::placeInLayer(LaunchOp copy) {
+  // All of what some op of the same body makes afresh.
+  Value made = wholeOf(copy.getInputs().front());
+  auto maker = made.getDefiningOp<DestinationStyleOpInterface>();
+  if (!maker || !isa<ExecDialect>(maker->getDialect()) || maker->getBlock() != copy->getBlock() ||
+      !hasStorage(made))
+    return false;
+  OpOperand *fresh = maker.getTiedOpOperand(cast<OpResult>(made));
+  Node &node = nodes[storage(made)];
+  Value stack = copy.getResults()[0], index = copy.getScalars().front();
+  if (!fresh->get().getDefiningOp<tensor::EmptyOp>() || node.shared || node.offset >= 0 || node.layer ||
+      storage(copy.getOutputs()[0]) != storage(stack))
+    return false;
+  // The view is made where the value is.
+  Operation *number = index.getDefiningOp();
+  if (number && number->getBlock() == maker->getBlock() && maker->isBeforeInBlock(number))
+    return false;
+  if (!isFreeUntil(storage(stack), index, maker, copy))
+    return false;
+  node.layer = Layer{stack, index};
+  return true;
+}
+
+/// Whether layer `index` of the storage `stack`, of a loop's carried value, may be written from `maker` on
+/// although the program does so at `copy`: until then nothing else of the loop's body looks at it but
+/// `maker`, which may add to what is there.
+bool BufferAssignment::isFreeUntil(int stack, Value index, Operation *maker, LaunchOp copy) {
+  bool isCarried = false;
+  for (auto [value, number] : numberOf) {
+    if (find(number) != stack)
+      continue;
+    auto arg = dyn_cast<BlockArgument>(value);
+    isCarried |= arg && arg.getOwner() == copy->getBlock();
+    for (Operation *user : value.getUsers()) {
+      Operation *here = copy->getBlock()->findAncestorOpInBlock(*user);
+      if (!here || here->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (auto other = dyn_cast<LaunchOp>(here);
+          other && other.getCopies() && !llvm::is_contained(other.getInputs(), value))
+        continue; // each into a layer of its own
+      auto view = dyn_cast<LayerOp>(here);
+      if (!view || view.getIndex() != index)
+        return false;
+      for (Operation *reader : view->getUsers()) {
+        Operation *at = copy->getBlock()->findAncestorOpInBlock(*reader);
+        if (at != maker && !(at->isBeforeInBlock(maker) && !isa<ExecViewOpInterface>(at)))
+          return false;
+        auto product = dyn_cast<MatmulOp>(at);
+        bool adds = product && product.getAddend() == view.getResult() &&
+                    llvm::count(product->getOperands(), view.getResult()) == 1;
+        if (at == maker && !adds)
+          return false;
+      }
+    }
+  }
+  return isCarried;
 }
 
 void BufferAssignment::letCommunicationRunBeside(Block &block, int64_t begin) {
@@ -214,7 +308,7 @@ int64_t BufferAssignment::place(int64_t base) {
   SmallVector<int> owners;
   for (int i = 0; i < int(nodes.size()); ++i) {
     Node &node = nodes[i];
-    if (node.parent != i || node.offset >= 0)
+    if (node.parent != i || node.offset >= 0 || node.layer)
       continue;
     BufferRequest request{arrayBytes(node.type), node.ranges.front().first, node.ranges.front().last};
     for (const LiveRange &range : node.ranges) {

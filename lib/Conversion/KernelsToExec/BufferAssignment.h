@@ -15,6 +15,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <optional>
 
 namespace tessera::exec {
 
@@ -24,13 +27,20 @@ struct LiveRange {
   bool overlaps(const LiveRange &o) const { return first <= o.last && o.first <= last; }
 };
 
+/// Ops that values are needed until though they do not read them: behind these they are copied.
+using NeededUntil = llvm::DenseMap<mlir::Value, mlir::Operation *>;
+
+/// What `value` is another shape of, all of it.
+mlir::Value wholeOf(mlir::Value value);
+
 class BufferAssignment {
 public:
   /// `argumentOffsets`, `resultOffsets`: places of the function's arguments and results; `writable[i]`:
   /// argument i may be overwritten (a state
   /// that the function returns).
   BufferAssignment(mlir::func::FuncOp func, llvm::ArrayRef<int64_t> argumentOffsets,
-                   llvm::ArrayRef<bool> writable, llvm::ArrayRef<int64_t> resultOffsets);
+                   llvm::ArrayRef<bool> writable, llvm::ArrayRef<int64_t> resultOffsets,
+                   const NeededUntil &neededUntil);
 
   /// The storage of a tensor value that is no view and no parameter.
   int storage(mlir::Value value) { return find(numberOf.lookup(value)); }
@@ -39,6 +49,14 @@ public:
   /// exchanged before is done, and what it takes is busy until what it gives is needed. Until then nothing
   /// else gets these places, or it would have to wait. To be called before `place`.
   void letCommunicationRunBeside() { letCommunicationRunBeside(func.getBody().front(), 0); }
+  /// The layer of a stack in whose place a storage lies: what would be copied there is made there.
+  struct Layer {
+    mlir::Value stack, index; ///< the stack that this layer goes into
+  };
+  /// None: the storage has a place of its own.
+  std::optional<Layer> layerOf(int storage) const { return nodes[storage].layer; }
+  /// Whether `copy` (LaunchOp::getCopies) has nothing to do: its input lies there already.
+  bool isInPlace(LaunchOp copy) { return inPlace.contains(copy); }
   /// Places every storage that has no place yet, from `base` on. Returns the end of the highest one.
   int64_t place(int64_t base);
   int64_t offset(int storage) const { return nodes[storage].offset; }
@@ -51,12 +69,17 @@ private:
     llvm::SmallVector<LiveRange, 4> ranges;
     llvm::SmallVector<LiveRange, 1> reserved; ///< steps in which the place is taken though no value is in it
     mlir::Type type;
+    bool shared = false;        ///< of several values
+    std::optional<Layer> layer; ///< a layer of another storage
   };
 
   void numberOps(mlir::Block &block);
   void addValues(mlir::Block &block);
   void coalesce(mlir::Block &block);
   void letCommunicationRunBeside(mlir::Block &block, int64_t begin);
+  void placeInLayers(mlir::Block &block);
+  bool placeInLayer(LaunchOp copy);
+  bool isFreeUntil(int stack, mlir::Value index, mlir::Operation *maker, LaunchOp copy);
   int add(mlir::Value value, int64_t first);
   int64_t lastUse(mlir::Value value, int64_t first);
   int64_t firstUse(mlir::Value value);
@@ -68,10 +91,12 @@ private:
   bool unify(mlir::Value a, mlir::Value b, int64_t touching = -1);
 
   mlir::func::FuncOp func;
+  const NeededUntil &neededUntil;
   int64_t steps = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> stepOf, endOf; ///< endOf: of a loop, the step of its yield
   llvm::MapVector<mlir::Value, int> numberOf;
   std::vector<Node> nodes;
+  llvm::SmallPtrSet<mlir::Operation *, 8> inPlace;
 };
 
 } // namespace tessera::exec

@@ -1,12 +1,15 @@
 //===- KernelsToExec.cpp - tensors become places in the arena ---------------===//
 
 #include "BufferAssignment.h"
+#include "EntryPorts.h"
+#include "ParameterUpdates.h"
 
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tessera {
@@ -19,81 +22,6 @@ using namespace tessera::exec;
 namespace {
 
 int64_t alignedBytes(Type type) { return int64_t(llvm::alignTo(arrayBytes(type), kBufferAlignment)); }
-
-/// An argument or result of an entry, as the manifest wants it.
-struct Port {
-  graph::Kind kind;
-  StringRef name;
-  RankedTensorType type;
-  Attribute sharding, fill, gives, clear;
-  int64_t offset = -1;
-
-  DictionaryAttr toAttr() const {
-    Builder b(type.getContext());
-    NamedAttrList list;
-    list.append("name", b.getStringAttr(name));
-    list.append("type", TypeAttr::get(type));
-    list.append("offset", b.getI64IntegerAttr(offset));
-    for (auto [key, value] : {std::pair<StringRef, Attribute>{"sharding", sharding},
-                              {"fill", fill},
-                              {"gives", gives},
-                              {"clear", clear}})
-      if (value)
-        list.append(key, value);
-    return list.getDictionary(type.getContext());
-  }
-};
-
-FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr attrs, const Twine &what) {
-  auto kind = attrs ? attrs.getAs<graph::KindAttr>(graph::kKindAttr) : nullptr;
-  auto name = attrs ? attrs.getAs<StringAttr>(graph::kNameAttr) : nullptr;
-  if (!kind || !name)
-    return func.emitOpError() << what << " needs the attributes graph.kind and graph.name";
-  return Port{kind.getValue(),
-              name,
-              cast<RankedTensorType>(type),
-              attrs.get(kShardingAttr),
-              attrs.get(graph::kFillAttr),
-              attrs.get(graph::kGivesAttr),
-              attrs.get(graph::kClearAttr)};
-}
-
-struct EntryPorts {
-  SmallVector<Port> arguments, results;
-
-  /// Whether the entry gives the state `name` a new value.
-  bool returnsState(StringRef name) const {
-    return llvm::any_of(results, [&](const Port &result) {
-      return result.kind == graph::Kind::State && result.name == name;
-    });
-  }
-};
-
-FailureOr<EntryPorts> readPorts(func::FuncOp func) {
-  EntryPorts ports;
-  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-    FailureOr<Port> port =
-        readPort(func, func.getArgumentTypes()[i], func.getArgAttrDict(i), "argument " + Twine(i));
-    if (failed(port))
-      return failure();
-    ports.arguments.push_back(*port);
-  }
-  for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    FailureOr<Port> port =
-        readPort(func, func.getResultTypes()[i], func.getResultAttrDict(i), "result " + Twine(i));
-    if (failed(port))
-      return failure();
-    ports.results.push_back(*port);
-  }
-  // A name stands for one place.
-  for (ArrayRef<Port> list : {ArrayRef<Port>(ports.arguments), ArrayRef<Port>(ports.results)})
-    for (size_t i = 0; i < list.size(); ++i)
-      for (size_t j = 0; j < i; ++j)
-        if (list[i].kind == list[j].kind && list[i].name == list[j].name)
-          return func.emitOpError() << "has two of " << graph::stringifyKind(list[i].kind) << " '"
-                                    << list[i].name << "'; rename one";
-  return ports;
-}
 
 /// States, inputs and outputs of all entries: what must outlive a call.
 class PersistentBuffers {
@@ -155,8 +83,9 @@ private:
 /// Rewrites one entry from tensors to buffers.
 class EntryRewriter {
 public:
-  EntryRewriter(func::FuncOp func, BufferAssignment &buffers, int64_t scratchBase)
-      : func(func), buffers(buffers), scratch(scratchBase), scratchEnd(scratchBase),
+  EntryRewriter(func::FuncOp func, BufferAssignment &buffers, ArrayRef<ParameterUpdate> updates,
+                int64_t scratchBase)
+      : func(func), buffers(buffers), updates(updates), scratch(scratchBase), scratchEnd(scratchBase),
         builder(func.getContext()) {}
 
   LogicalResult run(ArrayRef<Port> results) {
@@ -169,6 +98,9 @@ public:
     Operation *ret = body.getTerminator();
     builder.setInsertionPoint(ret);
     SmallVector<std::pair<Value, Value>> copies;
+    for (const ParameterUpdate &update : updates)
+      if (!update.behind)
+        copies.push_back({memory.lookup(update.value), parameter(update)});
     for (auto [value, port] : llvm::zip_equal(ret->getOperands(), results))
       copies.push_back({memory.lookup(value), outputBuffer(value, port.offset, bufferType(port.type))});
     copyAll(ret->getLoc(), copies);
@@ -188,20 +120,39 @@ private:
     OpBuilder atStart = OpBuilder::atBlockBegin(entry);
     return BufferOp::create(atStart, func.getLoc(), type, offset);
   }
+  /// Where the plain form of an updated parameter lies.
+  Value parameter(const ParameterUpdate &update) {
+    auto type = bufferType(update.value.getType());
+    for (auto param : entry->getOps<ParamOp>())
+      if (param.getParamAttr() == update.parameter && param.getType() == Type(type))
+        return param;
+    OpBuilder atStart = OpBuilder::atBlockBegin(entry);
+    return ParamOp::create(atStart, func.getLoc(), type, update.parameter);
+  }
   /// The buffer of a storage; one op for each, at the start of the function, also where storages lie over
   /// each other: who reads through a buffer wants what was written through it (verify-exec-memory).
   Value bufferFor(Value value) {
     int storage = buffers.storage(value);
+    if (auto layer = buffers.layerOf(storage))
+      return layerFor(*layer, bufferType(value.getType()));
     Value &buffer = ofStorage[{storage, bufferType(value.getType()).getAsOpaquePointer()}];
     if (!buffer)
       buffer = newBuffer(buffers.offset(storage), bufferType(value.getType()));
     return buffer;
   }
+  /// A layer of a stack's buffer, as `type`.
+  Value layerFor(const BufferAssignment::Layer &layer, MemRefType type) {
+    Value stack = bufferFor(layer.stack);
+    auto stackType = cast<MemRefType>(stack.getType());
+    Type one = MemRefType::get(stackType.getShape().drop_front(), stackType.getElementType());
+    Value view = LayerOp::create(builder, func.getLoc(), one, stack, layer.index);
+    return one == type ? view : ReshapeOp::create(builder, func.getLoc(), type, view).getResult();
+  }
   /// What the caller finds at `offset`: the buffer of `value` if that lives there, that of the argument that
   /// comes from there (a state), or one of its own.
   Value outputBuffer(Value value, int64_t offset, MemRefType type) {
     auto isThere = [&](Value found) {
-      auto buffer = found.getDefiningOp<BufferOp>();
+      auto buffer = wholeOf(found).getDefiningOp<BufferOp>();
       return buffer && int64_t(buffer.getOffset()) == offset && found.getType() == type;
     };
     if (Value found = memory.lookup(value); isThere(found))
@@ -220,6 +171,9 @@ private:
   }
   /// Where `a` and `b` lie they share bytes, whichever buffers name them.
   static bool isOver(Value a, Value b) {
+    auto p = rootBuffer(a).getDefiningOp<ParamOp>(), q = rootBuffer(b).getDefiningOp<ParamOp>();
+    if (p || q)
+      return p && q && p.getParamAttr() == q.getParamAttr();
     auto [xBegin, xEnd] = byteRange(a);
     auto [yBegin, yEnd] = byteRange(b);
     return xBegin < yEnd && yBegin < xEnd;
@@ -263,8 +217,15 @@ private:
         rewriteLoop(loop);
       else if (isa<ParamOp, ExecViewOpInterface>(op))
         rewriteView(&op);
+      else if (auto copy = dyn_cast<LaunchOp>(op); copy && buffers.isInPlace(copy))
+        dropCopy(copy);
       else if (isa<DestinationStyleOpInterface>(op) && isa<ExecDialect>(op.getDialect()))
         rewriteWork(&op);
+      builder.setInsertionPointAfter(&op);
+      for (const ParameterUpdate &update : updates)
+        if (update.behind == &op)
+          CopyOp::create(builder, op.getLoc(), memory.lookup(update.value), parameter(update),
+                         /*stream=*/nullptr);
     }
   }
 
@@ -322,8 +283,15 @@ private:
       for (unsigned i = 0; i < launch.getOutputs().size(); ++i)
         modes.push_back(launch.getMode(i));
       cast<LaunchOp>(work).setModes(modes);
+      cast<LaunchOp>(work).setCopies(false);
     }
     dead.push_back(op);
+  }
+
+  /// What the launch would copy was made in its place.
+  void dropCopy(LaunchOp copy) {
+    memory[copy.getResults()[0]] = bufferFor(copy.getResults()[0]);
+    dead.push_back(copy);
   }
 
   void rewriteLoop(ForOp loop) {
@@ -368,6 +336,7 @@ private:
 
   func::FuncOp func;
   BufferAssignment &buffers;
+  ArrayRef<ParameterUpdate> updates;
   int64_t scratch, scratchEnd;
   OpBuilder builder;
   Block *entry = nullptr;
@@ -395,6 +364,16 @@ static bool writes(func::FuncOp entry, const Port &port) {
   return result.wasInterrupted();
 }
 
+/// The kernels of all launches, or of those that copy.
+static llvm::StringSet<> kernelsOf(ModuleOp module, bool copiesOnly) {
+  llvm::StringSet<> names;
+  module.walk([&](LaunchOp op) {
+    if (op.getCopies() || !copiesOnly)
+      names.insert(op.getKernel());
+  });
+  return names;
+}
+
 struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
   using Base::Base;
 
@@ -402,9 +381,14 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
     ModuleOp module = getOperation();
     PersistentBuffers persistent;
     SmallVector<std::pair<func::FuncOp, EntryPorts>> entries;
+    SmallVector<SmallVector<ParameterUpdate>> updates;
     for (auto func : module.getOps<func::FuncOp>()) {
       if (!func->hasAttr(kEntryAttr))
         continue;
+      FailureOr<SmallVector<ParameterUpdate>> taken = takeUpdates(func);
+      if (failed(taken))
+        return signalPassFailure();
+      updates.push_back(std::move(*taken));
       FailureOr<EntryPorts> ports = readPorts(func);
       if (failed(ports) || failed(persistent.addStates(func, *ports)))
         return signalPassFailure();
@@ -413,9 +397,11 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
     for (auto &[func, ports] : entries)
       persistent.addPorts(ports);
 
+    llvm::StringSet<> copies = kernelsOf(module, /*copiesOnly=*/true);
     int64_t arena = persistent.bytes;
     Builder b(&getContext());
-    for (auto &[func, ports] : entries) {
+    for (auto [entry, updated] : llvm::zip_equal(entries, updates)) {
+      auto &[func, ports] = entry;
       SmallVector<int64_t> argumentOffsets, resultOffsets;
       SmallVector<bool> writable;
       for (const Port &port : ports.arguments) {
@@ -425,12 +411,15 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       }
       for (const Port &port : ports.results)
         resultOffsets.push_back(port.offset);
-      BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets);
+      NeededUntil neededUntil;
+      for (const ParameterUpdate &update : updated)
+        neededUntil[update.value] = update.behind ? update.behind : func.getBody().front().getTerminator();
+      BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets, neededUntil);
       if (communication)
         buffers.letCommunicationRunBeside();
       // Only one entry runs at a time: their activations lie over each other.
       int64_t end = buffers.place(persistent.bytes);
-      EntryRewriter rewriter(func, buffers, end);
+      EntryRewriter rewriter(func, buffers, updated, end);
       if (failed(rewriter.run(ports.results)))
         return signalPassFailure();
       arena = std::max(arena, rewriter.end());
@@ -449,6 +438,10 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       if (!returns.empty())
         func->setAttr(kReturnsAttr, b.getArrayAttr(returns));
     }
+    llvm::StringSet<> launched = kernelsOf(module, /*copiesOnly=*/false);
+    for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (copies.contains(func.getSymName()) && !launched.contains(func.getSymName()))
+        func.erase();
     module->setAttr("exec.states", persistent.stateAttrs(&getContext()));
     module->setAttr(kArenaAttr, b.getI64IntegerAttr(arena));
   }

@@ -295,7 +295,7 @@ static Cluster rowCluster(ArrayRef<Operation *> ops, int rows) {
   return cluster;
 }
 
-int64_t ClusterBody::iterations() const {
+int64_t ClusterBody::tileCount() const {
   int64_t n = 1;
   for (const Axis &axis : axes)
     n *= axis.count();

@@ -26,8 +26,10 @@ struct ClusterBody {
   SmallVector<Operation *> ops; ///< in order of execution
   std::vector<OpTiles> tiles;   ///< of each op
   SmallVector<Axis, 4> axes;
-  int64_t tileElements = 0; ///< that one iteration touches
-  int64_t iterations() const;
+  int64_t tileElements = 0; ///< that one tile touches
+  int64_t turns = 1;        ///< tiles of one iteration (fusion::Body)
+  int64_t tileCount() const;
+  int64_t iterations() const { return tileCount() / turns; }
 };
 
 /// The ops of one launch: the iterations of several bodies follow one another.
@@ -50,6 +52,18 @@ OpTiles wholeTiles(Operation *op);
 SmallVector<Cluster> formRowClusters(Block &block, const TilingChoices &tiling);
 /// The same over any factor. What is computed again in several kernels is cloned.
 SmallVector<Cluster> formFactorClusters(Block &block, const TilingChoices &tiling);
+
+/// Makers of values (constants, iota) go to each reader: a kernel computes them where it needs them.
+void cloneMakers(Block &block);
+/// Removes what nobody reads, of a loop's next bodies what they do not carry on: before kernels are made of
+/// it.
+void eraseDead(Block &block);
+/// Long reductions of few rows become two ops each, where several iterations can share the first
+/// (fusion::worthSplitting). Before clusters over any factor are formed.
+LogicalResult splitReductions(Lowering &lowering, Block &block);
+/// The op as data of the plan, its values apart; not fusable where it is no tile.
+fusion::Op describe(Operation *op);
+fusion::Choices choicesOf(const TilingChoices &tiling);
 
 /// Reorders the block: units (a cluster or a single op) as soon as the units they wait for are done, in the
 /// old order.

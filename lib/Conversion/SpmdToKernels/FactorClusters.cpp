@@ -40,6 +40,25 @@ ShardingRule localRule(Operation *op) {
   return rule;
 }
 
+/// The array of which `op` has most elements.
+Type largestArray(Operation *op) {
+  Type largest;
+  int64_t most = 0;
+  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                            SmallVector<Type>(op->getResultTypes())))
+    if (int64_t elements = cast<RankedTensorType>(type).getNumElements(); elements > most) {
+      most = elements;
+      largest = type;
+    }
+  return largest;
+}
+
+} // namespace
+
+fusion::Choices choicesOf(const TilingChoices &tiling) {
+  return {tiling.tileElements, tiling.grainElements, tiling.parallelIterations, tiling.keptBytes};
+}
+
 fusion::Op describe(Operation *op) {
   fusion::Op data;
   data.fusable = isa<TileLoweringOpInterface>(op) && isa<ShardingRuleOpInterface>(op) &&
@@ -56,11 +75,18 @@ fusion::Op describe(Operation *op) {
     data.operandShapes.emplace_back(tensorOf(operand).getShape());
   for (Value result : op->getResults())
     data.resultShapes.emplace_back(tensorOf(result).getShape());
+  for (Value result : op->getResults())
+    data.elementBytes.push_back(elementBytes(result.getType()));
+  for (TileScratch &scratch : tile.getTileScratch(data.rule))
+    data.scratch.push_back({scratch.factors, scratch.bytes});
+  data.pointwise = isa<ElementwiseScalarOpInterface>(op);
   OpCost cost = cast<CostOpInterface>(op).getCost();
   data.work = std::max<int64_t>(
-      1, int64_t((cost.bytesRead + cost.bytesWritten) / double(elementBytes(op->getResult(0).getType()))));
+      1, int64_t((cost.bytesRead + cost.bytesWritten) / double(elementBytes(largestArray(op)))));
   return data;
 }
+
+namespace {
 
 /// A block with its terminator, op by op.
 struct BlockData {
@@ -90,8 +116,7 @@ struct BlockData {
 SmallVector<Cluster> formFactorClusters(Block &block, const TilingChoices &tiling) {
   BlockData program(block);
   SmallVector<Cluster> clusters;
-  for (fusion::Kernel &kernel : fusion::planFusion(
-           program.data, {tiling.tileElements, tiling.grainElements, tiling.parallelIterations})) {
+  for (fusion::Kernel &kernel : fusion::planFusion(program.data, choicesOf(tiling))) {
     Cluster &cluster = clusters.emplace_back();
     for (fusion::Body &planned : kernel.bodies) {
       ClusterBody &body = cluster.bodies.emplace_back();
@@ -115,6 +140,7 @@ SmallVector<Cluster> formFactorClusters(Block &block, const TilingChoices &tilin
       body.tiles = std::move(planned.tiles);
       body.axes = std::move(planned.axes);
       body.tileElements = planned.tileElements;
+      body.turns = planned.turns;
     }
   }
   // Constants that must be whole are read inside kernels; for other readers they have one of their own.

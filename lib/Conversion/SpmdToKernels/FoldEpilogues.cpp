@@ -47,23 +47,22 @@ private:
       return false;
     Value addition;
     ProductEpilogue wanted = epilogue();
-    if (auto add = dyn_cast<graph::AddOp>(op)) {
-      addition = add.getLhs() == end ? add.getRhs() : add.getLhs();
+    if (auto sum = dyn_cast<ElementwiseScalarOpInterface>(op); sum && sum.addsOperands()) {
+      addition = op->getOperand(op->getOperand(0) == end ? 1 : 0);
       if (!liesInMemory(addition) || !isThereInTime(addition))
         return false;
-      if (tensorOf(addition).getShape() == tensorOf(end).getShape() && !addend)
+      if (tensorOf(addition).getShape() == tensorOf(end).getShape() && !addend) {
         wanted.addend = true;
-      else if (isBias(addition) && !bias)
+        wanted.inPlace = takesPlace(addition, op->getResult(0));
+      } else if (isBias(addition) && !bias)
         wanted.biasAlignment = exec::alignmentOf(addition);
       else
         return false;
-    } else if (isa<graph::GraphDialect>(op->getDialect()) && op->getNumOperands() == 1) {
-      wanted.function = productFunctionFromName(std::string_view(op->getName().stripDialect()))
-                            .value_or(ProductFunction::None);
+    } else {
+      auto tile = dyn_cast<TileLoweringOpInterface>(op);
+      wanted.function = tile ? tile.getProductFunction() : ProductFunction::None;
       if (wanted.function == ProductFunction::None)
         return false;
-    } else {
-      return false;
     }
     if (!lowering.target.takesEpilogue(wanted))
       return false;
@@ -83,10 +82,21 @@ private:
     epilogue.w = product.getWeightElementType();
     epilogue.y = tensorOf(end).getElementType();
     epilogue.addend = bool(addend);
+    epilogue.inPlace = addend && takesPlace(addend, end);
     if (bias)
       epilogue.biasAlignment = exec::alignmentOf(bias);
     epilogue.function = function.value_or(ProductFunction::None);
     return epilogue;
+  }
+
+  /// Whether `sum` may stand where `addition` stood, and no tile would have taken it from the cache.
+  static bool takesPlace(Value addition, Value sum) {
+    Value root = exec::rootOf(addition);
+    auto arg = dyn_cast<BlockArgument>(root);
+    bool isInput = arg && isa<func::FuncOp>(arg.getOwner()->getParentOp()) &&
+                   graph::argumentKind(arg) != graph::Kind::State;
+    return addition.hasOneUse() && !isInput && !isa_and_nonnull<exec::ParamOp>(root.getDefiningOp()) &&
+           llvm::none_of(sum.getUsers(), [](Operation *user) { return isa<TileLoweringOpInterface>(user); });
   }
 
   /// One element for each column, repeated for all rows.
@@ -148,6 +158,8 @@ private:
         builder, product.getLoc(), TypeRange(end.getType()), product.getMAttr(), product.getNAttr(),
         product.getKAttr(), product.getInput(), product.getWeight(), product.getParamAttr(),
         product.getLayer(), exec::fresh(builder, end));
+    whole.setInputTransposed(product.getInputTransposed());
+    whole.setWeightTransposed(product.getWeightTransposed());
     if (bias)
       whole.getBiasMutable().assign(bias);
     if (addend)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Clusters.h"
+#include "IterationTiles.h"
 
 #include "tessera/Interfaces/TileLowering.h"
 #include "tessera/Support/Shapes.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace tessera::kernels {
 namespace {
@@ -131,7 +131,8 @@ private:
     std::string name;
     SmallVector<StringRef> seen;
     for (Operation *op : ops) {
-      StringRef kind = op->getName().stripDialect();
+      StringRef kind =
+          (op->getNumRegions() ? &op->getRegion(0).front().front() : op)->getName().stripDialect();
       if (llvm::is_contained(seen, kind) || seen.size() == 4)
         continue;
       seen.push_back(kind);
@@ -140,13 +141,6 @@ private:
     ArrayRef<int64_t> shape = tensorOf(ops.back()->getResult(0)).getShape();
     return name + shapeText(shape);
   }
-
-  /// Where one iteration stands along each axis.
-  struct Iteration {
-    SmallVector<Value> number; ///< of the tile
-    SmallVector<Value> begin;  ///< its first element
-    ArrayRef<Axis> axes;
-  };
 
   struct Context : TileContext {
     Outliner &outliner;
@@ -165,7 +159,7 @@ private:
         Value size = arith::ConstantIndexOp::create(builder, loc, tensorOf(value).getDimSize(dim));
         offset = arith::MulIOp::create(builder, loc, outliner.scalarArgument(shell, it->second), size);
       }
-      if (Value first = loopBegin(value, dim))
+      if (Value first = firstIndex(builder, value, dim))
         offset = offset ? arith::AddIOp::create(builder, loc, offset, first).getResult() : first;
       return offset ? offset : arith::ConstantIndexOp::create(builder, loc, 0).getResult();
     }
@@ -175,108 +169,39 @@ private:
     }
     int64_t globalSize(Value value, int64_t dim) override { return dist::globalShape(tensorOf(value))[dim]; }
 
-    /// Null where the loop does not run over the dimension of the tile.
-    Value loopBegin(Value value, int64_t dim) const {
-      auto among = [&](ValueRange values, ArrayRef<Parts> parts) -> Value {
-        const auto number = llvm::find(values, value) - values.begin();
-        int axis = parts[number][dim].axis;
-        return axis < 0 ? Value() : at.begin[axis];
+    const Parts &partsOf(Value value) const {
+      auto among = [&](ValueRange values, ArrayRef<Parts> parts) -> const Parts & {
+        return parts[llvm::find(values, value) - values.begin()];
       };
       return llvm::is_contained(op->getOperands(), value) ? among(op->getOperands(), tiles.operands)
                                                           : among(op->getResults(), tiles.results);
     }
+    /// Null where the loop does not run over the dimension of the tile.
+    Value loopBegin(Value value, int64_t dim) const {
+      int axis = partsOf(value)[dim].axis;
+      return axis < 0 ? Value() : at.begin[axis];
+    }
+    /// The index that the tile begins with along a dimension of the array, which may stand as several parts;
+    /// null: 0.
+    Value firstIndex(OpBuilder &builder, Value value, int64_t dim) const {
+      const Parts &parts = partsOf(value);
+      const Part *part = parts.begin();
+      Value index;
+      for (int64_t d = 0; d <= dim; ++d) {
+        int64_t left = tensorOf(value).getDimSize(d);
+        do {
+          left /= part->size;
+          if (Value begin = d == dim && part->axis >= 0 ? at.begin[part->axis] : Value()) {
+            Value stride = arith::ConstantIndexOp::create(builder, op->getLoc(), left);
+            Value here = left == 1 ? begin : arith::MulIOp::create(builder, op->getLoc(), begin, stride);
+            index = index ? arith::AddIOp::create(builder, op->getLoc(), index, here).getResult() : here;
+          }
+          ++part;
+        } while (left > 1);
+      }
+      return index;
+    }
   };
-
-  /// The number of the tile along each axis of a body.
-  Iteration delinearize(OpBuilder &builder, Value row, const ClusterBody &body) {
-    Iteration at;
-    at.axes = body.axes;
-    int64_t left = body.iterations();
-    at.number.resize(body.axes.size());
-    for (int d = int(body.axes.size()) - 1; d >= 0; --d) {
-      int64_t count = body.axes[d].count();
-      Value size = arith::ConstantIndexOp::create(builder, loc, count);
-      left /= count;
-      at.number[d] = left == 1 ? row : arith::RemUIOp::create(builder, loc, row, size).getResult();
-      if (left > 1)
-        row = arith::DivUIOp::create(builder, loc, row, size);
-      else
-        row = arith::ConstantIndexOp::create(builder, loc, 0);
-    }
-    for (auto [axis, number] : llvm::zip_equal(body.axes, at.number)) {
-      Value begin = number;
-      if (axis.tile > 1)
-        begin = arith::MulIOp::create(builder, loc, number,
-                                      arith::ConstantIndexOp::create(builder, loc, axis.tile));
-      at.begin.push_back(begin);
-    }
-    return at;
-  }
-
-  static RankedTensorType tileType(Value value, const Parts &parts, ArrayRef<Axis> axes) {
-    SmallVector<int64_t> shape;
-    for (const Part &part : parts)
-      shape.push_back(part.axis < 0 ? part.size : axes[part.axis].tile);
-    return RankedTensorType::get(shape, tensorOf(value).getElementType());
-  }
-  static void slicing(OpBuilder &builder, RankedTensorType tile, const Parts &parts, const Iteration &at,
-                      SmallVectorImpl<OpFoldResult> &offsets, SmallVectorImpl<OpFoldResult> &sizes) {
-    for (auto [size, part] : llvm::zip_equal(tile.getShape(), parts)) {
-      offsets.push_back(part.axis < 0 ? OpFoldResult(builder.getIndexAttr(0))
-                                      : OpFoldResult(at.begin[part.axis]));
-      sizes.push_back(builder.getIndexAttr(size));
-    }
-  }
-
-  /// The part of `array` that belongs to this iteration.
-  static Value tileOf(OpBuilder &builder, Location loc, Value array, Value value, const Parts &parts,
-                      const Iteration &at) {
-    RankedTensorType tile = tileType(value, parts, at.axes);
-    if (tile == array.getType())
-      return array;
-    SmallVector<OpFoldResult> offsets, sizes, ones(parts.size(), builder.getIndexAttr(1));
-    slicing(builder, tile, parts, at, offsets, sizes);
-    return tensor::ExtractSliceOp::create(builder, loc, tile, array, offsets, sizes, ones);
-  }
-
-  /// `into` with the tile of a result. What every iteration along some axis computes one of them stores.
-  static Value store(OpBuilder &builder, Location loc, Value value, Value into, const Parts &parts,
-                     const Iteration &at) {
-    SmallVector<OpFoldResult> offsets, sizes, ones(parts.size(), builder.getIndexAttr(1));
-    slicing(builder, tensorOf(value), parts, at, offsets, sizes);
-    auto insert = [&](OpBuilder &builder, Value tile) -> Value {
-      return tensor::InsertSliceOp::create(builder, loc, tile, into, offsets, sizes, ones);
-    };
-    Value isFirst;
-    for (int axis = 0; axis < int(at.axes.size()); ++axis) {
-      if (at.axes[axis].count() == 1 ||
-          llvm::any_of(parts, [&](const Part &part) { return part.axis == axis; }))
-        continue;
-      Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-      Value here = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, at.number[axis], zero);
-      isFirst = isFirst ? arith::AndIOp::create(builder, loc, isFirst, here).getResult() : here;
-    }
-    if (!isFirst)
-      return insert(builder, value);
-    // A copy: the tile itself is computed elsewhere, for all the iterations that do not store it.
-    auto copy = [&](OpBuilder &inner) {
-      auto type = tensorOf(value);
-      Value place = tensor::ExtractSliceOp::create(inner, loc, type, into, offsets, sizes, ones);
-      AffineMap identity = inner.getMultiDimIdentityMap(type.getRank());
-      SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
-      Value copied =
-          linalg::GenericOp::create(
-              inner, loc, type, value, place, ArrayRef{identity, identity}, loops,
-              [](OpBuilder &b, Location loc, ValueRange x) { linalg::YieldOp::create(b, loc, x[0]); })
-              .getResult(0);
-      return insert(inner, copied);
-    };
-    return scf::IfOp::create(
-               builder, loc, isFirst,
-               [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, copy(inner)); },
-               [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, into); })
-        .getResult(0);
-  }
 
   /// The body whose iterations number `row` is among; `row` counts from the first of `bodies`.
   SmallVector<Value> emitBodies(OpBuilder &builder, const KernelShell &shell, Value row, ValueRange outs,
@@ -297,11 +222,60 @@ private:
     return SmallVector<Value>(branch.getResults());
   }
 
+  /// Tiles of one iteration.
+  struct Tiles {
+    llvm::DenseMap<Value, Value> made; ///< of values made in the cluster
+    SmallVector<std::pair<std::pair<Value, Parts>, Value>> loaded;
+  };
+
+  /// Whether op `number` of `body` gives the same on every tile. What takes nothing fuses with its readers,
+  /// so it counts only where one of those does.
+  static bool isShared(const ClusterBody &body, size_t number) {
+    Operation *op = body.ops[number];
+    if (!body.tiles[number].areWhole())
+      return false;
+    if (op->getNumOperands())
+      return true;
+    for (size_t reader = number + 1; reader < body.ops.size(); ++reader)
+      if (llvm::is_contained(body.ops[reader]->getOperands(), op->getResult(0)) && isShared(body, reader))
+        return true;
+    return false;
+  }
+
   SmallVector<Value> emitBody(OpBuilder &builder, const KernelShell &shell, Value row, ValueRange outs,
                               const ClusterBody &body, LogicalResult &status) {
-    Iteration at = delinearize(builder, row, body);
-    llvm::DenseMap<Value, Value> made; // tiles of values made in the cluster
-    SmallVector<std::pair<std::pair<Value, Parts>, Value>> loaded;
+    auto all = llvm::to_vector(llvm::seq<size_t>(0, body.ops.size()));
+    Tiles tiles;
+    if (body.turns == 1)
+      return emitOps(builder, shell, delinearize(builder, loc, row, body.axes), outs, body, all, tiles,
+                     status);
+    // What no tile changes stands in front of the loop over them.
+    SmallVector<size_t> each, same;
+    for (size_t number : all)
+      (isShared(body, number) ? same : each).push_back(number);
+    Value turns = arith::ConstantIndexOp::create(builder, loc, body.turns);
+    Value first = arith::MulIOp::create(builder, loc, row, turns);
+    SmallVector<Value> results =
+        emitOps(builder, shell, delinearize(builder, loc, first, body.axes), outs, body, same, tiles, status);
+    auto loop = scf::ForOp::create(builder, loc, arith::ConstantIndexOp::create(builder, loc, 0), turns,
+                                   arith::ConstantIndexOp::create(builder, loc, 1), results,
+                                   [&](OpBuilder &inner, Location, Value turn, ValueRange carried) {
+                                     Value tile = arith::AddIOp::create(inner, loc, first, turn);
+                                     Tiles here = tiles;
+                                     scf::YieldOp::create(inner, loc,
+                                                          emitOps(inner, shell,
+                                                                  delinearize(inner, loc, tile, body.axes),
+                                                                  carried, body, each, here, status));
+                                   });
+    return SmallVector<Value>(loop.getResults());
+  }
+
+  /// The ops of `body` with these numbers on the tiles of one iteration.
+  SmallVector<Value> emitOps(OpBuilder &builder, const KernelShell &shell, const Iteration &at,
+                             ValueRange outs, const ClusterBody &body, ArrayRef<size_t> numbers, Tiles &known,
+                             LogicalResult &status) {
+    auto &made = known.made;
+    auto &loaded = known.loaded;
     SmallVector<Value> results(outs.begin(), outs.end());
     auto lower = [&](Operation *op, const OpTiles &tiles, ValueRange operands, TypeRange types,
                      SmallVectorImpl<Value> &values) {
@@ -309,7 +283,9 @@ private:
       if (failed(cast<TileLoweringOpInterface>(op).lowerTile(builder, operands, types, context, values)))
         status = failure();
     };
-    for (auto [op, tiles] : llvm::zip_equal(body.ops, body.tiles)) {
+    for (size_t number : numbers) {
+      Operation *op = body.ops[number];
+      const OpTiles &tiles = body.tiles[number];
       SmallVector<Value> operands, values;
       int updated = updatedOperand(op);
       for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
@@ -322,11 +298,11 @@ private:
           operands.push_back(tile);
           continue;
         }
-        auto *known = llvm::find_if(loaded, [&, value = operand](const auto &entry) {
+        auto *before = llvm::find_if(loaded, [&, value = operand](const auto &entry) {
           return entry.first.first == value && entry.first.second == parts;
         });
-        if (known != loaded.end()) {
-          operands.push_back(known->second);
+        if (before != loaded.end()) {
+          operands.push_back(before->second);
           continue;
         }
         Value whole;
@@ -379,7 +355,7 @@ private:
     }
     int64_t count = cluster.iterations(), elements = 0;
     for (const ClusterBody &body : cluster.bodies)
-      elements = std::max(elements, body.tileElements);
+      elements = std::max(elements, body.tileElements * body.turns);
     auto launch = exec::LaunchOp::create(builder, loc, types, kernel, taken, destinations, scalars,
                                          builder.getI64IntegerAttr(count),
                                          builder.getI64IntegerAttr(lowering.grain(elements, count)));
@@ -405,44 +381,11 @@ private:
       }}; ///< (value, dimension) -> shard number on the host
 };
 
-/// Makers of values (constants, iota) go to each reader: a kernel computes them where it needs them.
-void cloneMakers(Block &block) {
-  SmallVector<Operation *> makers;
-  for (Operation &op : block.without_terminator())
-    if (isa<TileLoweringOpInterface>(op) && op.getNumOperands() == 0)
-      makers.push_back(&op);
-  for (Operation *maker : makers) {
-    OpBuilder builder(maker);
-    for (OpOperand &use : llvm::make_early_inc_range(maker->getUses())) {
-      Operation *user = use.getOwner();
-      if (!isa<TileLoweringOpInterface>(user) ||
-          (user->getBlock() == maker->getBlock() && maker->hasOneUse()))
-        continue;
-      builder.setInsertionPoint(user);
-      use.set(builder.clone(*maker)->getResult(0));
-    }
-    if (maker->use_empty())
-      maker->erase();
-  }
-}
-
-/// Removes what nobody reads, of a loop's next bodies what they do not carry on: before kernels are made of
-/// it.
-void eraseDead(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    if (isOpTriviallyDead(&op)) {
-      op.erase();
-      continue;
-    }
-    for (Region &region : op.getRegions())
-      for (Block &inner : region)
-        eraseDead(inner);
-  }
-}
-
 LogicalResult fuseBlock(Lowering &lowering, Block &block) {
   cloneMakers(block);
   bool anyFactor = lowering.tiling.parallelIterations > 0;
+  if (anyFactor && failed(splitReductions(lowering, block)))
+    return failure();
   for (const Cluster &cluster :
        anyFactor ? formFactorClusters(block, lowering.tiling) : formRowClusters(block, lowering.tiling)) {
     // Read inside kernels only, where it is made again.

@@ -1,7 +1,8 @@
 //===- LowerRepeats.cpp - graph.repeat to exec.for --------------------------===//
 //
 // The loop sees whole stacks and takes one layer by a view. Stacks that it returns are carried and written
-// layer by layer, in place. A period of several bodies becomes one body that runs them in turn; what is left
+// layer by layer, in place; one whose slices are made of those of a stack that nobody reads any more takes
+// that one's place. A period of several bodies becomes one body that runs them in turn; what is left
 // of the last period follows after the loop, or in reverse stands before it (host code only: kernels are
 // shared).
 //
@@ -18,7 +19,7 @@
 
 namespace tessera::kernels {
 
-/// `stack` with `slice` as layer `index`: one copy, row by row.
+/// `stack` with `slice` as layer `index`: a copy, row by row, if the slice cannot be made there.
 static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Value stack, Value slice,
                         Value index) {
   RankedTensorType type = tensorOf(slice);
@@ -49,28 +50,72 @@ static Value writeLayer(Lowering &lowering, OpBuilder &builder, Location loc, Va
                              index, builder.getI64IntegerAttr(count),
                              builder.getI64IntegerAttr(lowering.grain(type.getNumElements() / count, count)));
   launch.setModes(exec::AccessKind::Layer);
+  launch.setCopies(true);
   return launch.getResults()[0];
+}
+
+/// For each returned stack the number of the stack that it begins as, -1 for none: it is not read after the
+/// repeat, it may be written (no parameter, no input), and each slice is made by an op that reads its slice.
+static SmallVector<int64_t> stacksTakenOver(graph::RepeatOp repeat) {
+  auto mayBeWritten = [](Value stack) {
+    if (auto arg = dyn_cast<BlockArgument>(stack)) {
+      auto func = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp());
+      return !func || graph::argumentKind(arg) == graph::Kind::State;
+    }
+    return !isa<exec::ExecViewOpInterface>(stack.getDefiningOp()) &&
+           stack.getDefiningOp()->getNumOperands() > 0;
+  };
+  SmallVector<int64_t> taken;
+  for (auto [k, result] : llvm::enumerate(repeat.getCollected())) {
+    taken.push_back(-1);
+    for (auto [j, stack] : llvm::enumerate(repeat.getStacks())) {
+      if (stack.getType() != result.getType() || !stack.hasOneUse() || !mayBeWritten(stack) ||
+          llvm::is_contained(taken, int64_t(j)))
+        continue;
+      bool becomes = true;
+      for (unsigned body = 0; body < repeat.getBodies().size(); ++body) {
+        Operation *maker = repeat.getCollectedSlices(body)[k].getDefiningOp();
+        Value slice = repeat.getSlices(body)[j];
+        becomes &= maker && maker->getBlock() == &repeat.getBody(body) && slice.hasOneUse() &&
+                   llvm::is_contained(maker->getOperands(), slice);
+      }
+      if (becomes)
+        taken.back() = int64_t(j);
+    }
+  }
+  return taken;
 }
 
 /// Clones body `number` for layer `index`; returns the next carried values and stacks.
 static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, graph::RepeatOp repeat,
-                                    unsigned number, Value index, ValueRange carried) {
+                                    ArrayRef<int64_t> takenOver, unsigned number, Value index,
+                                    ValueRange carried) {
   IRMapping map;
   Location loc = repeat.getLoc();
   BlockArgument indexArg = repeat.getIndex(number);
   map.map(indexArg, UnrealizedConversionCastOp::create(builder, loc, indexArg.getType(), index).getResult(0));
   size_t inits = repeat.getInits().size();
   map.map(ValueRange(repeat.getCarried(number)), carried.take_front(inits));
-  for (auto [arg, stack] : llvm::zip_equal(repeat.getSlices(number), repeat.getStacks()))
-    map.map(arg, exec::LayerOp::create(builder, loc, arg.getType(), stack, index));
+  for (auto [j, arg, stack] : llvm::enumerate(repeat.getSlices(number), repeat.getStacks())) {
+    // What has this layer now: the stack that was given, or the one that is to be returned.
+    auto *by = llvm::find(takenOver, int64_t(j));
+    Value now = by == takenOver.end() ? stack : carried[inits + size_t(by - takenOver.begin())];
+    map.map(arg, exec::LayerOp::create(builder, loc, arg.getType(), now, index));
+  }
   Block &body = repeat.getBody(number);
+  SmallVector<Value> stacks(carried.drop_front(inits));
+  auto write = [&](bool given) { // what the body is given, or what it makes
+    for (auto [slice, stack] : llvm::zip_equal(repeat.getCollectedSlices(number), stacks))
+      if (isa<BlockArgument>(slice) == given)
+        stack = writeLayer(lowering, builder, loc, stack, map.lookupOrDefault(slice), index);
+  };
+  write(/*given=*/true); // now: the next value may take its place then
   for (Operation &op : body.without_terminator())
     builder.clone(op, map);
-  auto next = llvm::map_to_vector(body.getTerminator()->getOperands(),
+  write(/*given=*/false);
+  auto next = llvm::map_to_vector(body.getTerminator()->getOperands().take_front(inits),
                                   [&](Value v) { return map.lookupOrDefault(v); });
-  for (auto [value, stack] :
-       llvm::zip_equal(MutableArrayRef(next).drop_front(inits), carried.drop_front(inits)))
-    value = writeLayer(lowering, builder, loc, stack, value, index);
+  llvm::append_range(next, stacks);
   return next;
 }
 
@@ -80,7 +125,12 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   int64_t count = repeat.getCount(), period = repeat.getBodies().size(), whole = count / period * period;
   bool reverse = repeat.getReverse();
   SmallVector<Value> carried(repeat.getInits());
-  for (Value stack : repeat.getCollected()) {
+  SmallVector<int64_t> takenOver = stacksTakenOver(repeat);
+  for (auto [stack, taken] : llvm::zip_equal(repeat.getCollected(), takenOver)) {
+    if (taken >= 0) {
+      carried.push_back(repeat.getStacks()[size_t(taken)]);
+      continue;
+    }
     RankedTensorType type = tensorOf(stack);
     carried.push_back(
         tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType(), type.getEncoding()));
@@ -88,7 +138,7 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   auto runRest = [&] {
     for (int64_t i = whole; i < count; ++i) {
       int64_t layer = reverse ? whole + count - 1 - i : i;
-      carried = cloneBody(lowering, builder, repeat, layer % period,
+      carried = cloneBody(lowering, builder, repeat, takenOver, layer % period,
                           arith::ConstantIndexOp::create(builder, loc, layer), carried);
     }
   };
@@ -108,7 +158,7 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
         layer = exec::IndexOffsetOp::create(builder, loc, builder.getIndexType(), index,
                                             builder.getI64IntegerAttr(reverse ? whole - 1 - turn : turn),
                                             reverse ? builder.getUnitAttr() : UnitAttr());
-      values = cloneBody(lowering, builder, repeat, body, layer, values);
+      values = cloneBody(lowering, builder, repeat, takenOver, body, layer, values);
     }
     exec::YieldOp::create(builder, loc, values);
     builder.setInsertionPointAfter(loop);

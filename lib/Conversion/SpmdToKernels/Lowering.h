@@ -66,6 +66,8 @@ Value layerIndex(OpBuilder &builder, Value tensor);
 
 /// Fails with an error where the dimension of layers is sharded: pipelines are not there yet.
 LogicalResult checkLayersWhole(Lowering &lowering);
+/// What is added to a stack that a repeat returns is added slice by slice, in the repeat.
+void addIntoStacks(Lowering &lowering);
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);
 /// Decides which parameters are packed (LibraryForm::packedUse) and replaces the rest by exec.param.

@@ -32,6 +32,14 @@ void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
 std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &parameter) {
   std::optional<int64_t> outDims;
   bool profits = false;
+  // An update gives all of it a new value, which is plain.
+  for (BlockArgument arg : parameter.args) {
+    auto func = cast<func::FuncOp>(arg.getOwner()->getParentOp());
+    for (unsigned i = 0; i < func.getNumResults(); ++i)
+      if (graph::resultKind(func, i) == graph::Kind::Parameter &&
+          func.getResultAttr(i, graph::kNameAttr) == graph::ParameterOp(parameter.op).getSymNameAttr())
+        return std::nullopt;
+  }
   for (BlockArgument arg : parameter.args) {
     SmallVector<OpOperand *> uses;
     collectUses(arg, uses);

@@ -80,9 +80,11 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
     Lowering lowering(module, *resolved);
     if (dist::MeshOp mesh = dist::getMesh(module))
       lowering.mesh = mesh.getMesh().toMesh();
-    if (failed(checkLayersWhole(lowering)) || failed(lowerRepeats(lowering)) ||
-        failed(planParameters(lowering)) || failed(lowerLibraryOps(lowering)) ||
-        failed(lowerCollectives(lowering)))
+    if (failed(checkLayersWhole(lowering)))
+      return signalPassFailure();
+    addIntoStacks(lowering);
+    if (failed(lowerRepeats(lowering)) || failed(planParameters(lowering)) ||
+        failed(lowerLibraryOps(lowering)) || failed(lowerCollectives(lowering)))
       return signalPassFailure();
     foldEpilogues(lowering);
     if (failed(fuseKernels(lowering)) || failed(eraseParameterArguments(lowering)))

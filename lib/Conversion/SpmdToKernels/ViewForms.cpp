@@ -10,6 +10,7 @@ namespace tessera::kernels {
 namespace {
 
 struct ReshapeForm : LibraryForm {
+  bool isView() const override { return true; }
   LogicalResult lower(Operation *self, KernelLowering &) const override {
     auto op = cast<graph::ReshapeOp>(self);
     OpBuilder builder(op);

@@ -17,6 +17,9 @@ class CPUAttentionForm : public AttentionForm {
 public:
   explicit CPUAttentionForm(unsigned lanes) : lanes(lanes) {}
 
+  /// This target's caches have no pages; an attention that has is written out in smaller ops.
+  bool takes(Operation *op) const override { return !cast<graph::AttentionOp>(op).getPages(); }
+
 protected:
   Kernel build(Location loc, StringRef name, const AttentionShape &shape) const override {
     return {buildAttentionKernel(loc, name, shape, lanes), attentionIterations(shape, lanes)};

@@ -37,6 +37,13 @@ public:
     addPackedWeightForms(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);
+    addDrawForm(forms);
+  }
+
+  /// oneDNN begins its sums of float32 with what lies in the result's place: a gradient that is added up.
+  bool takesEpilogue(const ProductEpilogue &epilogue) const override {
+    return epilogue.inPlace && epilogue.y.isF32() && !epilogue.biasAlignment &&
+           epilogue.function == ProductFunction::None;
   }
 };
 

@@ -3,6 +3,7 @@
 #include "Alignment.h"
 
 #include "tessera/Target/CUDA/Passes.h"
+#include "tessera/Target/KernelSibling.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -85,8 +86,12 @@ struct CUDAPromiseAlignment : impl::CUDAPromiseAlignmentBase<CUDAPromiseAlignmen
         value = std::gcd(value, exec::alignmentOf(buffer));
     });
     Builder builder(&getContext());
+    auto launchedName = [](func::FuncOp func) {
+      auto sibling = func->getAttrOfType<DictionaryAttr>(kSiblingAttr);
+      return sibling ? KernelSibling::of(sibling).kernel.getAttr() : func.getSymNameAttr();
+    };
     for (auto func : module.getOps<func::FuncOp>())
-      if (auto it = least.find(func.getSymNameAttr()); func->hasAttr(kKernelAttr) && it != least.end())
+      if (auto it = least.find(launchedName(func)); func->hasAttr(kKernelAttr) && it != least.end())
         for (auto [i, bytes] : llvm::enumerate(it->second))
           func.setArgAttr(i, kAlignAttr, builder.getI64IntegerAttr(bytes));
   }

@@ -8,9 +8,13 @@ namespace tessera {
 
 /// Cubins: A100, H100 and H200, B200.
 inline constexpr llvm::StringLiteral kCubinChips[] = {"sm_80", "sm_90a", "sm_100"};
-/// PTX for everything from there on that has no cubin, and its name in the program.
+/// PTX for everything from there on that has no cubin.
 inline constexpr llvm::StringLiteral kPTXChip = "sm_80";
-inline constexpr llvm::StringLiteral kPTXArchitecture = "compute_80";
+/// The one with products of warpgroups (wgmma).
+inline constexpr llvm::StringLiteral kWarpgroupChip = "sm_90a";
+
+/// Bytes of shared memory that a block may have; of no chip in particular: on all of them.
+inline int64_t sharedBytesOf(llvm::StringRef chip = "") { return (chip == kWarpgroupChip ? 227 : 99) * 1024; }
 
 } // namespace tessera
 

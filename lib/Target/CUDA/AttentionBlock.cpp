@@ -110,9 +110,9 @@ Values AttentionBlock::mask(ArrayRef<Value> scores, Value firstKey) {
   return result;
 }
 
-/// Scores [8 keys][row][2] of keys from `firstKey` on become weights; what was summed up before shrinks to
-/// the new maximum.
-void AttentionBlock::softmax(Values &scores, State &state, Value firstKey) {
+/// Scores [8 keys][row][2] of keys from `firstKey` on become weights. Returns what each row's sums of values
+/// shrink by, to the new maximum.
+Values AttentionBlock::softmax(Values &scores, State &state, Value firstKey) {
   // A factor of scores goes into the exponent's fma. Without one (it was applied) they are what is to be
   // raised.
   double factor = shape.scale * kLog2E;
@@ -154,6 +154,10 @@ void AttentionBlock::softmax(Values &scores, State &state, Value firstKey) {
     });
     state.sums[i] = t.fma(state.sums[i], shrink[i], sum);
   }
+  return shrink;
+}
+
+void AttentionBlock::shrinkSums(State &state, ArrayRef<Value> shrink) {
   int64_t perShrink = tiling.matrix ? 2 : 1;
   for (auto [number, sum] : llvm::enumerate(state.out)) {
     Value by = shrink[int64_t(number) / perShrink % threadRows()];
@@ -173,34 +177,42 @@ void AttentionBlock::attend() {
            [&](Value row) { return queryRow(row); });
   for (int64_t s = 0; s + 1 < tiling.stages; ++s) {
     Value tile = t.add(first, s);
-    t.when(t.less(tile, last), [&] { copyKeys(tile, t.i32(s)); });
+    t.when(t.less(tile, last), [&] { copyKeys(tile, t.i32(s), shiftOf(tile)); });
     t.commitCopies();
   }
   State state;
   state.out.assign(outValues(), t.zero(outType()));
   state.tops.assign(threadRows(), t.f32(kLowest));
   state.sums.assign(threadRows(), t.f32(0));
-  Values done = t.loop(first, last, 1, state.flat(), [&](Value tile, ValueRange carried) {
-    State now = unflatten(carried);
+  // A tile's page is looked up one step before its copies begin: they would wait for it.
+  Values begin = state.flat();
+  if (shape.page)
+    begin.push_back(shiftOf(t.add(first, tiling.stages - 1)));
+  Values done = t.loop(first, last, 1, begin, [&](Value tile, ValueRange carried) {
+    State now = unflatten(carried.drop_back(shape.page ? 1 : 0));
+    Value shift = shape.page ? carried.back() : Value();
     t.awaitCopies(tiling.stages - 2);
     // What this thread has awaited is there for all, and all are done with the tile before this one, whose
     // place the next copies take.
     t.barrier();
     Value number = t.sub(tile, first), ahead = t.add(tile, tiling.stages - 1);
     t.when(t.less(ahead, last),
-           [&] { copyKeys(ahead, t.rem(t.add(number, tiling.stages - 1), tiling.stages)); });
+           [&] { copyKeys(ahead, t.rem(t.add(number, tiling.stages - 1), tiling.stages), shift); });
     t.commitCopies();
-    Value stage = stageAt(t.rem(number, tiling.stages));
-    Value firstKey = t.add(t.add(keyStart, t.mul(tile, tiling.keys)), t.mul(keyWarp, warpKeys()));
+    Value nextShift = shiftOf(t.add(ahead, 1)), stage = stageAt(t.rem(number, tiling.stages));
+    Value firstKey = t.add(firstKeyOf(tile), t.mul(keyWarp, warpKeys()));
     Values scores = tiling.matrix ? scoresByMatrix(stage) : scoresByFma(stage);
-    softmax(scores, now, firstKey);
+    shrinkSums(now, softmax(scores, now, firstKey));
     if (tiling.matrix)
       addValuesByMatrix(now, scores, stage);
     else
       addValuesByFma(now, scores, stage);
-    return now.flat();
+    Values next = now.flat();
+    if (shape.page)
+      next.push_back(nextShift);
+    return next;
   });
-  writeResults(unflatten(done));
+  writeResults(unflatten(ValueRange(done).drop_back(shape.page ? 1 : 0)));
 }
 
 void AttentionBlock::emit(Value block) {
@@ -210,6 +222,7 @@ void AttentionBlock::emit(Value block) {
   k = pointer(arguments.k);
   v = pointer(arguments.v);
   positions = pointer(arguments.positions);
+  pages = pointer(arguments.pages);
   out = pointer(arguments.out);
   logSumExp = pointer(arguments.logSumExp);
   scratch = pointer(arguments.scratch);

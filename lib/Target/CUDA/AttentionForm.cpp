@@ -1,7 +1,7 @@
 //===- AttentionForm.cpp - attention as a launch on a GPU -------------------===//
 //
 // attention -> the CUDA target's attention kernel. What that has no code for (heads wider than 256) stays as
-// it is, to be written out in smaller ops.
+// it is, to be written out in smaller ops. Where products of warpgroups take the shape, a second kernel does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,12 @@ protected:
   Kernel build(Location loc, StringRef name, const AttentionShape &shape) const override {
     std::optional<AttentionTiling> tiling = tileAttention(shape);
     assert(tiling && "an op that this form does not take");
-    return {buildCUDAAttentionKernel(loc, name, shape, *tiling), tiling->blocks};
+    int64_t scratch = attentionScratch(shape, *tiling);
+    Kernel kernel = {buildCUDAAttentionKernel(loc, name, shape, *tiling, scratch), tiling->blocks};
+    if (std::optional<AttentionTiling> other = tileWarpgroupAttention(shape))
+      kernel.siblings.push_back(
+          {buildCUDAAttentionKernel(loc, name, shape, *other, scratch), "wgmma", other->blocks});
+    return kernel;
   }
 };
 

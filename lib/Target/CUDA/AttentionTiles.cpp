@@ -19,16 +19,14 @@ constexpr int64_t kUnrolled = 16;
 } // namespace
 
 AttentionMemory::AttentionMemory(const AttentionShape &shape, const AttentionTiling &tiling) {
-  int64_t bytes = tiling.matrix ? 2 : 4;
-  // mma.sync takes 16 elements of a row, fma 4; of values a quad takes 16 either way.
+  // Matrices take 16 elements of a row, fma 4; of values a quad takes 16 either way.
   int64_t keyWidth = int64_t(llvm::alignTo(shape.headDim, tiling.matrix ? 16 : 4)),
           valueWidth = int64_t(llvm::alignTo(shape.valueDim, 16));
-  keyStride = keyWidth * bytes + kPadding;
-  valueStride = valueWidth * bytes + kPadding;
   query = 0;
-  tiles = query + tiling.tileRows() * keyStride;
-  values = tiling.keys * keyStride;
-  stage = values + tiling.keys * valueStride;
+  if (tiling.warpgroups)
+    placeWarpgroupTiles(shape, tiling);
+  else
+    placeTiles(shape, tiling, keyWidth, valueWidth);
   weights = tiles + tiling.stages * stage;
   weightStride = tiling.keys / tiling.keyWarps * 4 + kPadding;
   int64_t end = weights;
@@ -38,6 +36,26 @@ AttentionMemory::AttentionMemory(const AttentionShape &shape, const AttentionTil
   int64_t results = tiling.keyWarps * tiling.tileRows();
   tops = tiles + results * resultStride;
   total = std::max(end, tops + results * 8);
+}
+
+void AttentionMemory::placeTiles(const AttentionShape &shape, const AttentionTiling &tiling, int64_t keyWidth,
+                                 int64_t valueWidth) {
+  int64_t bytes = tiling.matrix ? 2 : 4;
+  keyStride = keyWidth * bytes + kPadding;
+  valueStride = valueWidth * bytes + kPadding;
+  tiles = tiling.tileRows() * keyStride;
+  values = tiling.keys * keyStride;
+  stage = values + tiling.keys * valueStride;
+}
+
+/// Lines are as long as a swizzle has them: 128, 64 or 32 bytes. All begins are multiples of 1024 then.
+void AttentionMemory::placeWarpgroupTiles(const AttentionShape &shape, const AttentionTiling &tiling) {
+  auto lineOf = [](int64_t width) { return 2 * std::min<int64_t>(64, width & -width); };
+  keyStride = lineOf(shape.headDim);
+  valueStride = lineOf(shape.valueDim);
+  tiles = tiling.tileRows() * shape.headDim * 2;
+  values = tiling.keys * shape.headDim * 2;
+  stage = values + tiling.keys * shape.valueDim * 2;
 }
 
 Value AttentionBlock::stageAt(Value number) {
@@ -54,16 +72,28 @@ AttentionBlock::Source AttentionBlock::queryRow(Value inTile) {
   return {t.at(q, t.mul(t.wide(number), bytes)), valid};
 }
 
-/// Where key (or value) `key` of the block's head stands. A table of pages would be looked up here.
-AttentionBlock::Source AttentionBlock::keyRow(Value pointer, Value key, int64_t width) {
+Value AttentionBlock::shiftOf(Value tile) {
+  if (!shape.page)
+    return {};
+  int64_t count = shape.context / shape.page;
+  Value page = t.min(t.div(firstKeyOf(tile), shape.page), t.i32(count - 1));
+  Value entry = t.add(t.mul(batch, count), page);
+  // Rows that are padding have anything for entries, and stay within their context.
+  Value place = t.add(page, t.load(t.intType(), t.at(pages, t.mul(t.wide(entry), 4)), 4));
+  place = t.min(t.max(place, t.i32(0)), t.i32(count - 1));
+  return t.mul(t.sub(place, page), shape.page);
+}
+
+/// Where key (or value) `key` of the block's head stands, of a tile whose keys stand `shift` off.
+AttentionBlock::Source AttentionBlock::keyRow(Value pointer, Value key, Value shift, int64_t width) {
   Value valid = t.less(key, keyEnd);
-  key = t.min(key, t.sub(keyEnd, t.i32(1)));
   Value row = batch;
   if (arguments.layer)
     row = t.add(t.mul(t.fromIndex(arguments.layer), shape.batch), batch);
   int64_t bytes = width * (keyType.getIntOrFloatBitWidth() / 8);
   Value first = t.add(t.mul(t.wide(row), shape.context * shape.kvHeads * bytes), t.mul(t.wide(head), bytes));
-  return {t.at(t.at(pointer, first), t.mul(t.wide(key), shape.kvHeads * bytes)), valid};
+  Value place = shift ? t.add(key, shift) : key;
+  return {t.at(t.at(pointer, first), t.mul(t.wide(place), shape.kvHeads * bytes)), valid};
 }
 
 /// Zeros from the end of the elements to that of the rows' multiple: products go over them.
@@ -118,13 +148,13 @@ void AttentionBlock::copyRows(Value to, int64_t stride, int64_t rowCount, int64_
   }
 }
 
-/// The keys and values of tile `tile` into stage number `stage`.
-void AttentionBlock::copyKeys(Value tile, Value stage) {
-  Value place = stageAt(stage), first = t.add(keyStart, t.mul(tile, tiling.keys));
+/// The keys and values of tile `tile`, which stand `shift` off, into stage number `stage`.
+void AttentionBlock::copyKeys(Value tile, Value stage, Value shift) {
+  Value place = stageAt(stage), first = firstKeyOf(tile);
   copyRows(place, memory.keyStride, tiling.keys, shape.headDim, keyType,
-           [&](Value row) { return keyRow(k, t.add(first, row), shape.headDim); });
+           [&](Value row) { return keyRow(k, t.add(first, row), shift, shape.headDim); });
   copyRows(t.at(place, memory.values), memory.valueStride, tiling.keys, shape.valueDim, keyType,
-           [&](Value row) { return keyRow(v, t.add(first, row), shape.valueDim); });
+           [&](Value row) { return keyRow(v, t.add(first, row), shift, shape.valueDim); });
 }
 
 } // namespace tessera

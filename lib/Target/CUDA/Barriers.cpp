@@ -1,6 +1,7 @@
 //===- Barriers.cpp - where the threads of a block meet ---------------------===//
 
 #include "Barriers.h"
+#include "SharedLoops.h"
 #include "Touches.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -11,8 +12,9 @@ namespace {
 
 class BarrierInserter {
 public:
-  BarrierInserter(const DenseMap<Operation *, TileSpread> &spreads, int64_t threads)
-      : spreads(spreads), threads(threads) {}
+  BarrierInserter(const DenseMap<Operation *, TileSpread> &spreads,
+                  const DenseMap<Operation *, int64_t> &shared, int64_t threads)
+      : spreads(spreads), shared(shared), threads(threads) {}
 
   LogicalResult run(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -69,6 +71,21 @@ private:
     return success();
   }
 
+  /// What the rounds of a loop touch that run side by side. Among themselves nobody meets.
+  void meetShared(scf::ForOp loop) {
+    SmallVector<Touch> touches;
+    int64_t group = shared.lookup(loop), rounds = roundsApart(loop);
+    loop.walk([&](Operation *op) {
+      if (auto tile = dyn_cast<linalg::LinalgOp>(op))
+        collectTouches(tile, spreads.find(op)->second, group, touches);
+      else if (auto load = dyn_cast<memref::LoadOp>(op))
+        touches.push_back(touchOf(load.getMemref(), load.getIndices(), /*writes=*/false));
+    });
+    for (Touch &touch : touches)
+      touch = touchOfRounds(touch, loop, rounds, group, threads);
+    meet(loop, touches);
+  }
+
   LogicalResult visit(Operation *op) {
     SmallVector<Touch> touches;
     if (auto tile = dyn_cast<linalg::LinalgOp>(op)) {
@@ -88,8 +105,12 @@ private:
       pending.clear();
       return success();
     }
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return visitLoop(loop);
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (!shared.contains(op))
+        return visitLoop(loop);
+      meetShared(loop);
+      return success();
+    }
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       SmallVector<Touch> before = pending, after;
       for (Region &region : branch->getRegions()) {
@@ -112,6 +133,7 @@ private:
   }
 
   const DenseMap<Operation *, TileSpread> &spreads;
+  const DenseMap<Operation *, int64_t> &shared;
   int64_t threads;
   SmallVector<Touch> pending; ///< since the threads last met
   bool looking = false;       ///< barriers are not put in but asked for
@@ -121,8 +143,8 @@ private:
 } // namespace
 
 LogicalResult insertBarriers(func::FuncOp kernel, const DenseMap<Operation *, TileSpread> &spreads,
-                             int64_t threads) {
-  return BarrierInserter(spreads, threads).run(kernel.getBody().front());
+                             const DenseMap<Operation *, int64_t> &shared, int64_t threads) {
+  return BarrierInserter(spreads, shared, threads).run(kernel.getBody().front());
 }
 
 } // namespace tessera

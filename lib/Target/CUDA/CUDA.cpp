@@ -5,14 +5,14 @@
 #include "Alignment.h"
 #include "Architectures.h"
 #include "AttentionForm.h"
-#include "DeviceCode.h"
+#include "DrawForm.h"
 #include "ProductForm.h"
+#include "ScatterForm.h"
 
 #include "tessera/Support/Failures.h"
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/Target/CUDA/Passes.h"
-#include "tessera/Target/Forms.h"
 
 namespace tessera {
 namespace {
@@ -24,29 +24,25 @@ constexpr int64_t kTileRows = 8;
 
 class CUDA : public Target {
 public:
-  CUDA(CPUTarget host, int64_t grain) : host(std::move(host)), grain(grain) {
+  CUDA(CPUTarget host, int64_t grain, int64_t page) : host(std::move(host)), grain(grain), page(page) {
     addCUDAAttentionForm(forms);
+    addCUDADrawForm(forms);
     addCUDAProductForm(forms, kTileRows);
-    addScatterAddForm(forms);
+    addCUDAScatterAddForm(forms);
   }
 
   TilingChoices tiling() const override {
     // Four blocks for each of 132 multiprocessors.
-    return {/*tileElements=*/65536, grain, /*prefillChunk=*/512, /*parallelIterations=*/528};
+    return {/*tileElements=*/65536, grain,
+            /*prefillChunk=*/512,   /*parallelIterations=*/528,
+            /*cachePage=*/page,     /*keptBytes=*/sharedBytesOf()};
   }
   StreamChoices streams() const override { return {/*communication=*/true}; }
   const LibraryForms &libraryForms() const override { return forms; }
   bool takesEpilogue(const ProductEpilogue &epilogue) const override { return takesCUDAEpilogue(epilogue); }
   int64_t layerAlignment() const override { return kLargestAccess; }
   void buildKernelPipeline(mlir::OpPassManager &pm) const override { buildCUDAKernelPipeline(pm); }
-  TargetSection manifestSection() const override {
-    llvm::json::Array architectures;
-    if (findPtxas())
-      for (llvm::StringRef chip : kCubinChips)
-        architectures.push_back(chip);
-    architectures.push_back(kPTXArchitecture);
-    return {"cuda", llvm::json::Object{{"architectures", std::move(architectures)}}};
-  }
+  TargetSection manifestSection() const override { return {"cuda", llvm::json::Object()}; }
   Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override {
     return asStatus(tessera::emitObject(module, host, path), "cannot make executable");
   }
@@ -56,26 +52,41 @@ public:
 
 private:
   CPUTarget host; ///< of the host program: any x86-64
-  int64_t grain;
+  int64_t grain, page;
   LibraryForms forms;
 };
 
+/// The number of option `name`, from `least` on; `otherwise` where it is not given.
+Result<int64_t> numberOf(const TargetOptions &options, const std::string &name, int64_t least,
+                         int64_t otherwise) {
+  auto it = options.find(name);
+  if (it == options.end())
+    return otherwise;
+  int64_t number;
+  if (llvm::StringRef(it->second).getAsInteger(10, number) || number < least || number > INT32_MAX)
+    return Failure{"cannot compile", "--" + name + "=" + it->second,
+                   "must be a number from " + std::to_string(least) + " on", "leave it out"};
+  return number;
+}
+
 Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
-  int64_t grain = kGrain;
-  if (auto it = options.find("grain");
-      it != options.end() && (llvm::StringRef(it->second).getAsInteger(10, grain) || grain < 1))
-    return Failure{"cannot compile", "--grain=" + it->second, "must be a number from 1 on", "leave it out"};
+  Result<int64_t> grain = numberOf(options, "grain", 1, kGrain), page = numberOf(options, "page", 0, 0);
+  for (Result<int64_t> *number : {&grain, &page})
+    if (!*number)
+      return number->takeFailure();
   llvm::Expected<CPUTarget> host = resolveCPUTarget("x86-64");
   if (!host)
     return asStatus(host.takeError(), "cannot compile").takeFailure();
-  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host), grain));
+  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host), *grain, *page));
 }
 
 } // namespace
 
 TargetDescription describeCUDA() {
   return {"cuda",
-          {{"grain", "N", "elements that are worth a block (default 4096)"}},
+          {{"grain", "N", "elements that are worth a block (default 4096)"},
+           {"page", "N",
+            "positions of a page of the KV caches, 128 for all kernels; 0 (default): they have none"}},
           registerCUDADialectExtensions,
           registerCUDAPasses,
           resolve};

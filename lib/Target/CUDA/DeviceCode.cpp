@@ -104,6 +104,16 @@ static std::vector<KernelResources> readResources(StringRef text) {
   return kernels;
 }
 
+/// Of what ptxas says the line that says what is wrong: with -v it says other things before.
+static std::string firstError(StringRef text) {
+  SmallVector<StringRef> lines;
+  text.split(lines, '\n');
+  auto *error = llvm::find_if(lines, [](StringRef line) {
+    return line.contains_insensitive("error") || line.contains_insensitive("fatal");
+  });
+  return (error == lines.end() ? lines.front() : *error).str();
+}
+
 Result<Cubin> assemble(const std::string &ptxas, StringRef ptx, StringRef chip) {
   auto source = ScratchFile::create("tessera", "ptx"), object = ScratchFile::create("tessera", "cubin"),
        log = ScratchFile::create("tessera", "log");
@@ -137,7 +147,7 @@ Result<Cubin> assemble(const std::string &ptxas, StringRef ptx, StringRef chip) 
       !(*bytes)->getBuffer().starts_with("\x7f"
                                          "ELF")) {
     if (message.empty())
-      message = StringRef(said).take_until([](char c) { return c == '\n'; }).str();
+      message = firstError(said);
     if (message.empty())
       message = "it says nothing and ends with status " + std::to_string(code) + ", without a cubin";
     return Failure{"cannot assemble kernels", ptxas, message,

@@ -2,6 +2,7 @@
 
 #include "Alignment.h"
 #include "Barriers.h"
+#include "SharedLoops.h"
 #include "TileDistributor.h"
 
 #include "tessera/Target/CUDA/Passes.h"
@@ -61,6 +62,38 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
     return success();
   }
 
+  /// Round i is for group i mod (number of groups). Returns the number of thread `id` within its group.
+  static DenseMap<Operation *, Value>
+  shareLoops(func::FuncOp func, const DenseMap<Operation *, int64_t> &shared, Value id, int64_t threads) {
+    DenseMap<Operation *, Value> lanes;
+    OpBuilder b(func.getContext());
+    b.setInsertionPointAfterValue(id);
+    func.walk([&](scf::ForOp loop) {
+      int64_t group = shared.lookup(loop);
+      if (!group)
+        return;
+      Value size = arith::ConstantIndexOp::create(b, loop.getLoc(), group);
+      lanes[loop] = arith::RemUIOp::create(b, loop.getLoc(), id, size);
+      loop.setLowerBound(arith::DivUIOp::create(b, loop.getLoc(), id, size));
+      loop.setStep(arith::ConstantIndexOp::create(b, loop.getLoc(), threads / group));
+    });
+    return lanes;
+  }
+
+  /// Chunks are as wide as what they touch is aligned.
+  static void alignAccesses(func::FuncOp func) {
+    func.walk([&](Operation *op) {
+      auto align = [&](auto access, VectorType type) {
+        int64_t bytes = type.getNumElements() * bytesInMemory(type.getElementType());
+        access.setAlignment(uint64_t(std::min(bytes, kLargestAccess)));
+      };
+      if (auto load = dyn_cast<vector::LoadOp>(op))
+        align(load, load.getVectorType());
+      else if (auto store = dyn_cast<vector::StoreOp>(op))
+        align(store, store.getVectorType());
+    });
+  }
+
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr) || func.isExternal())
@@ -94,14 +127,24 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
         op->emitError() << "kernel '" << func.getName() << "' has a tile op on tensors, or of dynamic shape";
         return signalPassFailure();
       }
-      wanted = std::max(wanted, TileDistributor(rewriter, op).wantedThreads());
+      auto around = op->getParentOfType<scf::ForOp>();
+      int64_t rounds = around ? roundsApart(around) : 1;
+      wanted = std::max(wanted, TileDistributor(rewriter, op).wantedThreads() * rounds);
     }
     int64_t threads = blockSize(wanted);
     func->setAttr(kThreadsAttr, rewriter.getI64IntegerAttr(threads));
+    DenseMap<Operation *, int64_t> shared = findSharedLoops(func, threads);
+    auto loopOf = [&](Operation *op) { // the shared loop that the op is in, or null
+      while (op && !shared.contains(op))
+        op = op->getParentOp();
+      return op;
+    };
     DenseMap<Operation *, TileSpread> spreads;
-    for (linalg::LinalgOp op : ops)
-      spreads[op] = TileDistributor(rewriter, op).spread(threads);
-    if (failed(insertBarriers(func, spreads, threads)))
+    for (linalg::LinalgOp op : ops) {
+      Operation *loop = loopOf(op);
+      spreads[op] = TileDistributor(rewriter, op).spread(loop ? shared.lookup(loop) : threads);
+    }
+    if (failed(insertBarriers(func, spreads, shared, threads)))
       return signalPassFailure();
     rewriter.setInsertionPointToStart(&func.getBody().front());
     Value id = gpu::ThreadIdOp::create(rewriter, func.getLoc(), gpu::Dimension::x);
@@ -113,21 +156,14 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
       auto branch = scf::IfOp::create(rewriter, loc, first, /*withElseRegion=*/false);
       rewriter.moveOpBefore(store, branch.thenBlock(), branch.thenBlock()->begin());
     }
+    DenseMap<Operation *, Value> lanes = shareLoops(func, shared, id, threads);
     for (linalg::LinalgOp op : ops) {
       bool again = op->getParentOfType<scf::ForOp>() != nullptr;
-      TileDistributor(rewriter, op).emit(spreads[op], id, threads, again);
+      Operation *loop = loopOf(op);
+      TileDistributor(rewriter, op)
+          .emit(spreads[op], loop ? lanes.lookup(loop) : id, loop ? shared.lookup(loop) : threads, again);
     }
-    // Chunks are as wide as what they touch is aligned.
-    func.walk([&](Operation *op) {
-      auto align = [&](auto access, VectorType type) {
-        int64_t bytes = type.getNumElements() * bytesInMemory(type.getElementType());
-        access.setAlignment(uint64_t(std::min(bytes, kLargestAccess)));
-      };
-      if (auto load = dyn_cast<vector::LoadOp>(op))
-        align(load, load.getVectorType());
-      else if (auto store = dyn_cast<vector::StoreOp>(op))
-        align(store, store.getVectorType());
-    });
+    alignAccesses(func);
   }
 };
 

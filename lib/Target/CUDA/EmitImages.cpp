@@ -29,32 +29,54 @@ struct CUDAEmitImages : impl::CUDAEmitImagesBase<CUDAEmitImages> {
     std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(device, context, "tessera");
     if (!code)
       return Failure{"cannot compile kernels", "", "cannot translate them to LLVM IR", "report it"};
-    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
     std::optional<std::string> ptxas = findPtxas();
     if (!ptxas)
       remark::missed(device.getLoc(), remark::RemarkOpts::name("NoPtxas").category("tessera-cuda"))
           << "no ptxas: the program holds PTX only, which the driver compiles at its first start";
-    if (ptxas)
-      for (StringRef chip : kCubinChips) {
-        std::unique_ptr<llvm::Module> clone = llvm::CloneModule(*code);
-        Result<std::string> ptx = generatePTX(*clone, chip);
-        if (!ptx)
-          return ptx.takeFailure();
-        Result<Cubin> cubin = assemble(*ptxas, *ptx, chip);
-        if (!cubin)
-          return cubin.takeFailure();
-        if (Status s = keepKernelIR(*clone, cubin->bytes); !s)
+    for (StringRef chip : kCubinChips)
+      if (ptxas || hasKernelsFor(*code, chip))
+        if (Status s = emitFor(device.getLoc(), *code, chip, ptxas); !s)
           return s;
-        report(device.getLoc(), chip, cubin->kernels);
-        addImage(b, chip, cubin->bytes);
-      }
-    Result<std::string> ptx = generatePTX(*code, kPTXChip);
+    return emitFor(device.getLoc(), *code, kPTXChip, std::nullopt);
+  }
+
+  /// The image for `chip`: a cubin by ptxas, or PTX.
+  Status emitFor(Location loc, const llvm::Module &code, StringRef chip,
+                 const std::optional<std::string> &ptxas) {
+    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
+    std::unique_ptr<llvm::Module> clone = llvm::CloneModule(code);
+    dropKernelsOfOthers(*clone, chip);
+    Result<std::string> ptx = generatePTX(*clone, chip);
     if (!ptx)
       return ptx.takeFailure();
-    if (Status s = keepKernelIR(*code, *ptx); !s)
-      return s;
-    addImage(b, kPTXArchitecture, *ptx);
-    return {};
+    if (!ptxas) {
+      addImage(b, "compute_" + chip.drop_front(3).str(), *ptx);
+      return keepKernelIR(*clone, *ptx);
+    }
+    Result<Cubin> cubin = assemble(*ptxas, *ptx, chip);
+    if (!cubin)
+      return cubin.takeFailure();
+    report(loc, chip, cubin->kernels);
+    addImage(b, chip, cubin->bytes);
+    return keepKernelIR(*clone, cubin->bytes);
+  }
+
+  static bool hasKernelsFor(const llvm::Module &code, StringRef chip) {
+    return llvm::any_of(code, [&](const llvm::Function &function) {
+      return function.getFnAttribute(kChipAttr).getValueAsString() == chip;
+    });
+  }
+
+  /// Kernels that say what chip they are for are for no other.
+  static void dropKernelsOfOthers(llvm::Module &code, StringRef chip) {
+    for (llvm::Function &function : llvm::make_early_inc_range(code)) {
+      if (!function.hasFnAttribute(kChipAttr))
+        continue;
+      if (function.getFnAttribute(kChipAttr).getValueAsString() == chip)
+        function.removeFnAttr(kChipAttr);
+      else
+        function.eraseFromParent();
+    }
   }
 
   /// What every kernel takes, and what it should not take.

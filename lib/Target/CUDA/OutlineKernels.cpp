@@ -1,6 +1,7 @@
 //===- OutlineKernels.cpp - kernels to a device module in LLVM --------------===//
 
 #include "tessera/Target/CUDA/Passes.h"
+#include "tessera/Target/KernelSibling.h"
 #include "tessera/Target/Kernels/ToLLVM.h"
 
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -22,6 +23,8 @@ namespace {
 
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 constexpr StringLiteral kSharedMemory = "tessera_shared";
+/// What swizzled tiles need (ThreadCode::describeMatrix).
+constexpr unsigned kSharedAlignment = 1024;
 
 Value callIntrinsic(OpBuilder &b, Location loc, Type result, StringRef name, ValueRange args) {
   auto call = result ? LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr(name), args)
@@ -174,6 +177,20 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
     });
   }
 
+  /// What stands where the kernel stood.
+  static void leave(OpBuilder &b, func::FuncOp func, IntegerAttr threads, IntegerAttr shared) {
+    auto attr = func->getAttrOfType<DictionaryAttr>(kSiblingAttr);
+    if (!attr) {
+      exec::DeviceKernelOp::create(b, func.getLoc(), func.getSymNameAttr(), threads, shared,
+                                   b.getI64IntegerAttr(1));
+      return;
+    }
+    KernelSibling sibling = KernelSibling::of(attr);
+    exec::DeviceSiblingOp::create(b, func.getLoc(), func.getSymName(), sibling.kernel.getValue(),
+                                  sibling.count, sibling.blocks, threads.getInt(), shared.getInt(),
+                                  sibling.key, sibling.ascending, sibling.row, sibling.first);
+  }
+
   LogicalResult convert(ModuleOp device) {
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
@@ -206,6 +223,7 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
     for (auto global : llvm::make_early_inc_range(module.getOps<memref::GlobalOp>()))
       global->moveBefore(device.getBody(), device.getBody()->end());
     llvm::StringMap<int64_t> threadsOf;
+    llvm::StringMap<StringAttr> chipOf;
     for (func::FuncOp func : kernels) {
       auto threads = func->getAttrOfType<IntegerAttr>(kThreadsAttr),
            shared = func->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
@@ -215,23 +233,23 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
         return signalPassFailure();
       }
       b.setInsertionPoint(func);
-      exec::DeviceKernelOp::create(b, func.getLoc(), func.getSymNameAttr(), threads, shared,
-                                   b.getI64IntegerAttr(1));
+      leave(b, func, threads, shared);
       threadsOf[func.getName()] = threads.getInt();
+      chipOf[func.getName()] = func->getAttrOfType<StringAttr>(kChipAttr);
       if (failed(prepare(func)) || failed(simplifyKernel(func)))
         return signalPassFailure();
       if (!func->hasAttr(kNativeBF16Attr))
         carryBFloat16AsIntegers(func);
       defineImageMemory(func, device);
       for (StringRef attr : {StringRef(kKernelAttr), StringRef(kThreadsAttr), StringRef(kSharedBytesAttr),
-                             StringRef(kNativeBF16Attr)})
+                             StringRef(kNativeBF16Attr), StringRef(kChipAttr), StringRef(kSiblingAttr)})
         func->removeAttr(attr);
       func->moveBefore(device.getBody(), device.getBody()->end());
     }
     b.setInsertionPointToStart(device.getBody());
     LLVM::GlobalOp::create(b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
                            /*isConstant=*/false, LLVM::Linkage::External, kSharedMemory, Attribute(),
-                           /*alignment=*/64, kSharedSpace);
+                           kSharedAlignment, kSharedSpace);
     if (failed(convert(device)))
       return signalPassFailure();
     for (auto func : device.getOps<LLVM::LLVMFuncOp>()) {
@@ -241,8 +259,11 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
       func.setCConv(LLVM::cconv::CConv::PTX_Kernel);
       // With one block at least ptxas takes the registers that it needs; left alone it spills for a third
       // block.
-      func.setPassthroughAttr(b.getArrayAttr({b.getStrArrayAttr({"nvvm.reqntid", std::to_string(it->second)}),
-                                              b.getStrArrayAttr({"nvvm.minctasm", "1"})}));
+      SmallVector<Attribute> attrs = {b.getStrArrayAttr({"nvvm.reqntid", std::to_string(it->second)}),
+                                      b.getStrArrayAttr({"nvvm.minctasm", "1"})};
+      if (StringAttr chip = chipOf.lookup(func.getName()))
+        attrs.push_back(b.getStrArrayAttr({kChipAttr, chip.getValue()}));
+      func.setPassthroughAttr(b.getArrayAttr(attrs));
     }
   }
 };

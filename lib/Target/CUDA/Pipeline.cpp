@@ -32,6 +32,7 @@ void buildCUDAKernelPipeline(OpPassManager &pm) {
 
   // Threads.
   OpPassManager &onBuffers = pm.nest<func::FuncOp>();
+  onBuffers.addPass(createCUDAStartReductions());
   onBuffers.addPass(createCUDADistributeTiles());
   onBuffers.addPass(createCanonicalizerPass());
   onBuffers.addPass(createExpandMath());

@@ -5,8 +5,7 @@
 #include "Alignment.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Support/Shapes.h"
-#include "tessera/Target/Forms.h"
+#include "tessera/Target/Forms/MatrixProduct.h"
 
 using namespace mlir;
 
@@ -15,47 +14,46 @@ namespace {
 
 class ProductForm : public LibraryForm {
 public:
-  explicit ProductForm(int64_t tileRows) : tileRows(tileRows) { addMatmulForm(products); }
+  explicit ProductForm(int64_t tileRows) : tileRows(tileRows) {}
 
-  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
-    auto op = cast<graph::LinearOp>(self);
-    auto rows = cast<RankedTensorType>(op.getInput().getType()).getShape().drop_back(op.getContract());
-    if (product(rows) <= tileRows)
+  bool takes(Operation *op) const override { return matrixProduct(op).has_value(); }
+
+  LogicalResult lower(Operation *op, KernelLowering &) const override {
+    std::optional<MatrixProduct> product = matrixProduct(op);
+    if (!product || product->m <= tileRows)
       return success(); // a tile like any other, whatever the types
-    Type x = elementOf(op.getInput()), w = elementOf(op.getWeight()), y = elementOf(op.getResult());
-    if (x == w && (x == y || y.isF32()))
-      return products.find(op)->lower(op, lowering);
-    // float32 holds every product and sum as the library would: only what is stored in between is wider.
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    Type x = elementOf(product->x), w = elementOf(product->w), y = result.getElementType();
     OpBuilder builder(op);
     Type wide = builder.getF32Type();
+    bool known = x == w && (x == y || y == wide);
+    // float32 holds every product and sum as the library would: only what is stored in between is wider.
     auto widened = [&](Value value) -> Value {
       auto type = cast<RankedTensorType>(value.getType());
       if (x == w || type.getElementType() == wide)
         return value;
-      return graph::CastOp::create(builder, op.getLoc(), type.clone(wide), value);
+      return graph::CastOp::create(builder, op->getLoc(), type.clone(wide), value);
     };
-    auto result = cast<RankedTensorType>(op.getType());
-    auto wideProduct =
-        graph::LinearOp::create(builder, op.getLoc(), result.clone(wide), widened(op.getInput()),
-                                widened(op.getWeight()), op.getContractAttr());
-    Value narrow = wideProduct;
-    if (y != wide)
-      narrow = graph::CastOp::create(builder, op.getLoc(), result, wideProduct);
-    op.replaceAllUsesWith(narrow);
-    op.erase();
-    return products.find(wideProduct)->lower(wideProduct, lowering);
+    product->x = widened(product->x);
+    product->w = widened(product->w);
+    Value made = createMatmul(builder, op->getLoc(), *product, known ? result : result.clone(wide));
+    if (made.getType() != result)
+      made = graph::CastOp::create(builder, op->getLoc(), result, made);
+    op->getResult(0).replaceAllUsesWith(made);
+    op->erase();
+    return success();
   }
 
 private:
   static Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
   int64_t tileRows;
-  LibraryForms products;
 };
 
 } // namespace
 
 void addCUDAProductForm(LibraryForms &forms, int64_t tileRows) {
   forms.add<graph::LinearOp>(std::make_unique<ProductForm>(tileRows));
+  forms.add<graph::EinsumOp>(std::make_unique<ProductForm>(tileRows));
 }
 
 bool takesCUDAEpilogue(const ProductEpilogue &epilogue) {

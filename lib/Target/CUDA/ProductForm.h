@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-/// linear -> exec.matmul on a plain weight. Products of at most `tileRows` rows are tiles instead and fuse
-/// with what surrounds them: their time is that of reading the weight. cuBLASLt multiplies f32, bf16 or f16
-/// by the same, into the same or f32; for other mixtures the operands are widened and the result is rounded
-/// once, which gives the same numbers.
+/// linear, einsum -> exec.matmul on a plain weight. Products of at most `tileRows` rows are tiles instead and
+/// fuse with what surrounds them: their time is that of reading the weight. cuBLASLt multiplies f32, bf16 or
+/// f16 by the same, into the same or f32; for other mixtures the operands are widened and the result is
+/// rounded once, which gives the same numbers.
 void addCUDAProductForm(LibraryForms &forms, int64_t tileRows);
 
 /// What cuBLASLt does to the sums: it adds a matrix of the result's type (beta = 1) to any product, and bias,

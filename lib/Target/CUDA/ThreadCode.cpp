@@ -128,7 +128,8 @@ Value ThreadCode::barrierAny(Value condition) {
 void ThreadCode::warpBarrier() { call("llvm.nvvm.bar.warp.sync", {}, i32(kAllLanes)); }
 
 Value ThreadCode::shuffle(Value x, int64_t lanes) {
-  return call("llvm.nvvm.shfl.sync.bfly.f32", b.getF32Type(), {i32(kAllLanes), x, i32(lanes), i32(31)});
+  StringRef name = x.getType().isF32() ? "llvm.nvvm.shfl.sync.bfly.f32" : "llvm.nvvm.shfl.sync.bfly.i32";
+  return call(name, x.getType(), {i32(kAllLanes), x, i32(lanes), i32(31)});
 }
 
 Value ThreadCode::warpMax(Value x) {

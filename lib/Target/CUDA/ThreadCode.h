@@ -50,6 +50,7 @@ public:
   Value mulf(Value x, Value y) { return mlir::arith::MulFOp::create(b, x, y); }
   Value divf(Value x, Value y) { return mlir::arith::DivFOp::create(b, x, y); }
   Value maxf(Value x, Value y) { return mlir::arith::MaxNumFOp::create(b, x, y); }
+  Value minf(Value x, Value y) { return mlir::arith::MinNumFOp::create(b, x, y); }
   Value greater(Value x, Value y) {
     return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OGT, x, y);
   }
@@ -72,7 +73,7 @@ public:
 
   // Memory.
   Value address(Value memref);
-  /// `bytes` of the block's shared memory, aligned to 64 bytes.
+  /// `bytes` of the block's shared memory, aligned to 1024 bytes where the kernel has no other.
   Value sharedMemory(int64_t bytes);
   /// 32-bit integers of the image: zero when it is loaded, and kept from launch to launch.
   Value imageMemory(int64_t count);
@@ -95,7 +96,8 @@ public:
   /// A barrier, and whether `condition` holds for any thread.
   Value barrierAny(Value condition);
   void warpBarrier();
-  Value shuffle(Value x, int64_t lanes); ///< the float of the lane whose number differs by `lanes` (xor)
+  /// The float, or integer, of the lane whose number differs by `lanes` (xor).
+  Value shuffle(Value x, int64_t lanes);
   Value warpMax(Value x);
   Value warpMin(Value x);
 
@@ -106,6 +108,36 @@ public:
   /// acc + a b: a [16, 16], b [16, 8], acc [16, 8] of float32.
   Values multiply(mlir::Type element, mlir::ArrayRef<Value> a, mlir::ArrayRef<Value> b,
                   mlir::ArrayRef<Value> acc);
+
+  // Matrices of a warpgroup: four warps from a multiple of four on, on sm_90a alone. Their products run
+  // beside, and read shared memory by another way than loads and stores do.
+  /// fence.proxy.async: what was written to shared memory before is there for products after a barrier.
+  void fenceProducts();
+  /// Registers that products add to, or take, are as they should be: what is computed with them comes before.
+  void openProducts() { call("llvm.nvvm.wgmma.fence.sync.aligned", {}, {}); }
+  /// The products since the last call are a group.
+  void commitProducts() { call("llvm.nvvm.wgmma.commit_group.sync.aligned", {}, {}); }
+  void awaitProducts(int64_t mayBeLeft); ///< groups, the latest ones, that need not be done
+  /// The same values, which code beyond this works with: what gives or takes registers to and from products
+  /// stays on its side.
+  Values hold(mlir::ArrayRef<Value> values);
+  /// Gives `sums` [64, n] + a [64, 16] b [16, n], as thread t of the warpgroup has them: of every 8 columns
+  /// 2, in two rows. `sums` empty: 0. a: 4 words of 2 elements, or a descriptor; b: a descriptor, `across`
+  /// where neighbours in memory are its columns.
+  Values startProduct(mlir::Type element, int64_t n, mlir::ArrayRef<Value> sums, mlir::ArrayRef<Value> a,
+                      Value b, bool across);
+  /// Ends the kernel as a fault where `condition`, which never holds, does. ptxas moves waits up over what
+  /// they do not hang on, so that nothing would go on beside products; over a branch it moves none.
+  void waitBehind(Value condition);
+  /// A matrix at `pointer` whose lines of `line` bytes (32, 64, 128: the swizzle) follow each other; from the
+  /// columns of a line to the next ones, across, it is `leading` bytes.
+  struct SharedMatrix {
+    Value low;     ///< the half of its descriptor that says where it begins
+    uint64_t high; ///< the rest
+  };
+  SharedMatrix describeMatrix(Value pointer, int64_t line, int64_t leading);
+  /// The descriptor of what stands `bytes` behind its begin.
+  Value descriptor(const SharedMatrix &matrix, int64_t bytes);
 
   // Control.
   Values loop(Value lower, Value upper, int64_t step, mlir::ValueRange carried,

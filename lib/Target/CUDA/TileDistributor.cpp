@@ -3,17 +3,12 @@
 #include "TileDistributor.h"
 #include "Alignment.h"
 
+#include "tessera/Support/Shapes.h"
+
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tessera {
-
-static int64_t product(ArrayRef<int64_t> values) {
-  int64_t result = 1;
-  for (int64_t value : values)
-    result *= value;
-  return result;
-}
 
 SmallVector<int64_t> TileDistributor::dimsOf(utils::IteratorType kind, int64_t except) {
   SmallVector<int64_t> dims;
@@ -127,9 +122,8 @@ void TileDistributor::emit(const TileSpread &spread, Value thread, int64_t threa
   id = thread;
   threads = threadsOfBlock;
   again = passedAgain;
-  bool vectors = chooseSpreadDimension();
+  (void)chooseSpreadDimension(); // for what it finds of the body and its reductions
   d = how.dim;
-  (void)vectors;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(op);
   ivs.assign(ranges.size(), Value());

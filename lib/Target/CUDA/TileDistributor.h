@@ -1,6 +1,7 @@
 //===- TileDistributor.h - One tile op on the threads of a block -*- C++ -*-===//
 //
-// TileDistributor.cpp chooses how the op is spread, TileDistributorLoops.cpp emits what one thread does.
+// TileDistributor.cpp chooses how the op is spread, TileDistributorLoops.cpp emits what one thread does,
+// TileDistributorGroups.cpp what threads do that share a reduction.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_TARGET_CUDA_TILEDISTRIBUTOR_H
@@ -59,11 +60,22 @@ private:
                    llvm::function_ref<Values(Value, ValueRange)> body);
   void forItems(Value first, int64_t step, llvm::function_ref<void(Value)> body);
   void placeItem(Value number, Chunk *chunk);
+  Value held(OpOperand &out, const Chunk &chunk);
   Values neutrals(int64_t width);
   Value combine(unsigned output, Value a, Value b);
   Value reduceLanes(unsigned output, Value vector);
   Value shuffle(Value value, int64_t distance);
   void finish(unsigned output, Value total, const Chunk &chunk);
+  /// Groups of threads that share reductions.
+  struct Groups {
+    SmallVector<unsigned> reduced; ///< outputs
+    Values parts;                  ///< of each of these: what the warps of a group have, where it is several
+    Value lane, number;            ///< of this thread within its group, and of the group
+  };
+  Values accumulate(const Groups &groups, Value number);
+  Values accumulateWhere(const Groups &groups, Value number, Value active);
+  void shareTotals(const Groups &groups, Values &totals, bool again);
+  void emitRound(const Groups &groups, Value base);
   void emitParallel();
   void emitScalar();
   void emitGrouped();

@@ -1,5 +1,6 @@
 //===- TileDistributorLoops.cpp - what one thread does of a tile op ---------===//
 
+#include "StartReductions.h"
 #include "TileDistributor.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -112,6 +113,12 @@ void TileDistributor::placeItem(Value number, Chunk *chunk) {
   }
 }
 
+/// What an output holds before: in memory, or the constant that stands for it.
+Value TileDistributor::held(OpOperand &out, const Chunk &chunk) {
+  TypedAttr start = startOf(op, out.getOperandNumber() - unsigned(op.getNumDpsInputs()));
+  return start ? toVector(arith::ConstantOp::create(b, loc, start), chunk) : load(out, chunk);
+}
+
 void TileDistributor::emitParallel() {
   SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, d);
   forItems(id, threads, [&](Value number) {
@@ -119,7 +126,7 @@ void TileDistributor::emitParallel() {
     placeItem(number, &chunk);
     Values outs;
     for (OpOperand &out : op.getDpsInitsMutable())
-      outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? load(out, chunk)
+      outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? held(out, chunk)
                                                                                  : Value());
     Values results = reductions.empty() ? runBody(chunk, outs) : reduceOver(reductions, chunk, outs);
     for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
@@ -162,7 +169,7 @@ void TileDistributor::emitScalar() {
     Chunk one{constantIndex(0), 1, 1, 0};
     Values outs;
     for (OpOperand &out : op.getDpsInitsMutable())
-      outs.push_back(load(out, one));
+      outs.push_back(held(out, one));
     Values results;
     emitLoops(reductions, outs, [&](ValueRange carried) { return runScalarBody(carried); }, &results);
     for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
@@ -244,130 +251,7 @@ Value TileDistributor::scratch(ArrayRef<int64_t> shape, Type element) {
 /// Adds `total` to what the output held before.
 void TileDistributor::finish(unsigned output, Value total, const Chunk &chunk) {
   OpOperand &out = op.getDpsInitsMutable()[output];
-  store(out, combine(output, toVector(load(out, chunk), chunk), total), chunk);
-}
-
-void TileDistributor::emitGrouped() {
-  SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, d);
-  (void)findCombiners(d);
-  int64_t chunks = ranges[d] / how.width, groups = threads / how.group;
-  int64_t rounds = (how.items + groups - 1) / groups;
-  SmallVector<unsigned> reduced;
-  for (auto [i, combiner] : llvm::enumerate(combiners))
-    if (combiner)
-      reduced.push_back(i);
-  SmallVector<Value> parts; // of the warps of a group
-  if (how.group > kWarp)
-    for (unsigned output : reduced)
-      parts.push_back(
-          scratch({threads / kWarp}, cast<MemRefType>(op.getDpsInits()[output].getType()).getElementType()));
-  Value lane = remainder(id, how.group), group = quotient(id, how.group);
-
-  // What this thread adds up of item `number`.
-  auto accumulate = [&](Value number) -> Values {
-    placeItem(number, nullptr);
-    Values totals;
-    emitLoops(
-        reductions, neutrals(how.width),
-        [&](ValueRange carried) -> Values {
-          auto step = [&](Value place, ValueRange accumulators) -> Values {
-            Value start =
-                how.width == 1 ? place : b.createOrFold<arith::MulIOp>(loc, place, constantIndex(how.width));
-            Chunk chunk{start, how.width, how.width, 0};
-            Values outs;
-            size_t next = 0;
-            for (auto [out, combiner] : llvm::zip(op.getDpsInitsMutable(), combiners))
-              outs.push_back(combiner                               ? accumulators[next++]
-                             : op.payloadUsesValueFromOperand(&out) ? load(out, chunk)
-                                                                    : Value());
-            Values updated = runBody(chunk, outs), sums;
-            for (auto [i, out] : llvm::enumerate(op.getDpsInitsMutable())) {
-              if (combiners[i])
-                sums.push_back(updated[i]);
-              else
-                store(out, updated[i], chunk);
-            }
-            return sums;
-          };
-          return forPlaces(lane, chunks, how.group, carried, step);
-        },
-        &totals);
-    for (auto [output, total] : llvm::zip_equal(reduced, totals))
-      total = reduceLanes(output, total);
-    return totals;
-  };
-  // Every thread of the block goes through all rounds: it meets the others there.
-  auto round = [&](Value base) {
-    Value number = b.createOrFold<arith::AddIOp>(loc, base, group), active;
-    Values totals;
-    if (how.items % groups == 0) {
-      totals = accumulate(number);
-    } else {
-      active = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, number, constantIndex(how.items));
-      SmallVector<Type> types = llvm::map_to_vector(reduced, [&](unsigned output) -> Type {
-        return cast<MemRefType>(op.getDpsInits()[output].getType()).getElementType();
-      });
-      auto branch = scf::IfOp::create(b, loc, types, active, /*withElseRegion=*/true);
-      {
-        OpBuilder::InsertionGuard inner(b);
-        b.setInsertionPointToStart(branch.thenBlock());
-        Values sums = accumulate(number);
-        if (!reduced.empty())
-          scf::YieldOp::create(b, loc, sums);
-        b.setInsertionPointToStart(branch.elseBlock());
-        Values none = neutrals(1);
-        if (!reduced.empty())
-          scf::YieldOp::create(b, loc, none);
-      }
-      totals = llvm::to_vector_of<Value>(branch.getResults());
-    }
-    if (reduced.empty())
-      return;
-    for (auto [output, total] : llvm::zip_equal(reduced, totals))
-      for (int64_t distance = std::min(how.group, kWarp) / 2; distance; distance /= 2)
-        total = combine(output, total, shuffle(total, distance));
-    if (!parts.empty()) {
-      Value warp = quotient(id, kWarp), ofWarp = remainder(id, kWarp);
-      Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, ofWarp, constantIndex(0));
-      {
-        OpBuilder::InsertionGuard inner(b);
-        auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
-        b.setInsertionPointToStart(branch.thenBlock());
-        for (auto [part, total] : llvm::zip_equal(parts, totals))
-          memref::StoreOp::create(b, loc, total, part, warp);
-      }
-      gpu::BarrierOp::create(b, loc);
-      Value begin = b.createOrFold<arith::MulIOp>(loc, group, constantIndex(how.group / kWarp));
-      for (auto [output, part, total] : llvm::zip_equal(reduced, parts, totals)) {
-        for (int64_t i = 0; i < how.group / kWarp; ++i) {
-          Value place = i ? b.createOrFold<arith::AddIOp>(loc, begin, constantIndex(i)) : begin;
-          Value value = memref::LoadOp::create(b, loc, part, place);
-          total = i ? combine(output, total, value) : value;
-        }
-      }
-      if (rounds > 1 || again) // before the next round writes there
-        gpu::BarrierOp::create(b, loc);
-    }
-    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, constantIndex(0));
-    if (active)
-      mine = arith::AndIOp::create(b, loc, mine, active);
-    OpBuilder::InsertionGuard inner(b);
-    if (how.group > 1 || active) {
-      auto branch = scf::IfOp::create(b, loc, mine, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(branch.thenBlock());
-    }
-    placeItem(number, nullptr);
-    Chunk one{constantIndex(0), 1, 1, 0};
-    for (auto [output, total] : llvm::zip_equal(reduced, totals))
-      finish(output, total, one);
-  };
-  if (rounds == 1)
-    return round(constantIndex(0));
-  OpBuilder::InsertionGuard guard(b);
-  auto loop =
-      scf::ForOp::create(b, loc, constantIndex(0), constantIndex(rounds * groups), constantIndex(groups));
-  b.setInsertionPointToStart(loop.getBody());
-  round(loop.getInductionVar());
+  store(out, combine(output, toVector(held(out, chunk), chunk), total), chunk);
 }
 
 void TileDistributor::emitSplit() {

@@ -10,9 +10,6 @@
 
 namespace tessera {
 
-/// Points beyond which an op is not gone through: it may touch anything, from any thread.
-static constexpr int64_t kMostPoints = 1 << 20;
-
 /// 0 where both count from one place; else what the distance of their places is a multiple of.
 static int64_t distance(const Touch &a, const Touch &b) {
   int64_t unit = 0;
@@ -214,6 +211,8 @@ void collectTouches(linalg::LinalgOp op, const TileSpread &spread, int64_t threa
     touches.push_back(touch);
   });
 }
+
+Value rootOf(Value memref) { return placeOf(memref).touch.root; }
 
 Touch touchOf(Value memref, ValueRange indices, bool writes) {
   Place place = placeOf(memref);

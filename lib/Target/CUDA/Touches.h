@@ -6,6 +6,9 @@
 
 namespace tessera {
 
+/// Points beyond which an op is not gone through: it may touch anything, from any thread.
+inline constexpr int64_t kMostPoints = 1 << 20;
+
 /// What an op does to an argument or an allocation of a kernel.
 struct Touch {
   static constexpr int32_t kSeveral = -1;
@@ -18,6 +21,9 @@ struct Touch {
   SmallVector<std::pair<Value, int64_t>> origin;
   DenseMap<int64_t, int32_t> threads; ///< of each element: the one that touches it, or kSeveral
 };
+
+/// The argument or allocation that `memref` is a view of.
+Value rootOf(Value memref);
 
 /// Whether a thread touches in `a` what another one touches in `b`, one of them writing.
 bool crossesThreads(const Touch &a, const Touch &b);

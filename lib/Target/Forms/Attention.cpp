@@ -38,6 +38,9 @@ Signature signatureOf(const AttentionShape &shape, int64_t scratch, Builder b) {
   Signature signature = {{perQuery(shape.headDim), keys(shape.headDim), keys(shape.valueDim),
                           RankedTensorType::get({shape.batch, shape.seq}, b.getI32Type())},
                          {perQuery(shape.valueDim)}};
+  if (shape.page)
+    signature.inputs.push_back(
+        RankedTensorType::get({shape.batch, shape.context / shape.page}, b.getI32Type()));
   if (shape.logSumExp)
     signature.outputs.push_back(RankedTensorType::get(queries, f32));
   if (scratch)
@@ -66,6 +69,8 @@ AttentionFunction::AttentionFunction(Location loc, StringRef name, const Attenti
   arguments.k = buffer(inputs[1], true);
   arguments.v = buffer(inputs[2], true);
   arguments.positions = buffer(inputs[3], true);
+  if (shape.page)
+    arguments.pages = buffer(inputs[4], true);
   arguments.out = buffer(outputs[0], false);
   if (shape.logSumExp)
     arguments.logSumExp = buffer(outputs[1], false);
@@ -100,7 +105,37 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
     shape.softcap = op.getSoftcap()->convertToDouble();
   shape.elementType = tensorOf(op.getQuery()).getElementType();
   shape.keyType = tensorOf(op.getKey()).getElementType();
+  shape.logSumExp = bool(op.getLogSumExp());
+  shape.page = int64_t(op.getPage().value_or(0));
   return shape;
+}
+
+/// All that the time of a launch depends on.
+static std::string siblingKey(const AttentionShape &shape) {
+  std::string key;
+  llvm::raw_string_ostream text(key);
+  text << "attention " << shape.elementType << " " << shape.batch << "x" << shape.seq << "x" << shape.kvHeads
+       << "x" << shape.group << "x" << shape.headDim << " values " << shape.valueDim << " of "
+       << shape.context << " keys";
+  if (shape.window)
+    text << " window " << *shape.window;
+  if (shape.page)
+    text << " pages of " << shape.page;
+  text << (shape.softcap ? " softcap" : "") << (shape.logSumExp ? " logsumexp" : "");
+  return key;
+}
+
+/// Tried on a chunk in the middle of the context.
+static KernelSibling siblingOf(FlatSymbolRefAttr kernel, int64_t count, int64_t blocks,
+                               const AttentionShape &shape) {
+  constexpr int64_t positions = 3;
+  return {kernel,
+          count,
+          blocks,
+          siblingKey(shape),
+          positions,
+          shape.seq,
+          std::max<int64_t>(0, (shape.context - shape.seq) / 2)};
 }
 
 LogicalResult AttentionForm::lower(Operation *self, KernelLowering &lowering) const {
@@ -113,17 +148,26 @@ LogicalResult AttentionForm::lower(Operation *self, KernelLowering &lowering) co
   std::string name = llvm::formatv("attention_{0}x{1}x{2}x{3}x{4}", shape.batch, shape.seq, shape.kvHeads,
                                    shape.group, shape.headDim);
   Kernel kernel = build(loc, name, shape);
-  SmallVector<Value> outputs = {exec::fresh(builder, op.getResult())};
-  for (Type more : kernel.func.getResultTypes().drop_front()) {
+  SmallVector<Value> outputs;
+  for (Value result : op.getResults())
+    outputs.push_back(exec::fresh(builder, result));
+  for (Type more : kernel.func.getResultTypes().drop_front(outputs.size())) { // scratch
     auto type = cast<RankedTensorType>(more);
     outputs.push_back(tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType()));
   }
   Value base = arith::ConstantIndexOp::create(builder, loc, 0);
+  FlatSymbolRefAttr symbol = lowering.addKernel(kernel.func);
+  for (Sibling &sibling : kernel.siblings) {
+    sibling.func.setName((symbol.getValue() + "$" + sibling.form).str());
+    sibling.func->setAttr(
+        kSiblingAttr,
+        siblingOf(symbol, kernel.iterations, sibling.iterations, shape).attribute(builder.getContext()));
+    lowering.addKernel(sibling.func);
+  }
   auto launch = exec::LaunchOp::create(
-      builder, loc, ValueRange(outputs).getTypes(), lowering.addKernel(kernel.func),
-      ValueRange{op.getQuery(), op.getKey(), op.getValue(), op.getPositions()}, outputs, base,
+      builder, loc, ValueRange(outputs).getTypes(), symbol, op->getOperands(), outputs, base,
       builder.getI64IntegerAttr(kernel.iterations), builder.getI64IntegerAttr(1));
-  op.replaceAllUsesWith(launch.getResults()[0]);
+  op->replaceAllUsesWith(launch.getResults().take_front(op->getNumResults()));
   op.erase();
   return success();
 }

@@ -21,6 +21,8 @@ namespace {
 /// Writes update[b, s] to cache[layer, b, positions[b, s] - base] for every row (b, s) of the update: nothing
 /// else of the cache is touched.
 struct CacheUpdateForm : LibraryForm {
+  /// With pages it is a tile.
+  bool takes(Operation *op) const override { return !cast<graph::CacheUpdateOp>(op).getPages(); }
   LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<graph::CacheUpdateOp>(self);
     OpBuilder builder(op);

@@ -1,14 +1,14 @@
 //===- PackedWeights.cpp - ops that read packed weights -----------------------===//
 //
-// linear -> exec.matmul, embedding out of a packed table -> exec.gather_packed.
+// linear, einsum -> exec.matmul, embedding out of a packed table -> exec.gather_packed.
 //
 //===----------------------------------------------------------------------===//
 
 #include "FormKernel.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms.h"
+#include "tessera/Target/Forms/MatrixProduct.h"
 
 using namespace mlir;
 
@@ -37,41 +37,30 @@ std::optional<PackedWeight> packedWeight(Value weight) {
   return PackedWeight{FlatSymbolRefAttr::get(name), layer};
 }
 
-/// A product; on a packed weight if it may (`packs`) and the weight is a parameter.
-class LinearForm : public LibraryForm {
+/// A product of matrices; on a packed weight if it may (`packs`) and the weight is a parameter.
+class ProductForm : public LibraryForm {
 public:
-  explicit LinearForm(bool packs, int64_t tileRows = 0) : packs(packs), tileRows(tileRows) {}
+  explicit ProductForm(bool packs, int64_t tileRows = 0) : packs(packs), tileRows(tileRows) {}
 
-  LogicalResult lower(Operation *self, KernelLowering &) const override {
-    auto op = cast<graph::LinearOp>(self);
-    OpBuilder builder(op);
-    ArrayRef<int64_t> in = tensorOf(op.getInput()).getShape(), weight = tensorOf(op.getWeight()).getShape();
-    int64_t contract = op.getContract();
-    int64_t m = product(in.drop_back(contract)), k = product(in.take_back(contract)),
-            n = product(weight.drop_back(contract));
-    if (m <= tileRows)
+  bool takes(Operation *op) const override { return matrixProduct(op).has_value(); }
+
+  LogicalResult lower(Operation *op, KernelLowering &) const override {
+    std::optional<MatrixProduct> product = matrixProduct(op);
+    if (!product || product->m <= tileRows)
       return success(); // a tile like any other
-    Value out = exec::fresh(builder, op.getResult());
-    Value plain;
-    FlatSymbolRefAttr param;
-    Value layer;
-    if (std::optional<PackedWeight> packed = packedWeight(op.getWeight())) {
-      param = packed->param;
-      layer = packed->layer;
-    } else {
-      plain = op.getWeight();
-    }
-    auto call = exec::MatmulOp::create(builder, op.getLoc(), TypeRange(op.getType()),
-                                       builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n),
-                                       builder.getI64IntegerAttr(k), op.getInput(), plain, param, layer, out);
-    op.replaceAllUsesWith(call.getResults()[0]);
-    op.erase();
+    OpBuilder builder(op);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    std::optional<PackedWeight> packed = packedWeight(product->w);
+    Value result = packed ? createMatmul(builder, op->getLoc(), *product, type, packed->param, packed->layer)
+                          : createMatmul(builder, op->getLoc(), *product, type);
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
     return success();
   }
 
   std::optional<PackedUse> packedUse(OpOperand &operand) const override {
-    auto op = cast<graph::LinearOp>(operand.getOwner());
-    if (!packs || &operand != &op.getWeightMutable() || op.getInput() == op.getWeight())
+    auto op = dyn_cast<graph::LinearOp>(operand.getOwner());
+    if (!op || !packs || &operand != &op.getWeightMutable() || op.getInput() == op.getWeight())
       return std::nullopt;
     return PackedUse{tensorOf(op.getWeight()).getRank() - int64_t(op.getContract()), true};
   }
@@ -107,12 +96,15 @@ struct EmbeddingForm : LibraryForm {
 
 } // namespace
 
-void addMatmulForm(LibraryForms &forms, int64_t tileRows) {
-  forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/false, tileRows));
+static void addProducts(LibraryForms &forms, bool packs, int64_t tileRows) {
+  forms.add<graph::LinearOp>(std::make_unique<ProductForm>(packs, tileRows));
+  forms.add<graph::EinsumOp>(std::make_unique<ProductForm>(packs, tileRows));
 }
 
+void addMatmulForm(LibraryForms &forms, int64_t tileRows) { addProducts(forms, /*packs=*/false, tileRows); }
+
 void addPackedWeightForms(LibraryForms &forms) {
-  forms.add<graph::LinearOp>(std::make_unique<LinearForm>(/*packs=*/true));
+  addProducts(forms, /*packs=*/true, /*tileRows=*/0);
   forms.add<graph::EmbeddingOp>(std::make_unique<EmbeddingForm>());
 }
 

@@ -73,9 +73,16 @@ void tieToOutput(OpOperand &yielded, Value carried) {
     return;
   }
   Operation *yield = yielded.getOwner();
+  // What is already in another output, where it is made, is read there: of two outputs of one value the first
+  // one's is written over nothing that the second one still needs.
+  Value source = yielded.get();
+  for (Operation *user : yielded.get().getUsers())
+    if (auto written = dyn_cast<bufferization::MaterializeInDestinationOp>(user);
+        written && user->getBlock() == yield->getBlock() && written.getSource() == yielded.get())
+      source = written->getResult(0);
   OpBuilder builder(yield);
   yielded.set(bufferization::MaterializeInDestinationOp::create(builder, yield->getLoc(), carried.getType(),
-                                                                yielded.get(), carried)
+                                                                source, carried)
                   ->getResult(0));
 }
 

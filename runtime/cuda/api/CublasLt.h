@@ -198,9 +198,6 @@ struct cublasLtMatmulHeuristicResult_t {
     (cublasLtMatrixLayout_t * layout, cudaDataType type, uint64_t rows, uint64_t columns,                    \
      int64_t leadingDimension))                                                                              \
   X(cublasLtMatrixLayoutDestroy, cublasStatus_t, (cublasLtMatrixLayout_t layout))                            \
-  X(cublasLtMatrixLayoutSetAttribute, cublasStatus_t,                                                        \
-    (cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, const void *value,            \
-     size_t bytes))                                                                                          \
   X(cublasLtMatmulPreferenceCreate, cublasStatus_t, (cublasLtMatmulPreference_t * preference))               \
   X(cublasLtMatmulPreferenceDestroy, cublasStatus_t, (cublasLtMatmulPreference_t preference))                \
   X(cublasLtMatmulPreferenceSetAttribute, cublasStatus_t,                                                    \
@@ -216,9 +213,6 @@ struct cublasLtMatmulHeuristicResult_t {
      cublasLtMatmulHeuristicResult_t *result))                                                               \
   X(cublasLtMatmulAlgoCapGetAttribute, cublasStatus_t,                                                       \
     (const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoCapAttributes_t attribute, void *value,             \
-     size_t bytes, size_t *written))                                                                         \
-  X(cublasLtMatmulAlgoConfigGetAttribute, cublasStatus_t,                                                    \
-    (const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attribute, void *value,          \
      size_t bytes, size_t *written))
 
 // Pointers to all of them.

@@ -290,7 +290,6 @@ struct CUDA_MEMCPY3D {
   X(cuDeviceGetAttribute, , 2000, (int *value, CUdevice_attribute attribute, CUdevice device))               \
   X(cuDeviceGetUuid, _v2, 11040, (CUuuid * uuid, CUdevice device))                                           \
   X(cuDeviceTotalMem, _v2, 3020, (size_t *bytes, CUdevice device))                                           \
-  X(cuDeviceGetPCIBusId, , 4010, (char *id, int length, CUdevice device))                                    \
   X(cuDevicePrimaryCtxRetain, , 7000, (CUcontext * context, CUdevice device))                                \
   X(cuDevicePrimaryCtxRelease, _v2, 11000, (CUdevice device))                                                \
   X(cuCtxSetCurrent, , 4000, (CUcontext context))                                                            \
@@ -305,21 +304,12 @@ struct CUDA_MEMCPY3D {
   X(cuMemHostAlloc, , 2020, (void **data, size_t bytes, unsigned int flags))                                 \
   X(cuMemFreeHost, , 2000, (void *data))                                                                     \
   X(cuMemHostGetDevicePointer, _v2, 3020, (CUdeviceptr * address, void *data, unsigned int flags))           \
-  X(cuMemcpyHtoD, _v2, 3020, (CUdeviceptr to, const void *from, size_t bytes))                               \
-  X(cuMemcpyDtoH, _v2, 3020, (void *to, CUdeviceptr from, size_t bytes))                                     \
-  X(cuMemcpyDtoD, _v2, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                               \
   X(cuMemcpyHtoDAsync, _v2, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))         \
   X(cuMemcpyDtoHAsync, _v2, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))               \
   X(cuMemcpyDtoDAsync, _v2, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))         \
   X(cuMemcpy3DAsync, _v2, 3020, (const CUDA_MEMCPY3D *copy, CUstream stream))                                \
-  X(cuMemcpyPeerAsync, , 4000,                                                                               \
-    (CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext, size_t bytes,             \
-     CUstream stream))                                                                                       \
-  X(cuMemsetD8, _v2, 3020, (CUdeviceptr to, unsigned char value, size_t count))                              \
-  X(cuMemsetD32, _v2, 3020, (CUdeviceptr to, unsigned int value, size_t count))                              \
   X(cuMemsetD8Async, , 3020, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))           \
-  X(cuMemsetD32Async, , 3020, (CUdeviceptr to, unsigned int value, size_t count, CUstream stream))           \
-  X(cuPointerGetAttribute, , 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address))
+  X(cuMemsetD32Async, , 3020, (CUdeviceptr to, unsigned int value, size_t count, CUstream stream))
 
 #define TESSERA_CUDA_STREAM_FUNCTIONS(X)                                                                     \
   X(cuStreamCreateWithPriority, , 5050, (CUstream * stream, unsigned int flags, int priority))               \
@@ -327,12 +317,9 @@ struct CUDA_MEMCPY3D {
   X(cuStreamSynchronize, , 2000, (CUstream stream))                                                          \
   X(cuStreamQuery, , 2000, (CUstream stream))                                                                \
   X(cuStreamWaitEvent, , 3020, (CUstream stream, CUevent event, unsigned int flags))                         \
-  X(cuStreamWriteValue32, _v2, 11070,                                                                        \
-    (CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags))                              \
   X(cuStreamBeginCapture, _v2, 10010, (CUstream stream, CUstreamCaptureMode mode))                           \
   X(cuStreamEndCapture, , 10000, (CUstream stream, CUgraph * graph))                                         \
   X(cuStreamIsCapturing, , 10000, (CUstream stream, CUstreamCaptureStatus * status))                         \
-  X(cuLaunchHostFunc, , 10000, (CUstream stream, CUhostFn function, void *userData))                         \
   X(cuEventCreate, , 2000, (CUevent * event, unsigned int flags))                                            \
   X(cuEventDestroy, _v2, 4000, (CUevent event))                                                              \
   X(cuEventRecord, , 2000, (CUevent event, CUstream stream))                                                 \
@@ -352,23 +339,12 @@ struct CUDA_MEMCPY3D {
      void **optionValues))                                                                                   \
   X(cuModuleUnload, , 2000, (CUmodule module))                                                               \
   X(cuModuleGetFunction, , 2000, (CUfunction * function, CUmodule module, const char *name))                 \
-  X(cuLibraryLoadData, , 12000,                                                                              \
-    (CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionValues,                \
-     unsigned int jitOptionCount, CUlibraryOption *libraryOptions, void **libraryOptionValues,               \
-     unsigned int libraryOptionCount))                                                                       \
-  X(cuLibraryUnload, , 12000, (CUlibrary library))                                                           \
-  X(cuLibraryGetKernel, , 12000, (CUkernel * kernel, CUlibrary library, const char *name))                   \
-  X(cuKernelGetFunction, , 12000, (CUfunction * function, CUkernel kernel))                                  \
   X(cuFuncGetAttribute, , 2020, (int *value, CUfunction_attribute attribute, CUfunction function))           \
   X(cuFuncSetAttribute, , 9000, (CUfunction function, CUfunction_attribute attribute, int value))            \
   X(cuLaunchKernel, , 4000,                                                                                  \
     (CUfunction function, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,               \
      unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,    \
-     CUstream stream, void **kernelParams, void **extra))                                                    \
-  X(cuLaunchKernelEx, , 11060,                                                                               \
-    (const CUlaunchConfig *config, CUfunction function, void **kernelParams, void **extra))                  \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, , 6050,                                                     \
-    (int *blocks, CUfunction function, int blockSize, size_t dynamicSharedBytes))
+     CUstream stream, void **kernelParams, void **extra))
 
 // All that are asked of cuGetProcAddress.
 #define TESSERA_CUDA_FUNCTIONS(X)                                                                            \

@@ -22,11 +22,7 @@ public:
   virtual const Functions &functions() const = 0;
   // To be asked for each time that work is given to it, which then comes after all that came before.
   virtual CUstream handle() = 0;
-  virtual CUcontext context() const = 0; // current on the rank's main thread
   virtual CUdevice deviceNumber() const = 0;
-  // What is given to the stream now goes into a graph, which may run many times, long after the call that
-  // gives it.
-  virtual bool capturing() const = 0;
 };
 
 } // namespace tessera::cuda

@@ -39,6 +39,21 @@ TEST_F(Embed, ADirectoryWithShardsTravelsWhole) {
   expectSameModel(**original, **embedded);
 }
 
+TEST_F(Embed, ShardsInFoldersBelowKeepTheirNames) {
+  std::filesystem::create_directories(path("run/step-2"));
+  write("run/config.json", "{}");
+  const std::string values = raw(1.0f) + raw(2.0f);
+  write("run/step-2/model.safetensors",
+        safetensors(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", values));
+  write("run/model.safetensors.index.json", R"({"weight_map":{"w":"step-2/model.safetensors"}})");
+  Status status = embedModel(executable, path("run"));
+  ASSERT_TRUE(status) << status.failure().message();
+  auto original = ModelFile::open(path("run"));
+  auto embedded = ModelFile::openEmbedded(executable);
+  ASSERT_TRUE(original && embedded && *embedded);
+  expectSameModel(**original, **embedded);
+}
+
 TEST_F(Embed, AGgufFileKeepsItsMetadataAndStartsOnAPage) {
   std::string source = TESSERA_TEST_INPUTS "/quantized/gguf-q4_1/model.gguf";
   ASSERT_TRUE(embedModel(executable, source));

@@ -39,6 +39,18 @@ TEST_F(HuggingFace, ReadsShardsThroughTheIndex) {
   EXPECT_EQ((*model)->text("tokenizer.json"), nullptr);
 }
 
+// As the folder of a training run's saves has it.
+TEST_F(HuggingFace, ShardsMayLieInFoldersBelow) {
+  std::filesystem::create_directory(path("step-20"));
+  write("step-20/model.safetensors", shard("a", 7.5f));
+  writeIndex(R"("a":"step-20/model.safetensors","b":"s2.safetensors")");
+  auto model = ModelFile::open(folder);
+  ASSERT_TRUE(model) << model.failure().message();
+  float out = 0;
+  ASSERT_TRUE((*model)->readRange(*(*model)->find("a"), 0, 1, &out));
+  EXPECT_EQ(out, 7.5f);
+}
+
 TEST_F(HuggingFace, AConfigAloneIsAModelWithoutWeights) {
   for (const char *name : {"s1.safetensors", "s2.safetensors", "model.safetensors.index.json"})
     std::filesystem::remove(path(name));
@@ -67,7 +79,8 @@ TEST_F(HuggingFace, MissingAndWrongShards) {
 }
 
 TEST_F(HuggingFace, IndexesThatLeadElsewhere) {
-  for (const char *name : {"../s1.safetensors", "/etc/passwd", "", ".", "..", "a/../s1.safetensors"}) {
+  for (const char *name :
+       {"../s1.safetensors", "/etc/passwd", "", ".", "..", "a/../s1.safetensors", "a/", "a//b"}) {
     writeIndex(std::string(R"("a":")") + name + "\"");
     expectFailure("is not the name of a file beside the index");
   }

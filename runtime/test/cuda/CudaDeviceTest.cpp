@@ -4,11 +4,9 @@
 #include "CudaMemory.h"
 #include "CudaProduct.h"
 #include "ProductChoices.h"
-#include "tessera/runtime/comm/Communicator.h"
 
 #include <cstring>
 #include <filesystem>
-#include <thread>
 #include <unistd.h>
 
 namespace tessera::runtime {
@@ -19,9 +17,17 @@ TEST(CudaDevice, SaysWhatFillsItsMemory) {
   Buffer arena = m.device->allocate(1000, "the arena of rank 0", MemoryUse::Arena);
   std::string line =
       errorOf([&] { m.device->allocate(size_t(1) << 60, "the weights of rank 0", MemoryUse::Weights); });
-  expectParts(line, {"not enough memory on the GPU (the weights of rank 0, rank 0, GPU 0 (",
-                     "it takes 1152921504606846976 bytes", " are free, the arena of rank 0 has 0.0 MB",
-                     "; compile for a larger mesh"});
+  expectParts(line, {"not enough memory on the GPU (the weights of rank 0, GPU 0 (",
+                     "it takes 1152921504606846976 bytes", " are free: ", " are missing",
+                     "; the rank holds 0.0 MB for the arena of rank 0", "; take a GPU with more memory, or",
+                     "compile for a larger mesh"});
+}
+
+TEST(CudaDevice, ACopyOntoItselfIsNone) {
+  Machine m;
+  Buffer memory = upload(m, io::DType::F32, {1, 2, 3, 4});
+  m.compute->copy(memory.address(), memory.address(), 16);
+  EXPECT_EQ(m.read(memory.address(), 4), (std::vector<float>{1, 2, 3, 4}));
 }
 
 TEST(CudaDevice, KernelsHaveTheSharedMemoryTheyAskFor) {
@@ -137,7 +143,7 @@ protected:
         other->record(*joined);
         m.compute->wait(*joined);
       };
-      m.device->call({0, arena.address(), counts, {}, enqueue}, *m.compute);
+      m.device->call({{0}, arena.address(), counts, {}, enqueue}, *m.compute);
     }
     return m.read(arena.address(), kTestSize)[kTestSize - 1];
   }
@@ -175,7 +181,7 @@ TEST_F(CudaEntries, KeepTheOrderOfTheirStreams) {
       m.add(*module, first, second, 1);
       m.compute->record(*last);
     };
-    m.device->call({3, arena.address(), {}, {}, enqueue}, *m.compute);
+    m.device->call({{3}, arena.address(), {}, {}, enqueue}, *m.compute);
     // No event orders this and the graphs around it.
     if (turn > 5)
       other->fill(first, 0xff, kTestSize * 4);
@@ -198,7 +204,7 @@ TEST_F(CudaEntries, ThatEndOnAnotherStream) {
       other->wait(*begun);
       other->download(host.as<float>(), arena.address(), kTestSize * 4);
     };
-    m.device->call({4, arena.address(), {}, {}, enqueue}, *m.compute);
+    m.device->call({{4}, arena.address(), {}, {}, enqueue}, *m.compute);
     other->synchronize();
     EXPECT_EQ(std::vector<float>(host.as<float>(), host.as<float>() + kTestSize), values);
   }
@@ -223,7 +229,7 @@ TEST_F(CudaEntries, OfAnotherArena) {
         m.add(*module, base, base + kTestSize * 4, 1);
         m.compute->copy(base, base + kTestSize * 4, kTestSize * 4);
       };
-      m.device->call({5, base, {}, {}, enqueue}, *m.compute);
+      m.device->call({{5}, base, {}, {}, enqueue}, *m.compute);
       EXPECT_EQ(m.read(base, 1)[0], float(turn));
     }
 }
@@ -252,7 +258,7 @@ TEST_F(CudaEntries, WithWorkOfTheHostRunAsTheyAre) {
   int number = 0;
   for (int i = 1; i <= 4; ++i) {
     std::function<void()> enqueue = [&] { m.compute->post(std::make_unique<HostNumber>(number)); };
-    m.device->call({1, arena.address(), {}, {}, enqueue}, *m.compute);
+    m.device->call({{1}, arena.address(), {}, {}, enqueue}, *m.compute);
     EXPECT_EQ(number, i);
   }
 }
@@ -264,7 +270,7 @@ TEST_F(CudaEntries, ThatWaitWhileTheyAreRecordedRunAsTheyAre) {
       m.compute->synchronize();
       m.compute->copy(arena.address(), arena.address() + kTestSize * 4, kTestSize * 4);
     };
-    m.device->call({2, arena.address(), {}, {}, enqueue}, *m.compute);
+    m.device->call({{2}, arena.address(), {}, {}, enqueue}, *m.compute);
     EXPECT_EQ(m.read(arena.address(), 1)[0], float(i));
   }
 }
@@ -275,25 +281,11 @@ TEST(CudaGraphs, CanBeTurnedOff) {
   int enqueued = 0;
   std::function<void()> enqueue = [&] { ++enqueued; };
   for (int i = 0; i < 4; ++i)
-    m.device->call({0, nullptr, {}, {}, enqueue}, *m.compute);
+    m.device->call({{0}, nullptr, {}, {}, enqueue}, *m.compute);
   EXPECT_EQ(enqueued, 4);
 }
 
 // --- Ranks ---
-
-// Runs `body` on each of `ranks` threads.
-void onRanks(int64_t ranks, const std::function<void(HostPlane &)> &body) {
-  Board board(ranks);
-  std::shared_ptr<HostWorld> world = createHostWorld(ranks, board);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      std::unique_ptr<HostPlane> plane = createHostPlane(world, rank);
-      body(*plane);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-}
 
 int deviceCount() {
   int count = 0;

@@ -54,8 +54,8 @@ TEST_F(CudaStart, AnOldDriver) {
 }
 
 TEST_F(CudaStart, ADriverThatLacksAFunction) {
-  setenv("FAKE_CUDA_LACKS", "cuLaunchKernelEx", 1);
-  expectParts(start(), {"it lacks cuLaunchKernelEx of CUDA 11.6", "; install a driver"});
+  setenv("FAKE_CUDA_LACKS", "cuGraphInstantiateWithFlags", 1);
+  expectParts(start(), {"it lacks cuGraphInstantiateWithFlags of CUDA 11.4", "; install a driver"});
 }
 
 TEST_F(CudaStart, TheStubOfAToolkit) {
@@ -246,9 +246,23 @@ TEST(CudaProductChoices, AreKept) {
   ProductChoices other("GPU-X, library 1");
   EXPECT_EQ(other.path(), again.path());
   EXPECT_FALSE(other.find("1x2x3"));
-  // A file that somebody cut.
+  // A file that somebody cut, and one that is none.
   fs::resize_file(again.path(), fs::file_size(again.path()) - 5);
-  EXPECT_FALSE(ProductChoices("GPU X, library 1").find("1x2x3"));
+  std::string said;
+  auto remark = [&](const std::string &text) { said = text; };
+  EXPECT_FALSE(ProductChoices("GPU X, library 1", remark).find("1x2x3"));
+  expectParts(
+      said, {"cannot read the choices of products (" + again.path(), "line 3 is damaged", "measured again"});
+  fs::remove(again.path());
+  said.clear();
+  ProductChoices none("GPU X, library 1", remark);
+  EXPECT_EQ(said, "");
+  fs::create_directory(again.path());
+  ProductChoices folderInstead("GPU X, library 1", remark);
+  expectParts(said, {"cannot read the choices of products", "Is a directory"});
+  folderInstead.add("1x2x3", one);
+  folderInstead.save();
+  expectParts(said, {"cannot keep the choices of products", "irectory", "TESSERA_TUNING"});
   // Turned off.
   setenv("TESSERA_TUNING", "", 1);
   EXPECT_EQ(ProductChoices("GPU X, library 1").path(), "");

@@ -18,8 +18,15 @@ const ts_program &cudaTestProgram() {
                                       {"fault", nullptr, buffers + 1, 1, 0, 32, 0, 1},
                                       {"reverse", nullptr, buffers + 1, 1, 0, 64, 56 << 10, 64},
                                       {"mirror", nullptr, buffers + 1, 1, 0, 64, 16 << 10, 64}};
-  static const ts_program program = {TESSERA_ABI_VERSION, 0, 4, "", 0, nullptr, kernels, images, 1};
+  static const ts_program program = {
+      TESSERA_ABI_VERSION, 0, 4, "", 0, nullptr, kernels, images, 1, nullptr, 0};
   return program;
+}
+
+const ts_sibling &cudaTestSibling() {
+  static const ts_sibling sibling = {"add$narrow", "add of 1000",        AddKernel, 16, 0, 0, 10, 5,
+                                     kTestSize,    (kTestSize + 15) / 16};
+  return sibling;
 }
 
 } // namespace tessera::runtime

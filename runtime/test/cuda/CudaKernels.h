@@ -12,6 +12,8 @@ constexpr int64_t kTestSize = 1000; // elements of the buffers of `add`
 
 // One image, PTX.
 const ts_program &cudaTestProgram();
+// Another form of `add`, which no program has yet: it gives a half more.
+const ts_sibling &cudaTestSibling();
 
 } // namespace tessera::runtime
 #endif

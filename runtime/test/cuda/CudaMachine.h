@@ -5,10 +5,12 @@
 #include "../ErrorLine.h"
 #include "CudaDevice.h"
 #include "CudaKernels.h"
+#include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/cuda/Driver.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace tessera::runtime {
 
@@ -42,6 +44,20 @@ struct Machine {
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> compute;
 };
+
+// Runs `body` on each of `ranks` threads.
+inline void onRanks(int64_t ranks, const std::function<void(HostPlane &)> &body) {
+  Board board(ranks);
+  std::shared_ptr<HostWorld> world = createHostWorld(ranks, board);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      std::unique_ptr<HostPlane> plane = createHostPlane(world, rank);
+      body(*plane);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
 
 // --- Products ---
 

@@ -31,6 +31,33 @@ TEST(CudaProducts, OfNarrowTypes) {
     }
 }
 
+// Of narrow types too: what lies as [k, m] and [k, n] is read where it lies.
+TEST(CudaProducts, OfTransposedOperands) {
+  Machine m;
+  Operands o;
+  std::vector<float> x(o.x.size()), w(o.w.size());
+  for (int64_t l = 0; l < o.k; ++l) {
+    for (int64_t i = 0; i < o.m; ++i)
+      x[size_t(l * o.m + i)] = o.x[size_t(i * o.k + l)];
+    for (int64_t j = 0; j < o.n; ++j)
+      w[size_t(l * o.n + j)] = o.w[size_t(j * o.k + l)];
+  }
+  for (io::DType type : {io::DType::F32, io::DType::BF16})
+    for (int choice = 0; choice < 4; ++choice) {
+      MatmulSpec spec;
+      spec.m = o.m, spec.n = o.n, spec.k = o.k, spec.x = spec.w = type;
+      spec.xTransposed = choice % 2, spec.wTransposed = choice / 2;
+      std::unique_ptr<Product> product = m.device->createProduct(spec, nullptr);
+      Buffer xs = upload(m, type, spec.xTransposed ? x : o.x),
+             ws = upload(m, type, spec.wTransposed ? w : o.w);
+      Buffer y = m.device->allocate(size_t(o.m * o.n) * 4, "a result", MemoryUse::Arena);
+      m.compute->multiply(*product, {xs.address(), ws.address(), y.address()});
+      std::vector<float> got = m.read(y.address(), size_t(o.m * o.n));
+      for (int64_t i = 0; i < o.m * o.n; ++i)
+        ASSERT_EQ(got[size_t(i)], o.sum(i / o.n, i % o.n)) << choice << " " << i;
+    }
+}
+
 // One operand, or all of them, four bytes behind where the algorithm wants them.
 TEST(CudaProducts, AtAddressesThatAreBarelyAligned) {
   Machine m;

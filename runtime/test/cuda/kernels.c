@@ -10,6 +10,13 @@ KERNEL add(const float *in, float *out, long s0, long s1, long count) {
     out[i] = in[i] + (float)(s0 * s1);
 }
 
+// A sibling: 16 threads a block, one number each. It adds a half more, so that a test sees which one ran.
+KERNEL add$narrow(const float *in, float *out, long s0, long s1, long count) {
+  long i = (long)bidx * 16 + tidx;
+  if (i < count)
+    out[i] = in[i] + (float)(s0 * s1) + 0.5f;
+}
+
 // Writes where nothing is.
 KERNEL fault(float *out, long count) {
   if (tidx == 0)

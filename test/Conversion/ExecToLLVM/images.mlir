@@ -1,5 +1,8 @@
 // A kernel whose code the host cannot run has no function in the table of kernels: it has a block, and the module's images hold its code.
 // RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s
+// RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s --check-prefix=MANIFEST
+// `info` says what there are images for: the manifest lists those, whatever the target makes as a rule.
+// MANIFEST: architectures\22:[\22sm_90a\22,\22compute_80\22]
 
 module attributes {exec.arena_bytes = 4096 : i64} {
   exec.device_kernel @half threads = 96 shared = 4096 per_block = 3

@@ -100,6 +100,16 @@ func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
 
 // -----
 
+graph.parameter @w : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
+func.func @packed_the_other_way(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{reads a packed parameter transposed; those have one orientation}}
+  %0 = "exec.matmul"(%x, %y) <{m = 2 : i64, n = 16 : i64, k = 8 : i64, param = @w, weight_transposed, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 1>}>
+    : (tensor<2x8xf32>, tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
 func.func @matmul_of_doubles(%x: tensor<2x8xf64>, %w: tensor<16x8xf32>, %y: tensor<2x16xf32>) {
   // expected-error @below {{input holds 'f64'; products take f32, bf16 and f16}}
   %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf64>, tensor<16x8xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>

@@ -304,3 +304,26 @@ exec.device_kernel @k threads = 2048 shared = 0 per_block = 1
 
 // expected-error @+1 {{does 0 iterations in a block}}
 exec.device_kernel @k threads = 32 shared = 0 per_block = 0
+
+// -----
+
+exec.device_kernel @k threads = 32 shared = 0 per_block = 1
+// expected-error @+1 {{has 2048 threads; a block has 1 to 1024}}
+exec.device_sibling @k$wide of @k count = 8 blocks = 4 threads = 2048 shared = 0 trial "k" rows = 8 from = 0 in = 1
+
+// -----
+
+exec.device_kernel @k threads = 32 shared = 0 per_block = 1
+// expected-error @+1 {{does 8 iterations in 0 blocks; both must be positive}}
+exec.device_sibling @k$wide of @k count = 8 blocks = 0 threads = 64 shared = 0 trial "k" rows = 8 from = 0 in = 1
+
+// -----
+
+exec.device_kernel @k threads = 32 shared = 0 per_block = 1
+// expected-error @+1 {{is tried on rows of 0 numbers from 0 on in buffer 1}}
+exec.device_sibling @k$wide of @k count = 8 blocks = 4 threads = 64 shared = 0 trial "k" rows = 0 from = 0 in = 1
+
+// -----
+
+// expected-error @+1 {{stands for @k, which is no exec.device_kernel}}
+exec.device_sibling @k$wide of @k count = 8 blocks = 4 threads = 64 shared = 0 trial "k" rows = 8 from = 0 in = 1

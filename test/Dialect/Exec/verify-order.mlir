@@ -294,3 +294,45 @@ module attributes {exec.arena_bytes = 64 : i64} {
 // expected-error @+1 {{has exec.streams = ["communication"]: expected a list of "compute" and "communication" that begins with "compute"}}
 module attributes {exec.arena_bytes = 64 : i64, exec.streams = ["communication"]} {
 }
+
+// -----
+
+// What a kernel keeps from launch to launch is one for all its launches, whatever they are given.
+module attributes {exec.arena_bytes = 256 : i64, exec.streams = ["compute", "communication"]} {
+  func.func private @counts(%in: memref<4xf32>, %out: memref<4xf32>, %begin: index, %end: index) attributes {tessera.kernel} {
+    %arrivals = memref.alloc() {tessera.image_memory} : memref<8xi32>
+    return
+  }
+  func.func private @forgets(%in: memref<4xf32>, %out: memref<4xf32>, %begin: index, %end: index) attributes {tessera.kernel} {
+    %temporary = memref.alloc() : memref<8xi32>
+    return
+  }
+  func.func @alone() attributes {exec.entry} {
+    %x = exec.buffer at 0 : memref<4xf32>
+    %y = exec.buffer at 64 : memref<4xf32>
+    %z = exec.buffer at 128 : memref<4xf32>
+    exec.event_record 0
+    exec.event_wait 0 stream 1
+    exec.launch @forgets ins(%x : memref<4xf32>) outs(%z : memref<4xf32>) count = 1 grain = 1 modes(write) stream 1
+    exec.launch @counts ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) count = 1 grain = 1 modes(write)
+    exec.event_record 0 stream 1
+    exec.launch @forgets ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) count = 1 grain = 1 modes(write)
+    exec.event_wait 0
+    exec.launch @counts ins(%x : memref<4xf32>) outs(%z : memref<4xf32>) count = 1 grain = 1 modes(write)
+    return
+  }
+  func.func @at_once() attributes {exec.entry} {
+    %x = exec.buffer at 0 : memref<4xf32>
+    %y = exec.buffer at 64 : memref<4xf32>
+    %z = exec.buffer at 128 : memref<4xf32>
+    exec.event_record 0
+    exec.event_wait 0 stream 1
+    // expected-note @+1 {{this is the other op: its @counts}}
+    exec.launch @counts ins(%x : memref<4xf32>) outs(%z : memref<4xf32>) count = 1 grain = 1 modes(write) stream 1
+    // expected-error @+1 {{@counts writes bytes [0, 32) of the memory that its launches share on stream 0, which the other op writes (bytes [0, 32) of the memory that its launches share, stream 1): nothing orders them}}
+    exec.launch @counts ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) count = 1 grain = 1 modes(write)
+    exec.event_record 0 stream 1
+    exec.event_wait 0
+    return
+  }
+}

@@ -95,3 +95,38 @@ func.func @role() attributes {graph.role = "prompt"} {
 // expected-error @+1 {{#graph.generate needs positive sizes and a chunk within the context}}
 module attributes {graph.generate = #graph.generate<batch = 1, chunk = 9, max_seq_len = 8, vocab = 5>} {
 }
+
+// -----
+
+// expected-error @+1 {{#graph.train needs positive sizes and at most as many micro-batches as rows}}
+module attributes {graph.train = #graph.train<batch = 2, seq = 8, micro_batches = 3, vocab = 5>} {
+}
+
+// -----
+
+// expected-error @+1 {{has graph.train = 3 : i64; it is a #graph.train of a module}}
+module attributes {graph.train = 3 : i64} {
+}
+
+// -----
+
+// expected-error @+1 {{#graph.state_of names the state "exp/avg"; expected letters, digits and underscores}}
+graph.parameter @s : tensor<4xf32> variable from [#graph.source<"w", file = [4]>] {graph.state_of = #graph.state_of<"exp/avg" of @w>}
+
+// -----
+
+// expected-error @+1 {{has graph.state_of = "exp_avg"; it is a #graph.state_of of a graph.parameter}}
+graph.parameter @s : tensor<4xf32> variable from [#graph.source<"w", file = [4]>] {graph.state_of = "exp_avg"}
+
+// -----
+
+// A weight that nothing updates needs no state.
+graph.parameter @w : tensor<4xf32> from [#graph.source<"w", file = [4]>]
+// expected-error @+1 {{is a state of @w, which is no variable of the model}}
+graph.parameter @s : tensor<4xf32> variable from [#graph.source<"w", file = [4]>] {graph.state_of = #graph.state_of<"exp_avg" of @w>}
+
+// -----
+
+graph.parameter @w : tensor<4xf32> variable from [#graph.source<"w", file = [4]>]
+// expected-error @+1 {{is a state of @w and must be a variable of the weight's shape and sources}}
+graph.parameter @s : tensor<4xf32> variable from [#graph.source<"v", file = [4]>] {graph.state_of = #graph.state_of<"exp_avg" of @w>}

@@ -42,11 +42,12 @@
 // CHECK: return %[[R]]#0, %[[LOGITS]], %[[NEXT]], %[[R]]#1, %[[R]]#2, %[[TOKENS1]], %[[POS1]]
 
 // What a step takes it finds where the one before left it: a token one position on, -1 where the row was inert, at the end of the context
-// and where no token was chosen.
+// where no token was chosen, and behind an end token, which is given out like any other.
 // CHECK-LABEL: func.func @decode(
 // CHECK-NOT: graph.kind<input>
 // CHECK-SAME: %[[TOKENS0:[a-z0-9]+]]: tensor<2x1xi32> {graph.dims = ["batch", "seq"], graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<state>, graph.name = "next_tokens"}
 // CHECK-SAME: %[[POS0:[a-z0-9]+]]: tensor<2x1xi32> {graph.dims = ["batch", "seq"], graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<state>, graph.name = "next_positions"}
+// CHECK-SAME: %[[ENDS:[a-z0-9]+]]: tensor<8xi32> {graph.dims = ["end"], graph.fill = #graph.fill<end_tokens>, graph.kind = #graph.kind<state>, graph.name = "end_tokens"}
 // CHECK-SAME: attributes {graph.role = #graph.role<next>}
 // CHECK: graph.embedding %{{.*}}, %[[TOKENS0]]
 // CHECK: graph.repeat 3 carry(%{{.*}} : tensor<2x1x8xf32>, tensor<3x2x16x2x4xf32>, tensor<3x2x16x2x4xf32>)
@@ -62,8 +63,14 @@
 // CHECK: %[[P3:.*]] = graph.select %[[ALIVE]], %[[P2]], %[[INERT]]
 // CHECK: %[[CHOSEN:.*]] = graph.compare ge %[[NEXT]]
 // CHECK: %[[P4:.*]] = graph.select %[[CHOSEN]], %[[P3]], %[[INERT]]
+// CHECK: %[[WIDE:.*]] = graph.broadcast %[[NEXT]] dims = [0, 1]
+// CHECK: %[[EQUAL:.*]] = graph.compare eq %[[WIDE]], %[[ENDS]] : (tensor<2x1x8xi32>, tensor<8xi32>) -> tensor<2x1x8xi1>
+// CHECK: %[[HITS:.*]] = graph.select %[[EQUAL]]
+// CHECK: %[[HIT:.*]] = graph.reduce max %[[HITS]] dims = [2]
+// CHECK: %[[GOESON:.*]] = graph.compare eq %[[HIT]]
+// CHECK: %[[P5:.*]] = graph.select %[[GOESON]], %[[P4]], %[[INERT]]
 // CHECK: %[[TOKENS1:.*]] = graph.maximum %[[NEXT]]
-// CHECK: return {{.*}}, %[[TOKENS1]], %[[P4]]
+// CHECK: return %{{.*}}, %[[NEXT]], %{{.*}}, %[[TOKENS1]], %[[P5]]
 
 // CHECK-LABEL: func.func @head(
 // CHECK-SAME: tensor<2x4x8xf32> {{[^%]*}}graph.fill = #graph.fill<output "hidden" of @prefill>, {{[^%]*}}graph.name = "hidden"}

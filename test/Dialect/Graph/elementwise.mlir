@@ -21,8 +21,10 @@ func.func @unary(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %7 = graph.sin %6 : tensor<2x4xf32>
   // CHECK: graph.cos
   %8 = graph.cos %7 : tensor<2x4xf32>
+  // CHECK: graph.erf
+  %erf = graph.erf %8 : tensor<2x4xf32>
   // CHECK: graph.sigmoid
-  %9 = graph.sigmoid %8 : tensor<2x4xf32>
+  %9 = graph.sigmoid %erf : tensor<2x4xf32>
   // CHECK: graph.silu
   %10 = graph.silu %9 : tensor<2x4xf32>
   // CHECK: graph.relu

@@ -221,3 +221,83 @@ func.func @einsum_with_f64(%x: tensor<5x7xf64>, %w: tensor<7xf32>) -> tensor<5xf
   %0 = graph.einsum "ab,b->a" %x, %w : (tensor<5x7xf64>, tensor<7xf32>) -> tensor<5xf32>
   return %0 : tensor<5xf32>
 }
+
+// -----
+
+func.func @draw_scalar(%x: tensor<f32>, %r: tensor<i32>, %c: tensor<i32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
+  // expected-error@+1 {{logits have no dimension to draw from}}
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<f32>, tensor<i32>, tensor<i32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<i32>
+  return
+}
+
+// -----
+
+func.func @draw_of_f64(%x: tensor<2x8xf64>, %r: tensor<2xi32>, %c: tensor<2xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
+  // expected-error@+1 {{logits are f64: they are drawn from as float32; cast them before}}
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf64>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @draw_rows(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<3xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
+  // expected-error@+1 {{dimension 0 of logits has size 2, dimension 0 of count has size 3}}
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @draw_rank(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<2xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
+  // expected-error@+1 {{result has 2 dimensions, expected 1}}
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2x1xi32>
+  return
+}
+
+// -----
+
+func.func @draw_seeds(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<2xi32>, %s: tensor<1xi64>, %k: tensor<i32>, %t: tensor<f64>) {
+  // expected-error@+1 {{seed has 1 dimensions, expected 0}}
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<1xi64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @pages_of_a_row_more(%c: tensor<3x2x16x2x8xf32>, %u: tensor<2x4x2x8xf32>, %i: tensor<i32>, %p: tensor<2x4xi32>, %t: tensor<3x4xi32>) {
+  // expected-error @+1 {{dimension 0 of pages has size 3, dimension 0 of update has size 2}}
+  %0 = graph.cache_update %c[%i], %u, %p pages %t of 4 : (tensor<3x2x16x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>, tensor<3x4xi32>) -> tensor<3x2x16x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @pages_of_another_context(%c: tensor<3x2x16x2x8xf32>, %u: tensor<2x4x2x8xf32>, %i: tensor<i32>, %p: tensor<2x4xi32>, %t: tensor<2x5xi32>) {
+  // expected-error @+1 {{has 5 pages of 4 positions for a context of 16}}
+  %0 = graph.cache_update %c[%i], %u, %p pages %t of 4 : (tensor<3x2x16x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>, tensor<2x5xi32>) -> tensor<3x2x16x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @pages_of_none(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>, %t: tensor<1x4xi32>) {
+  // expected-error @+1 {{has 4 pages of 0 positions for a context of 16}}
+  %0 = graph.attention %q, %k, %k, %p pages %t of 0 scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @pages_without_a_size(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>, %t: tensor<1x4xi32>) {
+  // expected-error @+1 {{needs both a table of pages and how many positions a page has, or neither}}
+  %0 = "graph.attention"(%q, %k, %k, %p, %t) {scale = 1.0 : f64} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @pages_of_three_dimensions(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>, %t: tensor<1x4x1xi32>) {
+  // expected-error @+1 {{pages has 3 dimensions, expected 2}}
+  %0 = graph.attention %q, %k, %k, %p pages %t of 4 scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4x1xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}

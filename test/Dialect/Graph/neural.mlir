@@ -31,6 +31,19 @@ func.func @attend(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x4x2x8xf32>, %v: tensor
   return %3, %2 : tensor<1x4x2x3x8xf32>, tensor<3x1x16x2x8xf32>
 }
 
+// CHECK-LABEL: func.func @pages
+func.func @pages(%q: tensor<2x4x2x3x8xf32>, %kv: tensor<2x4x2x8xf32>, %cache: tensor<3x2x16x2x8xf32>, %layer: tensor<i32>, %positions: tensor<2x4xi32>, %table: tensor<2x4xi32>)
+    -> (tensor<2x4x2x3x8xf32>, tensor<2x4x2x3xf32>) {
+  // CHECK: graph.cache_update %{{.*}}[%{{.*}}], %{{.*}}, %{{.*}} pages %{{.*}} of 4 : (tensor<3x2x16x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>, tensor<2x4xi32>)
+  %c = graph.cache_update %cache[%layer], %kv, %positions pages %table of 4
+      : (tensor<3x2x16x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>, tensor<2x4xi32>) -> tensor<3x2x16x2x8xf32>
+  %k = graph.layer_slice %c[%layer] : (tensor<3x2x16x2x8xf32>, tensor<i32>) -> tensor<2x16x2x8xf32>
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} pages %{{.*}} of 4 scale = 1.250000e-01 {window = 4 : i64} :
+  %y, %s = graph.attention %q, %k, %k, %positions pages %table of 4 scale = 0.125 {window = 4 : i64}
+      : (tensor<2x4x2x3x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x4xi32>, tensor<2x4xi32>) -> (tensor<2x4x2x3x8xf32>, tensor<2x4x2x3xf32>)
+  return %y, %s : tensor<2x4x2x3x8xf32>, tensor<2x4x2x3xf32>
+}
+
 // CHECK-LABEL: func.func @products
 func.func @products(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x5x2x8xbf16>, %a: tensor<3x4xf32>, %b: tensor<5xf32>) -> (tensor<1x4x2x3x5xf32>, tensor<3x5x4xf32>) {
   // CHECK: graph.einsum "bshgd,bchd->bshgc" %{{.*}}, %{{.*}} : (tensor<1x4x2x3x8xf32>, tensor<1x5x2x8xbf16>) -> tensor<1x4x2x3x5xf32>
@@ -56,4 +69,12 @@ func.func @train(%logits: tensor<2x5x32xbf16>, %labels: tensor<2x5xi32>, %rows: 
   // CHECK: graph.scatter_add %{{.*}}, %{{.*}} : (tensor<2x5x8xf32>, tensor<2x5xi32>) -> tensor<32x8xf32>
   %2 = graph.scatter_add %rows, %labels : (tensor<2x5x8xf32>, tensor<2x5xi32>) -> tensor<32x8xf32>
   return %0, %1, %2 : tensor<2x5xf32>, tensor<2x5xf32>, tensor<32x8xf32>
+}
+
+// CHECK-LABEL: func.func @draw
+func.func @draw(%logits: tensor<2x3x32xbf16>, %rows: tensor<2x3xi32>, %seed: tensor<i64>, %k: tensor<i32>, %x: tensor<f64>) -> tensor<2x3xi32> {
+  // CHECK: graph.draw %{{.*}}, %{{.*}}, %{{.*}} seed = %{{.*}} temperature = %{{.*}} top_k = %{{.*}} top_p = %{{.*}} : (tensor<2x3x32xbf16>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2x3xi32>
+  %0 = graph.draw %logits, %rows, %rows seed = %seed temperature = %x top_k = %k top_p = %x
+      : (tensor<2x3x32xbf16>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2x3xi32>
+  return %0 : tensor<2x3xi32>
 }

@@ -213,3 +213,35 @@ func.func @two_loops(%x: tensor<6xf32>, %y: tensor<3xf32>, %out0: tensor<9xf32>,
   }
   return %r#0, %r#1 : tensor<9xf32>, tensor<6xf32>
 }
+
+// -----
+
+#row = affine_map<(d0) -> (d0)>
+
+// One value that is two outputs, of a branch that may not run: made in the first one, and copied from there.
+// CHECK-LABEL: func @twice(
+// CHECK-SAME: %[[X:.*]]: memref<6xf32>, %[[OUT0:.*]]: memref<6xf32> {tessera.output}, %[[OUT1:.*]]: memref<6xf32> {tessera.output}
+// CHECK: scf.if
+// CHECK: linalg.generic {{.*}} ins(%[[X]] : memref<6xf32>) outs(%[[OUT0]] : memref<6xf32>)
+// CHECK: memref.copy %[[OUT0]], %[[OUT1]]
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @twice(%x: tensor<6xf32>, %out0: tensor<6xf32>, %out1: tensor<6xf32>, %begin: index, %end: index) -> (tensor<6xf32>, tensor<6xf32>) attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %begin to %end step %c1 iter_args(%o0 = %out0, %o1 = %out1) -> (tensor<6xf32>, tensor<6xf32>) {
+    %first = arith.cmpi ult, %i, %c1 : index
+    %both:2 = scf.if %first -> (tensor<6xf32>, tensor<6xf32>) {
+      %e = tensor.empty() : tensor<6xf32>
+      %y = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel"]} ins(%x : tensor<6xf32>) outs(%e : tensor<6xf32>) {
+      ^bb0(%v: f32, %u: f32):
+        %z = math.exp %v : f32
+        linalg.yield %z : f32
+      } -> tensor<6xf32>
+      scf.yield %y, %y : tensor<6xf32>, tensor<6xf32>
+    } else {
+      scf.yield %o0, %o1 : tensor<6xf32>, tensor<6xf32>
+    }
+    scf.yield %both#0, %both#1 : tensor<6xf32>, tensor<6xf32>
+  }
+  return %r#0, %r#1 : tensor<6xf32>, tensor<6xf32>
+}

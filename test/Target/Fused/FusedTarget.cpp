@@ -24,6 +24,7 @@ public:
       : CPUCodeTarget(std::move(machine)), choices(choices) {
     addMatmulForm(forms, tileRows);
     addScatterAddForm(forms);
+    addDrawForm(forms);
     if (attention) // else it is written out as smaller ops
       addAttentionForm(forms, /*lanes=*/1);
   }

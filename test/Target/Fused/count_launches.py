@@ -1,6 +1,7 @@
 """What one layer of an entry launches, from the text of rung kernels: count_launches.py [ENTRY] < KERNELS.mlir (@decode)
 
-One line a launch, with its iterations, or a product, with what else it does; then how many launches read each weight of a layer, where that is not one."""
+One line a launch, with its iterations, or a product, with what else it does; then how many launches read each weight of a layer, where that is not one; then
+what the entry launches after its layers."""
 import collections
 import re
 import sys
@@ -11,7 +12,7 @@ begin = next(i for i, line in enumerate(lines) if f"func.func @{entry}(" in line
 end = next((i for i, line in enumerate(lines) if i > begin and "func.func" in line), len(lines))
 weight = {}  # SSA name -> parameter
 readers = collections.Counter()
-inside, launches, products = False, 0, 0
+inside, launches, products, tail = False, 0, 0, []
 for line in lines[begin:end]:
     if match := re.search(r"(%\w+) = exec\.param @([\w.]+)", line):
         weight[match[1]] = match[2]
@@ -22,7 +23,9 @@ for line in lines[begin:end]:
     elif "exec.for" in line:
         inside = True
     elif "exec.yield" in line:
-        inside = False
+        inside, tail = False, []
+    elif not inside and (match := re.search(r"exec\.launch (@\w+).* count = (\d+)", line)):
+        tail.append(f"{match[1]} iterations {match[2]}")
     elif inside and (match := re.search(r"exec\.(launch @\w+|matmul|collective \w+)", line)):
         launches += "launch" in match[1]
         products += match[1] == "matmul"
@@ -36,3 +39,5 @@ print(f"{launches} launches and {products} products a layer")
 for name, count in sorted(readers.items()):
     if count != 1:
         print(f"{name} is read by {count}")
+for line in tail:
+    print(f"then {line}")

@@ -26,6 +26,7 @@ public:
     addMatmulForm(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);
+    addDrawForm(forms);
   }
 
   TilingChoices tiling() const override { return choices; }

@@ -1,6 +1,9 @@
 // Modules, kernels and launches.
 #include "Kernels.h"
 
+#include <cstddef>
+#include <cstring>
+#include <elf.h>
 #include <thread>
 #include <vector>
 
@@ -100,6 +103,73 @@ TEST(KernelsThatAreNotThere) {
   GIVES(CUDA_ERROR_NOT_FOUND, api().cuModuleGetFunction(&function, kernels.module, "no_such_kernel"));
   CUmodule module;
   GIVES(CUDA_ERROR_INVALID_IMAGE, api().cuModuleLoadDataEx(&module, "no image at all", 0, nullptr, nullptr));
+}
+
+// PTX and cubins for another architecture alone are refused by later devices, too, of whatever generation.
+TEST(ImagesForOneArchitectureAlone) {
+  int major = 0, minor = 0;
+  OK(api().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+  OK(api().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+  std::string ptx = kernelsPtx(), target = ".target sm_80";
+  auto loadFor = [&](const char *architecture) {
+    std::string text = ptx;
+    text.replace(text.find(target), target.size(), std::string(".target sm_") + architecture);
+    CUmodule module;
+    return api().cuModuleLoadDataEx(&module, text.c_str(), 0, nullptr, nullptr);
+  };
+  for (auto [architecture, number] : {std::pair("90a", 90), {"100a", 100}, {"103a", 103}, {"120a", 120}})
+    if (number != 10 * major + minor)
+      GIVES(CUDA_ERROR_INVALID_PTX, loadFor(architecture));
+  for (auto [architecture, number] : {std::pair("100f", 100), {"120f", 120}})
+    if (number / 10 != major)
+      GIVES(CUDA_ERROR_INVALID_PTX, loadFor(architecture));
+  if (!api().isStandin) // where it fits it would be loaded, and the stand-in has no module of that name
+    return;
+  GIVES(major == 9 ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_PTX, loadFor("90a"));
+  GIVES(major >= 10 && major < 11 ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_PTX, loadFor("100f"));
+}
+
+// What ptxas writes for `target`, as far as it matters: a header, .nv.compat and the names of the two.
+static std::vector<char> cubinFor(int number, bool alone) {
+  struct {
+    Elf64_Ehdr header = {};
+    Elf64_Shdr sections[2] = {};
+    char names[24] = "\0.nv.compat\0.shstrtab";
+    char compat[16] = {4, 11, 4, 0, 2, 9, 1, 0, 2, 9, 0, 0};
+  } file;
+  memcpy(file.header.e_ident, ELFMAG, SELFMAG);
+  file.header.e_ident[EI_CLASS] = ELFCLASS64;
+  file.header.e_ident[EI_ABIVERSION] = 8;
+  file.header.e_machine = 190;
+  file.header.e_flags = unsigned(number) << 8 | 0x06000004;
+  file.header.e_shoff = offsetof(decltype(file), sections);
+  file.header.e_shentsize = sizeof(Elf64_Shdr);
+  file.header.e_shnum = 2;
+  file.header.e_shstrndx = 1;
+  file.compat[10] = alone; // the four bytes before are the value of another attribute
+  file.sections[0].sh_name = 1;
+  file.sections[0].sh_offset = offsetof(decltype(file), compat);
+  file.sections[0].sh_size = 12;
+  file.sections[1].sh_name = 12;
+  file.sections[1].sh_offset = offsetof(decltype(file), names);
+  file.sections[1].sh_size = sizeof(file.names);
+  auto *bytes = reinterpret_cast<char *>(&file);
+  return {bytes, bytes + sizeof(file)};
+}
+
+TEST(CubinsForOneArchitectureAlone) {
+  if (!api().isStandin) // nothing can be run of these
+    return;
+  int major = 0, minor = 0;
+  OK(api().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+  OK(api().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+  CUmodule module;
+  for (int number : {80, 86, 90, 100, 103})
+    for (bool alone : {false, true}) {
+      bool fits = alone ? number == 10 * major + minor : number / 10 == major && number % 10 <= minor;
+      GIVES(fits ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_NO_BINARY_FOR_GPU,
+            api().cuModuleLoadDataEx(&module, cubinFor(number, alone).data(), 0, nullptr, nullptr));
+    }
 }
 
 TEST(KernelsOfLibraries) {

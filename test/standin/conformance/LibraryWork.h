@@ -16,5 +16,23 @@ inline int enqueue(CUstream stream, const StandinWork &work) {
   return function(reinterpret_cast<::CUstream_st *>(stream), &work);
 }
 
+// A stream stops here until open() is called. Unlike Gate it is no function of the host, of which the
+// stand-in cannot know what it writes.
+class WorkGate {
+public:
+  void closeOn(CUstream stream) {
+    StandinWork work{};
+    work.name = "a gate";
+    work.context = this;
+    work.begin = [](void *gate) { return gate; };
+    work.advance = [](void *gate) { return int(static_cast<WorkGate *>(gate)->isOpen.load()); };
+    CHECK(enqueue(stream, work) == 0);
+  }
+  void open() { isOpen = true; }
+
+private:
+  std::atomic<bool> isOpen{false};
+};
+
 } // namespace conformance
 #endif

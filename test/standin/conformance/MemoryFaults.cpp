@@ -1,5 +1,6 @@
 // Faults in the life of memory and handles.
 #include "Faults.h"
+#include "LibraryWork.h"
 
 #include <cstdlib>
 #include <thread>
@@ -52,18 +53,20 @@ FAULT(PinnedFreedTooEarly, "goes, and the host has not waited for cuMemcpyHtoDAs
   wait(stream);
 }
 
-// The host is seldom so slow that a copy has run before it writes; then the next one finds it.
 FAULT(PinnedWrittenTooEarly, "the host changed the memory") {
   StreamOf stream;
   DeviceMemory memory(64);
   Pinned<uint32_t> host(16);
-  for (uint32_t i = 1; i <= 20; ++i) {
-    OK(api().cuMemcpyHtoDAsync(memory, host.data, 64, stream));
-    if (right)
-      wait(stream);
-    host[3] = i;
+  WorkGate gate; // the copy has not run before the host says so
+  gate.closeOn(stream);
+  OK(api().cuMemcpyHtoDAsync(memory, host.data, 64, stream));
+  if (right) {
+    gate.open();
     wait(stream);
   }
+  host[3] = 1;
+  gate.open();
+  wait(stream);
 }
 
 FAULT(DownloadWrittenTooEarly, "the host wrote where the copy goes") {
@@ -71,14 +74,16 @@ FAULT(DownloadWrittenTooEarly, "the host wrote where the copy goes") {
   DeviceMemory memory(64);
   Pinned<uint32_t> host(16);
   OK(api().cuMemsetD8Async(memory, 1, 64, stream));
-  wait(stream);
-  for (uint32_t i = 1; i <= 20; ++i) {
-    OK(api().cuMemcpyDtoHAsync(host.data, memory, 64, stream));
-    if (right)
-      wait(stream);
-    host[3] = i;
+  WorkGate gate; // the copy has not run before the host says so
+  gate.closeOn(stream);
+  OK(api().cuMemcpyDtoHAsync(host.data, memory, 64, stream));
+  if (right) {
+    gate.open();
     wait(stream);
   }
+  host[3] = 1;
+  gate.open();
+  wait(stream);
 }
 
 FAULT(GraphWithAFreedAddress, "which was freed after the capture") {

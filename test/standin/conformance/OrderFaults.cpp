@@ -218,6 +218,17 @@ FAULT(KernelBesideACopy, "kernel add") {
   wait(a);
 }
 
+// What an image keeps from launch to launch is shared by its launches, whatever they are given.
+FAULT(KernelsShareTheImagesMemory, "global variables of a module") {
+  Kernels kernels;
+  StreamOf a, b;
+  DeviceMemory first(4), second(4);
+  OK(launch(kernels["count_arrivals"], 1, 1, 0, a, first.address, 0u));
+  OK(launch(kernels["count_arrivals"], 1, 1, 0, b, second.address, right ? 1u : 0u));
+  wait(b);
+  wait(a);
+}
+
 // Work of another library, by test/standin/cuda/Work.h.
 FAULT(LibraryWorkUnordered, "which a product writes") {
   StreamOf a, b;

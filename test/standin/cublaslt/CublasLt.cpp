@@ -2,6 +2,7 @@
 // order of its streams. Descriptors, leading dimensions, alignments, the workspace and the addresses are
 // checked; what an algorithm was made for is kept in it, so that it serves no other product.
 #include "../cuda/Work.h"
+#include "MoreFunctions.h"
 #include "Problem.h"
 
 #include <cstdio>
@@ -127,6 +128,9 @@ using namespace standin;
 // The same declarations that the runtime calls through.
 namespace tessera::cuda {
 TESSERA_CUBLASLT_DECLARE_FUNCTIONS
+extern "C" {
+STANDIN_MORE_CUBLASLT_FUNCTIONS(TESSERA_CUBLASLT_DECLARE_FUNCTION)
+}
 
 extern "C" {
 

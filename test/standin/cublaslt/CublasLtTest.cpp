@@ -1,7 +1,7 @@
 // The stand-in of cuBLASLt: its numbers, and the calls that it refuses. Work runs at once, in memory of the
 // host.
-#include "../../../runtime/cuda/api/CublasLt.h"
 #include "../cuda/Work.h"
+#include "MoreFunctions.h"
 #include "tessera/runtime/io/DType.h"
 
 #include <cmath>
@@ -12,7 +12,10 @@
 
 namespace tessera::cuda {
 TESSERA_CUBLASLT_DECLARE_FUNCTIONS
+extern "C" {
+STANDIN_MORE_CUBLASLT_FUNCTIONS(TESSERA_CUBLASLT_DECLARE_FUNCTION)
 }
+} // namespace tessera::cuda
 using namespace tessera::cuda;
 
 static std::vector<StandinAccess> lastAccesses;
@@ -113,6 +116,16 @@ TEST_F(CublasLtStandin, RowMajorProducts) {
     EXPECT_EQ(lastAccesses[2].bytes, m * n * 4);
     EXPECT_EQ(lastAccesses[2].writes, 1);
   }
+}
+
+// A setting that is none is not taken for another.
+TEST_F(CublasLtStandin, ANumberOfAlgorithmsThatIsNone) {
+  for (const char *bad : {"many", "0", "3x"}) {
+    setenv("TESSERA_STANDIN_ALGORITHMS", bad, 1);
+    EXPECT_TRUE(propose().empty()) << bad;
+  }
+  setenv("TESSERA_STANDIN_ALGORITHMS", "", 1);
+  EXPECT_EQ(propose().size(), 1u);
 }
 
 // Algorithms that round in between say so, and do.

@@ -111,7 +111,13 @@ static uint32_t wantedAlignment(const Layout &layout, uint32_t promised) {
 // How many algorithms are proposed: TESSERA_STANDIN_ALGORITHMS. One: nothing is measured.
 static long proposals() {
   const char *text = getenv("TESSERA_STANDIN_ALGORITHMS");
-  return text ? strtol(text, nullptr, 10) : 1;
+  if (!text || !*text)
+    return 1;
+  char *end = nullptr;
+  long count = strtol(text, &end, 10);
+  if (*end || count < 1)
+    refuse("TESSERA_STANDIN_ALGORITHMS", std::string(text) + " is no number from 1 on; unset it for 1");
+  return count;
 }
 
 std::vector<Algorithm> Problem::algorithms(const Preference &preference) const {

@@ -61,32 +61,62 @@ std::string sha256(const void *data, size_t bytes) {
   return out;
 }
 
+// What a cubin is for. The flags of its header hold the number, in another byte since ABI 8; that it is for
+// this one alone (a) they say where the code needs it, and ptxas always in .nv.compat: of its attributes (a
+// format, a number, and a value or a size and bytes) number 9 is 1. Of a variant f nothing differs.
+static void readArchitecture(const Elf64_Ehdr &header, const char *compat, size_t compatBytes,
+                             ImageBytes &image) {
+  bool old = header.e_ident[EI_ABIVERSION] < 8;
+  image.architecture = header.e_flags >> (old ? 0 : 8) & 0xff;
+  bool alone = header.e_flags & (old ? 0x800 : 0x8);
+  for (size_t at = 0; at + 4 <= compatBytes;) {
+    uint16_t value;
+    memcpy(&value, compat + at + 2, 2);
+    alone |= compat[at] == 2 && compat[at + 1] == 9 && value == 1;
+    at += compat[at] == 4 ? 4 + size_t(value) : 4;
+  }
+  image.variant = alone ? 'a' : 0;
+}
+
 static ImageBytes cubinAt(const char *data) {
   Elf64_Ehdr header;
   memcpy(&header, data, sizeof header);
-  ImageBytes image{data, sizeof header, true, 0, ""};
+  ImageBytes image{data, sizeof header, true, 0, 0, ""};
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != 190 /* CUDA */) {
     image.wrong = "an ELF file, but no cubin";
     return image;
   }
+  Elf64_Shdr names{}, compat{};
+  if (header.e_shnum)
+    memcpy(&names, data + header.e_shoff + header.e_shstrndx * header.e_shentsize, sizeof names);
   size_t end = std::max(header.e_shoff + size_t(header.e_shnum) * header.e_shentsize,
                         header.e_phoff + size_t(header.e_phnum) * header.e_phentsize);
   for (size_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     memcpy(&section, data + header.e_shoff + i * header.e_shentsize, sizeof section);
+    if (strcmp(data + names.sh_offset + section.sh_name, ".nv.compat") == 0)
+      compat = section;
     if (section.sh_type != SHT_NOBITS)
       end = std::max(end, size_t(section.sh_offset + section.sh_size));
   }
   image.bytes = std::max(image.bytes, end);
-  image.architecture = header.e_flags >> 8 & 0xff;
+  readArchitecture(header, data + compat.sh_offset, compat.sh_size, image);
   return image;
+}
+
+// "90a", of `.target sm_90a`.
+static void readTarget(const char *text, ImageBytes &image) {
+  char *rest = nullptr;
+  image.architecture = unsigned(strtoul(text, &rest, 10));
+  if (*rest == 'a' || *rest == 'f')
+    image.variant = *rest;
 }
 
 ImageBytes imageAt(const void *at) {
   auto *data = static_cast<const char *>(at);
   if (memcmp(data, ELFMAG, 4) == 0)
     return cubinAt(data);
-  ImageBytes image{data, 0, false, 0, ""};
+  ImageBytes image{data, 0, false, 0, 0, ""};
   if (uint8_t(data[0]) >= 0x80) {
     image.wrong = "neither a cubin nor PTX";
     return image;
@@ -96,14 +126,17 @@ ImageBytes imageAt(const void *at) {
   if (!strstr(data, ".version") || !target)
     image.wrong = "text without .version and .target: no PTX";
   else
-    image.architecture = unsigned(strtoul(target + strlen(".target sm_"), nullptr, 10));
+    readTarget(target + strlen(".target sm_"), image);
   return image;
 }
 
 bool runsOn(const ImageBytes &image, unsigned architecture) {
+  if (image.variant == 'a')
+    return image.architecture == architecture;
   if (image.architecture > architecture)
     return false;
-  return !image.cubin || image.architecture / 10 == architecture / 10;
+  bool within = image.cubin || image.variant == 'f';
+  return !within || image.architecture / 10 == architecture / 10;
 }
 
 } // namespace standin

@@ -18,13 +18,15 @@ struct ImageBytes {
   size_t bytes = 0;
   bool cubin = false;
   unsigned architecture = 0; // 80: what it runs on at least
+  char variant = 0;          // 'a': on that alone; 'f': on its generation alone
   std::string wrong;         // not empty: why this is no image
 };
 
 // What an address without a length holds: an ELF file ends behind its headers and sections, PTX at its zero.
 ImageBytes imageAt(const void *image);
 
-// Whether a device runs an image: a cubin on its own generation from its own number on, PTX from its own on.
+// Whether a device runs an image: a cubin, and PTX of a variant f, on its own generation from its own number
+// on, other PTX from its own on; a variant a on its own number.
 bool runsOn(const ImageBytes &image, unsigned architecture);
 
 struct LoadedImage {

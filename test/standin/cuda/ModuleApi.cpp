@@ -20,7 +20,8 @@ static std::shared_ptr<LoadedImage> loadImage(Call &call, const void *code) {
   if (!runsOn(bytes, unsigned(settings().arch)))
     call.refuse(bytes.cubin ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_PTX,
                 std::string(bytes.cubin ? "a cubin" : "PTX") + " for sm_" +
-                    std::to_string(bytes.architecture) + " on a device of sm_" +
+                    std::to_string(bytes.architecture) +
+                    (bytes.variant ? std::string(1, bytes.variant) : "") + " on a device of sm_" +
                     std::to_string(settings().arch),
                 "load one that fits, or set TESSERA_STANDIN_ARCH");
   auto loaded = std::make_shared<LoadedImage>();

@@ -11,6 +11,17 @@ static std::string hexadecimal(uintptr_t value) {
   return text;
 }
 
+// The range of an access within a variable of the image. What is written there stays from launch to launch:
+// to whoever looks at their order it is memory like any other.
+static std::optional<MemoryRange> rangeOfGlobal(const Thread &thread, const DeviceGlobal &global,
+                                                uintptr_t address, uint64_t bytes, bool writes) {
+  if (const MemoryMap *memory = global.constant ? nullptr : thread.owner()->launch->request->memory)
+    if (std::optional<MemoryRange> range = memory->access(address, bytes, writes))
+      return range;
+  uintptr_t begin = reinterpret_cast<uintptr_t>(global.address);
+  return MemoryRange{begin, begin + global.bytes, !global.constant};
+}
+
 // The range around `address` that the thread may touch, if any; `why` else.
 static std::optional<MemoryRange> rangeOf(Thread &thread, uintptr_t address, uint64_t bytes, const Site &site,
                                           std::string &why) {
@@ -41,7 +52,7 @@ static std::optional<MemoryRange> rangeOf(Thread &thread, uintptr_t address, uin
     if (address < begin || address >= end)
       continue;
     if (bytes <= end - address)
-      return MemoryRange{begin, end, !global.constant};
+      return rangeOfGlobal(thread, global, address, bytes, site.flags & kWrite);
     why = "it is at byte " + std::to_string(address - begin) + " of @" + global.name + ", which has " +
           std::to_string(global.bytes);
     return std::nullopt;

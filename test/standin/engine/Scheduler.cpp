@@ -88,12 +88,14 @@ void prepareBlock(Block &block, Launch &launch, Worker &worker, uint32_t linear)
     block.dynamicBytes = request.dynamicShared;
     block.globals = request.kernel->image->data();
     block.ranges = worker.ranges.data();
-    // The dynamic part begins at a multiple of 16 behind the static variables, all of it at one of 1024.
+    // The dynamic part begins at a multiple of 16 behind the static variables. All of it begins where the low
+    // 18 bits of an address are 0: what descriptors of wgmma hold never runs over, as on a GPU.
+    constexpr size_t window = size_t(1) << 18;
     size_t dynamicAt = (size_t(block.staticBytes) + 15) & ~size_t(15), bytes = dynamicAt + block.dynamicBytes;
-    if (block.sharedMemory.size() < bytes + 2048)
-      block.sharedMemory.resize(bytes + 2048);
-    block.shared = reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(block.sharedMemory.data()) + 1023) &
-                                            ~uintptr_t(1023));
+    if (block.sharedMemory.size() < bytes + window)
+      block.sharedMemory.resize(bytes + window);
+    block.shared = reinterpret_cast<char *>(
+        (reinterpret_cast<uintptr_t>(block.sharedMemory.data()) + window - 1) & ~(window - 1));
     block.dynamic = block.shared + dynamicAt;
     block.threads.resize(std::max<size_t>(block.threads.size(), block.threadCount));
     for (uint32_t i = 0; i < block.threadCount; ++i) {

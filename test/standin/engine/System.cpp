@@ -119,59 +119,66 @@ float __floatuntisf(unsigned __int128);
 double __floatuntidf(unsigned __int128);
 }
 
-const std::vector<EngineFunction> &engineFunctions() {
+using Functions = std::vector<EngineFunction>;
+
 #define F(name) {#name, reinterpret_cast<void *>(&name)}
-  // Of functions that C++ overloads: the C one.
-#define M(name, ...)                                                                                         \
-  {                                                                                                          \
-    #name, reinterpret_cast<void *>(static_cast<__VA_ARGS__>(&::name))                                       \
-  }
-  using F1 = float (*)(float);
-  using D1 = double (*)(double);
-  using F2 = float (*)(float, float);
-  using D2 = double (*)(double, double);
-  static const std::vector<EngineFunction> all = {
-      F(standin_access),
-      F(standin_access_bytes),
-      F(standin_turn),
-      F(standin_barrier),
-      F(standin_warp_sync),
-      F(standin_shuffle),
-      F(standin_vote),
-      F(standin_match),
-      F(standin_reduce),
-      F(standin_elect),
-      F(standin_cp_async),
-      F(standin_cp_async_commit),
-      F(standin_cp_async_wait),
-      F(standin_cp_async_wait_all),
-      F(standin_track),
-      F(standin_track_bytes),
-      F(standin_fence),
-      F(standin_clock),
-      F(standin_globaltimer),
-      F(standin_smid),
-      F(standin_exit),
-      F(standin_trap),
-      F(standin_printf),
-      F(standin_assertfail),
-      F(standin_is_shared),
-      F(standin_is_local),
-      F(standin_ldmatrix),
-      F(standin_stmatrix),
-      F(standin_mma),
-      F(standin_wgmma),
-      F(standin_wgmma_fence),
-      F(standin_wgmma_commit),
-      F(standin_wgmma_wait),
-      F(standin_registers),
-      F(standin_proxy_fence),
-      F(standin_prmt),
+// Of functions that C++ overloads: the C one.
+#define M(name, ...) {#name, reinterpret_cast<void *>(static_cast<__VA_ARGS__>(&::name))}
+
+// What retargeted kernels call for what a GPU does.
+static Functions ofTheEngine() {
+  return {
+      F(standin_access),        F(standin_access_bytes),
+      F(standin_turn),          F(standin_barrier),
+      F(standin_warp_sync),     F(standin_shuffle),
+      F(standin_vote),          F(standin_match),
+      F(standin_reduce),        F(standin_elect),
+      F(standin_cp_async),      F(standin_cp_async_commit),
+      F(standin_cp_async_wait), F(standin_cp_async_wait_all),
+      F(standin_track),         F(standin_track_bytes),
+      F(standin_fence),         F(standin_clock),
+      F(standin_globaltimer),   F(standin_smid),
+      F(standin_exit),          F(standin_trap),
+      F(standin_printf),        F(standin_assertfail),
+      F(standin_is_shared),     F(standin_is_local),
+      F(standin_ldmatrix),      F(standin_stmatrix),
+      F(standin_mma),           F(standin_wgmma),
+      F(standin_wgmma_fence),   F(standin_wgmma_commit),
+      F(standin_wgmma_wait),    F(standin_registers),
+      F(standin_proxy_fence),   F(standin_prmt),
+  };
+}
+
+// What the host's back end calls: for narrow types and memory, and for what no instruction does.
+static Functions ofTheBackEnd() {
+  return {
       {"__truncsfbf2", reinterpret_cast<void *>(&bfloatOfFloat)},
       {"__truncdfbf2", reinterpret_cast<void *>(&bfloatOfDouble)},
       {"__truncsfhf2", reinterpret_cast<void *>(&halfOfFloat)},
       {"__truncdfhf2", reinterpret_cast<void *>(&halfOfDouble)},
       {"__extendhfsf2", reinterpret_cast<void *>(&floatOfHalf)},
+      F(__powisf2),
+      F(__powidf2),
+      F(__divti3),
+      F(__modti3),
+      F(__udivti3),
+      F(__umodti3),
+      F(__floattisf),
+      F(__floattidf),
+      F(__floatuntisf),
+      F(__floatuntidf),
+      M(memcpy, void *(*)(void *, const void *, size_t)),
+      M(memmove, void *(*)(void *, const void *, size_t)),
+      M(memset, void *(*)(void *, int, size_t)),
+  };
+}
+
+static Functions ofMathematics() {
+  using F1 = float (*)(float);
+  using D1 = double (*)(double);
+  using F2 = float (*)(float, float);
+  using D2 = double (*)(double, double);
+  return {
       M(exp2f, F1),
       M(exp2, D1),
       M(expf, F1),
@@ -210,26 +217,22 @@ const std::vector<EngineFunction> &engineFunctions() {
       M(fmin, D2),
       M(sincosf, void (*)(float, float *, float *)),
       M(sincos, void (*)(double, double *, double *)),
-      F(__powisf2),
-      F(__powidf2),
-      F(__divti3),
-      F(__modti3),
-      F(__udivti3),
-      F(__umodti3),
-      F(__floattisf),
-      F(__floattidf),
-      F(__floatuntisf),
-      F(__floatuntidf),
       M(fmaf, float (*)(float, float, float)),
       M(fma, double (*)(double, double, double)),
       M(ldexpf, float (*)(float, int)),
       M(ldexp, double (*)(double, int)),
-      M(memcpy, void *(*)(void *, const void *, size_t)),
-      M(memmove, void *(*)(void *, const void *, size_t)),
-      M(memset, void *(*)(void *, int, size_t)),
   };
+}
 #undef F
 #undef M
+
+const Functions &engineFunctions() {
+  static const Functions all = [] {
+    Functions functions = ofTheEngine();
+    for (const Functions &more : {ofTheBackEnd(), ofMathematics()})
+      functions.insert(functions.end(), more.begin(), more.end());
+    return functions;
+  }();
   return all;
 }
 

@@ -46,6 +46,14 @@ KERNEL partial_sums_reused PARAMETERS {
   out[tidx] = total;
 }
 
+//: 1 64 0 races race
+KERNEL written_by_one_of_two_readers PARAMETERS { // its own read is not in its way
+  if (lane() == 0)
+    out[tidx] = in[0]; //!
+  if (tidx == 0)
+    in[0] = 1; //!
+}
+
 //: 1 64 0 quick barrier 0 is reached by 31 of 64 threads
 KERNEL barrier_in_divergent_code PARAMETERS {
   if (tidx < 31)

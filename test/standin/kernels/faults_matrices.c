@@ -65,11 +65,23 @@ static inline void use(float *out, float *d) {
     out[tidx * 8 + i] = d[i];
 }
 
+// Sums of a product of the filled tile, which may begin.
+#define BEGIN(d)                                                                                             \
+  float d[8] = ZEROS;                                                                                        \
+  filled();                                                                                                  \
+  start(d)
+
+// Waits for the products that came before as it has to be done.
+static inline void finish(float *out, float *d) {
+  wgmma_commit();
+  wgmma_wait(0);
+  hold(d);
+  use(out, d);
+}
+
 //: 1 128 0 quick wgmma is not waited for
 KERNEL wgmma_without_wait PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
   wgmma_commit();
   hold(d); //!
@@ -78,9 +90,7 @@ KERNEL wgmma_without_wait PARAMETERS {
 
 //: 1 128 0 quick wgmma is not waited for
 KERNEL wgmma_waits_for_too_few PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
   wgmma_commit();
   wgmma_wait(1);
@@ -90,9 +100,7 @@ KERNEL wgmma_waits_for_too_few PARAMETERS {
 
 //: 1 128 0 quick wgmma is not waited for
 KERNEL wgmma_without_commit PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
   wgmma_wait(0);
   hold(d); //!
@@ -105,10 +113,7 @@ KERNEL wgmma_without_fence PARAMETERS {
   filled();
   hold(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 quick wgmma is given registers without a wgmma.fence
@@ -119,10 +124,7 @@ KERNEL wgmma_registers_behind_fence PARAMETERS {
   start(d);
   hold_words(a);
   wgmma_registers(d, a, WIDE, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 races no fence.proxy.async between a write and wgmma
@@ -132,10 +134,7 @@ KERNEL wgmma_without_proxy_fence PARAMETERS {
   barrier();
   start(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 races no fence.proxy.async between a write and wgmma
@@ -146,10 +145,7 @@ KERNEL wgmma_proxy_fence_of_the_reader PARAMETERS {
   proxy_fence();
   start(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 races race
@@ -159,17 +155,12 @@ KERNEL wgmma_without_barrier PARAMETERS {
   proxy_fence();
   start(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 quick shared memory changes while wgmma reads it
 KERNEL wgmma_overwritten PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
   wgmma_commit();
   wide[tidx * 8] = 0;
@@ -180,9 +171,7 @@ KERNEL wgmma_overwritten PARAMETERS {
 
 //: 1 128 0 races race | shared memory changes
 KERNEL wgmma_overwritten_after_own_wait PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, WIDE, 1, "0"); //!
   wgmma_commit();
   wgmma_wait(0);
@@ -193,38 +182,23 @@ KERNEL wgmma_overwritten_after_own_wait PARAMETERS {
 
 //: 1 128 0 quick a bad matrix B of wgmma
 KERNEL wgmma_tile_not_aligned PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, descriptor(wide + 64, 1024, 1024, 1), 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 quick a bad matrix A of wgmma
 KERNEL wgmma_stride_not_aligned PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, descriptor(wide, 1024, 1024 - 16, 1), WIDE, 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 quick access out of bounds
 KERNEL wgmma_beyond_shared_memory PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, descriptor(wide, 1024, 8192, 1), WIDE, 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 128 0 quick a warp of a warpgroup has ended without the others
@@ -234,33 +208,20 @@ KERNEL wgmma_of_three_warps PARAMETERS {
   if (tidx < 96) {
     start(d);
     wgmma(d, WIDE, WIDE, 1, "0");
-    wgmma_commit();
-    wgmma_wait(0);
-    hold(d);
+    finish(out, d);
   }
-  use(out, d);
 }
 
 //: 1 128 0 quick the warps of a warpgroup give different operands
 KERNEL wgmma_of_different_tiles PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, descriptor((SHARED char *)wide + tidx / 64 * 1024, 1024, 1024, 1), 1, "0"); //!
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }
 
 //: 1 64 0 quick a warpgroup of fewer than 4 warps
 KERNEL wgmma_of_two_warps PARAMETERS {
-  float d[8] = ZEROS;
-  filled();
-  start(d);
+  BEGIN(d);
   wgmma(d, WIDE, WIDE, 1, "0");
-  wgmma_commit();
-  wgmma_wait(0);
-  hold(d);
-  use(out, d);
+  finish(out, d);
 }

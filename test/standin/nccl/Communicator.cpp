@@ -42,7 +42,7 @@ void Communicator::arrive() {
 }
 
 std::string Communicator::complete() {
-  segment_->complete(rank_);
+  segment_->complete();
   for (int r = 0; r < ranks_; ++r)
     worldRanks_.push_back(segment_->member(r).worldRank);
   for (int a = 0; a < ranks_; ++a)

@@ -1,6 +1,7 @@
 // The functions of libnccl.so.2.
 #include "../cuda/Work.h"
 #include "Communicator.h"
+#include "MoreFunctions.h"
 #include "Reduce.h"
 #include "Run.h"
 
@@ -12,7 +13,10 @@
 
 namespace tessera::nccl {
 TESSERA_NCCL_DECLARE_FUNCTIONS
+extern "C" {
+STANDIN_MORE_NCCL_FUNCTIONS(TESSERA_NCCL_DECLARE_FUNCTION)
 }
+} // namespace tessera::nccl
 
 using namespace tessera::nccl;
 using namespace standin::nccl;

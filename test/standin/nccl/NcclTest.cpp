@@ -1,5 +1,6 @@
 // The stand-in of NCCL by itself, on streams of the test's own.
 #include "../../../runtime/cuda/api/Nccl.h"
+#include "MoreFunctions.h"
 #include "Reduce.h"
 #include "TestStreams.h"
 
@@ -15,7 +16,10 @@
 
 namespace tessera::nccl {
 TESSERA_NCCL_DECLARE_FUNCTIONS
+extern "C" {
+STANDIN_MORE_NCCL_FUNCTIONS(TESSERA_NCCL_DECLARE_FUNCTION)
 }
+} // namespace tessera::nccl
 
 using namespace tessera::nccl;
 using tessera::cuda::CUstream;

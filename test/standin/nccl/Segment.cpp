@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,8 +46,7 @@ size_t Ring::take(char *into, size_t bytes) {
 
 // All of it is zero at first, which is a valid state.
 struct Segment::Header {
-  std::atomic<uint32_t> ready;
-  int32_t creator, ranks;
+  int32_t creator; // first: read before it is known how large the rest is
   std::atomic<int32_t> arrived;
   alignas(64) Member members[kMostRanks];
 };
@@ -63,49 +63,55 @@ Ring &Segment::ring(int from, int to) {
   return reinterpret_cast<Ring *>(base)[from * ranks_ + to];
 }
 
-static void pauseBriefly() { usleep(200); }
+// One process or thread at a time finds, makes and removes names. Without it two that find what another run
+// left could both remove it, the second one what the first has made anew, and wait for each other in two
+// segments. Who dies lets go of it.
+class NamesLock {
+public:
+  NamesLock() : folder_(open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_ < 0)
+      finding(std::string("cannot open /dev/shm: ") + strerror(errno));
+    while (flock(folder_, LOCK_EX) != 0)
+      if (errno != EINTR)
+        finding(std::string("cannot lock /dev/shm: ") + strerror(errno));
+  }
+  ~NamesLock() { close(folder_); }
+  NamesLock(const NamesLock &) = delete;
+
+private:
+  int folder_;
+};
 
 std::shared_ptr<Segment> Segment::arrive(const std::string &name, int ranks, int rank) {
+  NamesLock lock;
   size_t bytes = bytesFor(ranks);
   for (;;) {
-    int file = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
-    bool creates = file >= 0;
-    if (creates) {
-      if (ftruncate(file, off_t(bytes)) != 0)
-        finding("cannot make " + name + " in /dev/shm: " + strerror(errno));
-    } else {
-      file = shm_open(name.c_str(), O_RDWR, 0600);
-      if (file < 0) // gone in the meantime
-        continue;
-      struct stat facts = {};
-      fstat(file, &facts);
-      if (facts.st_size == 0) {
-        close(file);
-        pauseBriefly();
-        continue;
-      }
-      if (size_t(facts.st_size) != bytes)
-        finding("rank " + std::to_string(rank) + " calls ncclCommInitRank with " + std::to_string(ranks) +
-                " ranks where others have another number");
+    int file = shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
+    if (file < 0)
+      finding("cannot make " + name + " in /dev/shm: " + strerror(errno));
+    struct stat facts = {};
+    fstat(file, &facts);
+    // An empty one was made just now, or by a process that ended at once.
+    bool creates = facts.st_size == 0;
+    if (creates && ftruncate(file, off_t(bytes)) != 0)
+      finding("cannot make " + name + " in /dev/shm: " + strerror(errno));
+    // Left by a run that ended before all had come: a fixed name (NCCL_COMM_ID) meets those.
+    int32_t creator = 0;
+    if (!creates && (pread(file, &creator, sizeof(creator), 0) != sizeof(creator) || creator == 0 ||
+                     (kill(creator, 0) != 0 && errno == ESRCH))) {
+      close(file);
+      shm_unlink(name.c_str());
+      continue;
     }
+    if (!creates && size_t(facts.st_size) != bytes)
+      finding("rank " + std::to_string(rank) + " calls ncclCommInitRank with " + std::to_string(ranks) +
+              " ranks where others have another number");
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (memory == MAP_FAILED)
       finding("cannot map " + name + ": " + strerror(errno));
-    auto *header = static_cast<Header *>(memory);
-    if (creates) {
-      header->creator = int32_t(getpid());
-      header->ranks = ranks;
-      header->ready.store(1, std::memory_order_release);
-    }
-    while (header->ready.load(std::memory_order_acquire) == 0)
-      pauseBriefly();
-    // Left by a run that ended before all had come: a fixed name (NCCL_COMM_ID) meets those.
-    if (kill(header->creator, 0) != 0 && errno == ESRCH) {
-      munmap(memory, bytes);
-      shm_unlink(name.c_str());
-      continue;
-    }
+    if (creates)
+      static_cast<Header *>(memory)->creator = int32_t(getpid());
     std::shared_ptr<Segment> segment(new Segment(name, ranks, memory));
     if (segment->member(rank).present.exchange(1) != 0)
       finding("two ranks call ncclCommInitRank as rank " + std::to_string(rank));
@@ -113,13 +119,17 @@ std::shared_ptr<Segment> Segment::arrive(const std::string &name, int ranks, int
   }
 }
 
-void Segment::announce() { header().arrived.fetch_add(1); }
-
-void Segment::complete(int rank) {
-  while (header().arrived.load() < ranks_)
-    pauseBriefly();
-  if (rank == 0)
+void Segment::announce() {
+  NamesLock lock;
+  // The name is free before any rank goes on: the next communicator may have it.
+  if (header().arrived.load() == ranks_ - 1)
     shm_unlink(name_.c_str());
+  header().arrived.fetch_add(1);
+}
+
+void Segment::complete() {
+  while (header().arrived.load() < ranks_)
+    usleep(200);
 }
 
 Segment::~Segment() { munmap(memory_, bytesFor(ranks_)); }

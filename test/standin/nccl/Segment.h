@@ -49,10 +49,10 @@ public:
   // Finds or makes the segment of `name`, as rank `rank` of `ranks`. Does not wait for the others. Ends the
   // process with a finding if they contradict each other.
   static std::shared_ptr<Segment> arrive(const std::string &name, int ranks, int rank);
-  // This rank has said what others may read of it.
+  // This rank has said what others may read of it. The last one frees the name.
   void announce();
-  // Waits until all have; the name is free again then.
-  void complete(int rank);
+  // Waits until all have.
+  void complete();
   ~Segment();
   Segment(const Segment &) = delete;
 

@@ -47,13 +47,13 @@ TEST_F(CompareTest, FloatsMayDifferByTheBoundOfTheLargestElement) {
   auto expected = call(f32, {10, 1}, {2});
   EXPECT_TRUE(tooLarge(expected, call(f32, {10, 1 + 9e-5}, {2})).empty());
   EXPECT_EQ(tooLarge(expected, call(f32, {10, 1 + 11e-5}, {2})),
-            std::vector<std::string>{"call 0 of f, output y"});
+            std::vector<std::string>{"call 1 of f, output y"});
 }
 
 TEST_F(CompareTest, StatesAreComparedToo) {
   Type f32 = Float32Type::get(context.get());
   EXPECT_EQ(tooLarge(call(f32, {1}, {2}), call(f32, {1}, {2.1})),
-            std::vector<std::string>{"call 0 of f, state s"});
+            std::vector<std::string>{"call 1 of f, state s"});
 }
 
 TEST_F(CompareTest, WhatIsNoNumberEqualsNothing) {
@@ -121,7 +121,7 @@ TEST_F(CompareTest, IntegersMayFollowFloatsThatDiffer) {
   two.i = {2};
   std::vector<GlobalCall> expected = {{"f", {}, {{"next", one}}, {}}},
                           found = {{"f", {}, {{"next", two}}, {}}};
-  EXPECT_EQ(tooLarge(expected, found), std::vector<std::string>{"call 0 of f, output next"});
+  EXPECT_EQ(tooLarge(expected, found), std::vector<std::string>{"call 1 of f, output next"});
   bounds.integersFollow = true;
   EXPECT_TRUE(tooLarge(expected, found).empty());
 }
@@ -152,7 +152,7 @@ TEST_F(CompareTest, IdsAreComparedWithTheLogitsOfTheirEntry) {
     return list;
   };
   EXPECT_TRUE(tooLarge(calls(1, 1), calls(1, 1)).empty());
-  EXPECT_EQ(tooLarge(calls(1, 1), calls(0, 1)), std::vector<std::string>{"call 0 of f, output next"});
+  EXPECT_EQ(tooLarge(calls(1, 1), calls(0, 1)), std::vector<std::string>{"call 1 of f, output next"});
   EXPECT_EQ(tooLarge(calls(1, 1), calls(1, 0)), std::vector<std::string>{"call 1 of g, output next"});
 }
 
@@ -169,7 +169,7 @@ TEST_F(CompareTest, TokensAreTheLargestOfTheirRows) {
   bounds.logitsOfTokens[{"f", "next"}] = "y";
   EXPECT_TRUE(tooLarge(calls({2, 0}), calls({2, 0})).empty());
   for (std::vector<int64_t> wrong : {std::vector<int64_t>{2, 2}, {0, 0}, {2, 1}, {2, 3}, {-1, 0}})
-    EXPECT_EQ(tooLarge(calls({2, 0}), calls(wrong)), std::vector<std::string>{"call 0 of f, output next"});
+    EXPECT_EQ(tooLarge(calls({2, 0}), calls(wrong)), std::vector<std::string>{"call 1 of f, output next"});
 }
 
 // All terms lie on the first rank: without the sum over ranks its copy is right, and the other one is not.

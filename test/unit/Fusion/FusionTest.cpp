@@ -341,4 +341,152 @@ TEST(Fusion, TilesDivideTheirAxis) {
   EXPECT_EQ(chooseLoop(b.ops, {0}, {}, kMachine)->axes[0].tile, 6);
 }
 
+TEST(Fusion, TilesHaveRoomForWhatTheyKeep) {
+  Builder b;
+  b.sizes = {{'s', 64}, {'h', 128}};
+  int norm = b.norm(b.value());
+  b.add({{norm, "sh"}}, "sh", "", "h");
+  Choices choices{/*tileElements=*/1 << 20, /*smallElements=*/1, /*parallelIterations=*/1};
+  EXPECT_EQ(chooseLoop(b.ops, {0, 1}, {}, choices)->axes.size(), 0u); // all rows at once
+  for (Op &op : b.ops)
+    op.elementBytes = {4};
+  // A row of 128 floats, of both: 1024 bytes, and as many again for what the first makes beside.
+  b.ops[0].scratch.push_back({{0, 1}, 8});
+  choices.keptBytes = 16 * 2048;
+  std::optional<Body> body = chooseLoop(b.ops, {0, 1}, {}, choices);
+  EXPECT_EQ(body->axes[0].tile, 16);
+  EXPECT_EQ(body->keptBytes, 16 * 2048);
+  choices.keptBytes -= 1;
+  EXPECT_EQ(chooseLoop(b.ops, {0, 1}, {}, choices)->axes[0].tile, 8);
+  // What is pointwise and read by none but such ops is no array.
+  b.ops[1].pointwise = true;
+  EXPECT_EQ(chooseLoop(b.ops, {0, 1}, {}, choices)->keptBytes, 16 * 1536);
+  // Both rows in one iteration are more than there is room for: two kernels, as large as one is already.
+  b.ops[1].pointwise = false;
+  choices.keptBytes = 1600;
+  EXPECT_EQ(text(planFusion(b.ops, choices)), "0; 1");
+  choices.keptBytes = 2048;
+  EXPECT_EQ(text(planFusion(b.ops, choices)), "0 1");
+}
+
+/// The op that `add` made last, split for a machine of 64 iterations of at least 64 elements.
+std::pair<int, int64_t> splitOf(const Builder &b, int64_t launches = 1) {
+  std::optional<Split> split = worthSplitting(b.ops.back(), kMachine, launches);
+  return split ? std::make_pair(split->factor, split->parts) : std::make_pair(-1, int64_t(1));
+}
+
+TEST(Fusion, ALongReductionOfFewRowsIsWorthSplitting) {
+  Builder b = block();
+  b.sizes['v'] = 2048;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b), std::make_pair(1, int64_t(32))); // parts of 64 elements
+  b.sizes['v'] = 1 << 20;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b), std::make_pair(1, int64_t(64))); // as many as the machine has
+  // Rows are iterations already.
+  b.sizes['s'] = 4;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b), std::make_pair(1, int64_t(16)));
+  b.sizes['s'] = 9;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b).first, -1);
+}
+
+TEST(Fusion, PartsHaveToPayForTheirLaunches) {
+  Builder b = block();
+  b.sizes['v'] = 511;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b).first, -1);
+  b.sizes['v'] = 512;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b), std::make_pair(1, int64_t(8)));
+  EXPECT_EQ(splitOf(b, /*launches=*/2).first, -1);
+  b.sizes['v'] = 1024;
+  b.add({{b.value(), "sv"}}, "s", "v");
+  EXPECT_EQ(splitOf(b, /*launches=*/2), std::make_pair(1, int64_t(16)));
+}
+
+TEST(Fusion, PartsDivideAndAreReadInWideAccesses) {
+  Builder b = block();
+  auto parts = [&](int64_t size) {
+    b.sizes['v'] = size;
+    b.add({{b.value(), "sv"}}, "s", "v");
+    return splitOf(b).second;
+  };
+  EXPECT_EQ(parts(3 * 683), 1); // for about 32: the one too few, the other too many
+  EXPECT_EQ(parts(23 * 89), 23);
+  EXPECT_EQ(parts(8 * 257), 8);
+  EXPECT_EQ(parts(30 * 72), 30); // not 36 of 60
+  // A part of one element would be no dimension of its own.
+  b.sizes['v'] = 16;
+  b.sizes['w'] = 128;
+  b.add({{b.value(), "svw"}}, "s", "vw");
+  EXPECT_EQ(splitOf(b), std::make_pair(1, int64_t(8)));
+}
+
+TEST(Fusion, OnlyWhatCombinesIsSplit) {
+  Builder b = block();
+  b.sizes['v'] = 4096;
+  int x = b.value();
+  b.add({{x, "sv"}}, "sv", "", "v"); // needed whole
+  EXPECT_EQ(splitOf(b).first, -1);
+  b.add({{x, "sv"}}, "s", "v");
+  Op reduced = b.ops.back(), lookup = reduced, opaque = reduced, inPlace = reduced;
+  lookup.rule.lookedUp.push_back(1); // all parts would look everything up
+  EXPECT_FALSE(worthSplitting(lookup, kMachine));
+  opaque.rule.factors[1].combine = PartialKind::None;
+  EXPECT_FALSE(worthSplitting(opaque, kMachine));
+  inPlace.updated = 0;
+  EXPECT_FALSE(worthSplitting(inPlace, kMachine));
+  reduced.fusable = false;
+  EXPECT_FALSE(worthSplitting(reduced, kMachine));
+  // A part of a dimension is not contiguous.
+  b.add({{x, "s(vd)"}}, "sd", "v");
+  EXPECT_EQ(splitOf(b).first, -1);
+  // The longest of several.
+  b.sizes['d'] = 3;
+  b.add({{x, "sdv"}}, "s", "dv");
+  EXPECT_EQ(splitOf(b).first, 2);
+}
+
+TEST(Fusion, PartsAreTheLoopOfWhatTheyRead) {
+  // The product's rows stand in as many parts as the maximum over them has: one kernel.
+  Builder b = block();
+  b.sizes['q'] = 64, b.sizes['r'] = 8;
+  int y = b.linear(b.value(), "h", "f");        // 0
+  int parts = b.add({{y, "s(qr)"}}, "qs", "r"); // 1
+  int whole = b.add({{parts, "qs"}}, "s", "q"); // 2
+  b.call({whole});                              // 3
+  std::vector<Kernel> kernels = planFusion(b.ops, kMachine);
+  EXPECT_EQ(text(kernels), "0 1; 2");
+  EXPECT_EQ(kernels[0].bodies[0].iterations(), 64);
+}
+
+TEST(Fusion, TilesInTurnShareWhatTheyCompute) {
+  // The norm of a token is computed again by every iteration: so each takes as many tiles as leave enough.
+  Builder b = block();
+  b.sizes['f'] = 1 << 16;
+  int n = b.norm(b.value());       // 0
+  b.call({b.linear(n, "h", "f")}); // 1, 2
+  std::vector<Kernel> kernels = planFusion(b.ops, kMachine);
+  ASSERT_EQ(text(kernels), "0 1");
+  const Body &body = kernels[0].bodies[0];
+  EXPECT_TRUE(body.tiles[0].areWhole());
+  EXPECT_FALSE(body.tiles[1].areWhole());
+  EXPECT_GT(body.turns, 1);
+  EXPECT_EQ(body.tileCount() % body.turns, 0);
+  EXPECT_GE(body.iterations(), 64);
+  EXPECT_LE(body.turns, 16);
+  // Nothing to share: one tile each.
+  Builder c = block();
+  c.sizes['f'] = 1 << 16;
+  c.call({c.linear(c.value(), "h", "f")});
+  EXPECT_EQ(planFusion(c.ops, kMachine)[0].bodies[0].turns, 1);
+  // None to spare.
+  Builder d = block();
+  int small = d.norm(d.value());
+  d.call({d.linear(small, "h", "f")});
+  EXPECT_EQ(planFusion(d.ops, kMachine)[0].bodies[0].turns, 1);
+}
+
 } // namespace

@@ -145,6 +145,30 @@ TEST(GraphReference, CacheUpdateSkipsInertAndOutsidePositions) {
       {1, 2, 3, 7});
 }
 
+/// Two rows of two pages of two: those of the second row have changed places. Position 4 is none of the
+/// context.
+TEST(GraphReference, CacheUpdateGoesByTheTableOfPages) {
+  expectNear(
+      run("%c: tensor<1x2x4x1x1xf32>, %u: tensor<2x3x1x1xf32>, %i: tensor<i32>, %p: tensor<2x3xi32>, "
+          "%t: tensor<2x2xi32>",
+          "graph.cache_update %c[%i], %u, %p pages %t of 2 : (tensor<1x2x4x1x1xf32>, tensor<2x3x1x1xf32>, "
+          "tensor<i32>, tensor<2x3xi32>, tensor<2x2xi32>) -> tensor<1x2x4x1x1xf32>",
+          "tensor<1x2x4x1x1xf32>",
+          {{0, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6}, {0}, {1, 2, -1, 1, 2, 4}, {0, 0, 1, -1}}),
+      {0, 1, 2, 0, 5, 0, 0, 4});
+}
+
+/// Position 1 sees keys 0 and 1, which stand at places 2 and 3: the mean of their values.
+TEST(GraphReference, AttentionFindsKeysByTheTableOfPages) {
+  expectNear(
+      run("%q: tensor<1x1x1x1x1xf32>, %k: tensor<1x4x1x1xf32>, %p: tensor<1x1xi32>, %t: tensor<1x2xi32>",
+          "graph.attention %q, %k, %k, %p pages %t of 2 scale = 1.0 : (tensor<1x1x1x1x1xf32>, "
+          "tensor<1x4x1x1xf32>, tensor<1x4x1x1xf32>, tensor<1x1xi32>, tensor<1x2xi32>) -> "
+          "tensor<1x1x1x1x1xf32>",
+          "tensor<1x1x1x1x1xf32>", {{0}, {7, 9, 2, 4}, {1}, {1, -1}}),
+      {3});
+}
+
 TEST(GraphReference, ArgMaxTakesTheLowestIndexOfATie) {
   Program program(R"(func.func @f(%a: tensor<3x4xf32>) -> tensor<3xi32> {
     %k = graph.arg_max_key %a : (tensor<3x4xf32>) -> tensor<3xi64>

@@ -5,19 +5,19 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::test;
 
-/// The rule of the only op in a function with `signature` (arguments %a, %b, ...) whose body is `op`.
-static ShardingRule ruleOf(StringRef arguments, StringRef op) {
-  Program program(("func.func @f(" + arguments + ") {\n  %r = " + op + "\n  return\n}").str());
+/// The rule of the only op in a function with `arguments` (%a, %b, ...) whose body is `op`, with `results`.
+static ShardingRule ruleOf(StringRef arguments, StringRef op, StringRef results = "%r") {
+  Program program(("func.func @f(" + arguments + ") {\n  " + results + " = " + op + "\n  return\n}").str());
   if (!program.module)
     return {};
   auto rule = program.op<ShardingRuleOpInterface>();
   ShardingRule result = rule.getShardingRule();
-  SmallVector<SmallVector<int64_t>> operands, results;
+  SmallVector<SmallVector<int64_t>> operands, resultShapes;
   for (Type type : rule->getOperandTypes())
     operands.push_back(dist::globalShape(cast<RankedTensorType>(type)));
   for (Type type : rule->getResultTypes())
-    results.push_back(dist::globalShape(cast<RankedTensorType>(type)));
-  EXPECT_EQ(result.verify(operands, results), "");
+    resultShapes.push_back(dist::globalShape(cast<RankedTensorType>(type)));
+  EXPECT_EQ(result.verify(operands, resultShapes), "");
   return result;
 }
 static std::string textOf(StringRef arguments, StringRef op) { return ruleOf(arguments, op).toString(); }
@@ -151,6 +151,51 @@ TEST(GraphRule, AttentionPassesHeadsAndGroups) {
   EXPECT_EQ(rule.linear, (Groups{{2}}));
 }
 
+// A sum of log-sum-exps is none: with the second result nothing may be partial.
+TEST(GraphRule, LogSumExpLiesAsItsQueries) {
+  ShardingRule rule = ruleOf(
+      "%q: tensor<2x4x3x5x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16x3x6xf32>, %p: tensor<2x4xi32>",
+      "graph.attention %q, %k, %v, %p scale = 1.0 : (tensor<2x4x3x5x8xf32>, tensor<2x16x3x8xf32>, "
+      "tensor<2x16x3x6xf32>, tensor<2x4xi32>) -> (tensor<2x4x3x5x6xf32>, tensor<2x4x3x5xf32>)",
+      "%r:2");
+  EXPECT_EQ(rule.toString(),
+            "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j]) -> ([i, j, k, l, o], [i, j, k, l]) "
+            "need_replication={m, n}");
+  EXPECT_EQ(rule.linear, Groups());
+  EXPECT_TRUE(rule.unbounded);
+}
+
+constexpr const char *kBackwardOfAttention =
+    "%q: tensor<2x4x3x5x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16x3x6xf32>, %p: tensor<2x4xi32>, "
+    "%g: tensor<2x4x3x5x6xf32>, %r: tensor<2x4x3x5xf32>";
+constexpr const char *kTypesOfBackward =
+    " scale = 1.0 : (tensor<2x4x3x5x8xf32>, tensor<2x16x3x8xf32>, tensor<2x16x3x6xf32>, tensor<2x4xi32>, "
+    "tensor<2x4x3x5x6xf32>, tensor<2x4x3x5xf32>, tensor<2x4x3x5xf32>) -> ";
+
+TEST(GraphRule, QueryGradientPassesRowsThrough) {
+  ShardingRule rule = ruleOf(kBackwardOfAttention,
+                             std::string("graph.attention_query_gradient %q, %k, %v, %p, %g, %r, %r") +
+                                 kTypesOfBackward + "tensor<2x4x3x5x8xf32>",
+                             "%d");
+  EXPECT_EQ(rule.toString(),
+            "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j], [i, j, k, l, o], [i, j, k, l], "
+            "[i, j, k, l]) -> ([i, j, k, l, m]) need_replication={m, n, o}");
+  EXPECT_EQ(rule.linear, (Groups{{4, 6}}));
+}
+
+// Queries and groups that share a key are summed over: partial sums where they are sharded.
+TEST(GraphRule, KeyAndValueGradientsSumOverQueries) {
+  ShardingRule rule = ruleOf(kBackwardOfAttention,
+                             std::string("graph.attention_key_value_gradient %q, %k, %v, %p, %g, %r, %r") +
+                                 kTypesOfBackward + "(tensor<2x16x3x8xf32>, tensor<2x16x3x6xf32>)",
+                             "%d:2");
+  EXPECT_EQ(
+      rule.toString(),
+      "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j], [i, j, k, l, o], [i, j, k, l], [i, j, k, l]) -> "
+      "([i, n, k, m], [i, n, k, o]) reduction={j, l} need_replication={m, n, o}");
+  EXPECT_EQ(rule.linear, (Groups{{4, 6}}));
+}
+
 TEST(GraphRule, CacheUpdateKnowsWhereItsContextBegins) {
   ShardingRule rule =
       ruleOf("%c: tensor<2x3x16x4x8xf32>, %u: tensor<3x5x4x8xf32>, %i: tensor<i32>, %p: tensor<3x5xi32>",
@@ -159,6 +204,25 @@ TEST(GraphRule, CacheUpdateKnowsWhereItsContextBegins) {
   EXPECT_EQ(rule.toString(),
             "([i, j, k, m, n], [j, l, m, n], [], [j, l]) -> ([i, j, k, m, n]) need_replication={i, l}");
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{2}));
+}
+
+/// Every rank of a row looks the row's pages up in the whole table: new ones may stand anywhere.
+TEST(GraphRule, PagesFollowTheBatchAlone) {
+  ShardingRule update = ruleOf("%c: tensor<2x3x16x4x8xf32>, %u: tensor<3x5x4x8xf32>, %i: tensor<i32>, %p: "
+                               "tensor<3x5xi32>, %t: tensor<3x4xi32>",
+                               "graph.cache_update %c[%i], %u, %p pages %t of 4 : (tensor<2x3x16x4x8xf32>, "
+                               "tensor<3x5x4x8xf32>, tensor<i32>, "
+                               "tensor<3x5xi32>, tensor<3x4xi32>) -> tensor<2x3x16x4x8xf32>");
+  EXPECT_EQ(update.toString(), "([i, j, k, m, n], [j, l, m, n], [], [j, l], [j, o]) -> ([i, j, k, m, n]) "
+                               "need_replication={i, l, o}");
+  ShardingRule attention =
+      ruleOf("%q: tensor<2x5x3x4x8xf32>, %k: tensor<2x16x3x8xf32>, %p: tensor<2x5xi32>, %t: tensor<2x4xi32>",
+             "graph.attention %q, %k, %k, %p pages %t of 4 scale = 1.0 : (tensor<2x5x3x4x8xf32>, "
+             "tensor<2x16x3x8xf32>, tensor<2x16x3x8xf32>, tensor<2x5xi32>, tensor<2x4xi32>) -> "
+             "tensor<2x5x3x4x8xf32>");
+  EXPECT_EQ(attention.toString(),
+            "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j], [i, p]) -> ([i, j, k, l, o]) "
+            "need_replication={m, n, p}");
 }
 
 TEST(GraphRule, ArgMaxKeyIsAPartialMaximum) {

@@ -3,6 +3,8 @@
 #ifndef TESSERA_TEST_UNIT_KERNELS_KERNELHARNESS_H
 #define TESSERA_TEST_UNIT_KERNELS_KERNELHARNESS_H
 
+#include "tessera/Target/Forms/Draw.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -82,6 +84,8 @@ void registerKernelDialects(mlir::DialectRegistry &registry);
 /// Compiles the kernels of `module` into `result`; false after an error, which is a diagnostic or
 /// `result.error`. `cpu` is for targets with such an option. Defined by the target's tests.
 bool compileKernels(mlir::ModuleOp module, const std::string &cpu, CompiledKernels &result);
+/// The target's kernel that draws tokens. Defined by the target's tests.
+mlir::func::FuncOp buildTargetDrawKernel(mlir::Location loc, llvm::StringRef name, const DrawShape &shape);
 
 /// Largest |x - y| / max(|y|, floor) over two arrays.
 double maxRelativeError(const float *x, const std::vector<double> &y, double floor = 1e-3);

@@ -45,6 +45,18 @@ TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
   EXPECT_EQ(options->dumpRungs, "dir");
 }
 
+TEST(CompileOptions, ReadsWhatBelongsToTraining) {
+  auto options =
+      parse({"model", "-o", "out", "--task=train", "--batch=8", "--micro-batches=4", "--optimizer=sgd"});
+  ASSERT_TRUE(bool(options)) << options.failure().message();
+  EXPECT_EQ(options->task, Task::Train);
+  EXPECT_EQ(options->microBatches, 4);
+  EXPECT_EQ(options->optimizer, "sgd");
+  EXPECT_EQ(parse({"model", "-o", "out"})->task, Task::Generate);
+  // A program in text has a batch of its own.
+  EXPECT_TRUE(bool(parse({"model.mlir", "-o", "out", "--task=train", "--micro-batches=4"})));
+}
+
 TEST(CompileOptions, ItemsOfTheUserReplaceThoseOfATemplate) {
   auto shard = [](std::initializer_list<const char *> more) {
     std::vector<const char *> arguments = {"model", "-o", "out", "--mesh=tp=2", "--template=megatron"};
@@ -105,9 +117,9 @@ TEST(CompileOptions, HelpListsEveryFlag) {
   std::string text = compileUsage();
   for (const char *flag :
        {"--batch=N", "--mesh=AXIS=SIZE,...", "--shard=ITEMS", "--template=NAME", "--max-seq-len=N",
-        "--dtype=TYPE", "--task=TASK", "--target=TARGET", "--micro-batches=N", "--cpu=NAME", "--machine=FILE",
-        "--embed-weights ", "--compile-to=RUNG", "--dump-rungs=DIR", "--explain ", "--report=FILE.html",
-        "--help ", "-o OUT"}) {
+        "--dtype=TYPE", "--task=TASK", "--target=TARGET", "--micro-batches=N", "--optimizer=NAME",
+        "--cpu=NAME", "--machine=FILE", "--embed-weights ", "--compile-to=RUNG", "--dump-rungs=DIR",
+        "--explain ", "--report=FILE.html", "--help ", "-o OUT"}) {
     size_t at = text.find(std::string("  ") + flag);
     EXPECT_NE(at, std::string::npos) << flag << "\n" << text;
     EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;
@@ -159,7 +171,16 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--mesh="}, "(--mesh): names no axis"},
       {{"a", "-o", "out", "--shard=heads=tp"}, "there is no mesh to shard over"},
       {{"a", "--task=dance"}, "(--task=dance): is none of the known values; choose one of generate, train"},
-      {{"a", "--task=train"}, "(--task=train): training is not implemented"},
+      {{"a", "--task=train", "--target=cuda"}, "(--target=cuda): training is not implemented for it"},
+      {{"a", "--task=train", "--dtype=bf16"}, "(--dtype=bf16): training in 16 bits is not implemented"},
+      {{"a", "--task=train", "--optimizer=adam"}, "choose one of adamw, sgd"},
+      {{"a", "--task=train", "--micro-batches=2"},
+       "(--micro-batches=2): a step has 1 row; use a larger --batch"},
+      {{"a", "--task=train", "--recompute=full"}, "(--recompute): computing values again is not implemented"},
+      {{"a", "--task=train", "--memory=1G"}, "(--memory): a limit of memory is not implemented"},
+      {{"a", "--task=train", "--grad-dtype=bf16"}, "(--grad-dtype): choosing the gradients' type is not"},
+      {{"a", "--task=train", "--loss-scale=2"}, "(--loss-scale): scaling the loss is not implemented"},
+      {{"a", "--optimizer=sgd"}, "(--optimizer=sgd): belongs to training"},
       {{"a", "--target=abacus"}, "(--target=abacus): there is no such target; choose one of cpu, cuda"},
       {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
       {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},

@@ -50,6 +50,10 @@ static std::vector<std::string> undefinedSymbols(llvm::StringRef path) {
 
 void registerKernelDialects(DialectRegistry &registry) { registerCPUDialectExtensions(registry); }
 
+func::FuncOp buildTargetDrawKernel(Location loc, StringRef name, const DrawShape &shape) {
+  return buildDrawKernel(loc, name, shape);
+}
+
 bool compileKernels(ModuleOp module, const std::string &cpu, CompiledKernels &result) {
   auto fail = [&](std::string why) {
     result.error = std::move(why);

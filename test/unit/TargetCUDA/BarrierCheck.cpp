@@ -1,9 +1,9 @@
 // Runs every kernel of a program (rung exec, target cuda) on the stand-in's engine, with its search for
-// races, on made-up inputs: as it is, which has to be clean, and without each of its barriers in turn, which
-// has to be found. A barrier whose absence nobody notices is not needed.
+// races, on made-up inputs: as it is, which has to be clean, and without each barrier that
+// cuda-distribute-tiles put in, in turn, which has to be found. One that nobody misses is not needed.
 //
-//   barrier-check FILE.mlir        prints `K kernels, B barriers, U unnoticed`; exit status 1 unless clean
-//   and U = 0
+//   barrier-check FILE.mlir        prints `K kernels, W wrong, B barriers, U unnoticed`; exit status 1 unless
+//   W and U are 0
 #include "engine/Engine.h"
 
 #include "tessera/Dialect/Exec/IR/Exec.h"

@@ -45,11 +45,18 @@ private:
 };
 } // namespace
 
-static std::string onlyFileIn(StringRef folder) {
+/// The module of an image that has all kernels: of several, one may be for a chip with kernels of its own.
+static std::string moduleWithAll(StringRef folder, const std::map<std::string, int64_t> &kernels) {
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
-    if (StringRef(it->path()).ends_with(".bc"))
-      return it->path();
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error)) {
+    auto file = llvm::MemoryBuffer::getFile(it->path());
+    if (!StringRef(it->path()).ends_with(".bc") || !file)
+      continue;
+    llvm::LLVMContext context;
+    auto module = llvm::cantFail(llvm::parseBitcodeFile(**file, context));
+    if (llvm::all_of(kernels, [&](const auto &kernel) { return module->getFunction(kernel.first); }))
+      return (*file)->getBuffer().str();
+  }
   return "";
 }
 
@@ -69,7 +76,8 @@ static std::string forSynchronizations(const std::string &bitcode,
           continue;
         StringRef name = call->getCalledFunction()->getName();
         if (name.starts_with("llvm.nvvm.barrier.cta.sync") || name == "llvm.nvvm.bar.warp.sync" ||
-            name.starts_with("llvm.nvvm.cp.async.wait"))
+            name.starts_with("llvm.nvvm.cp.async.wait") || name.starts_with("llvm.nvvm.fence.proxy.async") ||
+            name.starts_with("llvm.nvvm.wgmma"))
           found.push_back({&inst, name.str()});
       }
   for (auto &[inst, what] : found)
@@ -124,8 +132,7 @@ DeviceKernels DeviceKernels::compile(ModuleOp module) {
     result.threads[kernel.getSymName().str()] = kernel.getThreads();
     result.sharedBytes[kernel.getSymName().str()] = kernel.getShared();
   });
-  if (auto file = llvm::MemoryBuffer::getFile(onlyFileIn(folder)))
-    result.bitcode = (*file)->getBuffer().str();
+  result.bitcode = moduleWithAll(folder, result.threads);
   if (!getenv("TESSERA_TEST_KEEP"))
     llvm::sys::fs::remove_directories(folder);
   result.load();

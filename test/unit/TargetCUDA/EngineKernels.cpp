@@ -2,6 +2,7 @@
 #include "DeviceHarness.h"
 #include "KernelHarness.h"
 
+#include "tessera/Target/CUDA/DrawKernel.h"
 #include "tessera/Target/CUDA/Passes.h"
 
 #include "gtest/gtest.h"
@@ -42,6 +43,10 @@ private:
 } // namespace
 
 void registerKernelDialects(DialectRegistry &registry) { registerDeviceDialects(registry); }
+
+func::FuncOp buildTargetDrawKernel(Location loc, StringRef name, const DrawShape &shape) {
+  return buildCUDADrawKernel(loc, name, shape);
+}
 
 bool compileKernels(ModuleOp module, const std::string &, CompiledKernels &result) {
   // What launches promise: buffers of the arena.

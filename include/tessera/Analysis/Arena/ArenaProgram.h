@@ -73,8 +73,9 @@ struct ArenaItem {
 
 struct ArenaBuffer {
   int64_t offset = 0, bytes = 0;
-  int memory = 0; ///< 0: the arena; others: a form of a parameter, memory of its own that the runtime has
-                  ///< written. Buffers of one memory may be the same bytes
+  int memory = 0; ///< 0: the arena; above: a form of a parameter, below: what launches of a kernel share.
+                  ///< Both are memory of their own that the runtime has written. Buffers of one memory may be
+                  ///< the same bytes
 };
 
 /// An input, output or state of any entry: a place that outlives the call.

@@ -10,10 +10,17 @@
 
 #include "tessera/Analysis/Sharding/ShardingRule.h"
 
+#include <limits>
 #include <optional>
 #include <vector>
 
 namespace tessera::fusion {
+
+/// An array that a tile of an op makes for itself beside its results.
+struct Scratch {
+  llvm::SmallVector<int, 4> factors; ///< one point for each combination
+  int64_t bytes = 0;                 ///< of a point
+};
 
 /// One op of a block. Values are numbers, each made by at most one op of the block.
 struct Op {
@@ -27,6 +34,10 @@ struct Op {
   llvm::SmallVector<int, 2> splittable;
   int updated = -1; ///< the operand that result 0 is, changed in place where the other operands say
   int64_t work = 1; ///< elements that it reads and writes
+  llvm::SmallVector<int64_t, 2> elementBytes; ///< of each result; none: a tile of it takes no place
+  std::vector<Scratch> scratch;
+  /// Each element of the result hangs on one of every operand: what only such ops read is never an array.
+  bool pointwise = false;
 };
 
 /// What a machine wants of kernels, in elements read and written.
@@ -34,6 +45,8 @@ struct Choices {
   int64_t tileElements = 8192;    ///< of one iteration, at most
   int64_t smallElements = 1024;   ///< so little needs no second iteration
   int64_t parallelIterations = 1; ///< so many fill the machine
+  /// Bytes that one iteration may keep for itself.
+  int64_t keptBytes = std::numeric_limits<int64_t>::max();
 };
 
 /// A loop of a kernel over one factor: `size` elements in tiles of `tile`, which divides it.
@@ -54,6 +67,8 @@ using Parts = llvm::SmallVector<Part, 6>;
 /// The parts of every operand and result of an op.
 struct OpTiles {
   llvm::SmallVector<Parts, 4> operands, results;
+  /// No loop runs over any of them: every tile is the same.
+  bool areWhole() const;
 };
 
 /// The loop of a kernel, or of one of those that share a launch: ops in order. A result that lacks an axis
@@ -65,7 +80,11 @@ struct Body {
   llvm::SmallVector<Axis, 4> axes;  ///< major to minor
   int64_t tileElements = 1;         ///< that one iteration reads and writes
   int64_t againElements = 0;        ///< of these, by ops that every iteration computes again
-  int64_t iterations() const {
+  int64_t keptBytes = 0;            ///< that one iteration keeps for itself, at most
+  int64_t turns =
+      1; ///< tiles that one iteration takes, one after the other; what no tile changes it computes once
+  int64_t iterations() const { return tileCount() / turns; }
+  int64_t tileCount() const {
     int64_t n = 1;
     for (const Axis &axis : axes)
       n *= axis.count();
@@ -82,6 +101,18 @@ struct Kernel {
 /// cannot share one: what one makes is not what another reads in the same iteration.
 std::optional<Body> chooseLoop(llvm::ArrayRef<Op> program, llvm::ArrayRef<int> ops, llvm::ArrayRef<int> again,
                                const Choices &choices);
+
+/// A reduction in two ops: `parts` partial results along `factor`, then what puts them together.
+struct Split {
+  int factor = -1;
+  int64_t parts = 1; ///< divides the factor
+};
+
+/// How the reduction of an op that would leave the machine idle is split: its loop has few iterations, and
+/// what it reads is enough for many more of no less than a small one each, so many that they pay for
+/// `launches` launches that this takes. None where nothing is gained, where no factor is reduced, or where
+/// its divisors do not fit. Which values the op reads and makes does not count.
+std::optional<Split> worthSplitting(const Op &op, const Choices &choices, int64_t launches = 1);
 
 /// Partitions the fusable ops of a block:
 /// 1. an op joins the kernel of what it reads if all of them share the axes of the loop and few iterations

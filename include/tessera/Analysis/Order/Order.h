@@ -27,15 +27,14 @@ struct OrderViolation {
 };
 
 /// Finds the first item, in the order of the program, that is wrong on `streams` streams:
-///  - two accesses to the same bytes, one of them a write, on streams that no event orders. What a loop's
-///  rounds
-///    do to layers of a stack is told apart by their numbers; layers that meet more than one round apart must
-///    be ordered from one round to the next;
+///  - two accesses to the same bytes, one of them a write, on streams that no event orders. What rounds of
+///    a loop do to layers of a stack is told apart by their numbers; layers that meet more than one round
+///    apart must be ordered from one round to the next;
 ///  - two ops that communicate and could begin in another order on another rank;
 ///  - a wait for an event that nothing has recorded in the same call;
-///  - a stream that begins before stream 0 of the call, or that stream 0 does not wait for after the last
-///  thing
-///    it does, be it a wait: entries follow each other on stream 0.
+///  - a stream that begins before stream 0 of the call;
+///  - a stream for whose last thing, be it a wait, stream 0 does not wait: entries follow each other on
+///    stream 0.
 /// Work in flight is a stream of its own from its start to its wait.
 std::optional<OrderViolation> checkOrder(const ArenaProgram &program, int streams);
 

@@ -18,7 +18,8 @@ struct AttentionTiling {
   int64_t stages = 2;   ///< tiles in shared memory
   int64_t splits = 1;   ///< blocks that share the keys of a tile of rows
   int64_t rowTiles = 1;
-  int64_t blocks = 1; ///< of the launch
+  int64_t blocks = 1;     ///< of the launch
+  int64_t warpgroups = 0; ///< products by wgmma, of so many times four warps; 0: not
 
   int64_t tileRows() const { return rowWarps * warpRows; }
   int64_t threads() const { return 32 * rowWarps * keyWarps; }
@@ -27,13 +28,18 @@ struct AttentionTiling {
 /// None: no block can hold such heads, or what the kernel has no code for.
 std::optional<AttentionTiling> tileAttention(const AttentionShape &shape);
 
+/// The same for products of warpgroups, on sm_90a. None: they do not take such heads or elements, or rows are
+/// too few for them.
+std::optional<AttentionTiling> tileWarpgroupAttention(const AttentionShape &shape);
+
 /// Elements (float32) of the scratch output that the blocks of a tile of rows meet by; 0 without splits.
 int64_t attentionScratch(const AttentionShape &shape, const AttentionTiling &tiling);
 
-/// The function of AttentionFunction (tessera/Target/Forms/Attention.h) with a scratch of attentionScratch
-/// elements; count is `tiling.blocks`.
+/// The function of AttentionFunction (tessera/Target/Forms/Attention.h) with `scratch` elements of scratch,
+/// at least attentionScratch; count is `tiling.blocks`.
 mlir::func::FuncOp buildCUDAAttentionKernel(mlir::Location loc, llvm::StringRef name,
-                                            const AttentionShape &shape, const AttentionTiling &tiling);
+                                            const AttentionShape &shape, const AttentionTiling &tiling,
+                                            int64_t scratch);
 
 } // namespace tessera
 

@@ -3,6 +3,7 @@
 #define TESSERA_TARGET_CUDA_PASSES_H
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/KernelMemory.h"
 #include "tessera/Target/Kernels/Passes.h"
 
 namespace tessera {
@@ -14,11 +15,11 @@ inline constexpr llvm::StringLiteral kThreadsAttr = "tessera.threads";
 /// On a kernel: bytes of shared memory; on an allocation: its place there.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tessera.shared_bytes";
 inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tessera.shared_offset";
-/// On an allocation: it is no temporary but memory of the image, zero when that is loaded and kept from
-/// launch to launch.
-inline constexpr llvm::StringLiteral kImageMemoryAttr = "tessera.image_memory";
+using exec::kImageMemoryAttr;
 /// On a kernel: its bfloat16 is the machine's own, which rounds in one instruction; else integers carry it.
 inline constexpr llvm::StringLiteral kNativeBF16Attr = "tessera.native_bf16";
+/// On a kernel: the chip that its code is for alone; images for others do without.
+inline constexpr llvm::StringLiteral kChipAttr = "tessera.chip";
 /// The module of the kernels' code.
 inline constexpr llvm::StringLiteral kDeviceModule = "tessera_device";
 

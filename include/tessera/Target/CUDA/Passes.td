@@ -13,6 +13,16 @@ def CUDAPromiseAlignment : Pass<"cuda-promise-alignment", "::mlir::ModuleOp"> {
   }];
 }
 
+def CUDAStartReductions : Pass<"cuda-start-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Begin reductions with the constant that their output was filled with";
+  let description = [{
+    A reduction adds to what its output holds, and a tile op in front of it fills that with zeros: an output in memory that is written, met for, read and written
+    again. Where nothing stands between the two, the constant becomes the attribute `tessera.starts` of the op (for each output a constant, or unit: what is in memory) and the
+    fill goes. `cuda-distribute-tiles` begins with it. Same bits: the constant is still combined once.
+    `fill(sum, 0); sum[] += row[i]` becomes `sum[] = 0 + row[0] + row[1] + ...`.
+  }];
+}
+
 def CUDADistributeTiles : Pass<"cuda-distribute-tiles", "::mlir::func::FuncOp"> {
   let summary = "Spread the tile ops of a kernel over the threads of a block";
   let description = [{
@@ -21,6 +31,7 @@ def CUDADistributeTiles : Pass<"cuda-distribute-tiles", "::mlir::func::FuncOp"> 
     threads, which add up by shuffles within a warp and through shared memory beyond; one over other dimensions is split over threads where there
     are few results. `gpu.barrier`s stand where a thread may touch what another has written, or is about to write what another has read, and
     nowhere else: what only one thread touches needs none. What stands between tile ops runs on every thread, stores on the first one.
+    Iterations of a loop that is marked `tessera.apart` go to groups of threads, side by side, where the threads of a group need not meet.
     A kernel that has its number of threads (`tessera.threads`) is written for them by hand: only its range is replaced.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
@@ -32,7 +43,7 @@ def CUDAPlaceShared : Pass<"cuda-place-shared", "::mlir::func::FuncOp"> {
   let description = [{
     `memref.alloc` gets the attribute `tessera.shared_offset`, the function `tessera.shared_bytes`. More than a block may have is an error that names the kernel.
   }];
-  let options = [Option<"limit", "limit", "int64_t", /*default=*/"101376", "Bytes that a block may have on every architecture compiled for">];
+  let options = [Option<"limit", "limit", "int64_t", /*default=*/"0", "Bytes that a block may have; 0: as many as it may on every GPU that programs are for">];
 }
 
 def CUDAAddRandomWeights : Pass<"cuda-add-random-weights", "::mlir::ModuleOp"> {
@@ -49,7 +60,8 @@ def CUDAOutlineKernels : Pass<"cuda-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Move kernels to a module of their own, in the LLVM dialect";
   let description = [{
     Each kernel function becomes a function of calling convention `ptx_kernelcc` in the nested module `@tessera_device`, with a pointer for each buffer, an i64 for
-    each scalar, and the launch's count; an `exec.device_kernel` stays in its place.
+    each scalar, and the launch's count; an `exec.device_kernel` stays in its place (of another form of a kernel, `tessera.sibling`,
+    an `exec.device_sibling`).
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect", "::tessera::exec::ExecDialect"];
 }

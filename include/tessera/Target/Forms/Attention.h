@@ -9,6 +9,7 @@
 
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Target/KernelSibling.h"
 #include "tessera/Target/LibraryForm.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -34,6 +35,8 @@ struct AttentionShape {
   /// (-inf: none). Parts of a sharded context combine by it: out = sum of out_r * exp(lse_r - lse), lse = log
   /// of the sum of exp(lse_r).
   bool logSumExp = false;
+  /// Key j stands at j + pages[row, j / page] * page of its row; 0: at j, and there is no table.
+  int64_t page = 0;
   mlir::Type elementType; ///< of q and out: f32, bf16 or f16; computed in f32. Null: f32
   mlir::Type keyType;     ///< of k and v, the same ones. Null: elementType
 };
@@ -41,6 +44,7 @@ struct AttentionShape {
 /// The arguments of an attention kernel; arrays as buffers.
 struct AttentionArguments {
   mlir::Value q, k, v, positions, out;
+  mlir::Value pages;     ///< null without pages
   mlir::Value logSumExp; ///< null without that output
   mlir::Value scratch;   ///< null without that output
   mlir::Value layer;     ///< null without a layer dimension
@@ -48,10 +52,12 @@ struct AttentionArguments {
 };
 
 /// The function of an attention kernel, without a body and outside of any module:
-///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S], out [B,S,KVH,G,Dv],
-///        (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin: index, end: index)
+///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S], (pages i32
+///   [B,T/page],)
+///        out [B,S,KVH,G,Dv], (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin:
+///        index, end: index)
 ///        -> (out (, lse) (, scratch))
-/// Key j of the arrays stands at position base + j. Query (b, i) sees the keys at positions p <= positions[b,
+/// Key j has position base + j. Query (b, i) sees the keys at positions p <= positions[b,
 /// i] (and p > positions[b, i] - window); positions[b, i] = -1, or no key in sight, gives 0. Keys above the
 /// largest position of a block of queries are not read. The scratch is memory of the kernel's own use.
 struct AttentionFunction : exec::KernelShell {
@@ -71,9 +77,15 @@ public:
   llvm::LogicalResult lower(mlir::Operation *op, KernelLowering &lowering) const final;
 
 protected:
+  struct Sibling {
+    mlir::func::FuncOp func; ///< of the kernel's type
+    std::string form;        ///< its name is that of the kernel, "$" and this
+    int64_t iterations;
+  };
   struct Kernel {
     mlir::func::FuncOp func; ///< made of an AttentionFunction
     int64_t iterations;      ///< of its loop
+    std::vector<Sibling> siblings = {};
   };
   virtual Kernel build(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape) const = 0;
 

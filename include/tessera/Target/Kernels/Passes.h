@@ -14,6 +14,7 @@ class OpPassManager;
 
 namespace tessera {
 
+using exec::kApartAttr;
 using exec::kInplaceAttr;
 using exec::kKernelAttr;
 /// On a buffer argument, between passes: the kernel writes it.

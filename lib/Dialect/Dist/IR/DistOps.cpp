@@ -115,6 +115,10 @@ LogicalResult ConstraintOp::verify() {
 
 ShardingRule ConstraintOp::getShardingRule() { return identityRule(getInput()); }
 OpCost ConstraintOp::getCost() { return {}; }
+SmallVector<Value> ConstraintOp::differentiate(OpBuilder &, ArrayRef<Value> gradients,
+                                               const llvm::SmallBitVector &) {
+  return {gradients[0]};
+}
 LogicalResult ConstraintOp::evaluate(ArrayRef<ReferenceTensor> operands, const ReferenceContext &,
                                      SmallVectorImpl<ReferenceTensor> &results) {
   results.push_back(operands[0]);

@@ -178,12 +178,34 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
+/// What every device of today takes.
+template <typename OpT> static LogicalResult verifyBlock(OpT op) {
+  if (int64_t(op.getThreads()) < 1 || op.getThreads() > 1024)
+    return op.emitOpError() << "has " << op.getThreads() << " threads; a block has 1 to 1024";
+  if (int64_t(op.getShared()) < 0 || int64_t(op.getShared()) > INT32_MAX)
+    return op.emitOpError() << "shares " << int64_t(op.getShared()) << " bytes";
+  return success();
+}
+
+LogicalResult DeviceSiblingOp::verify() {
+  if (int64_t(getCount()) < 1 || int64_t(getBlocks()) < 1 || int64_t(getBlocks()) > INT32_MAX)
+    return emitOpError() << "does " << int64_t(getCount()) << " iterations in " << int64_t(getBlocks())
+                         << " blocks; both must be positive";
+  if (int64_t(getAscending()) < 0 || int64_t(getRow()) < 1 || int64_t(getFirst()) < 0)
+    return emitOpError() << "is tried on rows of " << int64_t(getRow()) << " numbers from "
+                         << int64_t(getFirst()) << " on in buffer " << int64_t(getAscending());
+  return verifyBlock(*this);
+}
+
+LogicalResult DeviceSiblingOp::verifySymbolUses(SymbolTableCollection &tables) {
+  if (!tables.lookupNearestSymbolFrom<DeviceKernelOp>(*this, getKernelAttr()))
+    return emitOpError() << "stands for " << getKernelAttr() << ", which is no exec.device_kernel";
+  return success();
+}
+
 LogicalResult DeviceKernelOp::verify() {
-  // What every device of today takes.
-  if (int64_t(getThreads()) < 1 || getThreads() > 1024)
-    return emitOpError() << "has " << getThreads() << " threads; a block has 1 to 1024";
-  if (int64_t(getShared()) < 0 || int64_t(getShared()) > INT32_MAX)
-    return emitOpError() << "shares " << int64_t(getShared()) << " bytes";
+  if (failed(verifyBlock(*this)))
+    return failure();
   if (int64_t(getPerBlock()) < 1)
     return emitOpError() << "does " << int64_t(getPerBlock())
                          << " iterations in a block; it needs one at least";
@@ -276,6 +298,8 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("needs either a packed parameter or a plain weight");
   if (getLayer() && !getParamAttr())
     return emitOpError("has a layer number but no packed parameter");
+  if (getWeightTransposed() && !getWeight())
+    return emitOpError("reads a packed parameter transposed; those have one orientation");
   if (numElements(getInput()) != m * k)
     return emitOpError() << "input " << getInput().getType() << " is no " << m << " x " << k << " matrix";
   if (numElements(getOutput()) != m * n)

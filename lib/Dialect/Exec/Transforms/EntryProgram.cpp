@@ -2,6 +2,7 @@
 
 #include "EntryProgram.h"
 
+#include "tessera/Dialect/Exec/IR/KernelMemory.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -155,7 +156,8 @@ void EntryProgram::addWaits(Operation *op, ArenaOp &made) {
 }
 
 LogicalResult EntryProgram::addOp(ExecAccessOpInterface op, std::vector<ArenaItem> &items) {
-  if (auto launch = dyn_cast<LaunchOp>(op.getOperation()); launch && !launch.getModes())
+  auto launch = dyn_cast<LaunchOp>(op.getOperation());
+  if (launch && !launch.getModes())
     return launch.emitOpError("does not say how it writes its outputs: modes(write), modes(update) or "
                               "modes(layer), one for each");
   ArenaOp &made = addItem(op, items).op;
@@ -169,6 +171,8 @@ LogicalResult EntryProgram::addOp(ExecAccessOpInterface op, std::vector<ArenaIte
   for (const ParameterAccess &access : op.getParameterAccesses())
     if (failed(addParameter(op, access, made)))
       return failure();
+  if (launch)
+    addSharedMemory(launch, made);
   addWaits(op, made);
   if (Value token = op.getStartedToken()) {
     made.starts = int(tokens.size());
@@ -183,6 +187,25 @@ LogicalResult EntryProgram::addOp(ExecAccessOpInterface op, std::vector<ArenaIte
 /// The memory that a form of a parameter is: one for all that name it.
 int EntryProgram::memoryOf(FlatSymbolRefAttr param, bool packed) {
   return memories.try_emplace({param.getValue(), packed}, int(memories.size()) + 1).first->second;
+}
+
+/// What the kernel keeps from launch to launch (counters of arrivals): every launch changes it.
+void EntryProgram::addSharedMemory(LaunchOp launch, ArenaOp &made) {
+  auto [it, isNew] = sharedMemories.try_emplace(launch.getKernel(), -1);
+  if (isNew)
+    if (auto kernel = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr()))
+      if (int64_t bytes = imageMemoryBytes(kernel)) {
+        it->second = int(program.buffers.size());
+        program.buffers.push_back({0, bytes, -int(sharedMemories.size())});
+      }
+  if (it->second < 0)
+    return;
+  ArenaAccess access;
+  access.mode = AccessMode::Update;
+  access.buffer = it->second;
+  access.bytes = program.buffers[size_t(it->second)].bytes;
+  made.accesses.push_back(access);
+  tagged.back().accesses.push_back(("@" + launch.getKernel()).str());
 }
 
 FailureOr<ArenaAccess> EntryProgram::accessOf(Operation *op, const Access &access) {

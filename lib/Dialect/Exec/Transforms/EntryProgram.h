@@ -51,6 +51,7 @@ private:
   mlir::FailureOr<ArenaAccess> accessOf(mlir::Operation *op, const Access &access);
   mlir::LogicalResult addParameter(mlir::Operation *op, const ParameterAccess &named, ArenaOp &made);
   int memoryOf(mlir::FlatSymbolRefAttr param, bool packed);
+  void addSharedMemory(LaunchOp launch, ArenaOp &made);
   mlir::FailureOr<ArenaIndex> indexOf(mlir::Operation *op, mlir::Value value);
 
   mlir::func::FuncOp entry;
@@ -60,6 +61,7 @@ private:
   std::vector<Tagged> tagged; ///< by tag
   llvm::DenseMap<mlir::Value, int> buffers, depths, tokens;
   std::map<std::pair<llvm::StringRef, bool>, int> memories; ///< by parameter and whether it is packed
+  std::map<llvm::StringRef, int> sharedMemories; ///< by kernel: the buffer; -1: launches share none
   int depth = 0;
 };
 

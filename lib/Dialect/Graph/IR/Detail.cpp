@@ -170,3 +170,15 @@ void inner::gatherStrided(const ReferenceTensor &input, ReferenceTensor &result,
   else
     gatherElements<int64_t>(input.i, result.i.data(), shape, strides, base);
 }
+
+double inner::dot(const double *x, const double *y, int64_t n) {
+  double sums[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int k = 0; k < 8; ++k)
+      sums[k] += x[i + k] * y[i + k];
+  double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; i < n; ++i)
+    sum += x[i] * y[i];
+  return sum;
+}

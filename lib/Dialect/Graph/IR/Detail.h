@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/Shapes.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tessera::graph::inner {
@@ -46,6 +47,26 @@ llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::
                                int64_t rank);
 /// Shapes of `operands` broadcast (aligned at the last dimension) to `result`.
 llvm::LogicalResult verifyBroadcast(mlir::Operation *op, mlir::OperandRange operands, mlir::Value result);
+
+/// Operands and attributes that attention and its gradients have in common.
+llvm::LogicalResult verifyAttentionOperands(mlir::Operation *op, mlir::ValueRange operands,
+                                            llvm::APFloat scale, std::optional<uint64_t> window,
+                                            std::optional<llvm::APFloat> softcap);
+
+/// A table of pages as `graph.cache_update` has it, of one row after another.
+struct PageTable {
+  const ReferenceTensor *pages = nullptr; ///< null: every position stands at its own place
+  int64_t page = 1;
+
+  /// Where position `j` of row `row` stands. Of rows that are padding the table holds anything: they stay
+  /// within their context.
+  int64_t place(int64_t row, int64_t j) const {
+    if (!pages)
+      return j;
+    int64_t count = pages->shape[1], number = j / page, to = number + pages->i[size_t(row * count + number)];
+    return std::clamp<int64_t>(to, 0, count - 1) * page + j % page;
+  }
+};
 
 /// One dimension of an operand or result of the op whose rule is being built.
 struct TensorDim {
@@ -99,6 +120,9 @@ inline int64_t integerOf(double value, unsigned bits) {
 /// that only moves elements.
 void gatherStrided(const ReferenceTensor &input, ReferenceTensor &result, llvm::ArrayRef<int64_t> shape,
                    llvm::ArrayRef<int64_t> strides, int64_t base);
+
+/// Sum of x[i] * y[i]. Several running sums: one alone waits for itself at every step.
+double dot(const double *x, const double *y, int64_t n);
 
 } // namespace tessera::graph::inner
 #endif

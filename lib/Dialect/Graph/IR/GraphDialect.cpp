@@ -1,8 +1,10 @@
 //===- GraphDialect.cpp - The graph dialect -------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/Partial.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -79,6 +81,11 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (name == kGenerateAttr && !(isa<GenerateAttr>(attr.getValue()) && isa<ModuleOp>(op)))
     return op->emitError() << "has graph.generate = " << attr.getValue()
                            << "; it is a #graph.generate of a module";
+  if (name == kTrainAttr && !(isa<TrainAttr>(attr.getValue()) && isa<ModuleOp>(op)))
+    return op->emitError() << "has graph.train = " << attr.getValue() << "; it is a #graph.train of a module";
+  if (name == kStateOfAttr && !(isa<StateOfAttr>(attr.getValue()) && isa<ParameterOp>(op)))
+    return op->emitError() << "has graph.state_of = " << attr.getValue()
+                           << "; it is a #graph.state_of of a graph.parameter";
   return success();
 }
 
@@ -91,7 +98,10 @@ Attribute FillAttr::parse(AsmParser &parser, Type) {
     return {};
   std::optional<FillSource> source = symbolizeFillSource(keyword);
   if (!source) {
-    parser.emitError(loc, "expected 'token_ids', 'positions', 'last_index' or 'output'");
+    std::string known;
+    for (unsigned i = 0; i <= getMaxEnumValForFillSource(); ++i)
+      known += (i == 0 ? "'" : ", '") + stringifyFillSource(FillSource(i)).str() + "'";
+    parser.emitError(loc) << "expected one of " << known;
     return {};
   }
   std::string name;
@@ -125,6 +135,23 @@ LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t maxSeqLen, int64_t vocab) {
   if (batch < 1 || chunk < 1 || vocab < 1 || maxSeqLen < chunk)
     return emitError() << "#graph.generate needs positive sizes and a chunk within the context";
+  return success();
+}
+
+LogicalResult TrainAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t seq,
+                                int64_t microBatches, int64_t vocab) {
+  if (batch < 1 || seq < 1 || vocab < 1 || microBatches < 1 || microBatches > batch)
+    return emitError() << "#graph.train needs positive sizes and at most as many micro-batches as rows";
+  return success();
+}
+
+LogicalResult StateOfAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr state,
+                                  FlatSymbolRefAttr) {
+  bool isName =
+      !state.empty() && llvm::all_of(state.getValue(), [](char c) { return c == '_' || llvm::isAlnum(c); });
+  if (!isName) // a file is called so
+    return emitError() << "#graph.state_of names the state " << state
+                       << "; expected letters, digits and underscores";
   return success();
 }
 
@@ -218,6 +245,10 @@ void GraphDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tessera/Dialect/Graph/IR/GraphStructureOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Graph/IR/GraphPartialOp.cpp.inc"
       >();
 }
 

@@ -213,29 +213,62 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  NamedValue q{"query", getQuery()}, k{"key", getKey()}, v{"value", getValue()},
-      positions{"positions", getPositions()}, result{"result", getResult()};
-  if (failed(verifyTensors(*this)) || failed(expectRank(*this, q, 5)) || failed(expectRank(*this, k, 4)) ||
-      failed(expectRank(*this, v, 4)) || failed(expectRank(*this, positions, 2)) ||
-      failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, k, v)) ||
-      failed(expectSameElements(*this, q, result)) || failed(expectNoF64(*this, q)) ||
-      failed(expectNoF64(*this, k)))
+LogicalResult inner::verifyAttentionOperands(Operation *op, ValueRange operands, APFloat scale,
+                                             std::optional<uint64_t> window, std::optional<APFloat> softcap) {
+  NamedValue q{"query", operands[0]}, k{"key", operands[1]}, v{"value", operands[2]},
+      positions{"positions", operands[3]};
+  if (failed(expectRank(op, q, 5)) || failed(expectRank(op, k, 4)) || failed(expectRank(op, v, 4)) ||
+      failed(expectRank(op, positions, 2)) || failed(expectSameElements(op, k, v)) ||
+      failed(expectNoF64(op, q)) || failed(expectNoF64(op, k)))
     return failure();
   // batch, kv_heads and head_dim of q and k; context of k and v; batch and kv_heads of v.
-  if (failed(expectSameSize(*this, k, 0, q, 0)) || failed(expectSameSize(*this, k, 2, q, 2)) ||
-      failed(expectSameSize(*this, k, 3, q, 4)) || failed(expectSameSizes(*this, v, 0, k, 0, 3)) ||
-      failed(expectSameSizes(*this, positions, 0, q, 0, 2)) ||
-      failed(expectSameSizes(*this, result, 0, q, 0, 4)) || failed(expectSameSize(*this, result, 4, v, 3)))
+  if (failed(expectSameSize(op, k, 0, q, 0)) || failed(expectSameSize(op, k, 2, q, 2)) ||
+      failed(expectSameSize(op, k, 3, q, 4)) || failed(expectSameSizes(op, v, 0, k, 0, 3)) ||
+      failed(expectSameSizes(op, positions, 0, q, 0, 2)))
     return failure();
-  if (!getScale().isFinite())
-    return emitOpError() << "scale must be finite";
-  if (std::optional<uint64_t> window = getWindow(); window && int64_t(*window) < 1)
-    return emitOpError() << "window is " << int64_t(*window) << ", expected 1 or more";
-  if (std::optional<APFloat> softcap = getSoftcap();
-      softcap && !(softcap->isFiniteNonZero() && !softcap->isNegative()))
-    return emitOpError() << "softcap must be finite and positive";
+  if (!scale.isFinite())
+    return op->emitOpError() << "scale must be finite";
+  if (window && int64_t(*window) < 1)
+    return op->emitOpError() << "window is " << int64_t(*window) << ", expected 1 or more";
+  if (softcap && !(softcap->isFiniteNonZero() && !softcap->isNegative()))
+    return op->emitOpError() << "softcap must be finite and positive";
   return success();
+}
+
+/// `pages` [batch, n] of `page` positions each, which are all of dimension `dim` of operand number `operand`.
+static LogicalResult verifyPages(Operation *op, Value pages, std::optional<uint64_t> page, NamedValue batched,
+                                 int operand, int dim) {
+  if (bool(pages) != page.has_value())
+    return op->emitOpError() << "needs both a table of pages and how many positions a page has, or neither";
+  if (!pages)
+    return success();
+  NamedValue table{"pages", pages};
+  if (failed(expectRank(op, table, 2)) || failed(expectSameSize(op, table, 0, batched, 0)))
+    return failure();
+  RuleBuilder sizes(op);
+  int64_t context = sizes.size(operandDim(operand, dim)),
+          count = sizes.size(operandDim(int(op->getNumOperands()) - 1, 1));
+  // A page that is too large would overflow the product.
+  if (int64_t(*page) < 1 || int64_t(*page) > context || count * int64_t(*page) != context)
+    return op->emitOpError() << "has " << count << " pages of " << int64_t(*page)
+                             << " positions for a context of " << context;
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  NamedValue q{"query", getQuery()}, v{"value", getValue()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) ||
+      failed(verifyAttentionOperands(*this, getOperands(), getScale(), getWindow(), getSoftcap())) ||
+      failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, q, result)) ||
+      failed(expectSameSizes(*this, result, 0, q, 0, 4)) || failed(expectSameSize(*this, result, 4, v, 3)) ||
+      failed(verifyPages(*this, getPages(), getPage(), q, 1, 1)))
+    return failure();
+  if (!getLogSumExp())
+    return success();
+  NamedValue logSumExp{"log_sum_exp", getLogSumExp()};
+  if (failed(expectRank(*this, logSumExp, 4)))
+    return failure();
+  return expectSameSizes(*this, logSumExp, 0, q, 0, 4);
 }
 
 LogicalResult CacheUpdateOp::verify() {
@@ -247,7 +280,8 @@ LogicalResult CacheUpdateOp::verify() {
     return failure();
   if (failed(expectSameSize(*this, update, 0, cache, 1)) ||
       failed(expectSameSizes(*this, update, 2, cache, 3, 2)) ||
-      failed(expectSameSizes(*this, positions, 0, update, 0, 2)))
+      failed(expectSameSizes(*this, positions, 0, update, 0, 2)) ||
+      failed(verifyPages(*this, getPages(), getPage(), update, 0, 2)))
     return failure();
   if (getResult().getType() != getCache().getType())
     return emitOpError() << "result has another type than the cache: " << getResult().getType();

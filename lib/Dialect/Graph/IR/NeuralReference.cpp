@@ -11,19 +11,6 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
-/// Sum of x[i] * y[i]. Several running sums: one alone waits for itself at every step.
-static double dot(const double *x, const double *y, int64_t n) {
-  double sums[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int k = 0; k < 8; ++k)
-      sums[k] += x[i + k] * y[i + k];
-  double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-  for (; i < n; ++i)
-    sum += x[i] * y[i];
-  return sum;
-}
-
 LogicalResult EmbeddingOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &table = operands[0], &ids = operands[1];
   ReferenceTensor result(getResult().getType());
@@ -65,30 +52,54 @@ LogicalResult LinearOp::evaluate(Tensors operands, const ReferenceContext &conte
   return success();
 }
 
-LogicalResult EinsumOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
-  ReferenceTensor result(getResult().getType());
-  // Loops over the result's dimensions, then over those summed; a letter moves a tensor that has it by its
-  // stride.
-  std::string letters = (getResultLetters() + getSummedLetters()).str();
-  auto strides = [&](const ReferenceTensor &tensor, StringRef own) {
-    SmallVector<int64_t> all = tensor.strides(), mine;
-    for (char letter : letters)
-      mine.push_back(own.contains(letter) ? all[own.find(letter)] : 0);
-    return mine;
-  };
-  SmallVector<int64_t> shape = llvm::map_to_vector(letters, [&](char letter) {
-    StringRef own = getLhsLetters();
-    size_t at = own.find(letter);
-    return at != StringRef::npos ? operands[0].shape[at] : operands[1].shape[getRhsLetters().find(letter)];
-  });
-  SmallVector<int64_t> lhs = strides(operands[0], getLhsLetters()),
-                       rhs = strides(operands[1], getRhsLetters()), out = strides(result, getResultLetters());
+/// The elements of `tensor`, whose dimensions are `own`, in the order `order`; letters that it lacks say
+/// nothing.
+static std::vector<double> inOrder(const ReferenceTensor &tensor, StringRef own, StringRef order) {
+  SmallVector<int64_t> all = tensor.strides(), shape, strides;
+  for (char letter : order)
+    if (size_t at = own.find(letter); at != StringRef::npos) {
+      shape.push_back(tensor.shape[at]);
+      strides.push_back(all[at]);
+    }
+  std::vector<double> values;
+  values.reserve(size_t(tensor.size()));
   Odometer at(shape);
   do {
-    int64_t x = 0, y = 0, z = 0;
+    int64_t from = 0;
     for (auto [d, i] : llvm::enumerate(at.index))
-      x += i * lhs[d], y += i * rhs[d], z += i * out[d];
-    result.f[z] += operands[0].f[x] * operands[1].f[y];
+      from += i * strides[d];
+    values.push_back(tensor.f[from]);
+  } while (at.next());
+  return values;
+}
+
+LogicalResult EinsumOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
+  ReferenceTensor result(getResult().getType());
+  std::string summed = getSummedLetters();
+  // What is summed over goes last, so that each element of the result is a product of two rows.
+  std::vector<double> x = inOrder(operands[0], getLhsLetters(), (getResultLetters() + summed).str()),
+                      y = inOrder(operands[1], getRhsLetters(), (getResultLetters() + summed).str());
+  int64_t inner = 1;
+  for (char letter : summed)
+    inner *= operands[0].shape[getLhsLetters().find(letter)];
+  auto strides = [&](StringRef own) {
+    SmallVector<int64_t> mine(getResultLetters().size(), 0);
+    int64_t stride = inner;
+    for (int64_t d = int64_t(mine.size()) - 1; d >= 0; --d)
+      if (own.contains(getResultLetters()[size_t(d)])) {
+        mine[size_t(d)] = stride;
+        stride *= result.shape[size_t(d)];
+      }
+    return mine;
+  };
+  SmallVector<int64_t> lhs = strides(getLhsLetters()), rhs = strides(getRhsLetters());
+  Odometer at(result.shape);
+  int64_t z = 0;
+  do {
+    int64_t row = 0, column = 0;
+    for (auto [d, i] : llvm::enumerate(at.index))
+      row += i * lhs[d], column += i * rhs[d];
+    result.f[z++] = dot(&x[row], &y[column], inner);
   } while (at.next());
   results.push_back(std::move(result));
   return success();
@@ -192,40 +203,6 @@ LogicalResult RopeOp::evaluate(Tensors operands, const ReferenceContext &context
   return success();
 }
 
-LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
-  const ReferenceTensor &q = operands[0], &k = operands[1], &v = operands[2], &positions = operands[3];
-  ReferenceTensor result(getResult().getType());
-  int64_t batch = q.shape[0], seq = q.shape[1], heads = q.shape[2], group = q.shape[3], d = q.shape[4];
-  int64_t context = k.shape[1], dv = v.shape[3];
-  double scale = getScale().convertToDouble(), softcap = getSoftcap() ? getSoftcap()->convertToDouble() : 0;
-  std::vector<double> scores(size_t(context), 0.0);
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t s = 0; s < seq; ++s) {
-      int64_t position = positions.i[b * seq + s];
-      int64_t end = std::min(position + 1, context);
-      int64_t begin = getWindow() ? std::max<int64_t>(position - int64_t(*getWindow()) + 1, 0) : 0;
-      if (begin >= end) // sees nothing: 0
-        continue;
-      for (int64_t h = 0; h < heads; ++h)
-        for (int64_t g = 0; g < group; ++g) {
-          int64_t row = ((b * seq + s) * heads + h) * group + g;
-          for (int64_t j = begin; j < end; ++j) {
-            double score = scale * dot(&q.f[row * d], &k.f[((b * context + j) * heads + h) * d], d);
-            scores[j] = softcap ? softcap * std::tanh(score / softcap) : score;
-          }
-          softmaxRow(&scores[begin], end - begin);
-          double *out = &result.f[row * dv];
-          for (int64_t j = begin; j < end; ++j) {
-            const double *value = &v.f[((b * context + j) * heads + h) * dv];
-            for (int64_t i = 0; i < dv; ++i)
-              out[i] += scores[j] * value[i];
-          }
-        }
-    }
-  results.push_back(std::move(result));
-  return success();
-}
-
 LogicalResult CacheUpdateOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &update = operands[1], &positions = operands[3];
   ReferenceTensor result = operands[0];
@@ -235,12 +212,21 @@ LogicalResult CacheUpdateOp::evaluate(Tensors operands, const ReferenceContext &
   if (layer < 0 || layer >= layers)
     return emitOpError() << "writes layer " << layer << " of " << layers;
   int64_t offset = context.offset(getCache(), 2);
+  PageTable table;
+  int64_t end = offset + places; // of positions that have a place
+  if (getPages()) {
+    table = {&operands[4], int64_t(*getPage())};
+    end = operands[4].shape[1] * table.page;
+  }
   for (int64_t b = 0; b < batch; ++b)
-    for (int64_t s = 0; s < seq; ++s)
-      if (int64_t place = positions.i[b * seq + s] - offset;
-          positions.i[b * seq + s] >= 0 && place >= 0 && place < places)
+    for (int64_t s = 0; s < seq; ++s) {
+      int64_t position = positions.i[b * seq + s];
+      if (position < 0 || position >= end)
+        continue;
+      if (int64_t place = table.place(b, position) - offset; place >= 0 && place < places)
         std::copy_n(update.f.begin() + (b * seq + s) * row, row,
                     result.f.begin() + ((layer * batch + b) * places + place) * row);
+    }
   results.push_back(std::move(result));
   return success();
 }

@@ -138,16 +138,30 @@ OpCost RopeOp::getCost() { return streamingCost(*this, 3 * elements(getResult())
 
 ShardingRule AttentionOp::getShardingRule() {
   RuleBuilder builder(*this);
-  enum { Q, K, V, P };
-  builder.add(
-      {operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0), resultDim(0, 0)}); // batch
-  builder.add({operandDim(Q, 1), operandDim(P, 1), resultDim(0, 1)});                             // seq
-  builder.add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2), resultDim(0, 2)});           // kv_heads
-  builder.add({operandDim(Q, 3), resultDim(0, 3)});                                               // group
-  builder.add({operandDim(Q, 4), operandDim(K, 3)}, FactorKind::NeedReplication);                 // head_dim
-  builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication);                 // context
-  builder.add({operandDim(V, 3), resultDim(0, 4)});                                               // value_dim
-  builder.rule.linear = {{V}};
+  enum { Q, K, V, P, Pages };
+  /// The log-sum-exp, if asked for, has the result's first four dimensions.
+  auto add = [&](SmallVector<TensorDim> places, int dim) {
+    places.push_back(resultDim(0, dim));
+    if (getLogSumExp())
+      places.push_back(resultDim(1, dim));
+    builder.add(places);
+  };
+  SmallVector<TensorDim> batch = {operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0)};
+  if (getPages())
+    batch.push_back(operandDim(Pages, 0));
+  add(batch, 0);
+  add({operandDim(Q, 1), operandDim(P, 1)}, 1);                                   // seq
+  add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2)}, 2);                 // kv_heads
+  add({operandDim(Q, 3)}, 3);                                                     // group
+  builder.add({operandDim(Q, 4), operandDim(K, 3)}, FactorKind::NeedReplication); // head_dim
+  builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication); // context
+  builder.add({operandDim(V, 3), resultDim(0, 4)});                               // value_dim
+  if (getPages())
+    builder.add(operandDim(Pages, 1), FactorKind::NeedReplication);
+  if (getLogSumExp())
+    builder.rule.unbounded = true; // -infinity where a query sees nothing
+  else
+    builder.rule.linear = {{V}};
   return builder.rule;
 }
 OpCost AttentionOp::getCost() {
@@ -159,18 +173,26 @@ OpCost AttentionOp::getCost() {
 
 ShardingRule CacheUpdateOp::getShardingRule() {
   RuleBuilder builder(*this);
-  enum { Cache, Update, Index, Positions };
+  enum { Cache, Update, Index, Positions, Pages };
   builder.add({operandDim(Cache, 0), resultDim(0, 0)}, FactorKind::NeedReplication); // layer
-  builder.add({operandDim(Cache, 1), operandDim(Update, 0), operandDim(Positions, 0), resultDim(0, 1)});
+  SmallVector<TensorDim> batch = {operandDim(Cache, 1), operandDim(Update, 0), operandDim(Positions, 0),
+                                  resultDim(0, 1)};
+  if (getPages())
+    batch.push_back(operandDim(Pages, 0));
+  builder.add(batch);
   builder.rule.offsetAware.push_back(builder.add({operandDim(Cache, 2), resultDim(0, 2)}));    // context
   builder.add({operandDim(Update, 1), operandDim(Positions, 1)}, FactorKind::NeedReplication); // seq
   builder.add({operandDim(Cache, 3), operandDim(Update, 2), resultDim(0, 3)});                 // heads
   builder.add({operandDim(Cache, 4), operandDim(Update, 3), resultDim(0, 4)});                 // d
+  if (getPages()) // a row may go to another rank's piece: every rank looks at the whole table
+    builder.add(operandDim(Pages, 1), FactorKind::NeedReplication);
   return builder.rule;
 }
 OpCost CacheUpdateOp::getCost() {
   double bytes = tensorBytes(getUpdate().getType());
-  return {0, bytes + tensorBytes(getPositions().getType()), bytes};
+  // An entry of the table for each position.
+  double lookups = (getPages() ? 2 : 1) * tensorBytes(getPositions().getType());
+  return {0, bytes + lookups, bytes};
 }
 
 ShardingRule ArgMaxKeyOp::getShardingRule() {

@@ -64,7 +64,8 @@ public:
     return binary<DivOp>(reduce(ReduceKind::sum, value), number(n));
   }
 
-private:
+protected:
+  /// The type of `value` without an encoding.
   static mlir::RankedTensorType plain(mlir::Value value) {
     return mlir::RankedTensorType::get(typeOf(value).getShape(), typeOf(value).getElementType());
   }

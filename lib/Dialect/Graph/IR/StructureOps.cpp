@@ -120,6 +120,21 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
+LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto stateOf = (*this)->getAttrOfType<StateOfAttr>(kStateOfAttr);
+  if (!stateOf)
+    return success();
+  auto weight = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, stateOf.getWeight());
+  if (!weight || !weight.getVariable() || weight->hasAttr(kStateOfAttr))
+    return emitOpError() << "is a state of " << stateOf.getWeight() << ", which is no variable of the model";
+  auto type = cast<RankedTensorType>(getType()), weightType = cast<RankedTensorType>(weight.getType());
+  if (!getVariable() || type.getShape() != weightType.getShape() || getStacked() != weight.getStacked() ||
+      getSources() != weight.getSources())
+    return emitOpError() << "is a state of " << stateOf.getWeight()
+                         << " and must be a variable of the weight's shape and sources";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Repeat
 //===----------------------------------------------------------------------===//

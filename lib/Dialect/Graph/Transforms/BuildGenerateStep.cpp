@@ -1,5 +1,5 @@
 //===- BuildGenerateStep.cpp - @forward to @prefill, @decode and @head ----===//
-#include "tessera/Dialect/Graph/Transforms/KeptRows.h"
+#include "tessera/Dialect/Graph/Transforms/DrawEntry.h"
 #include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
@@ -23,9 +23,10 @@ namespace {
 
 class StepBuilder {
 public:
-  StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk)
+  StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk,
+              int64_t page)
       : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
-        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk), found(forward, names, batch, maxSeqLen) {}
+        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk), found(forward, names, batch, maxSeqLen, page) {}
 
   /// Finds caches and tail. Fails with an error if the program has no step form.
   LogicalResult analyze();
@@ -34,6 +35,7 @@ public:
   void buildPrefill();
   void buildDecode();
   void buildHead();
+  void buildDraw();
 
 private:
   func::FuncOp begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping);
@@ -49,7 +51,6 @@ private:
   Value nextToken(Value logits);
   Port port(Value value, Kind kind, std::string name, int64_t seq);
   Port index();
-  Port cachePort(const Cache &cache);
   NamedAttribute fill(FillAttr from) { return builder.getNamedAttr(kFillAttr, from); }
   Port gives(Port of, Gives what) {
     of.fact = builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), what));
@@ -67,9 +68,14 @@ private:
   ArrayRef<CachedAttention> attentions;
   KeyValueCaches found;
   PositionWise::Tail tail;
+  llvm::StringSet<> taken; // names of @forward's arguments and of the caches
   KeptRows kept;
+  std::string endsName;
   SmallVector<Value> keptValues; // what a function finds of them, while it is built
+  Value ends;                    // and of the ids that end a row
   SmallVector<Value> states;     // current value of every cache while a function is built
+  std::string pagesName;         // of the state that says where pages of caches stand; empty: there is none
+  Value pages;                   // that state while a function is built
 };
 
 } // namespace
@@ -121,12 +127,19 @@ LogicalResult StepBuilder::analyze() {
     return failure();
   caches = found.caches();
   attentions = found.attentions();
-  llvm::StringSet<> taken;
   for (unsigned arg = 0; arg < forward.getNumArguments(); ++arg)
     taken.insert(argText(forward, arg, kNameAttr));
   for (const Cache &cache : caches)
     taken.insert(cache.name);
+  if (found.page()) {
+    pagesName = freeName("pages", taken);
+    taken.insert(pagesName);
+  }
   kept = KeptRows(builder, resizedInputs(1), taken);
+  for (const Port &row : kept.ports())
+    taken.insert(row.name);
+  endsName = freeName("end_tokens", taken);
+  taken.insert(endsName);
   return success();
 }
 
@@ -148,26 +161,26 @@ Port StepBuilder::index() {
           fill(FillAttr::get(builder.getContext(), FillSource::LastIndex))};
 }
 
-Port StepBuilder::cachePort(const Cache &cache) {
-  return {cache.type, Kind::State, cache.name, cache.dims,
-          builder.getNamedAttr(kClearAttr, ClearAttr::get(builder.getContext(), Clear::BeforePrompts))};
-}
-
 GenerateAttr StepBuilder::sizes() {
   auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
   return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, logits.getDimSize(2));
 }
 
-/// Starts function `name` (inputs, then weights, caches, kept rows) before @forward; maps @forward's weights
-/// and sets `states` and `keptValues`.
+/// Starts function `name` (inputs, then weights, caches, their pages, kept rows and the ids that end them)
+/// before @forward; maps @forward's weights and sets `states`, `pages`, `keptValues` and `ends`.
 func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping) {
   SmallVector<Port> ports(inputs);
   for (unsigned arg : weightArgs)
     ports.push_back(
         port(forward.getArgument(arg), Kind::Parameter, argText(forward, arg, kNameAttr).str(), 0));
   for (const Cache &cache : caches)
-    ports.push_back(cachePort(cache));
+    ports.push_back(cachePort(builder, cache));
+  bool paged = !caches.empty() && !pagesName.empty();
+  if (paged)
+    ports.push_back(found.pagesPort(builder, pagesName));
   llvm::append_range(ports, kept.ports());
+  if (!kept.empty())
+    ports.push_back(endTokens(builder, endsName, FillSource::EndTokens));
   SmallVector<Type> types = llvm::map_to_vector(ports, [](const Port &s) { return s.type; });
   SmallVector<DictionaryAttr> attrs =
       llvm::map_to_vector(ports, [&](const Port &s) { return s.attributes(builder); });
@@ -181,7 +194,10 @@ func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs
     mapping.map(forward.getArgument(arg), entry->getArgument(unsigned(inputs.size() + i)));
   auto firstState = entry->args_begin() + ptrdiff_t(inputs.size() + weightArgs.size());
   states.assign(firstState, firstState + ptrdiff_t(caches.size()));
-  keptValues.assign(firstState + ptrdiff_t(caches.size()), entry->args_end());
+  auto afterCaches = firstState + ptrdiff_t(caches.size());
+  pages = paged ? Value(*afterCaches) : Value();
+  keptValues.assign(afterCaches + (paged ? 1 : 0), entry->args_end());
+  ends = kept.empty() ? Value() : keptValues.pop_back_val();
   builder.setInsertionPointToEnd(entry);
   return function;
 }
@@ -236,18 +252,28 @@ void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMa
   auto copy = cast<AttentionOp>(mapping.lookup(static_cast<Operation *>(cached.op)));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(copy);
+  auto find = [&](auto op) {
+    if (!pages)
+      return;
+    op.getPagesMutable().assign(pages);
+    op.setPage(uint64_t(found.page()));
+  };
   auto redirect = [&](int cache, OpOperand &operand) {
     if (cache < 0)
       return;
     Value &state = current[unsigned(cache)];
     auto type = cast<RankedTensorType>(state.getType());
-    state =
+    auto update =
         CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), index, copy.getPositions());
+    find(update);
+    state = update;
     operand.set(
         LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, index));
   };
   redirect(cached.keyCache, copy.getKeyMutable());
   redirect(cached.valueCache, copy.getValueMutable());
+  if (cached.keyCache >= 0)
+    find(copy);
 }
 
 /// Gives the copy of `original` the caches of its attentions as carried values.
@@ -346,9 +372,9 @@ void StepBuilder::buildPrefill() {
     Value all = kept.rows({entry.getArgument(0), entry.getArgument(1)}).positions;
     Value at = TakeOp::create(builder, last.getLoc(), kept.ports().front().type, all,
                               entry.getArgument(unsigned(inputs.size() - 1)));
-    keptValues =
-        kept.values(rowsWhere(builder, last.getLoc(), at,
-                              rowsAfter(builder, last.getLoc(), at, next, maxSeqLen), kept.rows(keptValues)));
+    keptValues = kept.values(rowsWhere(builder, last.getLoc(), at,
+                                       rowsAfter(builder, last.getLoc(), at, next, ends, maxSeqLen),
+                                       kept.rows(keptValues)));
   }
   end(function, {hidden, last, next},
       {port(tail.input, Kind::Output, "hidden", chunk),
@@ -368,8 +394,8 @@ void StepBuilder::buildDecode() {
   cloneAll(1, mapping, /*withTail=*/true);
   Value last = mapping.lookup(logits), next = nextToken(last);
   if (!kept.empty())
-    keptValues =
-        kept.values(rowsAfter(builder, last.getLoc(), kept.rows(keptValues).positions, next, maxSeqLen));
+    keptValues = kept.values(
+        rowsAfter(builder, last.getLoc(), kept.rows(keptValues).positions, next, ends, maxSeqLen));
   end(function, {last, next},
       {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
@@ -405,6 +431,11 @@ void StepBuilder::buildHead() {
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
   caches = all;
   kept = std::move(rows);
+}
+
+void StepBuilder::buildDraw() {
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  buildDrawEntry(forward, port(logits, Kind::Input, "logits", 1), kept, taken);
 }
 
 //===----------------------------------------------------------------------===//
@@ -443,20 +474,25 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
                           << ", the size of 'seq'";
       return signalPassFailure();
     }
-    for (StringRef name : {"prefill", "decode", "head"})
+    SmallVector<StringRef> functions{"prefill", "decode", "head"};
+    if (draws)
+      functions.push_back("sample");
+    for (StringRef name : functions)
       if (Operation *taken = module.lookupSymbol(name)) {
         emitError(taken->getLoc()) << "taken name (@" << name
                                    << "): a function of the step is called so; rename this "
                                    << taken->getName().stripDialect();
         return signalPassFailure();
       }
-    StepBuilder step(forward, names, rows, context, piece);
+    StepBuilder step(forward, names, rows, context, piece, page);
     if (failed(step.analyze()))
       return signalPassFailure();
     module->setAttr(kGenerateAttr, step.sizes());
     step.buildPrefill();
     step.buildDecode();
     step.buildHead();
+    if (draws)
+      step.buildDraw();
     forward.erase();
   }
 };

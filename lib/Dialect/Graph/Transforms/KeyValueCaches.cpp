@@ -14,13 +14,47 @@ static StringRef argumentName(func::FuncOp function, unsigned arg) {
   return name ? name.getValue() : StringRef();
 }
 
+Port cachePort(Builder &builder, const Cache &cache) {
+  return {cache.type, Kind::State, cache.name, cache.dims,
+          builder.getNamedAttr(kClearAttr, ClearAttr::get(builder.getContext(), Clear::BeforePrompts))};
+}
+
+Port KeyValueCaches::pagesPort(Builder &builder, StringRef name) const {
+  int64_t count = caches_.front().type.getDimSize(2) / page_;
+  return {RankedTensorType::get({batch_, count}, builder.getI32Type()),
+          Kind::State,
+          name.str(),
+          {"batch", "page"},
+          builder.getNamedAttr(kFillAttr, FillAttr::get(builder.getContext(), FillSource::Pages))};
+}
+
 LogicalResult KeyValueCaches::find() {
+  if (page_ < 0)
+    return function_.emitError() << "cannot run with pages of " << page_
+                                 << " positions: expected 1 or more, or 0 for none";
   if (failed(findIn({})))
     return failure();
   for (auto repeat : function_.getOps<RepeatOp>())
     if (failed(findIn(repeat)))
       return failure();
+  addPages();
   return success();
+}
+
+/// Rounds contexts up to whole pages. Where an attention has only its keys cached, or only its values, the
+/// others are not in pages, and nothing is.
+void KeyValueCaches::addPages() {
+  if (caches_.empty() || llvm::any_of(attentions_, [](const CachedAttention &cached) {
+        return (cached.keyCache < 0) != (cached.valueCache < 0);
+      }))
+    page_ = 0;
+  if (!page_)
+    return;
+  for (Cache &cache : caches_) {
+    SmallVector<int64_t> shape(cache.type.getShape());
+    shape[2] = int64_t(llvm::alignTo(shape[2], page_));
+    cache.type = cache.type.clone(shape);
+  }
 }
 
 /// Caches of the attentions directly in `repeat`'s bodies, or (null) directly in the function.

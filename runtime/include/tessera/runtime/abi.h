@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 4
+#define TESSERA_ABI_VERSION 5
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
@@ -54,10 +54,25 @@ typedef struct ts_kernel {
   int64_t per_block;
 } ts_kernel;
 
-/* Beside the kernels of the table an image for GPUs holds one for each type of a parameter that makes up
- * weights
- * (`--init=random:SEED`), which no entry launches: "tessera_random_bf16". A block of TESSERA_RANDOM_THREADS
- * makes row `block % rows` of layer `block / rows`: randomWeight() of element (r, c), whose global index is
+/* Another function that does the work of a kernel in images: the same parameters, a grid and blocks of its
+ * own. Some images have it, others not. The driver takes it where it is there and faster, which it measures:
+ * with buffers that hold zeros, but one of i32 whose rows of `row` numbers ascend from `first` on, and
+ * scalars 0. Those of one key are measured once. */
+typedef struct ts_sibling {
+  const char *name; /* of the function; the kernel's, "$" and what form it is of: "attention$wgmma" */
+  const char *key;  /* one line */
+  int32_t kernel;   /* its number in the table */
+  int32_t threads, shared_bytes;
+  int32_t ascending; /* number of that buffer */
+  int64_t row, first;
+  int64_t count;  /* of the launches that it stands for; others are the kernel's */
+  int64_t blocks; /* of its grid */
+} ts_sibling;
+
+/* Beside the kernels of the table an image for GPUs holds, for each type of a parameter, one that makes up
+ * weights (`--init=random:SEED`) and that no entry launches: "tessera_random_bf16". A block of
+ * TESSERA_RANDOM_THREADS threads makes row `block % rows` of layer `block / rows`: randomWeight()
+ * (tessera/runtime/core/ShardReader.h) of element (r, c), whose global index is
  * global_rows[r] * tail + global_columns[c]; zero where one of them is negative. Its parameters: the
  * addresses of the weights, of global_rows and of global_columns (i64 each), then as i64 `rows`, `columns`,
  * `tail`, the distance of layers in elements, the parameter's seed, the bits of its mean (f32), and the count
@@ -82,6 +97,8 @@ typedef struct ts_program {
   const ts_kernel *kernels;   /* ts_launch names them by index */
   const ts_image *images;     /* the same kernels for several machines */
   uint64_t num_images;
+  const ts_sibling *siblings;
+  uint64_t num_siblings;
 } ts_program;
 
 extern const ts_program tessera_program;

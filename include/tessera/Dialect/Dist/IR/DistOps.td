@@ -5,6 +5,7 @@ include "tessera/Dialect/Dist/IR/DistAttrs.td"
 include "tessera/Interfaces/ShardingRuleOpInterface.td"
 include "tessera/Interfaces/CollectiveOpInterface.td"
 include "tessera/Interfaces/CostOpInterface.td"
+include "tessera/Interfaces/DerivativeOpInterface.td"
 include "tessera/Interfaces/ReferenceOpInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -24,7 +25,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let hasVerifier = 1;
 }
 
-def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "result"]>,
+def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<DerivativeOpInterface>,
     DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>,
     DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
   let summary = "A value with a sharding that somebody asked for";

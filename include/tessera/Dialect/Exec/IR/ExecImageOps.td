@@ -17,6 +17,26 @@ def Exec_DeviceKernelOp : Exec_Op<"device_kernel", [Symbol, HasParent<"::mlir::M
   let hasVerifier = 1;
 }
 
+def Exec_DeviceSiblingOp : Exec_Op<"device_sibling", [Symbol, HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Another kernel that does the work of a device kernel, in some images";
+  let description = [{
+    The driver takes it in place of `kernel` where the image that it loads has it and it is faster: a launch over `count` iterations is then one of `blocks`
+    blocks with the same parameters. Which one is faster is measured on buffers of zeros, but number `ascending`, of i32, whose rows of `row` numbers ascend
+    from `first` on; siblings of equal `key` are measured once.
+    ```mlir
+    exec.device_kernel @attention threads = 128 shared = 36864 per_block = 1
+    exec.device_sibling @attention$wgmma of @attention count = 96 blocks = 48 threads = 256 shared = 163840 trial "attention bf16 1x512x8x4x128" rows = 512 from = 768 in = 3
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$kernel, I64Attr:$count, I64Attr:$blocks, I64Attr:$threads, I64Attr:$shared,
+                   StrAttr:$key, I64Attr:$ascending, I64Attr:$row, I64Attr:$first);
+  let assemblyFormat = [{
+    $sym_name `of` $kernel `count` `=` $count `blocks` `=` $blocks `threads` `=` $threads `shared` `=` $shared
+    `trial` $key `rows` `=` $row `from` `=` $first `in` `=` $ascending attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 def Exec_ImageOp : Exec_Op<"image", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "Machine code of all kernels of the module for one kind of device";
   let description = [{

@@ -131,7 +131,8 @@ def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
     the range gives the same result; `grain` iterations are worth a thread. `modes` says of each output what the kernel does to it: `write` (every
     element, whatever was there), `update` (reads and changes what is there) or `layer` (writes every element of one layer of a stack, the one that the first scalar
     numbers, and nothing else). On rung `kernels` it may be left out: an output that is a fresh `tensor.empty` is written whole, any other is updated in
-    place. On rung `exec`, where that can't be seen, `kernels-to-exec` writes it out.
+    place. On rung `exec`, where that can't be seen, `kernels-to-exec` writes it out. `copies` (rung `kernels`): the kernel does nothing but copy its only input
+    into the layer, so whoever makes the input may as well make it there, and the launch is gone.
     ```mlir
     // given %x: tensor<8x64xf32>, %w: tensor<64xf32>, %layer: index
     func.func private @add_norm(tensor<8x64xf32>, tensor<64xf32>, tensor<8x64xf32>, index, index, index) -> tensor<8x64xf32>
@@ -148,15 +149,16 @@ def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Array>:$inputs, Variadic<Exec_Array>:$outputs,
-      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain, OptionalAttr<DenseI32ArrayAttr>:$modes, Exec_Stream:$stream);
+      Variadic<Index>:$scalars, I64Attr:$count, I64Attr:$grain, OptionalAttr<DenseI32ArrayAttr>:$modes, UnitAttr:$copies, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)? `outs` `(` $outputs `:` type($outputs) `)`
-        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain custom<Modes>($modes) (`stream` $stream^)? attr-dict (`->` type($results)^)?
+        (`scalars` `(` $scalars^ `)`)? `count` `=` $count `grain` `=` $grain custom<Modes>($modes) (`copies` $copies^)? (`stream` $stream^)? attr-dict
+        (`->` type($results)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::ValueRange":$inputs,
       "::mlir::ValueRange":$outputs, "::mlir::ValueRange":$scalars, "::mlir::IntegerAttr":$count, "::mlir::IntegerAttr":$grain), [{
-    build($_builder, $_state, results, kernel, inputs, outputs, scalars, count, grain, /*modes=*/nullptr, /*stream=*/nullptr);
+    build($_builder, $_state, results, kernel, inputs, outputs, scalars, count, grain, /*modes=*/nullptr, /*copies=*/nullptr, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
@@ -172,7 +174,8 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
   let description = [{
     x and y are row-major and seen as matrices. Operands and results are f32, bf16 or f16 in any mixture: what the types of the arrays (of the
     parameter) say is how numbers are stored; sums are kept in f32 and rounded once. The weight is a packed parameter (`packed @w[%layer]`: the runtime packs it at load) or a
-    plain row-major array, for weights that are gathered at run time.
+    plain row-major array, for weights that are gathered at run time. An operand that is `transposed` lies as [k, m] or [k, n]: products of backward read
+    activations, gradients and weights as they are. Packed weights are read in one orientation.
 
     What follows a product and only adds to it may be part of the call, where the target's library does that (`Target::takesEpilogue`,
     docs/Lowering.md): `bias`, n elements added to every row; `addend`, a matrix like y; and at last `function`: `relu` or `gelu_tanh`. Bias and addend are
@@ -182,24 +185,28 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     graph.parameter @layers.down : tensor<30x576x1536xf32> stacked from [#graph.source<"layers.{}.down", file = [576, 1536]>]
     %y = exec.matmul m = 128 n = 576 k = 1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] outs(%e : tensor<1x128x576xf32>)
         -> tensor<1x128x576xf32>
+    // given %dy: tensor<1x128x576xf32>, %dw: tensor<576x1536xf32>
+    %w = exec.matmul m = 576 n = 1536 k = 128 ins(%dy transposed, %x transposed : tensor<1x128x576xf32>, tensor<1x128x1536xf32>)
+        outs(%dw : tensor<576x1536xf32>) -> tensor<576x1536xf32>
     // given %b: tensor<576xf32>, %r: tensor<1x128x576xf32>
     %z = exec.matmul m = 128 n = 576 k = 1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] bias(%b : tensor<576xf32>)
         addend(%r : tensor<1x128x576xf32>) function relu outs(%e : tensor<1x128x576xf32>) -> tensor<1x128x576xf32>
     ```
   }];
   let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, Exec_Array:$input, Optional<Exec_Array>:$weight,
-      OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer, Optional<Exec_Array>:$bias, Optional<Exec_Array>:$addend,
-      OptionalAttr<Exec_ProductFunction>:$function, Exec_Array:$output, Exec_Stream:$stream);
+      UnitAttr:$input_transposed, UnitAttr:$weight_transposed, OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer,
+      Optional<Exec_Array>:$bias, Optional<Exec_Array>:$addend, OptionalAttr<Exec_ProductFunction>:$function, Exec_Array:$output, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
-    `m` `=` $m `n` `=` $n `k` `=` $k `ins` `(` $input (`,` $weight^)? `:` type($input) (`,` type($weight)^)? `)`
+    `m` `=` $m `n` `=` $n `k` `=` $k `ins` `(` $input (`transposed` $input_transposed^)? (`,` $weight^ (`transposed` $weight_transposed^)?)? `:` type($input)
+        (`,` type($weight)^)? `)`
         (`packed` $param^ (`[` $layer^ `]`)?)? (`bias` `(` $bias^ `:` type($bias) `)`)? (`addend` `(` $addend^ `:` type($addend) `)`)?
         (`function` custom<ProductFunction>($function)^)? `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict
         (`->` type($results)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::IntegerAttr":$m, "::mlir::IntegerAttr":$n, "::mlir::IntegerAttr":$k,
       "::mlir::Value":$input, "::mlir::Value":$weight, "::mlir::FlatSymbolRefAttr":$param, "::mlir::Value":$layer, "::mlir::Value":$output), [{
-    build($_builder, $_state, results, m, n, k, input, weight, param, layer, /*bias=*/nullptr, /*addend=*/nullptr,
+    build($_builder, $_state, results, m, n, k, input, weight, /*input_transposed=*/nullptr, /*weight_transposed=*/nullptr, param, layer, /*bias=*/nullptr, /*addend=*/nullptr,
         /*function=*/nullptr, output, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{

@@ -2,10 +2,10 @@
 //
 // A kernel function is a func.func with the attribute `tessera.kernel`:
 //   (inputs..., outputs..., index scalars..., %begin: index, %end: index) -> (outputs...)
-// Tensors have static shapes; result k belongs to the k-th output argument. The body is one or more scf.for
-// loops over [begin, end) that hold linalg ops on small static tiles; any partition of the range gives the
-// same result. Kernels are made by `spmd-to-kernels` and by the library forms of a target, run by
-// `exec.launch`, and become machine code by the target's kernel pipeline.
+// Tensors have static shapes; result k belongs to the k-th output argument. The body is scf.for loops over
+// [begin, end) that hold linalg ops on small static tiles, or scalar code written by hand (attention); any
+// partition of the range gives the same result. Kernels are made by `spmd-to-kernels` and by the library
+// forms of a target, run by `exec.launch`, and become machine code by the target's kernel pipeline.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_EXEC_IR_KERNELFUNCTION_H
@@ -20,6 +20,9 @@ namespace tessera::exec {
 inline constexpr llvm::StringLiteral kKernelAttr = "tessera.kernel";
 /// On an output argument of a kernel: the number of the input argument whose buffer it is.
 inline constexpr llvm::StringLiteral kInplaceAttr = "tessera.inplace";
+/// On a loop in a kernel: no iteration writes what another one reads or writes, so that they may run at once.
+/// Whoever makes the loop promises it of data (positions of a cache): a target need not be able to see it.
+inline constexpr llvm::StringLiteral kApartAttr = "tessera.apart";
 
 /// The type on rung kernels: without the sharding.
 mlir::RankedTensorType plainType(mlir::Type type);

@@ -43,6 +43,9 @@ inline constexpr llvm::StringLiteral kFillAttr = "graph.fill";
 inline constexpr llvm::StringLiteral kGivesAttr = "graph.gives";
 inline constexpr llvm::StringLiteral kClearAttr = "graph.clear";
 inline constexpr llvm::StringLiteral kGenerateAttr = "graph.generate";
+inline constexpr llvm::StringLiteral kTrainAttr = "graph.train";
+/// Of a graph.parameter that an optimizer keeps beside a weight.
+inline constexpr llvm::StringLiteral kStateOfAttr = "graph.state_of";
 
 /// What argument (result) `i` of `function` is; nothing if it does not say.
 std::optional<Kind> argumentKind(mlir::FunctionOpInterface function, unsigned i);

@@ -25,7 +25,8 @@ def Graph_KindAttr : EnumAttr<Graph_Dialect, Graph_Kind, "kind"> {
 //===----------------------------------------------------------------------===//
 
 def Graph_Role : I32EnumAttr<"Role", "what an entry is for", [
-    I32EnumAttrCase<"Prompt", 0, "prompt">, I32EnumAttrCase<"Next", 1, "next">, I32EnumAttrCase<"Logits", 2, "logits">]> {
+    I32EnumAttrCase<"Prompt", 0, "prompt">, I32EnumAttrCase<"Next", 1, "next">, I32EnumAttrCase<"Logits", 2, "logits">,
+    I32EnumAttrCase<"Draw", 3, "draw">, I32EnumAttrCase<"Train", 4, "train">, I32EnumAttrCase<"Evaluate", 5, "evaluate">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -33,14 +34,25 @@ def Graph_RoleAttr : EnumAttr<Graph_Dialect, Graph_Role, "role"> {
   let summary = "What an entry is for";
   let description = [{
     Function attribute `graph.role`: `#graph.role<prompt>` consumes a chunk of prompts, `<next>` one token of every row, `<logits>` gives logits of more
-    positions of the last chunk. Made by the pass that builds the step; the manifest carries it. An entry without a role is called by whoever knows it.
+    positions of the last chunk, `<draw>` draws tokens from the logits that the call before it gave; `<train>` makes one update of the weights (docs/TrainStep.md), `<evaluate>`
+    gives the loss of the same rows and changes nothing. Made by the pass that builds the step; the manifest carries it. An entry without a role is called by whoever knows it.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
 
 def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes from", [
     I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
-    I32EnumAttrCase<"LastIndex", 2, "last_index">, I32EnumAttrCase<"Output", 3, "output">]> {
+    I32EnumAttrCase<"LastIndex", 2, "last_index">, I32EnumAttrCase<"Output", 3, "output">,
+    I32EnumAttrCase<"Logits", 4, "logits">, I32EnumAttrCase<"PromptNumbers", 5, "prompt_numbers">,
+    I32EnumAttrCase<"PromptLengths", 6, "prompt_lengths">, I32EnumAttrCase<"Seed", 7, "seed">,
+    I32EnumAttrCase<"Temperature", 8, "temperature">, I32EnumAttrCase<"TopK", 9, "top_k">, I32EnumAttrCase<"TopP", 10, "top_p">,
+    I32EnumAttrCase<"EndTokens", 11, "end_tokens">, I32EnumAttrCase<"DrawnEndTokens", 12, "drawn_end_tokens">,
+    I32EnumAttrCase<"Targets", 13, "targets">, I32EnumAttrCase<"TokenWeight", 14, "token_weight">,
+    I32EnumAttrCase<"LearningRate", 15, "learning_rate">, I32EnumAttrCase<"WeightDecay", 16, "weight_decay">,
+    I32EnumAttrCase<"Beta1", 17, "beta1">, I32EnumAttrCase<"Beta2", 18, "beta2">, I32EnumAttrCase<"Epsilon", 19, "epsilon">,
+    I32EnumAttrCase<"Momentum", 20, "momentum">, I32EnumAttrCase<"Clip", 21, "clip">,
+    I32EnumAttrCase<"FirstCorrection", 22, "first_correction">, I32EnumAttrCase<"SecondCorrection", 23, "second_correction">,
+    I32EnumAttrCase<"Pages", 24, "pages">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -49,7 +61,9 @@ def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
   let summary = "What fills an input of an entry";
   let description = [{
     Argument attribute `graph.fill`: `#graph.fill<token_ids>` and `<positions>` (of the same places, -1: inert), `<last_index>` (for each row the index within
-    the chunk of the position whose logits are wanted), or `<output "hidden" of @prefill>`, what another entry gave last. An importer says what fills
+    the chunk of the position whose logits are wanted), or `<output "hidden" of @prefill>`, what another entry gave last; `<logits>`: those that the call before gave, in their place. States are filled by `<token_ids>`, `<positions>` (what the next step takes),
+    `<end_tokens>` and `<drawn_end_tokens>` (ids behind which a row is inert, chosen or drawn; -1: none), `<pages>` (where each page of a row of KV caches stands: `graph.cache_update`; zeros, as a state begins: in its own place), and how tokens are drawn: `<seed>`, `<temperature>`, `<top_k>`, `<top_p>`, and for each row `<prompt_numbers>` and `<prompt_lengths>` (-1: it draws nothing). A step of training
+    takes `<targets>` (-1: no loss) beside token ids and positions, `<token_weight>` (1 / targets that count in the step), and single numbers, its hyperparameters (docs/TrainStep.md). An importer says what fills
     the inputs of `@forward`, `graph-build-generate-step` what fills those of the entries. Without it the caller fills the input.
   }];
   let parameters = (ins EnumParameter<Graph_FillSource>:$source, OptionalParameter<"::mlir::StringAttr">:$output,
@@ -63,14 +77,16 @@ def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
 }
 
 def Graph_Gives : I32EnumAttr<"Gives", "what an output holds", [
-    I32EnumAttrCase<"Logits", 0, "logits">, I32EnumAttrCase<"NextTokens", 1, "next_tokens">]> {
+    I32EnumAttrCase<"Logits", 0, "logits">, I32EnumAttrCase<"NextTokens", 1, "next_tokens">,
+    I32EnumAttrCase<"Loss", 2, "loss">, I32EnumAttrCase<"GradNorm", 3, "grad_norm">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
 def Graph_GivesAttr : EnumAttr<Graph_Dialect, Graph_Gives, "gives"> {
   let summary = "What an output of an entry holds";
   let description = [{
-    Result attribute `graph.gives`: `#graph.gives<logits>` [batch, 1, vocab], `<next_tokens>` [batch, 1], the likeliest ids. Without it: what the name says to whoever asks.
+    Result attribute `graph.gives`: `#graph.gives<logits>` [batch, 1, vocab], `<next_tokens>` [batch, 1], the likeliest ids; `<loss>` of a step of training, `<grad_norm>`, the norm of all
+    gradients before clipping, single numbers. Without it: what the name says to whoever asks.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -99,6 +115,31 @@ def Graph_Generate : AttrDef<Graph_Dialect, "Generate"> {
   }];
   let parameters = (ins "int64_t":$batch, "int64_t":$chunk, "int64_t":$max_seq_len, "int64_t":$vocab);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Graph_Train : AttrDef<Graph_Dialect, "Train"> {
+  let mnemonic = "train";
+  let summary = "How an executable trains: its sizes";
+  let description = [{
+    Module attribute `graph.train`, made by `graph-build-train-step`: rows of a step over all ranks, positions of a row, micro-batches of a step, ids of the vocabulary. With the
+    entries' roles it is all that `train` knows of a program.
+    `#graph.train<batch = 8, seq = 16, micro_batches = 2, vocab = 389>`
+  }];
+  let parameters = (ins "int64_t":$batch, "int64_t":$seq, "int64_t":$micro_batches, "int64_t":$vocab);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Graph_StateOf : AttrDef<Graph_Dialect, "StateOf"> {
+  let mnemonic = "state_of";
+  let summary = "Which state of which weight a parameter is";
+  let description = [{
+    Attribute `graph.state_of` of a `graph.parameter` that an optimizer keeps beside a weight: `#graph.state_of<"exp_avg" of @layers.q>`. It has the weight's type and sources, is a variable,
+    begins as zeros and is saved under the weight's names in a file of the state's name.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$state, "::mlir::FlatSymbolRefAttr":$weight);
+  let assemblyFormat = "`<` $state `of` $weight `>`";
   let genVerifyDecl = 1;
 }
 

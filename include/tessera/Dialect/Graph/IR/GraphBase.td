@@ -5,6 +5,7 @@ include "tessera/Dialect/Graph/IR/GraphDialect.td"
 include "tessera/Interfaces/ShardingRuleOpInterface.td"
 include "tessera/Interfaces/CostOpInterface.td"
 include "tessera/Interfaces/DecomposableOpInterface.td"
+include "tessera/Interfaces/DerivativeOpInterface.td"
 include "tessera/Interfaces/ReferenceOpInterface.td"
 include "tessera/Interfaces/ElementwiseOpInterface.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -22,6 +23,9 @@ def Graph_FloatTensor : RankedTensorOf<[AnyFloat]>;
 def Graph_IntTensor : RankedTensorOf<[AnySignlessInteger]>;
 def Graph_I32Tensor : RankedTensorOf<[I32]>;
 def Graph_BoolTensor : RankedTensorOf<[I1]>;
+
+/// Gradients flow through the op (docs/Derivatives.md).
+def Graph_Derivative : DeclareOpInterfaceMethods<DerivativeOpInterface>;
 
 /// Every op of the dialect that computes: the four things it can say about itself.
 class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mnemonic, !listconcat([Pure, Graph_ShardingAgrees,

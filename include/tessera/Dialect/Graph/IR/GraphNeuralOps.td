@@ -3,7 +3,7 @@
 
 include "tessera/Dialect/Graph/IR/GraphBase.td"
 
-def Graph_EmbeddingOp : Graph_Op<"embedding"> {
+def Graph_EmbeddingOp : Graph_Op<"embedding", [Graph_Derivative]> {
   let summary = "Rows of a table: table [v, d...], ids [n...] -> [n..., d...]";
   let description = [{
     A row outside [0, v) gives zeros (on one rank of a sharded table: rows of other ranks), so sharding v makes the result a
@@ -15,7 +15,7 @@ def Graph_EmbeddingOp : Graph_Op<"embedding"> {
   let hasVerifier = 1;
 }
 
-def Graph_ScatterAddOp : Graph_Op<"scatter_add"> {
+def Graph_ScatterAddOp : Graph_Op<"scatter_add", [Graph_Derivative]> {
   let summary = "Adds up rows by id, the transpose of `embedding`: rows [n..., d...], ids [n...] -> [v, d...]";
   let description = [{
     Result row i is the sum, float32 at least, of the rows whose id is i; an id outside [0, v) adds nothing. Sharding n makes the result a partial sum; where v is sharded a rank
@@ -31,7 +31,7 @@ def Graph_ScatterAddOp : Graph_Op<"scatter_add"> {
   let hasVerifier = 1;
 }
 
-def Graph_LinearOp : Graph_Op<"linear"> {
+def Graph_LinearOp : Graph_Op<"linear", [Graph_Derivative]> {
   let summary = "x [n..., in...] . w [out..., in...] -> [n..., out...]; the last `contract` dimensions of both are summed over";
   let description = [{
     f32, bf16 and f16 may stand in any mixture: sums are kept in float32 and rounded to the result's type once. f64 goes with f64 alone.
@@ -46,7 +46,7 @@ def Graph_LinearOp : Graph_Op<"linear"> {
   let hasVerifier = 1;
 }
 
-def Graph_EinsumOp : Graph_Op<"einsum"> {
+def Graph_EinsumOp : Graph_Op<"einsum", [Graph_Derivative]> {
   let summary = "Products of two tensors, summed over the dimensions that the result lacks";
   let description = [{
     `subscripts` gives each dimension of lhs, rhs and result a letter: "bshgd,bchd->bshgc". A letter stands at most once in a tensor and in at least
@@ -67,7 +67,7 @@ def Graph_EinsumOp : Graph_Op<"einsum"> {
   }];
 }
 
-def Graph_RmsNormOp : Graph_Op<"rms_norm", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+def Graph_RmsNormOp : Graph_Op<"rms_norm", [Graph_Derivative, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension (arXiv 1910.07467)";
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
@@ -75,7 +75,7 @@ def Graph_RmsNormOp : Graph_Op<"rms_norm", [DeclareOpInterfaceMethods<Decomposab
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Op<"layer_norm", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+def Graph_LayerNormOp : Graph_Op<"layer_norm", [Graph_Derivative, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension (arXiv 1607.06450)";
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
@@ -83,7 +83,7 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm", [DeclareOpInterfaceMethods<Decomp
   let hasVerifier = 1;
 }
 
-def Graph_SoftmaxOp : Graph_Op<"softmax", [AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+def Graph_SoftmaxOp : Graph_Op<"softmax", [Graph_Derivative, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "exp(x - max) / sum over the last dimension";
   let arguments = (ins Graph_FloatTensor:$input);
   let results = (outs Graph_FloatTensor:$result);
@@ -91,7 +91,7 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [AllTypesMatch<["input", "result"]>, D
   let hasVerifier = 1;
 }
 
-def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Graph_Derivative, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "log(sum(exp(logits))) - logits[label] of each row: logits [n..., v], labels [n...] -> loss [n...], log-sum-exp [n...]";
   let description = [{
     A label outside [0, v) is ignored: its loss is 0. Results are float32 at least. The scalar loss is a `reduce` of the first result, to be divided by the number of
@@ -110,7 +110,7 @@ def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [DeclareOpInterfaceMethods<
   let hasVerifier = 1;
 }
 
-def Graph_RopeOp : Graph_Op<"rope", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+def Graph_RopeOp : Graph_Op<"rope", [Graph_Derivative, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "Rotary position embedding (arXiv 2104.09864): x [b, s, ..., d], positions [b, s]";
   let description = [{
     Pair p of the last dimension turns by positions * frequencies[p]. Style `half`: pairs (p, p + r/2), `adjacent`: (2p, 2p + 1), with
@@ -124,19 +124,63 @@ def Graph_RopeOp : Graph_Op<"rope", [DeclareOpInterfaceMethods<DecomposableOpInt
   let hasVerifier = 1;
 }
 
-def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<DecomposableOpInterface>,
+    DeclareOpInterfaceMethods<DerivativeOpInterface, ["withStatistics", "whyNoGradient"]>]> {
   let summary = "softmax(scale * q k^T + causal mask) v, by heads";
   let description = [{
     q [batch, seq, kv_heads, group, head_dim], k [batch, context, kv_heads, head_dim], v [batch, context, kv_heads, value_dim], positions
     [batch, seq] i32 -> [batch, seq, kv_heads, group, value_dim]. Key j has position j. Query i sees keys with j <= positions[b, i] and, if
     `window` is given, j > positions[b, i] - window. A query that sees nothing (position -1) gives 0.
     `softcap`: scores become softcap * tanh(scores / softcap).
+    A second result, if asked for, is log(sum(exp(scores))) of every query [batch, seq, kv_heads, group] in f32, -infinity where it sees nothing: what backward
+    reads in place of the weights. `graph-differentiate` asks for it.
+    With `pages` [batch, n] i32 keys and values are found as `cache_update` writes them, in pages of `page` positions: key j of row b stands at
+    j + pages[b, j / page] * page of k and v, whose context is n * page. Positions stay those of the text. There is no gradient then.
+    ```mlir
+    // given %q: tensor<2x1x4x2x16xf32>, %k: tensor<2x256x4x16xf32>, %v: tensor<2x256x4x16xf32>, %positions: tensor<2x1xi32>, %table: tensor<2x2xi32>
+    %o = graph.attention %q, %k, %v, %positions pages %table of 128 scale = 0.25
+        : (tensor<2x1x4x2x16xf32>, tensor<2x256x4x16xf32>, tensor<2x256x4x16xf32>, tensor<2x1xi32>, tensor<2x2xi32>) -> tensor<2x1x4x2x16xf32>
+    ```
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
-      F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
-  let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$query `,` $key `,` $value `,` $positions `scale` `=` $scale attr-dict `:` functional-type(operands, results)";
+      Optional<Graph_I32Tensor>:$pages, F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap, OptionalAttr<I64Attr>:$page);
+  let results = (outs Graph_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$log_sum_exp);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
+      "::mlir::Value":$positions, "::mlir::FloatAttr":$scale, "::mlir::IntegerAttr":$window, "::mlir::FloatAttr":$softcap), [{
+    build($_builder, $_state, result, ::mlir::Type(), query, key, value, positions, ::mlir::Value(), scale, window, softcap, ::mlir::IntegerAttr());
+  }]>];
+  let assemblyFormat = "$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? `scale` `=` $scale attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+}
+
+/// What backward of attention computes: the weights again, from scores and their log-sum-exp, a block of them at a time in a kernel, and what they weigh.
+class Graph_AttentionGradientOp<string mnemonic> : Graph_Op<mnemonic, [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
+      Graph_FloatTensor:$gradient, RankedTensorOf<[F32]>:$log_sum_exp, RankedTensorOf<[F32]>:$delta,
+      F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `,` $positions `,` $gradient `,` $log_sum_exp `,` $delta `scale` `=` $scale attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_AttentionQueryGradientOp : Graph_AttentionGradientOp<"attention_query_gradient"> {
+  let summary = "The gradient of the queries of an attention";
+  let description = [{
+    Operands of `attention`, then `gradient`, that of its result; `log_sum_exp`, its second result; `delta` [batch, seq, kv_heads, group], the sum of
+    gradient * result over value_dim (less the gradient of log_sum_exp, if that has one). With weights p = exp(scores - log_sum_exp), 0 where a query
+    does not see a key, and ds = p * (gradient . v - delta) * scale (and the slope of `softcap`): result = sum of ds * k over the context, shaped as q.
+  }];
+  let results = (outs Graph_FloatTensor:$result);
+}
+
+def Graph_AttentionKeyValueGradientOp : Graph_AttentionGradientOp<"attention_key_value_gradient"> {
+  let summary = "The gradients of the keys and values of an attention";
+  let description = [{
+    As `attention_query_gradient`: with its p and ds, key_gradient is the sum of ds * q and value_gradient that of p * gradient, over queries and groups: shaped as
+    k and v. Sharded over queries the results are partial sums.
+  }];
+  let results = (outs Graph_FloatTensor:$key_gradient, Graph_FloatTensor:$value_gradient);
 }
 
 def Graph_CacheUpdateOp : Graph_Op<"cache_update"> {
@@ -145,10 +189,22 @@ def Graph_CacheUpdateOp : Graph_Op<"cache_update"> {
     cache [layer, batch, context, heads, d], update [batch, seq, heads, d], index scalar i32, positions [batch, seq] ->
     cache. Row (b, i) goes to context position positions[b, i]; a position outside [0, context) writes nothing. `context` may be sharded:
     a rank keeps what falls into its piece.
+    With `pages` [batch, n] i32 the context is n pages of `page` positions, and the table says where each of a row's pages stands: pages[b, p] pages behind its own
+    place (before it, if negative). So position j goes to j + pages[b, j / page] * page: zeros, as a state begins, are the identity. A table leads every page of
+    a row to another place of that row's context. Whoever writes the table answers for that.
+    ```mlir
+    // given %cache: tensor<3x2x256x4x16xf32>, %new: tensor<2x1x4x16xf32>, %layer: tensor<i32>, %positions: tensor<2x1xi32>, %table: tensor<2x2xi32>
+    %c = graph.cache_update %cache[%layer], %new, %positions pages %table of 128
+        : (tensor<3x2x256x4x16xf32>, tensor<2x1x4x16xf32>, tensor<i32>, tensor<2x1xi32>, tensor<2x2xi32>) -> tensor<3x2x256x4x16xf32>
+    ```
   }];
-  let arguments = (ins Graph_FloatTensor:$cache, Graph_FloatTensor:$update, Graph_I32Tensor:$index, Graph_I32Tensor:$positions);
+  let arguments = (ins Graph_FloatTensor:$cache, Graph_FloatTensor:$update, Graph_I32Tensor:$index, Graph_I32Tensor:$positions,
+      Optional<Graph_I32Tensor>:$pages, OptionalAttr<I64Attr>:$page);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$cache `[` $index `]` `,` $update `,` $positions attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$cache, "::mlir::Value":$update, "::mlir::Value":$index, "::mlir::Value":$positions), [{
+    build($_builder, $_state, result, cache, update, index, positions, ::mlir::Value(), ::mlir::IntegerAttr());
+  }]>];
+  let assemblyFormat = "$cache `[` $index `]` `,` $update `,` $positions (`pages` $pages^ `of` $page)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -170,6 +226,28 @@ def Graph_ArgMaxIndexOp : Graph_Op<"arg_max_index"> {
   let arguments = (ins RankedTensorOf<[I64]>:$key);
   let results = (outs Graph_I32Tensor:$result);
   let assemblyFormat = "$key attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_DrawOp : Graph_Op<"draw"> {
+  let summary = "One token of each row, drawn: logits [n..., v] -> ids [n...]";
+  let description = [{
+    Draws from softmax(logits / temperature), cut first to the `top_k` most likely ids (0: all of them) and then to the fewest of these that hold `top_p` of what is left
+    (1: all; at equal logits the lower id comes first; the id that makes the sum reach it is the last). The number that picks is a function of (seed, stream, count) alone
+    (docs/Runtime.md, "Choosing tokens"); it goes through the ids in their order, or, where they were cut, in falling order of the logits. Logits count as float32. -1 where the
+    largest is NaN or infinite. `temperature` is above 0, `top_p` in (0, 1].
+    A rank has all logits of its rows: equal rows give equal tokens on all ranks.
+    ```mlir
+    // given %logits: tensor<4x1x512xf32>, %stream: tensor<4x1xi32>, %count: tensor<4x1xi32>, %seed: tensor<i64>, %t: tensor<f64>, %k: tensor<i32>, %p: tensor<f64>
+    %ids = graph.draw %logits, %stream, %count seed = %seed temperature = %t top_k = %k top_p = %p
+        : (tensor<4x1x512xf32>, tensor<4x1xi32>, tensor<4x1xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<4x1xi32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_I32Tensor:$stream, Graph_I32Tensor:$count, RankedTensorOf<[I64]>:$seed,
+      RankedTensorOf<[F64]>:$temperature, Graph_I32Tensor:$top_k, RankedTensorOf<[F64]>:$top_p);
+  let results = (outs Graph_I32Tensor:$result);
+  let assemblyFormat = [{$logits `,` $stream `,` $count `seed` `=` $seed `temperature` `=` $temperature `top_k` `=` $top_k `top_p` `=` $top_p attr-dict
+      `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 

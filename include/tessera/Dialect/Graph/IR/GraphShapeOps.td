@@ -30,7 +30,7 @@ def Graph_CompareOp : Graph_Op<"compare", [DeclareOpInterfaceMethods<Elementwise
   let hasVerifier = 1;
 }
 
-def Graph_SelectOp : Graph_Op<"select", [DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>]> {
+def Graph_SelectOp : Graph_Op<"select", [Graph_Derivative, DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>]> {
   let summary = "Elementwise: condition ? lhs : rhs, with trailing broadcast";
   let arguments = (ins Graph_BoolTensor:$condition, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
@@ -38,7 +38,7 @@ def Graph_SelectOp : Graph_Op<"select", [DeclareOpInterfaceMethods<ElementwiseSc
   let hasVerifier = 1;
 }
 
-def Graph_ReshapeOp : Graph_Op<"reshape"> {
+def Graph_ReshapeOp : Graph_Op<"reshape", [Graph_Derivative]> {
   let summary = "The same elements in row-major order in another shape";
   let arguments = (ins AnyRankedTensor:$input);
   let results = (outs AnyRankedTensor:$result);
@@ -47,7 +47,7 @@ def Graph_ReshapeOp : Graph_Op<"reshape"> {
   let hasFolder = 1;
 }
 
-def Graph_TransposeOp : Graph_Op<"transpose"> {
+def Graph_TransposeOp : Graph_Op<"transpose", [Graph_Derivative]> {
   let summary = "result dimension i is operand dimension permutation[i]";
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs AnyRankedTensor:$result);
@@ -56,7 +56,7 @@ def Graph_TransposeOp : Graph_Op<"transpose"> {
   let hasFolder = 1;
 }
 
-def Graph_BroadcastOp : Graph_Op<"broadcast"> {
+def Graph_BroadcastOp : Graph_Op<"broadcast", [Graph_Derivative]> {
   let summary = "operand dimension i becomes result dimension dims[i]; the rest repeats";
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs AnyRankedTensor:$result);
@@ -64,7 +64,7 @@ def Graph_BroadcastOp : Graph_Op<"broadcast"> {
   let hasVerifier = 1;
 }
 
-def Graph_SliceOp : Graph_Op<"slice"> {
+def Graph_SliceOp : Graph_Op<"slice", [Graph_Derivative]> {
   let summary = "Elements [offset, offset + size) of every dimension (size: the result's)";
   let description = "A dimension that is cut needs replication; dimensions taken whole pass through.";
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$offsets);
@@ -73,7 +73,7 @@ def Graph_SliceOp : Graph_Op<"slice"> {
   let hasVerifier = 1;
 }
 
-def Graph_ReverseOp : Graph_Op<"reverse", [AllTypesMatch<["input", "result"]>]> {
+def Graph_ReverseOp : Graph_Op<"reverse", [Graph_Derivative, AllTypesMatch<["input", "result"]>]> {
   let summary = "Elements along `dim` in reverse order";
   let description = [{
     Sharded over `dim` (a permutation factor: where it divides) ranks exchange whole pieces in pairs before. On rung `spmd` it reverses what a rank holds; the
@@ -85,7 +85,7 @@ def Graph_ReverseOp : Graph_Op<"reverse", [AllTypesMatch<["input", "result"]>]> 
   let hasVerifier = 1;
 }
 
-def Graph_ConcatOp : Graph_Op<"concat"> {
+def Graph_ConcatOp : Graph_Op<"concat", [Graph_Derivative]> {
   let summary = "Operands one after another along `dim`";
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$dim);
   let results = (outs AnyRankedTensor:$result);
@@ -93,7 +93,7 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
   let hasVerifier = 1;
 }
 
-def Graph_ReduceOp : Graph_Op<"reduce"> {
+def Graph_ReduceOp : Graph_Op<"reduce", [Graph_Derivative]> {
   let summary = "Sum or maximum over `dims`, which disappear";
   let description = [{Sharded over a reduced dimension, the result is partial. Elements are the input's, or f32 for a sum of bf16 or f16, which is
     computed in f32 and then not rounded.}];
@@ -103,7 +103,7 @@ def Graph_ReduceOp : Graph_Op<"reduce"> {
   let hasVerifier = 1;
 }
 
-def Graph_TakeOp : Graph_Op<"take"> {
+def Graph_TakeOp : Graph_Op<"take", [Graph_Derivative]> {
   let summary = "One position per row: input [b, n, d...], index [b] i32 -> [b, 1, d...]";
   let description = "An index outside [0, n) gives zeros. Sharded along n, ranks give zeros for positions of others: a partial sum.";
   let arguments = (ins AnyRankedTensor:$input, Graph_I32Tensor:$index);
@@ -112,7 +112,7 @@ def Graph_TakeOp : Graph_Op<"take"> {
   let hasVerifier = 1;
 }
 
-def Graph_LayerSliceOp : Graph_Op<"layer_slice"> {
+def Graph_LayerSliceOp : Graph_Op<"layer_slice", [Graph_Derivative]> {
   let summary = "stack [n, d...], index scalar i32 -> [d...]";
   let description = "Reads one layer of a stacked state; bufferizes to a view.";
   let arguments = (ins AnyRankedTensor:$stack, Graph_I32Tensor:$index);
@@ -121,7 +121,7 @@ def Graph_LayerSliceOp : Graph_Op<"layer_slice"> {
   let hasVerifier = 1;
 }
 
-def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [AllTypesMatch<["input", "result"]>]> {
+def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [Graph_Derivative, AllTypesMatch<["input", "result"]>]> {
   let summary = "Writes `value` where an index along one of `dims` lies outside the global size";
   let description = [{
     The identity on rungs `graph` to `sharded`. On `spmd`, where a sharded dimension that does not divide is padded, it makes padding
@@ -133,7 +133,7 @@ def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [AllTypesMatch<["input", "res
   let hasVerifier = 1;
 }
 
-def Graph_NameOp : Graph_Op<"name", [AllTypesMatch<["input", "result"]>]> {
+def Graph_NameOp : Graph_Op<"name", [Graph_Derivative, AllTypesMatch<["input", "result"]>]> {
   let summary = "Names a value and, if given, its dimensions";
   let description = [{
     What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned. An

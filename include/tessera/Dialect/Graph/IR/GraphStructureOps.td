@@ -4,8 +4,9 @@
 include "tessera/Dialect/Graph/IR/GraphBase.td"
 include "tessera/Dialect/Graph/IR/GraphAttrs.td"
 include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
 
-def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A weight: its shape and where it comes from in the checkpoint";
   let description = [{
     Functions take the weight as an argument with `graph.kind = #graph.kind<parameter>` and `graph.name` = the symbol. A stacked weight's leading
@@ -18,7 +19,9 @@ def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mli
     sources are concatenated along the first dimension (after `layer`) before the last step.
 
     A `variable` is updated in place by entries and can be read back by the host, for saving: it is always held plain, and a packed form beside it is a cached
-    view, which `exec.pack` makes again. Any other parameter is only read.
+    view, which `exec.pack` makes again. Any other parameter is only read. An entry that updates it returns its next value as a result of kind `parameter` with its name.
+
+    `graph.state_of = #graph.state_of<"exp_avg" of @w>` says that it is what an optimizer keeps beside the weight @w (docs/TrainStep.md).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, UnitAttr:$stacked,
       TypedArrayAttrBase<Graph_Source, "sources">:$sources, UnitAttr:$variable);

@@ -23,6 +23,56 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
     Option<"maxSeqLen", "max-seq-len", "int64_t", "0", "Positions of the caches, at most those of @forward; 0: those of @forward">,
     Option<"chunk", "chunk", "int64_t", "0", "Positions of one @prefill; 0: the smaller of largest-chunk and max-seq-len">,
     Option<"largestChunk", "largest-chunk", "int64_t", "128", "Positions of one @prefill at most, if chunk does not say: the target's choice">,
+    Option<"page", "page", "int64_t", "0", "Positions of a page of the caches, which a table of pages finds; 0: caches have no pages. The target's choice">,
+    Option<"draws", "draws", "bool", "false", "Adds @sample, which draws tokens from the logits of the step before it">,
+  ];
+  let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
+}
+
+def BuildTrainStep : Pass<"graph-build-train-step", "::mlir::ModuleOp"> {
+  let summary = "Turns @forward into @train, one update of the weights, and @evaluate";
+  let description = [{
+    Rung `graph` to rung `step` (docs/TrainStep.md). @train runs @forward, the cross entropy of its logits and the gradients of all parameters over the micro-batches, adds
+    the gradients up, clips them by their norm and updates the weights, which become variables; what the optimizer keeps are variables beside them. @evaluate gives the
+    loss alone.
+    ```mlir
+    func.func private @forward(%tokens: tensor<4x16xi32>, %w: tensor<99x48xf32>) -> (tensor<4x16x99xf32> {graph.name = "logits"})
+    // to, for micro-batches=2 and optimizer=sgd (and @evaluate)
+    func.func private @train(%tokens: tensor<2x2x16xi32>, %targets: tensor<2x2x16xi32>, %token_weight: tensor<f32>, %learning_rate: tensor<f32>,
+        %weight_decay: tensor<f32>, %momentum: tensor<f32>, %clip: tensor<f32>, %w: tensor<99x48xf32>, %momentum_buffer.w: tensor<99x48xf32>)
+        -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "grad_norm"}, tensor<99x48xf32> {graph.name = "w"},
+            tensor<99x48xf32> {graph.name = "momentum_buffer.w"})
+    ```
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", "0", "Rows of a step; 0: those of @forward">,
+    Option<"maxSeqLen", "max-seq-len", "int64_t", "0", "Positions of a row, at most those of @forward; 0: those of @forward">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "Micro-batches that a step runs one after another">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw or sgd">,
+  ];
+  let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
+}
+
+def Differentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Adds to a function the gradients of its loss: results, one for each parameter";
+  let description = [{
+    Rung `graph` or `step`, before anything is sharded (docs/Derivatives.md). The result called `loss`, a scalar, is differentiated in reverse mode; behind the
+    results there are come the gradients of parameters, in the order of the arguments. Ops say what their gradients are made of (`DerivativeOpInterface`);
+    what backward reads of a loop that loop returns as stacks. A parameter that the loss does not depend on has none: a remark says so.
+    ```mlir
+    func.func @forward(%x: tensor<4x8xf32>, %w: tensor<8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) -> (tensor<f32> {graph.name = "loss"}) {
+      %p = graph.mul %x, %w : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+      %l = graph.reduce sum %p dims = [0, 1] : (tensor<4x8xf32>) -> tensor<f32>
+      return %l : tensor<f32>
+    }
+    // to a function that gives (tensor<f32> {graph.name = "loss"}, tensor<8xf32> {graph.kind = #graph.kind<output>, graph.name = "grad.w"})
+    ```
+  }];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"", "The function">,
+    Option<"loss", "loss", "std::string", "\"loss\"", "graph.name of the result that gradients are of: one float">,
+    ListOption<"of", "of", "std::string", "graph.name of arguments whose gradients are wanted; none given: all parameters">,
+    Option<"prefix", "prefix", "std::string", "\"grad.\"", "Of the results' names, before the arguments'. Empty: results are called as their arguments, and lie as they do">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }

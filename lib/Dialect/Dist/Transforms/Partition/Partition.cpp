@@ -77,6 +77,8 @@ private:
         retired.add(mask);
         return WalkResult::skip();
       }
+      if (auto returned = dyn_cast<func::ReturnOp>(op))
+        maskParameters(function, returned);
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
         done = maskPadding(ruled);
         mirrorPieces(ruled);
@@ -177,6 +179,25 @@ private:
   }
 
   //===--- Padding ----------------------------------------------------------===//
+
+  /// The padding of a parameter is zero, also after an update: what reads it next relies on that.
+  void maskParameters(func::FuncOp function, func::ReturnOp op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (graph::resultKind(function, operand.getOperandNumber()) != graph::Kind::Parameter)
+        continue;
+      Value value = operand.get();
+      SmallVector<int64_t> dims;
+      for (int64_t d = 0, rank = cast<RankedTensorType>(value.getType()).getRank(); d < rank; ++d)
+        if (isPadded(value, d, mesh) && !isZeroPadded(value, d))
+          dims.push_back(d);
+      if (dims.empty())
+        continue;
+      builder.setInsertionPoint(op);
+      operand.set(graph::MaskPaddingOp::create(builder, op->getLoc(), value.getType(), value,
+                                               builder.getDenseI64ArrayAttr(dims),
+                                               builder.getF64FloatAttr(0)));
+    }
+  }
 
   /// Where the op reduces over a padded factor, the padding must not count.
   LogicalResult maskPadding(ShardingRuleOpInterface op) {

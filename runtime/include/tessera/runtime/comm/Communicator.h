@@ -109,11 +109,19 @@ protected:
   int64_t rank_ = 0, ranks_ = 1;
 };
 
-// Says on the board that `rank` waits in `where`, until the end of the scope.
+// Says on the board that `rank` waits in `where`, until the end of the scope. Whoever was outside before, as
+// where ranks agree in the midst of writing files, is so again.
 class WaitingScope {
 public:
-  WaitingScope(BoardEntry &entry, int32_t where) : entry_(entry) { begin(entry, where); }
-  ~WaitingScope() { end(entry_); }
+  WaitingScope(BoardEntry &entry, int32_t where)
+      : entry_(entry), before_(entry.activity.load(std::memory_order_relaxed)) {
+    begin(entry, where);
+  }
+  ~WaitingScope() {
+    end(entry_);
+    if (before_ == int32_t(Activity::Outside))
+      entry_.activity.store(before_, std::memory_order_relaxed);
+  }
   static void begin(BoardEntry &entry, int32_t where) {
     entry.where.store(where, std::memory_order_relaxed);
     entry.activity.store(int32_t(Activity::Waiting), std::memory_order_relaxed);
@@ -125,6 +133,7 @@ public:
 
 private:
   BoardEntry &entry_;
+  int32_t before_;
 };
 
 // The ranks of one process. Create one world, then one communicator and one plane for each rank's thread.

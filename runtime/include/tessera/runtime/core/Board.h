@@ -3,8 +3,8 @@
 //
 // A rank writes its own entry with plain relaxed stores (its main thread; cost: one store a launch). Inside
 // one process the board is ordinary memory; under MPI it is a shared-memory segment of the machine's ranks,
-// and the entries of other machines are refreshed by messages (comm/mpi). One watch thread a process looks at
-// the board five times a second and ends the run, with one line that names rank and collective, when
+// and the entries of other machines are refreshed by messages (comm/mpi, comm/nccl). The watch thread of each
+// process looks at it five times a second and ends the run, with a line that names rank and collective, when
 //   - the process of a rank is gone,
 //   - a rank that computes made no progress for the stall timeout while another waits for it,
 //   - a process as a whole stands still (its beat stops): stopped by a signal, machine frozen,

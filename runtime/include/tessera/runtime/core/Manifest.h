@@ -41,6 +41,11 @@ struct ParamSpec {
   std::optional<int64_t> packOutDims; // a matmul weight; else plain row-major
   bool variable =
       false; // updated in place by entries: held plain, and packed beside it if packOutDims says so
+  // A state of an optimizer, "exp_avg" say, and which parameter it belongs to. It begins as zeros, no model
+  // has it, and saves hold it under the names of that parameter's tensors. Empty, -1: a weight.
+  std::string state;
+  int64_t of = -1;
+  bool isState() const { return of >= 0; }
 };
 
 // A named buffer in the arena: state, input or output.
@@ -52,20 +57,47 @@ struct BufferSpec {
   int64_t offset = 0, bytes = 0;
 };
 
-// What fills an input of an entry.
+// What fills an input of an entry, or a state.
 enum class Fill {
   Caller,    // whoever calls the entry
   TokenIds,  // of the places that the entry works on
   Positions, // of those places; -1: inert
   LastIndex, // for each row the index within the chunk of the position whose logits are wanted
-  Output     // what another entry gave last
+  Output,    // what another entry gave last
+  Logits,    // those that the call before gave, in their place
+  // How tokens are drawn; of each row the number of its prompt, and that one's length (-1: it draws nothing).
+  Seed,
+  Temperature,
+  TopK,
+  TopP,
+  PromptNumbers,
+  PromptLengths,
+  // Of each row how many pages from its own place each page of its KV caches stands: zeros are the identity.
+  Pages,
+  // Ids behind which a row is inert, [n] (-1: none): if it was the likeliest token, if it was drawn.
+  EndTokens,
+  DrawnEndTokens,
+  // What a training step takes beside token ids and positions. Targets: the id that each place is to predict;
+  // -1: no loss. TokenWeight: 1 / number of targets that count in the step.
+  Targets,
+  TokenWeight,
+  LearningRate,
+  WeightDecay,
+  Beta1,
+  Beta2,
+  Epsilon,
+  Momentum,
+  Clip,            // the largest norm of the gradient; 0: any
+  FirstCorrection, // 1 / (1 - beta1^t), t the number of the update from 1
+  SecondCorrection
 };
+bool fillsTraining(Fill fill); // Targets and what comes after it
 struct InputSpec : BufferSpec {
   Fill fill = Fill::Caller;
   int64_t entry = -1, output = -1; // Fill::Output
 };
 // What an output holds, where the runtime has to know.
-enum class Gives { Other, Logits, NextTokens };
+enum class Gives { Other, Logits, NextTokens, Loss, GradNorm };
 struct OutputSpec : BufferSpec {
   Gives gives = Gives::Other;
 };
@@ -73,7 +105,8 @@ enum class Clear { AtStart, BeforePrompts };
 struct StateSpec : BufferSpec {
   Clear clear = Clear::AtStart;
   // TokenIds, Positions: what the entry with the role Next takes of every row. The entries leave it there for
-  // the next call; who wants others writes them there. Fill::Caller: none of these.
+  // the next call; who wants others writes them there. How tokens are drawn, and where pages stand, stay as
+  // they were written. Fill::Caller: none of these.
   Fill fill = Fill::Caller;
 };
 
@@ -82,6 +115,8 @@ struct MatmulSpec {
   int64_t param = -1; // -1: plain weights given at run time
   io::DType x = io::DType::F32, w = io::DType::F32, y = io::DType::F32;
   static constexpr io::DType sum = io::DType::F32; // what products are added up in; the manifest must say so
+  // How operands lie: x as [k, m], plain weights as [k, n].
+  bool xTransposed = false, wTransposed = false;
   // y = function(sum + addend + bias), rounded once. Both have the type of y.
   bool bias = false;   // [n]: one element for each column
   bool addend = false; // [m, n]; may be y's own memory
@@ -109,9 +144,12 @@ struct CountSpec {
 // What an entry is for, where the runtime calls it by itself.
 enum class Role {
   None,
-  Prompt, // takes a chunk of prompts; gives logits and next tokens of one position a row
-  Next,   // takes one token a row; gives logits and next tokens
-  Logits  // gives the logits of another position of the chunk that the prompt entry took last
+  Prompt,  // takes a chunk of prompts; gives logits and next tokens of one position a row
+  Next,    // takes one token a row; gives logits and next tokens
+  Logits,  // gives the logits of another position of the chunk that the prompt entry took last
+  Draw,    // draws next tokens from the logits of the call before it
+  Train,   // a training step: gives loss and norm, updates variables
+  Evaluate // the loss of a step's rows; updates nothing
 };
 
 struct EntrySpec {
@@ -137,9 +175,16 @@ struct GenerateSpec {
   int64_t batch = 1, chunk = 1, maxSeqLen = 1, vocab = 1;
   std::vector<int64_t> eos;
   int64_t prompt = -1, next = -1;
-  int64_t logits = -1; // -1: there is none
+  int64_t logits = -1, draw = -1; // -1: there is none
   // States that hold the token and the position of every row for the entry `next`. -1: they are its inputs.
   int64_t tokenState = -1, positionState = -1;
+};
+
+// How a program trains: sizes, and the numbers of the entries that do it.
+struct TrainSpec {
+  int64_t batch = 1, seq = 1, microBatches = 1, vocab = 1; // batch: rows of a step, over all micro-batches
+  int64_t train = -1, evaluate = -1;                       // evaluate: -1: there is none
+  int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }
 };
 
 // What a stream of the device is for.
@@ -159,6 +204,7 @@ struct Manifest {
   std::vector<CollectiveSpec> collectives;
   std::vector<EntrySpec> entries;
   std::optional<GenerateSpec> generate; // none: the program does not generate text
+  std::optional<TrainSpec> train;       // none: it does not train
 
   // Throws Error on text that is no manifest, that has a field nobody knows, or that contradicts itself (an
   // axis the mesh lacks, buffers beyond the arena, ids out of range, entries that lack what their role
@@ -168,6 +214,7 @@ struct Manifest {
   static Status check(std::string_view json);
 
   int64_t entryIndex(std::string_view name) const; // -1 if there is none
+  const StateSpec *state(Fill fill) const;         // null if there is none
 };
 
 } // namespace tessera::runtime

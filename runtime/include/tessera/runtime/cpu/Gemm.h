@@ -48,15 +48,21 @@ struct GemmEpilogue {
   bool empty() const { return !bias && !addend && function == ProductFunction::None; }
 };
 
+// Which operands lie the other way round: x as [k, m], W as [k, n].
+struct GemmOrientation {
+  bool x = false, w = false;
+};
+
 // One product shape y[m, n] = x[m, k] . W^T, ready to run: primitives are made here, not at the first call.
 // Of one rank. Each thread takes a share of the rows of y where there are many, of its columns where there
 // are few.
 class Gemm {
 public:
   // packed: W comes in PackedLayout(n, k, types.w); else plain row-major [n, k].
-  // An epilogue is a pass of its own over float32 sums, in our own kernels.
+  // oneDNN adds to what lies in y already; any other epilogue is a pass over float32 sums in our own kernels.
+  // A packed W has one orientation.
   Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool,
-       GemmEpilogue epilogue = {});
+       GemmEpilogue epilogue = {}, GemmOrientation transposed = {});
   ~Gemm();
   Gemm(Gemm &&) noexcept;
 

@@ -70,6 +70,9 @@ private:
 class Module {
 public:
   virtual ~Module() = default;
+  // Once, before anything is launched: of kernels that have several forms the driver may try which one is
+  // faster, on memory that nothing uses yet, which is zero and is so on return. Every rank calls it.
+  virtual void tune(const Buffer &arena) {}
 };
 
 // One matrix product of the manifest, ready to run: what a library prepares it prepares here, not at the
@@ -99,15 +102,15 @@ struct ByteSpan {
   int64_t begin = 0, end = 0;
 };
 
-// One call of an entry.
+// One call of an entry, or of several in turn.
 struct Call {
-  int64_t entry;
+  const std::vector<int64_t> &entries;
   char *base;
   const std::vector<int64_t>
-      &counts; // of its loops: with the entry and the base, all that the work depends on
+      &counts; // of their loops: with the entries and the base, all that the work depends on
   const std::vector<ByteSpan>
       &dead; // from `base`: what holds no value before the call, neither states nor inputs
-  const std::function<void()> &enqueue; // gives the entry's work to the streams
+  const std::function<void()> &enqueue; // gives the entries' work to the streams
 };
 
 class Device {
@@ -154,8 +157,8 @@ public:
   }
   virtual void finishStores() {}
 
-  // Runs an entry: its work is given to streams on return. A driver may record the work of the first call and
-  // replay it.
+  // Runs entries: their work is given to streams on return. A driver may record the work of the first call
+  // and replay it.
   virtual void call(const Call &call, Stream &compute) { call.enqueue(); }
 
   // How many steps of a text the host may give to the streams before it reads what the first of them chose:
@@ -204,6 +207,8 @@ public:
   // Reads the target's section (Manifest::section). Throws Error where it says something that this driver
   // does not know, and where the program cannot run on this machine.
   virtual void checkMachine(const Manifest &manifest) const = 0;
+  // Throws Error where this machine has no device of this kind. May open libraries.
+  virtual void findDevices() const {}
   // Which kind of machine the section says, for `info`: "znver5". Empty: it says nothing.
   virtual std::string compiledFor(const Manifest &manifest) const = 0;
   // Once, before any thread is started.

@@ -9,6 +9,7 @@
 #include "tessera/runtime/device/Weights.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -79,6 +80,9 @@ public:
   void call(int64_t entry, const std::vector<int64_t> &counts, char *base);
   // The same on this rank's own arena.
   void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
+  // Several entries without counts, one after the other, as one call: a driver may record them as one piece
+  // of work. On this rank's own arena.
+  void callInTurn(const std::vector<int64_t> &entries);
   // One more arena for calls of this program, zero at first: with a base of its own, states and all. Calls on
   // different bases know nothing of each other.
   Buffer newArena() {
@@ -121,8 +125,10 @@ private:
   std::vector<char *> paramPointers_;
   std::unique_ptr<Module> module_;
   std::vector<std::unique_ptr<Product>> products_;
-  std::vector<std::vector<ByteSpan>> dead_; // by entry
-  std::vector<Staging> staging_;            // used in turn
+  void give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base);
+
+  std::map<std::vector<int64_t>, std::vector<ByteSpan>> dead_; // by the entries of a call
+  std::vector<Staging> staging_;                               // used in turn
   size_t nextStaging_ = 0;
   HostBuffer readStaging_; // what was read from the device last
 };

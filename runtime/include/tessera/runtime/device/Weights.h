@@ -6,10 +6,21 @@
 #include "tessera/runtime/device/Device.h"
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace tessera::runtime {
+
+// Where weights come from: exactly one of the two.
+struct WeightOrigin {
+  const io::ModelFile *model = nullptr;
+  uint64_t seed = 0;
+  // Where optimizer states come from, by ParamSpec::state; those that are not here begin as zeros.
+  std::map<std::string, const io::ModelFile *> states = {};
+  bool loads(const ParamSpec &spec) const { return !spec.isState() || states.count(spec.state); }
+};
 
 // How the weights of one rank lie in one buffer. The same for every rank of a program; needs no device.
 class WeightPlan {
@@ -30,18 +41,14 @@ public:
   const Param &param(int64_t i) const { return params_[i]; }
   int64_t count() const { return int64_t(params_.size()); }
   int64_t bytes() const { return bytes_; } // of all weights of a rank, as held: both forms of a variable
+  int64_t bytes(const WeightOrigin &origin) const; // of them those that are loaded from there
+  int64_t bytes(int64_t i) const;                  // of one of them, as held; add up to all
   const Driver &driver() const { return driver_; }
 
 private:
   const Driver &driver_;
   std::vector<Param> params_;
   int64_t bytes_ = 0;
-};
-
-// Where weights come from: exactly one of the two.
-struct WeightOrigin {
-  const io::ModelFile *model = nullptr;
-  uint64_t seed = 0;
 };
 
 // Fills `weights`, which lie as `plan` says, with the shards of `rank`; all threads of `pool` at work, or,

@@ -1,8 +1,8 @@
 // Model files carried at the end of an executable (`llm-compile --embed-weights`).
 //
-// Layout, after the executable's own bytes: every file page-aligned (4096), then a table of entries, then a
-// 24-byte trailer: u64 offset of the table, u64 its bytes, and the magic "TSRWGT01" as the file's last 8
-// bytes. The table is JSON:
+// Layout, after the executable's own bytes: the magic "TSRBGN01", every file page-aligned (4096), then a
+// table of entries, then a 24-byte trailer: u64 offset of the table, u64 its bytes, and the magic "TSRWGT01"
+// as the file's last 8 bytes. The table is JSON:
 // {"format": "huggingface" | "safetensors" | "gguf", "files": [{"name", "offset", "bytes"}, ...]}.
 // Read back with ModelFile::openEmbedded.
 #ifndef TESSERA_RUNTIME_IO_EMBED_H

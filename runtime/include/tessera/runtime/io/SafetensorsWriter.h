@@ -6,6 +6,7 @@
 #include "tessera/runtime/Result.h"
 #include "tessera/runtime/io/DType.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ struct TensorToWrite {
   std::vector<int64_t> shape;
   const void *data = nullptr;
 };
+
+// What stands in a file before the bytes of these tensors, which follow it in this order without gaps: a
+// multiple of 64 bytes. `metadata`: texts that say more of the file. `data` is not looked at.
+std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors,
+                              const std::map<std::string, std::string> &metadata = {});
 
 // Writes all tensors in the given order; data begins 64-byte aligned.
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors);

@@ -27,7 +27,8 @@ struct ProgramCall {
   std::map<std::string, size_t>
       reused; // ports that take what an earlier call, by its number, gave under the same name
   std::map<std::string, RankBytes> outputs; // by port; filled by runCalls
-  std::map<std::string, RankBytes> states;  // by name, all of the program's; what they are after the call
+  std::map<std::string, RankBytes>
+      states; // by name, all of the program's and its variables; what they are after the call
 };
 
 struct RunOptions {
@@ -53,6 +54,9 @@ private:
   void *handle;
   int64_t meshSize = 0;
 };
+
+// Fails where this machine has no device that programs for `target` run on.
+Status findDevices(const std::string &target);
 
 // Runs `body` on every rank of the program, its weights loaded: threads of this process, or, under a
 // launcher, the one rank that this process is. Fails where the program cannot be started; errors of the

@@ -1,0 +1,35 @@
+//===- Activity.h - Which values have gradients -----------------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_GRAPH_TRANSFORMS_ACTIVITY_H
+#define TESSERA_LIB_DIALECT_GRAPH_TRANSFORMS_ACTIVITY_H
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+namespace tessera::graph {
+
+/// A value is active if it depends on a wanted argument and something that counts depends on it, both through
+/// floats alone: only these have gradients.
+class Activity {
+public:
+  Activity(mlir::Block &block, llvm::ArrayRef<mlir::BlockArgument> wanted,
+           llvm::ArrayRef<mlir::Value> counted);
+
+  bool isActive(mlir::Value value) const { return varied.contains(value) && useful.contains(value); }
+  /// Gradients flow through the op.
+  bool isActive(mlir::Operation *op) const {
+    auto active = [&](mlir::Value value) { return isActive(value); };
+    return llvm::any_of(op->getOperands(), active) && llvm::any_of(op->getResults(), active);
+  }
+
+private:
+  void vary(mlir::Value value);
+  void use(mlir::Value value);
+  void varyBlock(mlir::Block &block);
+  void useBlock(mlir::Block &block);
+  void varyRepeat(RepeatOp op);
+  void useRepeat(RepeatOp op);
+
+  llvm::DenseSet<mlir::Value> varied, useful;
+};
+
+} // namespace tessera::graph
+#endif

@@ -1,0 +1,433 @@
+//===- BuildTrainStep.cpp - @forward to @train and @evaluate --------------===//
+#include "Differentiator.h"
+#include "FloatArithmetic.h"
+
+#include "tessera/Dialect/Graph/Transforms/Differentiate.h"
+#include "tessera/Dialect/Graph/Transforms/KeptRows.h"
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/PositionWise.h"
+#include "tessera/Dialect/Graph/Transforms/TrainPorts.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+
+namespace tessera::graph {
+#define GEN_PASS_DEF_BUILDTRAINSTEP
+#include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
+} // namespace tessera::graph
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::graph;
+
+namespace {
+
+class TrainStepBuilder {
+public:
+  TrainStepBuilder(func::FuncOp forward, const DimNames &names, TrainSizes sizes, const Optimizer &optimizer)
+      : forward(forward), positionWise(forward, names), names(names), sizes(sizes), optimizer(optimizer),
+        builder(forward.getContext()) {}
+
+  /// Finds inputs and weights. Fails with an error if the program cannot be trained.
+  LogicalResult analyze(int64_t forwardSeq);
+  LogicalResult buildTrain();
+  void buildEvaluate();
+  TrainAttr attribute();
+
+private:
+  LogicalResult analyzeInput(unsigned argument);
+  LogicalResult analyzeWeight(unsigned argument);
+
+  Port rowsPort(StringRef name, FillSource source);
+  Port numberPort(FillSource source);
+  Port weightPort(const TrainedWeight &weight, StringRef name, Kind kind = Kind::Parameter);
+  SmallVector<Port> inputPorts(ArrayRef<FillSource> numbers);
+  NamedAttribute fill(FillSource source) {
+    return builder.getNamedAttr(kFillAttr, FillAttr::get(builder.getContext(), source));
+  }
+  Port gives(StringRef name, Gives what) {
+    return {RankedTensorType::get({}, builder.getF32Type()),
+            Kind::Output,
+            freeName(name, taken),
+            {},
+            builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), what))};
+  }
+  func::FuncOp begin(StringRef name, Role role, ArrayRef<Port> ports);
+  void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results);
+
+  /// The loss of one micro-batch from its rows.
+  Value emitLoss(Block &entry, ValueRange rows);
+  FailureOr<SmallVector<Value>> emitMicroBatches(Block &entry, ArrayRef<BlockArgument> wanted);
+  FailureOr<SmallVector<Value>> emitMicroBatch(Block &entry, Block &block, ValueRange rows,
+                                               ArrayRef<BlockArgument> wanted);
+
+  func::FuncOp forward;
+  PositionWise positionWise;
+  const DimNames &names;
+  TrainSizes sizes;
+  const Optimizer &optimizer;
+  OpBuilder builder;
+  SmallVector<std::pair<unsigned, FillSource>> inputs; ///< arguments of @forward that take rows
+  SmallVector<TrainedWeight> weights;
+  llvm::StringSet<> taken; ///< names of @forward's arguments, and of those added
+  Hyperparameters numbers; ///< of the function that is built
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+LogicalResult TrainStepBuilder::analyzeInput(unsigned argument) {
+  auto attr = forward.getArgAttrOfType<FillAttr>(argument, kFillAttr);
+  if (!attr || (attr.getSource() != FillSource::TokenIds && attr.getSource() != FillSource::Positions))
+    return forward.emitError() << "argument #" << argument
+                               << " must say whether token ids or positions fill it: " << kFillAttr
+                               << " = #graph.fill<token_ids> or #graph.fill<positions>";
+  Value value = forward.getArgument(argument);
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() != 2 || !type.getElementType().isInteger(32) || positionWise.find(value, "batch") != 0 ||
+      positionWise.find(value, "seq") != 1)
+    return forward.emitError() << "argument #" << argument << " must be i32 with " << kDimsAttr
+                               << " = [\"batch\", \"seq\"]: a step hands it its rows";
+  for (auto [other, source] : inputs)
+    if (source == attr.getSource())
+      return forward.emitError() << "argument #" << argument << " is filled with "
+                                 << stringifyFillSource(source) << ", as argument #" << other << " is";
+  inputs.push_back({argument, attr.getSource()});
+  return success();
+}
+
+LogicalResult TrainStepBuilder::analyzeWeight(unsigned argument) {
+  Value value = forward.getArgument(argument);
+  for (StringRef name : {"batch", "seq"})
+    if (positionWise.find(value, name) >= 0)
+      return forward.emitError() << "argument #" << argument << " is a parameter with a dimension '" << name
+                                 << "', which a step cuts; give the dimension another name";
+  StringRef name = argText(forward, argument, kNameAttr);
+  auto symbol = forward->getParentOfType<ModuleOp>().lookupSymbol<ParameterOp>(name);
+  if (!symbol)
+    return forward.emitError() << "argument #" << argument
+                               << " is a parameter, but there is no graph.parameter @" << name
+                               << " that says where it comes from";
+  if (symbol->hasAttr(kStateOfAttr))
+    return symbol.emitError() << "is a state already; a step is built of a model without any";
+  auto type = cast<RankedTensorType>(value.getType());
+  if (!type.getElementType().isF32())
+    return forward.emitError() << "argument #" << argument << " (" << name << ") is a weight of "
+                               << type.getElementType() << "; weights are trained in f32 so far";
+  FailureOr<bool> decaying = decays(symbol);
+  if (failed(decaying))
+    return failure();
+  weights.push_back({argument, symbol, SmallVector<StringRef>(names.names(value)), *decaying, {}});
+  return success();
+}
+
+LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
+  if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
+    return forward.emitError() << "must be one block that returns the logits alone";
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+    if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
+      return forward.emitError() << "argument #" << i << " must be a ranked tensor";
+    std::optional<Kind> kind = argumentKind(forward, i);
+    if (kind != Kind::Input && kind != Kind::Parameter)
+      return forward.emitError() << "argument #" << i << " must have " << kKindAttr << " input or parameter";
+    if (failed(kind == Kind::Input ? analyzeInput(i) : analyzeWeight(i)))
+      return failure();
+    taken.insert(argText(forward, i, kNameAttr));
+  }
+  auto isTokens = [](auto &input) { return input.second == FillSource::TokenIds; };
+  if (llvm::none_of(inputs, isTokens))
+    return forward.emitError() << "has no argument that token ids fill: nothing can be trained on";
+  if (weights.empty())
+    return forward.emitError() << "has no parameter: there is nothing to train";
+  if (failed(positionWise.checkPassesThrough("batch")) ||
+      (sizes.seq != forwardSeq && failed(positionWise.checkPassesThrough("seq"))))
+    return failure();
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
+      cast<RankedTensorType>(logits.getType()).getRank() != 3)
+    return forward.emitError()
+           << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
+  return success();
+}
+
+TrainAttr TrainStepBuilder::attribute() {
+  auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
+  return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches,
+                        logits.getDimSize(2));
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+Port TrainStepBuilder::rowsPort(StringRef name, FillSource source) {
+  return {RankedTensorType::get({sizes.microBatches, sizes.rows(), sizes.seq}, builder.getI32Type()),
+          Kind::Input,
+          name.str(),
+          {"micro", "batch", "seq"},
+          fill(source)};
+}
+
+Port TrainStepBuilder::numberPort(FillSource source) {
+  return {RankedTensorType::get({}, builder.getF32Type()),
+          Kind::Input,
+          freeName(stringifyFillSource(source), taken),
+          {},
+          fill(source)};
+}
+
+Port TrainStepBuilder::weightPort(const TrainedWeight &weight, StringRef name, Kind kind) {
+  return {forward.getArgument(weight.argument).getType(), kind, name.str(), weight.dims};
+}
+
+/// Rows of all micro-batches (those of @forward, then targets), the weight of a token, `numbers`.
+SmallVector<Port> TrainStepBuilder::inputPorts(ArrayRef<FillSource> numbers) {
+  SmallVector<Port> ports;
+  for (auto [argument, source] : inputs)
+    ports.push_back(rowsPort(argText(forward, argument, kNameAttr), source));
+  ports.push_back(rowsPort(freeName("targets", taken), FillSource::Targets));
+  ports.push_back(numberPort(FillSource::TokenWeight));
+  for (FillSource source : numbers)
+    ports.push_back(numberPort(source));
+  return ports;
+}
+
+/// Starts function `name` before @forward, and finds its numbers.
+func::FuncOp TrainStepBuilder::begin(StringRef name, Role role, ArrayRef<Port> ports) {
+  SmallVector<Type> types = llvm::map_to_vector(ports, [](const Port &port) { return port.type; });
+  builder.setInsertionPoint(forward);
+  auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
+  function.setAllArgAttrs(
+      llvm::map_to_vector(ports, [&](const Port &port) { return port.attributes(builder); }));
+  function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), role));
+  Block *entry = function.addEntryBlock();
+  numbers.clear();
+  for (auto [port, argument] : llvm::zip_equal(ports, entry->getArguments()))
+    if (port.fact && port.dims.empty())
+      numbers[cast<FillAttr>(port.fact->getValue()).getSource()] = argument;
+  builder.setInsertionPointToEnd(entry);
+  return function;
+}
+
+void TrainStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results) {
+  func::ReturnOp::create(builder, forward.getLoc(), values);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(values).getTypes()));
+  function.setAllResultAttrs(
+      llvm::map_to_vector(results, [&](const Port &port) { return port.attributes(builder); }));
+}
+
+/// At the insertion point: @forward on one micro-batch, with the function's weights, and what its targets
+/// cost: each as much as any other of the step.
+Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
+  IRMapping mapping;
+  for (auto [i, input] : llvm::enumerate(inputs))
+    mapping.map(forward.getArgument(input.first), rows[i]);
+  size_t firstWeight = inputs.size() + 1 + numbers.size();
+  for (auto [i, weight] : llvm::enumerate(weights))
+    mapping.map(forward.getArgument(weight.argument), entry.getArgument(unsigned(firstWeight + i)));
+  auto retype = [&](Value value) {
+    mapping.lookup(value).setType(positionWise.resized(value, sizes.rows(), sizes.seq));
+  };
+  for (Operation &op : forward.getBody().front().without_terminator()) {
+    builder.clone(op, mapping);
+    op.walk([&](Operation *inner) {
+      llvm::for_each(inner->getResults(), retype);
+      for (Region &region : inner->getRegions())
+        for (Block &block : region)
+          llvm::for_each(block.getArguments(), retype);
+    });
+  }
+  Location loc = forward.getLoc();
+  FloatArithmetic f{builder, loc};
+  Value logits = mapping.lookup(forward.getBody().front().getTerminator()->getOperand(0));
+  auto lossOfRow = f.type({sizes.rows(), sizes.seq});
+  auto loss = CrossEntropyOp::create(builder, loc, lossOfRow, lossOfRow, logits, rows.back());
+  return f.mul(f.sum(loss.getLoss()), numbers.lookup(FillSource::TokenWeight));
+}
+
+/// At the end of `block`, which ends in nothing yet: the loss of `rows` and its gradients, null where there
+/// is none.
+FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Block &block, ValueRange rows,
+                                                               ArrayRef<BlockArgument> wanted) {
+  builder.setInsertionPointToEnd(&block);
+  SmallVector<Value> results{emitLoss(entry, rows)};
+  if (wanted.empty())
+    return results;
+  Value seed = FloatArithmetic{builder, forward.getLoc()}.number(1);
+  // Gradients are emitted in front of a terminator that gives the loss. What it is of does not matter.
+  Operation *terminator = YieldOp::create(builder, forward.getLoc(), results);
+  FailureOr<SmallVector<Value>> gradients = differentiate(block, {seed}, wanted);
+  if (failed(gradients))
+    return failure();
+  results.assign(terminator->operand_begin(), terminator->operand_end());
+  terminator->erase();
+  builder.setInsertionPointToEnd(&block);
+  llvm::append_range(results, *gradients);
+  return results;
+}
+
+/// The loss of the step, and sums of gradients over micro-batches; null where the loss depends on none.
+FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
+                                                                 ArrayRef<BlockArgument> wanted) {
+  Location loc = forward.getLoc();
+  FloatArithmetic f{builder, loc};
+  ValueRange stacks = entry.getArguments().take_front(inputs.size() + 1);
+  auto rows = RankedTensorType::get({sizes.rows(), sizes.seq}, builder.getI32Type());
+  if (sizes.microBatches == 1) {
+    SmallVector<Value> whole = llvm::map_to_vector(
+        stacks, [&](Value stack) -> Value { return ReshapeOp::create(builder, loc, rows, stack); });
+    return emitMicroBatch(entry, entry, whole, wanted);
+  }
+  // Inside an op from the beginning: what is differentiated asks what lies in what.
+  auto bare = RepeatOp::create(builder, loc, TypeRange(), sizes.microBatches, ValueRange(), stacks, 1);
+  Block &body = bare.getBodies()[0].emplaceBlock();
+  body.addArgument(RankedTensorType::get({}, builder.getI32Type()), loc);
+  SmallVector<Value> slices =
+      llvm::map_to_vector(stacks, [&](Value) -> Value { return body.addArgument(rows, loc); });
+  // Gradients are known once they are emitted: what is carried comes between afterwards.
+  FailureOr<SmallVector<Value>> found = emitMicroBatch(entry, body, slices, wanted);
+  if (failed(found))
+    return failure();
+  SmallVector<Value> next, inits, results(found->size());
+  SmallVector<size_t> carried;
+  for (auto [i, value] : llvm::enumerate(*found)) {
+    if (!value)
+      continue;
+    Value sum = body.insertArgument(unsigned(1 + carried.size()), value.getType(), loc);
+    carried.push_back(i);
+    next.push_back(f.add(sum, value));
+  }
+  YieldOp::create(builder, loc, next);
+  builder.setInsertionPoint(bare);
+  for (Value value : next)
+    inits.push_back(f.splat(cast<RankedTensorType>(value.getType()), 0));
+  auto repeat =
+      RepeatOp::create(builder, loc, ValueRange(inits).getTypes(), sizes.microBatches, inits, stacks, 1);
+  repeat.getBodies()[0].takeBody(bare.getBodies()[0]);
+  builder.setInsertionPointToEnd(&entry);
+  bare.erase();
+  for (auto [i, result] : llvm::zip_equal(carried, repeat.getResults()))
+    results[i] = result;
+  return results;
+}
+
+LogicalResult TrainStepBuilder::buildTrain() {
+  Location loc = forward.getLoc();
+  SmallVector<FillSource> sources(optimizer.hyperparameters);
+  sources.push_back(FillSource::Clip);
+  SmallVector<Port> ports = inputPorts(sources);
+  unsigned firstWeight = unsigned(ports.size());
+  for (TrainedWeight &weight : weights)
+    ports.push_back(weightPort(weight, weight.symbol.getSymName()));
+  func::FuncOp function = begin("train", Role::Train, ports);
+  Block &entry = function.getBody().front();
+  FailureOr<SmallVector<Value>> found =
+      emitMicroBatches(entry, entry.getArguments().slice(firstWeight, weights.size()));
+  if (failed(found))
+    return failure();
+  ArrayRef<Value> gradients = ArrayRef<Value>(*found).drop_front();
+  SmallVector<Value> known;
+  llvm::copy_if(gradients, std::back_inserter(known), [](Value gradient) { return bool(gradient); });
+
+  FloatArithmetic f{builder, loc};
+  Value norm = globalNorm(builder, loc, known);
+  Value scale = clippingScale(builder, loc, norm, numbers.lookup(FillSource::Clip));
+  SmallVector<Value> values{found->front(), norm};
+  SmallVector<Port> results{gives("loss", Gives::Loss), gives("grad_norm", Gives::GradNorm)};
+  for (auto [i, weight, gradient] : llvm::enumerate(weights, gradients)) {
+    StringRef name = weight.symbol.getSymName();
+    if (!gradient) {
+      remark::missed(loc, remark::RemarkOpts::name("gradient").category("graph"))
+          << llvm::formatv("{0} has no gradient: the loss does not depend on it, and it stays as it is", name)
+                 .str();
+      continue;
+    }
+    addStates(weight, optimizer);
+    WeightUpdate update{
+        entry.getArgument(unsigned(firstWeight + i)), f.mul(gradient, scale), {}, weight.decays};
+    for (ParameterOp state : weight.states) {
+      Port port = weightPort(weight, state.getSymName());
+      unsigned number = function.getNumArguments();
+      if (failed(function.insertArgument(number, port.type, port.attributes(builder), loc)))
+        return failure();
+      update.states.push_back(function.getArgument(number));
+    }
+    optimizer.update(builder, loc, numbers, update);
+    values.push_back(update.weight);
+    results.push_back(weightPort(weight, name));
+    for (auto [state, value] : llvm::zip_equal(weight.states, update.states)) {
+      values.push_back(value);
+      results.push_back(weightPort(weight, state.getSymName()));
+    }
+  }
+  end(function, values, results);
+  return success();
+}
+
+void TrainStepBuilder::buildEvaluate() {
+  SmallVector<Port> ports = inputPorts({});
+  for (TrainedWeight &weight : weights)
+    ports.push_back(weightPort(weight, weight.symbol.getSymName()));
+  func::FuncOp function = begin("evaluate", Role::Evaluate, ports);
+  // Nothing that is wanted can fail.
+  SmallVector<Value> values = *emitMicroBatches(function.getBody().front(), {});
+  end(function, values, {gives("loss", Gives::Loss)});
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (failed(run()))
+      signalPassFailure();
+  }
+
+  LogicalResult run() {
+    ModuleOp module = getOperation();
+    auto forward = module.lookupSymbol<func::FuncOp>("forward");
+    if (!forward || forward.isExternal())
+      return module.emitError() << "has no func @forward";
+    const Optimizer *chosen = findOptimizer(optimizer);
+    if (!chosen)
+      return module.emitError() << "cannot be trained with optimizer " << optimizer << ": it is none of "
+                                << optimizerNames();
+    DimNames names(module);
+    PositionWise positionWise(forward, names);
+    int64_t rows = 0, positions = 0;
+    for (BlockArgument arg : forward.getArguments())
+      if (int b = positionWise.find(arg, "batch"), s = positionWise.find(arg, "seq"); b >= 0 && s >= 0) {
+        rows = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(b));
+        positions = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(s));
+      }
+    if (positions == 0)
+      return forward.emitError() << "has no argument with " << kDimsAttr << " [\"batch\", \"seq\"]";
+    TrainSizes sizes{batch == 0 ? rows : batch, maxSeqLen == 0 ? positions : maxSeqLen, microBatches};
+    if (sizes.batch < 1 || sizes.microBatches < 1 || sizes.microBatches > sizes.batch)
+      return forward.emitError() << "cannot run " << sizes.batch << " rows in " << sizes.microBatches
+                                 << " micro-batches: expected at least one row in each";
+    if (sizes.seq < 1 || sizes.seq > positions)
+      return forward.emitError() << "cannot run rows of " << sizes.seq << " positions: expected 1 to "
+                                 << positions << ", the size of 'seq'";
+    for (StringRef name : {"train", "evaluate"})
+      if (Operation *taken = module.lookupSymbol(name))
+        return emitError(taken->getLoc())
+               << "taken name (@" << name << "): a function of the step is called so; rename this "
+               << taken->getName().stripDialect();
+    TrainStepBuilder step(forward, names, sizes, *chosen);
+    if (failed(step.analyze(positions)) || failed(step.buildTrain()))
+      return failure();
+    step.buildEvaluate();
+    module->setAttr(kTrainAttr, step.attribute());
+    forward.erase();
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,169 @@
+//===- Differentiate.cpp - Gradients in reverse mode ----------------------===//
+#include "tessera/Dialect/Graph/Transforms/Differentiate.h"
+
+#include "Differentiator.h"
+
+using namespace mlir;
+
+namespace tessera::graph {
+
+void GradientSums::add(OpBuilder &builder, Location loc, Value of, Value gradient) {
+  Value &sum = sums[of];
+  sum = sum ? AddOp::create(builder, loc, sum.getType(), sum, gradient).getResult() : gradient;
+}
+
+Value GradientSums::orZeros(OpBuilder &builder, Location loc, Value of) const {
+  Value known = lookup(of);
+  return known ? known : zerosLike(builder, loc, of);
+}
+
+Value zerosLike(OpBuilder &builder, Location loc, Value like) {
+  auto type = cast<RankedTensorType>(like.getType());
+  return ConstantOp::create(
+      builder, loc, type,
+      DenseElementsAttr::get(type, Attribute(builder.getFloatAttr(type.getElementType(), 0))));
+}
+
+void eraseDead(Block &block, Operation *first) {
+  for (Operation *op = block.empty() ? nullptr : &block.back(); op && op != first;) {
+    Operation *before = op->getPrevNode();
+    if (isOpTriviallyDead(op))
+      op->erase();
+    op = before;
+  }
+}
+
+void Differentiator::runBlock(Block &forward, OpBuilder &builder, GradientSums &gradients) {
+  // Backward may be emitted into the same block.
+  SmallVector<Operation *> ops;
+  for (Operation &op : forward.without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      runRepeat(repeat, builder, gradients);
+    else if (activity.isActive(op))
+      runOp(op, builder, gradients);
+  }
+}
+
+void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &gradients) {
+  SmallVector<Value> ofResults =
+      llvm::map_to_vector(op->getResults(), [&](Value result) { return gradients.lookup(result); });
+  if (llvm::none_of(ofResults, [](Value known) { return bool(known); }))
+    return;
+  llvm::SmallBitVector wanted(op->getNumOperands());
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    wanted[unsigned(i)] = activity.isActive(operand);
+  SmallVector<Value> ofOperands = cast<DerivativeOpInterface>(op).differentiate(builder, ofResults, wanted);
+  for (auto [i, gradient] : llvm::enumerate(ofOperands))
+    if (gradient && wanted[unsigned(i)])
+      gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
+}
+
+/// Replaces ops that gradients flow through by others that do the same and can be differentiated. Says
+/// whether there were any: whoever knows values of the block then knows old ones.
+static FailureOr<bool> prepare(Block &block, const Activity &activity) {
+  SmallVector<Operation *> active;
+  block.walk([&](Operation *op) {
+    if (!isa<RepeatOp>(op) && activity.isActive(op))
+      active.push_back(op);
+  });
+  bool changed = false;
+  auto replace = [&](Operation *op, ValueRange values) {
+    op->replaceAllUsesWith(values);
+    op->erase();
+    changed = true;
+  };
+  for (Operation *op : active) {
+    OpBuilder builder(op);
+    if (auto derivative = dyn_cast<DerivativeOpInterface>(op)) {
+      if (StringRef why = derivative.whyNoGradient(); !why.empty())
+        return op->emitOpError() << why << ", and a gradient that is asked for would flow through it";
+      if (Operation *more = derivative.withStatistics(builder))
+        replace(op, more->getResults().take_front(op->getNumResults()));
+    } else if (auto whole = dyn_cast<DecomposableOpInterface>(op)) {
+      replace(op, whole.decompose(builder, op->getOperands()));
+    } else {
+      return op->emitOpError() << "has no derivative, and a gradient that is asked for would flow through it";
+    }
+  }
+  return changed;
+}
+
+FailureOr<SmallVector<Value>> differentiate(Block &block, ArrayRef<Value> seeds,
+                                            ArrayRef<BlockArgument> wanted) {
+  Operation *terminator = block.getTerminator();
+  auto analyze = [&] {
+    SmallVector<Value> counted;
+    for (auto [seed, operand] : llvm::zip_equal(seeds, terminator->getOperands()))
+      if (seed)
+        counted.push_back(operand);
+    return Activity(block, wanted, counted);
+  };
+  Activity activity = analyze();
+  for (bool changed = true; changed;) {
+    FailureOr<bool> prepared = prepare(block, activity);
+    if (failed(prepared))
+      return failure();
+    changed = *prepared;
+    if (changed)
+      activity = analyze();
+  }
+  OpBuilder builder(terminator);
+  GradientSums gradients;
+  Differentiator differentiator(activity);
+  for (auto [seed, operand] : llvm::zip_equal(seeds, terminator->getOperands()))
+    if (seed && activity.isActive(operand))
+      gradients.add(builder, terminator->getLoc(), operand, seed);
+  differentiator.runBlock(block, builder, gradients);
+  SmallVector<Value> found;
+  for (BlockArgument argument : wanted)
+    found.push_back(gradients.lookup(argument));
+  return found;
+}
+
+static bool isFloatTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+LogicalResult addVectorJacobianProduct(func::FuncOp func) {
+  OpBuilder builder(func.getContext());
+  auto named = [&](Kind kind, const Twine &name) {
+    NamedAttrList attrs;
+    attrs.set(kKindAttr, KindAttr::get(builder.getContext(), kind));
+    attrs.set(kNameAttr, builder.getStringAttr(name));
+    return attrs.getDictionary(builder.getContext());
+  };
+  SmallVector<BlockArgument> wanted;
+  for (BlockArgument argument : func.getArguments())
+    if (isFloatTensor(argument.getType()))
+      wanted.push_back(argument);
+  SmallVector<Value> seeds(func.getNumResults());
+  for (unsigned i = 0; i < seeds.size(); ++i) {
+    Type type = func.getResultTypes()[i];
+    if (!isFloatTensor(type))
+      continue;
+    unsigned number = func.getNumArguments();
+    if (failed(func.insertArgument(number, type, named(Kind::Input, "of_result" + Twine(i)), func.getLoc())))
+      return failure();
+    seeds[i] = func.getArgument(number);
+  }
+  Block &block = func.getBody().front();
+  FailureOr<SmallVector<Value>> gradients = differentiate(block, seeds, wanted);
+  if (failed(gradients))
+    return failure();
+  Operation *terminator = block.getTerminator();
+  builder.setInsertionPoint(terminator);
+  for (auto [argument, gradient] : llvm::zip_equal(wanted, *gradients)) {
+    Value value = gradient ? gradient : zerosLike(builder, func.getLoc(), argument);
+    unsigned number = func.getNumResults();
+    terminator->insertOperands(number, value);
+    if (failed(func.insertResult(number, value.getType(),
+                                 named(Kind::Output, "gradient" + Twine(argument.getArgNumber())))))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace tessera::graph

@@ -1,0 +1,308 @@
+//===- DifferentiateRepeat.cpp - Gradients of loops -----------------------===//
+//
+// Backward of a repeat is a repeat over the same layers in the other order. It carries the gradients of what
+// forward carries, and sums of those of values from outside; it returns stacks of the gradients of slices.
+// Its bodies are emitted as if they stood behind forward's; whatever of forward's body they turn out to read
+// is then handed over: slices of stacks again, what costs nothing made again, the rest returned by forward as
+// stacks.
+//
+//===----------------------------------------------------------------------===//
+#include "Differentiator.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace tessera::graph {
+
+class RepeatDifferentiator {
+public:
+  RepeatDifferentiator(RepeatOp op, Differentiator &outer, OpBuilder &builder, GradientSums &gradients)
+      : forward(op), outer(outer), builder(builder), gradients(gradients), loc(op.getLoc()) {}
+
+  void run();
+
+private:
+  /// What backward's body reads of forward's.
+  struct Reads {
+    SmallVector<std::pair<Value, size_t>> slices; ///< and the number of the stack
+    SmallVector<Value> kept;                      ///< values that forward returns
+  };
+  /// A stack that forward returns for backward: what each body yields for it, null if a body has nothing to
+  /// keep.
+  struct Kept {
+    Type type;
+    SmallVector<Value> values;
+  };
+
+  void chooseGradients();
+  void emitBody(unsigned body);
+  Reads findReads(unsigned body);
+  SmallVector<Kept> pairKept(ArrayRef<Reads> reads);
+  RepeatOp returnKept(ArrayRef<Kept> kept);
+  void replaceReads(unsigned body, Value value, Value by);
+  RepeatOp finish(ArrayRef<Value> read);
+  void addResults(RepeatOp backward);
+
+  bool isActive(Value value) const { return outer.activity.isActive(value); }
+  bool isInside(Value value) { return forward->isAncestor(value.getParentBlock()->getParentOp()); }
+  Block &bodyOf(unsigned body) { return regions[body]->front(); }
+
+  RepeatOp forward;
+  Differentiator &outer;
+  OpBuilder &builder;
+  GradientSums &gradients;
+  Location loc;
+
+  SmallVector<unsigned> carried;         ///< values carried by forward whose gradients backward carries
+  llvm::SmallSetVector<Value, 4> shared; ///< values from outside whose gradients are summed up
+  SmallVector<unsigned> collected;       ///< stacks returned by forward whose gradients are known
+  SmallVector<unsigned> stacks;          ///< stacks read by forward whose gradients are wanted
+  SmallVector<std::unique_ptr<Region>> regions; ///< backward's bodies
+};
+
+void RepeatDifferentiator::chooseGradients() {
+  unsigned inits = unsigned(forward.getInits().size());
+  for (unsigned i = 0; i < inits; ++i) {
+    bool active = isActive(forward.getResult(i));
+    for (unsigned body = 0; body < forward.getBodies().size(); ++body)
+      active |= isActive(forward.getCarried(body)[i]);
+    if (active)
+      carried.push_back(i);
+  }
+  for (unsigned i = inits; i < forward.getNumResults(); ++i)
+    if (gradients.lookup(forward.getResult(i)))
+      collected.push_back(i);
+  for (unsigned i = 0; i < forward.getStacks().size(); ++i)
+    if (isActive(forward.getStacks()[i]))
+      stacks.push_back(i);
+  forward->walk([&](Operation *op) {
+    if (op != forward.getOperation())
+      for (Value operand : op->getOperands())
+        if (isActive(operand) && !isInside(operand))
+          shared.insert(operand);
+  });
+}
+
+/// Arguments: index, carried gradients, sums, slices of gradients of returned stacks; what is read of forward
+/// comes behind.
+void RepeatDifferentiator::emitBody(unsigned body) {
+  Block &from = forward.getBody(body);
+  Operation *yielded = from.getTerminator();
+  Block &to = regions.emplace_back(std::make_unique<Region>())->emplaceBlock();
+  OpBuilder inner(forward.getContext());
+  inner.setInsertionPointToEnd(&to);
+  to.addArgument(forward.getIndex(body).getType(), loc);
+  GradientSums sums;
+  SmallVector<std::pair<Value, Value>> known;
+  for (unsigned i : carried)
+    known.push_back({yielded->getOperand(i), to.addArgument(forward.getResult(i).getType(), loc)});
+  for (Value value : shared)
+    sums.set(value, to.addArgument(value.getType(), loc));
+  for (unsigned i : collected)
+    known.push_back({yielded->getOperand(i), to.addArgument(yielded->getOperand(i).getType(), loc)});
+  for (auto [value, gradient] : known)
+    if (isActive(value))
+      sums.add(inner, loc, value, gradient);
+
+  outer.runBlock(from, inner, sums);
+
+  SmallVector<Value> next;
+  for (unsigned i : carried)
+    next.push_back(sums.orZeros(inner, loc, forward.getCarried(body)[i]));
+  for (Value value : shared)
+    next.push_back(sums.lookup(value));
+  for (unsigned i : stacks)
+    next.push_back(sums.orZeros(inner, loc, forward.getSlices(body)[i]));
+  YieldOp::create(inner, loc, next);
+  eraseDead(to);
+}
+
+/// Ops that move nothing and compute nothing, or have no operands: made again rather than kept.
+static bool isFree(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (!cost || op->getNumRegions() || op->getNumResults() != 1 || !isPure(op))
+    return false;
+  OpCost work = cost.getCost();
+  return op->getNumOperands() == 0 || (work.flops == 0 && work.bytesRead == 0 && work.bytesWritten == 0);
+}
+
+RepeatDifferentiator::Reads RepeatDifferentiator::findReads(unsigned body) {
+  Block &from = forward.getBody(body), &to = bodyOf(body);
+  OpBuilder again(&to.front());       // in front of all that was emitted
+  llvm::MapVector<Value, Value> seen; // values of forward's body, and those that backward makes again
+  auto ofForward = [&](Value value) { return value.getParentBlock() == &from; };
+  /// `value` as backward has it: made again, or itself to be handed over.
+  auto resolve = [&](auto &self, Value value) -> Value {
+    if (auto known = seen.find(value); known != seen.end())
+      return known->second;
+    Value made = value;
+    if (Operation *op = value.getDefiningOp(); op && isFree(op)) {
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(ofForward(operand) ? self(self, operand) : operand);
+      Operation *copy = again.clone(*op);
+      copy->setOperands(operands);
+      made = copy->getResult(0);
+    }
+    seen[value] = made;
+    return made;
+  };
+  SmallVector<Value> used;
+  to.walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (ofForward(operand))
+        used.push_back(operand);
+  });
+  for (Value value : used)
+    resolve(resolve, value);
+  Reads reads;
+  for (auto [value, made] : seen) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    size_t slices = 1 + forward.getInits().size();
+    if (made != value)
+      replaceReads(body, value, made);
+    else if (argument && argument.getArgNumber() == 0)
+      replaceReads(body, value, to.getArgument(0));
+    else if (argument && argument.getArgNumber() >= slices)
+      reads.slices.push_back({value, argument.getArgNumber() - slices});
+    else
+      reads.kept.push_back(value);
+  }
+  return reads;
+}
+
+void RepeatDifferentiator::replaceReads(unsigned body, Value value, Value by) {
+  value.replaceUsesWithIf(
+      by, [&](OpOperand &use) { return regions[body]->isAncestor(use.getOwner()->getParentRegion()); });
+}
+
+/// Every body yields for every stack, so values of one type of several bodies share one.
+SmallVector<RepeatDifferentiator::Kept> RepeatDifferentiator::pairKept(ArrayRef<Reads> reads) {
+  SmallVector<Kept> kept;
+  for (size_t body = 0; body < reads.size(); ++body)
+    for (Value value : reads[body].kept) {
+      auto *stack = llvm::find_if(
+          kept, [&](Kept &other) { return other.type == value.getType() && !other.values[body]; });
+      if (stack == kept.end()) {
+        kept.push_back({value.getType(), SmallVector<Value>(reads.size())});
+        stack = &kept.back();
+      }
+      stack->values[body] = value;
+    }
+  return kept;
+}
+
+/// Forward, returning stacks of what is kept behind its results.
+RepeatOp RepeatDifferentiator::returnKept(ArrayRef<Kept> kept) {
+  if (kept.empty())
+    return forward;
+  SmallVector<Type> types(forward.getResultTypes());
+  for (const Kept &stack : kept) {
+    auto slice = cast<RankedTensorType>(stack.type);
+    SmallVector<int64_t> shape(slice.getShape());
+    shape.insert(shape.begin(), int64_t(forward.getCount()));
+    types.push_back(RankedTensorType::get(shape, slice.getElementType()));
+  }
+  OpBuilder before(forward);
+  auto op = RepeatOp::create(before, loc, types, int64_t(forward.getCount()), forward.getInits(),
+                             forward.getStacks(), unsigned(forward.getBodies().size()), forward.getReverse());
+  op->setDiscardableAttrs(forward->getDiscardableAttrDictionary());
+  for (auto [body, region] : llvm::enumerate(forward.getBodies())) {
+    op.getBodies()[body].takeBody(region);
+    Operation *yielded = op.getBody(unsigned(body)).getTerminator();
+    OpBuilder inner(yielded);
+    for (const Kept &stack : kept) {
+      Value value = stack.values[body];
+      if (!value) { // nothing reads it
+        auto type = cast<RankedTensorType>(stack.type);
+        value = ConstantOp::create(inner, loc, type, cast<ElementsAttr>(inner.getZeroAttr(type)));
+      }
+      yielded->insertOperands(yielded->getNumOperands(), value);
+    }
+  }
+  forward->replaceAllUsesWith(op.getResults().take_front(forward.getNumResults()));
+  outer.replaced.push_back(forward);
+  return op;
+}
+
+/// Backward itself, reading `read` behind gradients of returned stacks.
+RepeatOp RepeatDifferentiator::finish(ArrayRef<Value> read) {
+  SmallVector<Value> inits, slices;
+  SmallVector<Type> types;
+  for (unsigned i : carried)
+    inits.push_back(gradients.orZeros(builder, loc, forward.getResult(i)));
+  for (Value value : shared)
+    inits.push_back(gradients.orZeros(builder, loc, value));
+  for (Value init : inits)
+    types.push_back(init.getType());
+  for (unsigned i : collected)
+    slices.push_back(gradients.lookup(forward.getResult(i)));
+  llvm::append_range(slices, read);
+  for (unsigned i : stacks)
+    types.push_back(forward.getStacks()[i].getType());
+  auto op = RepeatOp::create(builder, loc, types, int64_t(forward.getCount()), inits, slices,
+                             unsigned(regions.size()), !forward.getReverse());
+  for (auto [to, from] : llvm::zip_equal(op.getBodies(), regions))
+    to.takeBody(*from);
+  return op;
+}
+
+void RepeatDifferentiator::run() {
+  chooseGradients();
+  if (carried.empty() && collected.empty())
+    return;
+  SmallVector<Reads> reads;
+  for (unsigned body = 0; body < forward.getBodies().size(); ++body) {
+    emitBody(body);
+    reads.push_back(findReads(body));
+  }
+  SmallVector<Kept> kept = pairKept(reads);
+  // Every body takes a slice of every stack that one reads.
+  SmallVector<Value> read;
+  llvm::SmallSetVector<size_t, 8> again;
+  for (const Reads &of : reads)
+    for (auto [value, stack] : of.slices)
+      again.insert(stack);
+  for (size_t stack : again) {
+    read.push_back(forward.getStacks()[stack]);
+    for (auto [body, of] : llvm::enumerate(reads)) {
+      Value slice =
+          bodyOf(unsigned(body)).addArgument(forward.getSlices(unsigned(body))[stack].getType(), loc);
+      for (auto [value, number] : of.slices)
+        if (number == stack)
+          replaceReads(unsigned(body), value, slice);
+    }
+  }
+  for (const Kept &stack : kept)
+    for (auto [body, value] : llvm::enumerate(stack.values)) {
+      Value slice = bodyOf(unsigned(body)).addArgument(stack.type, loc);
+      if (value)
+        replaceReads(unsigned(body), value, slice);
+    }
+  RepeatOp whole = returnKept(kept);
+  llvm::append_range(read, whole.getResults().drop_front(forward.getNumResults()));
+  addResults(finish(read));
+}
+
+/// What backward gives is added to the gradients of what forward read.
+void RepeatDifferentiator::addResults(RepeatOp backward) {
+  ValueRange results = backward.getResults();
+  // Sums began with what was known: they come first, more is added to them.
+  for (auto [value, sum] : llvm::zip(shared, results.drop_front(carried.size())))
+    gradients.set(value, sum);
+  auto add = [&](Value of, Value gradient) {
+    if (isActive(of))
+      gradients.add(builder, loc, of, gradient);
+  };
+  for (auto [i, gradient] : llvm::zip(carried, results))
+    add(forward.getInits()[i], gradient);
+  for (auto [i, gradient] : llvm::zip_equal(stacks, results.take_back(stacks.size())))
+    add(forward.getStacks()[i], gradient);
+}
+
+void Differentiator::runRepeat(RepeatOp op, OpBuilder &builder, GradientSums &gradients) {
+  RepeatDifferentiator(op, *this, builder, gradients).run();
+}
+
+} // namespace tessera::graph

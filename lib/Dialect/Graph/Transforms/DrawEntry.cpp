@@ -1,0 +1,70 @@
+//===- DrawEntry.cpp - The entry that draws tokens ------------------------===//
+#include "tessera/Dialect/Graph/Transforms/DrawEntry.h"
+
+using namespace mlir;
+
+namespace tessera::graph {
+
+void buildDrawEntry(func::FuncOp before, Port logits, const KeptRows &kept, const llvm::StringSet<> &taken) {
+  OpBuilder builder(before);
+  Location loc = before.getLoc();
+  auto fill = [&](FillSource source) {
+    return builder.getNamedAttr(kFillAttr, FillAttr::get(builder.getContext(), source));
+  };
+  auto type = [](ArrayRef<int64_t> shape, Type element) -> Type {
+    return RankedTensorType::get(shape, element);
+  };
+  auto state = [&](StringRef name, Type type, FillSource source, ArrayRef<StringRef> dims) -> Port {
+    return {type, Kind::State, freeName(name, taken), SmallVector<StringRef>(dims), fill(source)};
+  };
+  SmallVector<int64_t> rows(cast<RankedTensorType>(logits.type).getShape().drop_back());
+  Type i32 = builder.getI32Type(), i64 = builder.getI64Type(), f64 = builder.getF64Type(),
+       ids = type(rows, i32);
+  SmallVector<StringRef> rowDims{"batch", "seq"};
+
+  logits.kind = Kind::Input;
+  logits.fact = fill(FillSource::Logits);
+  SmallVector<Port> ports{std::move(logits),
+                          state("draw_prompts", ids, FillSource::PromptNumbers, rowDims),
+                          state("draw_starts", ids, FillSource::PromptLengths, rowDims),
+                          state("draw_seed", type({}, i64), FillSource::Seed, {}),
+                          state("draw_temperature", type({}, f64), FillSource::Temperature, {}),
+                          state("draw_top_k", type({}, i32), FillSource::TopK, {}),
+                          state("draw_top_p", type({}, f64), FillSource::TopP, {})};
+  unsigned first = ports.size(); // of the rows
+  if (kept.empty())
+    ports.push_back({ids, Kind::Input, "draw_positions", rowDims, fill(FillSource::Positions)});
+  llvm::append_range(ports, kept.ports());
+  if (!kept.empty())
+    ports.push_back(endTokens(builder, freeName("draw_end_tokens", taken), FillSource::DrawnEndTokens));
+
+  auto attributes = [&](const Port &port) { return port.attributes(builder); };
+  SmallVector<Type> types = llvm::map_to_vector(ports, [](const Port &port) { return port.type; });
+  auto function = func::FuncOp::create(builder, loc, "sample", builder.getFunctionType(types, {}));
+  function.setAllArgAttrs(llvm::map_to_vector(ports, attributes));
+  function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), Role::Draw));
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToEnd(entry);
+  ValueRange arguments = entry->getArguments();
+
+  SmallVector<Value> found(arguments.drop_front(first));
+  Value ends = kept.empty() ? Value() : found.pop_back_val();
+  Value positions = kept.empty() ? found.front() : kept.rows(found).positions, starts = arguments[2];
+  Value count = SubOp::create(builder, loc, ids, positions, starts);
+  Value drawn = DrawOp::create(builder, loc, ids, arguments[0], arguments[1], count, arguments[3],
+                               arguments[4], arguments[5], arguments[6]);
+  SmallVector<Value> values{drawn};
+  SmallVector<Port> results{
+      {ids, Kind::Output, "next", rowDims,
+       builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), Gives::NextTokens))}};
+  if (!kept.empty()) {
+    llvm::append_range(values, kept.values(rowsDrawn(builder, loc, kept.rows(found), starts, drawn, ends)));
+    for (const Port &port : kept.ports())
+      results.push_back({port.type, Kind::State, port.name, port.dims});
+  }
+  func::ReturnOp::create(builder, loc, values);
+  function.setType(builder.getFunctionType(types, ValueRange(values).getTypes()));
+  function.setAllResultAttrs(llvm::map_to_vector(results, attributes));
+}
+
+} // namespace tessera::graph

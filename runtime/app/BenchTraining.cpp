@@ -1,0 +1,88 @@
+#include "BenchTraining.h"
+#include "Terminal.h"
+#include "Trainer.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+namespace tessera::runtime {
+
+void checkBenchTraining(const Options &options) {
+  for (auto [flag, value] :
+       {std::pair("--prompt-len=", options.promptLength), std::pair("--decode=", options.decodeSteps)})
+    if (value)
+      throw Error("cannot measure", flag + std::to_string(*value),
+                  "this program trains, and takes no prompts", "leave it out");
+}
+
+// Whole rows of made-up ids.
+static StepRows madeUpRows(const TrainSpec &spec) {
+  StepRows rows;
+  rows.countedTokens = [&spec]() -> Result<int64_t> { return spec.batch * spec.seq; };
+  rows.read = [&spec](int64_t microBatch, const data::BatchPiece &piece, data::MicroBatch &out) -> Status {
+    const auto size = size_t(piece.localRows * piece.localColumns);
+    out.tokens.assign(size, 0);
+    out.positions.assign(size, -1);
+    out.targets.assign(size, -1);
+    auto id = [&](int64_t row, int64_t column) {
+      return int32_t((column * 7919 + row * 104729 + 1) % spec.vocab);
+    };
+    for (int64_t r = piece.rows.begin; r < piece.rows.end; ++r)
+      for (int64_t c = piece.columns.begin; c < piece.columns.end; ++c) {
+        int64_t row = microBatch * spec.microRows() + r;
+        if (row >= spec.batch)
+          continue;
+        auto at = size_t((r - piece.rows.begin) * piece.localColumns + c - piece.columns.begin);
+        out.tokens[at] = id(row, c);
+        out.positions[at] = int32_t(c);
+        out.targets[at] = id(row, c + 1);
+      }
+    return {};
+  };
+  return rows;
+}
+
+void benchTrainingOnRank(Rank &rank, bool json) {
+  using Clock = std::chrono::steady_clock;
+  Trainer trainer(rank);
+  const TrainSpec &spec = trainOf(rank.manifest());
+  const StepRows rows = madeUpRows(spec);
+  Hyperparameters numbers;
+  numbers.learningRate = 1e-5;
+  std::vector<double> seconds;
+  for (int64_t update = 0; update < 7; ++update) {
+    rank.plane().barrier();
+    auto start = Clock::now();
+    trainer.train(rows, update, numbers);
+    rank.plane().barrier();
+    if (update >= 2)
+      seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  if (rank.id() != 0)
+    return;
+  std::sort(seconds.begin(), seconds.end());
+  const double step = seconds[seconds.size() / 2], rate = double(spec.batch * spec.seq) / step;
+  StandardOutput out(&rank.entry());
+  if (json) {
+    nlohmann::ordered_json result = {{"step_s", step},
+                                     {"tokens_per_s", rate},
+                                     {"batch", spec.batch},
+                                     {"seq", spec.seq},
+                                     {"micro_batches", spec.microBatches},
+                                     {"ranks", rank.plane().ranks()},
+                                     {"threads_per_rank", rank.pool().size()}};
+    if (int64_t used = rank.device().usedBytes(); used >= 0)
+      result["device_bytes_used"] = used;
+    out.write(result.dump() + "\n");
+  } else {
+    char text[160];
+    snprintf(text, sizeof text, "step    %8.4f s\ntrain   %8.1f tokens/s  (batch %lld, %lld tokens a row)\n",
+             step, rate, (long long)spec.batch, (long long)spec.seq);
+    out.write(text);
+  }
+  out.close();
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,23 @@
+#include "Interruption.h"
+
+#include <csignal>
+
+namespace tessera::runtime {
+
+static volatile std::sig_atomic_t asked = 0;
+
+static void onSignal(int) { asked = 1; }
+
+void watchForInterruption(const Launcher &launcher) {
+  struct sigaction action = {};
+  action.sa_handler = onSignal;
+  action.sa_flags = SA_RESTART;
+  if (launcher.size == 1)
+    sigaction(SIGTERM, &action, nullptr);
+  if (!launcher.name.empty())
+    sigaction(SIGUSR1, &action, nullptr);
+}
+
+bool isInterrupted() { return asked != 0; }
+
+} // namespace tessera::runtime

@@ -1,0 +1,140 @@
+#include "Train.h"
+#include "Interruption.h"
+#include "Outside.h"
+#include "TrainProgress.h"
+#include "tessera/runtime/core/Error.h"
+
+#include <cmath>
+#include <optional>
+
+namespace tessera::runtime {
+
+namespace {
+
+// Whether any rank says yes; the same on all.
+bool anyRank(HostPlane &plane, bool mine) {
+  auto said = char(mine);
+  if (plane.ranks() == 1)
+    return mine;
+  std::string all(plane.rank() == 0 ? size_t(plane.ranks()) : 0, '\0');
+  plane.gather(&said, 1, all.data(), 0);
+  if (plane.rank() == 0)
+    said = char(all.find('\1') != std::string::npos);
+  plane.broadcast(&said, 1, 0);
+  return said != 0;
+}
+
+class Run {
+public:
+  Run(Rank &rank, TrainJob &job)
+      : rank_(rank), job_(job), trainer_(rank), place_(job.place),
+        store_(job.options.save, job.options.keep.value_or(2)) {
+    if (rank.id() != 0)
+      return;
+    if (!job.options.log.empty())
+      log_.emplace(take(train::TrainingLog::open(job.options.log, place_.step)));
+    progress_.emplace(place_.step, job.options.rate.steps);
+  }
+
+  void run() {
+    const int64_t steps = job_.options.rate.steps;
+    const auto every = [](const std::optional<int64_t> &n, int64_t step) { return n && step % *n == 0; };
+    bool stop = anyRank(rank_.plane(), isInterrupted()), saved = true;
+    while (!stop && place_.step < steps) {
+      step();
+      saved = false;
+      stop = anyRank(rank_.plane(), isInterrupted());
+      if (!job_.options.save.empty() &&
+          (stop || place_.step == steps || every(job_.options.saveEvery, place_.step))) {
+        save();
+        saved = true;
+      }
+    }
+    if (!stop)
+      return;
+    job_.interrupted = true;
+    if (progress_)
+      progress_->note("stopped by a signal after step " + std::to_string(place_.step) +
+                      (saved ? "" : "; nothing was saved: there is no --save"));
+  }
+
+private:
+  void step() {
+    using Clock = std::chrono::steady_clock;
+    auto start = Clock::now();
+    Hyperparameters numbers = job_.numbers;
+    numbers.learningRate = job_.options.rate.at(place_.updates);
+    Trainer::Loss loss = trainer_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    ++place_.step;
+    ++place_.updates;
+    place_.rows += rank_.manifest().train->batch;
+    train::LogLine line{place_.step, loss.loss, loss.gradNorm, numbers.learningRate,
+                        double(loss.targets) / seconds};
+    if (std::isfinite(loss.loss) && std::isfinite(loss.gradNorm))
+      evaluate(line);
+    if (log_)
+      check(log_->write(line));
+    if (progress_)
+      progress_->step(line);
+    expectFinite("loss", loss.loss);
+    expectFinite("norm of the gradient", loss.gradNorm);
+  }
+
+  void evaluate(train::LogLine &line) {
+    const TrainOptions &options = job_.options;
+    if (!job_.evaluation ||
+        (line.step != options.rate.steps && (!options.evalEvery || line.step % *options.evalEvery != 0)))
+      return;
+    line.evalLoss = trainer_.evaluate(*job_.evaluation);
+  }
+
+  // The numbers are the same on all ranks. What they were goes into the log first.
+  void expectFinite(const std::string &what, double value) {
+    if (std::isfinite(value))
+      return;
+    rank_.plane().barrier();
+    throw Error("cannot go on training", "step " + std::to_string(place_.step),
+                "the " + what + " is " + (std::isnan(value) ? "not a number" : "infinite"),
+                "use a smaller --lr or a longer --warmup, and look at the data; no save was touched");
+  }
+
+  void save() {
+    Outside files(rank_.entry());
+    std::vector<PieceReader> readers;
+    for (const SavedFile &file : job_.files)
+      readers.emplace_back(rank_, job_.origin, file);
+    // The last update may have broken what no loss has shown yet.
+    for (PieceReader &reader : readers)
+      if (std::string name = reader.notFinite(); !name.empty())
+        throw Error("cannot save", name,
+                    "after step " + std::to_string(place_.step) + " it holds numbers that are not finite",
+                    "use a smaller --lr or a longer --warmup; no save was touched");
+    rank_.plane().barrier();
+    checkpoint::SaveRequest request;
+    request.place = place_;
+    for (size_t i = 0; i < readers.size(); ++i)
+      request.files.push_back(
+          {job_.files[i].name, &job_.files[i].params,
+           [&reader = readers[i]](int64_t param, int64_t layer) { return reader.piece(param, layer); }});
+    if (rank_.id() == 0)
+      request.texts = job_.texts;
+    check(store_.save(request, rank_.manifest().mesh, rank_.plane()));
+    if (progress_)
+      progress_->note("saved step " + std::to_string(place_.step) + " in " + job_.options.save);
+  }
+
+  Rank &rank_;
+  TrainJob &job_;
+  Trainer trainer_;
+  checkpoint::TrainingPlace place_; // steps done
+  checkpoint::Store store_;
+  std::optional<train::TrainingLog> log_;
+  std::optional<TrainProgress> progress_; // both at rank 0
+};
+
+} // namespace
+
+void trainOnRank(Rank &rank, TrainJob &job) { Run(rank, job).run(); }
+
+} // namespace tessera::runtime

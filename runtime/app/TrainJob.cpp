@@ -1,0 +1,117 @@
+// What is opened and checked before a training run.
+#include "Train.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/data/TokenText.h"
+
+#include <filesystem>
+
+namespace tessera::runtime {
+
+// The program's defaults, and what the command line says in their place.
+static Hyperparameters hyperparameters(const Manifest &manifest, const TrainOptions &options) {
+  Hyperparameters numbers;
+  const EntrySpec &entry = manifest.entries[size_t(manifest.train->train)];
+  struct {
+    const char *flag;
+    const std::optional<double> &given;
+    Fill fill;
+    double &number;
+  } flags[] = {{"--weight-decay", options.weightDecay, Fill::WeightDecay, numbers.weightDecay},
+               {"--beta1", options.beta1, Fill::Beta1, numbers.beta1},
+               {"--beta2", options.beta2, Fill::Beta2, numbers.beta2},
+               {"--momentum", options.momentum, Fill::Momentum, numbers.momentum},
+               {"--eps", options.epsilon, Fill::Epsilon, numbers.epsilon},
+               {"--clip", options.clip, Fill::Clip, numbers.clip}};
+  for (auto &[flag, given, fill, number] : flags) {
+    if (!given)
+      continue;
+    if (!entry.input(fill))
+      throw Error("cannot train", flag,
+                  "the optimizer that this program was compiled with has no such number",
+                  "leave it out, or compile with another --optimizer");
+    number = *given;
+  }
+  return numbers;
+}
+
+static std::unique_ptr<data::TokenRows> openRows(const std::string &path, const TrainSpec &spec,
+                                                 Models &models) {
+  if (!data::isText(path))
+    return take(data::TokenRows::open(path, spec.seq, spec.vocab));
+  return take(data::openTokens(path, spec.seq, spec.vocab, models.texts()));
+}
+
+static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
+  const TrainOptions &options = job.options;
+  data::DataOptions rows{spec.batch, spec.microBatches, options.epochs, options.shuffle};
+  job.data = take(data::TrainingData::make(openRows(options.data, spec, models), rows));
+  check(job.data->checkSteps(options.rate.steps));
+  if (options.eval.empty())
+    return;
+  if (spec.evaluate < 0)
+    throw Error("cannot evaluate", options.eval, "the program has no entry that does",
+                "compile it again with this version of llm-compile");
+  job.evaluation =
+      take(data::TrainingData::make(openRows(options.eval, spec, models), {spec.batch, spec.microBatches}));
+}
+
+static void openResumed(TrainJob &job, const TrainSpec &spec) {
+  const std::string &path = job.options.resume;
+  job.resumed = take(checkpoint::Checkpoint::open(path));
+  const checkpoint::TrainingPlace &place = job.place = job.resumed->place();
+  auto refuse = [&](const std::string &why, const std::string &hint) {
+    throw Error("cannot resume", job.resumed->path(), why, hint);
+  };
+  check(checkSave(*job.resumed, job.files));
+  const int64_t steps = job.options.rate.steps;
+  if (place.step >= steps)
+    refuse(std::to_string(place.step) + (place.step == 1 ? " step is" : " steps are") +
+               " done, and --steps=" + std::to_string(steps) + " is the number of all",
+           "use a larger --steps, or name an earlier save");
+  if (place.rows != place.step * spec.batch)
+    refuse("its " + std::to_string(place.step) + " steps took " + std::to_string(place.rows) +
+               " rows, and a step of this program takes " + std::to_string(spec.batch),
+           "resume with the --batch that it was saved with");
+  for (const SavedFile &file : job.files)
+    if (!file.state.empty())
+      job.origin.states[file.state] = job.resumed->file(file.name);
+  job.origin.model = job.resumed->file(checkpoint::weightsName);
+}
+
+static void openOrigin(TrainJob &job, const Options &options, Models &models) {
+  if (options.initSeed) {
+    job.origin.seed = *options.initSeed;
+    return;
+  }
+  const io::ModelFile &weights = models.weights();
+  if (weights.format() == io::ModelFormat::Gguf)
+    throw Error("cannot train", weights.path(), "a GGUF file's weights are quantized, and saves are not GGUF",
+                "name a Hugging Face directory or a .safetensors file with --model=");
+  job.origin.model = &weights;
+}
+
+std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &options, Models &models,
+                                       bool saves) {
+  const TrainSpec &spec = trainOf(manifest);
+  auto job = std::make_unique<TrainJob>();
+  job->options = options.train;
+  job->numbers = hyperparameters(manifest, options.train);
+  job->files = savedFiles(manifest);
+  if (options.train.resume.empty())
+    openOrigin(*job, options, models);
+  else
+    openResumed(*job, spec);
+  openData(*job, spec, models);
+  if (options.train.save.empty() || !saves)
+    return job;
+  check(checkpoint::Store(options.train.save, 1).checkFolder());
+  job->texts = take(checkpoint::textsBeside(job->resumed ? job->resumed->path() : models.directory()));
+  return job;
+}
+
+void checkResumed(Rank &rank, const TrainJob &job) {
+  if (job.resumed)
+    check(job.resumed->verify(rank.id(), rank.plane().ranks()));
+}
+
+} // namespace tessera::runtime

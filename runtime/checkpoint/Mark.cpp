@@ -1,0 +1,144 @@
+#include "Mark.h"
+
+#include "tessera/runtime/io/Checksum.h"
+#include "tessera/runtime/io/Json.h"
+
+namespace tessera::checkpoint {
+
+static constexpr int64_t formatVersion = 1;
+static constexpr std::string_view opening = "{\"checksum\":\""; // then 16 digits, then what they are of
+
+std::string stepName(int64_t step) { return "step-" + std::to_string(step); }
+
+int64_t stepOfName(std::string_view name) {
+  if (name.substr(0, 5) != "step-" || name.size() < 6 || name.size() > 20)
+    return -1;
+  int64_t step = 0;
+  for (char c : name.substr(5)) {
+    if (c < '0' || c > '9')
+      return -1;
+    step = step * 10 + (c - '0');
+  }
+  return stepName(step) == name ? step : -1;
+}
+
+int64_t stepOfIndex(const std::string &index) {
+  Result<nlohmann::json> json = io::parseJson(index, indexName);
+  if (!json || !json->is_object() || !json->contains("metadata") || !(*json)["metadata"].is_object())
+    return -1;
+  const nlohmann::json &metadata = (*json)["metadata"];
+  auto step = metadata.find("step");
+  return step != metadata.end() && step->is_number_unsigned() ? step->get<int64_t>() : -1;
+}
+
+std::string indexText(const FileLayout &weights, int64_t step) {
+  nlohmann::ordered_json json;
+  json["metadata"] = {{"total_size", weights.bytes - weights.header.size()}, {"step", step}};
+  for (const FileTensor &tensor : weights.tensors)
+    json["weight_map"][tensor.name] = stepName(step) + "/" + weightsName;
+  return json.dump(1) + "\n";
+}
+
+std::string markText(const SaveRequest &request, const std::vector<FileLayout> &layouts,
+                     const std::vector<uint64_t> &sums) {
+  nlohmann::ordered_json json;
+  const TrainingPlace &place = request.place;
+  json["format"] = formatVersion;
+  json["step"] = place.step;
+  json["updates"] = place.updates;
+  json["rows"] = place.rows;
+  json["loss_scale"] = place.lossScale; // the shortest text that is read back to the same bits
+  json["good_steps"] = place.goodSteps;
+  json["files"] = nlohmann::ordered_json::object();
+  for (const auto &[name, text] : request.texts)
+    json["files"][name] = {{"bytes", text.size()}, {"checksum", io::hexText(io::checksum(text))}};
+  size_t sum = 0;
+  for (size_t f = 0; f < layouts.size(); ++f) {
+    nlohmann::ordered_json tensors = nlohmann::ordered_json::object();
+    for (const FileTensor &tensor : layouts[f].tensors)
+      tensors[tensor.name] = io::hexText(sums[sum++]);
+    json["files"][request.files[f].name] = {{"bytes", layouts[f].bytes},
+                                            {"header_bytes", layouts[f].header.size()},
+                                            {"checksum", io::hexText(io::checksum(layouts[f].header))},
+                                            {"tensors", std::move(tensors)}};
+  }
+  std::string rest = "\"," + json.dump().substr(1) + "\n";
+  return std::string(opening) + io::hexText(io::checksum(rest)) + rest;
+}
+
+namespace {
+// Fields of an object; `whole` is false once one was missing or of another type.
+struct FieldReader {
+  const nlohmann::json &object;
+  bool &whole;
+
+  const nlohmann::json *find(const char *name) {
+    auto found = object.is_object() ? object.find(name) : object.end();
+    if (!object.is_object() || found == object.end())
+      return whole = false, nullptr;
+    return &*found;
+  }
+  uint64_t number(const char *name) {
+    const nlohmann::json *field = find(name);
+    if (!field || !field->is_number_unsigned())
+      return whole = false, 0;
+    return field->get<uint64_t>();
+  }
+  double real(const char *name) {
+    const nlohmann::json *field = find(name);
+    if (!field || !field->is_number())
+      return whole = false, 0;
+    return field->get<double>();
+  }
+  uint64_t digits(const char *name) {
+    const nlohmann::json *field = find(name);
+    uint64_t value = 0;
+    if (!field || !field->is_string() || !io::readHexText(field->get_ref<const std::string &>(), value))
+      whole = false;
+    return value;
+  }
+};
+} // namespace
+
+Result<Mark> readMark(std::string_view text, const std::string &where) {
+  auto bad = [&](const std::string &why) {
+    return Failure{"cannot resume", where, why, "name an earlier save with --resume=DIR/step-N"};
+  };
+  uint64_t expected = 0;
+  const size_t begin = opening.size() + 16;
+  if (text.substr(0, opening.size()) != opening || text.size() < begin ||
+      !io::readHexText(text.substr(opening.size(), 16), expected) ||
+      io::checksum(text.substr(begin)) != expected)
+    return bad("its bytes are not those that were saved");
+  Result<nlohmann::json> json = io::parseJson(text, where);
+  if (!json)
+    return bad(json.failure().why);
+  bool whole = true;
+  FieldReader fields{*json, whole};
+  if (fields.number("format") != uint64_t(formatVersion))
+    return bad("it was written by another version");
+  Mark mark;
+  mark.place = {int64_t(fields.number("step")), int64_t(fields.number("updates")),
+                int64_t(fields.number("rows")), fields.real("loss_scale"),
+                int64_t(fields.number("good_steps"))};
+  const nlohmann::json *files = fields.find("files");
+  if (!files || !files->is_object())
+    return bad("it names no files");
+  for (const auto &[name, entry] : files->items()) {
+    FieldReader file{entry, whole};
+    MarkedFile &marked = mark.files[name];
+    marked.bytes = file.number("bytes");
+    marked.head = file.digits("checksum");
+    marked.isText = !entry.contains("tensors");
+    marked.headBytes = marked.isText ? marked.bytes : file.number("header_bytes");
+    if (!marked.isText && entry["tensors"].is_object())
+      for (const auto &[tensor, sum] : entry["tensors"].items())
+        marked.tensors[tensor] = FieldReader{entry["tensors"], whole}.digits(tensor.c_str());
+    whole = whole && marked.headBytes <= marked.bytes;
+  }
+  if (!whole)
+    return bad("it is damaged");
+  return mark;
+}
+
+} // namespace tessera::checkpoint

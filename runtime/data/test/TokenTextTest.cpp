@@ -1,0 +1,123 @@
+// Texts: tokenized once, found again, and again tokenized when text or tokenizer are others.
+#include "tessera/runtime/data/TokenText.h"
+#include "TestFiles.h"
+#include "tessera/runtime/text/Tokenizer.h"
+
+#include <sys/stat.h>
+
+using namespace tessera;
+using namespace tessera::data;
+
+namespace {
+
+class TokenTextTest : public io::test::ScratchFolder {
+protected:
+  void SetUp() override {
+    ScratchFolder::SetUp();
+    std::filesystem::create_directory(path("texts"));
+    auto opened = io::ModelFile::open(TESSERA_MODELS "/tiny-llama");
+    ASSERT_TRUE(opened) << opened.failure().message();
+    model = opened.take();
+  }
+  std::vector<std::string> kept(const std::string &where) const {
+    std::vector<std::string> names;
+    if (std::filesystem::is_directory(path(where)))
+      for (const auto &entry : std::filesystem::directory_iterator(path(where)))
+        if (entry.path().extension() == ".bin")
+          names.push_back(entry.path().string());
+    return names;
+  }
+  std::unique_ptr<io::ModelFile> model;
+  const std::string text = "It was the best of times, it was the worst of times.\n\nCall me Ishmael.\n";
+};
+
+TEST_F(TokenTextTest, GivesTheTokenizersIds) {
+  std::string file = write("texts/a.txt", text);
+  auto rows = openTokens(file, 4, 389, *model, path("cache"));
+  ASSERT_TRUE(rows) << rows.failure().message();
+  auto tokenizer = text::Tokenizer::load(*model);
+  ASSERT_TRUE(tokenizer);
+  auto ids = (*tokenizer)->encode(text);
+  ASSERT_TRUE(ids);
+  ASSERT_EQ((*rows)->rows(), int64_t(ids->size() - 1) / 4);
+  std::vector<int32_t> row(5);
+  for (int64_t r = 0; r < (*rows)->rows(); ++r) {
+    ASSERT_TRUE((*rows)->read(r, row.data()));
+    EXPECT_EQ(row, std::vector<int32_t>(ids->begin() + r * 4, ids->begin() + r * 4 + 5));
+  }
+}
+
+TEST_F(TokenTextTest, IsTokenizedOnce) {
+  std::string file = write("texts/a.txt", text);
+  auto first = tokenizeFile(file, *model, path("cache"));
+  ASSERT_TRUE(first) << first.failure().message();
+  EXPECT_EQ(kept("texts"), std::vector<std::string>{*first});
+  struct stat before, after;
+  ASSERT_EQ(stat(first->c_str(), &before), 0);
+  auto second = tokenizeFile(file, *model, path("cache"));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*first, *second);
+  ASSERT_EQ(stat(second->c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino); // not written again
+  // What is kept is believed: it is not the text that is read.
+  std::filesystem::resize_file(*first, 0);
+  EXPECT_FALSE(openTokens(file, 4, 389, *model, path("cache")));
+}
+
+TEST_F(TokenTextTest, AnotherTextOrTokenizerIsTokenizedAgain) {
+  auto first = tokenizeFile(write("texts/a.txt", text), *model, path("cache"));
+  auto changed = tokenizeFile(write("texts/a.txt", text + "!"), *model, path("cache"));
+  ASSERT_TRUE(first && changed);
+  EXPECT_NE(*first, *changed);
+  std::filesystem::create_directory(path("other"));
+  std::string json = io::test::readBytes(TESSERA_MODELS "/tiny-llama/tokenizer.json");
+  write("other/tokenizer.json", json + " ");
+  write("other/config.json", "{}");
+  auto other = io::ModelFile::open(path("other"));
+  ASSERT_TRUE(other) << other.failure().message();
+  auto again = tokenizeFile(path("texts/a.txt"), **other, path("cache"));
+  ASSERT_TRUE(again) << again.failure().message();
+  EXPECT_NE(*again, *changed);
+  EXPECT_EQ(kept("texts").size(), 3u);
+}
+
+TEST_F(TokenTextTest, WhereTheTextLiesMayBeReadOnly) {
+  std::string file = write("texts/a.txt", text);
+  // Root may write anywhere: a folder of the name stands in the way instead.
+  auto first = tokenizeFile(file, *model, path("cache"));
+  ASSERT_TRUE(first);
+  std::string name = std::filesystem::path(*first).filename().string();
+  std::filesystem::remove(*first);
+  std::filesystem::create_directories(path("texts/" + name + "/in-the-way"));
+  auto cached = tokenizeFile(file, *model, path("cache/deeper"));
+  ASSERT_TRUE(cached) << cached.failure().message();
+  EXPECT_EQ(*cached, path("cache/deeper/" + name));
+  auto found = tokenizeFile(file, *model, path("cache/deeper"));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, *cached);
+  auto nowhere = tokenizeFile(file, *model, "");
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.failure().message().find("set XDG_CACHE_HOME to a folder that may be written"),
+            std::string::npos);
+}
+
+TEST_F(TokenTextTest, EveryFaultIsOneLine) {
+  auto why = [&](const std::string &file, const io::ModelFile &of) {
+    auto rows = openTokens(file, 4, 389, of, path("cache"));
+    return rows ? "" : rows.failure().message();
+  };
+  EXPECT_EQ(why(write("texts/e.txt", ""), *model),
+            "cannot read data (" + path("texts/e.txt") + "): it is empty; give a text");
+  EXPECT_NE(why(write("texts/b.txt", "\xff\xfe"), *model).find("the text is not valid UTF-8"),
+            std::string::npos);
+  EXPECT_NE(why(path("texts"), *model).find("not a regular file"), std::string::npos);
+  EXPECT_NE(why(write("texts/s.txt", "a"), *model).find("a row takes 5"), std::string::npos);
+  write("config.json", "{}");
+  auto bare = io::ModelFile::open(folder);
+  ASSERT_TRUE(bare);
+  EXPECT_NE(
+      why(write("texts/t.txt", text), **bare).find("the model has no tokenizer.json; give token ids in"),
+      std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,85 @@
+// Saving a training run (docs/Checkpoints.md).
+#ifndef TESSERA_RUNTIME_CHECKPOINT_STORE_H
+#define TESSERA_RUNTIME_CHECKPOINT_STORE_H
+
+#include "tessera/runtime/checkpoint/FileSystem.h"
+#include "tessera/runtime/checkpoint/Layout.h"
+#include "tessera/runtime/comm/HostPlane.h"
+
+#include <string_view>
+#include <utility>
+
+namespace tessera::checkpoint {
+
+// How far a run has come: what there is to know beside tensors. Neither mesh nor micro-batches stand in it.
+struct TrainingPlace {
+  int64_t step = 0;      // steps done
+  int64_t updates = 0;   // of them those that changed weights: the schedule goes by it
+  int64_t rows = 0;      // rows of the data taken, over all passes
+  double lossScale = 1;  // float16's
+  int64_t goodSteps = 0; // steps since it changed
+};
+
+// One file of a save: the tensors of the model's file, by its names. "model.safetensors" are the weights.
+struct StateFile {
+  std::string name;
+  const std::vector<runtime::ParamSpec> *params = nullptr; // each with this state's type and sharding
+  // This rank's piece of a layer: `local` of the parameter in its type, row-major. Valid until the next call;
+  // asked for at most once a layer, and not at all where another rank writes the same piece.
+  std::function<const void *(int64_t param, int64_t layer)> piece;
+};
+
+struct SaveRequest {
+  TrainingPlace place;
+  std::vector<StateFile> files;
+  // What lies beside the weights in the model's directory: name and bytes. Rank 0's count.
+  std::vector<std::pair<std::string, std::string>> texts;
+};
+
+inline const char *const markName = "checkpoint.json";
+inline const char *const indexName = "model.safetensors.index.json";
+inline const char *const weightsName = "model.safetensors";
+
+// The files of the model directory at `path` that come along: all regular files of at most 64 MiB but weights
+// (safetensors and their index, bin, gguf, h5, msgpack, onnx, pt, pth) and hidden ones. Empty if `path` is
+// no directory.
+Result<std::vector<std::pair<std::string, std::string>>> textsBeside(const std::string &path);
+
+class Store {
+public:
+  // DIR and how many saves stay. Every rank has one of its own.
+  Store(std::string folder, int64_t keep, FileSystem &files = realFiles())
+      : folder_(std::move(folder)), keep_(keep), files_(files) {}
+
+  // Fails if DIR holds a model that is no save of a run, or is no folder: for whoever asks before the steps.
+  Status checkFolder();
+
+  // All ranks call it, and all return the same. A save is there once DIR's index names it, by one rename:
+  // until then DIR loads as what it was. On failure it loads as what it was, too, and what was written is
+  // removed. Saves beyond the last `keep`, and those of later steps, which a run left that this one does not
+  // follow, go after that.
+  Status save(const SaveRequest &request, const runtime::Mesh &mesh, runtime::HostPlane &plane);
+
+private:
+  std::string inFolder(const std::string &name) const { return folder_ + "/" + name; }
+  Status begin(const std::vector<FileLayout> &layouts, const SaveRequest &request);
+  Status makeFolders();
+  Status writePieces(const std::vector<FileLayout> &layouts, const SaveRequest &request,
+                     const runtime::Mesh &mesh, int64_t rank, std::vector<uint64_t> &sums);
+  Status finish(const std::vector<FileLayout> &layouts, const SaveRequest &request,
+                const std::vector<uint64_t> &sums);
+  Status putInPlace(int64_t step);
+  Status showInFolder(const FileLayout &weights, const SaveRequest &request);
+  Status writeFile(const std::string &path, std::string_view text);
+  Status replaceFile(const std::string &name, std::string_view text);
+  void removeTree(const std::string &path);
+  void removeParts();
+  void prune(int64_t step);
+
+  std::string folder_;
+  int64_t keep_;
+  FileSystem &files_;
+};
+
+} // namespace tessera::checkpoint
+#endif

@@ -1,0 +1,133 @@
+// OUT train: what is wrong with its input is one line, and no save is lost.
+#include "TrainRun.h"
+
+using namespace fake;
+
+namespace {
+
+class TrainFailure : public TrainRun {
+protected:
+  void SetUp() override {
+    TrainRun::SetUp();
+    ASSERT_EQ(shell(program(2) + words(4, "--save=s --save-every=2")).status, 0) << read("err");
+  }
+  // A byte of a file, from the end, is another one afterwards.
+  void flip(const std::string &name, int fromEnd) const {
+    std::string bytes = read(name);
+    ASSERT_GT(bytes.size(), size_t(fromEnd));
+    bytes[bytes.size() - size_t(fromEnd)] ^= 1;
+    std::ofstream(folder + "/" + name, std::ios::binary) << bytes;
+  }
+  std::string other(const std::string &words, const std::string &from, const std::string &to) const {
+    std::string text = words;
+    EXPECT_NE(text.find(from), std::string::npos);
+    return text.replace(text.find(from), from.size(), to);
+  }
+};
+
+TEST_F(TrainFailure, Data) {
+  auto refused = [&](const std::string &data, const std::string &why, int steps = 1) {
+    expectError(program(2) + other(words(steps), "data.safetensors", data), why);
+  };
+  refused("nothing.safetensors", "nothing.safetensors");
+  refused("data.safetensors",
+          "a step takes 5 rows, and 1 pass over the data has 22; use --epochs=2, or --steps=4", 5);
+  writeTokens("empty", {}, S + 1);
+  refused("empty.safetensors", "empty.safetensors");
+  writeTokens("wide", std::vector<int32_t>(5 * 9), 9);
+  refused("wide.safetensors", "--max-seq-len=8");
+  std::vector<int32_t> ids(5 * (S + 1), 1);
+  ids[9] = V;
+  writeTokens("ids", ids, S + 1);
+  refused("ids.safetensors", "row 1, column 2");
+  std::ofstream(folder + "/short.bin") << "ab";
+  refused("short.bin", "short.bin");
+  std::ofstream(folder + "/text.txt") << "a text, and no tokenizer beside the weights";
+  refused("text.txt", "/nonexistent/model");
+  writeTokens("silent", std::vector<int32_t>(5 * (S + 1), -1), S + 1);
+  refused("silent.safetensors", "none of its rows has a token to predict");
+}
+
+TEST_F(TrainFailure, Flags) {
+  expectError(program(2) + other(words(1), "--steps=1", "--steps=0"), "(--steps=0): it is out of range");
+  expectError(program(2) + other(words(1), "--lr=0.1", "--lr=nan"), "(--lr=nan): it is no number");
+  expectError(
+      program(2) + words(1, "--momentum=0.9"),
+      "cannot train (--momentum): the optimizer that this program was compiled with has no such number");
+  expectError(program(2) + words(1, "--grads=g"), "compiled steps do not give their gradients yet");
+  expectError(std::string(FAKE_PROGRAM_DIR) + "/fake_1" + words(1),
+              "this program was compiled with --task=generate; compile the model with --task=train");
+  expectError(program(2) + " generate --tokens=1 --init=random:1", "this program does not generate text");
+  std::ofstream(folder + "/notes") << "no log\n";
+  expectError(program(2) + words(1, "--log=notes"), "line 1 of it is no line of a log");
+  EXPECT_EQ(read("notes"), "no log\n");
+  expectError(program(2) + words(1, "--log=no/log"), "no/log");
+}
+
+TEST_F(TrainFailure, Resuming) {
+  expectError(program(2) + resumed(4, "s"), "4 steps are done, and --steps=4 is the number of all");
+  expectError(program(2) + resumed(3, "s"), "4 steps are done, and --steps=3 is the number of all");
+  expectError(program(2) + resumed(4, "nothing"), "name a folder that --save wrote");
+  expectError(program(2) + resumed(4, "s/step-3"), "s/step-3");
+  std::filesystem::copy(folder + "/s", folder + "/t", std::filesystem::copy_options::recursive);
+  flip("t/step-2/exp_avg.safetensors", 3);
+  expectError(program(2) + resumed(4, "t/step-2"), "its bytes are not those that were saved");
+  expectError(program(1) + resumed(4, "t/step-2"), "exp_avg.safetensors, tensor table.");
+  std::filesystem::remove(folder + "/t/step-2/exp_avg.safetensors");
+  expectError(program(2) + resumed(4, "t/step-2"), "exp_avg.safetensors");
+  std::filesystem::remove(folder + "/t/step-4/model.safetensors");
+  expectError(program(2) + resumed(5, "t"), "model.safetensors");
+}
+
+TEST_F(TrainFailure, NumbersThatAreNotFinite) {
+  // The first update makes numbers that the next step cannot take: the save after it stays.
+  std::string run = other(words(4, "--log=log --save=n --save-every=1"), "--lr=0.1", "--lr=1e38");
+  expectError(program(2) + run, "cannot go on training (step 2): the loss is ");
+  EXPECT_NE(read("n/model.safetensors.index.json").find("step-1/"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/n/step-2"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/n/step-2.part"));
+  // An update that breaks the weights, and no step after it that would see it.
+  run = other(words(1, "--weight-decay=1e30 --save=n"), "--lr=0.1", "--lr=1e38");
+  expectError(program(2) + run, "cannot save (table): after step 1 it holds numbers that are not finite");
+  EXPECT_NE(read("n/model.safetensors.index.json").find("step-1/"), std::string::npos);
+  std::string before = read("s/model.safetensors.index.json");
+  // A loss that is none: the log has its line.
+  std::vector<float> table(V * V, NAN), bias(V, 0);
+  ASSERT_TRUE(bool(tessera::io::writeSafetensors(
+      folder + "/model.safetensors", {{"table.weight", tessera::io::DType::F32, {V, V}, table.data()},
+                                      {"table.bias", tessera::io::DType::F32, {V}, bias.data()}})));
+  expectError(program(3) + words(4, "--log=log --save=s"), "(step 1): the loss is not a number");
+  EXPECT_NE(read("log").find("\"loss\":null"), std::string::npos) << read("log");
+  EXPECT_EQ(read("s/model.safetensors.index.json"), before);
+}
+
+TEST_F(TrainFailure, Saving) {
+  std::string before = read("s/step-4/model.safetensors");
+  std::filesystem::create_directory(folder + "/model");
+  std::filesystem::copy(folder + "/model.safetensors", folder + "/model/model.safetensors");
+  expectError(program(2) + words(2, "--save=model"), "it holds a model that is no save of a run");
+  expectError(program(2) + words(2, "--save=model.safetensors"),
+              "cannot save checkpoint (model.safetensors)");
+  // No file may have a byte, which is as full as a disk can be.
+  expectError("bash -o pipefail -c '(ulimit -f 0; exec " + program(2) +
+                  resumed(5, "s", "--epochs=2 --save=s") + ") 2>&1 >/dev/null | cat >&2'",
+              "cannot save checkpoint (s/step-5.part/model.safetensors): File too large");
+  EXPECT_FALSE(std::filesystem::exists(folder + "/s/step-5.part"));
+  EXPECT_EQ(read("s/step-4/model.safetensors"), before);
+}
+
+TEST_F(TrainFailure, OneLineUnderMpi) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  flip("s/step-4/model.safetensors", 3);
+  for (const std::string &run :
+       {other(words(1), "data.safetensors", "none.bin"), words(9), resumed(5, "s", "--epochs=2")}) {
+    Outcome o = shell(mpirun(2, program(2) + run));
+    EXPECT_NE(o.status, 0) << run;
+    size_t at = o.err.find("error: ");
+    ASSERT_NE(at, std::string::npos) << o.err;
+    EXPECT_EQ(o.err.find("\nerror: ", at), std::string::npos) << o.err;
+  }
+}
+
+} // namespace

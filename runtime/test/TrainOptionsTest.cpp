@@ -1,0 +1,127 @@
+// The command line of train.
+#include "ErrorLine.h"
+#include "Options.h"
+
+using namespace tessera::runtime;
+
+namespace {
+
+Options parse(std::vector<std::string> words) {
+  words.insert(words.begin(), {"OUT", "train", "--data=d", "--steps=20"});
+  std::vector<char *> argv;
+  for (std::string &word : words)
+    argv.push_back(word.data());
+  return parseOptions(int(argv.size()), argv.data());
+}
+
+void expectProblem(const std::vector<std::string> &words, const std::string &part) {
+  expectParts(errorOf([&] { parse(words); }), {part});
+}
+
+} // namespace
+
+TEST(TrainOptions, EveryFlag) {
+  Options o = parse({"--lr=3e-3",
+                     "--min-lr=3e-4",
+                     "--warmup=4",
+                     "--schedule=wsd",
+                     "--decay-steps=5",
+                     "--weight-decay=0.2",
+                     "--beta1=0.8",
+                     "--beta2=0.9",
+                     "--momentum=0.7",
+                     "--eps=1e-6",
+                     "--clip=0",
+                     "--epochs=3",
+                     "--shuffle=18446744073709551615",
+                     "--eval=e",
+                     "--eval-every=6",
+                     "--log=l",
+                     "--save=s",
+                     "--save-every=7",
+                     "--keep=8",
+                     "--resume=r/step-3",
+                     "--threads=2"});
+  const TrainOptions &t = o.train;
+  EXPECT_EQ(o.command, Options::Command::Train);
+  EXPECT_EQ(t.data, "d");
+  EXPECT_EQ(t.rate.steps, 20);
+  EXPECT_EQ(t.rate.peak, 3e-3);
+  EXPECT_EQ(t.rate.least, 3e-4);
+  EXPECT_EQ(t.rate.warmup, 4);
+  EXPECT_EQ(t.rate.schedule, tessera::train::Schedule::Wsd);
+  EXPECT_EQ(t.rate.decaySteps, 5);
+  EXPECT_EQ(t.weightDecay, 0.2);
+  EXPECT_EQ(t.beta1, 0.8);
+  EXPECT_EQ(t.beta2, 0.9);
+  EXPECT_EQ(t.momentum, 0.7);
+  EXPECT_EQ(t.epsilon, 1e-6);
+  EXPECT_EQ(t.clip, 0);
+  EXPECT_EQ(t.epochs, 3);
+  EXPECT_EQ(t.shuffle, UINT64_MAX);
+  EXPECT_EQ(t.eval, "e");
+  EXPECT_EQ(t.evalEvery, 6);
+  EXPECT_EQ(t.log, "l");
+  EXPECT_EQ(t.save, "s");
+  EXPECT_EQ(t.saveEvery, 7);
+  EXPECT_EQ(t.keep, 8);
+  EXPECT_EQ(t.resume, "r/step-3");
+  EXPECT_EQ(o.threads, 2);
+  EXPECT_EQ(parse({}).train.rate.peak, 1e-3);
+  EXPECT_FALSE(parse({}).train.clip);
+}
+
+TEST(TrainOptions, ValuesThatCannotBe) {
+  expectProblem({"--lr=nan"}, "(--lr=nan): it is no number");
+  expectProblem({"--lr=-1"}, "(--lr=-1): it is out of range");
+  expectProblem({"--min-lr=1"}, "(--min-lr=1): it is above --lr=0.001");
+  expectProblem({"--beta2=1"}, "(--beta2=1): it is out of range; use a number from 0 to below 1");
+  expectProblem({"--clip=inf"}, "(--clip=inf): it is no number");
+  expectProblem({"--schedule=step"}, "(--schedule=step): there is no such schedule");
+  expectProblem({"--decay-steps=2"}, "only wsd has a decay of its own");
+  expectProblem({"--epochs=0"}, "(--epochs=0): it is out of range");
+  expectProblem({"--shuffle=x"}, "(--shuffle=x): it is no seed");
+  expectProblem({"--keep=0", "--save=s"}, "(--keep=0): it is out of range");
+  expectProblem({"--data=e"}, "--data is given twice");
+}
+
+TEST(TrainOptions, FlagsThatNeedOthers) {
+  expectProblem({"--eval-every=2"}, "(--eval-every=2): there is nothing to evaluate on; add --eval=FILE");
+  expectProblem({"--save-every=2"}, "(--save-every=2): nothing is saved; add --save=DIR");
+  expectProblem({"--keep=2"}, "(--keep=2): nothing is saved");
+  expectProblem({"--resume=r", "--model=m"},
+                "(--resume=r): the weights are those of the save, and --model names");
+  expectProblem({"--resume=r", "--init=random:1"}, "and --init names others");
+  auto alone = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"OUT", "train"});
+    std::vector<char *> argv;
+    for (std::string &word : words)
+      argv.push_back(word.data());
+    return errorOf([&] { parseOptions(int(argv.size()), argv.data()); });
+  };
+  expectParts(alone({"--steps=3"}), {"cannot train: no data was given; add --data=FILE"});
+  expectParts(alone({"--data=d"}), {"cannot train: no number of steps was given; add --steps=N"});
+  expectParts(alone({"--data=d", "--steps=0"}), {"(--steps=0): it is out of range"});
+}
+
+// Nothing is read and ignored.
+TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
+  expectProblem({"--dropout=0.1"}, "cannot train (--dropout=0.1): compiled steps have no dropout yet");
+  expectProblem({"--documents"},
+                "cannot train (--documents): compiled steps cannot tell documents apart yet");
+  expectProblem({"--grads=f"}, "cannot train (--grads=f): compiled steps do not give their gradients yet");
+  expectProblem({"--trace=f"}, "cannot train (--trace=f): this runtime writes no traces yet");
+  std::string help = parse({"--help"}).help;
+  EXPECT_NE(help.find("--save-every=N"), std::string::npos);
+  EXPECT_EQ(help.find("--dropout"), std::string::npos);
+}
+
+// What ranks do together must be the same on all of them; where files lie need not be.
+TEST(TrainOptions, TermsOfARun) {
+  auto terms = [](std::vector<std::string> words) { return whatIsComputed(parse(std::move(words))); };
+  for (const char *flag : {"--lr=1", "--warmup=1", "--shuffle=0", "--clip=1", "--epochs=2", "--eval=e",
+                           "--save=s", "--resume=r", "--beta1=0.1"})
+    EXPECT_NE(terms({flag}), terms({})) << flag;
+  EXPECT_NE(terms({"--save=s", "--save-every=1"}), terms({"--save=s"}));
+  EXPECT_EQ(terms({"--save=s", "--log=l"}), terms({"--save=t"}));
+}

@@ -1,0 +1,223 @@
+// OUT train end to end: the numbers of plain loops on every mesh, saves, resumed runs, signals.
+#include "TrainRun.h"
+
+using namespace fake;
+using nlohmann::json;
+
+namespace {
+
+using Train = TrainRun;
+
+TEST_F(Train, NumbersOfPlainLoopsOnEveryMesh) {
+  Weights after;
+  std::vector<Line> lines = reference(4, after);
+  for (int ranks : {1, 2, 3})
+    for (const char *driver : {"fake", "checked"}) {
+      Outcome o = shell(program(ranks, driver) + words(4, "--log=log --save=save"));
+      ASSERT_EQ(o.status, 0) << ranks << driver << o.err;
+      EXPECT_EQ(o.out, "");
+      expectLog("log", lines);
+      expectWeights("save/step-4", after);
+      std::filesystem::remove_all(folder + "/save");
+    }
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  for (int ranks : {2, 3}) {
+    Outcome o = shell(mpirun(ranks, program(ranks) + words(4, "--log=log --save=save")));
+    ASSERT_EQ(o.status, 0) << ranks << o.err;
+    expectLog("log", lines);
+    expectWeights("save/step-4", after);
+    std::filesystem::remove_all(folder + "/save");
+  }
+}
+
+TEST_F(Train, HyperparametersReachTheProgram) {
+  Weights after;
+  for (const char *clip : {"0", "0.01"}) {
+    std::vector<Line> lines = reference(4, after, atof(clip));
+    ASSERT_EQ(shell(program(2) + words(4, std::string("--log=log --save=save --clip=") + clip)).status, 0);
+    expectLog("log", lines);
+    expectWeights("save/step-4", after);
+  }
+  auto losses = [&](const std::string &flags) {
+    EXPECT_EQ(shell(program(1) + words(4, "--log=log " + flags)).status, 0) << read("err");
+    std::istringstream text(read("log"));
+    std::vector<double> all;
+    for (std::string line; std::getline(text, line);)
+      all.push_back(json::parse(line)["loss"].get<double>());
+    return all;
+  };
+  const std::vector<double> plain = losses("");
+  for (const char *flag : {"--weight-decay=0.9", "--beta1=0.2", "--beta2=0.2", "--eps=1", "--shuffle=1"}) {
+    std::vector<double> other = losses(flag);
+    EXPECT_EQ(other.size(), 4u);
+    EXPECT_NE(other, plain) << flag;
+    if (std::string(flag) == "--shuffle=1")
+      EXPECT_NE(other[0], plain[0]);
+    else
+      EXPECT_EQ(other[0], plain[0]) << flag;
+  }
+}
+
+// More passes, and a step that ends one and begins the next.
+TEST_F(Train, PassesOverTheData) {
+  EXPECT_EQ(shell(program(2) + words(9, "--epochs=3 --log=log")).status, 0) << read("err");
+  expectError(program(2) + words(9), "use --epochs=3, or --steps=4");
+}
+
+TEST_F(Train, AResumedRunEndsAsIfItHadNeverStopped) {
+  const std::string whole = "--epochs=2 --shuffle=5 --log=log";
+  ASSERT_EQ(shell(program(2) + words(8, whole + " --save=whole")).status, 0) << read("err");
+  ASSERT_EQ(shell(program(2) + words(8, whole + " --save=kept --save-every=3 --keep=9")).status, 0);
+  expectSame("whole/step-8", "kept/step-8");
+  auto losses = [&] {
+    std::istringstream text(read("log"));
+    std::vector<double> all;
+    for (std::string line; std::getline(text, line);)
+      all.push_back(json::parse(line)["loss"].get<double>());
+    return all;
+  };
+  std::vector<double> wanted = losses();
+  ASSERT_EQ(wanted.size(), 8u);
+  // On the same mesh: the same bytes, and a log whose later lines are written again.
+  Outcome o = shell(program(2) + resumed(8, "kept/step-3", whole + " --save=again"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  expectSame("whole/step-8", "again/step-8");
+  EXPECT_EQ(losses(), wanted);
+  // On other meshes: close.
+  std::vector<float> table = tensor("whole/step-8/model.safetensors", "table.weight");
+  for (int ranks : {1, 3}) {
+    ASSERT_EQ(shell(program(ranks) + resumed(8, "kept/step-6", whole + " --save=other")).status, 0)
+        << read("err");
+    std::vector<float> other = tensor("other/step-8/model.safetensors", "table.weight");
+    for (size_t i = 0; i < table.size(); ++i)
+      EXPECT_NEAR(other[i], table[i], 2e-5) << ranks << " " << i;
+    EXPECT_EQ(losses().size(), 8u);
+  }
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  ASSERT_EQ(shell(mpirun(2, program(2) + resumed(8, "kept/step-3", whole + " --save=mpi"))).status, 0)
+      << read("err");
+  expectSame("whole/step-8", "mpi/step-8");
+}
+
+TEST_F(Train, SavesTakeAlongWhatLiesBesideTheWeights) {
+  std::filesystem::create_directory(folder + "/model");
+  std::filesystem::copy(folder + "/model.safetensors", folder + "/model/model.safetensors");
+  std::ofstream(folder + "/model/config.json") << "{\"model_type\": \"llama\"}";
+  std::string flags = words(3, "--save=s --save-every=1");
+  flags.replace(flags.find("model.safetensors"), 17, "model");
+  ASSERT_EQ(shell(program(2) + flags).status, 0) << read("err");
+  EXPECT_EQ(read("s/config.json"), read("model/config.json"));
+  EXPECT_EQ(read("s/step-3/config.json"), read("model/config.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/s/step-2"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/s/step-1")); // --keep=2
+  // They come along from a save, too.
+  ASSERT_EQ(shell(program(1) + resumed(4, "s", "--save=t")).status, 0) << read("err");
+  EXPECT_EQ(read("t/config.json"), read("model/config.json"));
+}
+
+TEST_F(Train, Evaluates) {
+  // The steps' own rows as data to evaluate on, the last two rows in a step that is not whole.
+  ASSERT_EQ(shell(program(3) + words(4, "--lr=0 --min-lr=0 --log=log --eval=data.safetensors --eval-every=3"))
+                .status,
+            1); // --lr is given twice
+  ASSERT_EQ(shell(program(3) + " train --data=data.safetensors --model=model.safetensors --steps=4 --lr=0 "
+                               "--log=log --eval=data.safetensors --eval-every=3")
+                .status,
+            0)
+      << read("err");
+  std::vector<double> w(weights.table.begin(), weights.table.end());
+  w.insert(w.end(), weights.bias.begin(), weights.bias.end());
+  double wanted = lossOf(w, 0, rows, nullptr);
+  std::istringstream text(read("log"));
+  int evaluated = 0;
+  for (std::string line; std::getline(text, line);) {
+    json step = json::parse(line);
+    EXPECT_EQ(step.contains("eval_loss"), step["step"] == 3 || step["step"] == 4) << line;
+    if (step.contains("eval_loss")) {
+      EXPECT_NEAR(step["eval_loss"].get<double>(), wanted, 1e-5);
+      ++evaluated;
+    }
+  }
+  EXPECT_EQ(evaluated, 2);
+}
+
+// In a file: lines of the first step, the last and every twentieth of the run.
+TEST_F(Train, PlainLinesInAFile) {
+  Outcome o = shell(program(1) + words(4, "--save=s"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  for (const char *part : {"step 1 of 4: loss ", ", norm ", " tokens/s, 0:00 left\n", "step 4 of 4: loss ",
+                           "saved step 4 in s\n"})
+    EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
+  EXPECT_EQ(o.err.find('\r'), std::string::npos);
+}
+
+// SIGTERM, and under mpirun SIGUSR1: the step is finished and saved, and the run goes on from there.
+TEST_F(Train, SignalsSaveAndEnd) {
+  const std::string whole = "--epochs=9 --log=log";
+  ASSERT_EQ(shell(program(2) + words(30, whole + " --save=whole")).status, 0) << read("err");
+  auto interrupted = [&](const std::string &start, const std::string &signal) {
+    std::filesystem::remove(folder + "/log");
+    std::filesystem::remove_all(folder + "/s");
+    return shell("FAKE_DELAY=30 " + start +
+                 " & pid=$!; for i in $(seq 1000); do [ -s log ] && break; sleep 0.02; done; kill -" +
+                 signal + " $pid; wait $pid");
+  };
+  auto goesOn = [&] {
+    int steps = 0;
+    std::istringstream text(read("log"));
+    for (std::string line; std::getline(text, line);)
+      ++steps;
+    EXPECT_GT(steps, 0);
+    EXPECT_LT(steps, 30);
+    EXPECT_TRUE(std::filesystem::exists(folder + "/s/step-" + std::to_string(steps)));
+    ASSERT_EQ(shell(program(2) + resumed(30, "s", whole + " --save=s")).status, 0) << read("err");
+    expectSame("whole/step-30", "s/step-30");
+  };
+  Outcome o = interrupted(program(2) + words(30, whole + " --save=s"), "TERM");
+  EXPECT_EQ(o.status, 143) << o.err;
+  EXPECT_NE(o.err.find("stopped by a signal after step "), std::string::npos) << o.err;
+  EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
+  goesOn();
+  o = interrupted(program(2) + words(30, whole), "TERM");
+  EXPECT_EQ(o.status, 143) << o.err;
+  EXPECT_NE(o.err.find("nothing was saved: there is no --save"), std::string::npos) << o.err;
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  o = interrupted("ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --oversubscribe -np 2 " +
+                      program(2) + words(30, whole + " --save=s"),
+                  "USR1");
+  EXPECT_EQ(o.status, 143) << o.err;
+  EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
+  goesOn();
+}
+
+TEST_F(Train, BenchAndInfo) {
+  Outcome o = shell(program(2) + " bench --json --init=random:1");
+  ASSERT_EQ(o.status, 0) << o.err;
+  json bench = json::parse(o.out);
+  EXPECT_GT(bench["step_s"].get<double>(), 0);
+  EXPECT_NEAR(bench["tokens_per_s"].get<double>() * bench["step_s"].get<double>(), B * S, 1e-6);
+  expectError(program(2) + " bench --decode=4 --init=random:1", "this program trains, and takes no prompts");
+  json info = json::parse(shell(program(2) + " info --json").out);
+  EXPECT_EQ(info["train"], json({{"batch", B}, {"seq", S}, {"micro_batches", M}, {"vocab", V}}));
+  json collectives = info["steps"]["train"]["collectives"];
+  ASSERT_EQ(collectives.size(), 4u);
+  EXPECT_EQ(collectives[0]["kind"], "all_gather");
+  EXPECT_EQ(collectives[0]["axes"], json::array({"fsdp"}));
+  EXPECT_EQ(collectives[0]["executions"], 1);
+  EXPECT_EQ(collectives[0]["bytes_per_rank"], 6 * V * 4);
+  EXPECT_EQ(info["steps"]["evaluate"]["collectives"].size(), 2u);
+  // Half of the table a rank, in lines of 64 bytes, and of each moment as much.
+  int64_t table = (6 * V * 4 + 63) / 64 * 64, bias = 64;
+  EXPECT_EQ(info["memory"]["parameters"], json({{"f32", table + bias}}));
+  EXPECT_EQ(info["memory"]["moments"],
+            json({{"exp_avg", {{"f32", table + bias}}}, {"exp_avg_sq", {{"f32", table + bias}}}}));
+  EXPECT_EQ(info["memory"]["arena"], info["arena_bytes"][0]);
+  EXPECT_EQ(info["weight_bytes"][0], 3 * (table + bias));
+  EXPECT_NE(shell(program(2) + " info").out.find("training     5 rows of 6 tokens a step, 2 micro-batches"),
+            std::string::npos);
+}
+
+} // namespace

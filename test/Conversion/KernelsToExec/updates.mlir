@@ -1,0 +1,63 @@
+// The next values of variables are copied to where they lie, as soon as nothing reads the old value any more.
+// RUN: llm-opt %s --split-input-file --verify-diagnostics --kernels-to-exec --verify-exec-memory --exec-verify-variables | FileCheck %s
+
+// @a is read once more behind its update; @b is not. @c begins as what @a was: all such copies come last.
+// CHECK-LABEL: func.func @updates() attributes
+// CHECK-NOT: returns
+// CHECK-DAG: %[[A:.*]] = exec.param @a : memref<16xf32>
+// CHECK-DAG: %[[B:.*]] = exec.param @b : memref<16xf32>
+// CHECK: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(%[[NEXT_A:.*]] : memref<16xf32>)
+// CHECK-NEXT: exec.launch @k ins(%[[B]] : memref<16xf32>) outs(%[[NEXT_B:.*]] : memref<16xf32>)
+// CHECK-NEXT: exec.copy %[[NEXT_B]] to %[[B]]
+// CHECK-NEXT: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(
+// CHECK-NEXT: exec.copy %[[A]] to %[[OLD:.*]] :
+// CHECK-NEXT: exec.copy %[[NEXT_A]] to %[[A]]
+// CHECK-NEXT: exec.copy %[[OLD]] to %{{.*}}
+// CHECK-NOT: exec.copy
+module {
+graph.parameter @a : tensor<16xf32> variable from [#graph.source<"a", file = [16]>] {exec.local = tensor<16xf32>}
+graph.parameter @b : tensor<16xf32> variable from [#graph.source<"b", file = [16]>] {exec.local = tensor<16xf32>}
+graph.parameter @c : tensor<16xf32> variable from [#graph.source<"c", file = [16]>] {exec.local = tensor<16xf32>}
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @updates() -> (tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "a"}, tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "b"},
+    tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "c"}, tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %a = exec.param @a : tensor<16xf32>
+  %b = exec.param @b : tensor<16xf32>
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @k ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %1 = exec.launch @k ins(%b : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %2 = exec.launch @k ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0, %1, %a, %2 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+}
+}
+
+// -----
+
+// @a is read once more behind what is made of it, and no other variable begins as it was.
+// CHECK-LABEL: func.func @read_once_more()
+// CHECK: %[[A:.*]] = exec.param @a : memref<16xf32>
+// CHECK: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(%[[NEXT:.*]] : memref<16xf32>)
+// CHECK-NEXT: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(
+// CHECK-NEXT: exec.copy %[[NEXT]] to %[[A]]
+// CHECK-NOT: exec.copy
+module {
+graph.parameter @a : tensor<16xf32> variable from [#graph.source<"a", file = [16]>] {exec.local = tensor<16xf32>}
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func @read_once_more() -> (tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "a"}, tensor<16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %a = exec.param @a : tensor<16xf32>
+  %e = tensor.empty() : tensor<16xf32>
+  %0 = exec.launch @k ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %1 = exec.launch @k ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  return %0, %1 : tensor<16xf32>, tensor<16xf32>
+}
+}
+
+// -----
+
+module {
+graph.parameter @a : tensor<16xf32> from [#graph.source<"a", file = [16]>] {exec.local = tensor<16xf32>}
+// expected-error @+1 {{gives parameter "a" a new value, which is no variable that it takes}}
+func.func @fixed(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name = "x"}) -> (tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "a"}) attributes {exec.entry} {
+  return %x : tensor<16xf32>
+}
+}

@@ -1,0 +1,154 @@
+"""Trains a given model on a mesh and compares with what is expected of it (test/Inputs/models).
+
+    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--mpi] [--resume]
+
+Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
+rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
+on: on the same mesh to the same bytes, on the others to the same numbers.
+Needs numpy."""
+import argparse
+import json
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from check_generate import read_safetensors
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--model", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--mesh", action="append", required=True, help="none: one rank")
+parser.add_argument("--micro-batches", type=int, default=1)
+parser.add_argument("--mpi", action="store_true")
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+shutil.rmtree(args.out, ignore_errors=True)
+os.makedirs(args.out)
+expected = json.load(open(os.path.join(args.model, "expected.json")))["train"]
+hyper = expected["hyper"]
+tokens = os.path.join(args.model, "train_tokens.safetensors")
+FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}", f"--warmup={hyper['warmup_steps']}",
+         f"--weight-decay={hyper['weight_decay']}", f"--beta1={hyper['beta1']}", f"--beta2={hyper['beta2']}",
+         f"--eps={hyper['eps']}", f"--clip={hyper['clip_grad_norm']}", "--steps=20"]
+
+
+def path(name):
+    return os.path.join(args.out, name)
+
+
+def run(command, status=0):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    if done.returncode != status:
+        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+    return done
+
+
+def compiled(mesh, batch=hyper["batch"]):
+    out = path(f"{mesh}-{batch}")
+    flags = [] if mesh == "none" else [f"--mesh={mesh}"]
+    run([args.compiler, args.model, "--task=train", f"--batch={batch}", f"--max-seq-len={hyper['seq_len']}",
+         f"--micro-batches={args.micro_batches}", "-o", out] + flags)
+    ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")])) if mesh != "none" else 1
+    return (["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)] if args.mpi else []) + [out]
+
+
+def log_of(name):
+    with open(path(name)) as file:
+        return [json.loads(line) for line in file]
+
+
+def check_weights(folder, wanted, bound, what):
+    """The largest difference, in parts of each tensor's largest entry."""
+    got, gradients = read_safetensors(os.path.join(folder, "model.safetensors")), read_gradients()
+    if set(got) != set(wanted):
+        sys.exit(f"{what}: other tensors: {sorted(set(got) ^ set(wanted))}")
+    worst = 0.0
+    for name, tensor in wanted.items():
+        gradient = np.abs(gradients[name])
+        counts = gradient > 1e-7 * gradient.max()
+        difference = np.abs(got[name].astype(np.float64) - tensor) / np.abs(tensor).max() * counts
+        worst = max(worst, float(difference.max()))
+        if difference.max() > bound:
+            sys.exit(f"{what}: {name} differs by {difference.max():.2g} of its largest entry")
+    return worst
+
+
+def read_gradients():
+    gradients = {}
+    with open(os.path.join(args.model, "expected.safetensors"), "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header = json.loads(file.read(size))
+        for name, entry in header.items():
+            if name.startswith("grad."):
+                begin, end = entry["data_offsets"]
+                file.seek(8 + size + begin)
+                gradients[name[5:]] = np.frombuffer(file.read(end - begin), np.float32).reshape(entry["shape"])
+    return gradients
+
+
+def check_log(log, what):
+    if [line["step"] for line in log] != list(range(1, 21)):
+        sys.exit(f"{what}: steps {[line['step'] for line in log]}")
+    for line, wanted in zip(log, expected["log"]):
+        for field, bound in (("loss", 1e-4), ("grad_norm", 1e-4), ("lr", 1e-12)):
+            if not abs(line[field] - wanted[field]) <= bound * abs(wanted[field]):
+                sys.exit(f"{what}, step {line['step']}: {field} is {line[field]}, expected {wanted[field]}")
+
+
+def check_numbers():
+    wanted = read_safetensors(os.path.join(args.model, "trained.safetensors"))
+    for mesh in args.mesh:
+        run(compiled(mesh) + ["train", *FLAGS, f"--log={path('log')}", f"--save={path('save-' + mesh)}"])
+        check_log(log_of("log"), mesh)
+        worst = check_weights(path(f"save-{mesh}/step-20"), wanted, 2e-4, mesh)
+        print(f"{mesh}: weights within {worst:.1e}")
+
+
+def same_bytes(one, other):
+    for name in ("model", "exp_avg", "exp_avg_sq"):
+        with open(path(f"{one}/{name}.safetensors"), "rb") as a, open(path(f"{other}/{name}.safetensors"), "rb") as b:
+            if a.read() != b.read():
+                sys.exit(f"{name}.safetensors of {one} and {other} differ")
+
+
+def killed(command, folder):
+    """The run is killed once it has saved step 10; what it was at is lost."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not os.path.exists(path(f"{folder}/step-10")):
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+
+
+def check_resume():
+    flags = FLAGS + ["--shuffle=3", f"--log={path('log')}"]
+    first = compiled(args.mesh[0])
+    run(first + ["train", *flags, f"--save={path('whole')}"])
+    log = log_of("log")
+    wanted = read_safetensors(path("whole/step-20/model.safetensors"))
+    killed(first + ["train", *flags, f"--save={path('kept')}", "--save-every=5", "--keep=9"], "kept")
+    for mesh in args.mesh:
+        save = f"resumed-{mesh}"
+        run(compiled(mesh) + ["train", *flags, f"--resume={path('kept/step-10')}", f"--save={path(save)}"])
+        again = log_of("log")
+        if [line["step"] for line in again] != list(range(1, 21)):
+            sys.exit(f"{mesh}: steps {[line['step'] for line in again]}")
+        for line, before in zip(again[-10:], log[-10:]):
+            if not abs(line["loss"] - before["loss"]) <= 1e-4 * before["loss"]:
+                sys.exit(f"{mesh}, step {line['step']}: loss is {line['loss']}, and was {before['loss']}")
+        if mesh == args.mesh[0]:
+            same_bytes("whole/step-20", f"{save}/step-20")
+        check_weights(path(f"{save}/step-20"), wanted, 2e-4, mesh)
+        print(f"{mesh}: goes on")
+    done = run(compiled(args.mesh[0], batch=4) + ["train", *flags, f"--resume={path('kept/step-10')}"], status=1)
+    if b"resume with the --batch that it was saved with" not in done.stderr:
+        sys.exit(f"another batch: {done.stderr.decode()}")
+
+
+check_resume() if args.resume else check_numbers()

@@ -1,0 +1,28 @@
+//===- Training.h - A training run against expected numbers -----*- C++ -*-===//
+#ifndef TESSERA_TOOLS_LLM_JUDGE_TRAINING_H
+#define TESSERA_TOOLS_LLM_JUDGE_TRAINING_H
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <string>
+
+namespace tessera {
+
+struct TrainingJudgement {
+  std::string model; ///< directory with expected.json ("train"), train_tokens.safetensors and
+                     ///< trained.safetensors
+  std::string rung;  ///< step, sharded, spmd
+  std::string mesh;  ///< as --mesh of llm-compile; rungs sharded and spmd
+  std::string shard; ///< as --shard of llm-compile
+  int64_t microBatches = 1;
+  int64_t steps = 0; ///< the first so many; 0: all, and the weights after them
+  double tolerance = 1e-4;
+};
+
+/// Interprets @train in float64 on the rows of every step, from the model's weights on. Compares losses and
+/// norms of gradients (relative) and, after the last step, weights with twice the tolerance of each tensor's
+/// largest entry. Prints the largest errors; returns the exit status.
+int judgeTraining(mlir::MLIRContext &context, const TrainingJudgement &judgement);
+
+} // namespace tessera
+#endif
