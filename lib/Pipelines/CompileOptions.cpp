@@ -1,6 +1,7 @@
 //===- CompileOptions.cpp - The command line of llm-compile ---------------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Target/Targets.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -97,18 +98,25 @@ Result<int> readChoice(StringRef flag, StringRef value, llvm::ArrayRef<llvm::Str
                  "choose one of " + llvm::join(choices, ", "));
 }
 
-/// A partial plan with a name: the axis that a mesh must have for it, and what it adds to --shard.
+/// A partial plan with a name: the axes that a mesh must have for it, and what it adds to --shard. Weights
+/// and states over fsdp, and all that tp shards, are what these axes mean anyhow.
 struct Template {
-  llvm::StringLiteral name, axis, shard; // no axis: not implemented
+  llvm::StringLiteral name, axes, shard,
+      trainShard; // no axes: not implemented; trainShard: with --task=train
 };
 constexpr Template kTemplates[] = {
-    {"ddp", "dp", ""},
-    {"fsdp", "fsdp", ""},
-    {"megatron", "tp", "residual:seq=tp"}, // sequence parallelism: the stream between blocks
-    {"3d", "", ""},
-    {"ring", "", ""},
-    {"ulysses", "", ""},
-    {"moe", "", ""},
+    {"ddp", "dp", "", ""},
+    {"zero1", "dp", "", "states:largest=dp"},
+    {"zero2", "dp", "", "states:largest=dp,gradients:largest=dp"},
+    {"fsdp", "fsdp", "", "gradients:largest=fsdp"},
+    {"hsdp", "dp,fsdp", "", "gradients:largest=fsdp"},
+    {"tp", "tp", "", ""},
+    {"megatron", "tp", "residual:seq=tp", ""}, // sequence parallelism: the stream between blocks
+    {"2d", "fsdp,tp", "", "gradients:largest=fsdp"},
+    {"3d", "", "", ""},
+    {"ring", "", "", ""},
+    {"ulysses", "", "", ""},
+    {"moe", "", "", ""},
 };
 
 /// `--cpu`, ...: the flags of all targets.
@@ -133,6 +141,7 @@ private:
   Status takeTargetFlags();
   Status readArgument(const opt::Arg &argument);
   Failure unknownFlag(StringRef argument);
+  Status fillTemplate();
   Status checkTask();
   Result<CompileOptions> finish();
 
@@ -154,11 +163,11 @@ private:
   Status templateName(StringRef flag, StringRef value) {
     std::vector<llvm::StringLiteral> known;
     for (const Template &one : kTemplates) {
-      if (!one.axis.empty())
+      if (!one.axes.empty())
         known.push_back(one.name);
       if (one.name != value)
         continue;
-      if (one.axis.empty())
+      if (one.axes.empty())
         return missingFeature((flag + "=" + value).str(), "this template");
       chosen = &one;
       return {};
@@ -345,6 +354,29 @@ Result<CompileOptions> Parser::parse() {
   return finish();
 }
 
+/// What the template means, as items of --shard. What the user says of the same dimension of the same value
+/// replaces what the template says.
+Status Parser::fillTemplate() {
+  const std::string flag = ("--template=" + chosen->name).str();
+  for (StringRef axis : llvm::split(chosen->axes, ','))
+    if (!StringRef("," + options.mesh).contains(("," + axis + "=").str()))
+      return badFlag(flag, "the mesh has no axis " + axis, "give --mesh=" + axis + "=SIZE");
+  bool training = options.task == Task::Train;
+  if (!training && chosen->shard.empty() && StringRef(chosen->trainShard).starts_with(dist::kStates))
+    return badFlag(flag, "it shards what an optimizer keeps, and generate has none",
+                   "give --task=train, or choose --template=ddp");
+  auto add = [&](StringRef items) {
+    for (StringRef item : llvm::split(items, ','))
+      if (!StringRef("," + options.shard).contains(("," + item.split('=').first + "=").str()) &&
+          !item.empty())
+        options.shard += (options.shard.empty() ? "" : ",") + item.str();
+  };
+  add(chosen->shard);
+  if (training)
+    add(chosen->trainShard);
+  return {};
+}
+
 /// Flags that the other task has no use for, or that training does not honour yet.
 Status Parser::checkTask() {
   if (options.task == Task::Generate) {
@@ -400,16 +432,9 @@ Result<CompileOptions> Parser::finish() {
   if (!options.shard.empty() && options.mesh.empty())
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");
-  if (chosen) {
-    if (!StringRef("," + options.mesh).contains(("," + chosen->axis + "=").str()))
-      return badFlag("--template=" + chosen->name, "the mesh has no axis " + chosen->axis,
-                     "give --mesh=" + chosen->axis + "=SIZE");
-    // What the user says of the same dimension replaces what the template says.
-    bool replaced =
-        ("," + options.shard).find(("," + chosen->shard.split('=').first + "=").str()) != std::string::npos;
-    if (!chosen->shard.empty() && !replaced)
-      options.shard += (options.shard.empty() ? "" : ",") + chosen->shard.str();
-  }
+  if (chosen)
+    if (Status filled = fillTemplate(); !filled)
+      return filled.takeFailure();
   return options;
 }
 

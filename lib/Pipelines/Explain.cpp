@@ -341,8 +341,27 @@ private:
 
   //===--- Why an argument lies as it does ----------------------------------===//
 
+  /// The class of values that --shard knows an argument by.
+  std::string classOf(const std::string &value) const {
+    auto parameter = ModuleOp(step).lookupSymbol<graph::ParameterOp>(value);
+    return !parameter ? "" : (parameter->hasAttr(graph::kStateOfAttr) ? dist::kStates : dist::kWeights).str();
+  }
+
+  /// The item that gives `axis` to whichever dimension of `value` is largest; null: none does.
+  const std::string *largestItemFor(const std::string &value, const AxisRef &axis) const {
+    for (const std::string &who : {value, classOf(value)}) {
+      auto item = given.find({who, dist::kLargest.str()});
+      std::string error;
+      auto parsed =
+          item == given.end() ? std::nullopt : dist::parseShardSpec("x=" + item->second, mesh, error);
+      if (parsed && !parsed->empty() && uses(axis, parsed->front().axes))
+        return &givenText.at(item->first);
+    }
+    return nullptr;
+  }
+
   const std::string *itemFor(const std::string &value, const std::string &dim) const {
-    for (const std::string &who : {value, std::string()})
+    for (const std::string &who : {value, classOf(value), std::string()})
       for (const std::string &name : {dim, std::string(dim == "kv_heads" ? "heads" : dim)})
         if (auto item = givenText.find({who, name}); item != givenText.end())
           return &item->second;
@@ -378,8 +397,9 @@ private:
         bool meant =
             standard && llvm::is_contained(weight ? standard->weightDims : standard->activationDims, dim);
         std::string text = dim + " over " + toString(axis, mesh) + ": ";
-        if (item)
-          text += "asked for by --shard item " + *item;
+        const std::string *largest = item ? nullptr : largestItemFor(tensor.name, axis);
+        if (item || largest)
+          text += "asked for by --shard item " + *(item ? item : largest);
         else if (meant)
           text += "what axis " + mesh.axes[axis.axis].name + " means for " + dim;
         else if (weight && standard && standard->largestFreeWeightDim)

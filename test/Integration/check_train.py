@@ -23,7 +23,7 @@ from check_generate import read_safetensors
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
-parser.add_argument("--mesh", action="append", required=True, help="none: one rank")
+parser.add_argument("--mesh", action="append", required=True, help="none: one rank; zero1:dp=4: with that template")
 parser.add_argument("--micro-batches", type=int, default=1)
 parser.add_argument("--mpi", action="store_true")
 parser.add_argument("--resume", action="store_true")
@@ -51,7 +51,8 @@ def run(command, status=0):
 
 def compiled(mesh, batch=hyper["batch"]):
     out = path(f"{mesh}-{batch}")
-    flags = [] if mesh == "none" else [f"--mesh={mesh}"]
+    template, _, mesh = mesh.rpartition(":")
+    flags = ([] if mesh == "none" else [f"--mesh={mesh}"]) + ([f"--template={template}"] if template else [])
     run([args.compiler, args.model, "--task=train", f"--batch={batch}", f"--max-seq-len={hyper['seq_len']}",
          f"--micro-batches={args.micro_batches}", "-o", out] + flags)
     ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")])) if mesh != "none" else 1

@@ -55,6 +55,8 @@ private:
   func::FuncOp begin(StringRef name, Role role, ArrayRef<Port> ports);
   void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results);
 
+  /// Gives the gradient of a weight, summed up so far, the name that --shard knows it by.
+  Value named(TrainedWeight &weight, Value gradient);
   /// The loss of one micro-batch from its rows.
   Value emitLoss(Block &entry, ValueRange rows);
   FailureOr<SmallVector<Value>> emitMicroBatches(Block &entry, ArrayRef<BlockArgument> wanted);
@@ -248,6 +250,12 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
   return f.mul(f.sum(loss.getLoss()), numbers.lookup(FillSource::TokenWeight));
 }
 
+Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
+  return NameOp::create(builder, forward.getLoc(), gradient.getType(), gradient,
+                        ("grad." + weight.symbol.getSymName()).str(), builder.getStrArrayAttr(weight.dims),
+                        /*inner=*/true);
+}
+
 /// At the end of `block`, which ends in nothing yet: the loss of `rows` and its gradients, null where there
 /// is none.
 FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Block &block, ValueRange rows,
@@ -279,7 +287,12 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
   if (sizes.microBatches == 1) {
     SmallVector<Value> whole = llvm::map_to_vector(
         stacks, [&](Value stack) -> Value { return ReshapeOp::create(builder, loc, rows, stack); });
-    return emitMicroBatch(entry, entry, whole, wanted);
+    FailureOr<SmallVector<Value>> found = emitMicroBatch(entry, entry, whole, wanted);
+    if (succeeded(found))
+      for (auto [weight, gradient] : llvm::zip(weights, llvm::MutableArrayRef(*found).drop_front()))
+        if (gradient)
+          gradient = named(weight, gradient);
+    return found;
   }
   // Inside an op from the beginning: what is differentiated asks what lies in what.
   auto bare = RepeatOp::create(builder, loc, TypeRange(), sizes.microBatches, ValueRange(), stacks, 1);
@@ -298,7 +311,7 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
       continue;
     Value sum = body.insertArgument(unsigned(1 + carried.size()), value.getType(), loc);
     carried.push_back(i);
-    next.push_back(f.add(sum, value));
+    next.push_back(i == 0 ? f.add(sum, value) : named(weights[i - 1], f.add(sum, value)));
   }
   YieldOp::create(builder, loc, next);
   builder.setInsertionPoint(bare);

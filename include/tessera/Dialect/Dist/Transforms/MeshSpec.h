@@ -13,9 +13,15 @@
 
 namespace tessera::dist {
 
+/// Classes of values of a program, each a VALUE of --shard: weights, what an optimizer keeps of them, and
+/// their gradients summed up over micro-batches.
+inline constexpr llvm::StringLiteral kWeights = "weights", kStates = "states", kGradients = "gradients";
+/// The DIM that is the largest one of a value that nothing else shards.
+inline constexpr llvm::StringLiteral kLargest = "largest";
+
 /// One item of --shard: `[VALUE:]DIM=AXIS[+AXIS...]`, or `[VALUE:]DIM=-`: whole.
 struct ShardItem {
-  std::string value; ///< empty: every value
+  std::string value; ///< a value, or a class of values; empty: every value
   std::string dim;
   AxisList axes;    ///< major to minor; none: whole, whatever standard axes mean
   std::string text; ///< as written

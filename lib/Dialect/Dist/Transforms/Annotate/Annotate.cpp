@@ -66,7 +66,7 @@ private:
     };
     // What was asked for.
     for (int64_t d = 0; d < rank; ++d) {
-      const ShardItem *item = subject.dims[d].empty() ? nullptr : items.find(subject.name, subject.dims[d]);
+      const ShardItem *item = subject.dims[d].empty() ? nullptr : items.find(subject, subject.dims[d]);
       if (!item)
         continue;
       decided[d] = true;
@@ -86,7 +86,7 @@ private:
           continue;
         for (int64_t other = 0; other < d; ++other)
           if (overlapsAny(axis, sharding.dims[other].axes))
-            return items.contradiction(subject, *items.find(subject.name, subject.dims[other]), *item, axis);
+            return items.contradiction(subject, *items.find(subject, subject.dims[other]), *item, axis);
         give(d, axis);
       }
     }
@@ -123,13 +123,8 @@ private:
             break; // what the groups are over must stay free for copies: no other dimension takes it
         }
     }
-    // fsdp takes what the others left free.
-    for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
-      const StandardAxis *standard = findStandardAxis(meshAxis.name);
-      AxisRef axis = wholeAxis(mesh, int(i));
-      if (!subject.isWeight || !standard || !standard->largestFreeWeightDim || axis.size == 1 ||
-          overlapsAny(axis, taken))
-        continue;
+    // Axes for whichever dimension the others left free, as one.
+    auto giveLargest = [&](ArrayRef<AxisRef> axes) {
       int64_t best = -1;
       for (int64_t d = 0; d < rank; ++d)
         // A stack is read layer by layer: sharding it would put whole layers on other ranks.
@@ -138,9 +133,29 @@ private:
             (best < 0 || subject.shape[d] > subject.shape[best]))
           best = d;
       if (best < 0)
-        continue;
-      give(best, axis);
+        return;
+      for (const AxisRef &axis : axes)
+        give(best, axis);
       sharding.dims[best].priority = kWeightPriority;
+    };
+    if (const ShardItem *item = items.find(subject, kLargest)) {
+      AxisList free;
+      llvm::copy_if(item->axes, std::back_inserter(free), [&](const AxisRef &axis) {
+        used[axis.axis] = true;
+        return mesh.axes[axis.axis].size > 1 && !overlapsAny(axis, taken);
+      });
+      if (!free.empty())
+        giveLargest(free);
+      else
+        seeded = true; // `-`: none, whatever fsdp means
+    } else {
+      for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
+        const StandardAxis *standard = findStandardAxis(meshAxis.name);
+        AxisRef axis = wholeAxis(mesh, int(i));
+        if (subject.isWeight && standard && standard->largestFreeWeightDim && axis.size > 1 &&
+            !overlapsAny(axis, taken))
+          giveLargest({axis});
+      }
     }
     for (auto [d, dim, name] : llvm::enumerate(sharding.dims, subject.dims)) {
       mergeAdjacent(dim.axes);
@@ -179,7 +194,7 @@ private:
         return failure();
       function.setArgAttr(i, kShardingAttr,
                           ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
-      if (isHandedToAll(subject, type) && !items.pins(subject.name))
+      if (isHandedToAll(subject, type) && !items.pins(subject))
         function.setArgAttr(i, kWidenableAttr, UnitAttr::get(module.getContext()));
       whole.replicated(subject, *sharding, subjects.largest());
       explain(subject, *sharding);
@@ -188,7 +203,7 @@ private:
   }
 
   LogicalResult annotateNamed(graph::NameOp op) {
-    if (op.getInner() && !items.pins(op.getName())) { // of no use any more: sums pass unhindered
+    if (op.getInner() && !items.pins(subjects.of(op))) { // of no use any more: sums pass unhindered
       op.getResult().replaceAllUsesWith(op.getInput());
       retired.add(op);
       return success();

@@ -11,25 +11,29 @@ bool ShardItems::has(StringRef dim) const {
   return llvm::any_of(items, [&](const ShardItem &item) { return item.dim == dim; });
 }
 
-const ShardItem *ShardItems::find(StringRef value, StringRef dim) const {
-  const ShardItem *general = nullptr;
+const ShardItem *ShardItems::find(const ShardableValue &subject, StringRef dim) const {
+  const ShardItem *ofClass = nullptr, *general = nullptr;
   for (const ShardItem &item : items) {
     if (item.dim != dim)
       continue;
-    if (!value.empty() && item.value == value)
-      return &item;
     if (item.value.empty())
       general = &item;
+    else if (item.value == subject.name)
+      return &item;
+    else if (item.value == subject.valueClass)
+      ofClass = &item;
   }
-  return general;
+  return ofClass ? ofClass : general;
 }
 
-bool ShardItems::pins(StringRef value) const {
-  return !value.empty() && llvm::any_of(items, [&](const ShardItem &item) { return item.value == value; });
+bool ShardItems::pins(const ShardableValue &subject) const {
+  return llvm::any_of(items, [&](const ShardItem &item) {
+    return !item.value.empty() && (item.value == subject.name || item.value == subject.valueClass);
+  });
 }
 
-const ShardItem *ShardItems::pinOf(StringRef value, StringRef dim) const {
-  const ShardItem *item = dim.empty() ? nullptr : find(value, dim);
+const ShardItem *ShardItems::pinOf(const ShardableValue &subject, StringRef dim) const {
+  const ShardItem *item = dim.empty() ? nullptr : find(subject, dim);
   return item && !item->value.empty() ? item : nullptr;
 }
 
@@ -55,6 +59,9 @@ LogicalResult ShardItems::check() const {
   for (const ShardItem &item : items) {
     auto error = [&] { return emitError(loc); };
     if (item.value.empty()) {
+      if (item.dim == kLargest)
+        return error() << "largest dimension of nothing (--shard item '" << item.text
+                       << "'): it is another one in every value; write " << kWeights << ":" << item.text;
       if (!llvm::is_contained(allNames, item.dim))
         return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
                        << "'): no value has it; the dimensions are " << listText(allNames, item.dim);
@@ -82,7 +89,7 @@ LogicalResult ShardItems::checkSameValue(graph::NameOp op) const {
     ArrayRef<StringRef> dims = names.names(op.getResult()), otherDims = names.names(other.getResult());
     for (auto [i, dim] : llvm::enumerate(dims))
       for (auto [j, otherDim] : llvm::enumerate(otherDims)) {
-        const ShardItem *mine = pinOf(op.getName(), dim), *theirs = pinOf(other.getName(), otherDim);
+        const ShardItem *mine = pinOf(subjects.of(op), dim), *theirs = pinOf(subjects.of(other), otherDim);
         if (!mine || !theirs)
           continue;
         bool clashes =

@@ -17,10 +17,10 @@ public:
   std::vector<ShardItem> &all() { return items; }
   /// Some item is about dimensions called `dim`.
   bool has(llvm::StringRef dim) const;
-  /// The item about `dim` of `value`, or else of every value; null: none.
-  const ShardItem *find(llvm::StringRef value, llvm::StringRef dim) const;
-  /// Some item names this value itself.
-  bool pins(llvm::StringRef value) const;
+  /// The item about `dim` of `subject` itself, or else of its class, or else of every value; null: none.
+  const ShardItem *find(const ShardableValue &subject, llvm::StringRef dim) const;
+  /// Some item names this value itself, or its class.
+  bool pins(const ShardableValue &subject) const;
 
   /// Every item is about a value and a dimension that there are.
   mlir::LogicalResult check() const;
@@ -31,7 +31,7 @@ public:
                                     const ShardItem &second, const AxisRef &axis) const;
 
 private:
-  const ShardItem *pinOf(llvm::StringRef value, llvm::StringRef dim) const;
+  const ShardItem *pinOf(const ShardableValue &subject, llvm::StringRef dim) const;
 
   mlir::Location loc; ///< of the program
   const Mesh &mesh;

@@ -5,7 +5,16 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : names(names) {
+/// The DIM that all values of a class have, besides their own.
+static void addClass(std::map<StringRef, SmallVector<StringRef>> &dims, const ShardableValue &subject) {
+  if (subject.valueClass.empty())
+    return;
+  SmallVector<StringRef> &list = dims[subject.valueClass];
+  list.append(subject.dims.begin(), subject.dims.end());
+  list.push_back(kLargest);
+}
+
+ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : module(module), names(names) {
   for (auto function : module.getOps<func::FuncOp>())
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
@@ -17,6 +26,7 @@ ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : names
       if (isa<RankedTensorType>(arg.getType())) {
         ShardableValue subject = of(function, arg);
         valueDims[subject.name].append(subject.dims.begin(), subject.dims.end());
+        addClass(valueDims, subject);
         if (subject.isHeld && !subject.isWeight)
           states.insert(subject.name);
         if (subject.isHeld)
@@ -25,6 +35,7 @@ ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : names
   module.walk([&](graph::NameOp op) {
     ArrayRef<StringRef> dims = names.names(op.getResult());
     valueDims[op.getName()].append(dims.begin(), dims.end());
+    addClass(valueDims, of(op));
     named.insert(op.getName());
   });
 }
@@ -39,6 +50,10 @@ ShardableValue ShardableValues::of(func::FuncOp function, BlockArgument arg) con
   subject.dims.resize(subject.shape.size());
   std::optional<graph::Kind> kind = graph::argumentKind(arg);
   subject.isWeight = kind == graph::Kind::Parameter;
+  if (subject.isWeight) {
+    auto parameter = module.lookupSymbol<graph::ParameterOp>(subject.name);
+    subject.valueClass = parameter && parameter->hasAttr(graph::kStateOfAttr) ? kStates : kWeights;
+  }
   subject.isInput = kind == graph::Kind::Input;
   subject.isHeld = subject.isWeight || kind == graph::Kind::State;
   subject.bytes = tensorBytes(arg.getType());
@@ -55,6 +70,9 @@ ShardableValue ShardableValues::of(graph::NameOp op) const {
   subject.shape = llvm::to_vector(op.getType().getShape());
   subject.bytes = tensorBytes(op.getType());
   subject.dims.resize(subject.shape.size());
+  // What a training step calls so (docs/TrainStep.md).
+  if (StringRef of = op.getName(); of.consume_front("grad.") && module.lookupSymbol<graph::ParameterOp>(of))
+    subject.valueClass = kGradients;
   return subject;
 }
 

@@ -3,6 +3,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_ANNOTATE_SHARDABLEVALUE_H
 
 #include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,6 +27,7 @@ struct ShardableValue {
   llvm::SmallVector<llvm::StringRef> dims;
   llvm::SmallVector<int64_t> shape;
   bool isWeight = false;
+  llvm::StringRef valueClass = {}; ///< kWeights, kStates or kGradients; empty: none
   bool isInput = false;
   bool isDecided = false;     ///< an argument: what names do not shard is whole
   llvm::StringRef maker = {}; ///< name of the op that makes it, for messages
@@ -44,7 +46,7 @@ public:
   ShardableValue of(mlir::func::FuncOp function, mlir::BlockArgument arg) const;
   ShardableValue of(graph::NameOp op) const;
 
-  /// Names of the dimensions of all values called so.
+  /// Names of the dimensions of all values called so, or of a class called so.
   const std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> &dims() const { return valueDims; }
   /// Where a list of values has those called `name`: what the model names comes first, then weights and
   /// inputs, states last.
@@ -55,6 +57,7 @@ public:
   double largest() const { return largestBytes; }
 
 private:
+  mutable mlir::ModuleOp module; // lookups are not const
   const DimNames &names;
   std::set<llvm::StringRef> outputs; ///< names of what functions return, states aside
   std::set<llvm::StringRef> named;   ///< by graph.name
