@@ -47,12 +47,16 @@ public:
     int64_t streams = std::count(manifest.streams.begin(), manifest.streams.end(), StreamKind::Compute);
     return manifest.matmuls.empty() ? 0 : streams * int64_t(kProductWorkspaceBytes);
   }
-  // Which image a GPU takes is seen there: the largest of them.
+  // A GPU loads one image, and which one is seen there: the largest cubin. PTX becomes code of about that size,
+  // its text is longer; it counts where there is nothing else to go by.
   int64_t codeBytes(const ts_program &program) const override {
-    int64_t most = 0;
-    for (uint64_t i = 0; i < program.num_images; ++i)
-      most = std::max(most, loadedBytes(program.images[i]));
-    return most;
+    int64_t cubin = 0, text = 0;
+    for (uint64_t i = 0; i < program.num_images; ++i) {
+      const ts_image &image = program.images[i];
+      int64_t &most = CudaArchitecture::parse(image.architecture)->ptx ? text : cubin;
+      most = std::max(most, loadedBytes(image));
+    }
+    return cubin ? cubin : text;
   }
   int64_t pinnedBytes() const override {
     return int64_t(StagingRing::kMostBlocks * StagingRing::kBlockBytes);

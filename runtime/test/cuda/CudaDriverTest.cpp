@@ -106,8 +106,8 @@ TEST(CudaDriver, SaysWhatItIsForWithoutALibrary) {
   unsetenv("TESSERA_LIBCUDA");
 }
 
-// Of a cubin what is loaded, with variables that have no contents in it; of PTX its text; of several images
-// the largest.
+// Of a cubin what is loaded, with variables that have no contents in it; of PTX its text. Of several images the
+// largest cubin: PTX is longer than the code that becomes of it.
 TEST(CudaDriver, CodeIsCounted) {
   struct {
     Elf64_Ehdr header = {};
@@ -120,9 +120,10 @@ TEST(CudaDriver, CodeIsCounted) {
   cubin.sections[0] = {0, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, 0, 4000};
   cubin.sections[1] = {0, SHT_PROGBITS, 0, 0, 0, 700000}; // names, line numbers
   cubin.sections[2] = {0, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 0, 0, 1 << 20};
-  ts_image images[] = {{"sm_80", &cubin, sizeof(cubin)}, {"compute_80", "text", 4}};
+  std::string text(2 << 20, ' ');
+  ts_image images[] = {{"sm_80", &cubin, sizeof(cubin)}, {"compute_80", text.data(), text.size()}};
   EXPECT_EQ(loadedBytes(images[0]), 4000 + (1 << 20));
-  EXPECT_EQ(loadedBytes(images[1]), 4);
+  EXPECT_EQ(loadedBytes(images[1]), 2 << 20);
   images[0].bytes = sizeof(cubin.header) + sizeof(Elf64_Shdr) / 2; // cut off
   EXPECT_EQ(loadedBytes(images[0]), 0);
   images[0].bytes = sizeof(cubin);
@@ -130,6 +131,9 @@ TEST(CudaDriver, CodeIsCounted) {
   program.images = images;
   program.num_images = 2;
   EXPECT_EQ(cudaDriver().codeBytes(program), 4000 + (1 << 20));
+  program.images = images + 1;
+  program.num_images = 1;
+  EXPECT_EQ(cudaDriver().codeBytes(program), 2 << 20);
   program.num_images = 0;
   EXPECT_EQ(cudaDriver().codeBytes(program), 0);
 }
