@@ -188,17 +188,21 @@ Error CudaDevice::outOfMemory(const std::string &what, size_t bytes) {
           ", or compile for a larger mesh, a smaller --batch or a shorter --max-seq-len");
 }
 
-Buffer CudaDevice::allocate(size_t bytes, const std::string &what, MemoryUse) {
-  if (bytes == 0)
-    return Buffer(*this, nullptr, 0);
+CUdeviceptr CudaDevice::allocateMemory(size_t bytes, const std::string &what) {
   CUdeviceptr address = 0;
   CUresult result = cuda_.cuMemAlloc(&address, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
     throw outOfMemory(what, bytes);
   expect(result, "allocate memory of the GPU");
-  auto *at = reinterpret_cast<void *>(address);
-  held_[at] = {what, bytes};
-  Buffer buffer(*this, at, bytes);
+  held_[reinterpret_cast<void *>(address)] = {what, bytes};
+  return address;
+}
+
+Buffer CudaDevice::allocate(size_t bytes, const std::string &what, MemoryUse) {
+  if (bytes == 0)
+    return Buffer(*this, nullptr, 0);
+  CUdeviceptr address = allocateMemory(bytes, what);
+  Buffer buffer(*this, reinterpret_cast<void *>(address), bytes);
   expect(cuda_.cuMemsetD8Async(address, 0, bytes, service_), "zero memory of the GPU");
   waitForStream(service_);
   return buffer;
@@ -221,8 +225,12 @@ void CudaDevice::release(void *address, size_t) {
     return;
   bindThread();
   cuda_.cuCtxSynchronize(); // of work that still uses it; what went wrong there was said by whoever waited
-  cuda_.cuMemFree(devicePointer(address));
-  held_.erase(address);
+  freeMemory(devicePointer(address));
+}
+
+void CudaDevice::freeMemory(CUdeviceptr memory) {
+  cuda_.cuMemFree(memory);
+  held_.erase(reinterpret_cast<void *>(memory));
 }
 
 void CudaDevice::releaseHost(void *data, size_t) {

@@ -35,6 +35,9 @@ public:
   ~CudaDevice() override;
 
   Buffer allocate(size_t bytes, const std::string &what, MemoryUse use) override;
+  // The same, not cleared: of whoever frees it, when nothing on the GPU uses it any more.
+  cuda::CUdeviceptr allocateMemory(size_t bytes, const std::string &what);
+  void freeMemory(cuda::CUdeviceptr memory);
   HostBuffer allocateHost(size_t bytes, const std::string &what) override;
   int64_t usedBytes() override { return freeAtStart_ - freeBytes(); }
   std::unique_ptr<Stream> createStream(StreamKind kind) override;

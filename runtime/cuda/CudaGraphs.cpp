@@ -51,21 +51,19 @@ CudaGraphs::Recording &CudaGraphs::add(const Call &call, CUstream stream) {
     drop(*oldest);
     recordings_.erase(oldest);
   }
-  recordings_.push_back({call.entries, call.base, call.counts, stream});
+  Recording recording;
+  recording.entries = call.entries;
+  recording.base = call.base;
+  recording.counts = call.counts;
+  recording.stream = stream;
+  recording.name = call.name;
+  recordings_.push_back(std::move(recording));
   return recordings_.back();
-}
-
-// "entry 1", "entry 1, 3".
-static std::string nameOf(const std::vector<int64_t> &entries) {
-  std::string name = "entry";
-  for (size_t i = 0; i < entries.size(); ++i)
-    name += (i ? ", " : " ") + std::to_string(entries[i]);
-  return name;
 }
 
 void CudaGraphs::refuse(Recording &recording, const std::string &why) {
   recording.state = Recording::Refused;
-  device_.remark(nameOf(recording.entries) + " is not recorded: " + why);
+  device_.remark(recording.name + " is not recorded: " + why);
 }
 
 std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording &recording) {
@@ -107,7 +105,7 @@ std::string CudaGraphs::record(const Call &call, CudaStream &compute, Recording 
   if (graph)
     cuda.cuGraphDestroy(graph);
   if (why.empty())
-    device_.remark(nameOf(call.entries) + " is a graph of " + std::to_string(nodes) + " nodes");
+    device_.remark(recording.name + " is a graph of " + std::to_string(nodes) + " nodes");
   return why;
 }
 

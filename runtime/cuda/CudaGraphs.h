@@ -37,12 +37,13 @@ public:
 private:
   struct Recording {
     std::vector<int64_t> entries;
-    const void *base;
+    const void *base = nullptr;
     std::vector<int64_t> counts;
-    cuda::CUstream stream;
+    cuda::CUstream stream = nullptr;
     enum { Seen, Recorded, Refused } state = Seen;
     cuda::CUgraphExec graph = nullptr;
     uint64_t lastUse = 0;
+    std::string name;
   };
   Recording *find(const Call &call, cuda::CUstream stream);
   Recording &add(const Call &call, cuda::CUstream stream);

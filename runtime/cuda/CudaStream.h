@@ -52,6 +52,10 @@ public:
     return stream_;
   }
   cuda::CUdevice deviceNumber() const override { return device_.number(); }
+  cuda::CUdeviceptr allocate(size_t bytes, const std::string &what) override {
+    return device_.allocateMemory(bytes, what);
+  }
+  void free(cuda::CUdeviceptr memory) override { device_.freeMemory(memory); }
 
   // --- Graphs (CudaGraphs) ---
   // The stream itself, whatever it was given.

@@ -68,7 +68,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
   device_->tuneProducts(arena_, weights_);
   module_->tune(arena_);
   for (size_t entry = 0; entry < manifest.entries.size(); ++entry)
-    dead_[{int64_t(entry)}] = deadBefore(manifest, {int64_t(entry)});
+    kindOf({int64_t(entry)});
   staging_.resize(8);
   stateWritten_.resize(manifest.states.size());
 }
@@ -159,6 +159,16 @@ void Rank::callInTurn(const std::vector<int64_t> &entries) {
   give(entries, {}, arena());
 }
 
+const Rank::CallKind &Rank::kindOf(const std::vector<int64_t> &entries) {
+  auto [kind, isNew] = kinds_.try_emplace(entries);
+  if (isNew) {
+    kind->second.dead = deadBefore(manifest_, entries);
+    for (int64_t entry : entries)
+      kind->second.name += (kind->second.name.empty() ? "" : ", ") + manifest_.entries[entry].name;
+  }
+  return kind->second;
+}
+
 void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base) {
   if (base == arena())
     for (int64_t entry : entries)
@@ -171,10 +181,8 @@ void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> 
       collectives_.endEntry(compute());
     }
   };
-  auto [dead, isNew] = dead_.try_emplace(entries);
-  if (isNew)
-    dead->second = deadBefore(manifest_, entries);
-  device_->call({entries, base, counts, dead->second, enqueue}, compute());
+  const CallKind &kind = kindOf(entries);
+  device_->call({entries, base, counts, kind.dead, enqueue, kind.name}, compute());
   collectives_.expectAllWaitedFor();
 }
 

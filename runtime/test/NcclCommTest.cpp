@@ -248,6 +248,21 @@ TEST(NcclThreads, StagingMemoryGrowsWhenItIsFree) {
   });
 }
 
+// What collectives take beside the program is refused in the words of all memory of a GPU. More than 1 TB.
+static void askForTooMuch(CommUnderTest &rank, Device &) {
+  Transfers transfers = groupedSend(rank.mesh, {1 << 20, 1 << 20}, {{{"tp", 1, 2}}, {}}, {{}, {{"tp", 1, 2}}},
+                                    rank.comm.rank());
+  DeviceData data(rank, std::vector<char>(64));
+  int64_t everybody = int64_t(conformanceGroups(rank.mesh).size()) - 2;
+  rank.comm.start(transfers, everybody, io::DType::F32, data.address(), data.address(), rank.stream, 3);
+}
+TEST(NcclThreads, StagingMemoryThatIsNotThereIsNamed) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(onGpus(Mesh({{"tp", 2}}), Launcher(), kPatient, askForTooMuch), testing::ExitedWithCode(1),
+              "not enough memory on the GPU \\(the staging memory of collectives of rank ., GPU . .*it takes "
+              "[0-9]* bytes .*, and [0-9]* of [0-9]* bytes are free: [0-9]* bytes .* are missing");
+}
+
 // What the watch is told of the device follows it in, and out again.
 TEST(NcclThreads, ARankLeavesItsCollectives) {
   onThreads(Mesh({{"tp", 2}}), [](CommUnderTest &rank, Device &) {

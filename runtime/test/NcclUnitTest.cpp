@@ -240,4 +240,11 @@ TEST(NcclLibrary, SaysWhatIsMissing) {
   EXPECT_NE(why.find("/nowhere/libnccl.so.2"), std::string::npos) << why;
 }
 
+// An NCCL for CUDA 13 does not run on a driver for CUDA 12.
+TEST(NcclLibrary, NamesThePackageForTheDriver) {
+  EXPECT_EQ(NcclLibrary::packageFor(12080), "nvidia-nccl-cu12");
+  EXPECT_EQ(NcclLibrary::packageFor(13000), "nvidia-nccl-cu13");
+  EXPECT_EQ(NcclLibrary::packageFor(0), "nvidia-nccl-cu13 (on a driver for CUDA 12: nvidia-nccl-cu12)");
+}
+
 } // namespace tessera::runtime

@@ -28,7 +28,8 @@ struct CUDAEmitImages : impl::CUDAEmitImagesBase<CUDAEmitImages> {
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(device, context, "tessera");
     if (!code)
-      return Failure{"cannot compile kernels", "", "cannot translate them to LLVM IR", "report it"};
+      return Failure{"cannot compile kernels", "module @" + kDeviceModule.str(),
+                     "cannot translate them to LLVM IR", "report it"};
     std::optional<std::string> ptxas = findPtxas();
     if (!ptxas)
       remark::missed(device.getLoc(), remark::RemarkOpts::name("NoPtxas").category("tessera-cuda"))

@@ -55,23 +55,16 @@ void NcclCommunicator::reserveStaging(const Transfers &transfers, io::DType type
                 "its boxes were not announced before it was recorded",
                 "compile the program again with this version of llm-compile");
   check(cuda_->cuStreamSynchronize(stream_));
+  auto &owner = dynamic_cast<NativeStream &>(stream);
   if (staging_)
-    check(cuda_->cuMemFree(staging_));
+    owner.free(staging_);
   staging_ = 0;
-  allocateStaging(bytes);
+  allocateStaging(owner, bytes);
   stagingBytes_ = bytes;
 }
 
-void NcclCommunicator::allocateStaging(size_t bytes) {
-  CUresult result = cuda_->cuMemAlloc(&staging_, bytes);
-  size_t free = 0, total = 0;
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && cuda_->cuMemGetInfo(&free, &total) == CUDA_SUCCESS)
-    throw Error("not enough memory on the GPU",
-                "the staging memory of collectives of rank " + std::to_string(rank_),
-                "it takes " + std::to_string(bytes) + " bytes, and " + std::to_string(free) + " of " +
-                    std::to_string(total) + " bytes are free",
-                "see with OUT info what a rank needs in all, and with nvidia-smi who else uses the GPU");
-  check(result);
+void NcclCommunicator::allocateStaging(NativeStream &owner, size_t bytes) {
+  staging_ = owner.allocate(bytes, "the staging memory of collectives of rank " + std::to_string(rank_));
 }
 
 //===- The start -===//
@@ -89,7 +82,7 @@ void NcclCommunicator::attach(Stream &stream, HostPlane &plane) {
   check(cuda_->cuCtxGetStreamPriorityRange(&least, &greatest));
   check(cuda_->cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, greatest));
   if (stagingBytes_ > 0)
-    allocateStaging(stagingBytes_);
+    allocateStaging(*native, stagingBytes_);
   if (ranks_ == 1)
     return;
   auto marks = std::make_unique<CollectiveMarks>(*cuda_, entry_, rank_);

@@ -73,7 +73,7 @@ private:
   void begin(Flight &flight, Stream &stream);
   void end(Flight &flight);
   void reserveStaging(const Transfers &transfers, io::DType type, Stream &stream);
-  void allocateStaging(size_t bytes);
+  void allocateStaging(cuda::NativeStream &owner, size_t bytes);
   CommToken message(bool sends, int64_t peer, int64_t tag, const void *data, size_t bytes, Stream &stream);
   void flushMessages();
   void giveBlocks(const BlockCollective &collective, const Group &group, const char *src, char *dst);

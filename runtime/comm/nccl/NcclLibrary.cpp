@@ -1,4 +1,5 @@
 #include "NcclLibrary.h"
+#include "../../cuda/api/NativeStream.h"
 #include "tessera/runtime/core/DynamicLibrary.h"
 #include "tessera/runtime/core/Error.h"
 
@@ -13,13 +14,34 @@ std::string ncclVersionText(int version) {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
 }
 
+// Of the driver of this machine; 0 where none can be opened. Ranks ask before their devices are.
+static int driverVersion() try {
+  LibraryRequest request;
+  request.title = "the CUDA driver";
+  request.names = {"libcuda.so.1"};
+  request.variable = "TESSERA_LIBCUDA";
+  auto ask = reinterpret_cast<decltype(cuda::Functions::cuDriverGetVersion)>(
+      openLibrary(request).symbol(request, "cuDriverGetVersion"));
+  int version = 0;
+  return ask(&version) == cuda::CUDA_SUCCESS ? version : 0;
+} catch (const Error &) {
+  return 0;
+}
+
+std::string NcclLibrary::packageFor(int driverVersion) {
+  if (driverVersion == 0)
+    return "nvidia-nccl-cu13 (on a driver for CUDA 12: nvidia-nccl-cu12)";
+  return driverVersion >= 13000 ? "nvidia-nccl-cu13" : "nvidia-nccl-cu12";
+}
+
 NcclLibrary NcclLibrary::open() {
   LibraryRequest request;
   request.title = "NCCL";
   request.names = {"libnccl.so.2"};
   request.variable = "TESSERA_NCCL";
   request.packageFolders = {"nvidia/nccl/lib"};
-  request.hint = "install it: pip install nvidia-nccl-cu13, or compile for one rank";
+  const std::string package = packageFor(driverVersion());
+  request.hint = "install it: pip install " + package + ", or compile for one rank";
   DynamicLibrary library = openLibrary(request);
   NcclLibrary table;
   table.path = library.path;
@@ -30,8 +52,8 @@ NcclLibrary NcclLibrary::open() {
   if (versionOf(&version) == ncclSuccess && version < kOldestNccl)
     throw Error("cannot use NCCL", table.path,
                 "it is version " + ncclVersionText(version) + ", which cannot split communicators",
-                "install " + ncclVersionText(kOldestNccl) +
-                    " or newer: pip install nvidia-nccl-cu13; TESSERA_NCCL names the file");
+                "install " + ncclVersionText(kOldestNccl) + " or newer: pip install " + package +
+                    "; TESSERA_NCCL names the file");
 #define TESSERA_NCCL_LOAD(name, result, parameters)                                                          \
   table.name = reinterpret_cast<decltype(table.name)>(library.symbol(request, #name));
   TESSERA_NCCL_FUNCTIONS(TESSERA_NCCL_LOAD)

@@ -16,6 +16,8 @@ struct NcclLibrary : nccl::Functions {
   static const NcclLibrary &get();
   // The same without the one table of the process: for tests.
   static NcclLibrary open();
+  // What pip calls the NCCL that runs on a driver of this version (13000: for CUDA 13.0; 0: not known).
+  static std::string packageFor(int driverVersion);
 
   // Throws Error unless `result` is success. `what`: "collective 3", `rank`: whose call it was.
   void expect(nccl::ncclResult_t result, const std::string &what, int64_t rank) const;

@@ -6,6 +6,8 @@
 
 #include "Cuda.h"
 
+#include <string>
+
 namespace tessera::cuda {
 
 // Pointers to the functions of libcuda, under their base names.
@@ -23,6 +25,10 @@ public:
   // To be asked for each time that work is given to it, which then comes after all that came before.
   virtual CUstream handle() = 0;
   virtual CUdevice deviceNumber() const = 0;
+  // Memory of the device, not cleared, on its list of what is held. Throws the device's error naming `what`
+  // and what is free where there is not that much.
+  virtual CUdeviceptr allocate(size_t bytes, const std::string &what) = 0;
+  virtual void free(CUdeviceptr memory) = 0;
 };
 
 } // namespace tessera::cuda

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::runtime {
@@ -111,6 +112,7 @@ struct Call {
   const std::vector<ByteSpan>
       &dead; // from `base`: what holds no value before the call, neither states nor inputs
   const std::function<void()> &enqueue; // gives the entries' work to the streams
+  std::string_view name = "an entry";   // "decode", "decode, draw": for messages
 };
 
 class Device {

@@ -127,8 +127,13 @@ private:
   std::vector<std::unique_ptr<Product>> products_;
   void give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base);
 
-  std::map<std::vector<int64_t>, std::vector<ByteSpan>> dead_; // by the entries of a call
-  std::vector<Staging> staging_;                               // used in turn
+  struct CallKind {
+    std::vector<ByteSpan> dead;
+    std::string name; // "decode, draw"
+  };
+  const CallKind &kindOf(const std::vector<int64_t> &entries);
+  std::map<std::vector<int64_t>, CallKind> kinds_; // by the entries of a call
+  std::vector<Staging> staging_;                   // used in turn
   size_t nextStaging_ = 0;
   HostBuffer readStaging_; // what was read from the device last
 };
