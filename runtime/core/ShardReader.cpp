@@ -14,18 +14,6 @@ std::string layerName(const std::string &pattern, int64_t layer) {
   return at == std::string::npos ? name : name.replace(at, 2, std::to_string(layer));
 }
 
-uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
-  // splitmix64's finalizer, three times over independent inputs.
-  auto mix = [](uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  };
-  uint64_t z = mix(seed + 0x9e3779b97f4a7c15u);
-  z = mix(z ^ (stream + 0x9e3779b97f4a7c15u));
-  return mix(z + index * 0x9e3779b97f4a7c15u);
-}
-
 // One tensor pattern of the file: elements [base, base + count) of the parameter's global layer.
 struct ShardReader::Source : SourceView {
   int64_t base = 0;

@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Target/CUDA/Passes.h"
 #include "tessera/runtime/abi.h"
+#include "tessera/runtime/core/CountedRandom.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -20,7 +21,7 @@ using namespace mlir;
 
 namespace {
 
-/// The numbers of runtime/core/ShardReader.cpp, whose names these are.
+/// The numbers of runtime/core (CountedRandom.h, ShardReader.h), whose names these are.
 class RandomCode : public ThreadCode {
 public:
   using ThreadCode::ThreadCode;
@@ -28,20 +29,19 @@ public:
   Value hex(uint64_t value) { return i64(int64_t(value)); }
   Value shiftRight(Value x, int64_t bits) { return arith::ShRUIOp::create(b, x, constantLike(x, bits)); }
   Value exclusiveOr(Value x, Value y) { return arith::XOrIOp::create(b, x, y); }
-  /// splitmix64's finalizer.
   Value mix(Value z) {
-    z = mul(exclusiveOr(z, shiftRight(z, 30)), hex(0xbf58476d1ce4e5b9));
-    z = mul(exclusiveOr(z, shiftRight(z, 27)), hex(0x94d049bb133111eb));
-    return exclusiveOr(z, shiftRight(z, 31));
+    for (runtime::MixRound round : runtime::kMixRounds)
+      z = mul(exclusiveOr(z, shiftRight(z, round.shift)), hex(round.factor));
+    return exclusiveOr(z, shiftRight(z, runtime::kLastMixShift));
   }
   /// What the bits of all elements of a layer begin with.
   Value stream(Value seed, Value layer) {
-    Value golden = hex(kGolden);
-    return mix(exclusiveOr(mix(add(seed, golden)), add(layer, golden)));
+    Value step = hex(runtime::kCountStep);
+    return mix(exclusiveOr(mix(add(seed, step)), add(layer, step)));
   }
   /// randomWeight() of the element with this index.
   Value weight(Value stream, Value index, Value mean) {
-    Value bits = mix(add(stream, mul(index, hex(kGolden))));
+    Value bits = mix(add(stream, mul(index, hex(runtime::kCountStep))));
     // Two of the four 16-bit numbers at a time.
     Value mask = hex(0x0000ffff0000ffff), pairs = add(both(bits, mask), both(shiftRight(bits, 16), mask));
     Value sum = add(low(pairs), low(shiftRight(pairs, 32)));
@@ -50,9 +50,6 @@ public:
   }
   Value low(Value x) { return arith::TruncIOp::create(b, b.getI32Type(), x); }
   Value fromNumber(Value x) { return b.createOrFold<arith::IndexCastOp>(b.getI64Type(), x); }
-
-private:
-  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 };
 
 /// Block i makes row `i % rows` of layer `i / rows`; abi.h says what its arguments are.

@@ -2,6 +2,8 @@
 
 #include "DrawRow.h"
 
+#include "tessera/runtime/core/CountedRandom.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -139,13 +141,12 @@ Value DrawRow::weigh(Value largest, Value isFinite) {
 
 /// The counted random number: 53 bits (docs/Runtime.md, "Choosing tokens").
 Value DrawRow::randomNumber() {
-  Value gamma = integer(int64_t(0x9e3779b97f4a7c15u));
+  Value gamma = integer(int64_t(runtime::kCountStep));
   auto mix = [&](Value z) {
-    for (auto [shift, factor] :
-         {std::pair<int64_t, uint64_t>{30, 0xbf58476d1ce4e5b9u}, {27, 0x94d049bb133111ebu}})
+    for (auto [shift, factor] : runtime::kMixRounds)
       z = binary<arith::MulIOp>(binary<arith::XOrIOp>(z, binary<arith::ShRUIOp>(z, integer(shift))),
                                 integer(int64_t(factor)));
-    return binary<arith::XOrIOp>(z, binary<arith::ShRUIOp>(z, integer(31)));
+    return binary<arith::XOrIOp>(z, binary<arith::ShRUIOp>(z, integer(runtime::kLastMixShift)));
   };
   auto wide = [&](Value of) -> Value {
     return arith::ExtSIOp::create(b, b.getI64Type(), load(of, ValueRange{row}));

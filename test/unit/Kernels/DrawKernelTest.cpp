@@ -2,6 +2,8 @@
 // sorted list in float64, and what that must hold by itself.
 #include "KernelHarness.h"
 
+#include "tessera/runtime/core/CountedRandom.h"
+
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -23,13 +25,7 @@ struct Settings {
 
 /// The counted number of docs/Runtime.md.
 double numberOf(uint64_t seed, uint64_t stream, uint64_t count) {
-  auto mix = [](uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  };
-  const uint64_t gamma = 0x9e3779b97f4a7c15u;
-  return double(mix(mix(mix(seed + gamma) ^ (stream + gamma)) + count * gamma) >> 11) * 0x1p-53;
+  return double(runtime::randomBits(seed, stream, count) >> 11) * 0x1p-53;
 }
 
 int32_t expectedToken(const float *logits, int64_t vocab, const Settings &how, int64_t stream,

@@ -1,6 +1,8 @@
 //===- DrawOp.cpp - Drawing tokens from logits ----------------------------===//
 #include "Detail.h"
 
+#include "tessera/runtime/core/CountedRandom.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -50,14 +52,7 @@ OpCost DrawOp::getCost() { return streamingCost(*this, 24 * numElements(getLogit
 
 /// The counted random number in [0, 1) of docs/Runtime.md, "Choosing tokens".
 static double numberOf(uint64_t seed, uint64_t stream, uint64_t count) {
-  constexpr uint64_t gamma = 0x9e3779b97f4a7c15u;
-  auto mix = [](uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  };
-  uint64_t z = mix(mix(seed + gamma) ^ (stream + gamma));
-  return double(mix(z + count * gamma) >> 11) * 0x1p-53;
+  return double(runtime::randomBits(seed, stream, count) >> 11) * 0x1p-53;
 }
 
 /// The ids that are left of a row, in the order in which they are gone through, by `weights`.

@@ -2,6 +2,7 @@
 #ifndef TESSERA_RUNTIME_CORE_SHARDREADER_H
 #define TESSERA_RUNTIME_CORE_SHARDREADER_H
 
+#include "tessera/runtime/core/CountedRandom.h"
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/io/ModelFile.h"
 
@@ -66,9 +67,6 @@ private:
 
 // "layers.{}.w" and 3 -> "layers.3.w".
 std::string layerName(const std::string &pattern, int64_t layer);
-
-// Counter-based random numbers: a function of its arguments.
-uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index);
 
 // Nearly normal around `mean` with a standard deviation of 0.02: the sum of the four 16-bit numbers in
 // `bits`, whose product with the scale is exact, so that one rounding is left, on whatever machine and fused
