@@ -47,8 +47,8 @@ public:
     int64_t streams = std::count(manifest.streams.begin(), manifest.streams.end(), StreamKind::Compute);
     return manifest.matmuls.empty() ? 0 : streams * int64_t(kProductWorkspaceBytes);
   }
-  // A GPU loads one image, and which one is seen there: the largest cubin. PTX becomes code of about that size,
-  // its text is longer; it counts where there is nothing else to go by.
+  // A GPU loads one image, and which one is seen there: the largest cubin. PTX becomes code of about that
+  // size, its text is longer; it counts where there is nothing else to go by.
   int64_t codeBytes(const ts_program &program) const override {
     int64_t cubin = 0, text = 0;
     for (uint64_t i = 0; i < program.num_images; ++i) {

@@ -2,6 +2,7 @@
 #include "CudaModule.h"
 #include "CudaStream.h"
 #include "CudaTimer.h"
+#include "TrialNumbers.h"
 #include "TuningFile.h"
 #include "tessera/runtime/core/Error.h"
 
@@ -35,6 +36,11 @@ public:
     std::vector<void *> buffers;
     for (size_t i = 0; i < kernel.buffers; ++i)
       buffers.push_back(arena_.address() + places[i]);
+    TrialNumbers numbers(device_);
+    numbers.clear(arena_.address(), size_t(places.back()));
+    for (size_t i = 0; i < kernel.buffers; ++i)
+      if (kernel.bufferSpecs[i].access == (TS_READ | TS_FLOATS))
+        numbers.fill(buffers[i], size_t(kernel.bufferSpecs[i].bytes));
     const ts_sibling &spec = *siblings.front()->spec;
     fillAscending(spec, kernel.bufferSpecs[spec.ascending].bytes, buffers[size_t(spec.ascending)]);
     std::vector<int64_t> scalars(kernel.scalars);
@@ -50,10 +56,6 @@ public:
         best = sibling->form();
       }
     }
-    device_.expect(device_.cuda().cuMemsetD8Async(devicePointer(arena_.address()), 0, size_t(places.back()),
-                                                  device_.serviceStream()),
-                   "clear memory");
-    device_.waitForStream(device_.serviceStream());
     if (device_.settings().verbose)
       fprintf(stderr, "%s: %s: %s\n", device_.describe().c_str(), kernel.name, times.c_str());
     return best;

@@ -25,12 +25,12 @@ public:
 
   // The median of a few turns, in milliseconds. `give(turn, stream)` gives the work of a turn, from 0 on, to
   // the stream; where it returns false it cannot, and nothing is measured. `what` completes "cannot ...".
+  static constexpr int kTurns = 6;
   template <typename Give> std::optional<float> median(const char *what, Give &&give) {
-    constexpr int turns = 6;
     const CudaLibrary &cuda = device_.cuda();
     cuda::CUstream stream = device_.serviceStream();
     std::vector<float> times;
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int turn = 0; turn < kTurns; ++turn) {
       device_.expect(cuda.cuEventRecord(begin_, stream), what);
       if (!give(turn, stream))
         return std::nullopt;

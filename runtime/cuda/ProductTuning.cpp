@@ -2,6 +2,7 @@
 #include "CudaProduct.h"
 #include "CudaTimer.h"
 #include "ProductChoices.h"
+#include "TrialNumbers.h"
 
 #include <algorithm>
 
@@ -13,11 +14,11 @@ namespace {
 
 constexpr int mostCandidates = 8;
 
-// Times of products on the service stream, in memory that nothing uses yet: zeros times zeros leave zeros.
+// Times of products on the service stream, in memory that nothing uses yet, and that is zeros afterwards.
 class Trials {
 public:
   Trials(CudaDevice &device, const Buffer &arena, const Buffer &weights)
-      : device_(device), arena_(arena), weights_(weights), timer_(device) {}
+      : device_(device), arena_(arena), weights_(weights), numbers_(device), timer_(device) {}
 
   // Whether the operands find room: x, the bias and y, which is the addend too, at the start of the arena, w
   // in the weights, or behind them.
@@ -53,6 +54,10 @@ private:
     bool ownWeights = p.bytesW() <= int64_t(weights_.bytes());
     char *w = ownWeights ? weights_.address() : y + roundUp(p.bytesY());
     int64_t places = ownWeights ? std::max<int64_t>(int64_t(weights_.bytes()) / roundUp(p.bytesW()), 1) : 1;
+    places = std::min<int64_t>(places, CudaTimer::kTurns);
+    // Again for each: y is what was added up before.
+    numbers_.fill(arena_.address(), size_t(bytesInArena(p)));
+    numbers_.fill(w, size_t((places - 1) * roundUp(p.bytesW()) + p.bytesW()));
     return timer_.median("measure a product", [&](int turn, CUstream stream) {
       const char *from = w + turn % places * roundUp(p.bytesW());
       return p.enqueue(algorithm, device_.spareWorkspace(), stream, {x, from, y, bias, y}) ==
@@ -62,6 +67,7 @@ private:
 
   CudaDevice &device_;
   const Buffer &arena_, &weights_;
+  TrialNumbers numbers_;
   CudaTimer timer_;
 };
 

@@ -160,6 +160,10 @@ private:
     return success();
   }
 
+  static int64_t floats(Value buffer) {
+    return isa<FloatType>(cast<MemRefType>(buffer.getType()).getElementType()) ? TS_FLOATS : 0;
+  }
+
   void emitLaunch(LaunchOp op) {
     SmallVector<Value> buffers(op.getInputs());
     llvm::append_range(buffers, op.getOutputs());
@@ -171,14 +175,14 @@ private:
     auto [kernel, fresh] = kernels.insert({name, KernelRow{name, {}, int64_t(op.getScalars().size())}});
     if (fresh) {
       for (Value input : op.getInputs())
-        kernel->second.buffers.push_back({arrayBytes(input.getType()), TS_READ});
+        kernel->second.buffers.push_back({arrayBytes(input.getType()), TS_READ | floats(input)});
       for (Value output : op.getOutputs())
-        kernel->second.buffers.push_back({arrayBytes(output.getType()), TS_WRITE});
+        kernel->second.buffers.push_back({arrayBytes(output.getType()), TS_WRITE | floats(output)});
     }
     // Written whole only if all launches of the kernel say so.
     for (unsigned i = 0; i < op.getOutputs().size(); ++i)
       if (op.getMode(i) != AccessKind::Write)
-        kernel->second.buffers[op.getInputs().size() + i].second = TS_UPDATE;
+        kernel->second.buffers[op.getInputs().size() + i].second |= TS_UPDATE;
     call("ts_launch", nothing,
          {rank, stream, constant32(kernel - kernels.begin()), bufferArray, scalarArray,
           constant(op.getCount()), constant(op.getGrain())});

@@ -13,7 +13,7 @@ namespace tessera {
 struct KernelRow {
   mlir::StringAttr name;
   llvm::SmallVector<std::pair<int64_t, int64_t>>
-      buffers; // bytes and TS_READ, TS_WRITE or TS_UPDATE, in the order of the launch
+      buffers; // bytes and TS_READ, TS_WRITE or TS_UPDATE, and TS_FLOATS, in the order of the launch
   int64_t scalars;
 };
 

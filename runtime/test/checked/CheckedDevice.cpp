@@ -119,8 +119,8 @@ void CheckedStream::launch(Module &module, const Launch &launch) {
   const ts_kernel &kernel = program.kernels[launch.kernel];
   std::vector<MemoryAccess> accesses;
   for (int32_t i = 0; i < kernel.num_buffers; ++i)
-    accesses.push_back(
-        {launch.buffers[i], size_t(kernel.buffers[i].bytes), MemoryAccess::Kind(kernel.buffers[i].access)});
+    accesses.push_back({launch.buffers[i], size_t(kernel.buffers[i].bytes),
+                        MemoryAccess::Kind(kernel.buffers[i].access & TS_UPDATE)});
   std::vector<int64_t> scalars(launch.scalars, launch.scalars + kernel.num_scalars);
   std::vector<bool> fresh;
   for (const MemoryAccess &access : accesses)

@@ -106,8 +106,8 @@ TEST(CudaDriver, SaysWhatItIsForWithoutALibrary) {
   unsetenv("TESSERA_LIBCUDA");
 }
 
-// Of a cubin what is loaded, with variables that have no contents in it; of PTX its text. Of several images the
-// largest cubin: PTX is longer than the code that becomes of it.
+// Of a cubin what is loaded, with variables that have no contents in it; of PTX its text. Of several images
+// the largest cubin: PTX is longer than the code that becomes of it.
 TEST(CudaDriver, CodeIsCounted) {
   struct {
     Elf64_Ehdr header = {};

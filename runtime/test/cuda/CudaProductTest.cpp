@@ -1,9 +1,14 @@
 // Products of the driver `cuda` on a device: a GPU, or the stand-in.
 #include "CudaProduct.h"
 #include "CudaMachine.h"
+#include "TrialNumbers.h"
+#include "tessera/runtime/io/DType.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <set>
 #include <unistd.h>
 
 namespace tessera::runtime {
@@ -152,6 +157,42 @@ TEST(CudaProducts, OfTypesThatDoNotGoTogether) {
   spec.w = io::DType::BF16;
   expectParts(errorOf([&] { m.device->createProduct(spec, nullptr); }),
               {"cannot multiply matrices (rank 0, GPU 0", "f32 bf16 f32 16x16x16"});
+}
+
+// What trials multiply: finite numbers of both signs, of whatever type they are taken to be.
+TEST(TrialNumbers, AreNumbersOfEveryType) {
+  int negative = 0;
+  std::set<uint16_t> different;
+  for (uint64_t i = 0; i < 4096; ++i) {
+    uint16_t bits = TrialNumbers::number(i), next = TrialNumbers::number(i + 1);
+    float asBF16, asF16, asF32;
+    io::traits(io::DType::BF16).widen(reinterpret_cast<const char *>(&bits), 1, &asBF16);
+    io::traits(io::DType::F16).widen(reinterpret_cast<const char *>(&bits), 1, &asF16);
+    uint32_t both = uint32_t(bits) << 16 | next;
+    memcpy(&asF32, &both, sizeof(both));
+    for (float value : {asBF16, asF16, asF32}) {
+      EXPECT_GE(std::abs(value), 0.125f);
+      EXPECT_LE(std::abs(value), 2);
+    }
+    negative += asBF16 < 0;
+    different.insert(bits);
+  }
+  EXPECT_NEAR(negative, 2048, 200);
+  EXPECT_GT(different.size(), 950u); // of 1024
+}
+
+TEST(TrialNumbers, GoWhenTrialsAreOver) {
+  Machine m;
+  constexpr size_t count = 50001; // several copies of what the host makes, and a part of one
+  Buffer memory = m.device->allocate(count * 4, "a buffer", MemoryUse::Arena);
+  {
+    TrialNumbers numbers(m.cuda());
+    numbers.fill(memory.address(), count * 4);
+    m.cuda().waitForStream(m.cuda().serviceStream());
+    for (float value : m.read(memory.address(), count))
+      EXPECT_GE(std::abs(value), 0.125f);
+  }
+  EXPECT_EQ(m.read(memory.address(), count), std::vector<float>(count));
 }
 
 TEST(CudaProducts, AreMeasuredOnceAndKept) {

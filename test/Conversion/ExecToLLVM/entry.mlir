@@ -32,9 +32,9 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = [{name = "k", of
   // CHECK: llvm.return
   // CHECK: llvm.mlir.global internal constant @tessera_name_k("k\00")
   // Buffers of the kernel: 32 bytes read, 32 read, 32 updated.
-  // CHECK: llvm.mlir.global internal constant @tessera_buffers_k(dense<[32, 1, 32, 1, 32, 3, 32, 3]> : tensor<8xi64>)
+  // CHECK: llvm.mlir.global internal constant @tessera_buffers_k(dense<[32, 5, 32, 5, 32, 7, 32, 7]> : tensor<8xi64>)
   // What is written whole is said to be, where all launches of the kernel do: of @whole the first output, not the second.
-  // CHECK: llvm.mlir.global internal constant @tessera_buffers_whole(dense<[32, 1, 32, 2, 32, 3]> : tensor<6xi64>)
+  // CHECK: llvm.mlir.global internal constant @tessera_buffers_whole(dense<[32, 5, 32, 6, 32, 7]> : tensor<6xi64>)
   // CHECK: llvm.mlir.global internal constant @tessera_kernels()
   // CHECK: llvm.mlir.addressof @k
   // CHECK: llvm.mlir.global external constant @tessera_program()

@@ -35,8 +35,8 @@ typedef void (*ts_entry_fn)(ts_rank *rank, const ts_call *call);
 typedef void (*ts_kernel_fn)(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end);
 
 /* What a kernel does with a buffer, from its base on. TS_WRITE: it writes all of it and reads nothing there.
- */
-enum { TS_READ = 1, TS_WRITE = 2, TS_UPDATE = 3 };
+ * TS_FLOATS beside it: the buffer's elements are floating-point numbers. */
+enum { TS_READ = 1, TS_WRITE = 2, TS_UPDATE = 3, TS_FLOATS = 4 };
 typedef struct ts_kernel_buffer {
   int64_t bytes;
   int64_t access;
@@ -56,8 +56,8 @@ typedef struct ts_kernel {
 
 /* Another function that does the work of a kernel in images: the same parameters, a grid and blocks of its
  * own. Some images have it, others not. The driver takes it where it is there and faster, which it measures:
- * with buffers that hold zeros, but one of i32 whose rows of `row` numbers ascend from `first` on, and
- * scalars 0. Those of one key are measured once. */
+ * with pseudo-random floating-point numbers where it only reads, one buffer of i32 whose rows of `row`
+ * numbers ascend from `first` on, zeros elsewhere, and scalars 0. Those of one key are measured once. */
 typedef struct ts_sibling {
   const char *name; /* of the function; the kernel's, "$" and what form it is of: "attention$wgmma" */
   const char *key;  /* one line */
