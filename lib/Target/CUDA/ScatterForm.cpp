@@ -7,12 +7,10 @@
 
 #include "ScatterForm.h"
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
-#include "tessera/Dialect/Exec/IR/KernelFunction.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/Shapes.h"
+#include "tessera/Target/Forms/FormKernel.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -24,8 +22,6 @@ namespace {
 
 /// Ids that are looked at one by one where one of them is the row's.
 constexpr int64_t kStretch = 64;
-
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// The body of the kernel for one row of the result.
 class RowOfSums {
@@ -179,15 +175,8 @@ struct CUDAScatterAddForm : LibraryForm {
       id = arith::IndexCastOp::create(b, loc, b.getI32Type(), id);
       return {body.emit(b, shell.inputs[0], shell.inputs[1], row, id, outs[0])};
     });
-    SmallVector<Value> scalars;
-    if (shard)
-      scalars.push_back(shard);
-    auto launch = exec::LaunchOp::create(
-        builder, loc, TypeRange(op->getResultTypes()), lowering.addKernel(shell.func),
-        ValueRange{op.getRows(), op.getIds()}, exec::fresh(builder, op.getResult()), scalars,
-        builder.getI64IntegerAttr(size), builder.getI64IntegerAttr(lowering.grain(width, size)));
-    op->replaceAllUsesWith(launch.getResults());
-    op->erase();
+    replaceByLaunch(op, lowering, shell, {op.getRows(), op.getIds()}, exec::fresh(builder, op.getResult()),
+                    shard ? ValueRange(shard) : ValueRange(), size, width);
     return success();
   }
 };

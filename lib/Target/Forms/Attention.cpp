@@ -2,7 +2,7 @@
 
 #include "tessera/Target/Forms/Attention.h"
 
-#include "FormKernel.h"
+#include "tessera/Target/Forms/FormKernel.h"
 
 #include "tessera/Dialect/Graph/IR/AttentionWindow.h"
 

@@ -1,7 +1,7 @@
 //===- Draw.cpp - drawing tokens as a kernel of a target ------------------===//
 
 #include "DrawRow.h"
-#include "FormKernel.h"
+#include "tessera/Target/Forms/FormKernel.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/Shapes.h"

@@ -3,6 +3,7 @@
 #include "tessera/Target/Forms/MatrixProduct.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Target/Forms/FormKernel.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -10,8 +11,6 @@ using namespace mlir;
 
 namespace tessera {
 namespace {
-
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// One letter for each dimension.
 using Letters = SmallVector<char>;

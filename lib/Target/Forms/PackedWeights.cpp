@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FormKernel.h"
+#include "tessera/Target/Forms/FormKernel.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Target/Forms.h"

@@ -1,6 +1,6 @@
 //===- FormKernel.h - What forms made of kernels share ----------*- C++ -*-===//
-#ifndef TESSERA_LIB_TARGET_FORMS_FORMKERNEL_H
-#define TESSERA_LIB_TARGET_FORMS_FORMKERNEL_H
+#ifndef TESSERA_TARGET_FORMS_FORMKERNEL_H
+#define TESSERA_TARGET_FORMS_FORMKERNEL_H
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"
