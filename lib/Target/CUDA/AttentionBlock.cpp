@@ -29,8 +29,8 @@ AttentionBlock::State AttentionBlock::unflatten(ValueRange values) const {
 /// keys, come first.
 void AttentionBlock::locate(Value block) {
   thread = t.threadNumber();
-  lane = t.rem(thread, 32);
-  Value warp = t.div(thread, 32);
+  lane = t.rem(thread, kWarp);
+  Value warp = t.div(thread, kWarp);
   quadRow = t.div(lane, 4);
   quadLane = t.rem(lane, 4);
   rowWarp = t.rem(warp, tiling.rowWarps);
@@ -53,11 +53,11 @@ Value AttentionBlock::rowPosition(Value row) {
 /// The keys that any row sees, and those that every row does. Each warp looks at all rows: no barrier.
 void AttentionBlock::findKeys() {
   Value largest, least, leastLive;
-  for (int64_t first = 0; first < tiling.tileRows(); first += 32) {
+  for (int64_t first = 0; first < tiling.tileRows(); first += kWarp) {
     Value inTile = t.add(lane, first), row = t.add(row0, inTile);
     Value position = rowPosition(row);
     Value exists = t.less(row, t.i32(rows));
-    if (tiling.tileRows() % 32)
+    if (tiling.tileRows() % kWarp)
       exists = t.both(exists, t.less(inTile, t.i32(tiling.tileRows())));
     Value live = t.both(exists, t.lessOrEqual(t.i32(0), position));
     Value high = t.select(exists, position, t.i32(-1)), low = t.select(exists, position, t.i32(INT32_MAX)),

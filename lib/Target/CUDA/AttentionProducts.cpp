@@ -93,7 +93,7 @@ Values AttentionBlock::scoresByFma(Value stage) {
 }
 
 void AttentionBlock::addValuesByFma(State &state, ArrayRef<Value> weights, Value stage) {
-  Value warp = t.div(thread, 32);
+  Value warp = t.div(thread, kWarp);
   Value own = t.at(t.at(shared, memory.weights), t.add(t.mul(warp, tiling.warpRows * memory.weightStride),
                                                        t.mul(quadRow, memory.weightStride)));
   Value mine = t.at(own, t.mul(quadLane, 8));

@@ -18,7 +18,7 @@ using namespace mlir;
 namespace {
 /// Bytes that a cp.async moves.
 constexpr int64_t kChunk = 16;
-constexpr int64_t kThreadsOfGroup = 128, kRowsOfGroup = 64;
+constexpr int64_t kThreadsOfGroup = 4 * kWarp, kRowsOfGroup = 64;
 } // namespace
 
 /// Rows [0, rowCount) of `width` elements, by all threads; neighbours take neighbouring chunks of a row.

@@ -11,6 +11,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Target/CUDA/DrawKernel.h"
 #include "tessera/Target/CUDA/Passes.h"
+#include "tessera/Target/CUDA/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,20 +23,20 @@ using namespace mlir;
 namespace tessera {
 namespace {
 
-constexpr int64_t kLanes = 32, kMostThreads = 512;
+constexpr int64_t kMostThreads = 512;
 
 /// The threads of a block. Numbers are added up within warps, and then by every thread over the warps.
 class BlockThreads : public DrawThreads {
 public:
   explicit BlockThreads(int64_t vocab)
-      : threads(std::clamp<int64_t>(int64_t(llvm::PowerOf2Ceil(uint64_t(vocab))), kLanes, kMostThreads)) {}
+      : threads(std::clamp<int64_t>(int64_t(llvm::PowerOf2Ceil(uint64_t(vocab))), kWarp, kMostThreads)) {}
 
   int64_t count() const override { return threads; }
 
   Value number(ImplicitLocOpBuilder &b) override {
     thread = arith::IndexCastUIOp::create(b, b.getIndexType(), ThreadCode(b).threadNumber());
-    sums = memref::AllocOp::create(b, MemRefType::get(threads / kLanes, b.getI64Type()));
-    tops = memref::AllocOp::create(b, MemRefType::get(threads / kLanes, b.getF32Type()));
+    sums = memref::AllocOp::create(b, MemRefType::get(threads / kWarp, b.getI64Type()));
+    tops = memref::AllocOp::create(b, MemRefType::get(threads / kWarp, b.getF32Type()));
     return thread;
   }
 
@@ -43,7 +44,7 @@ public:
     ThreadCode t(b);
     auto add = [&](Value x, Value y) { return t.add(x, y); };
     Value bits = t.i64(32);
-    for (int64_t distance = kLanes / 2; distance; distance /= 2) {
+    for (int64_t distance = kWarp / 2; distance; distance /= 2) {
       auto other = [&](Value half) -> Value {
         Value word = arith::TruncIOp::create(b, b.getI32Type(), half);
         return arith::ExtUIOp::create(b, b.getI64Type(), t.shuffle(word, distance));
@@ -60,7 +61,7 @@ public:
   Value largest(ImplicitLocOpBuilder &b, Value own) override {
     ThreadCode t(b);
     auto larger = [&](Value x, Value y) { return t.select(t.greater(x, y), x, y); };
-    for (int64_t distance = kLanes / 2; distance; distance /= 2)
+    for (int64_t distance = kWarp / 2; distance; distance /= 2)
       own = larger(own, t.shuffle(own, distance));
     return overWarps(b, own, tops, larger);
   }
@@ -83,13 +84,13 @@ private:
   /// Each warp's number by way of `shared`, put together by every thread in the order of the warps.
   Value overWarps(ImplicitLocOpBuilder &b, Value own, Value shared,
                   llvm::function_ref<Value(Value, Value)> join) {
-    first(b, arith::RemUIOp::create(b, thread, index(b, kLanes)), [&] {
-      Value warp = arith::DivUIOp::create(b, thread, index(b, kLanes));
+    first(b, arith::RemUIOp::create(b, thread, index(b, kWarp)), [&] {
+      Value warp = arith::DivUIOp::create(b, thread, index(b, kWarp));
       memref::StoreOp::create(b, own, shared, ValueRange{warp});
     });
     ThreadCode(b).barrier();
     Value all;
-    for (int64_t warp = 0; warp < threads / kLanes; ++warp) {
+    for (int64_t warp = 0; warp < threads / kWarp; ++warp) {
       Value one = memref::LoadOp::create(b, shared, ValueRange{index(b, warp)});
       all = all ? join(all, one) : one;
     }

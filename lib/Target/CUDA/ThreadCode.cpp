@@ -2,6 +2,8 @@
 
 #include "ThreadCode.h"
 
+#include "tessera/Target/CUDA/Warp.h"
+
 #include "tessera/Target/CUDA/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -129,7 +131,7 @@ void ThreadCode::warpBarrier() { call("llvm.nvvm.bar.warp.sync", {}, i32(kAllLan
 
 Value ThreadCode::shuffle(Value x, int64_t lanes) {
   StringRef name = x.getType().isF32() ? "llvm.nvvm.shfl.sync.bfly.f32" : "llvm.nvvm.shfl.sync.bfly.i32";
-  return call(name, x.getType(), {i32(kAllLanes), x, i32(lanes), i32(31)});
+  return call(name, x.getType(), {i32(kAllLanes), x, i32(lanes), i32(kWarp - 1)});
 }
 
 Value ThreadCode::warpMax(Value x) {

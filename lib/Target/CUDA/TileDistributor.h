@@ -7,11 +7,10 @@
 #ifndef TESSERA_LIB_TARGET_CUDA_TILEDISTRIBUTOR_H
 #define TESSERA_LIB_TARGET_CUDA_TILEDISTRIBUTOR_H
 
+#include "tessera/Target/CUDA/Warp.h"
 #include "tessera/Target/Kernels/TileVectorizer.h"
 
 namespace tessera {
-
-inline constexpr int64_t kWarp = 32;
 
 /// How an op is spread over the threads of a block. An item is what one thread, or one group, finishes.
 struct TileSpread {
@@ -80,6 +79,14 @@ private:
   void emitScalar();
   void emitGrouped();
   void emitSplit();
+  /// `body` where `condition` holds; everywhere if there is none.
+  void where(Value condition, llvm::function_ref<void()> body);
+  /// Partial sums of a split reduction, [slices, places * width].
+  Value partColumn(Value place);
+  Value loadPart(Value part, Value row, Value place);
+  void storePart(Value part, Value row, Value place, Value value);
+  void sumSlice(ArrayRef<Value> parts, Value slice, Value place);
+  void joinSlices(ArrayRef<Value> parts, Value place);
   Values runScalarBody(ValueRange outs);
   Value scratch(ArrayRef<int64_t> shape, Type element);
 

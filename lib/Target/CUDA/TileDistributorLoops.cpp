@@ -254,82 +254,91 @@ void TileDistributor::finish(unsigned output, Value total, const Chunk &chunk) {
   store(out, combine(output, toVector(held(out, chunk), chunk), total), chunk);
 }
 
-void TileDistributor::emitSplit() {
-  (void)reductionsCombine(); // finds the combiners
+void TileDistributor::where(Value condition, llvm::function_ref<void()> body) {
+  OpBuilder::InsertionGuard guard(b);
+  if (condition) {
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  body();
+}
+
+Value TileDistributor::partColumn(Value place) {
+  return how.width == 1 ? place : b.createOrFold<arith::MulIOp>(loc, place, constantIndex(how.width));
+}
+
+void TileDistributor::storePart(Value part, Value row, Value place, Value value) {
+  Value column = partColumn(place);
+  if (how.width == 1)
+    memref::StoreOp::create(b, loc, value, part, ValueRange{row, column});
+  else
+    vector::StoreOp::create(b, loc, value, part, ValueRange{row, column});
+}
+
+Value TileDistributor::loadPart(Value part, Value row, Value place) {
+  Value column = partColumn(place);
+  if (how.width == 1)
+    return memref::LoadOp::create(b, loc, part, ValueRange{row, column});
+  auto type = VectorType::get({how.width}, cast<MemRefType>(part.getType()).getElementType());
+  return vector::LoadOp::create(b, loc, type, part, ValueRange{row, column});
+}
+
+/// This thread's sums over every `how.slices`-th point of the reductions, from its slice on.
+void TileDistributor::sumSlice(ArrayRef<Value> parts, Value slice, Value place) {
   SmallVector<int64_t> reductions = dimsOf(utils::IteratorType::reduction, -1), sizes;
   int64_t reduced = 1;
   for (int64_t dim : reductions) {
     sizes.push_back(ranges[dim]);
     reduced *= ranges[dim];
   }
+  Chunk chunk{};
+  placeItem(place, &chunk);
+  Values totals = forPlaces(
+      slice, reduced, how.slices, neutrals(how.width), [&](Value number, ValueRange carried) -> Values {
+        for (auto [dim, at] : llvm::zip_equal(reductions, delinearize(number, sizes)))
+          ivs[dim] = at;
+        return llvm::map_to_vector(runBody(chunk, carried), [&](Value sum) { return toVector(sum, chunk); });
+      });
+  for (int64_t dim : reductions)
+    ivs[dim] = Value();
+  for (auto [part, sum] : llvm::zip_equal(parts, totals))
+    storePart(part, slice, place, sum);
+}
+
+/// The sums of all slices, in their order.
+void TileDistributor::joinSlices(ArrayRef<Value> parts, Value place) {
+  Chunk chunk{};
+  placeItem(place, &chunk);
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Value total;
+    for (int64_t row = 0; row < how.slices; ++row) {
+      Value value = loadPart(part, constantIndex(row), place);
+      total = total ? combine(i, total, value) : value;
+    }
+    finish(i, total, chunk);
+  }
+}
+
+void TileDistributor::emitSplit() {
+  (void)reductionsCombine(); // finds the combiners
   Values parts;
   for (OpOperand &out : op.getDpsInitsMutable())
     parts.push_back(scratch({how.slices, how.places * how.width},
                             cast<MemRefType>(out.get().getType()).getElementType()));
   Value place = remainder(id, how.places), slice = quotient(id, how.places);
-  Value active =
-      how.items == how.places
-          ? Value()
-          : Value(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, place, constantIndex(how.items)));
+  auto below = [&](Value number, int64_t end) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, number, constantIndex(end));
+  };
+  Value active = how.items == how.places ? Value() : below(place, how.items);
   if (how.slices * how.places < threads) {
-    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, slice, constantIndex(how.slices));
+    Value inside = below(slice, how.slices);
     active = active ? Value(arith::AndIOp::create(b, loc, active, inside)) : inside;
   }
-  auto guarded = [&](Value condition, llvm::function_ref<void()> emitInside) {
-    OpBuilder::InsertionGuard guard(b);
-    if (condition) {
-      auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(branch.thenBlock());
-    }
-    emitInside();
-  };
-  auto access = [&](Value part, Value row, Value value) -> Value {
-    Value column =
-        how.width == 1 ? place : b.createOrFold<arith::MulIOp>(loc, place, constantIndex(how.width));
-    if (value && how.width == 1)
-      memref::StoreOp::create(b, loc, value, part, ValueRange{row, column});
-    else if (value)
-      vector::StoreOp::create(b, loc, value, part, ValueRange{row, column});
-    else if (how.width == 1)
-      return memref::LoadOp::create(b, loc, part, ValueRange{row, column});
-    else
-      return vector::LoadOp::create(
-          b, loc, VectorType::get({how.width}, cast<MemRefType>(part.getType()).getElementType()), part,
-          ValueRange{row, column});
-    return value;
-  };
   if (again)
     gpu::BarrierOp::create(b, loc); // the last round's partial sums have been read
-  guarded(active, [&] {
-    Chunk chunk{};
-    placeItem(place, &chunk);
-    Values totals;
-    totals = forPlaces(slice, reduced, how.slices, neutrals(how.width),
-                       [&](Value number, ValueRange carried) -> Values {
-                         for (auto [dim, at] : llvm::zip_equal(reductions, delinearize(number, sizes)))
-                           ivs[dim] = at;
-                         return llvm::map_to_vector(runBody(chunk, carried),
-                                                    [&](Value sum) { return toVector(sum, chunk); });
-                       });
-    for (int64_t dim : reductions)
-      ivs[dim] = Value();
-    for (auto [part, sum] : llvm::zip_equal(parts, totals))
-      access(part, slice, sum);
-  });
+  where(active, [&] { sumSlice(parts, slice, place); });
   gpu::BarrierOp::create(b, loc);
-  Value finishing = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, id, constantIndex(how.items));
-  guarded(finishing, [&] {
-    Chunk chunk{};
-    placeItem(place, &chunk);
-    for (auto [i, part] : llvm::enumerate(parts)) {
-      Value total;
-      for (int64_t row = 0; row < how.slices; ++row) {
-        Value value = access(part, constantIndex(row), Value());
-        total = total ? combine(i, total, value) : value;
-      }
-      finish(i, total, chunk);
-    }
-  });
+  where(below(id, how.items), [&] { joinSlices(parts, place); });
 }
 
 } // namespace tessera

@@ -3,6 +3,7 @@
 #ifndef TESSERA_TARGET_CUDA_ATTENTIONKERNEL_H
 #define TESSERA_TARGET_CUDA_ATTENTIONKERNEL_H
 
+#include "tessera/Target/CUDA/Warp.h"
 #include "tessera/Target/Forms/Attention.h"
 
 namespace tessera {
@@ -22,7 +23,7 @@ struct AttentionTiling {
   int64_t warpgroups = 0; ///< products by wgmma, of so many times four warps; 0: not
 
   int64_t tileRows() const { return rowWarps * warpRows; }
-  int64_t threads() const { return 32 * rowWarps * keyWarps; }
+  int64_t threads() const { return kWarp * rowWarps * keyWarps; }
 };
 
 /// None: no block can hold such heads, or what the kernel has no code for.
