@@ -17,11 +17,7 @@ enum ReduceKind : uint32_t {
   kReduceUnsignedMax,
   kReduceAnd,
   kReduceOr,
-  kReduceXor,
-  kReduceFloatMin,
-  kReduceFloatMax,
-  kReduceMagnitude = 16, // of absolute values
-  kReduceNaN = 32,       // a NaN wins
+  kReduceXor
 };
 
 extern "C" {

@@ -47,10 +47,6 @@ Compute reciprocalOf(Intrinsic::ID id) { // none: of the value itself
   };
 }
 
-Value *relu(Lowering &l, Value *value) { // a NaN stays one
-  return l.builder.CreateBinaryIntrinsic(Intrinsic::maximum, value, ConstantFP::getZero(value->getType()));
-}
-
 Value *saturate(Lowering &l, Value *value) { // to [0, 1]; a NaN becomes 0
   Type *type = value->getType();
   Value *low = l.builder.CreateBinaryIntrinsic(Intrinsic::maximumnum, value, ConstantFP::getZero(type));
@@ -103,37 +99,16 @@ void addRounded(RuleTable &table) {
   }
 }
 
-void addMinimaAndHalves(RuleTable &table) {
-  for (const char *type : {"f", "d", "f16", "f16x2", "bf16", "bf16x2"})
-    for (bool flushed : {false, true}) {
-      std::string head = flushed ? ".ftz" : "", tail = "." + std::string(type);
+void addMinima(RuleTable &table) {
+  for (const char *type : {"f", "d"})
+    for (bool flushed : {false, true})
       for (bool nan : {false, true})
-        for (bool magnitudes : {false, true})
-          for (bool least : {false, true}) {
-            Intrinsic::ID id = nan ? (least ? Intrinsic::minimum : Intrinsic::maximum)
-                                   : (least ? Intrinsic::minimumnum : Intrinsic::maximumnum);
-            Compute compute = intrinsic(id);
-            if (magnitudes) // of the magnitudes; the sign is the exclusive or of both signs
-              compute = [=](Lowering &l, ArrayRef<Value *> v) -> Value * {
-                IRBuilder<> &b = l.builder;
-                Value *made = b.CreateBinaryIntrinsic(id, b.CreateUnaryIntrinsic(Intrinsic::fabs, v[0]),
-                                                      b.CreateUnaryIntrinsic(Intrinsic::fabs, v[1]));
-                unsigned bits = v[0]->getType()->getScalarSizeInBits();
-                Type *words = v[0]->getType()->getWithNewType(b.getIntNTy(bits));
-                Value *signs = b.CreateXor(b.CreateBitCast(v[0], words), b.CreateBitCast(v[1], words));
-                return b.CreateBinaryIntrinsic(Intrinsic::copysign, made,
-                                               b.CreateBitCast(signs, v[0]->getType()));
-              };
-            table[std::string(least ? "fmin" : "fmax") + head + (nan ? ".nan" : "") +
-                  (magnitudes ? ".xorsign.abs" : "") + tail] = computed(flushed, compute);
-          }
-      if (std::string(type).size() < 3)
-        continue;
-      table["fma.rn" + head + tail] = computed(flushed, intrinsic(Intrinsic::fma));
-      table["fma.rn" + head + ".relu" + tail] = computed(flushed, then(intrinsic(Intrinsic::fma), relu));
-      table["fma.rn" + head + ".sat" + tail] = computed(flushed, then(intrinsic(Intrinsic::fma), saturate));
-      table["neg" + tail] = [](Lowering &l) { return l.builder.CreateFNeg(l.argument(0)); };
-    }
+        for (bool least : {false, true}) {
+          Intrinsic::ID id = nan ? (least ? Intrinsic::minimum : Intrinsic::maximum)
+                                 : (least ? Intrinsic::minimumnum : Intrinsic::maximumnum);
+          table[std::string(least ? "fmin" : "fmax") + (flushed ? ".ftz" : "") + (nan ? ".nan." : ".") +
+                type] = computed(flushed, intrinsic(id));
+        }
 }
 
 // The upper half of a product.
@@ -186,21 +161,6 @@ void addIntegers(RuleTable &table) {
     };
   };
   table["prmt"] = named("prmt");
-  for (const char *a : {"s", "u"})
-    for (const char *b : {"s", "u"}) {
-      bool aSigned = *a == 's', bSigned = *b == 's';
-      table["idp4a." + std::string(a) + "." + b] = [=](Lowering &l) -> Value * {
-        IRBuilder<> &builder = l.builder;
-        Type *bytes = FixedVectorType::get(builder.getInt8Ty(), 4),
-             *words = FixedVectorType::get(builder.getInt32Ty(), 4);
-        auto wide = [&](Value *v, bool isSigned) {
-          v = builder.CreateBitCast(v, bytes);
-          return isSigned ? builder.CreateSExt(v, words) : builder.CreateZExt(v, words);
-        };
-        Value *products = builder.CreateMul(wide(l.argument(0), aSigned), wide(l.argument(1), bSigned));
-        return builder.CreateAdd(builder.CreateAddReduce(products), l.argument(2));
-      };
-    }
   // Funnel shifts that stop at 32.
   auto funnel = [](bool left) {
     return [=](Lowering &l) -> Value * {
@@ -221,7 +181,7 @@ void addIntegers(RuleTable &table) {
 
 void addMathRules(RuleTable &table) {
   addRounded(table);
-  addMinimaAndHalves(table);
+  addMinima(table);
   addIntegers(table);
 }
 

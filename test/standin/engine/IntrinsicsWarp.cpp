@@ -88,22 +88,8 @@ void addWarpRules(RuleTable &table) {
   table["match.any.sync.i32"] = table["match.any.sync.i64"] = match(false);
   table["match.all.sync.i32p"] = table["match.all.sync.i64p"] = match(true);
   std::pair<const char *, uint32_t> reductions[] = {
-      {"add", kReduceAdd},
-      {"min", kReduceMin},
-      {"max", kReduceMax},
-      {"umin", kReduceUnsignedMin},
-      {"umax", kReduceUnsignedMax},
-      {"and", kReduceAnd},
-      {"or", kReduceOr},
-      {"xor", kReduceXor},
-      {"fmin", kReduceFloatMin},
-      {"fmin.NaN", kReduceFloatMin | kReduceNaN},
-      {"fmin.abs", kReduceFloatMin | kReduceMagnitude},
-      {"fmin.abs.NaN", kReduceFloatMin | kReduceMagnitude | kReduceNaN},
-      {"fmax", kReduceFloatMax},
-      {"fmax.NaN", kReduceFloatMax | kReduceNaN},
-      {"fmax.abs", kReduceFloatMax | kReduceMagnitude},
-      {"fmax.abs.NaN", kReduceFloatMax | kReduceMagnitude | kReduceNaN}};
+      {"add", kReduceAdd},          {"min", kReduceMin}, {"max", kReduceMax}, {"umin", kReduceUnsignedMin},
+      {"umax", kReduceUnsignedMax}, {"and", kReduceAnd}, {"or", kReduceOr},   {"xor", kReduceXor}};
   for (auto [name, kind] : reductions)
     table["redux.sync." + std::string(name)] =
         [kind = kind](Lowering &l) -> Value * { // the mask is the second operand

@@ -73,38 +73,28 @@ float valueOf(const uint32_t *words, unsigned index, Element type) {
     return fromBits(words[index / 2] >> (index % 2 * 16) << 16);
   case Element::TF32:
     return fromBits(words[index] & ~0x1fffu);
-  case Element::E4M3:
-    return float8ToFloat(words[index / 4] >> (index % 4 * 8), 4);
-  case Element::E5M2:
-    return float8ToFloat(words[index / 4] >> (index % 4 * 8), 5);
-  case Element::S8:
-    return int8_t(words[index / 4] >> (index % 4 * 8));
-  case Element::U8:
-    return uint8_t(words[index / 4] >> (index % 4 * 8));
-  default:
-    return fromBits(words[index]);
   }
+  return 0;
 }
 
-// A, B and the sums as whole matrices. Small integers are exact in a float, their sums are not: those stay
-// integers.
+// A and B as whole matrices.
 struct Tile {
-  float a[16][32], b[32][8];
+  float a[16][16], b[16][8];
 };
 
 void gather(Product *const *lanes, const MmaShape &shape, Tile &tile) {
-  unsigned perWord = 4 / bytesOf(shape.a), wordsOfA = shape.wordsOfA(), wordsOfB = shape.wordsOfB();
+  unsigned perWord = 4 / bytesOf(shape.type), wordsOfA = shape.wordsOfA(), wordsOfB = shape.wordsOfB();
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     unsigned group = lane / 4, place = lane % 4;
     const uint32_t *in = lanes[lane]->in;
     for (unsigned w = 0; w < wordsOfA; ++w)
       for (unsigned e = 0; e < perWord; ++e)
         tile.a[group + 8 * (w & 1)][place * perWord + e + (w >> 1) * 4 * perWord] =
-            valueOf(in, w * perWord + e, shape.a);
+            valueOf(in, w * perWord + e, shape.type);
     for (unsigned w = 0; w < wordsOfB; ++w)
       for (unsigned e = 0; e < perWord; ++e)
         tile.b[place * perWord + e + w * 4 * perWord][group] =
-            valueOf(in + wordsOfA, w * perWord + e, shape.b);
+            valueOf(in + wordsOfA, w * perWord + e, shape.type);
   }
 }
 
@@ -114,37 +104,14 @@ void addProducts(Product *const *lanes, const MmaShape &shape, const Tile &tile)
   const unsigned offset = shape.wordsOfA() + shape.wordsOfB();
   for (unsigned lane = 0; lane < kWarp; ++lane)
     for (unsigned i = 0; i < 4; ++i)
-      sums[lane / 4 + 8 * (i >> 1)][lane % 4 * 2 + (i & 1)] = valueOf(lanes[lane]->in + offset, i, shape.c);
+      sums[lane / 4 + 8 * (i >> 1)][lane % 4 * 2 + (i & 1)] = fromBits(lanes[lane]->in[offset + i]);
   for (unsigned row = 0; row < 16; ++row)
     for (unsigned k = 0; k < shape.k; ++k)
       for (unsigned column = 0; column < 8; ++column)
         sums[row][column] += tile.a[row][k] * tile.b[k][column];
-  for (unsigned lane = 0; lane < kWarp; ++lane) {
-    uint32_t *out = lanes[lane]->out;
-    if (shape.d == Element::F16)
-      out[0] = out[1] = 0;
-    for (unsigned i = 0; i < 4; ++i) {
-      float sum = sums[lane / 4 + 8 * (i >> 1)][lane % 4 * 2 + (i & 1)];
-      if (shape.d == Element::F16)
-        out[i / 2] |= uint32_t(floatToHalf(sum)) << (i % 2 * 16);
-      else
-        out[i] = toBits(sum);
-    }
-  }
-}
-
-void addIntegerProducts(Product *const *lanes, const MmaShape &shape, const Tile &tile) {
-  const unsigned offset = shape.wordsOfA() + shape.wordsOfB();
   for (unsigned lane = 0; lane < kWarp; ++lane)
-    for (unsigned i = 0; i < 4; ++i) {
-      unsigned row = lane / 4 + 8 * (i >> 1), column = lane % 4 * 2 + (i & 1);
-      int64_t sum = int32_t(lanes[lane]->in[offset + i]);
-      for (unsigned k = 0; k < shape.k; ++k)
-        sum += int64_t(tile.a[row][k]) * int64_t(tile.b[k][column]);
-      if (shape.saturates)
-        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
-      lanes[lane]->out[i] = uint32_t(sum);
-    }
+    for (unsigned i = 0; i < 4; ++i)
+      lanes[lane]->out[i] = toBits(sums[lane / 4 + 8 * (i >> 1)][lane % 4 * 2 + (i & 1)]);
 }
 
 template <typename Operands> void collect(Thread &thread, Operands *lanes[kWarp]) {
@@ -200,10 +167,7 @@ void standin_mma(Thread *thread, const uint32_t *in, uint32_t *out, uint32_t pac
   collect(*thread, lanes);
   Tile tile;
   gather(lanes, shape, tile);
-  if (shape.d == Element::S32)
-    addIntegerProducts(lanes, shape, tile);
-  else
-    addProducts(lanes, shape, tile);
+  addProducts(lanes, shape, tile);
   release(*thread, ~0u);
 }
 }

@@ -2,7 +2,6 @@
 #ifndef TESSERA_STANDIN_NUMBERS_H
 #define TESSERA_STANDIN_NUMBERS_H
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -43,20 +42,6 @@ inline uint16_t floatToHalf(float value) {
 inline uint16_t floatToBFloat(float value) {
   uint32_t bits = toBits(value);
   return value != value ? 0x7fff : uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-// Eight bits with 4 of exponent (e4m3: no infinity, one NaN) or 5 (e5m2).
-inline float float8ToFloat(uint8_t bits, int exponentBits) {
-  int mantissaBits = 7 - exponentBits, bias = (1 << (exponentBits - 1)) - 1;
-  int exponent = (bits & 0x7f) >> mantissaBits, mantissa = bits & ((1 << mantissaBits) - 1);
-  float sign = bits & 0x80 ? -1.0f : 1.0f;
-  if (exponentBits == 4 ? (bits & 0x7f) == 0x7f : exponent == 31 && mantissa)
-    return NAN;
-  if (exponentBits == 5 && exponent == 31)
-    return sign * INFINITY;
-  if (exponent == 0)
-    return sign * std::ldexp(float(mantissa), 1 - bias - mantissaBits);
-  return sign * std::ldexp(float(mantissa | 1 << mantissaBits), exponent - bias - mantissaBits);
 }
 
 } // namespace standin

@@ -91,20 +91,8 @@ struct Reduction {
 // What is read from a lane that does not exist: a NaN, far outside every array.
 constexpr uint32_t kPoison = 0x7ff77ff7;
 
-uint32_t reduceFloats(uint32_t a, uint32_t b, uint32_t kind) {
-  float x = fromBits(a), y = fromBits(b);
-  if (std::isnan(x) || std::isnan(y)) {
-    if (kind & kReduceNaN)
-      return 0x7fffffff;
-    return std::isnan(x) ? b : a;
-  }
-  bool first = (kind & 15) == kReduceFloatMin ? x < y || (x == y && std::signbit(x))
-                                              : x > y || (x == y && !std::signbit(x));
-  return first ? a : b;
-}
-
 uint32_t reduceTwo(uint32_t a, uint32_t b, uint32_t kind) {
-  switch (kind & 15) {
+  switch (kind) {
   case kReduceAdd:
     return a + b;
   case kReduceMin:
@@ -122,8 +110,9 @@ uint32_t reduceTwo(uint32_t a, uint32_t b, uint32_t kind) {
   case kReduceXor:
     return a ^ b;
   }
-  return reduceFloats(a, b, kind);
+  return 0;
 }
+
 __attribute__((noinline)) void shuffleLanes(Thread *thread, uint32_t mask, uint32_t site) {
   Block &block = *thread->owner();
   Warp &warp = block.warps[thread->warp];
@@ -221,7 +210,7 @@ uint64_t standin_match(Thread *thread, uint32_t mask, uint64_t value, uint32_t a
 }
 
 uint32_t standin_reduce(Thread *thread, uint32_t mask, uint32_t value, uint32_t kind, uint32_t site) {
-  Reduction own = {kind & kReduceMagnitude ? value & 0x7fffffff : value, 0};
+  Reduction own = {value, 0};
   if (meet(*thread, mask, WarpOp::Reduce, false, site, &own)) {
     bool first = true;
     uint32_t result = 0;

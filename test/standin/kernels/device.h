@@ -43,7 +43,6 @@ void ldmatrix_x4_trans(uint *words, SHARED const void *row);
 void stmatrix_x4(SHARED void *row, const uint *words);
 void mma_bf16(float *sums, const uint *a, const uint *b);
 void mma_f16(float *sums, const uint *a, const uint *b);
-void mma_f16_f16(uint *sums, const uint *a, const uint *b);
 void mma_tf32(float *sums, const uint *a, const uint *b);
 void mma_s8(int *sums, const uint *a, const uint *b);
 

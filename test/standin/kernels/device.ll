@@ -9,7 +9,6 @@ declare i32 @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.b16.p3(ptr addrspace(3))
 declare void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3), i32, i32, i32, i32)
 declare {float, float, float, float} @llvm.nvvm.mma.m16n8k16.row.col.bf16(i32, i32, i32, i32, i32, i32, float, float, float, float)
 declare {float, float, float, float} @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, float, float, float, float)
-declare {<2 x half>, <2 x half>} @llvm.nvvm.mma.m16n8k16.row.col.f16.f16(<2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>)
 declare {float, float, float, float} @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32, i32, i32, i32, i32, i32, float, float, float, float)
 declare {i32, i32, i32, i32} @llvm.nvvm.mma.m16n8k32.row.col.s8(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
 
@@ -174,32 +173,6 @@ define void @mma_f16(ptr %sums, ptr %a, ptr %b) alwaysinline convergent {
   store float %r2, ptr %sums.p2
   %r3 = extractvalue {float, float, float, float} %r, 3
   store float %r3, ptr %sums.p3
-  ret void
-}
-
-; sums += a * b
-define void @mma_f16_f16(ptr %sums, ptr %a, ptr %b) alwaysinline convergent {
-  %a.p0 = getelementptr i32, ptr %a, i64 0
-  %a.v0 = load <2 x half>, ptr %a.p0
-  %a.p1 = getelementptr i32, ptr %a, i64 1
-  %a.v1 = load <2 x half>, ptr %a.p1
-  %a.p2 = getelementptr i32, ptr %a, i64 2
-  %a.v2 = load <2 x half>, ptr %a.p2
-  %a.p3 = getelementptr i32, ptr %a, i64 3
-  %a.v3 = load <2 x half>, ptr %a.p3
-  %b.p0 = getelementptr i32, ptr %b, i64 0
-  %b.v0 = load <2 x half>, ptr %b.p0
-  %b.p1 = getelementptr i32, ptr %b, i64 1
-  %b.v1 = load <2 x half>, ptr %b.p1
-  %sums.p0 = getelementptr i32, ptr %sums, i64 0
-  %sums.v0 = load <2 x half>, ptr %sums.p0
-  %sums.p1 = getelementptr i32, ptr %sums, i64 1
-  %sums.v1 = load <2 x half>, ptr %sums.p1
-  %r = call {<2 x half>, <2 x half>} @llvm.nvvm.mma.m16n8k16.row.col.f16.f16(<2 x half> %a.v0, <2 x half> %a.v1, <2 x half> %a.v2, <2 x half> %a.v3, <2 x half> %b.v0, <2 x half> %b.v1, <2 x half> %sums.v0, <2 x half> %sums.v1)
-  %r0 = extractvalue {<2 x half>, <2 x half>} %r, 0
-  store <2 x half> %r0, ptr %sums.p0
-  %r1 = extractvalue {<2 x half>, <2 x half>} %r, 1
-  store <2 x half> %r1, ptr %sums.p1
   ret void
 }
 

@@ -13,6 +13,14 @@ KERNEL product_of_half_a_warp PARAMETERS {
   out[tidx] = c[0];
 }
 
+//: 1 32 0 quick cannot launch (kernel product_of_bytes): the stand-in does not know the intrinsic
+KERNEL product_of_bytes PARAMETERS {
+  int c[4] = {0, 0, 0, 0};
+  uint a[4] = {1, 2, 3, 4}, b[2] = {1, 2};
+  mma_s8(c, a, b);
+  out[tidx] = c[0];
+}
+
 //: 1 32 0 quick misaligned access
 KERNEL misaligned_matrix_row PARAMETERS {
   uint a[4];
