@@ -163,17 +163,10 @@ std::string missingIn(const Function &function) {
   return "";
 }
 
-} // namespace
-
-tessera::Result<Plan> planModule(Module &module) {
+// Variables of global and constant memory, one behind the other. Gives the name of one whose initial value
+// has no bytes; empty: there is none.
+std::string placeVariables(const Module &module, Plan &plan) {
   const DataLayout &layout = module.getDataLayout();
-  Plan plan;
-  if (!module.getTargetTriple().isNVPTX())
-    return tessera::Failure{"cannot load kernels", module.getModuleIdentifier(),
-                            "the bitcode is for " + module.getTargetTriple().str(),
-                            "give what the NVPTX back end was given"};
-
-  // Variables of global and constant memory, one behind the other.
   for (const GlobalVariable &variable : module.globals()) {
     if (variable.getAddressSpace() == kSharedSpace || variable.getName().starts_with("llvm."))
       continue;
@@ -183,60 +176,96 @@ tessera::Result<Plan> planModule(Module &module) {
     plan.place[&variable] = offset;
     plan.variables.push_back({variable.getName().str(), offset, bytes, variable.isConstant()});
   }
-  std::string badVariable;
+  std::string bad;
   Initializer initializer(plan, layout);
   for (const GlobalVariable &variable : module.globals())
     if (plan.place.count(&variable) &&
         (!variable.hasInitializer() || !initializer.write(variable.getInitializer(), plan.place[&variable])))
-      badVariable = variable.getName().str();
+      bad = variable.getName().str();
+  return bad;
+}
 
-  // Shared variables: what several kernels use lies at one place for all of them, the others behind it. Gaps
-  // between them, which a GPU has not, so that an index that runs over does not end in the next one.
-  MapVector<const GlobalVariable *, unsigned> users;
-  std::vector<Reach> reaches;
-  for (Function &function : module)
-    if (function.getCallingConv() == CallingConv::PTX_Kernel && !function.isDeclaration()) {
-      Reach reach(function);
+// Shared variables: what several kernels use lies at one place for all of them, the others behind it. Gaps
+// between them, which a GPU has not, so that an index that runs over does not end in the next one.
+class SharedPlaces {
+public:
+  SharedPlaces(Plan &plan, const DataLayout &layout, const std::vector<Reach> &reaches)
+      : plan(plan), layout(layout) {
+    for (const Reach &reach : reaches)
       for (const GlobalVariable *variable : reach.variables)
         if (variable->getAddressSpace() == kSharedSpace && variable->hasInitializer())
           ++users[variable];
-      plan.kernels.push_back({describe(function, layout), &function});
-      reaches.push_back(std::move(reach));
+    uint64_t exact = 0;
+    for (auto [variable, count] : users)
+      if (count > 1)
+        put(variable, common, exact);
+  }
+
+  void placeFor(Kernel &kernel, const Reach &reach) {
+    uint64_t placed = common, exact = 0;
+    for (const GlobalVariable *variable : reach.variables) {
+      unsigned count = users.lookup(variable);
+      if (count == 1)
+        put(variable, placed, exact);
+      else if (count > 1)
+        exact = alignTo(exact, alignmentOf(*variable, layout)) +
+                layout.getTypeAllocSize(variable->getValueType());
     }
-  constexpr uint64_t kGap = 64;
-  uint64_t common = 0, commonExact = 0;
-  auto put = [&](const GlobalVariable *variable, uint64_t &placed, uint64_t &exact) {
+    kernel.staticShared = exact;
+    kernel.placedShared = exact ? placed : 0;
+  }
+
+private:
+  static constexpr uint64_t kGap = 64;
+
+  void put(const GlobalVariable *variable, uint64_t &placed, uint64_t &exact) {
     uint64_t align = alignmentOf(*variable, layout),
              bytes = layout.getTypeAllocSize(variable->getValueType());
     placed = alignTo(placed, align);
     plan.sharedPlace[variable] = placed;
     placed += bytes + kGap;
     exact = alignTo(exact, align) + bytes;
-  };
-  for (auto [variable, count] : users)
-    if (count > 1)
-      put(variable, common, commonExact);
+  }
+
+  Plan &plan;
+  const DataLayout &layout;
+  MapVector<const GlobalVariable *, unsigned> users;
+  uint64_t common = 0; // bytes
+};
+
+// Why the engine cannot run a kernel that reaches this; empty: it can.
+std::string unsupportedIn(const Reach &reach, const std::string &badVariable) {
+  for (const Function *function : reach.functions)
+    if (std::string missing = missingIn(*function); !missing.empty())
+      return missing;
+  for (const GlobalVariable *variable : reach.variables)
+    if (!badVariable.empty() && variable->getName() == badVariable)
+      return "the initial value of @" + badVariable;
+  return "";
+}
+
+} // namespace
+
+tessera::Result<Plan> planModule(Module &module) {
+  const DataLayout &layout = module.getDataLayout();
+  Plan plan;
+  if (!module.getTargetTriple().isNVPTX())
+    return tessera::Failure{"cannot load kernels", module.getModuleIdentifier(),
+                            "the bitcode is for " + module.getTargetTriple().str(),
+                            "give what the NVPTX back end was given"};
+  std::string badVariable = placeVariables(module, plan);
+  std::vector<Reach> reaches;
+  for (Function &function : module)
+    if (function.getCallingConv() == CallingConv::PTX_Kernel && !function.isDeclaration()) {
+      plan.kernels.push_back({describe(function, layout), &function});
+      reaches.emplace_back(function);
+    }
+  SharedPlaces shared(plan, layout, reaches);
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     Kernel &kernel = plan.kernels[i].kernel;
-    uint64_t placed = common, exact = 0;
-    for (const GlobalVariable *variable : reaches[i].variables)
-      if (variable->getAddressSpace() == kSharedSpace && users.lookup(variable)) {
-        if (users.lookup(variable) == 1)
-          put(variable, placed, exact);
-        else
-          exact = alignTo(exact, alignmentOf(*variable, layout)) +
-                  layout.getTypeAllocSize(variable->getValueType());
-      }
-    kernel.staticShared = exact;
-    kernel.placedShared = exact ? placed : 0;
     kernel.index = i;
-    for (const Function *function : reaches[i].functions)
-      if (std::string missing = missingIn(*function); !missing.empty() && kernel.unsupported.empty())
-        kernel.unsupported = missing;
-    if (!badVariable.empty() && kernel.unsupported.empty())
-      for (const GlobalVariable *variable : reaches[i].variables)
-        if (variable->getName() == badVariable)
-          kernel.unsupported = "the initial value of @" + badVariable;
+    shared.placeFor(kernel, reaches[i]);
+    kernel.unsupported = unsupportedIn(reaches[i], badVariable);
   }
   return plan;
 }
