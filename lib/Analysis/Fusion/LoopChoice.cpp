@@ -326,12 +326,25 @@ private:
     return kept;
   }
 
+  /// What divides `size`, beyond 1, ascending. In pairs, so that a size of 2^31 costs 2^15 steps.
+  static SmallVector<int64_t> tilesOf(int64_t size) {
+    SmallVector<int64_t> small, large;
+    for (int64_t divisor = 1; divisor <= size / divisor; ++divisor) {
+      if (size % divisor)
+        continue;
+      if (divisor > 1)
+        small.push_back(divisor);
+      if (size / divisor > divisor)
+        large.push_back(size / divisor);
+    }
+    small.append(large.rbegin(), large.rend());
+    return small;
+  }
+
   /// From single elements up, innermost axis first, while there are iterations to spare.
   void chooseTiles() {
     for (Axis &axis : llvm::reverse(axes))
-      for (int64_t tile = 2; tile <= axis.size; ++tile) {
-        if (axis.size % tile)
-          continue;
+      for (int64_t tile : tilesOf(axis.size)) {
         int64_t before = axis.tile;
         axis.tile = tile;
         auto [own, again] = iterationWork();

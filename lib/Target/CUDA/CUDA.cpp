@@ -65,7 +65,8 @@ Result<int64_t> numberOf(const TargetOptions &options, const std::string &name, 
   int64_t number;
   if (llvm::StringRef(it->second).getAsInteger(10, number) || number < least || number > INT32_MAX)
     return Failure{"cannot compile", "--" + name + "=" + it->second,
-                   "must be a number from " + std::to_string(least) + " on", "leave it out"};
+                   "must be a number from " + std::to_string(least) + " to " + std::to_string(INT32_MAX),
+                   "leave it out"};
   return number;
 }
 
