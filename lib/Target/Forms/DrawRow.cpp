@@ -130,7 +130,11 @@ Value DrawRow::weightOf(Value logit, Value largest, Value inverse) {
 Value DrawRow::weigh(Value largest, Value isFinite) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   Value top = arith::ExtFOp::create(b, b.getF64Type(), select(isFinite, largest, zero));
+  // Of a subnormal temperature the inverse may be infinite, and 0 * infinity, the most likely token's, no
+  // number.
   Value inverse = binary<arith::DivFOp>(real(1), load(arguments.temperature));
+  Value most = real(std::numeric_limits<double>::max());
+  inverse = select(compare(CmpFPredicate::OLT, inverse, most), inverse, most);
   Value own = forOwn(index(0), index(shape.vocab), integer(0), [&](Value id, Value sum) {
     Value weight = weightOf(logitAt(id), top, inverse);
     store(weight, Weights, id);
