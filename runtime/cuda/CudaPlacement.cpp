@@ -55,7 +55,10 @@ static std::optional<int> givenDevice(int count) {
     return std::nullopt;
   char *end = nullptr;
   long number = strtol(text, &end, 10);
-  if (*end || number < 0 || number >= count)
+  if (end == text || *end)
+    throw Error("cannot use this GPU", std::string("TESSERA_CUDA_DEVICE=") + text, "it is no number of a GPU",
+                "unset it, or give it one of those that nvidia-smi lists");
+  if (number < 0 || number >= count)
     throw Error("cannot use this GPU", std::string("TESSERA_CUDA_DEVICE=") + text,
                 "this process sees " + std::to_string(count) + (count == 1 ? " GPU" : " GPUs") +
                     ", numbered from 0",

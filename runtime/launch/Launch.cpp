@@ -13,8 +13,9 @@
 
 namespace tessera::runtime {
 
-static std::optional<int64_t> environmentNumber(const char *name, int64_t least) {
-  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+static std::optional<int64_t> environmentNumber(const char *name, int64_t least,
+                                                int64_t most = std::numeric_limits<int32_t>::max(),
+                                                const char *hint = "start it alone, or with mpirun") {
   const char *text = getenv(name);
   if (!text || !*text)
     return std::nullopt;
@@ -23,8 +24,7 @@ static std::optional<int64_t> environmentNumber(const char *name, int64_t least)
   long long value = strtoll(text, &end, 10);
   if (*end || errno || value < least || value > most)
     throw Error("cannot tell how this program was started", std::string(name) + "=" + text,
-                "it is no number from " + std::to_string(least) + " to " + std::to_string(most),
-                "start it alone, or with mpirun");
+                "it is no number from " + std::to_string(least) + " to " + std::to_string(most), hint);
   return value;
 }
 
@@ -48,16 +48,13 @@ static Launcher detectTorchrun() {
                     " do not fit WORLD_SIZE=" + std::to_string(launcher.size),
                 "start it with torchrun --no-python");
   const char *host = getenv("MASTER_ADDR"), *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
-  int64_t port = environmentNumber("MASTER_PORT", 1).value_or(29500);
+  auto port = [](const char *name) {
+    return environmentNumber(name, 1, 65535, "set it to a port that is free");
+  };
+  int64_t master = port("MASTER_PORT").value_or(29500);
   launcher.meeting.host = host && *host ? host : "127.0.0.1";
-  std::optional<int64_t> named = environmentNumber("TESSERA_MASTER_PORT", 1);
-  if (named.value_or(port) > 65535)
-    throw Error("cannot tell how this program was started",
-                named ? "TESSERA_MASTER_PORT=" + std::to_string(*named)
-                      : "MASTER_PORT=" + std::to_string(port),
-                "there are 65535 ports", "set TESSERA_MASTER_PORT to one that is free");
-  launcher.meeting.port = int(named.value_or(port < 65535 ? port + 1 : port - 1));
-  launcher.meeting.run = getenv("TORCHELASTIC_RUN_ID") + std::string(" ") + std::to_string(port) + " " +
+  launcher.meeting.port = int(port("TESSERA_MASTER_PORT").value_or(master < 65535 ? master + 1 : master - 1));
+  launcher.meeting.run = getenv("TORCHELASTIC_RUN_ID") + std::string(" ") + std::to_string(master) + " " +
                          (restarts ? restarts : "");
   return launcher;
 }

@@ -55,12 +55,16 @@ TEST(Launch, TorchrunSaysWhereItsProcessesMeet) {
   }
   {
     Variables own({{"TESSERA_MASTER_PORT", "70000"}});
-    EXPECT_NE(errorOf([] { Launcher::detect(); }).find("(TESSERA_MASTER_PORT=70000): there are 65535 ports"),
+    EXPECT_NE(errorOf([] {
+                Launcher::detect();
+              }).find("(TESSERA_MASTER_PORT=70000): it is no number from 1 to 65535; set it to a port"),
               std::string::npos);
   }
   {
     Variables high({{"MASTER_PORT", "99999"}});
-    EXPECT_NE(errorOf([] { Launcher::detect(); }).find("(MASTER_PORT=99999): there are 65535 ports"),
+    EXPECT_NE(errorOf([] {
+                Launcher::detect();
+              }).find("(MASTER_PORT=99999): it is no number from 1 to 65535; set it to a port"),
               std::string::npos);
   }
   setenv("RANK", "4", 1);

@@ -341,9 +341,14 @@ TEST(CudaRanks, ShareOneAndTheChoiceOfAlgorithms) {
 }
 
 TEST(CudaRanks, AGpuThatIsNotThere) {
-  Variable device("TESSERA_CUDA_DEVICE", "77");
+  {
+    Variable device("TESSERA_CUDA_DEVICE", "77");
+    expectParts(errorOf([] { Machine m; }),
+                {"cannot use this GPU (TESSERA_CUDA_DEVICE=77): this process sees "});
+  }
+  Variable device("TESSERA_CUDA_DEVICE", "1st");
   expectParts(errorOf([] { Machine m; }),
-              {"cannot use this GPU (TESSERA_CUDA_DEVICE=77): this process sees "});
+              {"cannot use this GPU (TESSERA_CUDA_DEVICE=1st): it is no number of a GPU"});
 }
 
 // --- Faults: last, since they cost the device its context ---
