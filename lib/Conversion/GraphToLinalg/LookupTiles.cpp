@@ -172,8 +172,9 @@ Value onlyElement(TileBuilder &t, Value tile) {
 
 struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
   /// Writes the update's tile [batch, seq, row...] to cache[layer, batch, positions[batch, seq] - begin of
-  /// the shard, row...], row by row: no two rows have one place. Where there are pages, the table says how
-  /// far from its position a row goes.
+  /// the shard, row...], row by row: no two rows have one place, but for those of the batch that are padding,
+  /// which may have anything for positions and are passed over. Where there are pages, the table says how far
+  /// from its position a row goes.
   static Value emit(graph::CacheUpdateOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
                     TileContext &context) {
     RankedTensorType update = typeOf(tiles[1]);
@@ -187,6 +188,7 @@ struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
     llvm::append_range(toSizes, update.getShape().drop_front(2));
     to[0] = layer;
     Value firstBatch = context.begin(t.b, op.getUpdate(), 0);
+    Value rows = shardOf(t, context, op.getUpdate(), 0).valid;
     for (int64_t d = 2; d < update.getRank(); ++d)
       to[d + 1] = context.begin(t.b, op.getUpdate(), d);
     auto step = [&](TileBuilder &t, Value i, Value cache) {
@@ -199,6 +201,8 @@ struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
       Value inside = arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, position, size);
       if (known)
         inside = arith::AndIOp::create(t.b, inside, known);
+      Value exists = arith::CmpIOp::create(t.b, arith::CmpIPredicate::slt, at[0], rows);
+      inside = arith::AndIOp::create(t.b, inside, exists);
       auto write = scf::IfOp::create(
           t.b, inside,
           [&](OpBuilder &builder, Location loc) {

@@ -179,7 +179,7 @@ ShardingRule CacheUpdateOp::getShardingRule() {
                                   resultDim(0, 1)};
   if (getPages())
     batch.push_back(operandDim(Pages, 0));
-  builder.add(batch);
+  builder.rule.offsetAware.push_back(builder.add(batch)); // rows that are padding are passed over
   builder.rule.offsetAware.push_back(builder.add({operandDim(Cache, 2), resultDim(0, 2)}));    // context
   builder.add({operandDim(Update, 1), operandDim(Positions, 1)}, FactorKind::NeedReplication); // seq
   builder.add({operandDim(Cache, 3), operandDim(Update, 2), resultDim(0, 3)});                 // heads
