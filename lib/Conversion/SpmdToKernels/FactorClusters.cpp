@@ -116,17 +116,26 @@ struct BlockData {
 SmallVector<Cluster> formFactorClusters(Block &block, const TilingChoices &tiling) {
   BlockData program(block);
   SmallVector<Cluster> clusters;
-  for (fusion::Kernel &kernel : fusion::planFusion(program.data, choicesOf(tiling))) {
-    Cluster &cluster = clusters.emplace_back();
-    for (fusion::Body &planned : kernel.bodies) {
-      ClusterBody &body = cluster.bodies.emplace_back();
-      IRMapping copies;
+  std::vector<fusion::Kernel> kernels = fusion::planFusion(program.data, choicesOf(tiling));
+  // All copies are made first, of ops that still read what they read in the program: then each reads what its
+  // own body computes.
+  std::vector<IRMapping> copiesOfBodies;
+  for (const fusion::Kernel &kernel : kernels)
+    for (const fusion::Body &planned : kernel.bodies) {
+      IRMapping &copies = copiesOfBodies.emplace_back();
       for (int number : planned.copies) {
         Operation *op = program.ops[number];
         OpBuilder builder(op->getContext());
         builder.setInsertionPointAfter(op);
         builder.clone(*op, copies);
       }
+    }
+  auto copiesOfBody = copiesOfBodies.begin();
+  for (fusion::Kernel &kernel : kernels) {
+    Cluster &cluster = clusters.emplace_back();
+    for (fusion::Body &planned : kernel.bodies) {
+      ClusterBody &body = cluster.bodies.emplace_back();
+      const IRMapping &copies = *copiesOfBody++;
       for (int number : planned.ops) {
         Operation *op = program.ops[number];
         if (Operation *copy = copies.lookupOrNull(op)) {
