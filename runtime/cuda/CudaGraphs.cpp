@@ -46,9 +46,7 @@ CudaGraphs::Recording &CudaGraphs::add(const Call &call, CUstream stream) {
     auto oldest =
         std::min_element(recordings_.begin(), recordings_.end(),
                          [](const Recording &a, const Recording &b) { return a.lastUse < b.lastUse; });
-    if (oldest->graph)
-      device_.waitForStream(oldest->stream); // it may still run
-    drop(*oldest);
+    drop(*oldest); // where it still runs the driver frees it behind that
     recordings_.erase(oldest);
   }
   Recording recording;
