@@ -37,16 +37,14 @@ bool worthWritingOut(DecomposableOpInterface op, const Choices &choices) {
       });
 }
 
-/// Elements of `result` are those of `input`, row-major, and only dimensions of size 1 are new: where they
-/// are.
+/// Elements of `result` are those of `input`, row-major. Where `input`'s dimensions are among `result`'s, if
+/// all are there, in order: what is left are then dimensions of size 1.
 std::optional<SmallVector<int64_t>> onlyNewOnes(RankedTensorType input, RankedTensorType result) {
   SmallVector<int64_t> places;
   int64_t d = 0;
   for (int64_t size : input.getShape()) {
-    while (d < result.getRank() && result.getDimSize(d) != size) {
-      if (result.getDimSize(d++) != 1)
-        return std::nullopt;
-    }
+    while (d < result.getRank() && result.getDimSize(d) != size)
+      ++d;
     if (d == result.getRank())
       return std::nullopt;
     places.push_back(d++);
