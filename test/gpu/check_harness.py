@@ -59,6 +59,7 @@ for values in ((1.06, 1, 0.8, 0.7), (1.04, 1, 0.8, 0.7), (1.06, 0.99, 0.8, 0.7),
     print("ratios", *wanted.ratios("llama-8b-batch1", dict(zip(names, values))))
 for name, decode in (("smollm2-bf16", 1.99), ("llama-8b-batch8", 1.09), ("llama-8b-batch32", 1.09)):
     print("ratios", *wanted.ratios(name, {"decode": decode, "prefill": 0.5}))
+print("ratios", *wanted.ratios("llama-8b-batch8", {"prefill": 0.5}))  # one that was not measured
 print("choice", *wanted.choice(1.05, {"none": 1.0, "wgmma": 2.0}), *wanted.choice(2.0, {"none": 2.0, "wgmma": 1.0}))
 print("wanted of programs that there are not:", {*wanted.RATIOS, *wanted.MICROSECONDS} - {name for name, *_ in SPEED} - {"smollm2-bf16"})
 os.makedirs(os.path.join(folder, "lib"), exist_ok=True)

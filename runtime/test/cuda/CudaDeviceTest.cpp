@@ -99,6 +99,25 @@ TEST(CudaDevice, WeightsOfAnySize) {
   }
 }
 
+// A block of pinned memory that could not be filled serves the next rows.
+TEST(CudaDevice, WeightsThatCannotBeRead) {
+  Machine m;
+  WeightLayout layout;
+  layout.type = io::DType::F32, layout.rows = 4, layout.columns = 100, layout.bytes = 1600;
+  Buffer weight = m.device->allocate(size_t(layout.bytes), "a weight", MemoryUse::Weights);
+  auto store = [&](bool readable) {
+    m.device->storeRows(layout, weight.address(), 0, 4, [&](int64_t, int64_t count, void *to) {
+      if (!readable)
+        throw Error("cannot read", "weights.bin", "the file is cut off", "fetch it again");
+      std::fill_n(static_cast<float *>(to), size_t(count) * 100, 7.0f);
+    });
+  };
+  expectParts(errorOf([&] { store(false); }), {"the file is cut off"});
+  store(true);
+  m.device->finishStores();
+  EXPECT_EQ(m.read(weight.address(), 400), std::vector<float>(400, 7));
+}
+
 TEST(CudaDevice, ProgramsItCannotRun) {
   Machine m;
   ts_program program = cudaTestProgram();

@@ -63,6 +63,11 @@ TEST_F(CudaSiblings, AreMeasuredAndTheChoiceIsKept) {
   EXPECT_EQ(tuned(), first);
 }
 
+TEST_F(CudaSiblings, ThatAreSlowerAreLeft) {
+  sibling.name = "add$slow";
+  EXPECT_EQ(tuned(), 1);
+}
+
 TEST_F(CudaSiblings, AreTakenAsMeasuredBefore) {
   keep("narrow");
   EXPECT_EQ(tuned(), 1.5);

@@ -17,6 +17,13 @@ KERNEL add$narrow(const float *in, float *out, long s0, long s1, long count) {
     out[i] = in[i] + (float)(s0 * s1) + 0.5f;
 }
 
+// A sibling that takes its time.
+KERNEL add$slow(const float *in, float *out, long s0, long s1, long count) {
+  long i = (long)bidx * 16 + tidx;
+  for (long turn = 0; turn < 2000 && i < count; ++turn)
+    *(volatile float *)&out[i] = in[i] + (float)(s0 * s1) + 0.25f;
+}
+
 // Writes where nothing is.
 KERNEL fault(float *out, long count) {
   if (tidx == 0)

@@ -54,6 +54,37 @@ func.func @read_once_more() -> (tensor<16xf32> {graph.kind = #graph.kind<paramet
 
 // -----
 
+// A view of @a is read behind what is made of it, and @b becomes a view that there is later than what it shows.
+// CHECK-LABEL: func.func @views()
+// CHECK: %[[A:.*]] = exec.param @a : memref<16xf32>
+// CHECK: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(%[[NEXT_A:.*]] : memref<16xf32>)
+// CHECK: exec.launch @square
+// CHECK: exec.launch @square
+// CHECK-NEXT: exec.copy %[[NEXT_A]] to %[[A]]
+// CHECK: %[[NEXT_B:.*]] = exec.reshape
+// CHECK-NEXT: exec.copy %[[NEXT_B]] to %{{.*}}
+// CHECK-NOT: exec.copy
+module {
+graph.parameter @a : tensor<16xf32> variable from [#graph.source<"a", file = [16]>] {exec.local = tensor<16xf32>}
+graph.parameter @b : tensor<16xf32> variable from [#graph.source<"b", file = [16]>] {exec.local = tensor<16xf32>}
+func.func private @k(tensor<16xf32>, tensor<16xf32>, index, index) -> tensor<16xf32>
+func.func private @square(tensor<4x4xf32>, tensor<4x4xf32>, index, index) -> tensor<4x4xf32>
+func.func @views() -> (tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "a"}, tensor<16xf32> {graph.kind = #graph.kind<parameter>, graph.name = "b"},
+    tensor<4x4xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) attributes {exec.entry} {
+  %a = exec.param @a : tensor<16xf32>
+  %e = tensor.empty() : tensor<16xf32>
+  %e4 = tensor.empty() : tensor<4x4xf32>
+  %v = exec.reshape %a : tensor<16xf32> -> tensor<4x4xf32>
+  %0 = exec.launch @k ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) count = 1 grain = 1 -> tensor<16xf32>
+  %1 = exec.launch @square ins(%v : tensor<4x4xf32>) outs(%e4 : tensor<4x4xf32>) count = 1 grain = 1 -> tensor<4x4xf32>
+  %2 = exec.launch @square ins(%v : tensor<4x4xf32>) outs(%e4 : tensor<4x4xf32>) count = 1 grain = 1 -> tensor<4x4xf32>
+  %b = exec.reshape %1 : tensor<4x4xf32> -> tensor<16xf32>
+  return %0, %b, %2 : tensor<16xf32>, tensor<16xf32>, tensor<4x4xf32>
+}
+}
+
+// -----
+
 module {
 graph.parameter @a : tensor<16xf32> from [#graph.source<"a", file = [16]>] {exec.local = tensor<16xf32>}
 // expected-error @+1 {{gives parameter "a" a new value, which is no variable that it takes}}

@@ -85,3 +85,17 @@ func.func @whole(%x: tensor<1x8192xf32> {graph.kind = #graph.kind<input>, graph.
   %e = graph.embedding %table, %id : (tensor<131072x8xf32>, tensor<1xi32>) -> tensor<1x8xf32>
   return %y, %k, %e : tensor<1x8192xf32>, tensor<512xi64>, tensor<1x8xf32>
 }
+
+// -----
+
+// A softmax whose rows are sharded stays whole: the ops that it would be written in know nothing of the rows that other ranks have.
+dist.mesh @mesh = <["x"=2]>
+// CHECK-LABEL: func.func @sharded_rows
+// CHECK: exec.launch @softmax_1x65536 {{.*}} count = 1 grain
+// CHECK-NOT: exec.launch
+// CHECK: return
+func.func @sharded_rows(%x: tensor<1x65536xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[2, 65536]>> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<1x65536xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[2, 65536]>> {graph.kind = #graph.kind<output>, graph.name = "s"}) {
+  %s = graph.softmax %x : tensor<1x65536xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[2, 65536]>>
+  return %s : tensor<1x65536xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[2, 65536]>>
+}

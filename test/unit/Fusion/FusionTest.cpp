@@ -443,6 +443,8 @@ TEST(Fusion, OnlyWhatCombinesIsSplit) {
   // A part of a dimension is not contiguous.
   b.add({{x, "s(vd)"}}, "sd", "v");
   EXPECT_EQ(splitOf(b).first, -1);
+  b.add({{x, "sv"}, {x, "s(vd)"}}, "sd", "v"); // of one operand only
+  EXPECT_EQ(splitOf(b).first, -1);
   // The longest of several.
   b.sizes['d'] = 3;
   b.add({{x, "sdv"}}, "s", "dv");

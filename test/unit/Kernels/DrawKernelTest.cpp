@@ -129,6 +129,12 @@ TEST_P(DrawnTokens, AreThoseOfTheSortedList) {
 
 INSTANTIATE_TEST_SUITE_P(Draw, DrawnTokens, ::testing::Values(1, 2, 5, 32, 33, 389, 1031));
 
+TEST(Draw, ZerosOfBothSignsAreEqual) {
+  DrawKernel kernel(1, 3);
+  EXPECT_EQ(kernel({-1.0f, -0.0f, 0.0f}, {1, 1, 1, 5}), std::vector<int32_t>{1}); // the first of them
+  EXPECT_EQ(kernel({-1.0f, 0.0f, -0.0f}, {1, 1, 1, 5}), std::vector<int32_t>{1});
+}
+
 const std::vector<float> kLogits = {0.5f, -1.0f, 2.0f, 1.0f, -0.25f};
 
 /// The share of each id must lie within five standard deviations of its probability.

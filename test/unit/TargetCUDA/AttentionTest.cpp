@@ -96,6 +96,16 @@ TEST(AttentionShapes, PagesSmallerThanTilesAreLeft) {
   EXPECT_EQ(tileAttention(inPages(make(1, 40, 96, 1, 2, 16), 16))->keys, 16);
 }
 
+/// Of rows that are padding the table may say anything: their keys stand somewhere in their context.
+TEST(AttentionPages, TablesOfPaddingMayLeadAnywhere) {
+  for (const AttentionShape &shape : {make(2, 1, 384, 1, 3, 16), make(2, 40, 384, 1, 2, 16)}) {
+    Case c{"padding", inPages(shape, 128), Kind::BF16, 300};
+    Compiled compiled = compile(c);
+    for (int32_t entry : {100, -100})
+      EXPECT_EQ(Launch(c, compiled.tiling).runWithTable(compiled.kernels, entry), "") << entry;
+  }
+}
+
 Case decode(Kind kind) { return {"decode", make(2, 1, 300, 1, 3, 16), kind, 290}; }
 Case prefill(Kind kind) { return {"prefill", make(1, 40, 80, 1, 2, 16), kind, 35}; }
 
