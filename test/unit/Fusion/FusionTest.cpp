@@ -441,6 +441,7 @@ TEST(Fusion, OnlyWhatCombinesIsSplit) {
   reduced.fusable = false;
   EXPECT_FALSE(worthSplitting(reduced, kMachine));
   // A part of a dimension is not contiguous.
+  b.sizes['d'] = 2;
   b.add({{x, "s(vd)"}}, "sd", "v");
   EXPECT_EQ(splitOf(b).first, -1);
   b.add({{x, "sv"}, {x, "s(vd)"}}, "sd", "v"); // of one operand only

@@ -203,7 +203,7 @@ TEST(GraphRule, CacheUpdateKnowsWhereItsContextBegins) {
              "tensor<3x5xi32>) -> tensor<2x3x16x4x8xf32>");
   EXPECT_EQ(rule.toString(),
             "([i, j, k, m, n], [j, l, m, n], [], [j, l]) -> ([i, j, k, m, n]) need_replication={i, l}");
-  EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{2}));
+  EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{1, 2}));
 }
 
 /// Every rank of a row looks the row's pages up in the whole table: new ones may stand anywhere.
