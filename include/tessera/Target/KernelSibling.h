@@ -18,8 +18,8 @@ struct KernelSibling {
   int64_t count = 1;              ///< iterations of the launches that it stands for
   int64_t blocks = 1;             ///< of its own launch
   std::string key;                ///< siblings of equal keys are equally fast
-  /// How both are tried: all buffers zero but number `ascending`, of i32, whose rows of `row` numbers ascend
-  /// from `first` on; all scalars 0.
+  /// How both are tried: pseudo-random floating-point numbers where they only read; buffer number
+  /// `ascending`, of i32, has rows of `row` numbers that ascend from `first` on; all else is 0.
   int64_t ascending = 0, row = 1, first = 0;
 
   mlir::DictionaryAttr attribute(mlir::MLIRContext *context) const {

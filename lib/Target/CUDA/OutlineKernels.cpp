@@ -238,8 +238,7 @@ struct CUDAOutlineKernels : impl::CUDAOutlineKernelsBase<CUDAOutlineKernels> {
       chipOf[func.getName()] = func->getAttrOfType<StringAttr>(kChipAttr);
       if (failed(prepare(func)) || failed(simplifyKernel(func)))
         return signalPassFailure();
-      if (!func->hasAttr(kNativeBF16Attr))
-        carryBFloat16AsIntegers(func);
+      carryBFloat16AsIntegers(func);
       defineImageMemory(func, device);
       for (StringRef attr : {StringRef(kKernelAttr), StringRef(kThreadsAttr), StringRef(kSharedBytesAttr),
                              StringRef(kNativeBF16Attr), StringRef(kChipAttr), StringRef(kSiblingAttr)})

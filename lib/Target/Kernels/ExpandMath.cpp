@@ -1,6 +1,7 @@
 //===- ExpandMath.cpp - transcendentals as straight-line vector code --------===//
 
 #include "tessera/Target/Kernels/Passes.h"
+#include "tessera/Target/Kernels/ToLLVM.h"
 
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -210,7 +211,7 @@ struct ExpandMath : impl::ExpandMathBase<ExpandMath> {
     math::populateExpansionPatterns(patterns, {"exp2", "sinh", "cosh", "tan", "powf", "fpowi"});
     if (failed(applyPatternsGreedily(func, std::move(patterns))))
       return signalPassFailure();
-    if (nativeBF16)
+    if (nativeBF16 || func->hasAttr(kNativeBF16Attr))
       return;
     RewritePatternSet rounding(&getContext());
     arith::populateExpandBFloat16Patterns(rounding);

@@ -52,6 +52,8 @@ LogicalResult simplifyKernel(func::FuncOp func) {
 }
 
 void carryBFloat16AsIntegers(func::FuncOp func) {
+  if (func->hasAttr(kNativeBF16Attr))
+    return;
   Type i16 = IntegerType::get(func.getContext(), 16);
   AttrTypeReplacer replacer;
   replacer.addReplacement([=](BFloat16Type) { return i16; });

@@ -64,3 +64,11 @@ func.func @brain(%x: vector<4xbf16>, %y: vector<4xbf16>) -> vector<4xf64> attrib
   %c = arith.extf %b : vector<4xbf16> to vector<4xf64>
   return %c : vector<4xf64>
 }
+
+// A kernel may say so of itself: the ones that are written for a GPU's threads by hand.
+// CHECK-LABEL: func @own_brain
+// CHECK: arith.addf %{{.*}} : vector<4xbf16>
+func.func @own_brain(%x: vector<4xbf16>) -> vector<4xbf16> attributes {tessera.kernel, tessera.native_bf16} {
+  %a = arith.addf %x, %x : vector<4xbf16>
+  return %a : vector<4xbf16>
+}

@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Exec/IR/KernelMemory.h"
 #include "tessera/Target/Kernels/Passes.h"
+#include "tessera/Target/Kernels/ToLLVM.h"
 
 namespace tessera {
 
@@ -16,8 +17,6 @@ inline constexpr llvm::StringLiteral kThreadsAttr = "tessera.threads";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tessera.shared_bytes";
 inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tessera.shared_offset";
 using exec::kImageMemoryAttr;
-/// On a kernel: its bfloat16 is the machine's own, which rounds in one instruction; else integers carry it.
-inline constexpr llvm::StringLiteral kNativeBF16Attr = "tessera.native_bf16";
 /// On a kernel: the chip that its code is for alone; images for others do without.
 inline constexpr llvm::StringLiteral kChipAttr = "tessera.chip";
 /// The module of the kernels' code.

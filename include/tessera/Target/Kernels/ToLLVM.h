@@ -8,6 +8,10 @@
 
 namespace tessera {
 
+/// On a kernel: its bfloat16 is the machine's own, which rounds in one instruction, whatever is said of other
+/// kernels. expand-math leaves its arithmetic alone, and integers do not carry its values.
+inline constexpr llvm::StringLiteral kNativeBF16Attr = "tessera.native_bf16";
+
 /// Memory views to addresses, vector ops to those that LLVM has.
 llvm::LogicalResult simplifyKernel(mlir::func::FuncOp func);
 
