@@ -3,6 +3,8 @@
 #include "tessera/runtime/core/DynamicLibrary.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <cstdlib>
+
 namespace tessera::runtime {
 
 using namespace nccl;
@@ -79,9 +81,16 @@ std::string NcclLibrary::describe(ncclResult_t result) const {
 }
 
 void NcclLibrary::expect(ncclResult_t result, const std::string &what, int64_t rank) const {
-  if (result != ncclSuccess)
-    throw Error("cannot communicate", what + " of rank " + std::to_string(rank), describe(result),
-                "NCCL_DEBUG=INFO shows what NCCL does");
+  if (result == ncclSuccess)
+    return;
+  // NCCL takes no two ranks on one GPU, and does not know why they are there.
+  const char *named = getenv("TESSERA_CUDA_DEVICE");
+  bool mayShare = result == ncclInvalidUsage && named && *named;
+  throw Error("cannot communicate", what + " of rank " + std::to_string(rank), describe(result),
+              std::string(mayShare ? "unset TESSERA_CUDA_DEVICE, or start each rank as a process with an "
+                                     "NCCL_HOSTID of its own; "
+                                   : "") +
+                  "NCCL_DEBUG=INFO shows what NCCL does");
 }
 
 } // namespace tessera::runtime
