@@ -55,7 +55,7 @@ static Status checkEnvironment(const CompileOptions &options) {
   if (options.embedWeights && isProgramText(options))
     return Failure{"cannot compile", "--embed-weights", options.model + " is a program and has no weights",
                    "name the model itself"};
-  if (!options.dtype.empty() && isProgramText(options))
+  if (!options.dtype.empty() && isProgramText(options) && options.task != Task::Train)
     return Failure{"cannot compile", "--dtype=" + options.dtype,
                    options.model + " is a program and has types of its own",
                    "leave the flag out, or name the model itself"};

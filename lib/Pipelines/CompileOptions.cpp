@@ -13,6 +13,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using llvm::StringRef;
 namespace opt = llvm::opt;
 using opt::DefaultVis, opt::HelpHidden; // named by the table
@@ -216,8 +218,18 @@ private:
   }
   Status recompute(StringRef flag, StringRef) { return missingFeature(flag, "computing values again"); }
   Status memory(StringRef flag, StringRef) { return missingFeature(flag, "a limit of memory"); }
-  Status gradDtype(StringRef flag, StringRef) { return missingFeature(flag, "choosing the gradients' type"); }
-  Status lossScale(StringRef flag, StringRef) { return missingFeature(flag, "scaling the loss"); }
+  Status gradDtype(StringRef flag, StringRef value) {
+    if (Result<int> chosen = readChoice(flag, value, {{"f32", "bf16"}}); !chosen)
+      return chosen.takeFailure();
+    options.gradDtype = value.str();
+    return {};
+  }
+  Status lossScale(StringRef flag, StringRef value) {
+    if (value.getAsDouble(options.lossScale) ||
+        !(float(options.lossScale) > 0 && std::isfinite(float(options.lossScale))))
+      return badFlag(flag + "=" + value, "must be a positive number");
+    return {};
+  }
   Status cluster(StringRef flag, StringRef) { return missingFeature(flag, "choosing a mesh for a cluster"); }
   Status plan(StringRef flag, StringRef) { return missingFeature(flag, "reading a plan"); }
   Status report(StringRef flag, StringRef value) { return text(flag, value, options.report); }
@@ -386,13 +398,22 @@ Status Parser::checkTask() {
     if (seen.contains(OPT_optimizer))
       return badFlag("--optimizer=" + options.optimizer, "belongs to training",
                      "give --task=train as well, or leave the flag out");
+    for (auto [id, flag] :
+         {std::pair(OPT_grad_dtype, "--grad-dtype"), std::pair(OPT_loss_scale, "--loss-scale")})
+      if (seen.contains(id))
+        return badFlag(flag, "belongs to training", "give --task=train as well, or leave the flag out");
     return {};
   }
   if (options.target != "cpu")
     return badFlag("--target=" + options.target, "training is not implemented for it", "choose --target=cpu");
-  if (!options.dtype.empty() && options.dtype != "f32")
-    return badFlag("--dtype=" + options.dtype, "training in 16 bits is not implemented",
-                   "choose --dtype=f32");
+  if (options.gradDtype == "bf16" && options.dtype != "bf16")
+    return badFlag("--grad-dtype=bf16", "belongs to training in bf16",
+                   "give --dtype=bf16 as well, or leave it out");
+  if (options.lossScale && options.dtype != "f16")
+    return badFlag("--loss-scale", "belongs to training in f16, whose gradients it keeps from vanishing",
+                   "give --dtype=f16 as well, or leave it out");
+  if (options.dtype == "f16" && !options.lossScale)
+    options.lossScale = 65536;
   // A program in text has a batch of its own.
   int64_t rows = std::max<int64_t>(options.batch, 1);
   bool known = options.batch || !StringRef(options.model).ends_with(".mlir");

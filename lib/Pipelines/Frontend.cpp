@@ -79,7 +79,8 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   if (!format)
     return Failure{"cannot compile", "--dtype=" + options.dtype, "no model is computed in this type",
                    "choose f32, bf16 or f16"};
-  importing.dtype = *format;
+  // Training keeps weights in float32; what it computes in is chosen in the program.
+  importing.dtype = options.task == Task::Train ? importer::NumberFormat::F32 : *format;
   Result<OwningOpRef<ModuleOp>> module = isProgramText(options)
                                              ? parseProgram(context, options.model)
                                              : importer::importModel(context, options.model, importing);

@@ -38,11 +38,18 @@ static void buildStep(OpPassManager &pm, const CompileOptions &options) {
 
 /// One update of the weights.
 static void buildTrainStep(OpPassManager &pm, const CompileOptions &options) {
+  if (!options.dtype.empty() && options.dtype != "f32") {
+    graph::SetPrecisionOptions precision;
+    precision.compute = options.dtype;
+    precision.gradients = options.gradDtype.empty() ? "f32" : options.gradDtype;
+    pm.addPass(graph::createSetPrecision(precision));
+  }
   graph::BuildTrainStepOptions step;
   step.batch = options.batch;
   step.maxSeqLen = options.maxSeqLen;
   step.microBatches = options.microBatches;
   step.optimizer = options.optimizer;
+  step.lossScale = options.lossScale;
   pm.addPass(graph::createBuildTrainStep(step));
   verifyRung(pm, Rung::Step);
 }

@@ -3,6 +3,7 @@
 #include "Outside.h"
 #include "TrainProgress.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/train/LossScale.h"
 
 #include <cmath>
 #include <optional>
@@ -29,6 +30,12 @@ public:
   Run(Rank &rank, TrainJob &job)
       : rank_(rank), job_(job), trainer_(rank), place_(job.place),
         store_(job.options.save, job.options.keep.value_or(2)) {
+    // A save of a run in another precision has no scale, or one that this program has no use for.
+    const std::optional<double> &first = rank.manifest().train->lossScale;
+    if (!first)
+      place_.lossScale = place_.goodSteps = 0;
+    else if (place_.lossScale == 0)
+      place_.lossScale = *first;
     if (rank.id() != 0)
       return;
     if (!job.options.log.empty())
@@ -64,21 +71,40 @@ private:
     auto start = Clock::now();
     Hyperparameters numbers = job_.numbers;
     numbers.learningRate = job_.options.rate.at(place_.updates);
+    numbers.lossScale = place_.lossScale;
     Trainer::Loss loss = trainer_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     ++place_.step;
-    ++place_.updates;
     place_.rows += rank_.manifest().train->batch;
     train::LogLine line{place_.step, loss.loss, loss.gradNorm, numbers.learningRate,
                         double(loss.targets) / seconds};
-    if (std::isfinite(loss.loss) && std::isfinite(loss.gradNorm))
+    const bool skipped = adaptScale(loss, line);
+    if (!skipped)
+      ++place_.updates;
+    if (std::isfinite(loss.loss) && (skipped || std::isfinite(loss.gradNorm)))
       evaluate(line);
     if (log_)
       check(log_->write(line));
     if (progress_)
       progress_->step(line);
     expectFinite("loss", loss.loss);
-    expectFinite("norm of the gradient", loss.gradNorm);
+    if (!skipped)
+      expectFinite("norm of the gradient", loss.gradNorm);
+  }
+
+  // Whether the step has changed nothing: gradients overflowed, which the norm showed all ranks.
+  bool adaptScale(const Trainer::Loss &loss, train::LogLine &line) {
+    if (place_.lossScale == 0)
+      return false;
+    line.lossScale = place_.lossScale;
+    train::LossScale scale{place_.lossScale, place_.goodSteps};
+    const bool overflow = !std::isfinite(loss.gradNorm);
+    // The loss itself is not scaled: what is wrong with it no scale mends.
+    if (!std::isfinite(loss.loss) || !scale.next(overflow))
+      return false;
+    place_.lossScale = scale.scale;
+    place_.goodSteps = scale.goodSteps;
+    return overflow;
   }
 
   void evaluate(train::LogLine &line) {

@@ -43,6 +43,8 @@ std::string progressText(const train::LogLine &line, int64_t steps, double secon
     snprintf(text, sizeof text, ", evaluation %.4f", line.evalLoss);
     all += text;
   }
+  if (!std::isnan(line.lossScale) && !std::isfinite(line.gradNorm))
+    all += ", skipped: an overflow";
   return line.step < steps ? all + ", " + clockText(secondsLeft) + " left" : all;
 }
 

@@ -77,6 +77,8 @@ double numberOf(Fill fill, const Hyperparameters &h, int64_t update) {
     return correction(h.beta1);
   case Fill::SecondCorrection:
     return correction(h.beta2);
+  case Fill::LossScale:
+    return h.lossScale;
   default: // Manifest::parse lets no entry that trains have another one
     return 0;
   }

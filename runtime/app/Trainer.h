@@ -15,7 +15,7 @@ namespace tessera::runtime {
 // Numbers of one update; the program takes those that its optimizer needs.
 struct Hyperparameters {
   double learningRate = 1e-3, weightDecay = 0.1, beta1 = 0.9, beta2 = 0.95, momentum = 0.9, epsilon = 1e-8;
-  double clip = 1;
+  double clip = 1, lossScale = 1;
 };
 
 // Throws Error if the program does not train.

@@ -314,6 +314,9 @@ struct Checker {
     require(t.microBatches <= t.batch, "train", "there are more micro-batches than rows");
     require(t.train >= 0, "train", "no entry has the role train");
     trains(t, t.train, /*updates=*/true);
+    require(!t.lossScale || *t.lossScale > 0, "train", "the loss scale is not positive");
+    require(t.lossScale.has_value() == bool(m.entries[t.train].input(Fill::LossScale)), "train",
+            "either its entry takes a loss scale or it has a first one, and not both");
     if (t.evaluate >= 0)
       trains(t, t.evaluate, /*updates=*/false);
   }

@@ -40,7 +40,8 @@ static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "
                                                               {Fill::Momentum, "momentum"},
                                                               {Fill::Clip, "clip"},
                                                               {Fill::FirstCorrection, "first_correction"},
-                                                              {Fill::SecondCorrection, "second_correction"}};
+                                                              {Fill::SecondCorrection, "second_correction"},
+                                                              {Fill::LossScale, "loss_scale"}};
 static constexpr std::pair<Gives, const char *> givesNames[] = {{Gives::Logits, "logits"},
                                                                 {Gives::NextTokens, "next_tokens"},
                                                                 {Gives::Loss, "loss"},
@@ -315,6 +316,8 @@ static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entri
   t.seq = fields["seq"];
   t.microBatches = fields["micro_batches"];
   t.vocab = fields["vocab"];
+  if (const Json *scale = fields.find("loss_scale"))
+    t.lossScale = scale->get<double>();
   t.train = onlyEntry(entries, Role::Train);
   t.evaluate = onlyEntry(entries, Role::Evaluate);
   fields.checkAllRead();

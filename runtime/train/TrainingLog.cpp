@@ -16,11 +16,9 @@ struct Field {
   const char *name;
   double LogLine::*value;
 };
-constexpr Field fields[] = {{"loss", &LogLine::loss},
-                            {"grad_norm", &LogLine::gradNorm},
-                            {"lr", &LogLine::learningRate},
-                            {"tokens_per_s", &LogLine::tokensPerSecond},
-                            {"eval_loss", &LogLine::evalLoss}};
+constexpr Field fields[] = {{"loss", &LogLine::loss},          {"grad_norm", &LogLine::gradNorm},
+                            {"lr", &LogLine::learningRate},    {"tokens_per_s", &LogLine::tokensPerSecond},
+                            {"eval_loss", &LogLine::evalLoss}, {"loss_scale", &LogLine::lossScale}};
 
 // False: `text` is no line of a log.
 bool readLine(std::string_view text, LogLine &line) {
@@ -68,7 +66,7 @@ std::string logText(const LogLine &line) {
     double value = line.*field.value;
     if (std::isfinite(value))
       json[field.name] = value;
-    else if (field.value != &LogLine::evalLoss)
+    else if (field.value != &LogLine::evalLoss && field.value != &LogLine::lossScale)
       json[field.name] = nullptr;
   }
   return json.dump() + "\n";

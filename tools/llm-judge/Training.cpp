@@ -20,6 +20,9 @@ using namespace mlir;
 using namespace tessera;
 
 namespace {
+/// Of training in f16: nothing may depend on it.
+constexpr double kLossScale = 4096;
+
 /// The numbers of expected.json.
 struct ExpectedRun {
   struct Step {
@@ -137,6 +140,8 @@ Status TrainingJudge::build() {
   options.batch = expected.batch;
   options.microBatches = judgement.microBatches;
   options.optimizer = expected.optimizer;
+  options.dtype = judgement.dtype;
+  options.lossScale = judgement.dtype == "f16" ? kLossScale : 0;
   options.mesh = judgement.mesh;
   options.shard = judgement.shard;
   Rung last = judgement.rung == "step"      ? Rung::Step
@@ -182,6 +187,8 @@ double TrainingJudge::numberOf(graph::FillSource source, int64_t step) {
     return 1 / double(expected.batch * expected.seq);
   case graph::FillSource::LearningRate:
     return expected.steps[size_t(step)].rate;
+  case graph::FillSource::LossScale:
+    return kLossScale;
   case graph::FillSource::FirstCorrection:
     return correction(graph::FillSource::Beta1);
   case graph::FillSource::SecondCorrection:

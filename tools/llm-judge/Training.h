@@ -14,6 +14,7 @@ struct TrainingJudgement {
   std::string rung;  ///< step, sharded, spmd
   std::string mesh;  ///< as --mesh of llm-compile; rungs sharded and spmd
   std::string shard; ///< as --shard of llm-compile
+  std::string dtype; ///< as --dtype of llm-compile; float64 is interpreted all the same
   int64_t microBatches = 1;
   int64_t steps = 0; ///< the first so many; 0: all, and the weights after them
   double tolerance = 1e-4;

@@ -98,6 +98,9 @@ static llvm::cl::opt<bool> training(
     llvm::cl::cat(category));
 static llvm::cl::opt<int64_t> microBatches("micro-batches", llvm::cl::desc("Of --training"),
                                            llvm::cl::init(1), llvm::cl::cat(category));
+static llvm::cl::opt<std::string> trainingType("dtype",
+                                               llvm::cl::desc("Of --training: f32 (default), bf16 or f16"),
+                                               llvm::cl::init("f32"), llvm::cl::cat(category));
 static llvm::cl::opt<int64_t> trainingSteps("steps",
                                             llvm::cl::desc("Of --training: the first so many (default: all)"),
                                             llvm::cl::init(0), llvm::cl::cat(category));
@@ -334,16 +337,19 @@ int main(int argc, char **argv) {
     return fail("gradients (" + inputFile +
                 "): of a model with --expected, or of --random; a program's own are made "
                 "by graph-differentiate in its pipeline");
-  if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences()))
-    return fail("micro-batches, steps: of --training; leave them out");
+  if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
+                    trainingType.getNumOccurrences()))
+    return fail("micro-batches, steps, dtype: of --training; leave them out");
   if (training) {
-    if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0)
+    if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0 ||
+        !llvm::is_contained({"f32", "bf16", "f16"}, trainingType.getValue()))
       return fail(
           "training (" + inputFile +
           "): of a model's directory with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches of "
-          "1 or more and --steps");
+          "1 or more, --steps and --dtype");
     return judgeTraining(context, {inputFile, rung.empty() ? std::string("step") : rung.getValue(), meshText,
-                                   shardText, microBatches, trainingSteps, tolerance ? tolerance : 1e-4});
+                                   shardText, trainingType, microBatches, trainingSteps,
+                                   tolerance ? tolerance : 1e-4});
   }
   if (!expectedFile.empty() && gradients)
     return judgeGradients(context,

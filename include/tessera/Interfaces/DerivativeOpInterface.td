@@ -12,10 +12,10 @@ def DerivativeOpInterface : OpInterface<"DerivativeOpInterface"> {
   let cppNamespace = "::tessera";
   let methods = [
     InterfaceMethod<[{
-      Emits ops that compute the gradients of operands. `gradients` are those of the results, each of its result's type; null: zero everywhere, which
+      Emits ops that compute the gradients of operands. `gradients` are those of the results, each of its result's type (or wider: docs/Derivatives.md, "Types"); null: zero everywhere, which
       not all of them are. `wanted` has a bit for each operand, set for floats only. Operands and results of the op itself may be read: what of them the emitted
-      ops read is what is kept from forward for backward, and nobody keeps a second list. Returns a value for each operand, of the operand's type without
-      encoding; null where it is not wanted, or zero everywhere. Called on rungs without shardings.
+      ops read is what is kept from forward for backward, and nobody keeps a second list. Returns a value for each operand, of its shape and
+      `graph::gradientElementType`; null where it is not wanted, or zero everywhere. Called on rungs without shardings.
     }], "::llvm::SmallVector<::mlir::Value>", "differentiate",
         (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$gradients, "const ::llvm::SmallBitVector &":$wanted)>,
     InterfaceMethod<[{

@@ -35,6 +35,8 @@ struct CompileOptions {
   int64_t layers = 0; ///< the first so many layers of a model; 0: all (no flag sets it; --check does)
   int64_t microBatches = 1;        ///< of a step of training
   std::string optimizer = "adamw"; ///< adamw or sgd
+  std::string gradDtype;           ///< f32 or bf16 (empty: not given): gradients of training
+  double lossScale = 0;            ///< the first of training in f16; 0: not given
   bool embedWeights = false, explain = false, help = false;
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;

@@ -331,11 +331,15 @@ std::string ManifestWriter::text() {
                                 {"eos", std::move(eos)}};
   json::Value trainJson = nullptr;
   auto train = module->getAttrOfType<graph::TrainAttr>(graph::kTrainAttr);
-  if (train)
-    trainJson = json::Object{{"batch", train.getBatch()},
-                             {"seq", train.getSeq()},
-                             {"micro_batches", train.getMicroBatches()},
-                             {"vocab", train.getVocab()}};
+  if (train) {
+    json::Object fields{{"batch", train.getBatch()},
+                        {"seq", train.getSeq()},
+                        {"micro_batches", train.getMicroBatches()},
+                        {"vocab", train.getVocab()}};
+    if (FloatAttr scale = train.getLossScale())
+      fields["loss_scale"] = scale.getValueAsDouble();
+    trainJson = std::move(fields);
+  }
   json::Object document{{"version", 2},
                         {"task", stringAttr("tessera.task", generate ? "generate"
                                                             : train  ? "train"

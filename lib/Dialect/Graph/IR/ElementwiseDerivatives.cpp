@@ -11,10 +11,10 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
-/// Runs `slope(p, g)` on the gradient of the result, widened, and rounds to the operand's type.
+/// Runs `slope(p, g)` on the gradient of the result, widened, and rounds it.
 template <typename Fn> static Gradients unary(OpBuilder &builder, Operation *op, Known gradients, Fn slope) {
   GradientProgram p(builder, op);
-  return {p.narrow(slope(p, p.wide(gradients[0])))};
+  return {p.given(slope(p, p.wide(gradients[0])), op->getOperand(0))};
 }
 
 // x is the operand, y the result, g the gradient of y.
@@ -96,9 +96,9 @@ static Gradients binary(OpBuilder &builder, Operation *op, Known gradients, Want
   GradientProgram p(builder, op);
   Gradients result(2);
   if (wanted[0])
-    result[0] = p.sumTo(lhs(p, gradients[0]), typeOf(op->getOperand(0)));
+    result[0] = p.sumTo(lhs(p, gradients[0]), op->getOperand(0));
   if (wanted[1])
-    result[1] = p.sumTo(rhs(p, gradients[0]), typeOf(op->getOperand(1)));
+    result[1] = p.sumTo(rhs(p, gradients[0]), op->getOperand(1));
   return result;
 }
 
@@ -146,7 +146,7 @@ SmallVector<Value> MinimumOp::differentiate(OpBuilder &builder, Known gradients,
 }
 
 SmallVector<Value> CastOp::differentiate(OpBuilder &builder, Known gradients, Wanted) {
-  return {GradientProgram(builder, *this).cast(gradients[0], getInput().getType().getElementType())};
+  return {GradientProgram(builder, *this).given(gradients[0], getInput())};
 }
 
 SmallVector<Value> SelectOp::differentiate(OpBuilder &builder, Known gradients, Wanted wanted) {
@@ -155,8 +155,8 @@ SmallVector<Value> SelectOp::differentiate(OpBuilder &builder, Known gradients, 
   ArrayRef<int64_t> shape = typeOf(g).getShape();
   Gradients result(3);
   if (wanted[1])
-    result[1] = p.sumTo(p.select(getCondition(), g, zero, shape), getLhs().getType());
+    result[1] = p.sumTo(p.select(getCondition(), g, zero, shape), getLhs());
   if (wanted[2])
-    result[2] = p.sumTo(p.select(getCondition(), zero, g, shape), getRhs().getType());
+    result[2] = p.sumTo(p.select(getCondition(), zero, g, shape), getRhs());
   return result;
 }

@@ -6,6 +6,45 @@ using namespace tessera;
 using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
+/// An op that gives its operand's bytes under another name or shape.
+static Value sameBytes(Operation *op) {
+  auto cost = dyn_cast_or_null<CostOpInterface>(op);
+  if (!cost || op->getNumRegions() || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
+      getElementTypeOrSelf(op->getOperand(0)) != getElementTypeOrSelf(op->getResult(0)))
+    return {};
+  OpCost work = cost.getCost();
+  return work.flops == 0 && work.bytesRead == 0 && work.bytesWritten == 0 ? op->getOperand(0) : Value();
+}
+
+/// What the bytes of a slice are a part of.
+static Value stackOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto repeat = argument ? dyn_cast<RepeatOp>(argument.getOwner()->getParentOp()) : RepeatOp();
+  if (!repeat)
+    return {};
+  size_t first = 1 + repeat.getInits().size();
+  return argument.getArgNumber() < first ? Value() : repeat.getStacks()[argument.getArgNumber() - first];
+}
+
+Type graph::gradientElementType(Value value) {
+  Type own = typeOf(value).getElementType();
+  if (Value whole = stackOf(value))
+    return gradientElementType(whole);
+  Operation *op = value.getDefiningOp();
+  if (Value same = sameBytes(op))
+    return gradientElementType(same);
+  auto cast = dyn_cast_or_null<CastOp>(op);
+  if (!cast || !isa<FloatType>(own) || !isa<FloatType>(cast.getInput().getType().getElementType()))
+    return own;
+  if (auto chosen = cast->getAttrOfType<TypeAttr>(kGradientAttr))
+    return chosen.getValue();
+  // A product of narrow operands keeps the sum that the wider value's gradient is: ops sum in float32.
+  Type wider = gradientElementType(cast.getInput());
+  if (own.getIntOrFloatBitWidth() >= 32 || wider.getIntOrFloatBitWidth() < 32)
+    return own;
+  return Float32Type::get(own.getContext());
+}
+
 Value GradientProgram::zeros(ArrayRef<int64_t> shape, Type element) {
   auto type = RankedTensorType::get(shape, element);
   return ConstantOp::create(builder, loc, type,
@@ -80,7 +119,8 @@ Value GradientProgram::select(Value condition, Value x, Value y, ArrayRef<int64_
                           y ? y : zero(element));
 }
 
-Value GradientProgram::sumTo(Value gradient, RankedTensorType type) {
+Value GradientProgram::sumTo(Value gradient, Value value) {
+  RankedTensorType type = typeOf(value);
   int64_t rank = rankOf(gradient), first = rank - type.getRank();
   SmallVector<int64_t> dims, kept;
   for (int64_t d = 0; d < rank; ++d) {
@@ -90,5 +130,5 @@ Value GradientProgram::sumTo(Value gradient, RankedTensorType type) {
   }
   // Sums are float32 at least.
   Value sum = dims.empty() ? gradient : folded(ReduceKind::sum, wide(gradient), dims);
-  return cast(reshaped(sum, type.getShape()), type.getElementType());
+  return given(reshaped(sum, type.getShape()), value);
 }

@@ -12,7 +12,7 @@ using Gradients = llvm::SmallVector<mlir::Value>;
 using Known = llvm::ArrayRef<mlir::Value>;   ///< gradients of results; null: zero
 using Wanted = const llvm::SmallBitVector &; ///< operands whose gradients are wanted
 
-/// Writes the gradients of one op: in float32 at least, rounded to the operand's type at the end.
+/// Writes the gradients of one op: in float32 at least, rounded at the end.
 class GradientProgram : public RowProgram {
 public:
   GradientProgram(mlir::OpBuilder &builder, mlir::Operation *op)
@@ -54,9 +54,13 @@ public:
   /// condition ? x : y with trailing broadcast to `shape`; y null: 0.
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y, llvm::ArrayRef<int64_t> shape);
 
-  /// The gradient of a value of type `type` that was broadcast (aligned at the last dimension) to the shape
-  /// of `gradient`: sums over the dimensions along which it repeats, in `type`'s element type.
-  mlir::Value sumTo(mlir::Value gradient, mlir::RankedTensorType type);
+  /// `gradient` as that of `value`: rounded once, or not at all.
+  mlir::Value given(mlir::Value gradient, mlir::Value value) {
+    return cast(gradient, gradientElementType(value));
+  }
+  /// The gradient of `value`, which was broadcast (aligned at the last dimension) to the shape of `gradient`:
+  /// sums over the dimensions along which it repeats.
+  mlir::Value sumTo(mlir::Value gradient, mlir::Value value);
 
 private:
   mlir::Operation *op;

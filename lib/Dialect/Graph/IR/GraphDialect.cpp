@@ -86,6 +86,10 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (name == kStateOfAttr && !(isa<StateOfAttr>(attr.getValue()) && isa<ParameterOp>(op)))
     return op->emitError() << "has graph.state_of = " << attr.getValue()
                            << "; it is a #graph.state_of of a graph.parameter";
+  auto gradient = dyn_cast<TypeAttr>(attr.getValue());
+  if (name == kGradientAttr && !(gradient && isa<FloatType>(gradient.getValue()) && isa<CastOp>(op)))
+    return op->emitError() << "has graph.gradient = " << attr.getValue()
+                           << "; it is the float type of the gradient of a graph.cast";
   return success();
 }
 
@@ -139,7 +143,9 @@ LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult TrainAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t seq,
-                                int64_t microBatches, int64_t vocab) {
+                                int64_t microBatches, int64_t vocab, FloatAttr lossScale) {
+  if (lossScale && !(lossScale.getValueAsDouble() > 0))
+    return emitError() << "#graph.train has a loss_scale of " << lossScale << "; expected a positive number";
   if (batch < 1 || seq < 1 || vocab < 1 || microBatches < 1 || microBatches > batch)
     return emitError() << "#graph.train needs positive sizes and at most as many micro-batches as rows";
   return success();

@@ -9,13 +9,29 @@ using namespace tessera::graph::inner;
 SmallVector<Value> EmbeddingOp::differentiate(OpBuilder &builder, Known gradients, Wanted) {
   GradientProgram p(builder, *this);
   auto sums = RankedTensorType::get(getTable().getType().getShape(), p.wideType());
-  return {p.narrow(ScatterAddOp::create(builder, getLoc(), sums, gradients[0], getIds())), Value()};
+  return {p.given(ScatterAddOp::create(builder, getLoc(), sums, gradients[0], getIds()), getTable()),
+          Value()};
 }
 
 SmallVector<Value> ScatterAddOp::differentiate(OpBuilder &builder, Known gradients, Wanted) {
   GradientProgram p(builder, *this, getRows());
   auto rows = RankedTensorType::get(getRows().getType().getShape(), getRows().getType().getElementType());
   return {EmbeddingOp::create(builder, getLoc(), rows, p.narrow(gradients[0]), getIds()), Value()};
+}
+
+/// The type that an op's product is computed in: of its operands the wider one. A gradient is rounded to it
+/// first, as what it is multiplied with was.
+static Value asFactor(OpBuilder &builder, Operation *op, Value gradient) {
+  Type x = typeOf(op->getOperand(0)).getElementType(), y = typeOf(op->getOperand(1)).getElementType();
+  Type wider = x.getIntOrFloatBitWidth() >= y.getIntOrFloatBitWidth() ? x : y;
+  if (typeOf(gradient).getElementType().getIntOrFloatBitWidth() <= wider.getIntOrFloatBitWidth())
+    return gradient;
+  return GradientProgram(builder, op).cast(gradient, wider);
+}
+
+/// Of the gradient of `operand`: sums that go on as they are where it is that of a wider value.
+static RankedTensorType gradientType(Value operand) {
+  return RankedTensorType::get(typeOf(operand).getShape(), gradientElementType(operand));
 }
 
 /// x [n..., in...] . w [out..., in...]: dx sums over out..., dw over n.... As einsums they read their
@@ -30,10 +46,11 @@ SmallVector<Value> LinearOp::differentiate(OpBuilder &builder, Known gradients, 
       made += next++;
     return made;
   };
+  Value gradient = asFactor(builder, *this, gradients[0]);
   std::string n = letters(rows), out = letters(columns), in = letters(contract);
   auto product = [&](Value with, const std::string &own, Value operand, const std::string &to) -> Value {
-    auto type = RankedTensorType::get(typeOf(operand).getShape(), typeOf(operand).getElementType());
-    return EinsumOp::create(builder, getLoc(), type, gradients[0], with, n + out + "," + own + "->" + to);
+    return EinsumOp::create(builder, getLoc(), gradientType(operand), gradient, with,
+                            n + out + "," + own + "->" + to);
   };
   Gradients result(2);
   if (wanted[0])
@@ -46,9 +63,9 @@ SmallVector<Value> LinearOp::differentiate(OpBuilder &builder, Known gradients, 
 /// Every letter stands in two of the three tensors, so the other two say all of each.
 SmallVector<Value> EinsumOp::differentiate(OpBuilder &builder, Known gradients, Wanted wanted) {
   Gradients result(2);
+  Value gradient = asFactor(builder, *this, gradients[0]);
   auto product = [&](Value with, StringRef letters, Value operand, StringRef own) {
-    auto type = RankedTensorType::get(typeOf(operand).getShape(), typeOf(operand).getElementType());
-    return EinsumOp::create(builder, getLoc(), type, gradients[0], with,
+    return EinsumOp::create(builder, getLoc(), gradientType(operand), gradient, with,
                             (getResultLetters() + "," + letters + "->" + own).str());
   };
   if (wanted[0])
@@ -59,10 +76,11 @@ SmallVector<Value> EinsumOp::differentiate(OpBuilder &builder, Known gradients, 
 }
 
 /// With n = x / root: g w / root less its part along n (and, `centered`, its mean).
-static Value normGradient(GradientProgram &p, Value g, Value normalised, Value scale, bool centered) {
+static Value normGradient(GradientProgram &p, Value x, Value g, Value normalised, Value scale,
+                          bool centered) {
   Value along = p.mul(normalised, p.mean(p.mul(g, normalised)));
   Value rest = p.sub(g, along);
-  return p.narrow(p.mul(centered ? p.sub(rest, p.mean(g)) : rest, scale));
+  return p.given(p.mul(centered ? p.sub(rest, p.mean(g)) : rest, scale), x);
 }
 
 SmallVector<Value> RmsNormOp::differentiate(OpBuilder &builder, Known gradients, Wanted wanted) {
@@ -72,9 +90,9 @@ SmallVector<Value> RmsNormOp::differentiate(OpBuilder &builder, Known gradients,
   Value normalised = p.mul(x, scale);
   Gradients result(2);
   if (wanted[0])
-    result[0] = normGradient(p, p.mul(g, p.operand(1)), normalised, scale, /*centered=*/false);
+    result[0] = normGradient(p, getInput(), p.mul(g, p.operand(1)), normalised, scale, /*centered=*/false);
   if (wanted[1])
-    result[1] = p.sumTo(p.mul(g, normalised), getWeight().getType());
+    result[1] = p.sumTo(p.mul(g, normalised), getWeight());
   return result;
 }
 
@@ -83,7 +101,7 @@ SmallVector<Value> LayerNormOp::differentiate(OpBuilder &builder, Known gradient
   Value g = p.wide(gradients[0]);
   Gradients result(3);
   if (wanted[2])
-    result[2] = p.sumTo(g, getBias().getType());
+    result[2] = p.sumTo(g, getBias());
   if (!wanted[0] && !wanted[1])
     return result;
   Value x = p.operand(0), centered = p.sub(x, p.mean(x));
@@ -91,16 +109,16 @@ SmallVector<Value> LayerNormOp::differentiate(OpBuilder &builder, Known gradient
       p.unary<RsqrtOp>(p.add(p.mean(p.mul(centered, centered)), p.number(getEps().convertToDouble())));
   Value normalised = p.mul(centered, scale);
   if (wanted[0])
-    result[0] = normGradient(p, p.mul(g, p.operand(1)), normalised, scale, /*centered=*/true);
+    result[0] = normGradient(p, getInput(), p.mul(g, p.operand(1)), normalised, scale, /*centered=*/true);
   if (wanted[1])
-    result[1] = p.sumTo(p.mul(g, normalised), getWeight().getType());
+    result[1] = p.sumTo(p.mul(g, normalised), getWeight());
   return result;
 }
 
 SmallVector<Value> SoftmaxOp::differentiate(OpBuilder &builder, Known gradients, Wanted) {
   GradientProgram p(builder, *this);
   Value g = p.wide(gradients[0]), y = p.result();
-  return {p.narrow(p.mul(y, p.sub(g, p.reduce(ReduceKind::sum, p.mul(g, y)))))};
+  return {p.given(p.mul(y, p.sub(g, p.reduce(ReduceKind::sum, p.mul(g, y)))), getInput())};
 }
 
 /// softmax * (gradients of both results) - one-hot * (gradient of the loss), which counts where the label
@@ -132,7 +150,7 @@ SmallVector<Value> CrossEntropyOp::differentiate(OpBuilder &builder, Known gradi
     Value isLabel = p.compare(CompareKind::eq, labels, p.counting(shape.back(), 0), shape);
     result = p.sub(result, p.select(isLabel, loss, {}, shape));
   }
-  return {p.narrow(result), Value()};
+  return {p.given(result, getLogits()), Value()};
 }
 
 /// The same turn, backward.

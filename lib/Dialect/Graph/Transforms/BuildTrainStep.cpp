@@ -6,10 +6,13 @@
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
+#include "tessera/Dialect/Graph/Transforms/Precision.h"
 #include "tessera/Dialect/Graph/Transforms/TrainPorts.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
+
+#include <cmath>
 
 namespace tessera::graph {
 #define GEN_PASS_DEF_BUILDTRAINSTEP
@@ -24,9 +27,10 @@ namespace {
 
 class TrainStepBuilder {
 public:
-  TrainStepBuilder(func::FuncOp forward, const DimNames &names, TrainSizes sizes, const Optimizer &optimizer)
+  TrainStepBuilder(func::FuncOp forward, const DimNames &names, TrainSizes sizes, const Optimizer &optimizer,
+                   FloatType moments, double lossScale)
       : forward(forward), positionWise(forward, names), names(names), sizes(sizes), optimizer(optimizer),
-        builder(forward.getContext()) {}
+        moments(moments), lossScale(lossScale), builder(forward.getContext()) {}
 
   /// Finds inputs and weights. Fails with an error if the program cannot be trained.
   LogicalResult analyze(int64_t forwardSeq);
@@ -68,6 +72,8 @@ private:
   const DimNames &names;
   TrainSizes sizes;
   const Optimizer &optimizer;
+  FloatType moments; ///< the type of what the optimizer keeps
+  double lossScale;  ///< the first one; 0: the loss is not scaled
   OpBuilder builder;
   SmallVector<std::pair<unsigned, FillSource>> inputs; ///< arguments of @forward that take rows
   SmallVector<TrainedWeight> weights;
@@ -158,7 +164,7 @@ LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
 TrainAttr TrainStepBuilder::attribute() {
   auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
   return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches,
-                        logits.getDimSize(2));
+                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr());
 }
 
 //===----------------------------------------------------------------------===//
@@ -264,7 +270,8 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Blo
   SmallVector<Value> results{emitLoss(entry, rows)};
   if (wanted.empty())
     return results;
-  Value seed = FloatArithmetic{builder, forward.getLoc()}.number(1);
+  Value scale = numbers.lookup(FillSource::LossScale);
+  Value seed = scale ? scale : FloatArithmetic{builder, forward.getLoc()}.number(1);
   // Gradients are emitted in front of a terminator that gives the loss. What it is of does not matter.
   Operation *terminator = YieldOp::create(builder, forward.getLoc(), results);
   FailureOr<SmallVector<Value>> gradients = differentiate(block, {seed}, wanted);
@@ -275,6 +282,14 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Blo
   builder.setInsertionPointToEnd(&block);
   llvm::append_range(results, *gradients);
   return results;
+}
+
+/// Weights are rounded once a step, not once a micro-batch.
+static void hoistCasts(RepeatOp repeat) {
+  for (Operation &op : llvm::make_early_inc_range(repeat.getBody(0)))
+    if (auto cast = dyn_cast<CastOp>(op);
+        cast && !repeat->isAncestor(cast.getInput().getParentRegion()->getParentOp()))
+      op.moveBefore(repeat);
 }
 
 /// The loss of the step, and sums of gradients over micro-batches; null where the loss depends on none.
@@ -320,6 +335,7 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
   auto repeat =
       RepeatOp::create(builder, loc, ValueRange(inits).getTypes(), sizes.microBatches, inits, stacks, 1);
   repeat.getBodies()[0].takeBody(bare.getBodies()[0]);
+  hoistCasts(repeat);
   builder.setInsertionPointToEnd(&entry);
   bare.erase();
   for (auto [i, result] : llvm::zip_equal(carried, repeat.getResults()))
@@ -331,6 +347,8 @@ LogicalResult TrainStepBuilder::buildTrain() {
   Location loc = forward.getLoc();
   SmallVector<FillSource> sources(optimizer.hyperparameters);
   sources.push_back(FillSource::Clip);
+  if (lossScale)
+    sources.push_back(FillSource::LossScale);
   SmallVector<Port> ports = inputPorts(sources);
   unsigned firstWeight = unsigned(ports.size());
   for (TrainedWeight &weight : weights)
@@ -346,8 +364,18 @@ LogicalResult TrainStepBuilder::buildTrain() {
   llvm::copy_if(gradients, std::back_inserter(known), [](Value gradient) { return bool(gradient); });
 
   FloatArithmetic f{builder, loc};
+  // Gradients of the loss times its scale, which is taken back in the first thing that reads them.
+  Value scaled = numbers.lookup(FillSource::LossScale), inverse;
+  if (scaled) {
+    inverse = f.div(f.number(1), scaled);
+    for (Value &gradient : known)
+      gradient = f.mul(gradient, inverse);
+  }
   Value norm = globalNorm(builder, loc, known);
   Value scale = clippingScale(builder, loc, norm, numbers.lookup(FillSource::Clip));
+  Value isFinite = scaled ? f.isFinite(norm) : Value();
+  if (scaled)
+    scale = f.mul(scale, inverse);
   SmallVector<Value> values{found->front(), norm};
   SmallVector<Port> results{gives("loss", Gives::Loss), gives("grad_norm", Gives::GradNorm)};
   for (auto [i, weight, gradient] : llvm::enumerate(weights, gradients)) {
@@ -358,23 +386,31 @@ LogicalResult TrainStepBuilder::buildTrain() {
                  .str();
       continue;
     }
-    addStates(weight, optimizer);
+    addStates(weight, optimizer, moments);
     WeightUpdate update{
         entry.getArgument(unsigned(firstWeight + i)), f.mul(gradient, scale), {}, weight.decays};
+    SmallVector<Value> before{update.weight};
     for (ParameterOp state : weight.states) {
       Port port = weightPort(weight, state.getSymName());
+      port.type = state.getType();
       unsigned number = function.getNumArguments();
       if (failed(function.insertArgument(number, port.type, port.attributes(builder), loc)))
         return failure();
-      update.states.push_back(function.getArgument(number));
+      before.push_back(f.in(function.getArgument(number), builder.getF32Type()));
+      update.states.push_back(before.back());
     }
     optimizer.update(builder, loc, numbers, update);
-    values.push_back(update.weight);
+    SmallVector<Value> after{update.weight};
+    llvm::append_range(after, update.states);
+    if (isFinite) // or else all stays: an overflow is known to every rank, as the norm is
+      for (auto [next, present] : llvm::zip_equal(after, before))
+        next = SelectOp::create(builder, loc, next.getType(), isFinite, next, present);
     results.push_back(weightPort(weight, name));
-    for (auto [state, value] : llvm::zip_equal(weight.states, update.states)) {
-      values.push_back(value);
+    for (auto [state, value] : llvm::zip_equal(weight.states, MutableArrayRef<Value>(after).drop_front())) {
+      value = f.in(value, moments);
       results.push_back(weightPort(weight, state.getSymName()));
     }
+    llvm::append_range(values, after);
   }
   end(function, values, results);
   return success();
@@ -412,6 +448,12 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
     if (!chosen)
       return module.emitError() << "cannot be trained with optimizer " << optimizer << ": it is none of "
                                 << optimizerNames();
+    FloatType kept = floatTypeOf(&getContext(), moments);
+    if (!kept)
+      return module.emitError() << "cannot keep moments in " << moments << ": expected f32, bf16 or f16";
+    if (!(lossScale >= 0 && std::isfinite(lossScale)))
+      return module.emitError() << "cannot scale the loss with " << lossScale
+                                << ": expected a positive number";
     DimNames names(module);
     PositionWise positionWise(forward, names);
     int64_t rows = 0, positions = 0;
@@ -434,7 +476,7 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
         return emitError(taken->getLoc())
                << "taken name (@" << name << "): a function of the step is called so; rename this "
                << taken->getName().stripDialect();
-    TrainStepBuilder step(forward, names, sizes, *chosen);
+    TrainStepBuilder step(forward, names, sizes, *chosen, kept, lossScale);
     if (failed(step.analyze(positions)) || failed(step.buildTrain()))
       return failure();
     step.buildEvaluate();

@@ -8,17 +8,20 @@ using namespace mlir;
 namespace tessera::graph {
 
 void GradientSums::add(OpBuilder &builder, Location loc, Value of, Value gradient) {
+  auto type = cast<RankedTensorType>(gradient.getType());
+  if (Type element = gradientElementType(of); element != type.getElementType())
+    gradient = CastOp::create(builder, loc, RankedTensorType::get(type.getShape(), element), gradient);
   Value &sum = sums[of];
   sum = sum ? AddOp::create(builder, loc, sum.getType(), sum, gradient).getResult() : gradient;
 }
 
 Value GradientSums::orZeros(OpBuilder &builder, Location loc, Value of) const {
   Value known = lookup(of);
-  return known ? known : zerosLike(builder, loc, of);
+  return known ? known : zeroGradient(builder, loc, of);
 }
 
-Value zerosLike(OpBuilder &builder, Location loc, Value like) {
-  auto type = cast<RankedTensorType>(like.getType());
+Value zeroGradient(OpBuilder &builder, Location loc, Value of) {
+  auto type = RankedTensorType::get(cast<RankedTensorType>(of.getType()).getShape(), gradientElementType(of));
   return ConstantOp::create(
       builder, loc, type,
       DenseElementsAttr::get(type, Attribute(builder.getFloatAttr(type.getElementType(), 0))));
@@ -156,7 +159,7 @@ LogicalResult addVectorJacobianProduct(func::FuncOp func) {
   Operation *terminator = block.getTerminator();
   builder.setInsertionPoint(terminator);
   for (auto [argument, gradient] : llvm::zip_equal(wanted, *gradients)) {
-    Value value = gradient ? gradient : zerosLike(builder, func.getLoc(), argument);
+    Value value = gradient ? gradient : zeroGradient(builder, func.getLoc(), argument);
     unsigned number = func.getNumResults();
     terminator->insertOperands(number, value);
     if (failed(func.insertResult(number, value.getType(),

@@ -61,6 +61,11 @@ private:
   SmallVector<std::unique_ptr<Region>> regions; ///< backward's bodies
 };
 
+static Type gradientTypeOf(Value value) {
+  return RankedTensorType::get(cast<RankedTensorType>(value.getType()).getShape(),
+                               gradientElementType(value));
+}
+
 void RepeatDifferentiator::chooseGradients() {
   unsigned inits = unsigned(forward.getInits().size());
   for (unsigned i = 0; i < inits; ++i) {
@@ -98,7 +103,7 @@ void RepeatDifferentiator::emitBody(unsigned body) {
   for (unsigned i : carried)
     known.push_back({yielded->getOperand(i), to.addArgument(forward.getResult(i).getType(), loc)});
   for (Value value : shared)
-    sums.set(value, to.addArgument(value.getType(), loc));
+    sums.set(value, to.addArgument(gradientTypeOf(value), loc));
   for (unsigned i : collected)
     known.push_back({yielded->getOperand(i), to.addArgument(yielded->getOperand(i).getType(), loc)});
   for (auto [value, gradient] : known)
@@ -240,7 +245,7 @@ RepeatOp RepeatDifferentiator::finish(ArrayRef<Value> read) {
     slices.push_back(gradients.lookup(forward.getResult(i)));
   llvm::append_range(slices, read);
   for (unsigned i : stacks)
-    types.push_back(forward.getStacks()[i].getType());
+    types.push_back(gradientTypeOf(forward.getStacks()[i]));
   auto op = RepeatOp::create(builder, loc, types, int64_t(forward.getCount()), inits, slices,
                              unsigned(regions.size()), !forward.getReverse());
   for (auto [to, from] : llvm::zip_equal(op.getBodies(), regions))

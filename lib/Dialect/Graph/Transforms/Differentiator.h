@@ -21,8 +21,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> sums;
 };
 
-/// Zeros of the type of `like`.
-mlir::Value zerosLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value like);
+/// The gradient of a value that nothing depends on.
+mlir::Value zeroGradient(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value of);
 /// Erases ops from the last one of `block` back to, but not including, `first` (null: all) whose results
 /// nobody reads.
 void eraseDead(mlir::Block &block, mlir::Operation *first = nullptr);

@@ -4,6 +4,8 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include <limits>
+
 namespace tessera::graph {
 
 /// Elementwise arithmetic in f32: of two tensors of one shape, or of a tensor and a single number.
@@ -25,6 +27,18 @@ struct FloatArithmetic {
   mlir::Value div(mlir::Value x, mlir::Value y) { return binary<DivOp>(x, y); }
   mlir::Value min(mlir::Value x, mlir::Value y) { return binary<MinimumOp>(x, y); }
   mlir::Value sqrt(mlir::Value x) { return SqrtOp::create(builder, loc, x.getType(), x); }
+  /// In another type.
+  mlir::Value in(mlir::Value x, mlir::Type element) {
+    auto of = mlir::cast<mlir::RankedTensorType>(x.getType());
+    if (of.getElementType() == element)
+      return x;
+    return CastOp::create(builder, loc, mlir::RankedTensorType::get(of.getShape(), element), x);
+  }
+  /// Whether a number that is not negative is finite: i1.
+  mlir::Value isFinite(mlir::Value x) {
+    return CompareOp::create(builder, loc, mlir::RankedTensorType::get({}, builder.getI1Type()),
+                             CompareKind::lt, x, number(std::numeric_limits<double>::infinity()));
+  }
   /// The sum of all elements.
   mlir::Value sum(mlir::Value x) {
     auto rank = mlir::cast<mlir::RankedTensorType>(x.getType()).getRank();

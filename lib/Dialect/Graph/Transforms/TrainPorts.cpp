@@ -17,15 +17,17 @@ FailureOr<bool> decays(ParameterOp parameter) {
   return *decays;
 }
 
-void addStates(TrainedWeight &weight, const Optimizer &optimizer) {
+void addStates(TrainedWeight &weight, const Optimizer &optimizer, FloatType type) {
   ParameterOp symbol = weight.symbol;
   OpBuilder builder(symbol->getContext());
   builder.setInsertionPointAfter(symbol);
   symbol.setVariable(true);
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(symbol.getType()).getShape();
   for (StringRef state : optimizer.states) {
-    auto op = ParameterOp::create(
-        builder, symbol.getLoc(), builder.getStringAttr(state + "." + symbol.getSymName()),
-        symbol.getTypeAttr(), symbol.getStackedAttr(), symbol.getSourcesAttr(), builder.getUnitAttr());
+    auto op = ParameterOp::create(builder, symbol.getLoc(),
+                                  builder.getStringAttr(state + "." + symbol.getSymName()),
+                                  TypeAttr::get(RankedTensorType::get(shape, type)), symbol.getStackedAttr(),
+                                  symbol.getSourcesAttr(), builder.getUnitAttr());
     op->setAttr(kStateOfAttr, StateOfAttr::get(builder.getContext(), builder.getStringAttr(state),
                                                FlatSymbolRefAttr::get(symbol.getSymNameAttr())));
     weight.states.push_back(op);

@@ -47,6 +47,14 @@ inline constexpr llvm::StringLiteral kTrainAttr = "graph.train";
 /// Of a graph.parameter that an optimizer keeps beside a weight.
 inline constexpr llvm::StringLiteral kStateOfAttr = "graph.state_of";
 
+/// Of a `cast`: the element type of its result's gradient (docs/Derivatives.md, "Types"). Without it the type
+/// float32, where the input is that wide and the result is not.
+inline constexpr llvm::StringLiteral kGradientAttr = "graph.gradient";
+
+/// The element type of the gradient of `value`, a float tensor: its own; that of what it is rounded from, so
+/// that sums which flow there are not rounded on their way.
+mlir::Type gradientElementType(mlir::Value value);
+
 /// What argument (result) `i` of `function` is; nothing if it does not say.
 std::optional<Kind> argumentKind(mlir::FunctionOpInterface function, unsigned i);
 std::optional<Kind> resultKind(mlir::FunctionOpInterface function, unsigned i);

@@ -52,7 +52,7 @@ def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes
     I32EnumAttrCase<"Beta1", 17, "beta1">, I32EnumAttrCase<"Beta2", 18, "beta2">, I32EnumAttrCase<"Epsilon", 19, "epsilon">,
     I32EnumAttrCase<"Momentum", 20, "momentum">, I32EnumAttrCase<"Clip", 21, "clip">,
     I32EnumAttrCase<"FirstCorrection", 22, "first_correction">, I32EnumAttrCase<"SecondCorrection", 23, "second_correction">,
-    I32EnumAttrCase<"Pages", 24, "pages">]> {
+    I32EnumAttrCase<"Pages", 24, "pages">, I32EnumAttrCase<"LossScale", 25, "loss_scale">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -123,10 +123,11 @@ def Graph_Train : AttrDef<Graph_Dialect, "Train"> {
   let summary = "How an executable trains: its sizes";
   let description = [{
     Module attribute `graph.train`, made by `graph-build-train-step`: rows of a step over all ranks, positions of a row, micro-batches of a step, ids of the vocabulary. With the
-    entries' roles it is all that `train` knows of a program.
+    entries' roles it is all that `train` knows of a program. `loss_scale`: the first one, of a step whose loss is scaled (docs/Precision.md).
     `#graph.train<batch = 8, seq = 16, micro_batches = 2, vocab = 389>`
   }];
-  let parameters = (ins "int64_t":$batch, "int64_t":$seq, "int64_t":$micro_batches, "int64_t":$vocab);
+  let parameters = (ins "int64_t":$batch, "int64_t":$seq, "int64_t":$micro_batches, "int64_t":$vocab,
+      OptionalParameter<"::mlir::FloatAttr">:$loss_scale);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -49,8 +49,40 @@ def BuildTrainStep : Pass<"graph-build-train-step", "::mlir::ModuleOp"> {
     Option<"maxSeqLen", "max-seq-len", "int64_t", "0", "Positions of a row, at most those of @forward; 0: those of @forward">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Micro-batches that a step runs one after another">,
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw or sgd">,
+    Option<"moments", "moments", "std::string", "\"f32\"", "f32, bf16 or f16: what the optimizer keeps is stored in">,
+    Option<"lossScale", "loss-scale", "double", "0", "The first scale of the loss, whose gradients are divided by it; 0: it has none">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
+}
+
+def SetPrecision : Pass<"graph-set-precision", "::mlir::ModuleOp"> {
+  let summary = "Writes into @forward, a program in float32, the types it is computed in";
+  let description = [{
+    Rung `graph`, before a step is built (docs/Precision.md). Arguments and constants are cast once; what is computed from them has the type `compute`, and sums stay float32
+    inside of every op. Parameters stay float32, the masters that a step updates. Results stay float32 with all that leads to them from the last op that may have narrower
+    operands. Each cast says, in `graph.gradient`, the type of its result's gradient: `gradients`.
+    ```mlir
+    func.func @forward(%x: tensor<4x8xf32>, %w: tensor<6x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) -> tensor<4x6xf32> {
+      %e = graph.exp %x : tensor<4x8xf32>
+      %y = graph.linear %e, %w contract = 1 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+      return %y : tensor<4x6xf32>
+    }
+    // to, for compute=bf16
+    func.func @forward(%x: tensor<4x8xf32>, %w: tensor<6x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) -> tensor<4x6xf32> {
+      %0 = graph.cast %x {graph.gradient = f32} : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+      %1 = graph.cast %w {graph.gradient = f32} : (tensor<6x8xf32>) -> tensor<6x8xbf16>
+      %e = graph.exp %0 : tensor<4x8xbf16>
+      %y = graph.linear %e, %1 contract = 1 : (tensor<4x8xbf16>, tensor<6x8xbf16>) -> tensor<4x6xf32>
+      return %y : tensor<4x6xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"", "The function">,
+    Option<"compute", "compute", "std::string", "\"bf16\"", "bf16 or f16: what is computed has this type">,
+    Option<"gradients", "gradients", "std::string", "\"f32\"", "f32 or the type of `compute`: gradients of parameters and constants as backward makes them">,
+  ];
+  let dependentDialects = ["::tessera::graph::GraphDialect"];
 }
 
 def Differentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {

@@ -33,8 +33,8 @@ struct TrainedWeight {
 /// what is stacked. Fails, with an error, where its sources differ in that.
 llvm::FailureOr<bool> decays(ParameterOp parameter);
 
-/// Marks `weight` as a variable and adds the optimizer's states of it behind it.
-void addStates(TrainedWeight &weight, const Optimizer &optimizer);
+/// Marks `weight` as a variable and adds the optimizer's states of it, in `type`, behind it.
+void addStates(TrainedWeight &weight, const Optimizer &optimizer, mlir::FloatType type);
 
 } // namespace tessera::graph
 #endif

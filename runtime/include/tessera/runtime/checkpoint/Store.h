@@ -16,8 +16,8 @@ struct TrainingPlace {
   int64_t step = 0;      // steps done
   int64_t updates = 0;   // of them those that changed weights: the schedule goes by it
   int64_t rows = 0;      // rows of the data taken, over all passes
-  double lossScale = 1;  // float16's
-  int64_t goodSteps = 0; // steps since it changed
+  double lossScale = 0;  // of the next step (train/LossScale.h); 0: none
+  int64_t goodSteps = 0; // updates since it changed
 };
 
 // One file of a save: the tensors of the model's file, by its names. "model.safetensors" are the weights.

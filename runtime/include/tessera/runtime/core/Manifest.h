@@ -89,7 +89,8 @@ enum class Fill {
   Momentum,
   Clip,            // the largest norm of the gradient; 0: any
   FirstCorrection, // 1 / (1 - beta1^t), t the number of the update from 1
-  SecondCorrection
+  SecondCorrection,
+  LossScale // what the loss is multiplied with before gradients are taken; they are divided by it
 };
 bool fillsTraining(Fill fill); // Targets and what comes after it
 struct InputSpec : BufferSpec {
@@ -184,6 +185,7 @@ struct GenerateSpec {
 struct TrainSpec {
   int64_t batch = 1, seq = 1, microBatches = 1, vocab = 1; // batch: rows of a step, over all micro-batches
   int64_t train = -1, evaluate = -1;                       // evaluate: -1: there is none
+  std::optional<double> lossScale;                         // the first one; none: the step takes no scale
   int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }
 };
 
