@@ -5,13 +5,14 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-/// The DIM that all values of a class have, besides their own.
+/// Values of a class have a largest dimension, and so has the class.
 static void addClass(std::map<StringRef, SmallVector<StringRef>> &dims, const ShardableValue &subject) {
   if (subject.valueClass.empty())
     return;
   SmallVector<StringRef> &list = dims[subject.valueClass];
   list.append(subject.dims.begin(), subject.dims.end());
   list.push_back(kLargest);
+  dims[subject.name].push_back(kLargest);
 }
 
 ShardableValues::ShardableValues(ModuleOp module, const DimNames &names) : module(module), names(names) {
