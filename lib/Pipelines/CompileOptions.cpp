@@ -216,7 +216,16 @@ private:
     options.compileTo = Rung(*rung);
     return {};
   }
-  Status recompute(StringRef flag, StringRef) { return missingFeature(flag, "computing values again"); }
+  Status recompute(StringRef flag, StringRef value) {
+    llvm::SmallVector<StringRef> names(llvm::split(value, ","));
+    for (StringRef name : names)
+      if (name.empty())
+        return badFlag(flag + "=" + value, "has an empty name", "write none, full, or names as in gate,mlp");
+      else if (names.size() > 1 && (name == "none" || name == "full"))
+        return badFlag(flag + "=" + value, name + " is no name of a value", "give it alone, or names");
+    options.recompute = value.str();
+    return {};
+  }
   Status memory(StringRef flag, StringRef) { return missingFeature(flag, "a limit of memory"); }
   Status gradDtype(StringRef flag, StringRef value) {
     if (Result<int> chosen = readChoice(flag, value, {{"f32", "bf16"}}); !chosen)
@@ -402,6 +411,9 @@ Status Parser::checkTask() {
          {std::pair(OPT_grad_dtype, "--grad-dtype"), std::pair(OPT_loss_scale, "--loss-scale")})
       if (seen.contains(id))
         return badFlag(flag, "belongs to training", "give --task=train as well, or leave the flag out");
+    if (seen.contains(OPT_recompute))
+      return badFlag("--recompute=" + options.recompute, "belongs to training",
+                     "give --task=train as well, or leave the flag out");
     return {};
   }
   if (options.target != "cpu")

@@ -31,6 +31,7 @@ defm micro_batches : Value<"micro-batches", "N", "parts that a step of training 
 defm optimizer : Value<"optimizer", "NAME", "how training updates weights: adamw (the default) or sgd">;
 defm grad_dtype : Value<"grad-dtype", "TYPE", "f32 (default) or bf16: gradients of training in 16 bits">;
 defm loss_scale : Value<"loss-scale", "X", "what training in f16 first multiplies its loss with (default 65536)">;
+defm recompute : Value<"recompute", "WHAT", "what training computes twice to save memory: none (the default), full or NAME,... of values">;
 defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;
@@ -42,6 +43,5 @@ def help : Flag<["--"], "help">, HelpText<"print this">;
 def help_short : Flag<["-"], "h">, Alias<help>;
 
 defm cluster : Later<"cluster">;
-defm recompute : Later<"recompute">;
 defm memory : Later<"memory">;
 defm plan : Later<"plan">;

@@ -50,6 +50,7 @@ static void buildTrainStep(OpPassManager &pm, const CompileOptions &options) {
   step.microBatches = options.microBatches;
   step.optimizer = options.optimizer;
   step.lossScale = options.lossScale;
+  step.recompute = options.recompute;
   pm.addPass(graph::createBuildTrainStep(step));
   verifyRung(pm, Rung::Step);
 }

@@ -10,9 +10,12 @@ using namespace tessera;
 
 static constexpr int kMostRedrawn = 50;
 
-static LogicalResult addGradients(ModuleOp module) {
+/// Backward of every second program computes all again that loops do not carry.
+static LogicalResult addGradients(ModuleOp module, uint64_t seed) {
+  graph::Recompute recompute;
+  recompute.all = seed % 2 == 0;
   for (auto func : module.getOps<func::FuncOp>())
-    if (failed(graph::addVectorJacobianProduct(func)))
+    if (failed(graph::addVectorJacobianProduct(func, recompute)))
       return failure();
   return success();
 }
@@ -38,7 +41,7 @@ DrawnProgram tessera::drawProgram(MLIRContext &context, uint64_t seed, const Dra
   DrawnProgram drawn;
   for (; drawn.redrawn <= kMostRedrawn; ++drawn.redrawn) {
     drawn.module = randomProgram(context, seed + (uint64_t(drawn.redrawn) << 40), options);
-    if (draw.gradients && drawn.module && failed(addGradients(*drawn.module)))
+    if (draw.gradients && drawn.module && failed(addGradients(*drawn.module, seed)))
       drawn.module = nullptr;
     if (!draw.machine || !drawn.module)
       break;

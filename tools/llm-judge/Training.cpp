@@ -142,6 +142,7 @@ Status TrainingJudge::build() {
   options.optimizer = expected.optimizer;
   options.dtype = judgement.dtype;
   options.lossScale = judgement.dtype == "f16" ? kLossScale : 0;
+  options.recompute = judgement.recompute;
   options.mesh = judgement.mesh;
   options.shard = judgement.shard;
   Rung last = judgement.rung == "step"      ? Rung::Step

@@ -105,6 +105,9 @@ static llvm::cl::opt<int64_t> trainingSteps("steps",
                                             llvm::cl::desc("Of --training: the first so many (default: all)"),
                                             llvm::cl::init(0), llvm::cl::cat(category));
 
+static llvm::cl::opt<std::string> recompute("recompute", llvm::cl::desc("Of --training: as of llm-compile"),
+                                            llvm::cl::init("none"), llvm::cl::cat(category));
+
 static llvm::cl::opt<std::string>
     coverageFile("coverage", llvm::cl::desc("Of programs: write what they covered, as JSON"),
                  llvm::cl::cat(category));
@@ -338,18 +341,18 @@ int main(int argc, char **argv) {
                 "): of a model with --expected, or of --random; a program's own are made "
                 "by graph-differentiate in its pipeline");
   if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
-                    trainingType.getNumOccurrences()))
-    return fail("micro-batches, steps, dtype: of --training; leave them out");
+                    trainingType.getNumOccurrences() || recompute.getNumOccurrences()))
+    return fail("micro-batches, steps, dtype, recompute: of --training; leave them out");
   if (training) {
     if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0 ||
         !llvm::is_contained({"f32", "bf16", "f16"}, trainingType.getValue()))
       return fail(
           "training (" + inputFile +
           "): of a model's directory with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches of "
-          "1 or more, --steps and --dtype");
+          "1 or more, --steps, --dtype and --recompute");
     return judgeTraining(context, {inputFile, rung.empty() ? std::string("step") : rung.getValue(), meshText,
                                    shardText, trainingType, microBatches, trainingSteps,
-                                   tolerance ? tolerance : 1e-4});
+                                   tolerance ? tolerance : 1e-4, recompute});
   }
   if (!expectedFile.empty() && gradients)
     return judgeGradients(context,

@@ -18,7 +18,7 @@ struct InterpreterOptions {
   bool programRounding = false;
   /// Round every result to its element type, each element up or down at random, by this seed: how far
   /// rounding of whatever kind may carry the program (stochastic arithmetic, as CESTAC has it).
-  std::optional<uint64_t> randomRounding;
+  std::optional<uint64_t> randomRounding = {};
 };
 
 /// What a local tensor type says (rung spmd), looked up from `from`; none if the type is not local.

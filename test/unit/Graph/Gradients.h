@@ -61,11 +61,12 @@ struct WithGradients {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Tensors seeds, gradients;
 
-  WithGradients(mlir::func::FuncOp func, const Tensors &inputs, uint64_t seed) {
+  WithGradients(mlir::func::FuncOp func, const Tensors &inputs, uint64_t seed,
+                const graph::Recompute &recompute = {}) {
     module = func->getParentOfType<mlir::ModuleOp>().clone();
     auto copy = module->lookupSymbol<mlir::func::FuncOp>(func.getSymName());
     unsigned arguments = func.getNumArguments(), results = func.getNumResults();
-    if (failed(graph::addVectorJacobianProduct(copy)) || failed(verify(*module))) {
+    if (failed(graph::addVectorJacobianProduct(copy, recompute)) || failed(verify(*module))) {
       ADD_FAILURE() << "is not differentiated";
       return;
     }
@@ -80,9 +81,10 @@ struct WithGradients {
 
 /// Central differences, with an error of the fourth power of the step, in every element of every float
 /// argument.
-inline void expectGradients(mlir::func::FuncOp func, uint64_t seed, bool positive, const std::string &text) {
+inline void expectGradients(mlir::func::FuncOp func, uint64_t seed, bool positive, const std::string &text,
+                            const graph::Recompute &recompute = {}) {
   Tensors inputs = drawInputs(func, seed, positive);
-  WithGradients with(func, inputs, seed);
+  WithGradients with(func, inputs, seed, recompute);
   size_t next = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].isFloat())

@@ -5,11 +5,19 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::test;
 
+static graph::Recompute everything() {
+  graph::Recompute recompute;
+  recompute.all = true;
+  return recompute;
+}
+
+/// Whatever backward computes again.
 static void expectProgram(const char *text, bool positive = false) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     Program program(text);
     ASSERT_TRUE(program.module);
     expectGradients(program.func(), seed, positive, text);
+    expectGradients(program.func(), seed, positive, text, everything());
   }
 }
 
@@ -94,8 +102,7 @@ func.func @f(%x: tensor<2x3xf32>, %w: tensor<3x3xf32>, %s: tensor<2xf32>) -> ten
 }
 
 // The inner loop's values are kept as stacks of stacks; a value shared through both loops is summed in both.
-TEST(DerivativeOfRepeat, NestedLoopsKeepStacksOfStacks) {
-  expectProgram(R"(
+constexpr const char *kNested = R"(
 func.func @f(%x: tensor<3xf32>, %w: tensor<2x3xf32>, %u: tensor<3x3xf32>, %s: tensor<3xf32>) -> tensor<3xf32> {
   %r = graph.repeat 2 carry(%x : tensor<3xf32>) stack(%w : tensor<2x3xf32>) -> (tensor<3xf32>) {
   ^bb0(%i: tensor<i32>, %h: tensor<3xf32>, %wi: tensor<3xf32>):
@@ -112,7 +119,45 @@ func.func @f(%x: tensor<3xf32>, %w: tensor<2x3xf32>, %u: tensor<3x3xf32>, %s: te
     graph.yield %e : tensor<3xf32>
   }
   return %r : tensor<3xf32>
+})";
+
+TEST(DerivativeOfRepeat, NestedLoopsKeepStacksOfStacks) { expectProgram(kNested); }
+
+// Computed again, backward of the outer loop runs the inner one itself: forward's returns nothing for it.
+TEST(DerivativeOfRepeat, NestedLoopsRunAgain) {
+  Program program(kNested);
+  ASSERT_TRUE(succeeded(graph::addVectorJacobianProduct(program.func(), everything())));
+  graph::RepeatOp forward = loopOf(program, 0), inner = loopOf(program, 1), backward = loopOf(program, 2);
+  EXPECT_EQ(forward.getCollected().size(), 1u); // what it carries
+  EXPECT_EQ(inner.getCollected().size(), 0u);
+  EXPECT_TRUE(backward.getReverse());
+  EXPECT_EQ(loopOf(program, 3).getCollected().size(), 1u); // forward's inner loop again
+}
+
+// The fewest bytes: of what leads from m to what backward reads (m, p and s) two numbers a row are saved and
+// the row twelve times as long is made again; e, which is as long as m, is not.
+TEST(DerivativeOfRepeat, SavesTheFewestBytes) {
+  Program program(R"(
+func.func @f(%x: tensor<2x3xf32>, %w: tensor<1x2x3xf32>) -> tensor<2x3xf32> {
+  %r = graph.repeat 1 carry(%x : tensor<2x3xf32>) stack(%w : tensor<1x2x3xf32>) -> (tensor<2x3xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<2x3xf32>, %wi: tensor<2x3xf32>):
+    %m = graph.reduce sum %h dims = [1] : (tensor<2x3xf32>) -> tensor<2xf32>
+    %p = graph.broadcast %m dims = [0] : (tensor<2xf32>) -> tensor<2x12xf32>
+    %s = graph.sin %p : tensor<2x12xf32>
+    %q = graph.mul %s, %s : (tensor<2x12xf32>, tensor<2x12xf32>) -> tensor<2x12xf32>
+    %e = graph.reduce sum %q dims = [1] : (tensor<2x12xf32>) -> tensor<2xf32>
+    %b = graph.broadcast %e dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %n = graph.add %b, %wi : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    graph.yield %n : tensor<2x3xf32>
+  }
+  return %r : tensor<2x3xf32>
 })");
+  expectGradients(program.func(), 4, false, "fewest bytes");
+  ASSERT_TRUE(succeeded(graph::addVectorJacobianProduct(program.func())));
+  graph::RepeatOp forward = loopOf(program, 0);
+  ASSERT_EQ(forward.getCollected().size(), 1u);
+  EXPECT_EQ(forward.getCollected()[0].getType(),
+            RankedTensorType::get({1, 2}, Float32Type::get(&testContext())));
 }
 
 // Stacks that a loop returns have gradients, also where a later loop reads them; the initial value is read

@@ -116,10 +116,11 @@ TEST(CompileOptions, ValuesMayStandApart) {
 TEST(CompileOptions, HelpListsEveryFlag) {
   std::string text = compileUsage();
   for (const char *flag :
-       {"--batch=N", "--mesh=AXIS=SIZE,...", "--shard=ITEMS", "--template=NAME", "--max-seq-len=N",
-        "--dtype=TYPE", "--task=TASK", "--target=TARGET", "--micro-batches=N", "--optimizer=NAME",
-        "--cpu=NAME", "--machine=FILE", "--embed-weights ", "--compile-to=RUNG", "--dump-rungs=DIR",
-        "--explain ", "--report=FILE.html", "--help ", "-o OUT"}) {
+       {"--batch=N",         "--mesh=AXIS=SIZE,...", "--shard=ITEMS",     "--template=NAME",
+        "--max-seq-len=N",   "--dtype=TYPE",         "--task=TASK",       "--target=TARGET",
+        "--micro-batches=N", "--optimizer=NAME",     "--recompute=WHAT",  "--cpu=NAME",
+        "--machine=FILE",    "--embed-weights ",     "--compile-to=RUNG", "--dump-rungs=DIR",
+        "--explain ",        "--report=FILE.html",   "--help ",           "-o OUT"}) {
     size_t at = text.find(std::string("  ") + flag);
     EXPECT_NE(at, std::string::npos) << flag << "\n" << text;
     EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;
@@ -175,7 +176,9 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--task=train", "--optimizer=adam"}, "choose one of adamw, sgd"},
       {{"a", "--task=train", "--micro-batches=2"},
        "(--micro-batches=2): a step has 1 row; use a larger --batch"},
-      {{"a", "--task=train", "--recompute=full"}, "(--recompute): computing values again is not implemented"},
+      {{"a", "--task=train", "--recompute=full,mlp"}, "(--recompute=full,mlp): full is no name of a value"},
+      {{"a", "--task=train", "--recompute="}, "(--recompute=): has an empty name"},
+      {{"a", "--recompute=full"}, "(--recompute=full): belongs to training"},
       {{"a", "--task=train", "--memory=1G"}, "(--memory): a limit of memory is not implemented"},
       {{"a", "--task=train", "--grad-dtype=bf16"}, "(--grad-dtype=bf16): belongs to training in bf16"},
       {{"a", "--task=train", "--dtype=f16", "--grad-dtype=bf16"}, "belongs to training in bf16"},

@@ -28,9 +28,10 @@ namespace {
 class TrainStepBuilder {
 public:
   TrainStepBuilder(func::FuncOp forward, const DimNames &names, TrainSizes sizes, const Optimizer &optimizer,
-                   FloatType moments, double lossScale)
+                   FloatType moments, double lossScale, Recompute recompute)
       : forward(forward), positionWise(forward, names), names(names), sizes(sizes), optimizer(optimizer),
-        moments(moments), lossScale(lossScale), builder(forward.getContext()) {}
+        moments(moments), lossScale(lossScale), recompute(std::move(recompute)),
+        builder(forward.getContext()) {}
 
   /// Finds inputs and weights. Fails with an error if the program cannot be trained.
   LogicalResult analyze(int64_t forwardSeq);
@@ -74,6 +75,7 @@ private:
   const Optimizer &optimizer;
   FloatType moments; ///< the type of what the optimizer keeps
   double lossScale;  ///< the first one; 0: the loss is not scaled
+  Recompute recompute;
   OpBuilder builder;
   SmallVector<std::pair<unsigned, FillSource>> inputs; ///< arguments of @forward that take rows
   SmallVector<TrainedWeight> weights;
@@ -274,7 +276,7 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Blo
   Value seed = scale ? scale : FloatArithmetic{builder, forward.getLoc()}.number(1);
   // Gradients are emitted in front of a terminator that gives the loss. What it is of does not matter.
   Operation *terminator = YieldOp::create(builder, forward.getLoc(), results);
-  FailureOr<SmallVector<Value>> gradients = differentiate(block, {seed}, wanted);
+  FailureOr<SmallVector<Value>> gradients = differentiate(block, {seed}, wanted, recompute);
   if (failed(gradients))
     return failure();
   results.assign(terminator->operand_begin(), terminator->operand_end());
@@ -476,7 +478,7 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
         return emitError(taken->getLoc())
                << "taken name (@" << name << "): a function of the step is called so; rename this "
                << taken->getName().stripDialect();
-    TrainStepBuilder step(forward, names, sizes, *chosen, kept, lossScale);
+    TrainStepBuilder step(forward, names, sizes, *chosen, kept, lossScale, Recompute::parse(recompute));
     if (failed(step.analyze(positions)) || failed(step.buildTrain()))
       return failure();
     step.buildEvaluate();

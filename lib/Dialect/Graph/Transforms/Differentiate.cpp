@@ -63,9 +63,72 @@ void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &grad
       gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
 }
 
+namespace {
+/// An op that gives more than it did, for backward to read, and what it was, detached and without operands.
+struct Extended {
+  Operation *op, *before;
+};
+} // namespace
+
+/// Backward that computes again reads the copy of an op: the op itself is as it was.
+static void undoUnread(ArrayRef<Extended> extended) {
+  for (auto [op, before] : extended) {
+    if (llvm::any_of(op->getResults().drop_front(before->getNumResults()),
+                     [](Value result) { return !result.use_empty(); })) {
+      before->destroy();
+      continue;
+    }
+    before->setOperands(op->getOperands());
+    op->getBlock()->getOperations().insert(op->getIterator(), before);
+    for (auto [with, without] : llvm::zip(op->getResults(), before->getResults()))
+      with.replaceAllUsesWith(without);
+    op->erase();
+  }
+}
+
+/// Loops in loops that backward runs again return nothing for it in forward.
+static void dropUnreadStacks(Block &block) {
+  SmallVector<RepeatOp> loops;
+  block.walk([&](RepeatOp op) {
+    auto unread = [](Value stack) { return stack.use_empty(); };
+    if (op->getParentOfType<RepeatOp>() && op->hasAttr(kSavedAttr) && llvm::any_of(op.getCollected(), unread))
+      loops.push_back(op);
+  });
+  for (RepeatOp op : loops) {
+    SmallVector<Attribute> names;
+    ArrayRef<Attribute> before = op->getAttrOfType<ArrayAttr>(kSavedAttr).getValue();
+    size_t first = op.getNumResults() - before.size();
+    SmallVector<unsigned> read;
+    for (unsigned i = 0; i < op.getNumResults(); ++i) {
+      if (i >= first && op.getResult(i).use_empty())
+        continue;
+      read.push_back(i);
+      if (i >= first)
+        names.push_back(before[i - first]);
+    }
+    OpBuilder builder(op);
+    auto less = RepeatOp::create(
+        builder, op.getLoc(), llvm::map_to_vector(read, [&](unsigned i) { return op.getResultTypes()[i]; }),
+        int64_t(op.getCount()), op.getInits(), op.getStacks(), unsigned(op.getBodies().size()),
+        op.getReverse());
+    less->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    less->setAttr(kSavedAttr, builder.getArrayAttr(names));
+    for (auto [to, from] : llvm::zip_equal(less.getBodies(), op.getBodies())) {
+      to.takeBody(from);
+      Operation *yielded = to.front().getTerminator();
+      yielded->setOperands(
+          llvm::map_to_vector(read, [&](unsigned i) -> Value { return yielded->getOperand(i); }));
+      eraseDead(to.front());
+    }
+    for (auto [i, result] : llvm::zip_equal(read, less.getResults()))
+      op.getResult(i).replaceAllUsesWith(result);
+    op.erase();
+  }
+}
+
 /// Replaces ops that gradients flow through by others that do the same and can be differentiated. Says
 /// whether there were any: whoever knows values of the block then knows old ones.
-static FailureOr<bool> prepare(Block &block, const Activity &activity) {
+static FailureOr<bool> prepare(Block &block, const Activity &activity, SmallVector<Extended> &extended) {
   SmallVector<Operation *> active;
   block.walk([&](Operation *op) {
     if (!isa<RepeatOp>(op) && activity.isActive(op))
@@ -82,8 +145,13 @@ static FailureOr<bool> prepare(Block &block, const Activity &activity) {
     if (auto derivative = dyn_cast<DerivativeOpInterface>(op)) {
       if (StringRef why = derivative.whyNoGradient(); !why.empty())
         return op->emitOpError() << why << ", and a gradient that is asked for would flow through it";
-      if (Operation *more = derivative.withStatistics(builder))
-        replace(op, more->getResults().take_front(op->getNumResults()));
+      if (Operation *more = derivative.withStatistics(builder)) {
+        op->replaceAllUsesWith(more->getResults().take_front(op->getNumResults()));
+        op->remove();
+        op->dropAllReferences();
+        extended.push_back({more, op});
+        changed = true;
+      }
     } else if (auto whole = dyn_cast<DecomposableOpInterface>(op)) {
       replace(op, whole.decompose(builder, op->getOperands()));
     } else {
@@ -94,7 +162,9 @@ static FailureOr<bool> prepare(Block &block, const Activity &activity) {
 }
 
 FailureOr<SmallVector<Value>> differentiate(Block &block, ArrayRef<Value> seeds,
-                                            ArrayRef<BlockArgument> wanted) {
+                                            ArrayRef<BlockArgument> wanted, const Recompute &recompute) {
+  if (failed(recompute.checkNames(block)))
+    return failure();
   Operation *terminator = block.getTerminator();
   auto analyze = [&] {
     SmallVector<Value> counted;
@@ -104,21 +174,25 @@ FailureOr<SmallVector<Value>> differentiate(Block &block, ArrayRef<Value> seeds,
     return Activity(block, wanted, counted);
   };
   Activity activity = analyze();
+  SmallVector<Extended> extended;
   for (bool changed = true; changed;) {
-    FailureOr<bool> prepared = prepare(block, activity);
-    if (failed(prepared))
+    FailureOr<bool> prepared = prepare(block, activity, extended);
+    if (failed(prepared)) {
+      undoUnread(extended);
       return failure();
+    }
     changed = *prepared;
     if (changed)
       activity = analyze();
   }
   OpBuilder builder(terminator);
   GradientSums gradients;
-  Differentiator differentiator(activity);
   for (auto [seed, operand] : llvm::zip_equal(seeds, terminator->getOperands()))
     if (seed && activity.isActive(operand))
       gradients.add(builder, terminator->getLoc(), operand, seed);
-  differentiator.runBlock(block, builder, gradients);
+  Differentiator(activity, recompute).runBlock(block, builder, gradients);
+  undoUnread(extended);
+  dropUnreadStacks(block);
   SmallVector<Value> found;
   for (BlockArgument argument : wanted)
     found.push_back(gradients.lookup(argument));
@@ -130,7 +204,7 @@ static bool isFloatTensor(Type type) {
   return tensor && isa<FloatType>(tensor.getElementType());
 }
 
-LogicalResult addVectorJacobianProduct(func::FuncOp func) {
+LogicalResult addVectorJacobianProduct(func::FuncOp func, const Recompute &recompute) {
   OpBuilder builder(func.getContext());
   auto named = [&](Kind kind, const Twine &name) {
     NamedAttrList attrs;
@@ -153,7 +227,7 @@ LogicalResult addVectorJacobianProduct(func::FuncOp func) {
     seeds[i] = func.getArgument(number);
   }
   Block &block = func.getBody().front();
-  FailureOr<SmallVector<Value>> gradients = differentiate(block, seeds, wanted);
+  FailureOr<SmallVector<Value>> gradients = differentiate(block, seeds, wanted, recompute);
   if (failed(gradients))
     return failure();
   Operation *terminator = block.getTerminator();

@@ -92,7 +92,8 @@ struct DifferentiatePass : graph::impl::DifferentiateBase<DifferentiatePass> {
     seeds[lossNumber] = ConstantOp::create(
         builder, terminator->getLoc(), type,
         DenseElementsAttr::get(type, Attribute(builder.getFloatAttr(type.getElementType(), 1))));
-    FailureOr<SmallVector<Value>> gradients = differentiate(block, seeds, wanted);
+    FailureOr<SmallVector<Value>> gradients =
+        differentiate(block, seeds, wanted, Recompute::parse(recompute));
     if (failed(gradients))
       return failure();
     for (auto [argument, gradient] : llvm::zip_equal(wanted, *gradients)) {

@@ -3,13 +3,15 @@
 // Backward of a repeat is a repeat over the same layers in the other order. It carries the gradients of what
 // forward carries, and sums of those of values from outside; it returns stacks of the gradients of slices.
 // Its bodies are emitted as if they stood behind forward's; whatever of forward's body they turn out to read
-// is then handed over: slices of stacks again, what costs nothing made again, the rest returned by forward as
-// stacks.
+// is then handed over: slices of stacks again, the rest saved, as stacks that forward returns, or computed
+// again (Recompute.h chooses).
 //
 //===----------------------------------------------------------------------===//
 #include "Differentiator.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -27,6 +29,7 @@ private:
   struct Reads {
     SmallVector<std::pair<Value, size_t>> slices; ///< and the number of the stack
     SmallVector<Value> kept;                      ///< values that forward returns
+    SmallVector<StringRef> again;                 ///< names of those that are computed again
   };
   /// A stack that forward returns for backward: what each body yields for it, null if a body has nothing to
   /// keep.
@@ -40,6 +43,7 @@ private:
   Reads findReads(unsigned body);
   SmallVector<Kept> pairKept(ArrayRef<Reads> reads);
   RepeatOp returnKept(ArrayRef<Kept> kept);
+  void report(ArrayRef<Kept> kept, ArrayRef<Reads> reads);
   void replaceReads(unsigned body, Value value, Value by);
   RepeatOp finish(ArrayRef<Value> read);
   void addResults(RepeatOp backward);
@@ -123,56 +127,56 @@ void RepeatDifferentiator::emitBody(unsigned body) {
   eraseDead(to);
 }
 
-/// Ops that move nothing and compute nothing, or have no operands: made again rather than kept.
-static bool isFree(Operation *op) {
-  auto cost = dyn_cast<CostOpInterface>(op);
-  if (!cost || op->getNumRegions() || op->getNumResults() != 1 || !isPure(op))
-    return false;
-  OpCost work = cost.getCost();
-  return op->getNumOperands() == 0 || (work.flops == 0 && work.bytesRead == 0 && work.bytesWritten == 0);
-}
-
 RepeatDifferentiator::Reads RepeatDifferentiator::findReads(unsigned body) {
   Block &from = forward.getBody(body), &to = bodyOf(body);
-  OpBuilder again(&to.front());       // in front of all that was emitted
-  llvm::MapVector<Value, Value> seen; // values of forward's body, and those that backward makes again
-  auto ofForward = [&](Value value) { return value.getParentBlock() == &from; };
-  /// `value` as backward has it: made again, or itself to be handed over.
-  auto resolve = [&](auto &self, Value value) -> Value {
-    if (auto known = seen.find(value); known != seen.end())
-      return known->second;
-    Value made = value;
-    if (Operation *op = value.getDefiningOp(); op && isFree(op)) {
-      SmallVector<Value> operands;
-      for (Value operand : op->getOperands())
-        operands.push_back(ofForward(operand) ? self(self, operand) : operand);
-      Operation *copy = again.clone(*op);
-      copy->setOperands(operands);
-      made = copy->getResult(0);
-    }
-    seen[value] = made;
-    return made;
-  };
   SmallVector<Value> used;
   to.walk([&](Operation *op) {
     for (Value operand : op->getOperands())
-      if (ofForward(operand))
+      if (operand.getParentBlock() == &from)
         used.push_back(operand);
   });
+  unsigned inits = unsigned(forward.getInits().size());
+  llvm::DenseSet<Value> saved = chooseSaved(from, inits, used, outer.recompute);
+  OpBuilder again(&to.front()); // in front of all that was emitted
+  IRMapping made;               // what forward's body has, and backward makes again
+  SmallVector<Operation *> copies;
+  llvm::SmallSetVector<Value, 16> seen;
+  auto resolve = [&](auto &self, Value value) -> void {
+    if (value.getParentBlock() != &from || !seen.insert(value) || saved.contains(value) ||
+        isa<BlockArgument>(value) || made.contains(value))
+      return;
+    for (Value operand : readBy(value.getDefiningOp()))
+      self(self, operand);
+    copies.push_back(again.clone(*value.getDefiningOp(), made));
+  };
   for (Value value : used)
     resolve(resolve, value);
   Reads reads;
-  for (auto [value, made] : seen) {
+  for (Value value : seen) {
     auto argument = dyn_cast<BlockArgument>(value);
-    size_t slices = 1 + forward.getInits().size();
-    if (made != value)
-      replaceReads(body, value, made);
+    if (made.contains(value))
+      replaceReads(body, value, made.lookup(value));
     else if (argument && argument.getArgNumber() == 0)
       replaceReads(body, value, to.getArgument(0));
-    else if (argument && argument.getArgNumber() >= slices)
-      reads.slices.push_back({value, argument.getArgNumber() - slices});
+    else if (argument && argument.getArgNumber() > inits)
+      reads.slices.push_back({value, argument.getArgNumber() - 1 - inits});
     else
       reads.kept.push_back(value);
+  }
+  for (Operation *copy : copies)
+    if (auto name = dyn_cast<NameOp>(copy);
+        name && llvm::is_contained(copies, name.getInput().getDefiningOp()))
+      reads.again.push_back(name.getName());
+  // As late as can be: a value that waits takes memory.
+  for (Operation *copy : llvm::reverse(copies)) {
+    Operation *first = nullptr;
+    for (Operation *user : copy->getUsers()) {
+      user = to.findAncestorOpInBlock(*user);
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    }
+    if (first)
+      copy->moveBefore(first);
   }
   return reads;
 }
@@ -198,6 +202,35 @@ SmallVector<RepeatDifferentiator::Kept> RepeatDifferentiator::pairKept(ArrayRef<
   return kept;
 }
 
+/// What a stack holds, of each body that keeps something in it.
+static std::string nameOfStack(ArrayRef<Value> values) {
+  llvm::SmallSetVector<StringRef, 2> names;
+  llvm::BumpPtrAllocator memory;
+  for (Value value : values)
+    if (value)
+      names.insert(StringRef(nameOfSaved(value)).copy(memory));
+  return llvm::join(names, "|");
+}
+
+void RepeatDifferentiator::report(ArrayRef<Kept> kept, ArrayRef<Reads> reads) {
+  std::string saved;
+  int64_t bytes = 0;
+  llvm::SmallSetVector<StringRef, 8> names;
+  for (const Kept &stack : kept) {
+    auto type = cast<RankedTensorType>(stack.type);
+    bytes += llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(), 8);
+    saved += (saved.empty() ? ": " : ", ") + nameOfStack(stack.values);
+  }
+  for (const Reads &of : reads)
+    names.insert_range(of.again);
+  remark::passed(loc, remark::RemarkOpts::name("saved").category("graph"))
+      << llvm::formatv("backward of the loop over {0} layers reads {1} bytes a layer that forward saves{2}; "
+                       "computed again: {3}",
+                       forward.getCount(), bytes, saved,
+                       names.empty() ? "nothing with a name" : llvm::join(names, ", "))
+             .str();
+}
+
 /// Forward, returning stacks of what is kept behind its results.
 RepeatOp RepeatDifferentiator::returnKept(ArrayRef<Kept> kept) {
   if (kept.empty())
@@ -213,6 +246,10 @@ RepeatOp RepeatDifferentiator::returnKept(ArrayRef<Kept> kept) {
   auto op = RepeatOp::create(before, loc, types, int64_t(forward.getCount()), forward.getInits(),
                              forward.getStacks(), unsigned(forward.getBodies().size()), forward.getReverse());
   op->setDiscardableAttrs(forward->getDiscardableAttrDictionary());
+  SmallVector<Attribute> names;
+  for (const Kept &stack : kept)
+    names.push_back(before.getStringAttr(nameOfStack(stack.values)));
+  op->setAttr(kSavedAttr, before.getArrayAttr(names));
   for (auto [body, region] : llvm::enumerate(forward.getBodies())) {
     op.getBodies()[body].takeBody(region);
     Operation *yielded = op.getBody(unsigned(body)).getTerminator();
@@ -285,6 +322,7 @@ void RepeatDifferentiator::run() {
       if (value)
         replaceReads(unsigned(body), value, slice);
     }
+  report(kept, reads);
   RepeatOp whole = returnKept(kept);
   llvm::append_range(read, whole.getResults().drop_front(forward.getNumResults()));
   addResults(finish(read));

@@ -4,6 +4,8 @@
 
 #include "Activity.h"
 
+#include "tessera/Dialect/Graph/Transforms/Recompute.h"
+
 namespace tessera::graph {
 
 /// What is known of the gradients of a block's values (and of those from outside that it reads) while
@@ -29,7 +31,8 @@ void eraseDead(mlir::Block &block, mlir::Operation *first = nullptr);
 
 class Differentiator {
 public:
-  explicit Differentiator(const Activity &activity) : activity(activity) {}
+  Differentiator(const Activity &activity, const Recompute &recompute)
+      : activity(activity), recompute(recompute) {}
   /// Ops that others took the place of.
   ~Differentiator() {
     for (mlir::Operation *op : replaced)
@@ -45,6 +48,7 @@ private:
   void runRepeat(RepeatOp op, mlir::OpBuilder &builder, GradientSums &gradients);
 
   const Activity &activity;
+  const Recompute &recompute;
   llvm::SmallVector<mlir::Operation *> replaced;
 };
 

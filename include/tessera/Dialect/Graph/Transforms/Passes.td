@@ -51,6 +51,7 @@ def BuildTrainStep : Pass<"graph-build-train-step", "::mlir::ModuleOp"> {
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw or sgd">,
     Option<"moments", "moments", "std::string", "\"f32\"", "f32, bf16 or f16: what the optimizer keeps is stored in">,
     Option<"lossScale", "loss-scale", "double", "0", "The first scale of the loss, whose gradients are divided by it; 0: it has none">,
+    Option<"recompute", "recompute", "std::string", "\"none\"", "What backward computes again instead of reading what loops save: none, full (all that they do not carry), or names of values, separated by commas">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }
@@ -90,7 +91,7 @@ def Differentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Rung `graph` or `step`, before anything is sharded (docs/Derivatives.md). The result called `loss`, a scalar, is differentiated in reverse mode; behind the
     results there are come the gradients of parameters, in the order of the arguments. Ops say what their gradients are made of (`DerivativeOpInterface`);
-    what backward reads of a loop that loop returns as stacks. A parameter that the loss does not depend on has none: a remark says so.
+    what backward reads of a loop that loop returns as stacks, or it is computed again. A parameter that the loss does not depend on has none: a remark says so.
     ```mlir
     func.func @forward(%x: tensor<4x8xf32>, %w: tensor<8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) -> (tensor<f32> {graph.name = "loss"}) {
       %p = graph.mul %x, %w : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
@@ -105,6 +106,7 @@ def Differentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
     Option<"loss", "loss", "std::string", "\"loss\"", "graph.name of the result that gradients are of: one float">,
     ListOption<"of", "of", "std::string", "graph.name of arguments whose gradients are wanted; none given: all parameters">,
     Option<"prefix", "prefix", "std::string", "\"grad.\"", "Of the results' names, before the arguments'. Empty: results are called as their arguments, and lie as they do">,
+    Option<"recompute", "recompute", "std::string", "\"none\"", "What backward computes again instead of reading what loops save: none, full (all that they do not carry), or names of values, separated by commas">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }

@@ -1,0 +1,259 @@
+//===- Recompute.cpp - What is saved for backward -------------------------===//
+//
+// The saved values are a cut. Every path from a value that must be saved if it is needed (carried, or made by
+// an op that must not run twice) to one that backward reads passes a saved value; a saved value costs its
+// bytes. The least such cut is found as the largest flow.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Graph/Transforms/Recompute.h"
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace tessera::graph {
+
+Recompute Recompute::parse(StringRef text) {
+  Recompute recompute;
+  recompute.all = text == "full";
+  if (!recompute.all && text != "none")
+    for (StringRef name : llvm::split(text, ","))
+      recompute.names.push_back(name.str());
+  return recompute;
+}
+
+LogicalResult Recompute::checkNames(Block &block) const {
+  llvm::SetVector<StringRef> known;
+  block.walk([&](RepeatOp repeat) { repeat->walk([&](NameOp op) { known.insert(op.getName()); }); });
+  for (const std::string &name : names)
+    if (!known.contains(name))
+      return block.getParentOp()->emitError()
+             << "cannot compute '" << name
+             << "' again (recompute): no value in a loop of layers is called so; "
+             << (known.empty() ? std::string("none there has a name")
+                               : "names there are " + llvm::join(known, ", "));
+  return success();
+}
+
+SmallVector<Value> readBy(Operation *op) {
+  SmallVector<Value> values(op->getOperands());
+  SetVector<Value> captured;
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, captured);
+  llvm::append_range(values, captured);
+  return values;
+}
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return std::max<int64_t>(1, type.getNumElements() * (type.getElementTypeBitWidth() + 7) / 8);
+}
+
+/// Ops that move nothing and compute nothing, or have no operands: no result of theirs is saved.
+static bool isFree(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (!cost || op->getNumRegions() || op->getNumResults() != 1 || !isPure(op))
+    return false;
+  OpCost work = cost.getCost();
+  return op->getNumOperands() == 0 || (work.flops == 0 && work.bytesRead == 0 && work.bytesWritten == 0);
+}
+
+/// Ops that cost a few operations an element and nothing else: on any mesh an element of the result is made
+/// where those of the operands are, so that no collective runs twice.
+static bool isCheap(Operation *op) {
+  auto rule = dyn_cast<ShardingRuleOpInterface>(op);
+  if (isFree(op) || !rule || !isPure(op))
+    return isFree(op);
+  bool moves = cast<CostOpInterface>(op).getCost().flops == 0;
+  return (isa<ElementwiseScalarOpInterface>(op) || moves) &&
+         llvm::all_of(rule.getShardingRule().factors,
+                      [](const Factor &factor) { return factor.kind == FactorKind::PassThrough; });
+}
+
+/// The op gives the same when it runs again later: it reads values alone. (Random numbers are drawn from
+/// operands, and a cache is a value as well.)
+static bool mayRunTwice(Operation *op) { return isMemoryEffectFree(op); }
+
+namespace {
+
+/// A directed graph whose least cut is wanted.
+class Network {
+public:
+  static constexpr int64_t unlimited = int64_t(1) << 60;
+
+  int addNode() {
+    edges.emplace_back();
+    return int(edges.size()) - 1;
+  }
+  void addEdge(int from, int to, int64_t capacity) {
+    edges[size_t(from)].push_back(int(ends.size()));
+    ends.push_back({to, capacity});
+    edges[size_t(to)].push_back(int(ends.size()));
+    ends.push_back({from, 0});
+  }
+  void fill(int source, int sink) {
+    while (push(source, sink)) {
+    }
+  }
+  /// Nodes from which more could flow to `sink`.
+  std::vector<bool> reaching(int sink) const {
+    std::vector<bool> reached(edges.size());
+    SmallVector<int> queue{sink};
+    reached[size_t(sink)] = true;
+    while (!queue.empty())
+      for (int edge : edges[size_t(queue.pop_back_val())]) {
+        int from = ends[size_t(edge)].to;
+        if (!reached[size_t(from)] && ends[size_t(edge ^ 1)].left > 0) {
+          reached[size_t(from)] = true;
+          queue.push_back(from);
+        }
+      }
+    return reached;
+  }
+
+private:
+  /// One shortest path, filled.
+  bool push(int source, int sink) {
+    std::vector<int> by(edges.size(), -1);
+    SmallVector<int> queue{source};
+    for (size_t next = 0; next < queue.size() && by[size_t(sink)] < 0; ++next)
+      for (int edge : edges[size_t(queue[next])])
+        if (int to = ends[size_t(edge)].to;
+            ends[size_t(edge)].left > 0 && by[size_t(to)] < 0 && to != source) {
+          by[size_t(to)] = edge;
+          queue.push_back(to);
+        }
+    if (by[size_t(sink)] < 0)
+      return false;
+    int64_t amount = unlimited;
+    auto along = [&](auto use) {
+      for (int node = sink; node != source; node = ends[size_t(by[size_t(node)] ^ 1)].to)
+        use(by[size_t(node)]);
+    };
+    along([&](int edge) { amount = std::min(amount, ends[size_t(edge)].left); });
+    along([&](int edge) {
+      ends[size_t(edge)].left -= amount;
+      ends[size_t(edge ^ 1)].left += amount;
+    });
+    return true;
+  }
+
+  struct End {
+    int to;
+    int64_t left;
+  };
+  std::vector<SmallVector<int>> edges;
+  std::vector<End> ends; ///< an edge and the other way of it lie side by side
+};
+
+class SavedValues {
+public:
+  SavedValues(Block &body, unsigned carried, const Recompute &recompute)
+      : body(body), carried(carried), recompute(recompute) {
+    chooseOps();
+  }
+  llvm::DenseSet<Value> choose(ArrayRef<Value> needed);
+
+private:
+  void chooseOps();
+  int nodeOf(Value value);
+
+  Block &body;
+  unsigned carried;
+  const Recompute &recompute;
+  llvm::DenseSet<Operation *> again; ///< ops whose results are not saved: somebody asked for that
+  Network network;
+  int source = network.addNode(), sink = network.addNode();
+  llvm::DenseMap<Value, int> nodes; ///< into each of them; what flows out is the next node
+};
+
+} // namespace
+
+/// Of a named value, that is what leads to it from other named values.
+void SavedValues::chooseOps() {
+  SmallVector<Operation *> left;
+  auto reach = [&](Operation *op) {
+    if (op && op->getBlock() == &body && mayRunTwice(op) && again.insert(op).second)
+      left.push_back(op);
+  };
+  for (Operation &op : body.without_terminator())
+    if (auto name = dyn_cast<NameOp>(op);
+        recompute.all || (name && llvm::is_contained(recompute.names, name.getName())))
+      reach(&op);
+  while (!left.empty())
+    for (Value operand : readBy(left.pop_back_val()))
+      if (!operand.getDefiningOp<NameOp>() || recompute.all)
+        reach(operand.getDefiningOp());
+}
+
+/// Where what leads to `value` ends in the network. Operands come first: blocks are as deep as they are long.
+int SavedValues::nodeOf(Value value) {
+  if (auto known = nodes.find(value); known != nodes.end())
+    return known->second;
+  int into = network.addNode(), out = network.addNode();
+  nodes[value] = into;
+  Operation *op = value.getDefiningOp();
+  bool free = op && isFree(op), chosen = op && again.contains(op);
+  network.addEdge(into, out, free || chosen ? Network::unlimited : bytesOf(value));
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (argument && (argument.getArgNumber() == 0 || argument.getArgNumber() > carried))
+    return into; // nothing leads to it
+  if (argument || !(chosen || (mayRunTwice(op) && isCheap(op)))) {
+    network.addEdge(source, into, Network::unlimited);
+    return into;
+  }
+  for (Value operand : readBy(op))
+    if (operand.getParentBlock() == &body)
+      network.addEdge(nodeOf(operand) + 1, into, Network::unlimited);
+  return into;
+}
+
+llvm::DenseSet<Value> SavedValues::choose(ArrayRef<Value> needed) {
+  for (Value value : needed)
+    network.addEdge(nodeOf(value) + 1, sink, Network::unlimited);
+  network.fill(source, sink);
+  std::vector<bool> after = network.reaching(sink);
+  llvm::DenseSet<Value> saved;
+  for (auto [value, node] : nodes)
+    if (!after[size_t(node)] && after[size_t(node) + 1])
+      saved.insert(value);
+  // An op that runs again for one result gives the others, too.
+  SmallVector<Value> left(needed);
+  llvm::DenseSet<Value> made;
+  while (!left.empty()) {
+    Value value = left.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != &body || saved.contains(value) || !made.insert(value).second)
+      continue;
+    for (Value result : op->getResults())
+      saved.erase(result);
+    llvm::append_range(left, readBy(op));
+  }
+  return saved;
+}
+
+llvm::DenseSet<Value> chooseSaved(Block &body, unsigned carried, ArrayRef<Value> needed,
+                                  const Recompute &recompute) {
+  return SavedValues(body, carried, recompute).choose(needed);
+}
+
+std::string nameOfSaved(Value value) {
+  for (Operation *user : value.getUsers())
+    if (auto name = dyn_cast<NameOp>(user))
+      return name.getName().str();
+  if (Operation *op = value.getDefiningOp())
+    return (op->getName().stripDialect() +
+            (op->getNumResults() == 1 ? Twine() : "#" + Twine(cast<OpResult>(value).getResultNumber())))
+        .str();
+  auto argument = cast<BlockArgument>(value);
+  // A carried value is what the iteration before gave.
+  Value given = argument.getOwner()->getTerminator()->getOperand(argument.getArgNumber() - 1);
+  if (auto name = given.getDefiningOp<NameOp>())
+    return name.getName().str();
+  return "carried#" + std::to_string(argument.getArgNumber() - 1);
+}
+
+} // namespace tessera::graph
