@@ -84,6 +84,21 @@ TEST(CompileOptions, MegatronIsAnItemOfShard) {
             std::string::npos);
 }
 
+TEST(CompileOptions, TemplatesOfTrainingShardWhatOnlyTrainingHas) {
+  auto zero = parse(
+      {"model", "-o", "out", "--task=train", "--mesh=dp=2", "--template=zero2", "--shard=states:largest=-"});
+  ASSERT_TRUE(bool(zero));
+  EXPECT_EQ(zero->shard, "states:largest=-,gradients:largest=dp");
+  auto generate = parse({"model", "-o", "out", "--mesh=dp=2,fsdp=2", "--template=hsdp"});
+  ASSERT_TRUE(bool(generate));
+  EXPECT_EQ(generate->shard, "");
+  EXPECT_NE(failureOf({"model", "-o", "out", "--mesh=fsdp=2", "--template=hsdp"}).find("has no axis dp"),
+            std::string::npos);
+  EXPECT_NE(failureOf({"model", "-o", "out", "--mesh=dp=2", "--template=zero1"})
+                .find("it shards what an optimizer keeps, and generate has none"),
+            std::string::npos);
+}
+
 TEST(CompileOptions, OutputMayBeMissingBeforeRungBinary) {
   auto options = parse({"model", "--compile-to=spmd"});
   ASSERT_TRUE(bool(options));
@@ -192,7 +207,7 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--target=abacus"}, "(--target=abacus): there is no such target; choose one of cpu, cuda"},
       {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
       {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},
-      {{"a", "--template=origami"}, "choose one of ddp, fsdp, megatron"},
+      {{"a", "--template=origami"}, "choose one of ddp, zero1, zero2, fsdp, hsdp, tp, megatron, 2d"},
       {{"a", "--plan=file"}, "(--plan): reading a plan is not implemented"},
       {{"a", "--cluster=file"}, "(--cluster): choosing a mesh"},
       {{"a", "--report="}, "(--report): has an empty value"},

@@ -1,7 +1,8 @@
 // Items of --shard for classes of values: weights, what an optimizer keeps of them, gradients; each in its largest dimension that is left.
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,tp=2 shard=states:largest=dp" | FileCheck %s --check-prefix=ZERO1 --implicit-check-not=dist.constraint --implicit-check-not='graph.name %'
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,tp=2 shard=states:largest=dp,gradients:largest=dp" | FileCheck %s --check-prefix=ZERO2
-// RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:largest=dp+fsdp,exp_avg.w:largest=-,states:hidden=dp" | FileCheck %s --check-prefix=OVER
+// RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:largest=dp+fsdp,exp_avg.w:largest=fsdp,states:largest=dp" | FileCheck %s --check-prefix=OVER
+// RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:hidden=fsdp,w:ffn=dp,weights:largest=dp,exp_avg.w:largest=-" | FileCheck %s --check-prefix=NAMED
 // RUN: not llm-opt %s --dist-annotate="mesh=dp=2 shard=largest=dp" 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: not llm-opt %s --dist-annotate="mesh=dp=2 shard=tokens:largest=dp" 2>&1 | FileCheck %s --check-prefix=NONE
 
@@ -12,10 +13,15 @@
 
 // ZERO2: dist.constraint %{{.*}} <@mesh, [{"tp"}, {"dp"}p1]>
 
-// What is said of a value itself goes before its class, a dimension's name before `largest`, and both before what fsdp means.
+// What is said of a value itself goes before its class, and both before what fsdp means.
 // OVER-LABEL: func.func @train
 // OVER-SAME: [{}, {"dp", "fsdp"}p1]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "w"
-// OVER-SAME: [{}, {"dp"}]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "exp_avg.w"
+// OVER-SAME: [{}, {"fsdp"}p1]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "exp_avg.w"
+
+// A dimension's name goes before `largest`, which is another one then, and an axis that it took is taken.
+// NAMED-LABEL: func.func @train
+// NAMED-SAME: [{"dp"}, {"fsdp"}]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "w"
+// NAMED-SAME: [{}, {}]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "exp_avg.w"
 
 // ALL: error: largest dimension of nothing (--shard item 'largest=dp'): it is another one in every value; write weights:largest=dp
 // NONE: error: unknown dimension 'largest' (--shard item 'tokens:largest=dp'): tokens has none of this name; its dimensions are
