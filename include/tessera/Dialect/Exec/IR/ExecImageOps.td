@@ -21,7 +21,7 @@ def Exec_DeviceSiblingOp : Exec_Op<"device_sibling", [Symbol, HasParent<"::mlir:
   let summary = "Another kernel that does the work of a device kernel, in some images";
   let description = [{
     The driver takes it in place of `kernel` where the image that it loads has it and it is faster: a launch over `count` iterations is then one of `blocks`
-    blocks with the same parameters. Which one is faster is measured on buffers of zeros, but number `ascending`, of i32, whose rows of `row` numbers ascend
+    blocks with the same parameters. Which one is faster is measured on counted random numbers, but buffer number `ascending`, of i32, whose rows of `row` numbers ascend
     from `first` on; siblings of equal `key` are measured once.
     ```mlir
     exec.device_kernel @attention threads = 128 shared = 36864 per_block = 1
