@@ -3,6 +3,7 @@
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,tp=2 shard=states:largest=dp,gradients:largest=dp" | FileCheck %s --check-prefix=ZERO2
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:largest=dp+fsdp,exp_avg.w:largest=fsdp,states:largest=dp" | FileCheck %s --check-prefix=OVER
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:hidden=fsdp,w:ffn=dp,weights:largest=dp,exp_avg.w:largest=-" | FileCheck %s --check-prefix=NAMED
+// RUN: llm-opt %s --dist-annotate="mesh=dp=2 shard=w:ffn=dp,weights:largest=dp" --remarks-filter=dist --remark-format=emitRemark --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEFT
 // RUN: not llm-opt %s --dist-annotate="mesh=dp=2 shard=largest=dp" 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: not llm-opt %s --dist-annotate="mesh=dp=2 shard=tokens:largest=dp" 2>&1 | FileCheck %s --check-prefix=NONE
 
@@ -22,6 +23,8 @@
 // NAMED-LABEL: func.func @train
 // NAMED-SAME: [{"dp"}, {"fsdp"}]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "w"
 // NAMED-SAME: [{}, {}]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "exp_avg.w"
+
+// LEFT: w: --shard item 'weights:largest=dp' finds no dimension and axis that nothing else uses
 
 // ALL: error: largest dimension of nothing (--shard item 'largest=dp'): it is another one in every value; write weights:largest=dp
 // NONE: error: unknown dimension 'largest' (--shard item 'tokens:largest=dp'): tokens has none of this name; its dimensions are

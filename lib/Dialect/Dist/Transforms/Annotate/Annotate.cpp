@@ -133,10 +133,11 @@ private:
             (best < 0 || subject.shape[d] > subject.shape[best]))
           best = d;
       if (best < 0)
-        return;
+        return false;
       for (const AxisRef &axis : axes)
         give(best, axis);
       sharding.dims[best].priority = kWeightPriority;
+      return true;
     };
     if (const ShardItem *item = items.find(subject, kLargest)) {
       AxisList free;
@@ -144,10 +145,12 @@ private:
         used[axis.axis] = true;
         return mesh.axes[axis.axis].size > 1 && !overlapsAny(axis, taken);
       });
-      if (!free.empty())
-        giveLargest(free);
-      else
+      if (llvm::all_of(item->axes, [&](const AxisRef &axis) { return mesh.axes[axis.axis].size == 1; }))
         seeded = true; // `-`: none, whatever fsdp means
+      else if (free.empty() || !giveLargest(free))
+        explainMissed(subject.loc, "nothing-left",
+                      subject.name.str() + ": --shard item '" + item->text +
+                          "' finds no dimension and axis that nothing else uses");
     } else {
       for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
         const StandardAxis *standard = findStandardAxis(meshAxis.name);
