@@ -172,7 +172,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
     return seq.takeFailure();
 
   context.loadDialect<graph::GraphDialect, func::FuncDialect>();
-  ModelBuilder model(context, options.batch, *seq, options.dtype);
+  ModelBuilder model(context, options.batch, *seq, options.dtype, config.madeUp);
   Value logits = described->family->build(model, config);
   if (Status s = checkMagnitudes(model.weights(), config, options, *seq, described->settingsFile); !s)
     return s.takeFailure();

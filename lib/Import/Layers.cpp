@@ -16,7 +16,7 @@ static SmallVector<int64_t> shapeOf(Value value) {
 Value Linear::operator()(ModelBuilder &model, Value x) const {
   Dims dims(out);
   dims.append(in);
-  Value w = model.weight(name, dims, int(in.size()));
+  Value w = model.weight(name, dims, int(in.size()), init);
   SmallVector<int64_t> shape = shapeOf(x);
   shape.truncate(shape.size() - in.size());
   for (const Dim &dim : out)
@@ -25,19 +25,20 @@ Value Linear::operator()(ModelBuilder &model, Value x) const {
                                           int64_t(in.size()));
   if (!bias)
     return y;
-  return model.make<graph::AddOp>(shape, y, model.weight(name + "_bias", out));
+  return model.make<graph::AddOp>(shape, y, model.weight(name + "_bias", out, /*inDims=*/0, Init::Zero));
 }
 
 Value RmsNorm::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
-  Value w = model.weight(name, {{"hidden", shape.back()}}, /*inDims=*/0, /*mean=*/1);
+  Value w = model.weight(name, {{"hidden", shape.back()}}, /*inDims=*/0, Init::One);
   return model.make<graph::RmsNormOp>(shape, x, w, llvm::APFloat(eps));
 }
 
 Value LayerNorm::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
   Dims dims{{"hidden", shape.back()}};
-  Value w = model.weight(name, dims, /*inDims=*/0, /*mean=*/1), b = model.weight(name + "_bias", dims);
+  Value w = model.weight(name, dims, /*inDims=*/0, Init::One),
+        b = model.weight(name + "_bias", dims, /*inDims=*/0, Init::Zero);
   return model.make<graph::LayerNormOp>(shape, x, w, b, llvm::APFloat(eps));
 }
 
@@ -79,7 +80,8 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
       model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
                                      window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
   mixed = nameValue(model, mixed, "attention", {"batch", "seq", "kv_heads", "group", "head_dim"});
-  return nameValue(model, Linear{name + ".o", hiddenDim, queryDims, outputBias}(model, mixed),
+  return nameValue(model,
+                   Linear{name + ".o", hiddenDim, queryDims, outputBias, {}, Init::ToResidual}(model, mixed),
                    "attention_output", kStreamDims);
 }
 
@@ -107,8 +109,8 @@ Value GatedMlp::operator()(ModelBuilder &model, Value x) const {
   up = nameValue(model, up, "up", {"batch", "seq", "ffn"});
   Value inner = model.make<graph::MulOp>(shapeOf(up), activate(model, activation, gate), up);
   inner = nameValue(model, inner, "mlp", {"batch", "seq", "ffn"});
-  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output",
-                   kStreamDims);
+  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias, {}, Init::ToResidual}(model, inner),
+                   "mlp_output", kStreamDims);
 }
 
 Value Mlp::operator()(ModelBuilder &model, Value x) const {
@@ -117,8 +119,8 @@ Value Mlp::operator()(ModelBuilder &model, Value x) const {
   Value up = nameValue(model, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x), "up",
                        {"batch", "seq", "ffn"});
   Value inner = nameValue(model, activate(model, activation, up), "mlp", {"batch", "seq", "ffn"});
-  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias}(model, inner), "mlp_output",
-                   kStreamDims);
+  return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias, {}, Init::ToResidual}(model, inner),
+                   "mlp_output", kStreamDims);
 }
 
 Value Embedding::operator()(ModelBuilder &model, Value ids) const {

@@ -39,9 +39,25 @@ static DictionaryAttr argumentAttrs(Builder &b, graph::Kind kind, StringRef name
   return attrs.getDictionary(b.getContext());
 }
 
-ModelBuilder::ModelBuilder(MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype)
+/// The mean and the standard deviation of what is made up.
+static std::pair<double, double> madeUpAs(Init init, const Deviations &deviations) {
+  switch (init) {
+  case Init::Plain:
+    return {0, deviations.plain};
+  case Init::ToResidual:
+    return {0, deviations.toResidual};
+  case Init::Zero:
+    return {0, 0};
+  case Init::One:
+    return {1, 0};
+  }
+  llvm_unreachable("all are above");
+}
+
+ModelBuilder::ModelBuilder(MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype,
+                           Deviations madeUp)
     : builder_(&context), location_(builder_.getUnknownLoc()), elementType_(elementTypeOf(context, dtype)),
-      batch_(batch), seq_(seq) {
+      batch_(batch), seq_(seq), madeUp_(madeUp) {
   setPlace("forward");
   module_ = ModuleOp::create(location_);
   builder_.setInsertionPointToEnd(module_->getBody());
@@ -66,17 +82,18 @@ Value ModelBuilder::addArgument(const Weight &weight) {
   return forward_.getBody().front().addArgument(type(shapeOf(weight, /*stacked=*/true)), location_);
 }
 
-Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims, double mean) {
+Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims, Init init) {
   if (Value known = values_.lookup(name))
     return known;
   if (Value known = scope_ ? scope_->slices.lookup(name) : Value())
     return known;
   setPlace(name);
+  auto [mean, deviation] = madeUpAs(init, madeUp_);
   if (!scope_)
-    return values_[name] = addArgument({name.str(), dims, inDims, /*layers=*/0, mean});
+    return values_[name] = addArgument({name.str(), dims, inDims, /*layers=*/0, mean, deviation});
   auto it = scope_->stacks.find(name);
   if (it == scope_->stacks.end()) {
-    Value argument = addArgument({name.str(), dims, inDims, scope_->count, mean});
+    Value argument = addArgument({name.str(), dims, inDims, scope_->count, mean, deviation});
     // The key outlives the caller's text: it is the name kept in the location.
     StringRef kept = cast<NameLoc>(argument.getLoc()).getName().getValue();
     it = scope_->stacks.insert({kept, Stack{weights_.size() - 1, argument}}).first;
@@ -171,6 +188,7 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
                                    weight.layers != 0, builder_.getArrayAttr(from));
     if (weight.mean != 0)
       parameter->setAttr(graph::kMeanAttr, builder_.getF64FloatAttr(weight.mean));
+    parameter->setAttr(graph::kDeviationAttr, builder_.getF64FloatAttr(weight.deviation));
   }
   return std::move(module_);
 }

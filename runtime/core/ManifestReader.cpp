@@ -170,6 +170,7 @@ static ParamSpec readParam(const Json &json) {
   param.variable = fields.get("variable", false);
   param.layerBytes = fields.get("layer_bytes", int64_t(0));
   param.mean = fields.get("mean", 0.0);
+  param.deviation = fields.get("deviation", param.deviation);
   param.state = fields.get<std::string>("state", "");
   param.of = fields.get("of", int64_t(-1));
   fields.checkAllRead();

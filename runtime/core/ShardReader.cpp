@@ -66,6 +66,7 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
     hash = (hash ^ c) * 0x100000001b3u;
   seed_ = randomBits(seed, hash, 0);
   mean_ = float(param.mean);
+  scale_ = randomScale(param.deviation);
 }
 
 ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
@@ -196,7 +197,7 @@ void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) 
           continue;
         }
         uint64_t bits = randomBits(seed_, uint64_t(layer), uint64_t(row * tail_ + globalColumns_[c]));
-        out[c] = randomWeight(bits, mean_);
+        out[c] = randomWeight(bits, scale_, mean_);
       }
     }
   }

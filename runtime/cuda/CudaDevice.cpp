@@ -303,11 +303,12 @@ bool CudaDevice::storeRandom(Module &module, const WeightLayout &layout, int64_t
               globalColumns = globalRows + rowBytes;
   send(rows.globalRows, randomTables_.address());
   send(rows.globalColumns, randomTables_.address() + rowBytes);
-  uint32_t meanBits;
+  uint32_t scaleBits, meanBits;
+  memcpy(&scaleBits, &rows.scale, sizeof(scaleBits));
   memcpy(&meanBits, &rows.mean, sizeof(meanBits));
   int64_t scalars[] = {
-      layout.rows,        layout.columns,    rows.tail, layout.bytes / io::bytesOf(layout.type, 1),
-      int64_t(rows.seed), int64_t(meanBits), blocks};
+      layout.rows,        layout.columns,     rows.tail,         layout.bytes / io::bytesOf(layout.type, 1),
+      int64_t(rows.seed), int64_t(scaleBits), int64_t(meanBits), blocks};
   std::vector<void *> parameters = {&to, &globalRows, &globalColumns};
   for (int64_t &scalar : scalars)
     parameters.push_back(&scalar);

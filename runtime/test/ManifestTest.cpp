@@ -211,7 +211,7 @@ static const char *full =
   "mesh": [["dp", 2], ["tp", 2]], "arena_bytes": 256, "states": [],
   "params": [{"name": "w", "dtype": "bf16", "layers": 3, "shape": [8, 6], "local": [4, 6], "sharding": [[["tp", 1, 2]], []],
      "layer_sharding": [], "sources": [{"name": "a.{}", "shape": [48], "reshape": [6, 8], "slice": [[0, 6], [0, 8]], "permute": [1, 0]}],
-     "pack": {"out_dims": 1}, "variable": true, "mean": 0.5}],
+     "pack": {"out_dims": 1}, "variable": true, "mean": 0.5, "deviation": 0.25}],
   "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32",
      "x_transposed": true, "bias": true, "addend": true, "function": "gelu_tanh"}],
   "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
@@ -240,6 +240,7 @@ TEST(Manifest, ReadsEveryField) {
   EXPECT_EQ(*p.packOutDims, 1);
   EXPECT_TRUE(p.variable);
   EXPECT_EQ(p.mean, 0.5);
+  EXPECT_EQ(p.deviation, 0.25);
   EXPECT_EQ(p.sources.at(0).reshape, (Shape{6, 8}));
   EXPECT_EQ(p.sources.at(0).permute, (std::vector<int64_t>{1, 0}));
   const MatmulSpec &mm = m.matmuls.at(0);

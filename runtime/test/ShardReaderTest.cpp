@@ -247,6 +247,21 @@ TEST(ShardReader, MadeUpValuesDependOnTheGlobalIndexOnly) {
     for (float x : scale)
       EXPECT_NEAR(x, mean, 0.1);
   }
+  // How far they lie, too: none at all for a bias and for the scale of a norm.
+  for (double deviation : {0.0, 1e-3, 0.02, 0.37}) {
+    ParamSpec matrix = param({20000}, {{}}, {source("matrix.weight", {20000}, {20000})});
+    matrix.mean = 0.5;
+    matrix.deviation = deviation;
+    std::vector<float> values(20000);
+    ShardReader(matrix, 0, Mesh(), 0, 1).read(0, 0, 1, values.data());
+    double sum = 0, squares = 0;
+    for (float x : values) {
+      sum += x - 0.5;
+      squares += (x - 0.5) * (x - 0.5);
+    }
+    EXPECT_NEAR(std::sqrt(squares / 20000), deviation, deviation * 0.015);
+    EXPECT_NEAR(sum / 20000, 0, deviation * 0.03);
+  }
 }
 
 } // namespace tessera::runtime

@@ -19,6 +19,7 @@ struct Linear {
   Dims out, in;
   bool bias = false;
   mlir::Type result = {}; ///< element type of what comes out; null: the input's
+  Init init = Init::Plain;
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 

@@ -8,6 +8,7 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Import/Import.h"
+#include "tessera/Import/ModelConfig.h"
 #include "tessera/Import/WeightTable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,18 +16,22 @@
 
 namespace tessera::importer {
 
+/// What a weight begins as where it is made up, by the family's deviations.
+enum class Init { Plain, ToResidual, Zero, One };
+
 class ModelBuilder {
 public:
   /// Begins `func @forward(tokens [batch, seq] i32, positions [batch, seq] i32, ...)`.
-  ModelBuilder(mlir::MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype);
+  ModelBuilder(mlir::MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype,
+               Deviations madeUp = {});
 
   mlir::Value tokens() const { return tokens_; }
   mlir::Value positions() const { return positions_; }
 
   /// A weight [dims...]: inside `repeat` one layer of a stack. Asked for again under the same name, with the
   /// same dims, it is the same weight; in another body of the same repeat it is another layer of the same
-  /// stack. Made-up values of it lie around `mean`.
-  mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0, double mean = 0);
+  /// stack.
+  mlir::Value weight(llvm::StringRef name, const Dims &dims, int inDims = 0, Init init = Init::Plain);
 
   /// Makes one layer: its input -> its output, of the same type.
   using Body = llvm::function_ref<mlir::Value(mlir::Value)>;
@@ -82,6 +87,7 @@ private:
   mlir::Type elementType_;
   mlir::Value tokens_, positions_;
   int64_t batch_, seq_;
+  Deviations madeUp_;
   std::vector<Weight> weights_;         // weight i is function argument 2 + i
   llvm::StringMap<mlir::Value> values_; // weights outside of repeats, by name: seen everywhere
   std::optional<Scope> scope_;

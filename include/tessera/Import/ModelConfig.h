@@ -30,6 +30,13 @@ struct RotaryConfig {
   std::vector<float> divisors;                ///< per frequency; empty: all 1 (GGUF's rope_freqs.weight)
 };
 
+/// How the family makes up weights that are to be trained: normal around 0 with these standard deviations.
+/// Biases are 0, scales of norms 1.
+struct Deviations {
+  double plain = 0.02;
+  double toResidual = 0.02; ///< of products whose results are added to the stream between blocks
+};
+
 struct ModelConfig {
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, headDim = 0, ffn = 0, vocab = 0;
   int64_t maxPositions = 0; ///< longest context
@@ -39,6 +46,7 @@ struct ModelConfig {
   double attentionScale = 0; ///< factor of q.k
   bool attentionBias = false, mlpBias = false;
   bool tiedHead = false; ///< the head's weight is the embedding table
+  Deviations madeUp;
 
   int64_t group() const { return heads / kvHeads; }
 };

@@ -58,8 +58,9 @@ struct Weight {
   std::string name;
   Dims dims;
   int inDims = 0;
-  int64_t layers = 0; ///< 0: not stacked
-  double mean = 0;    ///< what made-up values lie around
+  int64_t layers = 0;      ///< 0: not stacked
+  double mean = 0;         ///< what made-up values lie around
+  double deviation = 0.02; ///< and their standard deviation
 
   int64_t elements() const; ///< of one layer; -1 if more than 2^50
 };

@@ -102,6 +102,8 @@ json::Object ManifestWriter::paramJson(Operation *op) {
     param["layer_bytes"] = bytes.getInt();
   if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))
     param["mean"] = mean.getValueAsDouble();
+  if (auto deviation = op->getAttrOfType<FloatAttr>(graph::kDeviationAttr))
+    param["deviation"] = deviation.getValueAsDouble();
   if (auto stateOf = op->getAttrOfType<graph::StateOfAttr>(graph::kStateOfAttr)) {
     param["state"] = stateOf.getState().str();
     auto weight = paramNumbers.find(stateOf.getWeight().getAttr());

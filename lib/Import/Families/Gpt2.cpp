@@ -9,6 +9,8 @@
 #include "tessera/Import/HuggingFace/JsonSettings.h"
 #include "tessera/Import/Layers.h"
 
+#include <cmath>
+
 using namespace tessera;
 using namespace tessera::importer;
 
@@ -27,6 +29,8 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   checkHeads(settings, c, "n_head", "n_head", "n_embd");
   if (!settings.flag("scale_attn_weights", true))
     c.attentionScale = 1;
+  c.madeUp.plain = settings.positive("initializer_range", 0.02);
+  c.madeUp.toResidual = c.madeUp.plain / std::sqrt(2.0 * double(c.layers));
   return c;
 }
 
@@ -34,6 +38,7 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufConfig(settings, file, "gpt2", "gpt2.attention.layer_norm_epsilon");
   c.activation = Activation::GeluTanh; // the format does not say; what converters accept
   c.attentionBias = c.mlpBias = true;
+  c.madeUp.toResidual = c.madeUp.plain / std::sqrt(2.0 * double(c.layers));
   settings.require(c.kvHeads == c.heads, "gpt2.attention.head_count_kv", "differs from the number of heads");
   return c;
 }

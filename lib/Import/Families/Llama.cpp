@@ -28,6 +28,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   c.mlpBias = settings.flag("mlp_bias", false);
   c.tiedHead = settings.flag("tie_word_embeddings", false);
   c.rotary = readRotaryJson(settings);
+  c.madeUp.plain = c.madeUp.toResidual = settings.positive("initializer_range", 0.02);
   checkHeads(settings, c, "num_attention_heads", "num_key_value_heads", "hidden_size");
   return c;
 }

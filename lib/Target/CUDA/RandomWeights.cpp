@@ -40,13 +40,13 @@ public:
     return mix(exclusiveOr(mix(add(seed, step)), add(layer, step)));
   }
   /// randomWeight() of the element with this index.
-  Value weight(Value stream, Value index, Value mean) {
+  Value weight(Value stream, Value index, Value scale, Value mean) {
     Value bits = mix(add(stream, mul(index, hex(runtime::kCountStep))));
     // Two of the four 16-bit numbers at a time.
     Value mask = hex(0x0000ffff0000ffff), pairs = add(both(bits, mask), both(shiftRight(bits, 16), mask));
     Value sum = add(low(pairs), low(shiftRight(pairs, 32)));
-    Value whole = arith::SIToFPOp::create(b, b.getF32Type(), mul(sub(sum, i32(131070)), 71));
-    return addf(mulf(whole, f32(0x1p-27)), mean);
+    Value whole = arith::SIToFPOp::create(b, b.getF32Type(), sub(sum, i32(131070)));
+    return addf(mulf(whole, scale), mean);
   }
   Value low(Value x) { return arith::TruncIOp::create(b, b.getI32Type(), x); }
   Value fromNumber(Value x) { return b.createOrFold<arith::IndexCastOp>(b.getI64Type(), x); }
@@ -60,7 +60,7 @@ void addKernel(ModuleOp module, Type element) {
   constexpr int64_t any = int64_t(1) << 40;
   Type numbers = MemRefType::get({any}, b.getI64Type());
   SmallVector<Type> arguments = {MemRefType::get({any}, element), numbers, numbers};
-  arguments.append(/*rows, columns, tail, stride, seed, mean*/ 6, b.getIndexType());
+  arguments.append(/*rows, columns, tail, stride, seed, scale, mean*/ 7, b.getIndexType());
   arguments.append(/*the range*/ 2, b.getIndexType());
   std::string name;
   llvm::raw_string_ostream(name) << TESSERA_RANDOM_KERNEL << element;
@@ -78,8 +78,11 @@ void addKernel(ModuleOp module, Type element) {
         globalColumns = entry->getArgument(2);
   Value rows = entry->getArgument(3), columns = entry->getArgument(4);
   Value tail = code.fromNumber(entry->getArgument(5)), stride = entry->getArgument(6),
-        seed = code.fromNumber(entry->getArgument(7)),
-        mean = arith::BitcastOp::create(b, b.getF32Type(), code.low(code.fromNumber(entry->getArgument(8))));
+        seed = code.fromNumber(entry->getArgument(7));
+  auto float32 = [&](Value bits) -> Value {
+    return arith::BitcastOp::create(b, b.getF32Type(), code.low(code.fromNumber(bits)));
+  };
+  Value scale = float32(entry->getArgument(8)), mean = float32(entry->getArgument(9));
   Value block = gpu::BlockIdOp::create(b, gpu::Dimension::x),
         thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value layer = code.div(block, rows), row = arith::RemUIOp::create(b, block, rows);
@@ -94,7 +97,8 @@ void addKernel(ModuleOp module, Type element) {
   Value globalColumn = memref::LoadOp::create(b, globalColumns, column);
   Value inside =
       code.both(code.lessOrEqual(code.i64(0), globalRow), code.lessOrEqual(code.i64(0), globalColumn));
-  Value number = code.select(inside, code.weight(stream, code.add(first, globalColumn), mean), code.f32(0));
+  Value number =
+      code.select(inside, code.weight(stream, code.add(first, globalColumn), scale, mean), code.f32(0));
   if (!element.isF32())
     number = arith::TruncFOp::create(b, element, number);
   memref::StoreOp::create(b, number, out, ValueRange{code.add(place, column)});

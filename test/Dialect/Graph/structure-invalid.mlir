@@ -163,3 +163,7 @@ func.func @returned_sum(%x: !h, %g: !p) {
 // -----
 // expected-error@+1 {{has graph.mean = "one", which is no finite f64}}
 graph.parameter @scale : tensor<8xf32> from [#graph.source<"s", file = [8]>] {graph.mean = "one"}
+
+// -----
+// expected-error@+1 {{has graph.deviation = -1.000000e+00 : f64, which is no f64 of 0 or more that float32 can hold}}
+graph.parameter @scale : tensor<8xf32> from [#graph.source<"s", file = [8]>] {graph.deviation = -1.0}

@@ -36,7 +36,7 @@ struct Case {
   Shape shape;
   Sharding sharding;
   int64_t rowDims, layers;
-  double mean = 0;
+  double mean = 0, deviation = 0.02;
 };
 
 /// All layers of a shard as the kernel leaves them, each followed by `gap` elements that nobody may touch.
@@ -49,14 +49,15 @@ std::vector<char> byKernel(const DeviceKernels &kernels, const ShardReader &read
   memory.add(out.data(), out.size(), true);
   memory.add(rows.globalRows.data(), rows.globalRows.size() * 8, false);
   memory.add(rows.globalColumns.data(), rows.globalColumns.size() * 8, false);
-  uint32_t mean;
+  uint32_t scale, mean;
+  std::memcpy(&scale, &rows.scale, 4);
   std::memcpy(&mean, &rows.mean, 4);
-  EXPECT_EQ(
-      kernels.run(TESSERA_RANDOM_KERNEL + std::string(io::traits(type).name),
-                  {out.data(), rows.globalRows.data(), rows.globalColumns.data()},
-                  {reader.rows(), reader.columns(), rows.tail, stride, int64_t(rows.seed), int64_t(mean)},
-                  layers * reader.rows(), memory, seed, /*races=*/true),
-      "");
+  EXPECT_EQ(kernels.run(TESSERA_RANDOM_KERNEL + std::string(io::traits(type).name),
+                        {out.data(), rows.globalRows.data(), rows.globalColumns.data()},
+                        {reader.rows(), reader.columns(), rows.tail, stride, int64_t(rows.seed),
+                         int64_t(scale), int64_t(mean)},
+                        layers * reader.rows(), memory, seed, /*races=*/true),
+            "");
   return out;
 }
 
@@ -71,7 +72,8 @@ TEST(RandomWeights, AreTheHostsBits) {
                         Case{"rows that do not divide", {7, 40}, {tp, {}}, 1, 3},
                         Case{"columns that do not divide, rows over the other axis", {4, 50}, {dp, tp}, 1, 2},
                         Case{"heads, the last rank has one less", {5, 2, 4, 6}, {tp, {}, {}, dp}, 3, 1},
-                        Case{"a scale", {130}, {tp}, 0, 2, 1.0}})
+                        Case{"a scale", {130}, {tp}, 0, 2, 1.0, 0},
+                        Case{"far from each other", {130}, {tp}, 0, 2, -0.3, 1.7}})
     for (io::DType type : {io::DType::F32, io::DType::BF16, io::DType::F16})
       for (int64_t rank = 0; rank < mesh.size(); ++rank) {
         ParamSpec param;
@@ -81,6 +83,7 @@ TEST(RandomWeights, AreTheHostsBits) {
         param.sharding = c.sharding;
         param.layers = c.layers;
         param.mean = c.mean;
+        param.deviation = c.deviation;
         param.local = localShape(c.shape, c.sharding);
         ShardReader reader(param, c.rowDims, mesh, rank, 7);
         const int64_t gap = 3;

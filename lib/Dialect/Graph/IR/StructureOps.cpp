@@ -4,6 +4,8 @@
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/MeanAttr.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::graph;
@@ -89,6 +91,13 @@ LogicalResult ParameterOp::verify() {
     auto number = dyn_cast<FloatAttr>(mean);
     if (!number || !number.getType().isF64() || !number.getValue().isFinite())
       return emitOpError() << "has " << kMeanAttr << " = " << mean << ", which is no finite f64";
+  }
+  if (Attribute deviation = (*this)->getAttr(kDeviationAttr)) {
+    auto number = dyn_cast<FloatAttr>(deviation);
+    if (!number || !number.getType().isF64() ||
+        !(number.getValueAsDouble() >= 0 && std::isfinite(float(number.getValueAsDouble()))))
+      return emitOpError() << "has " << kDeviationAttr << " = " << deviation
+                           << ", which is no f64 of 0 or more that float32 can hold";
   }
   SmallVector<int64_t> wanted(type.getShape().drop_front(getStacked() ? 1 : 0)), total;
   for (auto [i, attr] : llvm::enumerate(getSources())) {

@@ -75,8 +75,8 @@ typedef struct ts_sibling {
  * (tessera/runtime/core/ShardReader.h) of element (r, c), whose global index is
  * global_rows[r] * tail + global_columns[c]; zero where one of them is negative. Its parameters: the
  * addresses of the weights, of global_rows and of global_columns (i64 each), then as i64 `rows`, `columns`,
- * `tail`, the distance of layers in elements, the parameter's seed, the bits of its mean (f32), and the count
- * of blocks. */
+ * `tail`, the distance of layers in elements, the parameter's seed, the bits of its randomScale() and of its
+ * mean (f32), and the count of blocks. */
 #define TESSERA_RANDOM_KERNEL "tessera_random_"
 #define TESSERA_RANDOM_THREADS 256
 

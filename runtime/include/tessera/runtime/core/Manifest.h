@@ -38,6 +38,7 @@ struct ParamSpec {
   AxisList layerSharding;
   std::vector<ParamSource> sources;
   double mean = 0;                    // what made-up values lie around
+  double deviation = 0.02;            // and how far: their standard deviation
   std::optional<int64_t> packOutDims; // a matmul weight; else plain row-major
   bool variable =
       false; // updated in place by entries: held plain, and packed beside it if packOutDims says so

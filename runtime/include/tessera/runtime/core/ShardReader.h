@@ -6,17 +6,18 @@
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/io/ModelFile.h"
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
 namespace tessera::runtime {
 
 // What made-up rows of a shard are a function of, so that a device can make them: element (r, c) of a layer
-// is randomWeight(randomBits(seed, layer, globalRows[r] * tail + globalColumns[c]), mean), and 0 where one of
-// the two is negative, which is padding.
+// is randomWeight(randomBits(seed, layer, globalRows[r] * tail + globalColumns[c]), scale, mean), and 0 where
+// one of the two is negative, which is padding.
 struct RandomRows {
   uint64_t seed;
-  float mean;
+  float scale, mean;
   int64_t tail;
   const std::vector<int64_t> &globalRows, &globalColumns;
 };
@@ -31,7 +32,7 @@ public:
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
               const io::ModelFile &model);
   // From a seed: values depend on (seed, parameter, layer, global index) only, hence not on the mesh. They
-  // lie around the parameter's mean, with a standard deviation of 0.02.
+  // lie around the parameter's mean, with its standard deviation.
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, uint64_t seed);
   ~ShardReader();
 
@@ -44,7 +45,7 @@ public:
   // The same, rounded to `type`: the bytes of the file where it has that type and rows of it lie together.
   void readAs(io::DType type, int64_t layer, int64_t begin, int64_t count, void *out) const;
   // Of a shard from a seed.
-  RandomRows random() const { return {seed_, mean_, tail_, globalRows_, globalColumns_}; }
+  RandomRows random() const { return {seed_, scale_, mean_, tail_, globalRows_, globalColumns_}; }
   // The system may take back the pages that hold this layer.
   void release(int64_t layer) const;
 
@@ -57,7 +58,7 @@ private:
 
   const io::ModelFile *model_ = nullptr;
   uint64_t seed_ = 0;
-  float mean_ = 0;
+  float scale_ = 0, mean_ = 0;
   int64_t rows_ = 1, columns_ = 1;
   int64_t tail_ = 1;                // elements of one global row
   std::vector<int64_t> globalRows_; // local row -> global row, -1 for padding
@@ -68,13 +69,20 @@ private:
 // "layers.{}.w" and 3 -> "layers.3.w".
 std::string layerName(const std::string &pattern, int64_t layer);
 
-// Nearly normal around `mean` with a standard deviation of 0.02: the sum of the four 16-bit numbers in
-// `bits`, whose product with the scale is exact, so that one rounding is left, on whatever machine and fused
-// or not.
-inline float randomWeight(uint64_t bits, float mean) {
+// What makes a standard deviation of the sums that randomWeight adds up: four numbers from 0 to 65535 have
+// one of 65536 / sqrt(3). Of 7 bits, so that its product with a sum, which has 17, is exact.
+inline float randomScale(double deviation) {
+  int exponent;
+  double part = std::frexp(deviation * (1.7320508075688772 / 65536), &exponent);
+  return float(std::ldexp(std::nearbyint(std::ldexp(part, 7)), exponent - 7));
+}
+
+// Nearly normal around `mean`: the sum of the four 16-bit numbers in `bits`, less its mean, times `scale`,
+// which is exact, so that one rounding is left, on whatever machine and fused or not.
+inline float randomWeight(uint64_t bits, float scale, float mean) {
   uint64_t mask = 0x0000ffff0000ffffu, pairs = (bits & mask) + (bits >> 16 & mask);
   int32_t sum = int32_t(uint32_t(pairs) + uint32_t(pairs >> 32));
-  return float((sum - 131070) * 71) * 0x1p-27f + mean;
+  return float(sum - 131070) * scale + mean;
 }
 
 } // namespace tessera::runtime
