@@ -4,6 +4,7 @@
 
 #include "tessera/Support/Failures.h"
 #include "tessera/Target/CPU/AttentionForm.h"
+#include "tessera/Target/CPU/AttentionGradientForm.h"
 #include "tessera/Target/CPU/CPUCodeTarget.h"
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"
@@ -34,6 +35,7 @@ class CPU : public CPUCodeTarget {
 public:
   explicit CPU(CPUTarget machine) : CPUCodeTarget(std::move(machine)) {
     addAttentionForm(forms, this->machine.lanes());
+    addAttentionGradientForms(forms, this->machine.lanes());
     addPackedWeightForms(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);

@@ -1,0 +1,112 @@
+//===- AttentionGradientForm.cpp - gradients of attention as launches -------===//
+
+#include "tessera/Target/CPU/AttentionGradientForm.h"
+
+#include "AttentionGradients.h"
+
+#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
+#include "tessera/Target/Forms/FormKernel.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+/// Operands of both ops.
+enum { Q, K, V, Positions, Gradient, LogSumExp, Delta };
+
+template <typename OpT> AttentionShape shapeOf(OpT op) {
+  ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
+  AttentionShape shape;
+  shape.batch = q[0];
+  shape.seq = q[1];
+  shape.context = v[1];
+  shape.kvHeads = q[2];
+  shape.group = q[3];
+  shape.headDim = q[4];
+  shape.valueDim = v[3];
+  shape.scale = op.getScale().convertToDouble();
+  shape.window = graph::hidingWindow(op);
+  if (op.getSoftcap())
+    shape.softcap = op.getSoftcap()->convertToDouble();
+  return shape;
+}
+
+template <typename OpT> class AttentionGradientForm : public LibraryForm {
+public:
+  AttentionGradientForm(AttentionGradient::Of of, StringRef name, unsigned lanes)
+      : of(of), name(name), lanes(lanes) {}
+
+  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
+    auto op = cast<OpT>(self);
+    if (lowering.shardAxes(tensorOf(op.getKey()), 1))
+      return op.emitOpError("attends over a sharded context; gather keys and values first");
+    AttentionShape shape = shapeOf(op);
+    exec::KernelShell shell(op.getLoc(),
+                            llvm::formatv("{0}_{1}x{2}x{3}x{4}x{5}", name, shape.batch, shape.seq,
+                                          shape.kvHeads, shape.group, shape.headDim)
+                                .str(),
+                            op->getOperandTypes(), op->getResultTypes(), 0);
+    emit(shell, shape);
+    OpBuilder builder(op);
+    SmallVector<Value> outputs;
+    for (Value result : op->getResults())
+      outputs.push_back(exec::fresh(builder, result));
+    int64_t count = AttentionGradient::iterations(shape, lanes, of);
+    auto launch = exec::LaunchOp::create(
+        builder, op.getLoc(), op->getResultTypes(), lowering.addKernel(shell.func), op->getOperands(),
+        outputs, ValueRange(), builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(1));
+    op->replaceAllUsesWith(launch.getResults());
+    op->erase();
+    return success();
+  }
+
+private:
+  void emit(exec::KernelShell &shell, const AttentionShape &shape) const {
+    ImplicitLocOpBuilder b(shell.func.getLoc(), shell.builder);
+    auto buffer = [&](Value array, bool readOnly) -> Value {
+      auto type = cast<RankedTensorType>(array.getType());
+      auto op = bufferization::ToBufferOp::create(b, MemRefType::get(type.getShape(), type.getElementType()),
+                                                  array);
+      op.setReadOnly(readOnly);
+      return op;
+    };
+    auto input = [&](unsigned number) { return buffer(shell.inputs[number], true); };
+    AttentionArguments arguments;
+    arguments.q = input(Q);
+    arguments.k = input(K);
+    arguments.v = input(V);
+    arguments.positions = input(Positions);
+    arguments.logSumExp = input(LogSumExp);
+    AttentionGradient::Arrays arrays{input(Gradient), input(Delta), {}};
+    for (auto [number, output] : llvm::enumerate(shell.outputs))
+      arrays.results[number] = buffer(output, false);
+    AttentionGradient emitter(b, shape, arguments, lanes, of, arrays);
+    emitter.allocate();
+    auto loop = scf::ForOp::create(b, shell.begin, shell.end, arith::ConstantIndexOp::create(b, 1));
+    func::ReturnOp::create(b, shell.outputs);
+    b.setInsertionPointToStart(loop.getBody());
+    emitter.emit(loop.getInductionVar());
+  }
+
+  AttentionGradient::Of of;
+  std::string name;
+  unsigned lanes;
+};
+
+template <typename OpT>
+void add(LibraryForms &forms, AttentionGradient::Of of, StringRef name, unsigned lanes) {
+  forms.add<OpT>(std::make_unique<AttentionGradientForm<OpT>>(of, name, lanes));
+}
+
+} // namespace
+
+void addAttentionGradientForms(LibraryForms &forms, unsigned lanes) {
+  using Of = AttentionGradient::Of;
+  add<graph::AttentionQueryGradientOp>(forms, Of::Queries, "attention_query_gradient", lanes);
+  add<graph::AttentionKeyValueGradientOp>(forms, Of::KeysAndValues, "attention_key_value_gradient", lanes);
+}
+
+} // namespace tessera
