@@ -146,6 +146,7 @@ void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
   case Rung::Graph: // made by import, or by a person
     return verifyRung(pm, Rung::Graph);
   case Rung::Step:
+    pm.addPass(graph::createNameCalls());
     return options.task == Task::Train ? buildTrainStep(pm, options) : buildStep(pm, options);
   case Rung::Sharded:
     return buildSharded(pm, options);

@@ -31,6 +31,7 @@ struct TrainOptions {
   std::string save; // empty: none
   std::optional<int64_t> saveEvery, keep;
   std::string resume; // empty: from the start
+  std::string grads;  // empty: no file of gradients
 };
 
 struct Options {

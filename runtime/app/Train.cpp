@@ -1,4 +1,5 @@
 #include "Train.h"
+#include "Gradients.h"
 #include "Interruption.h"
 #include "Outside.h"
 #include "TrainProgress.h"
@@ -46,6 +47,8 @@ public:
   void run() {
     const int64_t steps = job_.options.rate.steps;
     const auto every = [](const std::optional<int64_t> &n, int64_t step) { return n && step % *n == 0; };
+    if (!job_.options.grads.empty())
+      writeGradients(rank_, job_, trainer_, place_.lossScale);
     bool stop = anyRank(rank_.plane(), isInterrupted()), saved = true;
     while (!stop && place_.step < steps) {
       step();

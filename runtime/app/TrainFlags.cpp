@@ -119,9 +119,12 @@ std::vector<FlagInfo> trainFlags() {
               [](TrainOptions &o, Text flag, Text value) {
                 o.resume = readText(flag, value, "name a folder that --save wrote");
               }),
+      ofTrain("--grads", "FILE.safetensors", "write the gradients of step 1, before clipping",
+              [](TrainOptions &o, Text flag, Text value) {
+                o.grads = readText(flag, value, "write --grads=FILE.safetensors");
+              }),
       refused("--dropout", "P", "compiled steps have no dropout yet", "leave it out"),
       refused("--documents", nullptr, "compiled steps cannot tell documents apart yet", "leave it out"),
-      refused("--grads", "FILE", "compiled steps do not give their gradients yet", "leave it out"),
       refused("--trace", "FILE", "this runtime writes no traces yet", "leave it out"),
   };
   for (FlagInfo &flag : more)
@@ -138,6 +141,9 @@ void checkTrainOptions(const TrainOptions &o) {
   if (!o.stepsGiven)
     lacking("", "no number of steps was given", "add --steps=N");
   check(o.rate.check());
+  if (!o.grads.empty() && !o.resume.empty())
+    lacking("--grads=" + o.grads, "it writes gradients of step 1, and a resumed run has done that",
+            "leave out --grads, or --resume");
   if (o.evalEvery && o.eval.empty())
     lacking("--eval-every=" + std::to_string(*o.evalEvery), "there is nothing to evaluate on",
             "add --eval=FILE, or leave this out");
@@ -157,7 +163,8 @@ std::string whatIsTrained(const TrainOptions &o) {
     text << " shuffle " << *o.shuffle;
   // Files may lie elsewhere on other machines; what is done with them is done together.
   text << " eval " << !o.eval.empty() << " " << o.evalEvery.value_or(-1) << " save " << !o.save.empty() << " "
-       << o.saveEvery.value_or(-1) << " " << o.keep.value_or(-1) << " resume " << !o.resume.empty();
+       << o.saveEvery.value_or(-1) << " " << o.keep.value_or(-1) << " resume " << !o.resume.empty()
+       << " grads " << !o.grads.empty();
   return text.str();
 }
 

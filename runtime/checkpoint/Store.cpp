@@ -2,7 +2,7 @@
 
 #include "Agreement.h"
 #include "Mark.h"
-#include "PieceWriter.h"
+#include "StateWriter.h"
 #include "tessera/runtime/core/ShardReader.h"
 
 #include <algorithm>
@@ -58,71 +58,6 @@ Status Store::save(const SaveRequest &request, const runtime::Mesh &mesh, runtim
   }
   return status;
 }
-
-namespace {
-// Writes a rank's pieces of one file, and sums up each tensor's.
-class StateWriter {
-public:
-  StateWriter(const StateFile &state, const FileLayout &layout, const runtime::Mesh &mesh, int64_t rank,
-              OutputHandle &file, uint64_t *sums)
-      : state_(state), layout_(layout), mesh_(mesh), rank_(rank), file_(file), sums_(sums) {}
-
-  // 0, or as of errno.
-  int write() {
-    for (size_t p = 0; p < state_.params->size(); ++p)
-      if (int error = writeParam(int64_t(p)))
-        return error;
-    return 0;
-  }
-
-private:
-  int writeParam(int64_t number) {
-    const ParamSpec &param = (*state_.params)[size_t(number)];
-    const Replica replica = replicaOf(param);
-    std::vector<SourcePieces> sources;
-    for (size_t s = 0; s < param.sources.size(); ++s)
-      sources.emplace_back(param, s, mesh_, rank_);
-    for (int64_t layer = 0; layer < std::max<int64_t>(param.layers, 1); ++layer) {
-      if ((number + layer) % replica.count != replica.index)
-        continue; // the copies share the work
-      const char *piece = static_cast<const char *>(state_.piece(number, layer));
-      for (size_t s = 0; s < sources.size(); ++s) {
-        const std::string &pattern = param.sources[s].name;
-        int64_t tensor = layout_.find(param.layers ? runtime::layerName(pattern, layer) : pattern);
-        if (int error = writeSource(sources[s], tensor, piece, io::blockBytes(param.dtype)))
-          return error;
-      }
-    }
-    return 0;
-  }
-  int writeSource(const SourcePieces &source, int64_t tensor, const char *piece, int64_t element) {
-    PieceWriter writer(file_, layout_.tensors[size_t(tensor)]);
-    bool written = source.visit([&](int64_t place, int64_t local, int64_t stride, int64_t count) {
-      return writer.add(place, piece + local * element, stride, count);
-    });
-    if (!written || !writer.flush())
-      return writer.error();
-    sums_[tensor] += writer.sum();
-    return 0;
-  }
-  // Looks at every rank, so once for each sharding.
-  Replica replicaOf(const ParamSpec &param) {
-    for (const auto &[sharding, replica] : replicas_)
-      if (sharding == param.sharding)
-        return replica;
-    replicas_.emplace_back(param.sharding, checkpoint::replicaOf(param, mesh_, rank_));
-    return replicas_.back().second;
-  }
-
-  const StateFile &state_;
-  const FileLayout &layout_;
-  const runtime::Mesh &mesh_;
-  int64_t rank_;
-  OutputHandle &file_;
-  uint64_t *sums_;
-  std::vector<std::pair<runtime::Sharding, Replica>> replicas_;
-};
-} // namespace
 
 Status Store::writePieces(const std::vector<FileLayout> &layouts, const SaveRequest &request,
                           const runtime::Mesh &mesh, int64_t rank, std::vector<uint64_t> &sums) {

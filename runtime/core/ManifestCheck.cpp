@@ -1,5 +1,6 @@
 // What a manifest must not contradict.
 #include "ManifestCheck.h"
+#include "CallReader.h"
 #include "tessera/runtime/core/Fields.h"
 
 #include <algorithm>
@@ -183,6 +184,7 @@ struct Checker {
       }
       for (const OutputSpec &b : e.outputs)
         buffer(b, "entry " + e.name + ", output " + b.name);
+      checkCalls(e.calls, m, e);
       for (auto [id, executions] : e.collectives)
         require(id >= 0 && id < int64_t(m.collectives.size()) && executions >= 0, "entry " + e.name,
                 "names a collective that does not exist");

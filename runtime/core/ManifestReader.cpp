@@ -1,4 +1,5 @@
 // The manifest's JSON to data. Every field that stands there is read, here and nowhere else.
+#include "CallReader.h"
 #include "ManifestCheck.h"
 #include "tessera/runtime/core/Fields.h"
 
@@ -259,6 +260,8 @@ static EntrySpec readEntry(const Json &json) {
       entry.collectives.emplace_back(one["id"].get<int64_t>(), one["executions"].get<int64_t>());
       one.checkAllRead();
     }
+  if (const Json *calls = fields.find("calls"))
+    entry.calls = readCalls(*calls, where + ", calls");
   if (const Json *flops = fields.find("padding_flops")) {
     entry.paddingFlops = flops->at(0).get<int64_t>();
     entry.flops = flops->at(1).get<int64_t>();

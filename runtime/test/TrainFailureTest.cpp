@@ -54,7 +54,6 @@ TEST_F(TrainFailure, Flags) {
   expectError(
       program(2) + words(1, "--momentum=0.9"),
       "cannot train (--momentum): the optimizer that this program was compiled with has no such number");
-  expectError(program(2) + words(1, "--grads=g"), "compiled steps do not give their gradients yet");
   expectError(std::string(FAKE_PROGRAM_DIR) + "/fake_1" + words(1),
               "this program was compiled with --task=generate; compile the model with --task=train");
   expectError(program(2) + " generate --tokens=1 --init=random:1", "this program does not generate text");

@@ -109,7 +109,7 @@ TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
   expectProblem({"--dropout=0.1"}, "cannot train (--dropout=0.1): compiled steps have no dropout yet");
   expectProblem({"--documents"},
                 "cannot train (--documents): compiled steps cannot tell documents apart yet");
-  expectProblem({"--grads=f"}, "cannot train (--grads=f): compiled steps do not give their gradients yet");
+  expectProblem({"--resume=s", "--grads=f"}, "leave out --grads, or --resume");
   expectProblem({"--trace=f"}, "cannot train (--trace=f): this runtime writes no traces yet");
   std::string help = parse({"--help"}).help;
   EXPECT_NE(help.find("--save-every=N"), std::string::npos);

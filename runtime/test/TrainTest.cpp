@@ -117,6 +117,30 @@ TEST_F(Train, SavesTakeAlongWhatLiesBesideTheWeights) {
   EXPECT_EQ(read("t/config.json"), read("model/config.json"));
 }
 
+// Whatever clipping and rate are; the run goes on as if it had written nothing.
+TEST_F(Train, WritesGradients) {
+  std::vector<double> w(weights.table.begin(), weights.table.end()), wanted;
+  w.insert(w.end(), weights.bias.begin(), weights.bias.end());
+  lossOf(w, 0, B, &wanted);
+  ASSERT_EQ(shell(program(1) + words(2, "--clip=0.01 --save=plain")).status, 0) << read("err");
+  for (int ranks : {1, 2, 3}) {
+    Outcome o = shell(program(ranks) +
+                      words(2, "--clip=0.01 --grads=g.safetensors --save=s" + std::to_string(ranks)));
+    ASSERT_EQ(o.status, 0) << o.err;
+    std::vector<float> got = tensor("g.safetensors", "table.weight");
+    std::vector<float> bias = tensor("g.safetensors", "table.bias");
+    got.insert(got.end(), bias.begin(), bias.end());
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], wanted[i], 1e-6) << ranks << " " << i;
+    EXPECT_FALSE(std::filesystem::exists(folder + "/g.safetensors.part"));
+  }
+  ASSERT_EQ(shell(program(1) + words(2, "--clip=0.01 --grads=h.safetensors --save=again")).status, 0);
+  expectSame("plain/step-2", "again/step-2");
+  expectError(program(2) + words(1, "--grads=none/g.safetensors"), "cannot write tensors");
+  expectError(program(2) + resumed(4, "plain", "--grads=g.safetensors"), "leave out --grads, or --resume");
+}
+
 TEST_F(Train, Evaluates) {
   // The steps' own rows as data to evaluate on, the last two rows in a step that is not whole.
   ASSERT_EQ(shell(program(3) + words(4, "--lr=0 --min-lr=0 --log=log --eval=data.safetensors --eval-every=3"))

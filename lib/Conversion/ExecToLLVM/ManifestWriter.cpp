@@ -289,7 +289,8 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
       {"outputs", ports("exec.outputs")},
       {"states", json::Object{{"reads", indices(uses.statesRead)}, {"writes", indices(uses.statesWritten)}}},
       {"params", json::Object{{"reads", indices(uses.paramsRead)}, {"updates", indices(uses.paramsUpdated)}}},
-      {"collectives", std::move(used)}};
+      {"collectives", std::move(used)},
+      {"calls", callsJson(entry.getBody().front())}};
   if (auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr))
     object["role"] = graph::stringifyRole(role.getValue()).str();
   if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))

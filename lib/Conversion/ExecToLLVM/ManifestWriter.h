@@ -43,6 +43,7 @@ private:
   llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;
   template <typename Op> llvm::json::Object collectiveJson(Op op);
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
+  llvm::json::Array callsJson(mlir::Block &block);
   mlir::LogicalResult addFills(mlir::func::FuncOp entry, llvm::json::Array &inputs);
 
   /// Numbers of the states and parameters that an entry's ops touch.

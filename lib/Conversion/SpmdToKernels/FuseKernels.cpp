@@ -9,6 +9,7 @@
 #include "Clusters.h"
 #include "IterationTiles.h"
 
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Interfaces/TileLowering.h"
 #include "tessera/Support/Shapes.h"
 
@@ -356,7 +357,12 @@ private:
     int64_t count = cluster.iterations(), elements = 0;
     for (const ClusterBody &body : cluster.bodies)
       elements = std::max(elements, body.tileElements * body.turns);
-    auto launch = exec::LaunchOp::create(builder, loc, types, kernel, taken, destinations, scalars,
+    // Known by what it gives, not by what it begins with.
+    Location made = loc;
+    for (const Array &output : outputs)
+      if (Location last = output.value.getDefiningOp()->getLoc(); !graph::callName(last).empty())
+        made = last;
+    auto launch = exec::LaunchOp::create(builder, made, types, kernel, taken, destinations, scalars,
                                          builder.getI64IntegerAttr(count),
                                          builder.getI64IntegerAttr(lowering.grain(elements, count)));
     for (auto [output, result] : llvm::zip_equal(outputs, launch.getResults()))

@@ -10,6 +10,7 @@
 
 #include "Lowering.h"
 
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Support/Shapes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -86,12 +87,13 @@ static SmallVector<int64_t> stacksTakenOver(graph::RepeatOp repeat) {
   return taken;
 }
 
-/// Clones body `number` for layer `index`; returns the next carried values and stacks.
+/// Clones body `number` for layer `index`, which is `iteration` of the loop; returns the next carried values
+/// and stacks.
 static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, graph::RepeatOp repeat,
                                     ArrayRef<int64_t> takenOver, unsigned number, Value index,
-                                    ValueRange carried) {
+                                    graph::CallIteration iteration, ValueRange carried) {
   IRMapping map;
-  Location loc = repeat.getLoc();
+  Location loc = graph::placeCall(repeat.getLoc(), iteration);
   BlockArgument indexArg = repeat.getIndex(number);
   map.map(indexArg, UnrealizedConversionCastOp::create(builder, loc, indexArg.getType(), index).getResult(0));
   size_t inits = repeat.getInits().size();
@@ -111,7 +113,8 @@ static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, grap
   };
   write(/*given=*/true); // now: the next value may take its place then
   for (Operation &op : body.without_terminator())
-    builder.clone(op, map);
+    builder.clone(op, map)->walk(
+        [&](Operation *made) { made->setLoc(graph::placeCall(made->getLoc(), iteration)); });
   write(/*given=*/false);
   auto next = llvm::map_to_vector(body.getTerminator()->getOperands().take_front(inits),
                                   [&](Value v) { return map.lookupOrDefault(v); });
@@ -124,6 +127,10 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   Location loc = repeat.getLoc();
   int64_t count = repeat.getCount(), period = repeat.getBodies().size(), whole = count / period * period;
   bool reverse = repeat.getReverse();
+  StringRef name = graph::callName(loc);
+  auto iteration = [&](int64_t scale, int64_t offset) {
+    return graph::CallIteration{name.empty() ? StringRef("layer") : name, scale, offset};
+  };
   SmallVector<Value> carried(repeat.getInits());
   SmallVector<int64_t> takenOver = stacksTakenOver(repeat);
   for (auto [stack, taken] : llvm::zip_equal(repeat.getCollected(), takenOver)) {
@@ -139,7 +146,7 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
     for (int64_t i = whole; i < count; ++i) {
       int64_t layer = reverse ? whole + count - 1 - i : i;
       carried = cloneBody(lowering, builder, repeat, takenOver, layer % period,
-                          arith::ConstantIndexOp::create(builder, loc, layer), carried);
+                          arith::ConstantIndexOp::create(builder, loc, layer), iteration(0, layer), carried);
     }
   };
   if (reverse)
@@ -158,7 +165,8 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
         layer = exec::IndexOffsetOp::create(builder, loc, builder.getIndexType(), index,
                                             builder.getI64IntegerAttr(reverse ? whole - 1 - turn : turn),
                                             reverse ? builder.getUnitAttr() : UnitAttr());
-      values = cloneBody(lowering, builder, repeat, takenOver, body, layer, values);
+      graph::CallIteration here = reverse ? iteration(-1, whole - 1 - turn) : iteration(1, turn);
+      values = cloneBody(lowering, builder, repeat, takenOver, body, layer, here, values);
     }
     exec::YieldOp::create(builder, loc, values);
     builder.setInsertionPointAfter(loop);

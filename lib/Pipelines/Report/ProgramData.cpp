@@ -139,7 +139,7 @@ private:
         return name.getValue().str();
     std::string where = describeLocation(op->getLoc());
     // A file is the same for the whole program: the line says enough.
-    if (auto file = dyn_cast<FileLineColLoc>(op->getLoc()))
+    if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
       where = "line " + std::to_string(file.getLine());
     return where;
   }

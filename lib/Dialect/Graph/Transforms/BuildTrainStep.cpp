@@ -2,6 +2,7 @@
 #include "Differentiator.h"
 #include "FloatArithmetic.h"
 
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
@@ -250,7 +251,7 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
           llvm::for_each(block.getArguments(), retype);
     });
   }
-  Location loc = forward.getLoc();
+  Location loc = nameCall(forward.getLoc(), "loss");
   FloatArithmetic f{builder, loc};
   Value logits = mapping.lookup(forward.getBody().front().getTerminator()->getOperand(0));
   auto lossOfRow = f.type({sizes.rows(), sizes.seq});
@@ -334,8 +335,8 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
   builder.setInsertionPoint(bare);
   for (Value value : next)
     inits.push_back(f.splat(cast<RankedTensorType>(value.getType()), 0));
-  auto repeat =
-      RepeatOp::create(builder, loc, ValueRange(inits).getTypes(), sizes.microBatches, inits, stacks, 1);
+  auto repeat = RepeatOp::create(builder, nameCall(loc, "micro-batch"), ValueRange(inits).getTypes(),
+                                 sizes.microBatches, inits, stacks, 1);
   repeat.getBodies()[0].takeBody(bare.getBodies()[0]);
   hoistCasts(repeat);
   builder.setInsertionPointToEnd(&entry);
@@ -373,7 +374,7 @@ LogicalResult TrainStepBuilder::buildTrain() {
     for (Value &gradient : known)
       gradient = f.mul(gradient, inverse);
   }
-  Value norm = globalNorm(builder, loc, known);
+  Value norm = globalNorm(builder, nameCall(loc, "grad_norm"), known);
   Value scale = clippingScale(builder, loc, norm, numbers.lookup(FillSource::Clip));
   Value isFinite = scaled ? f.isFinite(norm) : Value();
   if (scaled)
@@ -401,7 +402,7 @@ LogicalResult TrainStepBuilder::buildTrain() {
       before.push_back(f.in(function.getArgument(number), builder.getF32Type()));
       update.states.push_back(before.back());
     }
-    optimizer.update(builder, loc, numbers, update);
+    optimizer.update(builder, nameCall(loc, name), numbers, update);
     SmallVector<Value> after{update.weight};
     llvm::append_range(after, update.states);
     if (isFinite) // or else all stays: an overflow is known to every rank, as the norm is

@@ -3,6 +3,8 @@
 
 #include "Differentiator.h"
 
+#include "tessera/Dialect/Graph/IR/CallNames.h"
+
 using namespace mlir;
 
 namespace tessera::graph {
@@ -57,10 +59,18 @@ void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &grad
   llvm::SmallBitVector wanted(op->getNumOperands());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     wanted[unsigned(i)] = activity.isActive(operand);
+  auto lastOp = [&]() -> Operation * {
+    Block::iterator at = builder.getInsertionPoint();
+    return at == builder.getInsertionBlock()->begin() ? nullptr : &*std::prev(at);
+  };
+  Operation *before = lastOp();
   SmallVector<Value> ofOperands = cast<DerivativeOpInterface>(op).differentiate(builder, ofResults, wanted);
   for (auto [i, gradient] : llvm::enumerate(ofOperands))
     if (gradient && wanted[unsigned(i)])
       gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
+  if (StringRef name = callName(op->getLoc()); !name.empty())
+    for (Operation *made = lastOp(); made && made != before; made = made->getPrevNode())
+      made->setLoc(nameCall(made->getLoc(), ("gradient of " + name).str()));
 }
 
 namespace {

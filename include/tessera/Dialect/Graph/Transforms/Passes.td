@@ -3,6 +3,26 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NameCalls : Pass<"graph-name-calls", "::mlir::ModuleOp"> {
+  let summary = "Puts into the location of every op the name of the value that it makes";
+  let description = [{
+    Rung `graph`, before anything is made of the program. The name is what `graph.name` or the function's result says, or else that of the parameter or of the named value
+    that the op reads first. Passes hand locations on, so a call of the compiled program still knows it: the manifest's `calls`, for traces and for messages.
+    ```mlir
+    func.func private @forward(%x: tensor<4x8xf32>, %w: tensor<6x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q"}) -> tensor<4x6xf32> {
+      %y = graph.linear %x, %w contract = 1 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+      return %y : tensor<4x6xf32>
+    }
+    // to
+    func.func private @forward(%x: tensor<4x8xf32>, %w: tensor<6x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q"}) -> tensor<4x6xf32> {
+      %y = graph.linear %x, %w contract = 1 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32> loc(fused<"q">[unknown])
+      return %y : tensor<4x6xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::graph::GraphDialect"];
+}
+
 def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
   let summary = "Turns @forward into @prefill, @decode and @head with a KV cache";
   let description = [{

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_CORE_MANIFEST_H
 
 #include "tessera/runtime/Result.h"
+#include "tessera/runtime/core/CallTree.h"
 #include "tessera/runtime/core/Collective.h"
 #include "tessera/runtime/core/Mesh.h"
 #include "tessera/runtime/core/ProductFunction.h"
@@ -162,6 +163,7 @@ struct EntrySpec {
   std::vector<OutputSpec> outputs;
   std::vector<int64_t> statesRead, statesWritten, paramsRead, paramsUpdated; // numbers, ascending
   std::vector<std::pair<int64_t, int64_t>> collectives;                      // id, executions
+  std::vector<CallSpec> calls;         // empty: the manifest does not name them
   int64_t paddingFlops = 0, flops = 0; // of a rank in one run; both 0 where nothing is padded
 
   const InputSpec *input(std::string_view name) const; // null if there is none

@@ -1,0 +1,57 @@
+#include "Gradients.h"
+#include "Outside.h"
+#include "tessera/runtime/checkpoint/TensorFile.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/train/LossScale.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::runtime {
+
+// The state that an update leaves the gradient in if it forgets what was there before: AdamW's with beta1 =
+// 0, SGD's with momentum 0 and no decay.
+static const char *momentOf(const EntrySpec &train) {
+  return train.input(Fill::Beta1) ? "exp_avg" : "momentum_buffer";
+}
+
+// The optimizer's states as they begin.
+static void clearStatesOfOptimizer(Rank &rank) {
+  const Manifest &manifest = rank.manifest();
+  for (size_t p = 0; p < manifest.params.size(); ++p) {
+    const ParamSpec &spec = manifest.params[p];
+    if (!spec.isState())
+      continue;
+    const WeightPlan::Param &held = rank.plan().param(int64_t(p));
+    for (int64_t layer = 0; layer < held.layers; ++layer)
+      rank.compute().fill(rank.plainWeights(int64_t(p), layer), 0,
+                          size_t(io::bytesOf(spec.dtype, elementCount(spec.local))));
+    rank.pack(int64_t(p), -1, rank.compute());
+  }
+}
+
+void writeGradients(Rank &rank, const TrainJob &job, Trainer &trainer, double lossScale) {
+  Hyperparameters still; // no weight moves, whatever a gradient is
+  still.learningRate = still.weightDecay = still.beta1 = still.beta2 = still.momentum = still.clip = 0;
+  still.epsilon = 1; // never 0 / 0
+  train::LossScale scale{lossScale, 0};
+  Trainer::Loss loss;
+  do { // as steps would that overflow: a smaller scale each time
+    still.lossScale = scale.scale;
+    loss = trainer.train(rowsOf(*job.data, 0), 0, still);
+  } while (lossScale > 0 && !std::isfinite(loss.gradNorm) && std::isfinite(loss.loss) && scale.next(true));
+  const std::string moment = momentOf(rank.manifest().entries[size_t(rank.manifest().train->train)]);
+  auto file = std::find_if(job.files.begin(), job.files.end(),
+                           [&](const SavedFile &one) { return one.state == moment; });
+  if (file != job.files.end() && std::isfinite(loss.loss) && std::isfinite(loss.gradNorm)) {
+    Outside files(rank.entry());
+    PieceReader reader(rank, job.origin, *file);
+    check(checkpoint::writeTensorFile(
+        job.options.grads,
+        {moment, &file->params, [&](int64_t param, int64_t layer) { return reader.piece(param, layer); }},
+        rank.manifest().mesh, rank.plane()));
+  }
+  clearStatesOfOptimizer(rank);
+}
+
+} // namespace tessera::runtime

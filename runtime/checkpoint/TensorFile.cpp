@@ -1,0 +1,57 @@
+#include "tessera/runtime/checkpoint/TensorFile.h"
+
+#include "Agreement.h"
+#include "StateWriter.h"
+
+#include <cstring>
+
+namespace tessera::checkpoint {
+
+static Status statusOf(const std::string &path, int error) {
+  if (!error)
+    return {};
+  return Failure{"cannot write tensors", path, std::strerror(error), "name a file in a folder with space"};
+}
+
+static int begin(FileSystem &files, const std::string &path, const FileLayout &layout) {
+  std::unique_ptr<OutputHandle> file;
+  if (int error = files.create(path, file))
+    return error;
+  if (int error = file->allocate(layout.bytes))
+    return error;
+  return file->writeAt(layout.header.data(), layout.header.size(), 0);
+}
+
+static int writePieces(FileSystem &files, const std::string &path, const StateFile &state,
+                       const FileLayout &layout, const runtime::Mesh &mesh, int64_t rank) {
+  std::unique_ptr<OutputHandle> file;
+  if (int error = files.openToWrite(path, file))
+    return error;
+  std::vector<uint64_t> sums(layout.tensors.size()); // nobody checks them later
+  if (int error = StateWriter(state, layout, mesh, rank, *file, sums.data()).write())
+    return error;
+  return file->sync();
+}
+
+Status writeTensorFile(const std::string &path, const StateFile &state, const runtime::Mesh &mesh,
+                       runtime::HostPlane &plane, FileSystem &files) {
+  Result<FileLayout> layout = layoutOf(*state.params);
+  if (!layout)
+    return layout.takeFailure(); // of the parameters alone: all ranks return it
+  const FileLayout all = layout.take();
+  const bool first = plane.rank() == 0;
+  const std::string part = path + ".part";
+  Status status = agree(plane, first ? statusOf(path, begin(files, part, all)) : Status());
+  if (status)
+    status = agree(plane, statusOf(path, writePieces(files, part, state, all, mesh, plane.rank())));
+  if (status)
+    status = agree(plane, first ? statusOf(path, files.rename(part, path)) : Status());
+  if (!status) {
+    if (first)
+      files.remove(part);
+    plane.barrier(); // a rank that went on with its error could end the process before it is gone
+  }
+  return status;
+}
+
+} // namespace tessera::checkpoint

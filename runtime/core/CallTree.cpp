@@ -1,0 +1,100 @@
+#include "tessera/runtime/core/CallTree.h"
+#include "tessera/runtime/core/Error.h"
+
+namespace tessera::runtime {
+
+const char *callKindName(CallKind kind) {
+  switch (kind) {
+  case CallKind::Loop:
+    return "loop";
+  case CallKind::Launch:
+    return "launch";
+  case CallKind::Matmul:
+    return "matmul";
+  case CallKind::GatherPacked:
+    return "gather_packed";
+  case CallKind::Pack:
+    return "pack";
+  case CallKind::Collective:
+    return "collective";
+  case CallKind::Start:
+    return "start";
+  case CallKind::Wait:
+    return "wait";
+  case CallKind::Send:
+    return "send";
+  case CallKind::Receive:
+    return "receive";
+  case CallKind::Copy:
+    return "copy";
+  }
+  return "";
+}
+
+std::string CallSpec::operation(const std::vector<std::string> &collectiveNames) const {
+  if (kind == CallKind::Launch)
+    return kernel;
+  if (kind == CallKind::Collective || kind == CallKind::Start)
+    return collectiveNames.at(size_t(id));
+  return callKindName(kind);
+}
+
+CallCursor::CallCursor(const std::vector<CallSpec> &calls, const std::vector<int64_t> &counts)
+    : counts_(counts), frames_{{&calls, 0, 0, 1, 1}} {
+  settle();
+}
+
+// Out of loops that have ended, into those that come next.
+void CallCursor::settle() {
+  for (;;) {
+    Frame &frame = frames_.back();
+    if (frame.at == frame.calls->size()) {
+      if (frames_.size() == 1)
+        return;
+      frame.index += frame.step;
+      frame.at = 0;
+      if (frame.index < frame.count)
+        continue;
+      frames_.pop_back();
+      ++frames_.back().at;
+      continue;
+    }
+    const CallSpec &next = (*frame.calls)[frame.at];
+    if (next.kind != CallKind::Loop)
+      return;
+    int64_t count = next.countNumber < 0 ? next.count : counts_.at(size_t(next.countNumber));
+    if (count > 0 && !next.calls.empty())
+      frames_.push_back({&next.calls, 0, 0, count, next.step});
+    else
+      ++frame.at;
+  }
+}
+
+const CallSpec &CallCursor::next(CallKind kind) {
+  Frame &frame = frames_.back();
+  if (frame.at == frame.calls->size() || (*frame.calls)[frame.at].kind != kind)
+    throw Error("cannot follow the program's calls", std::string("a ") + callKindName(kind),
+                "the manifest names another call here",
+                "compile the program again with this version of llm-compile");
+  last_ = &(*frame.calls)[frame.at];
+  indices_.clear();
+  for (size_t i = 1; i < frames_.size(); ++i)
+    indices_.push_back(frames_[i].index);
+  ++frame.at;
+  settle();
+  return *last_;
+}
+
+std::string CallCursor::place() const {
+  std::string text;
+  size_t loop = indices_.size();
+  for (const CallSpec::Iteration &one : last_->at) {
+    int64_t number = one.offset;
+    if (one.scale != 0 && loop > 0)
+      number += one.scale * indices_[--loop];
+    text += (text.empty() ? "" : ", ") + one.loop + " " + std::to_string(number);
+  }
+  return text;
+}
+
+} // namespace tessera::runtime
