@@ -13,6 +13,12 @@
 
 namespace tessera::runtime {
 
+// Threads run oneDNN as those of a program do: without a team of libgomp each.
+class WithoutTeams : public testing::Environment {
+  void SetUp() override { keepDnnlSingleThreaded(); }
+};
+static testing::Environment *const withoutTeams = testing::AddGlobalTestEnvironment(new WithoutTeams);
+
 static std::vector<float> randomVector(int64_t n, int seed) {
   std::mt19937 rng(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -55,7 +61,7 @@ static void checkProduct(int64_t m, int64_t n, int64_t k, GemmTypes types, bool 
                                   << " and " << io::dtypeName(types.w) << " to " << io::dtypeName(types.y)
                                   << " packed " << packed << " threads " << threads << " transposed "
                                   << transposed.x << transposed.w << " adds " << epilogue.addend);
-  ThreadPool pool(threads);
+  ThreadPool pool(threads, keepDnnlSingleThreaded);
   Stored x(types.x, randomVector(m * k, 1)), w(types.w, randomVector(n * k, 2));
   size_t yBytes = size_t(io::bytesOf(types.y, m * n));
   std::vector<char> y(yBytes + 1, 77);
@@ -146,7 +152,7 @@ TEST(Gemm, AddsToWhatLiesThere) {
 }
 
 TEST(Gemm, PackedWeightsHaveOneOrientation) {
-  ThreadPool pool(1);
+  ThreadPool pool(1, keepDnnlSingleThreaded);
   EXPECT_THROW(Gemm(2, 64, 64, {}, /*packed=*/true, pool, {}, {false, true}), Error);
 }
 
@@ -160,7 +166,7 @@ TEST(Gemm, EveryMixtureOfTypes) {
 }
 
 TEST(Gemm, ManyRowsDoNotFallBackToReferenceCode) {
-  ThreadPool pool(2);
+  ThreadPool pool(2, keepDnnlSingleThreaded);
   for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, BF16}})
     for (bool packed : {true, false})
       for (auto [n, k] : {std::pair<int64_t, int64_t>{576, 576}, {192, 576}, {27, 80}, {49152, 64}}) {
@@ -179,7 +185,7 @@ TEST(Gemm, ManyRowsDoNotFallBackToReferenceCode) {
 TEST(Gemm, PackedAndPlainWeightsOfOneShapeAreReadEachInItsWay) {
   constexpr int64_t m = 128, n = 80, k = 48;
   for (io::DType type : {F32, BF16}) {
-    ThreadPool pool(1);
+    ThreadPool pool(1, keepDnnlSingleThreaded);
     Stored x(type, randomVector(m * k, 1)), w(type, randomVector(n * k, 2));
     PackedLayout layout(n, k, type);
     Memory packedData(layout.bytes(), "test");
@@ -207,7 +213,7 @@ TEST(Gemm, Bfloat16HalvesTheBytesOfPackedWeights) {
 // A type that nobody multiplies is an error, not float32.
 TEST(Gemm, TypesWithoutKernelsAreRefused) {
   using io::DType;
-  ThreadPool pool(1);
+  ThreadPool pool(1, keepDnnlSingleThreaded);
   for (GemmTypes types : {GemmTypes{DType::F32, DType::Q8_0, DType::F32},
                           {DType::F32, DType::F64, DType::F32},
                           {DType::I32, DType::F32, DType::F32},
@@ -217,7 +223,7 @@ TEST(Gemm, TypesWithoutKernelsAreRefused) {
 }
 
 TEST(Gemm, EmptyInnerDimensionGivesZeros) {
-  ThreadPool pool(1);
+  ThreadPool pool(1, keepDnnlSingleThreaded);
   std::vector<float> y(6, 5.0f);
   Gemm(2, 3, 0, {}, true, pool).run(nullptr, nullptr, y.data());
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
@@ -291,7 +297,7 @@ TEST(Gemm, AnErrorOfOneDnnOnAWorkerReachesTheCaller) {
   for (int threads : {2, 3}) {
     workers = threads - 1;
     failed = 0;
-    ThreadPool pool(threads);
+    ThreadPool pool(threads, keepDnnlSingleThreaded);
     const int64_t m = 64 * threads, n = 48, k = 32;
     std::vector<float> x(size_t(m * k), 1), w(size_t(n * k), 2), y(size_t(m * n));
     Gemm gemm(m, n, k, {}, /*packed=*/false, pool);
@@ -325,7 +331,8 @@ TEST(Gemm, ThreadsShareTheCodeOfAShape) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 4; ++rank)
     ranks.emplace_back([=] {
-      ThreadPool pool(1);
+      keepDnnlSingleThreaded();
+      ThreadPool pool(1, keepDnnlSingleThreaded);
       std::vector<float> x(size_t(m * k), float(rank)), w(size_t(n * k), 2), y(size_t(m * n));
       for (int round = 0; round < 20; ++round) {
         Gemm gemm(m, n, k, {}, /*packed=*/false, pool);
