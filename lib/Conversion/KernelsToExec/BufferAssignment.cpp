@@ -27,8 +27,8 @@ Value wholeOf(Value value) {
 
 BufferAssignment::BufferAssignment(func::FuncOp func, ArrayRef<int64_t> argumentOffsets,
                                    ArrayRef<bool> writable, ArrayRef<int64_t> resultOffsets,
-                                   const NeededUntil &neededUntil)
-    : func(func), neededUntil(neededUntil) {
+                                   const NeededUntil &neededUntil, const MadeInParameters &madeInParameters)
+    : func(func), neededUntil(neededUntil), madeInParameters(madeInParameters) {
   Block &body = func.getBody().front();
   numberOps(body);
   for (auto [arg, offset, mayWrite] : llvm::zip_equal(body.getArguments(), argumentOffsets, writable)) {
@@ -129,7 +129,7 @@ void BufferAssignment::addValues(Block &block) {
       continue;
     }
     for (Value result : op.getResults())
-      if (isTensor(result))
+      if (isTensor(result) && !madeInParameters.contains(result))
         add(result, stepOf[&op]);
   }
 }
@@ -216,6 +216,12 @@ void BufferAssignment::placeInLayers(Block &block) {
     }
 }
 
+/// Whether `value` is the old content of the layer that `copy` writes.
+static bool isLayerOf(Value value, LaunchOp copy) {
+  auto layer = wholeOf(value).getDefiningOp<LayerOp>();
+  return layer && layer.getStack() == copy.getOutputs()[0] && layer.getIndex() == copy.getScalars().front();
+}
+
 bool BufferAssignment::placeInLayer(LaunchOp copy) {
   // All of what some op of the same body makes afresh.
   Value made = wholeOf(copy.getInputs().front());
@@ -224,10 +230,11 @@ bool BufferAssignment::placeInLayer(LaunchOp copy) {
       !hasStorage(made))
     return false;
   OpOperand *fresh = maker.getTiedOpOperand(cast<OpResult>(made));
+  bool updates = isLayerOf(fresh->get(), copy);
   Node &node = nodes[storage(made)];
   Value stack = copy.getResults()[0], index = copy.getScalars().front();
-  if (!fresh->get().getDefiningOp<tensor::EmptyOp>() || node.shared || node.offset >= 0 || node.layer ||
-      storage(copy.getOutputs()[0]) != storage(stack))
+  if ((!fresh->get().getDefiningOp<tensor::EmptyOp>() && !updates) || node.shared || node.offset >= 0 ||
+      node.layer || storage(copy.getOutputs()[0]) != storage(stack))
     return false;
   // The view is made where the value is.
   Operation *number = index.getDefiningOp();
@@ -264,9 +271,10 @@ bool BufferAssignment::isFreeUntil(int stack, Value index, Operation *maker, Lau
         if (at != maker && !(at->isBeforeInBlock(maker) && !isa<ExecViewOpInterface>(at)))
           return false;
         auto product = dyn_cast<MatmulOp>(at);
-        bool adds = product && product.getAddend() == view.getResult() &&
-                    llvm::count(product->getOperands(), view.getResult()) == 1;
-        if (at == maker && !adds)
+        bool adds = product && product.getAddend() == view.getResult();
+        auto launch = dyn_cast<LaunchOp>(at);
+        bool updates = launch && llvm::is_contained(launch.getOutputs(), view.getResult());
+        if (at == maker && !((adds || updates) && llvm::count(at->getOperands(), view.getResult()) == 1))
           return false;
       }
     }
@@ -298,7 +306,8 @@ void BufferAssignment::letCommunicationRunBeside(Block &block, int64_t begin) {
         begin = std::max(begin, stepOf[maker]);
     }
     for (Value result : op.getResults())
-      nodes[storage(result)].reserved.push_back({begin, stepOf[&op]});
+      if (hasStorage(result))
+        nodes[storage(result)].reserved.push_back({begin, stepOf[&op]});
     begin = stepOf[&op];
   }
 }

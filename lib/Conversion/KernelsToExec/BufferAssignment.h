@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -30,6 +31,9 @@ struct LiveRange {
 /// Ops that values are needed until though they do not read them: behind these they are copied.
 using NeededUntil = llvm::DenseMap<mlir::Value, mlir::Operation *>;
 
+/// Results that lie in the parameter that their launch updates.
+using MadeInParameters = llvm::DenseSet<mlir::Value>;
+
 /// What `value` is another shape of, all of it.
 mlir::Value wholeOf(mlir::Value value);
 
@@ -40,9 +44,9 @@ public:
   /// that the function returns).
   BufferAssignment(mlir::func::FuncOp func, llvm::ArrayRef<int64_t> argumentOffsets,
                    llvm::ArrayRef<bool> writable, llvm::ArrayRef<int64_t> resultOffsets,
-                   const NeededUntil &neededUntil);
+                   const NeededUntil &neededUntil, const MadeInParameters &madeInParameters);
 
-  /// The storage of a tensor value that is no view and no parameter.
+  /// The storage of a tensor value that is no view and lies in no parameter.
   int storage(mlir::Value value) { return find(numberOf.lookup(value)); }
   bool hasStorage(mlir::Value value) const { return numberOf.count(value); }
   /// What ranks exchange may run beside other work: it may begin once what it takes is there and what was
@@ -92,6 +96,7 @@ private:
 
   mlir::func::FuncOp func;
   const NeededUntil &neededUntil;
+  const MadeInParameters &madeInParameters;
   int64_t steps = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> stepOf, endOf; ///< endOf: of a loop, the step of its yield
   llvm::MapVector<mlir::Value, int> numberOf;

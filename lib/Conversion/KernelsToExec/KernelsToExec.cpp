@@ -99,7 +99,7 @@ public:
     builder.setInsertionPoint(ret);
     SmallVector<std::pair<Value, Value>> copies;
     for (const ParameterUpdate &update : updates)
-      if (!update.behind)
+      if (!update.behind && !update.madeInPlace)
         copies.push_back({memory.lookup(update.value), parameter(update)});
     for (auto [value, port] : llvm::zip_equal(ret->getOperands(), results))
       copies.push_back({memory.lookup(value), outputBuffer(value, port.offset, bufferType(port.type))});
@@ -128,6 +128,15 @@ private:
         return param;
     OpBuilder atStart = OpBuilder::atBlockBegin(entry);
     return ParamOp::create(atStart, func.getLoc(), type, update.parameter);
+  }
+  /// The place of a value that is made where a variable lies.
+  Value inParameter(Value made) {
+    const ParameterUpdate *update =
+        llvm::find_if(updates, [&](const ParameterUpdate &other) { return other.madeInPlace == made; });
+    Value place = parameter(*update);
+    MemRefType type = bufferType(made.getType());
+    return place.getType() == Type(type) ? place
+                                         : ReshapeOp::create(builder, func.getLoc(), type, place).getResult();
   }
   /// The buffer of a storage; one op for each, at the start of the function, also where storages lie over
   /// each other: who reads through a buffer wants what was written through it (verify-exec-memory).
@@ -223,7 +232,7 @@ private:
         rewriteWork(&op);
       builder.setInsertionPointAfter(&op);
       for (const ParameterUpdate &update : updates)
-        if (update.behind == &op)
+        if (update.behind == &op && !update.madeInPlace)
           CopyOp::create(builder, op.getLoc(), memory.lookup(update.value), parameter(update),
                          /*stream=*/nullptr);
     }
@@ -252,6 +261,13 @@ private:
                           launch.getOutputsMutable().begin()->getOperandNumber()) != AccessKind::Write;
   }
 
+  /// The same layer of the same buffer, by whatever views.
+  static bool isSamePlace(Value a, Value b) {
+    ArrayView x = viewOf(a), y = viewOf(b);
+    return a.getType() == b.getType() && x.root == y.root && x.bytes == y.bytes &&
+           llvm::equal(x.layers, y.layers, [](const auto &p, const auto &q) { return p.index == q.index; });
+  }
+
   void rewriteWork(Operation *op) {
     auto destination = cast<DestinationStyleOpInterface>(op);
     SmallVector<Value> operands;
@@ -266,11 +282,12 @@ private:
         operands.push_back(memory.lookup(value));
         continue;
       }
-      Value made = op->getResult(result++), place = bufferFor(made);
+      Value made = op->getResult(result++), old = memory.lookup(value);
+      Value place = buffers.hasStorage(made) ? bufferFor(made) : old ? old : inParameter(made);
       memory[made] = place;
       // Updated in place, but the old value is needed again (or may not be touched): work on a copy.
-      if (isUpdated(operand) && memory.lookup(value) != place)
-        copyAll(op->getLoc(), {{memory.lookup(value), place}});
+      if (isUpdated(operand) && !isSamePlace(old, place))
+        copyAll(op->getLoc(), {{old, place}});
       operands.push_back(place);
     }
     Operation *work =
@@ -412,9 +429,13 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
       for (const Port &port : ports.results)
         resultOffsets.push_back(port.offset);
       NeededUntil neededUntil;
+      MadeInParameters madeInParameters;
       for (const ParameterUpdate &update : updated)
-        neededUntil[update.value] = update.behind ? update.behind : func.getBody().front().getTerminator();
-      BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets, neededUntil);
+        if (update.madeInPlace)
+          madeInParameters.insert(update.madeInPlace);
+        else
+          neededUntil[update.value] = update.behind ? update.behind : func.getBody().front().getTerminator();
+      BufferAssignment buffers(func, argumentOffsets, writable, resultOffsets, neededUntil, madeInParameters);
       if (communication)
         buffers.letCommunicationRunBeside();
       // Only one entry runs at a time: their activations lie over each other.

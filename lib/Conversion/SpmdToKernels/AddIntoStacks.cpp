@@ -53,7 +53,12 @@ graph::RepeatOp withSum(graph::RepeatOp repeat, const StackSum &sum) {
     Operation *yield = to.front().getTerminator();
     Value made = yield->getOperand(unsigned(number)),
           slice = to.front().addArgument(made.getType(), sum.op->getLoc());
-    builder.setInsertionPoint(yield);
+    // As soon as it is made: what the product reads need not be kept any longer.
+    Operation *maker = made.getDefiningOp();
+    if (maker && maker->getBlock() == yield->getBlock())
+      builder.setInsertionPointAfter(maker);
+    else
+      builder.setInsertionPoint(yield);
     OperationState state(sum.op->getLoc(), sum.op->getName(), ValueRange{slice, made},
                          TypeRange(made.getType()), sum.op->getAttrs());
     yield->setOperand(unsigned(number), builder.create(state)->getResult(0));

@@ -133,6 +133,10 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   };
   SmallVector<Value> carried(repeat.getInits());
   SmallVector<int64_t> takenOver = stacksTakenOver(repeat);
+  // Each begins in a place of its own: zeros that several begin as would be copied.
+  for (Value &init : carried)
+    if (Operation *maker = init.getDefiningOp(); maker && maker->getNumOperands() == 0 && !init.hasOneUse())
+      init = builder.clone(*maker)->getResult(0);
   for (auto [stack, taken] : llvm::zip_equal(repeat.getCollected(), takenOver)) {
     if (taken >= 0) {
       carried.push_back(repeat.getStacks()[size_t(taken)]);

@@ -90,5 +90,8 @@ LogicalResult fuseKernels(Lowering &lowering);
 /// written into one. Kernels and views of layers take it as a scalar.
 void materializeLayerNumbers(Lowering &lowering);
 
+/// Behind that: kernels that make the next value of an array in the place of the old one.
+void updateInPlace(Lowering &lowering);
+
 } // namespace tessera::kernels
 #endif

@@ -90,6 +90,7 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
     if (failed(fuseKernels(lowering)) || failed(eraseParameterArguments(lowering)))
       return signalPassFailure();
     materializeLayerNumbers(lowering);
+    updateInPlace(lowering);
 
     for (auto func : module.getOps<func::FuncOp>())
       if (func->hasAttr(exec::kEntryAttr))
