@@ -1,4 +1,5 @@
 #include "Train.h"
+#include "FirstNotFinite.h"
 #include "Gradients.h"
 #include "Interruption.h"
 #include "Outside.h"
@@ -90,9 +91,10 @@ private:
       check(log_->write(line));
     if (progress_)
       progress_->step(line);
-    expectFinite("loss", loss.loss);
-    if (!skipped)
-      expectFinite("norm of the gradient", loss.gradNorm);
+    if (!std::isfinite(loss.loss))
+      refuse("loss", loss.loss, numbers);
+    if (!skipped && !std::isfinite(loss.gradNorm))
+      refuse("norm of the gradient", loss.gradNorm, numbers);
   }
 
   // Whether the step has changed nothing: gradients overflowed, which the norm showed all ranks.
@@ -118,13 +120,23 @@ private:
     line.evalLoss = trainer_.evaluate(*job_.evaluation);
   }
 
-  // The numbers are the same on all ranks. What they were goes into the log first.
-  void expectFinite(const std::string &what, double value) {
-    if (std::isfinite(value))
-      return;
+  // The numbers are the same on all ranks, the log has its line, and the step has changed nothing: run again,
+  // it gives the same, and every call of it is looked at.
+  [[noreturn]] void refuse(const std::string &what, double value, const Hyperparameters &numbers) {
+    const Manifest &manifest = rank_.manifest();
+    const EntrySpec &entry = manifest.entries[size_t(manifest.train->train)];
+    std::string first;
+    if (!entry.calls.empty()) {
+      FirstNotFinite search(rank_, entry);
+      rank_.observe(&search);
+      trainer_.train(rowsOf(*job_.data, place_.step - 1), place_.updates - 1, numbers);
+      rank_.observe(nullptr);
+      first = firstOfAllRanks(rank_.plane(), search.number(), search.text());
+    }
     rank_.plane().barrier();
     throw Error("cannot go on training", "step " + std::to_string(place_.step),
-                "the " + what + " is " + (std::isnan(value) ? "not a number" : "infinite"),
+                "the " + what + " is " + (std::isnan(value) ? "not a number" : "infinite") +
+                    (first.empty() ? "" : "; first on " + first),
                 "use a smaller --lr or a longer --warmup, and look at the data; no save was touched");
   }
 

@@ -13,25 +13,41 @@ template <typename F> static void guarded(F &&f) {
   }
 }
 
+// `f` may set the token of the call.
+template <typename F> static void observed(Rank &rank, ObservedCall call, F &&f) {
+  guarded([&] {
+    CallObserver *observer = rank.observer();
+    if (observer)
+      observer->begin(call);
+    f(call);
+    if (observer)
+      observer->end(call);
+  });
+}
+
 extern "C" {
 
 void ts_launch(ts_rank *handle, int32_t stream, int32_t kernel, void *const *buffers, const int64_t *scalars,
                int64_t count, int64_t grain) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.stream(stream).launch(rank.module(), {kernel, buffers, scalars, count, grain}); });
+  observed(rank, {CallKind::Launch, kernel, buffers, scalars}, [&](ObservedCall &) {
+    rank.stream(stream).launch(rank.module(), {kernel, buffers, scalars, count, grain});
+  });
 }
 
 void ts_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
                void *y, const void *bias, const void *addend) {
   Rank &rank = Rank::of(handle);
   const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
-  guarded([&] { rank.stream(stream).multiply(rank.product(id), {x, weights, y, bias, addend}); });
+  observed(rank, {CallKind::Matmul, id, nullptr, nullptr, y}, [&](ObservedCall &) {
+    rank.stream(stream).multiply(rank.product(id), {x, weights, y, bias, addend});
+  });
 }
 
 void ts_gather_packed(ts_rank *handle, int32_t stream, int32_t param, int64_t layer, const int32_t *ids,
                       int64_t base, int64_t rows, void *out) {
   Rank &rank = Rank::of(handle);
-  guarded([&] {
+  observed(rank, {CallKind::GatherPacked, param, nullptr, nullptr, out}, [&](ObservedCall &) {
     rank.stream(stream).gather(*rank.plan().param(param).layout, rank.weights(param, layer), ids, base, rows,
                                out);
   });
@@ -39,19 +55,22 @@ void ts_gather_packed(ts_rank *handle, int32_t stream, int32_t param, int64_t la
 
 void ts_pack(ts_rank *handle, int32_t stream, int32_t param, int64_t layer) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.pack(param, layer, rank.stream(stream)); });
+  observed(rank, {CallKind::Pack, param},
+           [&](ObservedCall &) { rank.pack(param, layer, rank.stream(stream)); });
 }
 
 void ts_collective(ts_rank *handle, int32_t stream, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.collectives().run(id, src, dst, rank.stream(stream)); });
+  observed(rank, {CallKind::Collective, id, nullptr, nullptr, dst},
+           [&](ObservedCall &) { rank.collectives().run(id, src, dst, rank.stream(stream)); });
 }
 
 int64_t ts_collective_start(ts_rank *handle, int32_t stream, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
   int64_t token = 0;
-  guarded(
-      [&] { token = rank.collectives().start(id, src, dst, rank.beginCommunication(rank.stream(stream))); });
+  observed(rank, {CallKind::Start, id, nullptr, nullptr, dst}, [&](ObservedCall &call) {
+    call.token = token = rank.collectives().start(id, src, dst, rank.beginCommunication(rank.stream(stream)));
+  });
   return token;
 }
 
@@ -59,9 +78,9 @@ int64_t ts_send(ts_rank *handle, int32_t stream, int32_t group, int64_t index, i
                 int64_t bytes) {
   Rank &rank = Rank::of(handle);
   int64_t token = 0;
-  guarded([&] {
-    token = rank.collectives().send(group, index, tag, src, size_t(bytes),
-                                    rank.beginCommunication(rank.stream(stream)));
+  observed(rank, {CallKind::Send}, [&](ObservedCall &call) {
+    call.token = token = rank.collectives().send(group, index, tag, src, size_t(bytes),
+                                                 rank.beginCommunication(rank.stream(stream)));
   });
   return token;
 }
@@ -70,16 +89,16 @@ int64_t ts_receive(ts_rank *handle, int32_t stream, int32_t group, int64_t index
                    int64_t bytes) {
   Rank &rank = Rank::of(handle);
   int64_t token = 0;
-  guarded([&] {
-    token = rank.collectives().receive(group, index, tag, dst, size_t(bytes),
-                                       rank.beginCommunication(rank.stream(stream)));
+  observed(rank, {CallKind::Receive, -1, nullptr, nullptr, dst}, [&](ObservedCall &call) {
+    call.token = token = rank.collectives().receive(group, index, tag, dst, size_t(bytes),
+                                                    rank.beginCommunication(rank.stream(stream)));
   });
   return token;
 }
 
 void ts_collective_wait(ts_rank *handle, int32_t stream, int64_t token) {
   Rank &rank = Rank::of(handle);
-  guarded([&] {
+  observed(rank, {CallKind::Wait, -1, nullptr, nullptr, nullptr, token}, [&](ObservedCall &) {
     rank.collectives().wait(token, rank.communication());
     rank.joinCommunication(rank.stream(stream));
   });
@@ -99,6 +118,7 @@ void ts_event_wait(ts_rank *handle, int32_t stream, int32_t event) {
 
 void ts_copy(ts_rank *handle, int32_t stream, void *dst, const void *src, int64_t bytes) {
   Rank &rank = Rank::of(handle);
-  guarded([&] { rank.stream(stream).copy(dst, src, size_t(bytes)); });
+  observed(rank, {CallKind::Copy, -1, nullptr, nullptr, dst},
+           [&](ObservedCall &) { rank.stream(stream).copy(dst, src, size_t(bytes)); });
 }
 }

@@ -50,11 +50,18 @@ graph.parameter @unused : tensor<6xf32> from [#graph.source<"u", file = [6]>]
 // CHECK: %[[BY:.*]] = graph.div %[[CLIP]],
 // CHECK: %[[LESS:.*]] = graph.minimum %[[ONE]], %[[BY]]
 // CHECK: %[[SCALE:.*]] = graph.select %{{.*}}, %[[LESS]], %[[ONE]]
+// Where norm or loss is not finite, weights and states stay as they are.
+// CHECK-NEXT: %[[BOTH:.*]] = graph.add %[[NORM]], %[[SUMS]]#0
+// CHECK-NEXT: %[[INFINITY:.*]] = graph.constant dense<0x7F800000> : tensor<f32>
+// CHECK-NEXT: %[[FINITE:.*]] = graph.compare lt %[[BOTH]], %[[INFINITY]]
 // CHECK: graph.mul %[[SUMS]]#1, %[[SCALE]]
 // CHECK: graph.mul %[[RATE]], %[[DECAY]]
 // CHECK: graph.mul %[[TABLE]],
+// CHECK: %[[NEW_TABLE:.*]] = graph.select %[[FINITE]], %{{.*}}, %[[TABLE]]
+// CHECK-NEXT: %[[NEW_AVG:.*]] = graph.select %[[FINITE]], %{{.*}}, %arg15
+// CHECK-NEXT: %[[NEW_AVG_SQ:.*]] = graph.select %[[FINITE]], %{{.*}}, %arg16
 // CHECK-NOT: graph.mul %[[RATE]], %[[DECAY]]
-// CHECK: return %[[SUMS]]#0, %[[NORM]],
+// CHECK: return %[[SUMS]]#0, %[[NORM]], %[[NEW_TABLE]], %[[NEW_AVG]], %[[NEW_AVG_SQ]],
 
 // CHECK: func.func @evaluate(
 // CHECK-NOT: exp_avg

@@ -376,7 +376,8 @@ LogicalResult TrainStepBuilder::buildTrain() {
   }
   Value norm = globalNorm(builder, nameCall(loc, "grad_norm"), known);
   Value scale = clippingScale(builder, loc, norm, numbers.lookup(FillSource::Clip));
-  Value isFinite = scaled ? f.isFinite(norm) : Value();
+  // A step whose loss or norm is not finite changes nothing: both are known to every rank.
+  Value isFinite = f.isFinite(f.add(norm, found->front()));
   if (scaled)
     scale = f.mul(scale, inverse);
   SmallVector<Value> values{found->front(), norm};
@@ -405,9 +406,8 @@ LogicalResult TrainStepBuilder::buildTrain() {
     optimizer.update(builder, nameCall(loc, name), numbers, update);
     SmallVector<Value> after{update.weight};
     llvm::append_range(after, update.states);
-    if (isFinite) // or else all stays: an overflow is known to every rank, as the norm is
-      for (auto [next, present] : llvm::zip_equal(after, before))
-        next = SelectOp::create(builder, loc, next.getType(), isFinite, next, present);
+    for (auto [next, present] : llvm::zip_equal(after, before))
+      next = SelectOp::create(builder, loc, next.getType(), isFinite, next, present);
     results.push_back(weightPort(weight, name));
     for (auto [state, value] : llvm::zip_equal(weight.states, MutableArrayRef<Value>(after).drop_front())) {
       value = f.in(value, moments);

@@ -5,6 +5,7 @@
 #include "tessera/runtime/abi.h"
 #include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/comm/ProgramCollectives.h"
+#include "tessera/runtime/device/CallObserver.h"
 #include "tessera/runtime/device/Device.h"
 #include "tessera/runtime/device/Weights.h"
 
@@ -40,6 +41,10 @@ public:
   Device &device() { return *device_; }
   Module &module() { return *module_; }
   Product &product(int64_t id) { return *products_[id]; }
+  const ts_kernel &kernel(int64_t number) const { return program_.kernels[number]; }
+  // Who is told of the calls of generated code from now on; null, as it begins: nobody. Must outlive them.
+  void observe(CallObserver *observer) { observer_ = observer; }
+  CallObserver *observer() const { return observer_; }
   // Where calls compute, and where the copies from and to their inputs and outputs run.
   Stream &compute() { return *streams_[0]; }
   // By their numbers in the manifest.
@@ -113,6 +118,7 @@ private:
   HostPlane &plane_;
   ProgramCollectives collectives_;
   BoardEntry &entry_;
+  CallObserver *observer_ = nullptr;
   ThreadPool pool_;
   std::unique_ptr<Device> device_;               // outlives what follows
   std::vector<std::unique_ptr<Stream>> streams_; // of the program

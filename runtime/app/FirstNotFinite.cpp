@@ -1,0 +1,118 @@
+#include "FirstNotFinite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace tessera::runtime {
+
+// Of a rank's dst.
+static int64_t elementsGiven(const Manifest &manifest, const CollectiveSpec &c) {
+  const int64_t group = shardCount(manifest.groups[size_t(c.group)]);
+  switch (c.kind) {
+  case CollectiveKind::AllGather:
+    return c.elements * group;
+  case CollectiveKind::ReduceScatter:
+    return c.elements / group;
+  case CollectiveKind::GroupedSend:
+    return elementCount(localShape(c.global, c.to));
+  default:
+    return c.elements;
+  }
+}
+
+static std::string operationOf(const CallSpec &spec, const Manifest &manifest) {
+  if (spec.kind == CallKind::Launch)
+    return spec.kernel;
+  if (spec.kind == CallKind::Collective || spec.kind == CallKind::Start)
+    return collectiveName(manifest.collectives[size_t(spec.id)].kind);
+  return callKindName(spec.kind);
+}
+
+void FirstNotFinite::look(const CallSpec &spec, const std::string &place, io::DType type, int64_t elements,
+                          const void *address) {
+  if (number_ >= 0 || !io::isFloatLike(type) || io::isQuantized(type))
+    return;
+  std::vector<char> held(size_t(io::bytesOf(type, elements)));
+  std::vector<float> wide(static_cast<size_t>(elements));
+  rank_.read(held.data(), static_cast<const char *>(address), held.size());
+  io::traits(type).widen(held.data(), elements, wide.data());
+  // Minus infinity is the logarithm of nothing: of the weights of a place that sees no key.
+  auto bad = std::find_if(wide.begin(), wide.end(), [](float x) { return !(x < INFINITY); });
+  rank_.entry().progress.fetch_add(1, std::memory_order_relaxed);
+  if (bad == wide.end())
+    return;
+  number_ = calls_;
+  text_ = (place.empty() ? "" : place + ": ") + (spec.value.empty() ? "a value without a name" : spec.value) +
+          " (" + operationOf(spec, rank_.manifest()) + ") is " +
+          (std::isnan(*bad) ? "nan"
+           : *bad > 0       ? "inf"
+                            : "-inf") +
+          " at " + std::to_string(bad - wide.begin()) + " of " + std::to_string(elements);
+}
+
+void FirstNotFinite::end(const ObservedCall &call) {
+  const Manifest &manifest = rank_.manifest();
+  const CallSpec &spec = cursor_.next(call.kind);
+  ++calls_;
+  const std::string place = cursor_.place();
+  auto lookAtCollective = [&](const CallSpec &of, const std::string &where, const void *dst) {
+    const CollectiveSpec &c = manifest.collectives[size_t(of.id)];
+    look(of, where, c.type, elementsGiven(manifest, c), dst);
+  };
+  switch (call.kind) {
+  case CallKind::Launch: {
+    const size_t buffers = size_t(rank_.kernel(call.number).num_buffers), first = buffers - spec.gives.size();
+    for (size_t i = 0; i < spec.gives.size(); ++i) {
+      const CallSpec::Gives &gives = spec.gives[i];
+      auto *address = static_cast<const char *>(call.buffers[first + i]);
+      if (gives.oneLayer)
+        address += call.scalars[0] * io::bytesOf(gives.type, gives.elements);
+      look(spec, place, gives.type, gives.elements, address);
+    }
+    break;
+  }
+  case CallKind::Matmul: {
+    const MatmulSpec &product = manifest.matmuls[size_t(spec.id)];
+    look(spec, place, product.y, product.m * product.n, call.dst);
+    break;
+  }
+  case CallKind::GatherPacked:
+    look(spec, place, spec.gives.front().type, spec.gives.front().elements, call.dst);
+    break;
+  case CallKind::Collective:
+    lookAtCollective(spec, place, call.dst);
+    break;
+  case CallKind::Start:
+    begun_[call.token] = {&spec, place, call.dst};
+    break;
+  case CallKind::Wait:
+    if (auto found = begun_.find(call.token); found != begun_.end()) {
+      lookAtCollective(*found->second.spec, found->second.place, found->second.dst);
+      begun_.erase(found);
+    }
+    break;
+  default: // copies of what was looked at
+    break;
+  }
+}
+
+std::string firstOfAllRanks(HostPlane &plane, int64_t number, const std::string &text) {
+  struct Found {
+    int64_t number;
+    char text[248];
+  } mine{number, {}};
+  std::snprintf(mine.text, sizeof mine.text, "%s", text.c_str());
+  std::vector<Found> all(plane.rank() == 0 ? size_t(plane.ranks()) : 0);
+  plane.gather(&mine, sizeof mine, all.data(), 0);
+  Found first{-1, {}};
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].number >= 0 && (first.number < 0 || all[rank].number < first.number)) {
+      first.number = all[rank].number;
+      std::snprintf(first.text, sizeof first.text, "rank %zu, %.220s", rank, all[rank].text);
+    }
+  plane.broadcast(&first, sizeof first, 0);
+  return first.number < 0 ? "" : first.text;
+}
+
+} // namespace tessera::runtime

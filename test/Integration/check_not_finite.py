@@ -1,0 +1,127 @@
+"""A step whose loss or norm is not finite: the error names step, rank, layer, value and call, and saves stay.
+
+    check_not_finite.py --compiler LLM_COMPILE --model MODEL --out DIR [--dtype T]
+
+MODEL is test/Inputs/models/tiny-llama. Half of the rows are short, so that places without a token are in every call: what is computed there is no reason to stop. Needs numpy."""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+from check_generate import read_safetensors
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--model", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--dtype", default="f32")
+args = parser.parse_args()
+shutil.rmtree(args.out, ignore_errors=True)
+os.makedirs(args.out)
+
+
+def path(name):
+    return os.path.join(args.out, name)
+
+
+def run(command, status=0):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    errors = done.stderr.decode(errors="replace")
+    if done.returncode != status:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}, expected {status}\n{errors[-2000:]}")
+    return errors
+
+
+def write_tensors(name, tensors):
+    header, at = {}, 0
+    for key, tensor in tensors.items():
+        header[key] = {"dtype": {"float32": "F32", "int32": "I32"}[str(tensor.dtype)], "shape": list(tensor.shape), "data_offsets": [at, at + tensor.nbytes]}
+        at += tensor.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path(name), "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for tensor in tensors.values():
+            file.write(np.ascontiguousarray(tensor).tobytes())
+
+
+weights = {}
+for file in sorted(os.listdir(args.model)):
+    if file.startswith("model-"):
+        weights.update(read_safetensors(os.path.join(args.model, file)))
+
+
+def spoiled(name, change):
+    """A model in which some tensors are others."""
+    tensors = {key: tensor.copy() for key, tensor in weights.items()}
+    change(tensors)
+    write_tensors(name, tensors)
+    return path(name)
+
+
+# Rows 0 to 3 are those of rank 0 on dp=2; the id 7 stands in the last row of rank 1 alone.
+tokens = np.random.default_rng(1).integers(8, 300, (16, 17)).astype(np.int32)
+tokens[::2, 9:] = -1
+tokens[7, 3] = 7
+write_tensors("tokens.safetensors", {"tokens": tokens})
+
+
+def compiled(mesh, micro):
+    out = path(f"{mesh}-{micro}")
+    run([args.compiler, args.model, "--task=train", "--batch=8", "--max-seq-len=16", f"--micro-batches={micro}", f"--dtype={args.dtype}", "-o", out]
+        + ([] if mesh == "none" else [f"--mesh={mesh}"]))
+    return [out, "train", f"--data={path('tokens.safetensors')}"]
+
+
+def expect(command, pattern):
+    errors = [line for line in run(command, 1).splitlines() if line.startswith("error: ")]
+    if len(errors) != 1 or not re.fullmatch("error: cannot go on training " + pattern + "; use a smaller --lr .*; no save was touched", errors[0]):
+        sys.exit(f"expected one error that is /{pattern}/:\n" + "\n".join(errors))
+
+
+def overflow(tensors):
+    for which in ("gate", "up"):
+        tensors[f"model.layers.2.mlp.{which}_proj.weight"] *= np.float32(1e25)
+
+
+def overflow_of_a_product(tensors):
+    gate = tensors["model.layers.1.mlp.gate_proj.weight"]
+    gate[:] = np.where(gate < 0, np.float32(-3e38), np.float32(3e38))
+
+
+def unknown_norm(tensors):
+    tensors["model.layers.2.post_attention_layernorm.weight"][3] = np.nan
+
+
+def unknown(tensors):
+    tensors["model.embed_tokens.weight"][7, 5] = np.nan
+
+
+not_finite = r"\(step 1\): the (loss|norm of the gradient) is (not a number|infinite); first on rank {rank}, {place}{value} \({call}\) is {what} at \d+ of \d+"
+broken = spoiled("overflow.safetensors", overflow)
+for mesh, micro in (("none", 1), ("fsdp=2", 2), ("tp=2", 1)):
+    expect(compiled(mesh, micro) + ["--steps=1", f"--model={broken}"],
+           not_finite.format(rank="[01]", place="layer 2, micro-batch 0: " if micro > 1 else "layer 2: ", value="mlp", call=r"\w*mul_[\dx_]+", what="-?(inf|nan)"))
+expect(compiled("none", 1) + ["--steps=1", f"--model={spoiled('product.safetensors', overflow_of_a_product)}"],
+       not_finite.format(rank="0", place="layer 1: ", value="gate", call="matmul", what="-?(inf|nan)"))
+# What layers save for backward lies in stacks, a slice a layer. What a rank computes in bfloat16 is a copy of all weights: the first one has met a broken one before a row is read.
+masters = args.dtype != "f32"
+copied = dict(rank="0", place="", value="a value without a name", call=r"cast_[\dx_]+", what="nan")
+met = copied if masters else dict(rank="0", place="layer 2: ", value="mlp_input", call=r"add_rms_norm_[\dx_]+", what="nan")
+expect(compiled("none", 1) + ["--steps=1", f"--model={spoiled('norm.safetensors', unknown_norm)}"], not_finite.format(**met))
+met = copied if masters else dict(rank="1", place="", value="residual", call=r"embedding_[\dx_]+", what="nan")
+expect(compiled("dp=2", 1) + ["--steps=1", f"--model={spoiled('unknown.safetensors', unknown)}"], not_finite.format(**met))
+# The second step breaks; what the first one saved is what it was.
+train = compiled("dp=2", 1)
+flags = ["--steps=2", f"--model={args.model}", "--lr=1e36", "--schedule=constant", "--save-every=1", f"--save={path('save')}", f"--log={path('log')}"]
+expect(train + flags, r"\(step 2\): .*; first on rank [01], .*")
+if os.listdir(path("save")).count("step-1") != 1 or "step-2" in os.listdir(path("save")):
+    sys.exit(f"the folder holds {os.listdir(path('save'))}")
+log = [json.loads(line) for line in open(path("log"))]
+if [line["step"] for line in log] != [1, 2] or (log[1]["loss"] is not None and log[1]["grad_norm"] is not None):
+    sys.exit(f"the log is {log}")
+print("named")
