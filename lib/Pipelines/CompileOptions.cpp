@@ -87,7 +87,8 @@ Failure missingFeature(StringRef flag, StringRef feature) {
 
 Status readCount(StringRef flag, StringRef value, int64_t largest, int64_t &out) {
   if (value.getAsInteger(10, out) || out < 1 || out > largest)
-    return badFlag(flag + "=" + value, "must be an integer from 1 to " + llvm::Twine(largest));
+    return badFlag(flag + "=" + value, "must be an integer from 1 to " + llvm::Twine(largest),
+                   "write " + flag + "=1, for example, or leave it out");
   return {};
 }
 

@@ -36,7 +36,7 @@ Status checkOutput(llvm::StringRef path) {
   if (!fs::is_directory(folder))
     return cannotWrite(path, "there is no folder " + folder.str(), "make it first");
   if (std::error_code error = fs::access(folder, fs::AccessMode::Write))
-    return cannotWrite(path, error.message());
+    return cannotWrite(path, error.message(), "name a file in a folder that you may write to");
   return {};
 }
 
@@ -48,7 +48,7 @@ Status makeFile(llvm::StringRef given, llvm::function_ref<Status(const std::stri
     return cannotWrite(path, "is not a regular file", "name a file");
   llvm::SmallString<128> temporary;
   if (std::error_code error = fs::createUniqueFile(llvm::Twine(path) + ".tmp-%%%%%%%%", temporary))
-    return cannotWrite(path, error.message());
+    return cannotWrite(path, error.message(), "name a file in a folder that you may write to");
   llvm::FileRemover remover(temporary);
   llvm::sys::RemoveFileOnSignal(temporary);
   Status made = make(std::string(temporary));

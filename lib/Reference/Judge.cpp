@@ -80,9 +80,11 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
         int64_t &x = tensor.i[begin + j];
         if (tensor.elementType.isInteger(1))
           x = below(2);
-        else if (isFilledBy(graph::FillSource::Positions))
+        else if (isFilledBy(graph::FillSource::Positions)) {
+          if (trains && below(5) == 0) // the next document of the row
+            start = -j;
           x = j < length ? start + j : -1;
-        else if (isFilledBy(graph::FillSource::Targets))
+        } else if (isFilledBy(graph::FillSource::Targets))
           x = j < length && below(5) ? below(ids) : -1;
         else if (isFilledBy(graph::FillSource::EndTokens) || isFilledBy(graph::FillSource::DrawnEndTokens))
           x = below(ids + 1) - 1;

@@ -15,10 +15,7 @@ namespace tessera::runtime {
 
 GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
                           const std::vector<std::vector<int32_t>> &prompts) {
-  if (!manifest.generate)
-    throw Error("cannot generate", manifest.model, "this program does not generate text",
-                "compile a language model with --task=generate");
-  const GenerateSpec &sizes = *manifest.generate;
+  const GenerateSpec &sizes = generateOf(manifest);
   GenerateJob job;
   job.prompts = prompts;
   for (size_t p = 0; p < prompts.size(); ++p) {

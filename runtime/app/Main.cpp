@@ -6,6 +6,7 @@
 #include "Options.h"
 #include "PlotLogs.h"
 #include "Report.h"
+#include "Session.h"
 #include "Terminal.h"
 #include "Train.h"
 #include "tessera/runtime/core/Error.h"
@@ -165,7 +166,12 @@ int run(int argc, char **argv, Launcher &launcher) {
   if (manifest.entries.size() != program.num_entries)
     throw Error("cannot run this program", "manifest", "it names another number of steps than there are",
                 "compile it again with this version of llm-compile");
-  Options options = parseOptions(argc, argv);
+  Options options = parseOptions(argc, argv, [&](Options::Command command) {
+    if (command == Options::Command::Train)
+      trainOf(manifest);
+    if (command == Options::Command::Generate)
+      generateOf(manifest);
+  });
   if (options.command == Options::Command::Info || options.command == Options::Command::Help) {
     if (launcher.rank != 0)
       return 0;

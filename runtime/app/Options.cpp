@@ -213,7 +213,7 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
               hintFor(name, known, "use " + all));
 }
 
-Options parseOptions(int argc, char **argv) {
+Options parseOptions(int argc, char **argv, const std::function<void(Command)> &check) {
   Options options;
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   if (words.empty())
@@ -257,6 +257,8 @@ Options parseOptions(int argc, char **argv) {
       return options;
     }
   }
+  if (check)
+    check(command);
   if (command == Command::Generate && options.prompts.empty())
     throw Error("cannot generate", "", "no prompt was given", "add --prompt=TEXT or --tokens=1,2,3");
   if (command == Command::Train)

@@ -5,6 +5,7 @@
 #include "tessera/runtime/train/LearningRate.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct TrainOptions {
   std::optional<double> weightDecay, beta1, beta2, momentum, epsilon, clip;
   int64_t epochs = 1;
   std::optional<uint64_t> shuffle;
-  std::string eval; // empty: none
+  bool documents = false; // --documents
+  std::string eval;       // empty: none
   std::optional<int64_t> evalEvery;
   std::string log;  // empty: none
   std::string save; // empty: none
@@ -62,8 +64,9 @@ struct Options {
 
 // Flags are `--name=VALUE` or `--name VALUE`. Throws Error on a missing or unknown command, on an unknown
 // flag (it names the nearest), on a value that cannot be read. Ranges that depend on the program are not
-// checked here.
-Options parseOptions(int argc, char **argv);
+// checked here. `check` is called once the flags of a command are read, before one that is missing is an
+// error.
+Options parseOptions(int argc, char **argv, const std::function<void(Options::Command)> &check = nullptr);
 
 // What of `options` decides the numbers: equal texts, equal results. Where files lie and how many threads
 // there are may differ from machine to machine.

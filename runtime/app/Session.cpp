@@ -7,7 +7,7 @@
 
 namespace tessera::runtime {
 
-static const GenerateSpec &generateOf(const Manifest &manifest) {
+const GenerateSpec &generateOf(const Manifest &manifest) {
   if (!manifest.generate)
     throw Error("cannot generate", manifest.model, "this program does not generate text",
                 "compile a language model with --task=generate");

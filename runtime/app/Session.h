@@ -11,6 +11,9 @@
 
 namespace tessera::runtime {
 
+// What the program says of generating. Throws Error if it does not generate.
+const GenerateSpec &generateOf(const Manifest &manifest);
+
 // Every rank makes the same calls with the same arguments. B = batch, C = chunk, V = vocab. Positions of -1
 // are inert.
 class Session {

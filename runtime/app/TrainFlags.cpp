@@ -94,6 +94,8 @@ std::vector<FlagInfo> trainFlags() {
           [](TrainOptions &o, Text flag, Text value) { o.epochs = readInteger(flag, value, 1, maxCount); }),
       ofTrain("--shuffle", "SEED", "another order of the rows in each pass",
               [](TrainOptions &o, Text flag, Text value) { o.shuffle = readSeed(flag, value); }),
+      ofTrain("--documents", nullptr, "attention and positions start over after an end token",
+              [](TrainOptions &o, Text, Text) { o.documents = true; }),
       ofTrain("--eval", "FILE", "data to evaluate on: eval_loss of the log",
               [](TrainOptions &o, Text flag, Text value) {
                 o.eval = readText(flag, value, "name a .safetensors or .bin file, or a text");
@@ -124,7 +126,6 @@ std::vector<FlagInfo> trainFlags() {
                 o.grads = readText(flag, value, "write --grads=FILE.safetensors");
               }),
       refused("--dropout", "P", "compiled steps have no dropout yet", "leave it out"),
-      refused("--documents", nullptr, "compiled steps cannot tell documents apart yet", "leave it out"),
       refused("--trace", "FILE", "this runtime writes no traces yet", "leave it out"),
   };
   for (FlagInfo &flag : more)
@@ -161,6 +162,8 @@ std::string whatIsTrained(const TrainOptions &o) {
     text << " " << value.value_or(-1);
   if (o.shuffle)
     text << " shuffle " << *o.shuffle;
+  if (o.documents)
+    text << " documents";
   // Files may lie elsewhere on other machines; what is done with them is done together.
   text << " eval " << !o.eval.empty() << " " << o.evalEvery.value_or(-1) << " save " << !o.save.empty() << " "
        << o.saveEvery.value_or(-1) << " " << o.keep.value_or(-1) << " resume " << !o.resume.empty()

@@ -2,6 +2,7 @@
 #include "Train.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/data/TokenText.h"
+#include "tessera/runtime/text/Tokenizer.h"
 
 #include <filesystem>
 
@@ -41,9 +42,22 @@ static std::unique_ptr<data::TokenRows> openRows(const std::string &path, const 
   return take(data::openTokens(path, spec.seq, spec.vocab, models.texts()));
 }
 
+// The ids that end a document, as the model's files name them.
+static std::vector<int32_t> documentEnds(Models &models) {
+  const io::ModelFile &texts = models.texts();
+  std::vector<int32_t> ends = take(text::endTokens(texts));
+  if (ends.empty())
+    throw Error("cannot train", "--documents",
+                "the files of " + texts.path() + " name no end token (eos_token_id)",
+                "name a model with one by --model=, or leave it out");
+  return ends;
+}
+
 static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
   const TrainOptions &options = job.options;
-  data::DataOptions rows{spec.batch, spec.microBatches, options.epochs, options.shuffle};
+  data::DataOptions rows{spec.batch, spec.microBatches, options.epochs, options.shuffle, options.documents};
+  if (options.documents)
+    rows.endTokens = documentEnds(models);
   job.data = take(data::TrainingData::make(openRows(options.data, spec, models), rows));
   check(job.data->checkSteps(options.rate.steps));
   if (options.eval.empty())
@@ -51,8 +65,9 @@ static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
   if (spec.evaluate < 0)
     throw Error("cannot evaluate", options.eval, "the program has no entry that does",
                 "compile it again with this version of llm-compile");
-  job.evaluation =
-      take(data::TrainingData::make(openRows(options.eval, spec, models), {spec.batch, spec.microBatches}));
+  rows.epochs = 1;
+  rows.shuffle = std::nullopt;
+  job.evaluation = take(data::TrainingData::make(openRows(options.eval, spec, models), rows));
 }
 
 static void openResumed(TrainJob &job, const TrainSpec &spec) {

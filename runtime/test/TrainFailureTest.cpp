@@ -57,6 +57,9 @@ TEST_F(TrainFailure, Flags) {
   expectError(std::string(FAKE_PROGRAM_DIR) + "/fake_1" + words(1),
               "this program was compiled with --task=generate; compile the model with --task=train");
   expectError(program(2) + " generate --tokens=1 --init=random:1", "this program does not generate text");
+  // What the program is for comes before what is missing.
+  expectError(std::string(FAKE_PROGRAM_DIR) + "/fake_1 train", "compile the model with --task=train");
+  expectError(program(2) + " generate", "this program does not generate text");
   std::ofstream(folder + "/notes") << "no log\n";
   expectError(program(2) + words(1, "--log=notes"), "line 1 of it is no line of a log");
   EXPECT_EQ(read("notes"), "no log\n");

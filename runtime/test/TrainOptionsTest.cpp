@@ -34,6 +34,7 @@ TEST(TrainOptions, EveryFlag) {
                      "--clip=0",
                      "--epochs=3",
                      "--shuffle=18446744073709551615",
+                     "--documents",
                      "--eval=e",
                      "--eval-every=6",
                      "--log=l",
@@ -59,6 +60,7 @@ TEST(TrainOptions, EveryFlag) {
   EXPECT_EQ(t.clip, 0);
   EXPECT_EQ(t.epochs, 3);
   EXPECT_EQ(t.shuffle, UINT64_MAX);
+  EXPECT_TRUE(t.documents);
   EXPECT_EQ(t.eval, "e");
   EXPECT_EQ(t.evalEvery, 6);
   EXPECT_EQ(t.log, "l");
@@ -107,8 +109,6 @@ TEST(TrainOptions, FlagsThatNeedOthers) {
 // Nothing is read and ignored.
 TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
   expectProblem({"--dropout=0.1"}, "cannot train (--dropout=0.1): compiled steps have no dropout yet");
-  expectProblem({"--documents"},
-                "cannot train (--documents): compiled steps cannot tell documents apart yet");
   expectProblem({"--resume=s", "--grads=f"}, "leave out --grads, or --resume");
   expectProblem({"--trace=f"}, "cannot train (--trace=f): this runtime writes no traces yet");
   std::string help = parse({"--help"}).help;
@@ -119,8 +119,8 @@ TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
 // What ranks do together must be the same on all of them; where files lie need not be.
 TEST(TrainOptions, TermsOfARun) {
   auto terms = [](std::vector<std::string> words) { return whatIsComputed(parse(std::move(words))); };
-  for (const char *flag : {"--lr=1", "--warmup=1", "--shuffle=0", "--clip=1", "--epochs=2", "--eval=e",
-                           "--save=s", "--resume=r", "--beta1=0.1"})
+  for (const char *flag : {"--lr=1", "--warmup=1", "--shuffle=0", "--documents", "--clip=1", "--epochs=2",
+                           "--eval=e", "--save=s", "--resume=r", "--beta1=0.1"})
     EXPECT_NE(terms({flag}), terms({})) << flag;
   EXPECT_NE(terms({"--save=s", "--save-every=1"}), terms({"--save=s"}));
   EXPECT_EQ(terms({"--save=s", "--log=l"}), terms({"--save=t"}));

@@ -114,6 +114,23 @@ Value AttentionEmitter::exp2(Value x) {
   return mulf(p, arith::BitcastOp::create(b, type, exponent));
 }
 
+Value AttentionEmitter::positionOf(const AttentionIteration &iteration, Value row) {
+  Values at = {iteration.batch, div(row, shape.group)};
+  if (shape.firsts)
+    at.push_back(index(0));
+  return load(buffers.positions, at);
+}
+
+Value AttentionEmitter::firstInSight(const AttentionIteration &iteration, Value row, Value position) {
+  Value first;
+  if (shape.window)
+    first = arith::SubIOp::create(b, position, i32(*shape.window - 1));
+  if (!shape.firsts)
+    return first;
+  Value given = load(buffers.positions, {iteration.batch, div(row, shape.group), index(1)});
+  return first ? Value(arith::MaxSIOp::create(b, first, given)) : given;
+}
+
 double AttentionEmitter::queryScale() const {
   return shape.softcap ? shape.scale / *shape.softcap : shape.scale * kLog2E;
 }

@@ -71,6 +71,11 @@ protected:
   Values keyIndices(const AttentionIteration &iteration, mlir::Value j, mlir::Value d);
   /// Indices of element `d` of query row `row` (position row / group, head row % group).
   Values queryIndices(const AttentionIteration &iteration, mlir::Value row, mlir::Value d);
+  /// The position of query row `row`, which is that of the last key in sight.
+  mlir::Value positionOf(const AttentionIteration &iteration, mlir::Value row);
+  /// Of a shape that limits the keys in front: the first one that a row at `position` sees.
+  bool limitsFront() const { return shape.window || shape.firsts; }
+  mlir::Value firstInSight(const AttentionIteration &iteration, mlir::Value row, mlir::Value position);
 
   // Vectors.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
@@ -138,8 +143,8 @@ private:
   void whereRowExists(mlir::Value row, llvm::function_ref<void()> body);
 
   int64_t vectors = 0, keyTile = 0;
-  mlir::Value queryT, scores, outT, rowPositions;
-  Values upper, lower; // per row vector: last position in sight; first, with a window
+  mlir::Value queryT, scores, outT, rowPositions, rowFirsts;
+  Values upper, lower; // per row vector: last position in sight; first, where the front is limited
 };
 
 /// Few query rows, head dimension and keys in the lanes: decode.
@@ -160,7 +165,7 @@ private:
                         mlir::Value last);
 
   int64_t tile = 0;
-  mlir::Value query, scores, sums, tops, scales, accumulators, rowPositions;
+  mlir::Value query, scores, sums, tops, scales, accumulators, rowPositions, rowFirsts;
 };
 
 } // namespace tessera

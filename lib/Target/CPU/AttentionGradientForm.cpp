@@ -29,6 +29,7 @@ template <typename OpT> AttentionShape shapeOf(OpT op) {
   shape.valueDim = v[3];
   shape.scale = op.getScale().convertToDouble();
   shape.window = graph::hidingWindow(op);
+  shape.firsts = tensorOf(op.getPositions()).getRank() == 3;
   if (op.getSoftcap())
     shape.softcap = op.getSoftcap()->convertToDouble();
   return shape;

@@ -53,6 +53,8 @@ void AttentionGradient::allocate() {
   slopes = scratch({kBlock, blockRows()});
   int64_t rows = ofQueries() ? blockRows() : kBlock;
   positions = scratch({rows}, b.getI32Type());
+  if (limitsFront())
+    firsts = scratch({rows}, b.getI32Type());
   logSums = scratch({rows});
   deltas = scratch({rows});
 }
@@ -94,7 +96,9 @@ void AttentionGradient::loadQueries(const AttentionIteration &iteration, Value r
                                     Value end) {
   loop(index(0), index(rows), 1, [&](Value l) {
     Value row = add(row0, l), there = min(row, index(queries() - 1));
-    Value position = load(buffers.positions, {iteration.batch, div(there, shape.group)});
+    Value position = positionOf(iteration, there);
+    if (limitsFront())
+      store(firstInSight(iteration, there, position), firsts, {l});
     position = select(compare(arith::CmpIPredicate::slt, row, end), position, i32(-1));
     store(position, positions, {l});
     store(mulf(load(buffers.logSumExp, ofQuery(iteration, there)), f32(kLog2E)), logSums, {l});
@@ -102,13 +106,12 @@ void AttentionGradient::loadQueries(const AttentionIteration &iteration, Value r
   });
 }
 
-/// Whether a query at `position` sees `key`.
-Value AttentionGradient::seen(Value key, Value position) {
+/// Whether a query at `position` that sees nothing before `first` (null: all) sees `key`.
+Value AttentionGradient::seen(Value key, Value position, Value first) {
   Value sees = compare(arith::CmpIPredicate::sle, key, position);
-  if (!shape.window)
+  if (!first)
     return sees;
-  Value first = arith::SubIOp::create(b, position, splat(i32(*shape.window)));
-  return arith::AndIOp::create(b, sees, compare(arith::CmpIPredicate::sgt, key, first));
+  return arith::AndIOp::create(b, sees, compare(arith::CmpIPredicate::sge, key, first));
 }
 
 /// Products of `rows` with what stands in the lanes: a vector for each row and row vector.
@@ -150,9 +153,9 @@ void AttentionGradient::differentiateBlock(const AttentionIteration &iteration, 
     auto known = [&](Value array, int64_t j, int64_t v) {
       return ofQueries() ? loadVector(array, {index(v * lanes)}) : splat(load(array, {add(j0, j)}));
     };
-    auto position = [&](int64_t j, int64_t v) -> Value {
-      return ofQueries() ? vector::LoadOp::create(b, ints, positions, ValueRange{index(v * lanes)})
-                         : splat(load(positions, {add(j0, j)}));
+    auto place = [&](Value array, int64_t j, int64_t v) -> Value {
+      return ofQueries() ? vector::LoadOp::create(b, ints, array, ValueRange{index(v * lanes)})
+                         : splat(load(array, {add(j0, j)}));
     };
     Values scores = products(iteration, Scores, rows);
     each([&](int64_t j, int64_t v, Values at) {
@@ -164,7 +167,8 @@ void AttentionGradient::differentiateBlock(const AttentionIteration &iteration, 
       }
       Value p = exp2(arith::SubFOp::create(b, product, known(logSums, j, v)));
       Value key = ofQueries() ? splat(toI32(add(start, add(j0, j)))) : laneKeys[v];
-      storeVector(select(seen(key, position(j, v)), p, splat(0.0)), weights, at);
+      Value first = limitsFront() ? place(firsts, j, v) : Value();
+      storeVector(select(seen(key, place(positions, j, v), first), p, splat(0.0)), weights, at);
     });
     Values values = products(iteration, Weights, rows);
     each([&](int64_t j, int64_t v, Values at) {
@@ -246,12 +250,12 @@ void AttentionGradient::emit(Value item) {
         storeVector(splat(0.0), sums[product], {d, index(v * lanes)});
     });
 
-  // The largest position of `rows` queries, and the smallest of those that see anything.
+  // The last key that any of `rows` queries sees, and the first.
   auto extremes = [&](int64_t rows) {
     return loop(index(0), index(rows), 1, {i32(-1), i32(INT32_MAX)}, [&](Value l, ValueRange so) -> Values {
       Value position = load(positions, {l});
       Value live = compare(arith::CmpIPredicate::sge, position, i32(0));
-      Value low = select(live, position, i32(INT32_MAX));
+      Value low = select(live, limitsFront() ? load(firsts, {l}) : i32(0), i32(INT32_MAX));
       return {arith::MaxSIOp::create(b, so[0], position), arith::MinSIOp::create(b, so[1], low)};
     });
   };
@@ -266,10 +270,8 @@ void AttentionGradient::emit(Value item) {
     loadQueries(iteration, row0, blockRows(), index(queries()));
     Values seenBy = extremes(blockRows());
     Value end = min(add(toIndex(seenBy[0]), 1), index(shape.context)), begin = index(0);
-    if (shape.window) {
-      Value first = arith::SubIOp::create(b, seenBy[1], i32(*shape.window - 1));
-      begin = min(max(toIndex(first), index(0)), end);
-    }
+    if (limitsFront())
+      begin = min(max(toIndex(seenBy[1]), index(0)), end);
     loop(begin, end, kBlock, [&](Value start) { work(start, end); });
   } else {
     laneKeys.clear();
@@ -286,10 +288,8 @@ void AttentionGradient::emit(Value item) {
       loadQueries(iteration, start, kBlock, end);
       Values seenBy = extremes(kBlock);
       Value meets = compare(arith::CmpIPredicate::sge, seenBy[0], firstKey);
-      if (shape.window) {
-        Value first = arith::SubIOp::create(b, seenBy[1], i32(*shape.window));
-        meets = arith::AndIOp::create(b, meets, compare(arith::CmpIPredicate::sgt, lastKey, first));
-      }
+      if (limitsFront())
+        meets = arith::AndIOp::create(b, meets, compare(arith::CmpIPredicate::sge, lastKey, seenBy[1]));
       auto guard = scf::IfOp::create(b, meets);
       OpBuilder::InsertionGuard inside(b);
       b.setInsertionPointToStart(guard.thenBlock());

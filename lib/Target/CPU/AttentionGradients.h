@@ -44,7 +44,7 @@ private:
   void accumulate(const AttentionIteration &iteration, Product product, mlir::Value start, mlir::Value count,
                   mlir::Value factors);
   void storeResult(const AttentionIteration &iteration, Product product, mlir::Value row0, double factor);
-  mlir::Value seen(mlir::Value key, mlir::Value position);
+  mlir::Value seen(mlir::Value key, mlir::Value position, mlir::Value first);
 
   Of of;
   Arrays arrays;
@@ -52,6 +52,7 @@ private:
   mlir::Value lanesOf[2], sums[2];        ///< transposed: [width, block of lanes]
   mlir::Value weights, slopes;            ///< [block of rows, block of lanes]
   mlir::Value positions, logSums, deltas; ///< of the queries, in the lanes or of a block of rows
+  mlir::Value firsts;                     ///< likewise: the first keys in sight, where the front is limited
   Values laneKeys;                        ///< positions of the keys in the lanes
 };
 

@@ -45,6 +45,8 @@ void KeyLaneAttention::allocate() {
   tops = scratch({tile});
   scales = scratch({tile});
   rowPositions = scratch({tile}, b.getI32Type());
+  if (limitsFront())
+    rowFirsts = scratch({tile}, b.getI32Type());
 }
 
 /// Scores of keys [start, start + count) for row `r`, rounded up to whole vectors (the excess is masked).
@@ -79,10 +81,8 @@ void KeyLaneAttention::scoreKeys(const AttentionIteration &iteration, Value r, V
     Value at = arith::AddIOp::create(b, splat(toI32(add(add(start, j0), buffers.base))), step);
     Value limit = arith::MinSIOp::create(b, position, toI32(add(last, buffers.base)));
     s = select(compare(arith::CmpIPredicate::sle, at, splat(limit)), s, splat(kMasked));
-    if (shape.window) {
-      Value first = splat(arith::SubIOp::create(b, position, i32(*shape.window)));
-      s = select(compare(arith::CmpIPredicate::sgt, at, first), s, splat(kMasked));
-    }
+    if (limitsFront())
+      s = select(compare(arith::CmpIPredicate::sge, at, splat(load(rowFirsts, {r}))), s, splat(kMasked));
     storeVector(s, scores, {r, j0});
   });
 }
@@ -164,7 +164,7 @@ void KeyLaneAttention::emit(Value item) {
   Values range =
       loop(index(0), index(tile), 1, Values{i32(-1), i32(INT32_MAX)}, [&](Value r, ValueRange carried) {
         Value row = add(row0, r), clamped = min(row, index(rows() - 1));
-        Value position = load(buffers.positions, {iteration.batch, div(clamped, shape.group)});
+        Value position = positionOf(iteration, clamped);
         if (rows() % tile)
           position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
         store(position, rowPositions, {r});
@@ -177,15 +177,16 @@ void KeyLaneAttention::emit(Value item) {
         loop(index(0), index((shape.valueDim + lanes - 1) / lanes * lanes), lanes,
              [&](Value d) { storeVector(splat(0.0), accumulators, {r, d}); });
         Value live = compare(arith::CmpIPredicate::sge, position, i32(0));
-        Value first =
-            shape.window ? Value(arith::SubIOp::create(b, position, i32(*shape.window - 1))) : i32(0);
+        Value first = limitsFront() ? firstInSight(iteration, clamped, position) : i32(0);
+        if (limitsFront())
+          store(first, rowFirsts, {r});
         return Values{arith::MaxSIOp::create(b, carried[0], position),
                       arith::MinSIOp::create(b, carried[1], select(live, first, i32(INT32_MAX)))};
       });
   Value keyEnd = sub(add(toIndex(range[0]), 1), buffers.base);
   keyEnd = min(max(keyEnd, index(0)), index(shape.context));
   Value keyStart = index(0);
-  if (shape.window)
+  if (limitsFront())
     keyStart = min(max(sub(toIndex(range[1]), buffers.base), index(0)), keyEnd);
   Value last = sub(keyEnd, index(1));
 

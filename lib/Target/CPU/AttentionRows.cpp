@@ -46,13 +46,16 @@ void RowLaneAttention::allocate() {
   scores = scratch({kKeyBlock, blockRows()});
   outT = scratch({padded(shape.valueDim), blockRows()});
   rowPositions = scratch({blockRows()}, b.getI32Type());
+  if (limitsFront())
+    rowFirsts = scratch({blockRows()}, b.getI32Type());
 }
 
 void RowLaneAttention::loadPositions(const AttentionIteration &iteration, Value row0) {
   loop(index(0), index(blockRows()), 1, [&](Value l) {
     Value row = add(row0, l);
-    Value position =
-        load(buffers.positions, {iteration.batch, div(min(row, index(rows() - 1)), shape.group)});
+    Value known = min(row, index(rows() - 1)), position = positionOf(iteration, known);
+    if (limitsFront())
+      store(firstInSight(iteration, known, position), rowFirsts, {l});
     if (rows() % blockRows())
       position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
     store(position, rowPositions, {l});
@@ -107,8 +110,8 @@ Values RowLaneAttention::scoreKeys(const AttentionIteration &iteration, Value st
       for (int64_t v = 0; v < vectors; ++v) {
         Value s = score(products[j * vectors + v]);
         s = select(compare(arith::CmpIPredicate::sle, position, upper[v]), s, splat(kMasked));
-        if (shape.window)
-          s = select(compare(arith::CmpIPredicate::sgt, position, lower[v]), s, splat(kMasked));
+        if (limitsFront())
+          s = select(compare(arith::CmpIPredicate::sge, position, lower[v]), s, splat(kMasked));
         storeVector(s, scores, {add(j0, j), index(v * lanes)});
         updated[v] = maxf(updated[v], s);
       }
@@ -214,8 +217,8 @@ void RowLaneAttention::emit(Value item) {
     Value largest = vector::ReductionOp::create(b, vector::CombiningKind::MAXSI, positions);
     top = top ? Value(arith::MaxSIOp::create(b, top, largest)) : largest;
     upper.push_back(arith::MinSIOp::create(b, positions, lastPosition));
-    if (shape.window) {
-      lower.push_back(arith::SubIOp::create(b, positions, splat(i32(*shape.window))));
+    if (limitsFront()) {
+      lower.push_back(loadVector(rowFirsts, {index(v * lanes)}));
       Value live = compare(arith::CmpIPredicate::sge, positions, splat(i32(0)));
       Value start = select(live, lower.back(), splat(i32(INT32_MAX)));
       Value smallest = vector::ReductionOp::create(b, vector::CombiningKind::MINSI, start);
@@ -225,8 +228,8 @@ void RowLaneAttention::emit(Value item) {
   Value keyEnd = sub(add(toIndex(top), 1), buffers.base);
   keyEnd = min(max(keyEnd, index(0)), index(shape.context));
   Value keyStart = index(0);
-  if (shape.window)
-    keyStart = min(max(sub(add(toIndex(bottom), 1), buffers.base), index(0)), keyEnd);
+  if (limitsFront())
+    keyStart = min(max(sub(toIndex(bottom), buffers.base), index(0)), keyEnd);
 
   loop(index(0), index((shape.valueDim + lanes - 1) / lanes * lanes), 1, [&](Value d) {
     for (int64_t v = 0; v < vectors; ++v)

@@ -1,6 +1,7 @@
 //===- AttentionForm.cpp - attention as a launch on a GPU -------------------===//
 //
-// attention -> the CUDA target's attention kernel. What that has no code for (heads wider than 256) stays as
+// attention -> the CUDA target's attention kernel. What that has no code for (heads wider than 256,
+// queries that say the first key they see) stays as
 // it is, to be written out in smaller ops. Where products of warpgroups take the shape, a second kernel does.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +17,8 @@ namespace {
 
 struct CUDAAttentionForm : AttentionForm {
   bool takes(Operation *op) const override {
-    return tileAttention(shapeOf(cast<graph::AttentionOp>(op))).has_value();
+    AttentionShape shape = shapeOf(cast<graph::AttentionOp>(op));
+    return !shape.firsts && tileAttention(shape).has_value();
   }
 
 protected:

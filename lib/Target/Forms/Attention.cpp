@@ -35,8 +35,11 @@ Signature signatureOf(const AttentionShape &shape, int64_t scratch, Builder b) {
     dims.push_back(width);
     return RankedTensorType::get(dims, element);
   };
+  SmallVector<int64_t> positions = {shape.batch, shape.seq};
+  if (shape.firsts)
+    positions.push_back(2);
   Signature signature = {{perQuery(shape.headDim), keys(shape.headDim), keys(shape.valueDim),
-                          RankedTensorType::get({shape.batch, shape.seq}, b.getI32Type())},
+                          RankedTensorType::get(positions, b.getI32Type())},
                          {perQuery(shape.valueDim)}};
   if (shape.page)
     signature.inputs.push_back(
@@ -101,6 +104,7 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
   shape.valueDim = v[3];
   shape.scale = op.getScale().convertToDouble();
   shape.window = graph::hidingWindow(op);
+  shape.firsts = tensorOf(op.getPositions()).getRank() == 3;
   if (op.getSoftcap())
     shape.softcap = op.getSoftcap()->convertToDouble();
   shape.elementType = tensorOf(op.getQuery()).getElementType();

@@ -153,13 +153,14 @@ INSTANTIATE_TEST_SUITE_P(
                "tensor<{a}xf32>"}),
     [](const auto &info) { return std::string(info.param.name); });
 
-#define ATTENTION(NAME, ATTRS)                                                                               \
+// KEYS: what queries see, the last key alone or that and the first one.
+#define ATTENTION(NAME, KEYS, ATTRS)                                                                         \
   OpCase{NAME,                                                                                               \
          "%q: tensor<{a}x{b}x{c}x{d}x{A}xf32>, %k: tensor<{a}x4x{c}x{A}xf32>, %v: "                          \
-         "tensor<{a}x4x{c}x{e}xf32>, %p: tensor<{a}x{b}xi32>",                                               \
+         "tensor<{a}x4x{c}x{e}xf32>, %p: tensor<{a}x{b}" KEYS "xi32>",                                       \
          "%r = graph.attention %q, %k, %v, %p scale = 0.7 " ATTRS                                            \
          " : (tensor<{a}x{b}x{c}x{d}x{A}xf32>, tensor<{a}x4x{c}x{A}xf32>, tensor<{a}x4x{c}x{e}xf32>, "       \
-         "tensor<{a}x{b}xi32>) -> tensor<{a}x{b}x{c}x{d}x{e}xf32>\n  return %r : "                           \
+         "tensor<{a}x{b}" KEYS "xi32>) -> tensor<{a}x{b}x{c}x{d}x{e}xf32>\n  return %r : "                   \
          "tensor<{a}x{b}x{c}x{d}x{e}xf32>",                                                                  \
          "tensor<{a}x{b}x{c}x{d}x{e}xf32>"}
 
@@ -231,9 +232,10 @@ static const OpCase kDecomposable[] = {
            "%r = graph.rope adjacent %x, %p frequencies = [1.0, 0.3] : (tensor<{a}x{b}x4xf32>, "
            "tensor<{a}x{b}xi32>) -> tensor<{a}x{b}x4xf32>\n  return %r : tensor<{a}x{b}x4xf32>",
            "tensor<{a}x{b}x4xf32>"},
-    ATTENTION("attention", ""),
-    ATTENTION("attention_window", "{window = 2 : i64}"),
-    ATTENTION("attention_softcap", "{softcap = 0.5 : f64}"),
+    ATTENTION("attention", "", ""),
+    ATTENTION("attention_first_key", "x2", ""),
+    ATTENTION("attention_window", "", "{window = 2 : i64}"),
+    ATTENTION("attention_softcap", "", "{softcap = 0.5 : f64}"),
     OpCase{
         "attention_log_sum_exp",
         "%q: tensor<{a}x{b}x{c}x{d}x{A}xf32>, %k: tensor<{a}x4x{c}x{A}xf32>, %v: tensor<{a}x4x{c}x{e}xf32>",

@@ -30,6 +30,11 @@ AttentionPositions::AttentionPositions(const AttentionShape &shape, int64_t firs
     bool inert = inertFrom >= 0 && i >= inertFrom;
     rows[token] = inert ? -1 : int32_t(std::max<int64_t>(first + i - 5 * batch, 0));
     largest[batch] = std::max<int64_t>(largest[batch], rows[token]);
+    given.push_back(rows[token]);
+    if (!shape.firsts)
+      continue;
+    firsts.push_back(std::max<int32_t>(rows[token], 0) / 7 * 7); // documents of seven tokens
+    given.push_back(firsts.back());
   }
 }
 
@@ -43,7 +48,8 @@ AttentionResults attentionReference(const AttentionShape &s, const AttentionPosi
     auto key = [&](int64_t j) { return ((layer * s.batch + batch) * s.context + j) * s.kvHeads + h; };
     auto visible = [&](int64_t j) {
       int64_t at = positions.base + j;
-      return position >= 0 && at <= position && (!s.window || at > position - *s.window);
+      return position >= 0 && at <= position && (!s.window || at > position - *s.window) &&
+             (!s.firsts || at >= positions.firsts[token]);
     };
     std::vector<double> p(s.context, 0);
     double top = -INFINITY, sum = 0;

@@ -21,6 +21,8 @@ struct AttentionPositions {
   AttentionPositions(const AttentionShape &shape, int64_t first, int64_t base, int64_t inertFrom);
 
   std::vector<int32_t> rows;    ///< [B, S]
+  std::vector<int32_t> firsts;  ///< [B, S], where the shape has them: of the first keys in sight
+  std::vector<int32_t> given;   ///< what a kernel is given: rows, or [B, S, 2] with firsts
   std::vector<int64_t> largest; ///< [B], of `rows`; -1: all are padding
   int64_t base;
 };

@@ -55,7 +55,7 @@ void check(const Case &c, const char *cpu) {
     scalars.push_back(layer);
   scalars.push_back(c.base);
   int64_t count = attentionIterations(s, lanes), middle = count / 2;
-  std::vector<void *> buffers = {q.data, k.data, v.data, positions.rows.data(), out.data};
+  std::vector<void *> buffers = {q.data, k.data, v.data, positions.given.data(), out.data};
   Buffer<float> lse(logSumExp.size(), 99);
   if (s.logSumExp)
     buffers.push_back(lse.data);
@@ -94,6 +94,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"prefill_padding_rows", make(1, 64, 128, 1, 2, 64), 0, 0, 21},
         Case{"prefill_all_inert", make(1, 32, 64, 1, 1, 64), 0, 0, 0},
         Case{"prefill_window", with(make(1, 96, 200, 2, 2, 64), [](auto &s) { s.window = 17; }), 90},
+        Case{"prefill_documents",
+             with(make(2, 96, 96, 2, 2, 64), [](auto &s) { s.firsts = s.logSumExp = true; }), 0, 0, 80},
+        Case{"prefill_documents_window",
+             with(make(1, 40, 60, 1, 2, 16),
+                  [](auto &s) {
+                    s.firsts = true;
+                    s.window = 4;
+                  }),
+             17},
+        Case{"few_rows_documents", with(make(1, 3, 64, 8, 1, 64), [](auto &s) { s.firsts = true; }), 19},
         Case{"prefill_softcap", with(make(1, 32, 64, 2, 2, 64), [](auto &s) { s.softcap = 5; })},
         Case{"prefill_sharded_cache", make(1, 64, 64, 2, 2, 64), 80, 64},
         Case{"prefill_keys_all_later", make(1, 32, 64, 1, 1, 64), 0, 64},

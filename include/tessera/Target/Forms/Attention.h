@@ -28,6 +28,7 @@ struct AttentionShape {
   int64_t valueDim = 64;         ///< Dv: of values
   double scale = 1.0;            ///< scores are scale * q.k
   std::optional<int64_t> window; ///< keys j > position - window only
+  bool firsts = false;           ///< positions say the last key in sight and the first
   std::optional<double> softcap; ///< scores become cap * tanh(score / cap)
   std::optional<int64_t>
       layers; ///< L: k and v are stacked [L, B, T, KVH, D] and the kernel takes a layer number
@@ -52,14 +53,15 @@ struct AttentionArguments {
 };
 
 /// The function of an attention kernel, without a body and outside of any module:
-///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S], (pages i32
-///   [B,T/page],)
+///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S(,2)], (pages
+///   i32 [B,T/page],)
 ///        out [B,S,KVH,G,Dv], (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin:
 ///        index, end: index)
 ///        -> (out (, lse) (, scratch))
 /// Key j has position base + j. Query (b, i) sees the keys at positions p <= positions[b,
-/// i] (and p > positions[b, i] - window); positions[b, i] = -1, or no key in sight, gives 0. Keys above the
-/// largest position of a block of queries are not read. The scratch is memory of the kernel's own use.
+/// i] (and p > positions[b, i] - window; with two numbers at positions[b, i] those from the second to the
+/// first); positions[b, i] = -1, or no key in sight, gives 0. Keys above the largest position of a block of
+/// queries are not read. The scratch is memory of the kernel's own use.
 struct AttentionFunction : exec::KernelShell {
   AttentionFunction(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape,
                     int64_t scratch = 0);

@@ -114,6 +114,12 @@ static void addBatch(RuleBuilder &builder, ArrayRef<TensorDim> results) {
   builder.add(places);
 }
 
+/// The numbers that say which keys a query sees.
+static void addRange(RuleBuilder &builder, Value positions) {
+  if (rankOf(positions) == 3)
+    builder.add(operandDim(Positions, 2), FactorKind::NeedReplication);
+}
+
 ShardingRule AttentionQueryGradientOp::getShardingRule() {
   RuleBuilder builder(*this);
   addBatch(builder, {resultDim(0, 0)});
@@ -126,6 +132,7 @@ ShardingRule AttentionQueryGradientOp::getShardingRule() {
   builder.add({operandDim(Q, 4), operandDim(K, 3), resultDim(0, 4)}, FactorKind::NeedReplication); // head_dim
   builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication);                  // context
   builder.add({operandDim(V, 3), operandDim(G, 4)}, FactorKind::NeedReplication); // value_dim
+  addRange(builder, getPositions());
   builder.rule.linear = {{G, Delta}};
   return builder.rule;
 }
@@ -148,6 +155,7 @@ ShardingRule AttentionKeyValueGradientOp::getShardingRule() {
               FactorKind::NeedReplication); // context
   builder.add({operandDim(V, 3), operandDim(G, 4), resultDim(DV, 3)},
               FactorKind::NeedReplication); // value_dim
+  addRange(builder, getPositions());
   builder.rule.linear = {{G, Delta}};
   return builder.rule;
 }

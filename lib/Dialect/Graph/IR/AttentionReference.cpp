@@ -39,10 +39,13 @@ public:
     std::vector<double> scores(size_t(context), 0.0);
     int64_t seq = q.shape[1], group = q.shape[3];
     for (int64_t row = 0, rows = product(q.shape, 0, 4); row < rows; ++row) {
-      int64_t token = row / (heads * group), position = positions.i[token];
+      int64_t token = row / (heads * group), numbers = ranges() ? 2 : 1,
+              position = positions.i[token * numbers];
       Query query{row, token / seq, row / group % heads, 0, 0, scores};
       query.end = std::min(position + 1, context);
       query.begin = window ? std::max<int64_t>(position - *window + 1, 0) : 0;
+      if (ranges())
+        query.begin = std::max(query.begin, positions.i[token * 2 + 1]);
       query.end = std::max(query.begin, query.end);
       for (int64_t j = query.begin; j < query.end; ++j) {
         double score = scale * dot(&q.f[row * width], &k.f[key(query, j) * width], width);
@@ -63,6 +66,9 @@ public:
   PageTable table;
 
 private:
+  /// Positions say the last key in sight and the first.
+  bool ranges() const { return positions.shape.size() == 3; }
+
   double scale, softcap;
   std::optional<int64_t> window;
 };

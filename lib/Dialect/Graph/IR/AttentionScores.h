@@ -69,8 +69,15 @@ public:
       return mlir::RankedTensorType::get(sizes, element);
     };
     mlir::Value keys = keyPositions();
-    mlir::Value queries =
-        ReshapeOp::create(builder, loc, of({shape[0], shape[1], 1, 1, 1}, integer), positions);
+    bool ranges = typeOf(positions).getRank() == 3;
+    auto ofQueries = [&](int64_t number) -> mlir::Value { // the last key in sight, or the first
+      mlir::Value one = positions;
+      if (ranges)
+        one = SliceOp::create(builder, loc, of({shape[0], shape[1], 1}, integer), positions,
+                              builder.getDenseI64ArrayAttr({0, 0, number}));
+      return ReshapeOp::create(builder, loc, of({shape[0], shape[1], 1, 1, 1}, integer), one);
+    };
+    mlir::Value queries = ofQueries(0);
     auto keep = [&](CompareKind kind, mlir::Value limit) {
       mlir::Value seen = CompareOp::create(
           builder, loc, of({shape[0], shape[1], 1, 1, shape.back()}, builder.getI1Type()), kind, keys, limit);
@@ -78,6 +85,8 @@ public:
                                number(hidden));
     };
     keep(CompareKind::le, queries);
+    if (ranges)
+      keep(CompareKind::ge, ofQueries(1));
     if (std::optional<int32_t> window = hidingWindow(op)) {
       auto scalar = of({}, integer);
       mlir::Value width = ConstantOp::create(

@@ -218,9 +218,14 @@ LogicalResult inner::verifyAttentionOperands(Operation *op, ValueRange operands,
   NamedValue q{"query", operands[0]}, k{"key", operands[1]}, v{"value", operands[2]},
       positions{"positions", operands[3]};
   if (failed(expectRank(op, q, 5)) || failed(expectRank(op, k, 4)) || failed(expectRank(op, v, 4)) ||
-      failed(expectRank(op, positions, 2)) || failed(expectSameElements(op, k, v)) ||
-      failed(expectNoF64(op, q)) || failed(expectNoF64(op, k)))
+      failed(expectSameElements(op, k, v)) || failed(expectNoF64(op, q)) || failed(expectNoF64(op, k)))
     return failure();
+  // With a third dimension the last key in sight, and the first.
+  if (bool ranges = rankOf(positions.value) == 3; failed(expectRank(op, positions, ranges ? 3 : 2)))
+    return failure();
+  else if (ranges && sizeOf(positions.value, 2) != 2)
+    return op->emitOpError() << "positions have " << sizeOf(positions.value, 2)
+                             << " numbers for a query, expected 2: the last key and the first";
   // batch, kv_heads and head_dim of q and k; context of k and v; batch and kv_heads of v.
   if (failed(expectSameSize(op, k, 0, q, 0)) || failed(expectSameSize(op, k, 2, q, 2)) ||
       failed(expectSameSize(op, k, 3, q, 4)) || failed(expectSameSizes(op, v, 0, k, 0, 3)) ||

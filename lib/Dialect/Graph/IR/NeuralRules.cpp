@@ -156,6 +156,8 @@ ShardingRule AttentionOp::getShardingRule() {
   builder.add({operandDim(Q, 4), operandDim(K, 3)}, FactorKind::NeedReplication); // head_dim
   builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication); // context
   builder.add({operandDim(V, 3), resultDim(0, 4)});                               // value_dim
+  if (rankOf(getPositions()) == 3)
+    builder.add(operandDim(P, 2), FactorKind::NeedReplication); // last, first
   if (getPages())
     builder.add(operandDim(Pages, 1), FactorKind::NeedReplication);
   if (getLogSumExp())

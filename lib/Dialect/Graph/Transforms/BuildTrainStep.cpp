@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
+#include "tessera/Dialect/Graph/Transforms/Documents.h"
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
@@ -234,8 +235,14 @@ void TrainStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayR
 /// cost: each as much as any other of the step.
 Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
   IRMapping mapping;
-  for (auto [i, input] : llvm::enumerate(inputs))
+  Value positions, keys;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
     mapping.map(forward.getArgument(input.first), rows[i]);
+    if (input.second == FillSource::Positions) {
+      positions = rows[i];
+      keys = keysOfDocuments(builder, forward.getLoc(), positions);
+    }
+  }
   size_t firstWeight = inputs.size() + 1 + numbers.size();
   for (auto [i, weight] : llvm::enumerate(weights))
     mapping.map(forward.getArgument(weight.argument), entry.getArgument(unsigned(firstWeight + i)));
@@ -243,7 +250,9 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
     mapping.lookup(value).setType(positionWise.resized(value, sizes.rows(), sizes.seq));
   };
   for (Operation &op : forward.getBody().front().without_terminator()) {
-    builder.clone(op, mapping);
+    Operation *copy = builder.clone(op, mapping);
+    if (positions)
+      useKeysOfDocuments(copy, positions, keys);
     op.walk([&](Operation *inner) {
       llvm::for_each(inner->getResults(), retype);
       for (Region &region : inner->getRegions())

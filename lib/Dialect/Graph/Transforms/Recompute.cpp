@@ -31,8 +31,8 @@ LogicalResult Recompute::checkNames(Block &block) const {
   for (const std::string &name : names)
     if (!known.contains(name))
       return block.getParentOp()->emitError()
-             << "cannot compute '" << name
-             << "' again (recompute): no value in a loop of layers is called so; "
+             << "cannot compute '" << name << "' again (--recompute=" << llvm::join(names, ",")
+             << "): no value in a loop of layers is called so; "
              << (known.empty() ? std::string("none there has a name")
                                : "names there are " + llvm::join(known, ", "));
   return success();

@@ -131,6 +131,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<Decompo
     q [batch, seq, kv_heads, group, head_dim], k [batch, context, kv_heads, head_dim], v [batch, context, kv_heads, value_dim], positions
     [batch, seq] i32 -> [batch, seq, kv_heads, group, value_dim]. Key j has position j. Query i sees keys with j <= positions[b, i] and, if
     `window` is given, j > positions[b, i] - window. A query that sees nothing (position -1) gives 0.
+    Positions [batch, seq, 2] say, for each query, the last key that it may see and the first: of rows that hold several documents.
     `softcap`: scores become softcap * tanh(scores / softcap).
     A second result, if asked for, is log(sum(exp(scores))) of every query [batch, seq, kv_heads, group] in f32, -infinity where it sees nothing: what backward
     reads in place of the weights. `graph-differentiate` asks for it.
