@@ -46,6 +46,7 @@ std::string megabytes(double bytes) {
 void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
   if (rank.id() != 0) {
     rank.loadWeights(origin);
+    rank.plane().barrier();
     return;
   }
   auto start = std::chrono::steady_clock::now();
@@ -57,6 +58,7 @@ void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
       bar.advance(bytes);
     });
   }
+  rank.plane().barrier(); // or else it says so behind the error of another rank
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   char text[64];
   snprintf(text, sizeof(text), " of weights a rank in %.2f s", seconds);
