@@ -1,6 +1,8 @@
 //===- CompileOptions.cpp - The command line of llm-compile ---------------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "Templates.h"
+
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Target/Targets.h"
 
@@ -100,27 +102,6 @@ Result<int> readChoice(StringRef flag, StringRef value, llvm::ArrayRef<llvm::Str
   return badFlag(flag + "=" + value, "is none of the known values",
                  "choose one of " + llvm::join(choices, ", "));
 }
-
-/// A partial plan with a name: the axes that a mesh must have for it, and what it adds to --shard. Weights
-/// and states over fsdp, and all that tp shards, are what these axes mean anyhow.
-struct Template {
-  llvm::StringLiteral name, axes, shard,
-      trainShard; // no axes: not implemented; trainShard: with --task=train
-};
-constexpr Template kTemplates[] = {
-    {"ddp", "dp", "", ""},
-    {"zero1", "dp", "", "states:largest=dp"},
-    {"zero2", "dp", "", "states:largest=dp,gradients:largest=dp"},
-    {"fsdp", "fsdp", "", "gradients:largest=fsdp"},
-    {"hsdp", "dp,fsdp", "", "gradients:largest=fsdp"},
-    {"tp", "tp", "", ""},
-    {"megatron", "tp", "residual:seq=tp", ""}, // sequence parallelism: the stream between blocks
-    {"2d", "fsdp,tp", "", "gradients:largest=fsdp"},
-    {"3d", "", "", ""},
-    {"ring", "", "", ""},
-    {"ulysses", "", "", ""},
-    {"moe", "", "", ""},
-};
 
 /// `--cpu`, ...: the flags of all targets.
 std::vector<std::string> targetFlags() {
@@ -394,8 +375,10 @@ Status Parser::fillTemplate() {
         options.shard += (options.shard.empty() ? "" : ",") + item.str();
   };
   add(chosen->shard);
+  bool narrow = llvm::StringSwitch<bool>(options.dtype).Cases({"bf16", "f16"}, true).Default(false) &&
+                !chosen->narrowShard.empty() && !StringRef("," + options.mesh).contains(",fsdp=");
   if (training)
-    add(chosen->trainShard);
+    add(narrow ? chosen->narrowShard : chosen->trainShard);
   return {};
 }
 

@@ -21,7 +21,7 @@ multiclass Later<string name> {
 def output : Separate<["-"], "o">, MetaVarName<"OUT">, HelpText<"the executable, or the text of a rung">;
 defm mesh : Value<"mesh", "AXIS=SIZE,...", "named axes and their sizes, as dp=2,tp=2 (default: one rank)">;
 defm shard : Value<"shard", "ITEMS", "[VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=- (whole), separated by commas">;
-defm template : Value<"template", "NAME", "a partial plan: ddp, fsdp or megatron">;
+defm template : Value<"template", "NAME", "a partial plan: ddp, zero1, zero2, fsdp, hsdp, tp, megatron or 2d">;
 defm batch : Value<"batch", "N", "sequences a step over all ranks (default 1)">;
 defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smaller of 2048 and the model's)">;
 defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16: weights, activations and caches (sums are kept in f32; training updates weights in f32)">;

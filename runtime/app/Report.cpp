@@ -155,23 +155,27 @@ static Json paddingJson(const Manifest &m) {
   return list;
 }
 
-// What a rank's weights and arena are, by type; in all weight_bytes and arena_bytes.
+// What the memory of a rank is for: bytes by kind and type, in all its weight_bytes and arena_bytes. Masters
+// are weights that are computed with in another type.
 static Json memoryJson(const Manifest &m, const WeightPlan &plan) {
-  auto add = [](Json &to, const std::string &type, int64_t bytes) {
-    if (to.is_null())
-      to = Json::object();
-    to[type] = to.value(type, int64_t(0)) + bytes;
-  };
-  Json parameters = Json::object(), moments = Json::object();
+  std::map<std::string, std::map<std::string, int64_t>> memory = m.memory;
+  if (memory.empty() && m.arenaBytes)
+    memory["scratch"]["untyped"] = m.arenaBytes;
   for (int64_t i = 0; i < plan.count(); ++i) {
     const ParamSpec &spec = *plan.param(i).spec;
-    add(spec.isState() ? moments[spec.state] : parameters, io::traits(spec.dtype).name, plan.bytes(i));
+    std::string type = io::traits(spec.dtype).name;
+    bool isMaster = m.train && spec.variable && !m.dtype.empty() && type != m.dtype;
+    memory[spec.isState() ? "moments" : isMaster ? "masters" : "parameters"][type] += plan.bytes(i);
   }
-  Json memory = {{"parameters", parameters}};
-  if (m.train)
-    memory["moments"] = moments;
-  memory["arena"] = m.arenaBytes;
   return memory;
+}
+
+static Json savedJson(const Manifest &m) {
+  Json list = Json::array();
+  for (const SavedSpec &saved : m.saved)
+    list.push_back(
+        {{"value", saved.value}, {"stored", saved.dtype}, {"shape", saved.shape}, {"bytes", saved.bytes}});
+  return list;
 }
 
 static Json infoJson(const ts_program &program, const Manifest &m) {
@@ -216,6 +220,8 @@ static Json infoJson(const ts_program &program, const Manifest &m) {
                {"padding", paddingJson(m)},
                {"steps", steps}};
   info["memory"] = memoryJson(m, plan);
+  if (m.train)
+    info["saved"] = savedJson(m);
   if (m.train)
     info["train"] = {{"batch", m.train->batch},
                      {"seq", m.train->seq},
@@ -271,6 +277,11 @@ static std::string programText(const Manifest &m, const Json &info) {
   if (double pinned = info["pinned_bytes"].get<double>(); pinned > 0)
     text += ", and up to " + mega(pinned) + " of pinned host memory while weights come in";
   text += "\n";
+  std::string kinds;
+  for (const auto &[kind, types] : info["memory"].items())
+    for (const auto &[type, bytes] : types.items())
+      kinds += (kinds.empty() ? "" : ", ") + kind + " " + mega(bytes.get<double>()) + " " + type;
+  text += "memory       " + kinds + "\n";
   for (const Json &p : info["products"])
     text += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
             ", added up in " + p["accumulated"].get<std::string>() + ", rounded to " +

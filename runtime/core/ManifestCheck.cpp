@@ -130,8 +130,22 @@ struct Checker {
     require(c.elements == elementCount(localShape(c.global, c.from)), where,
             "elements are not those of a shard of global");
   }
+  // What the arena is for adds up to the arena.
+  void memory() const {
+    int64_t sum = 0;
+    for (const auto &[kind, types] : m.memory)
+      for (const auto &[type, bytes] : types) {
+        require(bytes >= 0, "memory, " + kind, "a size is negative");
+        sum += bytes;
+      }
+    require(m.memory.empty() || sum == m.arenaBytes, "memory", "is not all of the arena");
+    for (const SavedSpec &saved : m.saved)
+      require(saved.bytes >= 0 && saved.bytes <= m.arenaBytes, "saved, " + saved.value,
+              "a size is impossible");
+  }
   void all() const {
     require(m.arenaBytes >= 0 && m.mesh.size() > 0, "top level", "a size is not positive");
+    memory();
     require(!m.streams.empty() && m.streams[0] == StreamKind::Compute, "streams",
             "the first one does not compute");
     require(m.events >= 0, "events", "are fewer than none");

@@ -328,6 +328,17 @@ static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entri
   return t;
 }
 
+static SavedSpec readSaved(const Json &json) {
+  Fields fields(json, "saved");
+  SavedSpec s;
+  s.value = fields.get<std::string>("value");
+  s.dtype = fields.get<std::string>("dtype");
+  s.shape = fields.get<Shape>("shape");
+  s.bytes = fields["bytes"];
+  fields.checkAllRead();
+  return s;
+}
+
 static StreamKind readStream(const Json &json) {
   auto kind = json.get<std::string>();
   if (kind != "compute" && kind != "communication")
@@ -360,6 +371,11 @@ static void readTop(const Json &json, Manifest &m) {
   }
   m.events = fields.get<int64_t>("events", 0);
   m.arenaBytes = fields["arena_bytes"];
+  if (const Json *memory = fields.find("memory"))
+    m.memory = memory->get<std::map<std::string, std::map<std::string, int64_t>>>();
+  if (const Json *saved = fields.find("saved"))
+    for (const Json &value : *saved)
+      m.saved.push_back(readSaved(value));
   for (const Json &param : fields["params"])
     m.params.push_back(readParam(param));
   for (const Json &state : fields["states"])

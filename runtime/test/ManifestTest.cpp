@@ -51,6 +51,23 @@ TEST(Manifest, ChecksWithoutThrowing) {
   EXPECT_FALSE(bool(Manifest::check("no json")));
 }
 
+// What the arena is for adds up to it; saved values lie in it.
+TEST(Manifest, MemoryAddsUp) {
+  auto with = [](const std::string &fields) {
+    std::string text = tiny;
+    return text.replace(text.find("\"arena_bytes\""), 0, fields + ", ");
+  };
+  EXPECT_TRUE(
+      bool(Manifest::check(with(R"("memory": {"saved": {"bf16": 24}, "scratch": {"f32": 900, "untyped": 100}},
+              "saved": [{"value": "q", "dtype": "bf16", "shape": [3, 4], "bytes": 24}])"))));
+  Status status = Manifest::check(with(R"("memory": {"scratch": {"f32": 1023}})"));
+  ASSERT_FALSE(bool(status));
+  EXPECT_EQ(status.failure().why, "is not all of the arena");
+  EXPECT_FALSE(bool(Manifest::check(with(R"("memory": {"scratch": {"f32": 1025, "untyped": -1}})"))));
+  EXPECT_FALSE(bool(Manifest::check(
+      with(R"("saved": [{"value": "q", "dtype": "bf16", "shape": [3, 400], "bytes": 2400}])"))));
+}
+
 // Calls are followed by their order alone: loops run as often as they say, and iterations of the program are
 // told by the loops around a call.
 TEST(Manifest, NamesCalls) {

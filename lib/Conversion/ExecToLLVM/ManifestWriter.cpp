@@ -295,6 +295,7 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
     object["role"] = graph::stringifyRole(role.getValue()).str();
   if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))
     object["padding_flops"] = json::Array{flops[0], flops[1]};
+  addBuffers(entry);
   entries.push_back(std::move(object));
   return success();
 }
@@ -356,6 +357,8 @@ std::string ManifestWriter::text() {
                         {"train", std::move(trainJson)},
                         {"mesh", std::move(meshJson)},
                         {"arena_bytes", intAttr(kArenaAttr, 0)},
+                        {"memory", arenaJson()},
+                        {"saved", savedJson()},
                         {"params", std::move(paramList)},
                         {"states", std::move(stateList)},
                         {"matmuls", json::Array(matmuls)},

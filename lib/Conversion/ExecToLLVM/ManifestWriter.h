@@ -6,6 +6,7 @@
 #ifndef TESSERA_LIB_CONVERSION_EXECTOLLVM_MANIFESTWRITER_H
 #define TESSERA_LIB_CONVERSION_EXECTOLLVM_MANIFESTWRITER_H
 
+#include "tessera/Analysis/Arena/ArenaShares.h"
 #include "tessera/Analysis/Sharding/Mesh.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Target/Target.h"
@@ -44,6 +45,9 @@ private:
   template <typename Op> llvm::json::Object collectiveJson(Op op);
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
   llvm::json::Array callsJson(mlir::Block &block);
+  void addBuffers(mlir::func::FuncOp entry);
+  llvm::json::Object arenaJson() const;
+  llvm::json::Array savedJson() const;
   mlir::LogicalResult addFills(mlir::func::FuncOp entry, llvm::json::Array &inputs);
 
   /// Numbers of the states and parameters that an entry's ops touch.
@@ -60,6 +64,13 @@ private:
   std::vector<llvm::json::Value> matmuls, groups, collectives, entries;
   int64_t events = 0; ///< numbers of events are below it
   std::vector<mlir::func::FuncOp> entryFuncs;
+  /// What entries have in the arena: what it counts as, and which value it is.
+  struct Buffer {
+    ArenaClaim claim;
+    mlir::MemRefType type;
+    llvm::StringRef value;
+  };
+  std::vector<Buffer> buffers;
 };
 
 } // namespace tessera::exec

@@ -2,6 +2,7 @@
 
 #include "BufferAssignment.h"
 #include "EntryPorts.h"
+#include "HeldValues.h"
 #include "ParameterUpdates.h"
 
 #include "tessera/Conversion/Passes.h"
@@ -86,7 +87,18 @@ public:
   EntryRewriter(func::FuncOp func, BufferAssignment &buffers, ArrayRef<ParameterUpdate> updates,
                 int64_t scratchBase)
       : func(func), buffers(buffers), updates(updates), scratch(scratchBase), scratchEnd(scratchBase),
-        builder(func.getContext()) {}
+        builder(func.getContext()) {
+    // A storage is for what comes first in the order of counting, of all the values that lie in it.
+    HeldValues held(func, updates);
+    for (auto [value, storage] : buffers.values()) {
+      Held what = held.heldBy(value);
+      auto [at, isNew] = holds.try_emplace(storage, what, value);
+      if (!isNew && what < at->second.first)
+        at->second = {what, value};
+    }
+    for (auto &[storage, what] : holds)
+      names[storage] = HeldValues::nameOf(what.second);
+  }
 
   LogicalResult run(ArrayRef<Port> results) {
     Block &body = func.getBody().front();
@@ -145,8 +157,12 @@ private:
     if (auto layer = buffers.layerOf(storage))
       return layerFor(*layer, bufferType(value.getType()));
     Value &buffer = ofStorage[{storage, bufferType(value.getType()).getAsOpaquePointer()}];
-    if (!buffer)
-      buffer = newBuffer(buffers.offset(storage), bufferType(value.getType()));
+    if (buffer)
+      return buffer;
+    buffer = newBuffer(buffers.offset(storage), bufferType(value.getType()));
+    if (Held what = holds.lookup(storage).first; what != Held::Scratch)
+      buffer.getDefiningOp()->setAttr(
+          kHoldsAttr, builder.getStrArrayAttr({kHeldNames[size_t(what)], names.lookup(storage)}));
     return buffer;
   }
   /// A layer of a stack's buffer, as `type`.
@@ -359,6 +375,8 @@ private:
   Block *entry = nullptr;
   llvm::DenseMap<Value, Value> memory;
   std::map<std::pair<int, const void *>, Value> ofStorage;
+  llvm::DenseMap<int, std::pair<Held, Value>> holds; ///< by storage: what for, and which value says so
+  llvm::DenseMap<int, StringRef> names;              ///< by storage: what that value is called
   SmallVector<Operation *> dead;
   SmallVector<std::pair<ForOp, ForOp>> loops;
 };

@@ -55,6 +55,9 @@ SmallVector<Cluster> formFactorClusters(Block &block, const TilingChoices &tilin
 
 /// Makers of values (constants, iota) go to each reader: a kernel computes them where it needs them.
 void cloneMakers(Block &block);
+/// What only makes a stored array wider is made again in each other kernel that reads it: the wide array is
+/// then neither stored nor read. Says whether there was such an op; clusters have to be formed anew then.
+bool cloneWidenings(ArrayRef<Cluster> clusters);
 /// Removes what nobody reads, of a loop's next bodies what they do not carry on: before kernels are made of
 /// it.
 void eraseDead(Block &block);

@@ -392,8 +392,11 @@ LogicalResult fuseBlock(Lowering &lowering, Block &block) {
   bool anyFactor = lowering.tiling.parallelIterations > 0;
   if (anyFactor && failed(splitReductions(lowering, block)))
     return failure();
-  for (const Cluster &cluster :
-       anyFactor ? formFactorClusters(block, lowering.tiling) : formRowClusters(block, lowering.tiling)) {
+  SmallVector<Cluster> clusters =
+      anyFactor ? formFactorClusters(block, lowering.tiling) : formRowClusters(block, lowering.tiling);
+  if (!anyFactor && cloneWidenings(clusters))
+    clusters = formRowClusters(block, lowering.tiling);
+  for (const Cluster &cluster : clusters) {
     // Read inside kernels only, where it is made again.
     SmallVector<Operation *> ops = cluster.ops();
     Operation *first = ops.front();

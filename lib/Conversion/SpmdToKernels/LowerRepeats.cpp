@@ -87,6 +87,17 @@ static SmallVector<int64_t> stacksTakenOver(graph::RepeatOp repeat) {
   return taken;
 }
 
+/// What the value of body `number` that becomes a layer is called; what is carried as what the body makes of
+/// it.
+static StringRef sliceName(graph::RepeatOp repeat, unsigned number, Value slice) {
+  for (auto [carried, next] :
+       llvm::zip(repeat.getCarried(number), repeat.getBody(number).getTerminator()->getOperands()))
+    if (carried == slice)
+      slice = next;
+  Operation *maker = slice.getDefiningOp();
+  return maker ? graph::callName(maker->getLoc()) : StringRef();
+}
+
 /// Clones body `number` for layer `index`, which is `iteration` of the loop; returns the next carried values
 /// and stacks.
 static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, graph::RepeatOp repeat,
@@ -107,9 +118,13 @@ static SmallVector<Value> cloneBody(Lowering &lowering, OpBuilder &builder, grap
   Block &body = repeat.getBody(number);
   SmallVector<Value> stacks(carried.drop_front(inits));
   auto write = [&](bool given) { // what the body is given, or what it makes
-    for (auto [slice, stack] : llvm::zip_equal(repeat.getCollectedSlices(number), stacks))
-      if (isa<BlockArgument>(slice) == given)
-        stack = writeLayer(lowering, builder, loc, stack, map.lookupOrDefault(slice), index);
+    for (auto [slice, stack] : llvm::zip_equal(repeat.getCollectedSlices(number), stacks)) {
+      if (isa<BlockArgument>(slice) != given)
+        continue;
+      StringRef name = sliceName(repeat, number, slice);
+      stack = writeLayer(lowering, builder, name.empty() ? loc : graph::nameCall(loc, name), stack,
+                         map.lookupOrDefault(slice), index);
+    }
   };
   write(/*given=*/true); // now: the next value may take its place then
   for (Operation &op : body.without_terminator())

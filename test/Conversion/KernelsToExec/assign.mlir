@@ -107,13 +107,13 @@ func.func @crossing(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.n
 // CHECK: exec.states = [{name = "s", offset = 0 : i64, type = tensor<4x16xf32>}]
 // CHECK-LABEL: func.func @first
 // CHECK-SAME: exec.outputs = [{name = "h", offset = [[H:.*]] : i64, type = tensor<16xf32>}]
-// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 : memref<4x16xf32>
+// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 {exec.holds = ["caches", "{{[a-z]+}}"]} : memref<4x16xf32>
 // CHECK: exec.launch @write ins(%[[X:.*]] : memref<16xf32>) outs(%[[S]] : memref<4x16xf32>)
 // CHECK-NOT: exec.copy
 // CHECK: return
 // CHECK-LABEL: func.func @second
 // CHECK-SAME: exec.inputs = [{name = "h", offset = [[H]] : i64, type = tensor<16xf32>}]
-// CHECK-DAG: %[[S2:.*]] = exec.buffer at 0 : memref<4x16xf32>
+// CHECK-DAG: %[[S2:.*]] = exec.buffer at 0 {exec.holds = ["caches", "{{[a-z]+}}"]} : memref<4x16xf32>
 // The old state is still needed after the update: only here it is copied.
 // CHECK: exec.copy %[[S2]] to %[[NEW:.*]] : memref<4x16xf32>, memref<4x16xf32>
 // CHECK: exec.launch @write ins(%{{.*}}) outs(%[[NEW]] : memref<4x16xf32>)
@@ -183,7 +183,7 @@ func.func @small(%x: tensor<16xf32> {graph.kind = #graph.kind<input>, graph.name
 // A state that the entry does not return stays as it was: the update works on a copy. exec.returns says which states do come back.
 // CHECK-LABEL: func.func @kept() attributes {exec.entry
 // CHECK-NOT: exec.returns
-// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 : memref<16xf32>
+// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 {exec.holds = ["caches", "{{[a-z]+}}"]} : memref<16xf32>
 // CHECK: exec.copy %[[S]] to %[[N:.*]] : memref<16xf32>, memref<16xf32>
 // CHECK: exec.launch @k ins(%{{.*}}) outs(%[[N]] : memref<16xf32>)
 // CHECK-LABEL: func.func @returned() attributes {exec.entry
@@ -295,8 +295,8 @@ func.func @over_anothers(%x: tensor<48xf32> {graph.kind = #graph.kind<input>, gr
 
 // A state that nobody reads any more is made anew where it lies; one that the op reads which makes it is made beside it and copied.
 // CHECK-LABEL: func.func @states
-// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 : memref<16xf32>
-// CHECK-DAG: %[[T:.*]] = exec.buffer at 64 : memref<16xf32>
+// CHECK-DAG: %[[S:.*]] = exec.buffer at 0 {exec.holds = ["caches", "{{[a-z]+}}"]} : memref<16xf32>
+// CHECK-DAG: %[[T:.*]] = exec.buffer at 64 {exec.holds = ["caches", "{{[a-z]+}}"]} : memref<16xf32>
 // CHECK: exec.launch @k ins(%[[S]] : memref<16xf32>) outs(%[[A:.*]] : memref<16xf32>)
 // CHECK: exec.launch @k ins(%[[A]] : memref<16xf32>) outs(%[[S]] : memref<16xf32>)
 // CHECK: exec.launch @k ins(%[[T]] : memref<16xf32>) outs(%[[B:.*]] : memref<16xf32>)

@@ -19,7 +19,7 @@ graph.parameter @n : tensor<5x2x8xf32> stacked from [#graph.source<"n.{}", file 
 // CHECK: scf.if
 
 // EXEC-LABEL: func.func @decode
-// EXEC-DAG: %[[CACHE:.*]] = exec.buffer at 0 : memref<5x1x32x2x8xf32>
+// EXEC-DAG: %[[CACHE:.*]] = exec.buffer at 0 {exec.holds = ["caches", "{{[a-z_]+}}"]} : memref<5x1x32x2x8xf32>
 // EXEC-NOT: exec.copy {{.*}}memref<5x1x32x2x8xf32>
 // EXEC: exec.for
 // EXEC: exec.launch @cache_update{{.*}} outs(%[[CACHE]] : memref<5x1x32x2x8xf32>)

@@ -36,7 +36,8 @@ graph.parameter @unused : tensor<6xf32> from [#graph.source<"u", file = [6]>]
 // Loss and three sums are carried; every micro-batch multiplies by the weight of a token.
 // CHECK: %[[SUMS:.*]]:4 = graph.repeat 4 carry
 // CHECK: graph.cross_entropy
-// CHECK: %[[ALL:.*]] = graph.reduce sum %{{.*}} dims = [0, 1]
+// CHECK: %[[ROWS:.*]] = graph.reduce sum %{{.*}} dims = [1]
+// CHECK: %[[ALL:.*]] = graph.reduce sum %[[ROWS]] dims = [0]
 // CHECK: graph.mul %[[ALL]], %[[WEIGHT]]
 // CHECK: graph.scatter_add
 // CHECK-COUNT-4: graph.add %arg{{[0-9]+}}, %

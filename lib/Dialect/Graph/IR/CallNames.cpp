@@ -8,7 +8,8 @@ using namespace mlir;
 
 namespace tessera::graph {
 
-// A name is a text beside the location that it is of, an iteration an array [loop, scale, offset].
+// A name is a text beside the location that it is of, an iteration an array [loop, scale, offset], a part of
+// the step a number.
 
 Location nameCall(Location location, StringRef name) {
   return FusedLoc::get(location.getContext(), {location}, StringAttr::get(location.getContext(), name));
@@ -42,6 +43,20 @@ SmallVector<CallIteration> callIterations(Location location) {
       iterations.push_back({cast<StringAttr>(parts[0]).getValue(), cast<IntegerAttr>(parts[1]).getInt(),
                             cast<IntegerAttr>(parts[2]).getInt()});
   return iterations;
+}
+
+Location markPart(Location location, StepPart part) {
+  MLIRContext *context = location.getContext();
+  return FusedLoc::get(context, {location}, Builder(context).getI32IntegerAttr(int(part)));
+}
+
+bool isPart(Location location, StepPart part) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  if (!fused)
+    return false;
+  if (auto mark = dyn_cast_or_null<IntegerAttr>(fused.getMetadata()); mark && mark.getInt() == int(part))
+    return true;
+  return llvm::any_of(fused.getLocations(), [&](Location inner) { return isPart(inner, part); });
 }
 
 } // namespace tessera::graph

@@ -260,7 +260,7 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
           llvm::for_each(block.getArguments(), retype);
     });
   }
-  Location loc = nameCall(forward.getLoc(), "loss");
+  Location loc = markPart(nameCall(forward.getLoc(), "loss"), StepPart::Loss);
   FloatArithmetic f{builder, loc};
   Value logits = mapping.lookup(forward.getBody().front().getTerminator()->getOperand(0));
   auto lossOfRow = f.type({sizes.rows(), sizes.seq});
@@ -270,7 +270,8 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
 
 Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
   return NameOp::create(builder, forward.getLoc(), gradient.getType(), gradient,
-                        ("grad." + weight.symbol.getSymName()).str(), builder.getStrArrayAttr(weight.dims),
+                        (kGradientPrefix + weight.symbol.getSymName()).str(),
+                        builder.getStrArrayAttr(weight.dims),
                         /*inner=*/true);
 }
 
@@ -296,11 +297,10 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Blo
   return results;
 }
 
-/// Weights are rounded once a step, not once a micro-batch.
+/// Weights are rounded, and named, once a step, not once a micro-batch.
 static void hoistCasts(RepeatOp repeat) {
   for (Operation &op : llvm::make_early_inc_range(repeat.getBody(0)))
-    if (auto cast = dyn_cast<CastOp>(op);
-        cast && !repeat->isAncestor(cast.getInput().getParentRegion()->getParentOp()))
+    if (isa<CastOp, NameOp>(op) && !repeat->isAncestor(op.getOperand(0).getParentRegion()->getParentOp()))
       op.moveBefore(repeat);
 }
 

@@ -196,6 +196,9 @@ FailureOr<SmallVector<Value>> differentiate(Block &block, ArrayRef<Value> seeds,
       activity = analyze();
   }
   OpBuilder builder(terminator);
+  // What is emitted from here on belongs to backward.
+  Operation *begin =
+      UnrealizedConversionCastOp::create(builder, terminator->getLoc(), TypeRange(), ValueRange());
   GradientSums gradients;
   for (auto [seed, operand] : llvm::zip_equal(seeds, terminator->getOperands()))
     if (seed && activity.isActive(operand))
@@ -203,6 +206,9 @@ FailureOr<SmallVector<Value>> differentiate(Block &block, ArrayRef<Value> seeds,
   Differentiator(activity, recompute).runBlock(block, builder, gradients);
   undoUnread(extended);
   dropUnreadStacks(block);
+  for (Operation &emitted : llvm::make_range(std::next(begin->getIterator()), terminator->getIterator()))
+    emitted.walk([](Operation *op) { op->setLoc(markPart(op->getLoc(), StepPart::Backward)); });
+  begin->erase();
   SmallVector<Value> found;
   for (BlockArgument argument : wanted)
     found.push_back(gradients.lookup(argument));

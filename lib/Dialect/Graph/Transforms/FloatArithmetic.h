@@ -44,6 +44,12 @@ struct FloatArithmetic {
     auto rank = mlir::cast<mlir::RankedTensorType>(x.getType()).getRank();
     if (rank == 0)
       return x;
+    // Rows first: they need not wait for each other, what is summed up need not be stored, and a long sum in
+    // one float loses digits.
+    if (rank > 1) {
+      auto rows = type(mlir::cast<mlir::RankedTensorType>(x.getType()).getShape().drop_back());
+      return sum(ReduceOp::create(builder, loc, rows, ReduceKind::sum, x, llvm::ArrayRef<int64_t>{rank - 1}));
+    }
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
     return ReduceOp::create(builder, loc, type({}), ReduceKind::sum, x, dims);
   }

@@ -1,6 +1,7 @@
 //===- SetPrecision.cpp - The types that @forward is computed in ----------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/Transforms/Precision.h"
 
@@ -48,6 +49,7 @@ private:
   void keepResults();
   void repair(Operation *op);
   Value rounded(Value value, bool isSource);
+  Value named(Value narrow, BlockArgument weight);
   Value widened(Operation *reader, Value value);
 
   func::FuncOp function;
@@ -92,9 +94,25 @@ Value PrecisionWriter::rounded(Value value, bool isSource) {
   return cast;
 }
 
+/// The name that --shard knows the rounded form of a weight by.
+Value PrecisionWriter::named(Value narrow, BlockArgument weight) {
+  unsigned number = weight.getArgNumber();
+  auto name = function.getArgAttrOfType<StringAttr>(number, kNameAttr);
+  if (!name || argumentKind(function, number) != Kind::Parameter)
+    return narrow;
+  Location loc = nameCall(weight.getLoc(), name);
+  narrow.getDefiningOp()->setLoc(loc);
+  return NameOp::create(builder, markPart(loc, StepPart::Weights), narrow.getType(), narrow,
+                        (kComputedPrefix + name.getValue()).str(),
+                        function.getArgAttrOfType<ArrayAttr>(number, kDimsAttr), /*inner=*/true);
+}
+
 /// `value` in float32, for `reader`. What was rounded for others is taken as it was.
 Value PrecisionWriter::widened(Operation *reader, Value value) {
-  if (auto cast = value.getDefiningOp<CastOp>(); cast && hasElement(cast.getInput(), f32))
+  Value source = value;
+  while (auto name = source.getDefiningOp<NameOp>())
+    source = name.getInput();
+  if (auto cast = source.getDefiningOp<CastOp>(); cast && hasElement(cast.getInput(), f32))
     return cast.getInput();
   builder.setInsertionPoint(reader);
   return CastOp::create(builder, value.getLoc(), withElement(value.getType(), f32), value);
@@ -108,7 +126,10 @@ void PrecisionWriter::narrowAll() {
     if (!hasElement(value, f32) || value.use_empty())
       return;
     Value narrow = rounded(value, /*isSource=*/true);
-    value.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+    Operation *cast = narrow.getDefiningOp();
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      narrow = named(narrow, argument);
+    value.replaceAllUsesExcept(narrow, cast);
   };
   builder.setInsertionPointToStart(&block);
   for (Value argument : block.getArguments())

@@ -13,10 +13,12 @@
 
 namespace tessera::dist {
 
-/// Classes of values of a program, each a VALUE of --shard: weights, what an optimizer keeps of them, and
-/// their gradients summed up over micro-batches.
-inline constexpr llvm::StringLiteral kWeights = "weights", kStates = "states", kGradients = "gradients";
-/// The DIM that is the largest one of a value that nothing else shards.
+/// Classes of values of a program, each a VALUE of --shard: weights, what an optimizer keeps of them, their
+/// gradients summed up over micro-batches, and the 16-bit form that weights are computed with.
+inline constexpr llvm::StringLiteral kWeights = "weights", kStates = "states", kGradients = "gradients",
+                                     kComputed = "computed";
+/// The DIM that is the largest one of a value that nothing else shards. `largest=-`: what no other item and
+/// no standard axis shards is whole.
 inline constexpr llvm::StringLiteral kLargest = "largest";
 
 /// One item of --shard: `[VALUE:]DIM=AXIS[+AXIS...]`, or `[VALUE:]DIM=-`: whole.

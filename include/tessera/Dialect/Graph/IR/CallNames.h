@@ -29,5 +29,11 @@ mlir::Location placeCall(mlir::Location location, CallIteration iteration);
 /// Those given, last first: the innermost loop comes first where outer loops are lowered first.
 llvm::SmallVector<CallIteration> callIterations(mlir::Location location);
 
+/// A part of a training step that memory is counted by: what follows from the logits, what the derivative of
+/// a program adds to it, and the form in which weights are held to be computed with. An op may be of several.
+enum class StepPart { Loss, Backward, Weights };
+mlir::Location markPart(mlir::Location location, StepPart part);
+bool isPart(mlir::Location location, StepPart part);
+
 } // namespace tessera::graph
 #endif

@@ -35,6 +35,9 @@ namespace tessera::graph {
 inline constexpr llvm::StringLiteral kKindAttr = "graph.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
+/// What graph.name calls the gradient of a weight, summed up so far, and a weight rounded to the type that it
+/// is computed with: the prefix, and the weight's name.
+inline constexpr llvm::StringLiteral kGradientPrefix = "grad.", kComputedPrefix = "computed.";
 
 /// What an executable can do (docs/Step.md, "Entries"): of functions, arguments, results, state arguments,
 /// modules.

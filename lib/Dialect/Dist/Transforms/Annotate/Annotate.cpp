@@ -139,7 +139,8 @@ private:
       sharding.dims[best].priority = kWeightPriority;
       return true;
     };
-    if (const ShardItem *item = items.find(subject, kLargest)) {
+    const ShardItem *item = items.find(subject, kLargest);
+    if (item) {
       AxisList free;
       llvm::copy_if(item->axes, std::back_inserter(free), [&](const AxisRef &axis) {
         used[axis.axis] = true;
@@ -164,7 +165,8 @@ private:
       mergeAdjacent(dim.axes);
       // A named argument is decided by its names, an item decides; elsewhere what has no axis is left to
       // propagation.
-      dim.open = dim.axes.empty() && !wantedWhole[d] && (!subject.isDecided || name.empty());
+      dim.open = dim.axes.empty() && !wantedWhole[d] && !(item && item->axes.empty()) &&
+                 (!subject.isDecided || name.empty());
     }
     for (const ReplicatedDim &one : left)
       whole.left(subject, sharding, one);

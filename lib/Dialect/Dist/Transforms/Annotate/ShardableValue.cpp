@@ -72,8 +72,11 @@ ShardableValue ShardableValues::of(graph::NameOp op) const {
   subject.bytes = tensorBytes(op.getType());
   subject.dims.resize(subject.shape.size());
   // What a training step calls so (docs/TrainStep.md).
-  if (StringRef of = op.getName(); of.consume_front("grad.") && module.lookupSymbol<graph::ParameterOp>(of))
+  StringRef of = op.getName();
+  if (of.consume_front(graph::kGradientPrefix) && module.lookupSymbol<graph::ParameterOp>(of))
     subject.valueClass = kGradients;
+  else if (of.consume_front(graph::kComputedPrefix) && module.lookupSymbol<graph::ParameterOp>(of))
+    subject.valueClass = kComputed;
   return subject;
 }
 

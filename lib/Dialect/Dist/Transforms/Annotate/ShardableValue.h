@@ -27,7 +27,7 @@ struct ShardableValue {
   llvm::SmallVector<llvm::StringRef> dims;
   llvm::SmallVector<int64_t> shape;
   bool isWeight = false;
-  llvm::StringRef valueClass = {}; ///< kWeights, kStates or kGradients; empty: none
+  llvm::StringRef valueClass = {}; ///< kWeights, kStates, kGradients or kComputed; empty: none
   bool isInput = false;
   bool isDecided = false;     ///< an argument: what names do not shard is whole
   llvm::StringRef maker = {}; ///< name of the op that makes it, for messages

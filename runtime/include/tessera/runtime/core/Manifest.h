@@ -9,6 +9,7 @@
 #include "tessera/runtime/core/ProductFunction.h"
 #include "tessera/runtime/io/DType.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -192,6 +193,14 @@ struct TrainSpec {
   int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }
 };
 
+// A value that forward saves for backward, as a rank holds it; of layers a stack. Empty value: it has no
+// name.
+struct SavedSpec {
+  std::string value, dtype;
+  Shape shape;
+  int64_t bytes = 0;
+};
+
 // What a stream of the device is for.
 enum class StreamKind { Compute, Communication };
 
@@ -202,6 +211,9 @@ struct Manifest {
   std::vector<StreamKind> streams{StreamKind::Compute}; // by number; the first one computes
   int64_t events = 0;                                   // numbers of events that calls use are below it
   int64_t arenaBytes = 0;
+  // Bytes of the arena, by what they are for and type; empty: nobody says.
+  std::map<std::string, std::map<std::string, int64_t>> memory;
+  std::vector<SavedSpec> saved;
   std::vector<ParamSpec> params;
   std::vector<StateSpec> states;
   std::vector<MatmulSpec> matmuls;
