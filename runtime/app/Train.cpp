@@ -38,6 +38,8 @@ public:
       place_.lossScale = place_.goodSteps = 0;
     else if (place_.lossScale == 0)
       place_.lossScale = *first;
+    place_.passRows = job.data->passRows();
+    place_.shuffle = job.options.shuffle;
     if (rank.id() != 0)
       return;
     if (!job.options.log.empty())

@@ -93,6 +93,28 @@ static void openResumed(TrainJob &job, const TrainSpec &spec) {
   job.origin.model = job.resumed->file(checkpoint::weightsName);
 }
 
+// A number of rows is a place in the same data in the same order alone.
+static void checkOrder(const TrainJob &job) {
+  if (!job.resumed || job.place.passRows == 0)
+    return;
+  auto refuse = [&](const std::string &why, const std::string &hint) {
+    throw Error("cannot resume", job.resumed->path(), why,
+                hint + "; to begin anew from its weights, name it with --model= in place of --resume=");
+  };
+  auto order = [](const std::optional<uint64_t> &seed) {
+    return seed ? "in the order of --shuffle=" + std::to_string(*seed) : std::string("as they lie");
+  };
+  if (job.place.passRows != job.data->passRows())
+    refuse("its data had " + std::to_string(job.place.passRows) + " rows, and " + job.options.data + " has " +
+               std::to_string(job.data->passRows()),
+           "resume with the data that it was saved with");
+  if (job.place.shuffle != job.options.shuffle)
+    refuse("it took rows " + order(job.place.shuffle) + ", and this run takes them " +
+               order(job.options.shuffle),
+           job.place.shuffle ? "resume with --shuffle=" + std::to_string(*job.place.shuffle)
+                             : "leave out --shuffle");
+}
+
 static void openOrigin(TrainJob &job, const Options &options, Models &models) {
   if (options.initSeed) {
     job.origin.seed = *options.initSeed;
@@ -117,6 +139,7 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
   else
     openResumed(*job, spec);
   openData(*job, spec, models);
+  checkOrder(*job);
   if (options.train.save.empty() || !saves)
     return job;
   check(checkpoint::Store(options.train.save, 1).checkFolder());

@@ -49,6 +49,9 @@ std::string markText(const SaveRequest &request, const std::vector<FileLayout> &
   json["rows"] = place.rows;
   json["loss_scale"] = place.lossScale; // the shortest text that is read back to the same bits
   json["good_steps"] = place.goodSteps;
+  json["pass_rows"] = place.passRows;
+  if (place.shuffle)
+    json["shuffle"] = *place.shuffle;
   json["files"] = nlohmann::ordered_json::object();
   for (const auto &[name, text] : request.texts)
     json["files"][name] = {{"bytes", text.size()}, {"checksum", io::hexText(io::checksum(text))}};
@@ -121,6 +124,10 @@ Result<Mark> readMark(std::string_view text, const std::string &where) {
   mark.place = {int64_t(fields.number("step")), int64_t(fields.number("updates")),
                 int64_t(fields.number("rows")), fields.real("loss_scale"),
                 int64_t(fields.number("good_steps"))};
+  if (json->contains("pass_rows")) // marks of earlier versions do not say
+    mark.place.passRows = int64_t(fields.number("pass_rows"));
+  if (json->contains("shuffle"))
+    mark.place.shuffle = fields.number("shuffle");
   const nlohmann::json *files = fields.find("files");
   if (!files || !files->is_object())
     return bad("it names no files");

@@ -71,6 +71,13 @@ TEST_F(TrainFailure, Resuming) {
   expectError(program(2) + resumed(3, "s"), "4 steps are done, and --steps=3 is the number of all");
   expectError(program(2) + resumed(4, "nothing"), "name a folder that --save wrote");
   expectError(program(2) + resumed(4, "s/step-3"), "s/step-3");
+  expectError(
+      program(2) + resumed(5, "s", "--epochs=2 --shuffle=3"),
+      "it took rows as they lie, and this run takes them in the order of --shuffle=3; leave out --shuffle;");
+  writeTokens("more", std::vector<int32_t>(40 * (S + 1), 1), S + 1);
+  expectError(
+      program(2) + other(resumed(5, "s"), "data.safetensors", "more.safetensors"),
+      "its data had 22 rows, and more.safetensors has 40; resume with the data that it was saved with");
   std::filesystem::copy(folder + "/s", folder + "/t", std::filesystem::copy_options::recursive);
   flip("t/step-2/exp_avg.safetensors", 3);
   expectError(program(2) + resumed(4, "t/step-2"), "its bytes are not those that were saved");

@@ -87,6 +87,8 @@ TEST_F(StoreTest, AllThatThereIsToKnowComesBack) {
   EXPECT_EQ(place.rows, 56);
   EXPECT_EQ(place.lossScale, 1024.5);
   EXPECT_EQ(place.goodSteps, 3);
+  EXPECT_EQ(place.passRows, 64);
+  EXPECT_EQ(place.shuffle, UINT64_MAX);
   EXPECT_EQ((*save)->path(), path("deep/er/run/step-7"));
   EXPECT_EQ((*save)->file("moment.safetensors")->find("wte.weight")->dtype, io::DType::BF16);
   EXPECT_EQ((*save)->file("other.safetensors"), nullptr);

@@ -116,7 +116,7 @@ struct TrainingRun {
       ranks.emplace_back([&, rank] {
         ThreadPlane plane(meeting, rank);
         SaveRequest request;
-        request.place = {step, step - 1, step * 8, 1024.5, 3};
+        request.place = {step, step - 1, step * 8, 1024.5, 3, 64, 18446744073709551615u};
         std::vector<char> held;
         for (const State &state : states)
           request.files.push_back({state.file, &state.params, [&, rank](int64_t p, int64_t layer) {

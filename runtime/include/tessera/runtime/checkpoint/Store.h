@@ -6,6 +6,7 @@
 #include "tessera/runtime/checkpoint/Layout.h"
 #include "tessera/runtime/comm/HostPlane.h"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,10 @@ struct TrainingPlace {
   int64_t rows = 0;      // rows of the data taken, over all passes
   double lossScale = 0;  // of the next step (train/LossScale.h); 0: none
   int64_t goodSteps = 0; // updates since it changed
+  // What `rows` is a place in: rows of one pass over the data (0: not known), and the seed of their order
+  // (none: as they lie).
+  int64_t passRows = 0;
+  std::optional<uint64_t> shuffle;
 };
 
 // One file of a save: the tensors of the model's file, by its names. "model.safetensors" are the weights.

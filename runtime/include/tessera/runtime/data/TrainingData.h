@@ -52,7 +52,8 @@ public:
   Status checkSteps(int64_t steps) const;
 
   int64_t sequence() const { return rows_->sequence(); }
-  int64_t microRows() const { return microRows_; } // of a whole micro-batch
+  int64_t passRows() const { return allRows_ / options_.epochs; } // of one pass over the data
+  int64_t microRows() const { return microRows_; }                // of a whole micro-batch
   // The row of the data that is row `row` of a micro-batch; -1: there is none.
   int64_t rowOf(int64_t step, int64_t microBatch, int64_t row) const;
 
