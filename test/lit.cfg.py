@@ -37,6 +37,8 @@ for tool in ("llm-opt", "llm-judge", "llm-compile"):
 config.substitutions.append(("%programs", "100" if sanitized else "2000" if full else "500"))
 # Of so many shapes beyond whole models ptxas sees the kernels.
 config.substitutions.append(("%shapes", "100" if full else "2"))
+# Of check_train_pairs.py.
+config.substitutions.append(("%rows", "1000" if full else "3"))
 # So many of its waits are left out, one after another.
 config.substitutions.append(("%waits", "100000" if full else "10"))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.

@@ -50,6 +50,7 @@ private:
   Status runStep(int64_t step);
   Status compareWeights();
   ReferenceTensor rowsOf(graph::FillSource source, int64_t step, ArrayRef<int64_t> shape);
+  int64_t targetsOf(int64_t step); ///< that have a loss
   double numberOf(graph::FillSource source, int64_t step);
   Status within(StringRef what, double error, double limit, const std::string &where);
 
@@ -57,7 +58,7 @@ private:
   const TrainingJudgement &judgement;
   ExpectedRun expected;
   int64_t columns = 0;
-  std::vector<int32_t> tokens; ///< [rows, seq + 1]
+  std::vector<int32_t> tokens; ///< [rows, seq + 1]; -1 behind the end of a row
   OwningOpRef<ModuleOp> module;
   func::FuncOp train;
   NamedValues values; ///< of parameters
@@ -162,7 +163,8 @@ Status TrainingJudge::build() {
   return {};
 }
 
-/// Row r of step s is row batch * s + r of the file; rows beyond the batch are inert.
+/// Row r of step s is row batch * s + r of the file; rows beyond the batch, and what is behind the end of a
+/// row, are inert.
 ReferenceTensor TrainingJudge::rowsOf(graph::FillSource source, int64_t step, ArrayRef<int64_t> shape) {
   ReferenceTensor rows(IntegerType::get(&context, 32), shape);
   for (int64_t i = 0; i < rows.size(); ++i) {
@@ -171,12 +173,20 @@ ReferenceTensor TrainingJudge::rowsOf(graph::FillSource source, int64_t step, Ar
       rows.i[size_t(i)] = source == graph::FillSource::TokenIds ? 0 : -1;
       continue;
     }
-    int64_t at = (expected.batch * step + row) * columns + column;
-    rows.i[size_t(i)] = source == graph::FillSource::Positions  ? column
-                        : source == graph::FillSource::TokenIds ? tokens[size_t(at)]
+    int64_t at = (expected.batch * step + row) * columns + column, token = tokens[size_t(at)];
+    rows.i[size_t(i)] = source == graph::FillSource::Positions  ? (token < 0 ? -1 : column)
+                        : source == graph::FillSource::TokenIds ? std::max<int64_t>(token, 0)
                                                                 : tokens[size_t(at + 1)];
   }
   return rows;
+}
+
+int64_t TrainingJudge::targetsOf(int64_t step) {
+  int64_t targets = 0;
+  for (int64_t row = expected.batch * step; row < expected.batch * (step + 1); ++row)
+    for (int64_t column = 1; column < columns; ++column)
+      targets += tokens[size_t(row * columns + column)] >= 0;
+  return targets;
 }
 
 double TrainingJudge::numberOf(graph::FillSource source, int64_t step) {
@@ -185,7 +195,7 @@ double TrainingJudge::numberOf(graph::FillSource source, int64_t step) {
   };
   switch (source) {
   case graph::FillSource::TokenWeight:
-    return 1 / double(expected.batch * expected.seq);
+    return 1 / double(targetsOf(step));
   case graph::FillSource::LearningRate:
     return expected.steps[size_t(step)].rate;
   case graph::FillSource::LossScale:

@@ -1,0 +1,88 @@
+"""Trains by SGD without clipping, which feel every constant factor, on rows of 1 to 16 tokens, and compares the weights.
+
+    check_sgd.py --compiler LLM_COMPILE --judge LLM_JUDGE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K ...]
+
+MODEL (test/Inputs/models) takes 3 steps of 8 rows on each mesh with each number of micro-batches. In every step some pairs of rows have one token
+each, and so no target: with 4 ranks or micro-batches one of them has nothing to learn from. What one rank leaves is held to the interpreter by
+LLM_JUDGE, in float64, and what meshes leave to that: weights within 1e-5 of each tensor's largest entry, losses and norms, too. Needs numpy."""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+from check_generate import read_safetensors
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--judge", "--model", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--mesh", action="append", default=[], help="none, or with a template: zero1:dp=4")
+parser.add_argument("--micro-batches", type=int, action="append", default=[])
+args = parser.parse_args()
+BATCH, SEQ, STEPS, RATE, BOUND = 8, 16, 3, 0.5, 1e-5
+HYPER = {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.1, "clip_grad_norm": 0, "batch": BATCH, "seq_len": SEQ}
+shutil.rmtree(args.out, ignore_errors=True)
+os.makedirs(args.out)
+
+
+def path(name):
+    return os.path.join(args.out, name)
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+    return done.stdout.decode()
+
+
+def write_tokens(file_name):
+    """Step s has pairs of rows without a target: pair s, and in step 1 the pair in front of it."""
+    random = np.random.default_rng(7)
+    vocabulary = json.load(open(os.path.join(args.model, "config.json")))["vocab_size"]
+    tokens = random.integers(0, vocabulary, (BATCH * STEPS, SEQ + 1)).astype(np.int32)
+    for row in range(len(tokens)):
+        step, pair = row // BATCH, row % BATCH // 2
+        empty = pair == step or (step == 1 and pair == 0)
+        tokens[row, 1 if empty else int(random.integers(2, SEQ + 1)):] = -1
+    header = json.dumps({"tokens": {"dtype": "I32", "shape": list(tokens.shape), "data_offsets": [0, tokens.nbytes]}}).encode()
+    with open(file_name, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header + tokens.tobytes())
+
+
+def trained(mesh, micro_batches):
+    template, _, axes = mesh.rpartition(":")
+    flags = ([] if mesh == "none" else [f"--mesh={axes}"]) + ([f"--template={template}"] if template else [])
+    run([args.compiler, args.model, "--task=train", "--optimizer=sgd", f"--batch={BATCH}", f"--max-seq-len={SEQ}",
+         f"--micro-batches={micro_batches}", "-o", path("out"), *flags])
+    save = path(f"save-{mesh}-{micro_batches}")
+    run([path("out"), "train", f"--data={path('judged/train_tokens.safetensors')}", f"--steps={STEPS}", f"--lr={RATE}", "--schedule=constant",
+         f"--weight-decay={HYPER['weight_decay']}", f"--momentum={HYPER['momentum']}", "--clip=0", f"--log={path('log')}", f"--save={save}"])
+    with open(path("log")) as file:
+        return read_safetensors(f"{save}/step-{STEPS}/model.safetensors"), [json.loads(line) for line in file]
+
+
+# A model's directory in which what one rank leaves is what is expected.
+shutil.copytree(args.model, path("judged"))
+write_tokens(path("judged/train_tokens.safetensors"))
+wanted, wanted_log = trained("none", 1)
+shutil.copy(path(f"save-none-1/step-{STEPS}/model.safetensors"), path("judged/trained.safetensors"))
+json.dump({"train": {"hyper": HYPER, "log": wanted_log}}, open(path("judged/expected.json"), "w"))
+print("none:", run([args.judge, path("judged"), "--training", f"--tolerance={BOUND / 2}"]).strip())
+
+before = read_safetensors(path(f"save-none-1/step-{STEPS}/momentum_buffer.safetensors"))
+if max(np.abs(buffer).max() for buffer in before.values()) == 0:
+    sys.exit("no weight has a gradient")
+for mesh in args.mesh:
+    for micro_batches in args.micro_batches or [1]:
+        weights, log = trained(mesh, micro_batches)
+        what = f"{mesh}, {micro_batches} micro-batches"
+        worst = max(float(np.abs(weights[name] - tensor).max() / np.abs(tensor).max()) for name, tensor in wanted.items())
+        for line, of in zip(log, wanted_log, strict=True):
+            worst = max([worst] + [abs(line[field] - of[field]) / of[field] for field in ("loss", "grad_norm")])
+        print(f"{what}: within {worst:.1e}")
+        if not worst <= BOUND:
+            sys.exit(f"{what}: differs from one rank by {worst:.2g}")

@@ -1,0 +1,57 @@
+"""Trains models on meshes so that every two choices meet in a run: model, mesh, micro-batches, what is computed again, threads or processes.
+
+    check_train_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
+
+Rows are chosen greedily: of many random ones the one with most pairs that no row had yet (Cohen et al., AETG, 1997), until there are no such pairs;
+N: that many of them, drawn by the seed. Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
+import argparse
+import itertools
+import math
+import os
+import random
+import subprocess
+import sys
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--models", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--rows", type=int)
+args = parser.parse_args()
+CHOICES = {
+    "model": ["tiny-llama", "tiny-gpt2"],
+    "mesh": ["none", "dp=2", "dp=3", "fsdp=2", "fsdp=4", "tp=2", "tp=3", "cp=2", "sp=2,tp=2", "fsdp=2,tp=2", "dp=2,fsdp=2", "dp=2,fsdp=2,tp=2", "zero1:dp=4", "zero2:dp=4"],
+    "micro-batches": ["1", "2", "4"],
+    "recompute": ["none", "attention,mlp", "full"],
+    "ranks": ["threads", "processes"],
+}
+draw = random.Random(args.seed)
+
+
+def can_be(row):
+    sizes = [int(axis.split("=")[1]) for axis in row["mesh"].rpartition(":")[2].split(",") if "=" in axis]
+    return row["ranks"] == "threads" or math.prod(sizes) == 4
+
+
+def pairs(row):
+    return set(itertools.combinations(row.items(), 2))
+
+
+every_row = [row for values in itertools.product(*CHOICES.values()) if can_be(row := dict(zip(CHOICES, values)))]
+left = set().union(*map(pairs, every_row))
+rows = []
+while left:
+    draw.shuffle(every_row)
+    rows.append(max(every_row, key=lambda row: len(pairs(row) & left)))
+    left -= pairs(rows[-1])
+print(f"{len(rows)} rows hold every pair of {len(every_row)}")
+if args.rows:
+    rows = draw.sample(rows, min(args.rows, len(rows)))
+for row in rows:
+    command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_train.py"), "--compiler", args.compiler,
+               "--model", os.path.join(args.models, row["model"]), "--out", args.out, "--mesh", row["mesh"],
+               f"--micro-batches={row['micro-batches']}", f"--recompute={row['recompute']}"] + (["--mpi"] if row["ranks"] == "processes" else [])
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(" ".join(row.values()), done.stdout.strip(), flush=True)
+    if done.returncode != 0:
+        sys.exit(1)
