@@ -1,9 +1,9 @@
-"""scripts/fuzz sharding|binary|checked|mpi [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, judged (docs/Judge.md).
+"""scripts/fuzz sharding|gradients|binary|gradients-binary|checked|mpi [N] [--seed=S] [--jobs=J] [--judge=build/bin/llm-judge]: N random programs, judged (docs/Judge.md).
 
 sharding: partitioned and interpreted; prints a table op x factor kind x collective of what the programs held. binary: compiled and run by all ranks with
 the real runtime; prints how many pairs of op, element type, collective and loop form reached the machine, and the reason of each that did not
 (scripts/lib/fuzz_reasons.txt). checked, mpi: the same, and once more by the driver `checked` in 50 orders (docs/Drivers.md), or by processes of mpirun;
-the bits must be the same. Exit status 1 if a program fails (each is shrunk into build/fuzz/), or of sharding and binary if an op of the dialect was in
+the bits must be the same. gradients, gradients-binary: programs with the gradients of all their arguments, interpreted or run. Exit status 1 if a program fails (each is shrunk into build/fuzz/), or of sharding and binary if an op of the dialect was in
 none of them, or a pair is empty without a reason.
 """
 import collections
@@ -36,6 +36,8 @@ BINARY = ["--rung=binary"]
 # Who runs programs of the machine once more, seen from the folder of the judge.
 RUNNERS = {"checked": "env TESSERA_CHECKED_ORDERS=50 {}/run-program-checked",
            "mpi": "mpirun --allow-run-as-root --oversubscribe -np {{ranks}} {}/run-program"}
+GRADIENTS = {"gradients": [], "gradients-binary": BINARY}
+DEFAULT_COUNT = {"sharding": 20000, "gradients": 10000, "binary": 5000, "gradients-binary": 300, "checked": 1000, "mpi": 200}
 REASONS = pathlib.Path(__file__).with_name("fuzz_reasons.txt")
 WRITTEN = pathlib.Path(__file__).parents[2] / "test/Reference/Inputs/pairs"
 TYPES = ["f32", "bf16", "f16", "f64", "i32", "i64", "i1"]
@@ -61,15 +63,15 @@ def arguments(argv):
             judge = value
         elif word.isdigit() and words and int(word) > 0:
             count = int(word)
-        elif word in ("sharding", "binary", *RUNNERS) and not words:
+        elif word in DEFAULT_COUNT and not words:
             words.append(word)
         else:
-            die(f"unknown argument ({word}): scripts/fuzz sharding|binary|checked|mpi [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
+            die(f"unknown argument ({word}): scripts/fuzz {'|'.join(DEFAULT_COUNT)} [N] [--seed=S] [--jobs=J] [--judge=PATH]; try that")
     if not words:
-        die("nothing to fuzz (no argument): sharding, binary, checked and mpi are what there is; try scripts/fuzz sharding")
+        die(f"nothing to fuzz (no argument): {', '.join(DEFAULT_COUNT)} are what there is; try scripts/fuzz sharding")
     if not pathlib.Path(judge).exists():
         die(f"no judge ({judge}): it is not built; run scripts/build")
-    return words[0], count or {"binary": 5000, "checked": 1000, "mpi": 200}.get(words[0], 20000), seed, jobs, judge
+    return words[0], count or DEFAULT_COUNT[words[0]], seed, jobs, judge
 
 
 def run_chunk(judge, first, count, flags):
@@ -154,7 +156,9 @@ def print_traits(traits):
 
 def main(argv):
     what, count, seed, jobs, judge = arguments(argv)
-    flags, size = ([], CHUNK) if what == "sharding" else (BINARY, 100)
+    flags, size = ([], CHUNK) if what in ("sharding", "gradients") else (BINARY, 100)
+    if what in GRADIENTS:
+        flags = flags + ["--gradients"]
     if what in RUNNERS:
         flags = flags + ["--runner=" + RUNNERS[what].format(pathlib.Path(judge).parent)]
     OUT.mkdir(parents=True, exist_ok=True)
@@ -190,7 +194,7 @@ def main(argv):
         print(f"{redrawn} programs drawn again: rounding alone spoils their numbers")
     elif what == "sharding":
         table(cells)
-    uncovered = [op for op in dialect if not ops[op]] if what not in RUNNERS else []  # they are about runs, a few programs may do
+    uncovered = [op for op in dialect if not ops[op]]
     print(f"\n{len(dialect) - len(uncovered)} of {len(dialect)} ops covered, " + str(sum(ops.values())) + " ops in all")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{good} of {count} cases kept their numbers, {time.monotonic() - begin:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors")
@@ -198,7 +202,7 @@ def main(argv):
         die(f"pairs without a reason ({', '.join(unexplained)}): no program held them; draw more, or say in {REASONS.name} why they are empty")
     if missing:
         die(f"programs of a kind ({', '.join(missing)}): there was none; draw more")
-    if uncovered:
+    if uncovered and what in ("sharding", "binary"):  # the others are about runs and gradients: a few programs may do
         die(f"ops never covered ({', '.join(uncovered)}): no program held them; draw more, or teach the generator")
     if failed_chunks or good != count or not dialect:
         die(f"{count - good} cases fail (seeds {seed}..{seed + count - 1}): see above; shrunk programs are in {OUT}/")
