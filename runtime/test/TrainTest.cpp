@@ -222,6 +222,7 @@ TEST_F(Train, BenchAndInfo) {
   ASSERT_EQ(o.status, 0) << o.err;
   json bench = json::parse(o.out);
   EXPECT_GT(bench["step_s"].get<double>(), 0);
+  EXPECT_GT(bench["cpu_s"].get<double>(), 0);
   EXPECT_NEAR(bench["tokens_per_s"].get<double>() * bench["step_s"].get<double>(), B * S, 1e-6);
   expectError(program(2) + " bench --decode=4 --init=random:1", "this program trains, and takes no prompts");
   json info = json::parse(shell(program(2) + " info --json").out);

@@ -80,7 +80,7 @@ static OpRows rowsOf(Operation *op, int rows) {
   return result;
 }
 
-static Cluster rowCluster(ArrayRef<Operation *> ops, int rows);
+static Cluster rowCluster(ArrayRef<Operation *> ops, int rows, const TilingChoices &tiling);
 
 static int64_t rowCount(Operation *op, int rows) {
   int64_t n = 1;
@@ -136,7 +136,7 @@ public:
     SmallVector<Cluster> clusters;
     for (auto &set : sets)
       if (!set.empty())
-        clusters.push_back(rowCluster(set, choose(set)->rows));
+        clusters.push_back(rowCluster(set, choose(set)->rows, tiling));
     scheduleClusters(block, clusters);
     return clusters;
   }
@@ -280,15 +280,52 @@ static OpTiles tilesOf(Operation *op, int rows) {
 
 OpTiles wholeTiles(Operation *op) { return tilesOf(op, 0); }
 
-/// The cluster of `ops` with a loop over `rows` rows.
-static Cluster rowCluster(ArrayRef<Operation *> ops, int rows) {
+/// How many elements of a dimension of `size` one iteration takes whose rows are single elements, of which
+/// each touches `touched`: single ones would fill one lane of a vector and use one word of a cache line. The
+/// largest part that keeps the iteration small, of a line or two at least; all of it where there is none.
+static int64_t lanesOfRow(int64_t size, int64_t touched, const TilingChoices &tiling) {
+  constexpr int64_t leastElements = 16, lineElements = 64;
+  const int64_t most = std::max(lineElements, tiling.tileElements / touched);
+  for (int64_t tile = std::min(size, most); tile >= leastElements; --tile)
+    if (size % tile == 0)
+      return tile;
+  return size;
+}
+
+/// Whether elements that lie side by side along `axis` do so in every array that has it.
+static bool runsAlongMemory(const ClusterBody &body, int axis) {
+  auto last = [&](const Parts &parts) {
+    bool has = llvm::any_of(parts, [&](const Part &part) { return part.axis == axis; });
+    auto inner = llvm::find_if(llvm::reverse(parts), [](const Part &part) { return part.size > 1; });
+    return !has || inner->axis == axis;
+  };
+  return llvm::all_of(body.tiles, [&](const OpTiles &tiles) {
+    return llvm::all_of(tiles.operands, last) && llvm::all_of(tiles.results, last);
+  });
+}
+
+/// The cluster of `ops` with a loop over `rows` rows: one at a time, or neighbours where rows are elements.
+static Cluster rowCluster(ArrayRef<Operation *> ops, int rows, const TilingChoices &tiling) {
   ClusterBody body;
   body.ops.assign(ops.begin(), ops.end());
   for (int64_t size : tensorOf(ops.front()->getResult(0)).getShape().take_front(rows))
     body.axes.push_back({size, 1});
+  int64_t touched = 1;
+  bool elements = true;
   for (Operation *op : ops) {
     body.tiles.push_back(tilesOf(op, rows));
     body.tileElements += touchedElements(op, rows);
+    touched = std::max(touched, touchedElements(op, rows));
+    for (Value result : op->getResults())
+      elements &= tensorOf(result).getNumElements() == rowCount(op, rows);
+  }
+  int last = int(body.axes.size()) - 1;
+  while (last >= 0 && body.axes[last].size == 1)
+    --last;
+  if (elements && last >= 0 && runsAlongMemory(body, last)) {
+    Axis &axis = body.axes[last];
+    axis.tile = lanesOfRow(axis.size, touched, tiling);
+    body.tileElements *= axis.tile;
   }
   Cluster cluster;
   cluster.bodies.push_back(std::move(body));

@@ -4,6 +4,7 @@
 //
 //   d parallel:   for parallel dims except d {
 //                   for d by lanes { [acc = out] for reduction dims { body } out = acc } }
+//                 where reductions take several vectors through their loops side by side
 //   d reduction:  for parallel dims { acc = neutral; for other reduction dims { for d by lanes { body } }
 //                   out = combine(out, reduce lanes of acc) }
 //                 where outputs that move with d (a fused producer's value) are stored chunk by chunk

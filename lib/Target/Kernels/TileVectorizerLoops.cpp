@@ -49,10 +49,20 @@ void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
     *results = llvm::to_vector_of<Value>(loops.front().getResults());
 }
 
-TileVectorizer::Values TileVectorizer::reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk,
+/// The bodies on `chunks`, each of which has its values among those that loops over `dims` carry.
+TileVectorizer::Values TileVectorizer::reduceOver(ArrayRef<int64_t> dims, ArrayRef<Chunk> chunks,
                                                   ValueRange carried) {
+  auto bodies = [&](ValueRange outs) {
+    Values updated;
+    const size_t perChunk = outs.size() / chunks.size();
+    for (auto [i, chunk] : llvm::enumerate(chunks))
+      llvm::append_range(updated, runBody(chunk, outs.slice(i * perChunk, perChunk)));
+    return updated;
+  };
+  if (dims.empty())
+    return bodies(carried);
   Values results;
-  emitLoops(dims, carried, [&](ValueRange outs) { return runBody(chunk, outs); }, &results);
+  emitLoops(dims, carried, bodies, &results);
   return results;
 }
 
@@ -66,31 +76,44 @@ void TileVectorizer::emitParallelDimension() {
       computeUniform();
       uniformsReady = true;
     }
-    auto emitChunk = [&](const Chunk &chunk) {
+    // `count` vectors from `start` on: a reduction takes them through its loops side by side.
+    auto emitChunks = [&](Value start, int64_t count, int64_t width, int64_t active) {
+      SmallVector<Chunk> chunks;
       Values outs;
-      for (OpOperand &out : op.getDpsInitsMutable())
-        outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? load(out, chunk)
-                                                                                   : Value());
-      Values results = reductions.empty() ? runBody(chunk, outs) : reduceOver(reductions, chunk, outs);
-      for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
-        store(out, result, chunk);
+      for (int64_t i = 0; i < count; ++i) {
+        chunks.push_back({start, width, active, i * width});
+        for (OpOperand &out : op.getDpsInitsMutable())
+          outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty()
+                             ? load(out, chunks.back())
+                             : Value());
+      }
+      Values results = reduceOver(reductions, chunks, outs);
+      const size_t perChunk = op.getDpsInitsMutable().size();
+      for (auto [i, chunk] : llvm::enumerate(chunks))
+        for (auto [o, out] : llvm::enumerate(op.getDpsInitsMutable()))
+          store(out, results[i * perChunk + o], chunk);
     };
-    int64_t whole = ranges[d] / lanes * lanes, rest = ranges[d] - whole;
-    auto emitLoop = [&](int64_t begin, int64_t end, int64_t width) {
+    auto emitLoop = [&](int64_t begin, int64_t end, int64_t count, int64_t width) {
+      if (begin == end)
+        return;
       OpBuilder::InsertionGuard guard(b);
-      if (end - begin == width)
-        return emitChunk({constantIndex(begin), width, width, 0});
-      Value from = constantIndex(begin), to = constantIndex(end), step = constantIndex(width);
-      auto loop = scf::ForOp::create(b, loc, from, to, step);
-      b.setInsertionPointToStart(loop.getBody());
-      emitChunk({loop.getInductionVar(), width, width, 0});
+      Value from = constantIndex(begin);
+      if (end - begin != count * width) {
+        Value to = constantIndex(end), step = constantIndex(count * width);
+        auto loop = scf::ForOp::create(b, loc, from, to, step);
+        b.setInsertionPointToStart(loop.getBody());
+        from = loop.getInductionVar();
+      }
+      emitChunks(from, count, width, width);
     };
-    if (whole)
-      emitLoop(0, whole, lanes);
+    int64_t vectors = ranges[d] / lanes * lanes, rest = ranges[d] - vectors;
+    int64_t blocks = reductions.empty() ? 0 : ranges[d] / (kPartialVectors * lanes) * kPartialVectors * lanes;
+    emitLoop(0, blocks, kPartialVectors, lanes);
+    emitLoop(blocks, vectors, 1, lanes);
     if (rest && traps)
-      emitLoop(whole, ranges[d], 1);
+      emitLoop(vectors, ranges[d], 1, 1);
     else if (rest)
-      emitChunk({constantIndex(whole), lanes, rest, 0});
+      emitChunks(constantIndex(vectors), 1, lanes, rest);
     return {};
   });
 }

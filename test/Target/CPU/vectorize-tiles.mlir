@@ -73,6 +73,30 @@ func.func @columns(%x: memref<8x16xf32>, %y: memref<16xf32>) attributes {tessera
 
 // -----
 
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
+
+// Four vectors of columns go through the rows side by side: each row is read 256 bytes at a time, and no sum waits for the last one. The vector that is
+// left goes alone.
+// CHECK-LABEL: func @many_columns
+// CHECK: scf.for %[[R:.*]] = %c0 to %c8 {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-4: vector.load %arg0[%[[R]]
+// CHECK: scf.yield
+// CHECK-COUNT-4: vector.store
+// CHECK: scf.for {{.*}} -> (vector<16xf32>) {
+// CHECK: vector.store
+func.func @many_columns(%x: memref<8x80xf32>, %y: memref<80xf32>) attributes {tessera.kernel} {
+  linalg.generic {indexing_maps = [#id, #col], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<8x80xf32>) outs(%y : memref<80xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %z = arith.addf %acc, %v : f32
+    linalg.yield %z : f32
+  }
+  return
+}
+
+// -----
+
 #id = affine_map<(d0) -> (d0)>
 #all = affine_map<(d0) -> ()>
 

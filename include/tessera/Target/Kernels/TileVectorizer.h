@@ -60,7 +60,7 @@ protected:
                  Values *results = nullptr);
   void emitParallelDimension();
   void emitReductionDimension();
-  Values reduceOver(ArrayRef<int64_t> dims, const Chunk &chunk, ValueRange carried);
+  Values reduceOver(ArrayRef<int64_t> dims, ArrayRef<Chunk> chunks, ValueRange carried);
 
   RewriterBase &b;
   linalg::LinalgOp op;
