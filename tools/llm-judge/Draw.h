@@ -24,7 +24,8 @@ struct DrawnProgram {
 
 /// The program of a seed. One that will run is judged by a bound that float32 must be able to keep, and that
 /// says something in 16 bits: where interpreter runs that round at random err more than a tenth of 1e-5 (16
-/// bits: than 1/16), the next one of the seed is taken. Nothing is compiled to decide it.
+/// bits: than 1/16), the next one of the seed is taken. Nothing is compiled to decide it. Gradients, in which
+/// exponentials of exponentials come up, are drawn so for the interpreter, too.
 DrawnProgram drawProgram(mlir::MLIRContext &context, uint64_t seed, const DrawOptions &options);
 
 } // namespace tessera
