@@ -185,6 +185,9 @@ private:
   Status microBatches(StringRef flag, StringRef value) {
     return readCount(flag, value, 1 << 20, options.microBatches);
   }
+  Status lossChunks(StringRef flag, StringRef value) {
+    return readCount(flag, value, 1 << 30, options.lossChunks);
+  }
   Status optimizer(StringRef flag, StringRef value) {
     if (Result<int> chosen = readChoice(flag, value, {{"adamw", "sgd"}}); !chosen)
       return chosen.takeFailure();
@@ -259,6 +262,7 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_micro_batches, &Parser::microBatches},
       {OPT_optimizer, &Parser::optimizer},
       {OPT_recompute, &Parser::recompute},
+      {OPT_loss_chunks, &Parser::lossChunks},
       {OPT_memory, &Parser::memory},
       {OPT_grad_dtype, &Parser::gradDtype},
       {OPT_loss_scale, &Parser::lossScale},
@@ -392,7 +396,8 @@ Status Parser::checkTask() {
       return badFlag("--optimizer=" + options.optimizer, "belongs to training",
                      "give --task=train as well, or leave the flag out");
     for (auto [id, flag] :
-         {std::pair(OPT_grad_dtype, "--grad-dtype"), std::pair(OPT_loss_scale, "--loss-scale")})
+         {std::pair(OPT_grad_dtype, "--grad-dtype"), std::pair(OPT_loss_scale, "--loss-scale"),
+          std::pair(OPT_loss_chunks, "--loss-chunks")})
       if (seen.contains(id))
         return badFlag(flag, "belongs to training", "give --task=train as well, or leave the flag out");
     if (seen.contains(OPT_recompute))

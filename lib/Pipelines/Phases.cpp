@@ -51,6 +51,7 @@ static void buildTrainStep(OpPassManager &pm, const CompileOptions &options) {
   step.optimizer = options.optimizer;
   step.lossScale = options.lossScale;
   step.recompute = options.recompute;
+  step.lossChunks = options.lossChunks;
   pm.addPass(graph::createBuildTrainStep(step));
   verifyRung(pm, Rung::Step);
 }

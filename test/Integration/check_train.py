@@ -1,6 +1,6 @@
 """Trains a given model on a mesh and compares with what is expected of it (test/Inputs/models).
 
-    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--recompute WHAT] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
+    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--recompute WHAT] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
 
 Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
 rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
@@ -28,6 +28,7 @@ parser.add_argument("--micro-batches", type=int, default=1)
 parser.add_argument("--dtype", default="f32")
 parser.add_argument("--grad-dtype")
 parser.add_argument("--recompute", default="none")
+parser.add_argument("--loss-chunks")
 parser.add_argument("--mpi", action="store_true")
 parser.add_argument("--resume", action="store_true")
 args = parser.parse_args()
@@ -57,6 +58,7 @@ def compiled(mesh, batch=hyper["batch"]):
     template, _, mesh = mesh.rpartition(":")
     flags = ([] if mesh == "none" else [f"--mesh={mesh}"]) + ([f"--template={template}"] if template else [])
     flags += [f"--dtype={args.dtype}"] + ([f"--grad-dtype={args.grad_dtype}"] if args.grad_dtype else [])
+    flags += [f"--loss-chunks={args.loss_chunks}"] if args.loss_chunks else []
     run([args.compiler, args.model, "--task=train", f"--batch={batch}", f"--max-seq-len={hyper['seq_len']}",
          f"--micro-batches={args.micro_batches}", f"--recompute={args.recompute}", "-o", out] + flags)
     ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")])) if mesh != "none" else 1

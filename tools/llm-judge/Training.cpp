@@ -144,6 +144,7 @@ Status TrainingJudge::build() {
   options.dtype = judgement.dtype;
   options.lossScale = judgement.dtype == "f16" ? kLossScale : 0;
   options.recompute = judgement.recompute;
+  options.lossChunks = judgement.lossChunks;
   options.mesh = judgement.mesh;
   options.shard = judgement.shard;
   Rung last = judgement.rung == "step"      ? Rung::Step

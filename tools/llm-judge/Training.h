@@ -19,6 +19,7 @@ struct TrainingJudgement {
   int64_t steps = 0; ///< the first so many; 0: all, and the weights after them
   double tolerance = 1e-4;
   std::string recompute = "none"; ///< as --recompute of llm-compile
+  int64_t lossChunks = 0;         ///< as --loss-chunks
 };
 
 /// Interprets @train in float64 on the rows of every step, from the model's weights on. Compares losses and

@@ -105,6 +105,7 @@ static llvm::cl::opt<int64_t> trainingSteps("steps",
                                             llvm::cl::desc("Of --training: the first so many (default: all)"),
                                             llvm::cl::init(0), llvm::cl::cat(category));
 
+static llvm::cl::opt<int64_t> lossChunks("loss-chunks", llvm::cl::desc("Of --training: as of llm-compile"));
 static llvm::cl::opt<std::string> recompute("recompute", llvm::cl::desc("Of --training: as of llm-compile"),
                                             llvm::cl::init("none"), llvm::cl::cat(category));
 
@@ -340,19 +341,20 @@ int main(int argc, char **argv) {
     return fail("gradients (" + inputFile +
                 "): of a model with --expected, or of --random; a program's own are made "
                 "by graph-differentiate in its pipeline");
-  if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
-                    trainingType.getNumOccurrences() || recompute.getNumOccurrences()))
-    return fail("micro-batches, steps, dtype, recompute: of --training; leave them out");
+  if (!training &&
+      (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
+       trainingType.getNumOccurrences() || recompute.getNumOccurrences() || lossChunks.getNumOccurrences()))
+    return fail("micro-batches, steps, dtype, recompute, loss-chunks: of --training; leave them out");
   if (training) {
     if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0 ||
-        !llvm::is_contained({"f32", "bf16", "f16"}, trainingType.getValue()))
+        lossChunks < 0 || !llvm::is_contained({"f32", "bf16", "f16"}, trainingType.getValue()))
       return fail(
           "training (" + inputFile +
           "): of a model's directory with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches of "
-          "1 or more, --steps, --dtype and --recompute");
+          "1 or more, --steps, --dtype, --recompute and --loss-chunks");
     return judgeTraining(context, {inputFile, rung.empty() ? std::string("step") : rung.getValue(), meshText,
                                    shardText, trainingType, microBatches, trainingSteps,
-                                   tolerance ? tolerance : 1e-4, recompute});
+                                   tolerance ? tolerance : 1e-4, recompute, lossChunks});
   }
   if (!expectedFile.empty() && gradients)
     return judgeGradients(context,

@@ -38,6 +38,8 @@ struct CompileOptions {
   std::string gradDtype;           ///< f32 or bf16 (empty: not given): gradients of training
   double lossScale = 0;            ///< the first of training in f16; 0: not given
   std::string recompute = "none";  ///< of backward: none, full or names of values, separated by commas
+  int64_t lossChunks =
+      0; ///< parts of the positions that training makes logits and loss in; 0: chosen by the pass
   bool embedWeights = false, explain = false, help = false;
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;

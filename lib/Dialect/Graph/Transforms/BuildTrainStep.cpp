@@ -1,6 +1,7 @@
 //===- BuildTrainStep.cpp - @forward to @train and @evaluate --------------===//
 #include "Differentiator.h"
 #include "FloatArithmetic.h"
+#include "LossInChunks.h"
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
@@ -30,13 +31,15 @@ namespace {
 class TrainStepBuilder {
 public:
   TrainStepBuilder(func::FuncOp forward, const DimNames &names, TrainSizes sizes, const Optimizer &optimizer,
-                   FloatType moments, double lossScale, Recompute recompute)
+                   FloatType moments, double lossScale, Recompute recompute, int64_t lossChunks)
       : forward(forward), positionWise(forward, names), names(names), sizes(sizes), optimizer(optimizer),
-        moments(moments), lossScale(lossScale), recompute(std::move(recompute)),
+        moments(moments), lossScale(lossScale), recompute(std::move(recompute)), lossChunks(lossChunks),
         builder(forward.getContext()) {}
 
   /// Finds inputs and weights. Fails with an error if the program cannot be trained.
   LogicalResult analyze(int64_t forwardSeq);
+  /// Chooses between a loss of all positions at once and one of parts of them.
+  LogicalResult chooseChunks();
   LogicalResult buildTrain();
   void buildEvaluate();
   TrainAttr attribute();
@@ -64,8 +67,12 @@ private:
 
   /// Gives the gradient of a weight, summed up so far, the name that --shard knows it by.
   Value named(TrainedWeight &weight, Value gradient);
-  /// The loss of one micro-batch from its rows.
-  Value emitLoss(Block &entry, ValueRange rows);
+  /// @forward on one micro-batch, with the function's weights, without its tail if the loss goes in chunks.
+  IRMapping emitForward(Block &entry, ValueRange rows);
+  /// The loss of what `values` maps @forward's values to: each target costs as much as any other of the step.
+  /// If the loss goes in chunks, with a `seed`, the gradients of what they read.
+  FailureOr<Value> emitLoss(IRMapping &values, Value targets, Value seed,
+                            SmallVectorImpl<LossInChunks::Gradient> &known);
   FailureOr<SmallVector<Value>> emitMicroBatches(Block &entry, ArrayRef<BlockArgument> wanted);
   FailureOr<SmallVector<Value>> emitMicroBatch(Block &entry, Block &block, ValueRange rows,
                                                ArrayRef<BlockArgument> wanted);
@@ -78,6 +85,8 @@ private:
   FloatType moments; ///< the type of what the optimizer keeps
   double lossScale;  ///< the first one; 0: the loss is not scaled
   Recompute recompute;
+  int64_t lossChunks;      ///< 0 until chosen
+  PositionWise::Tail tail; ///< of @forward, if the loss goes in chunks
   OpBuilder builder;
   SmallVector<std::pair<unsigned, FillSource>> inputs; ///< arguments of @forward that take rows
   SmallVector<TrainedWeight> weights;
@@ -231,9 +240,28 @@ void TrainStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayR
       llvm::map_to_vector(results, [&](const Port &port) { return port.attributes(builder); }));
 }
 
-/// At the insertion point: @forward on one micro-batch, with the function's weights, and what its targets
-/// cost: each as much as any other of the step.
-Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
+LogicalResult TrainStepBuilder::chooseChunks() {
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  PositionWise::Tail found = positionWise.findTail();
+  if (lossChunks == 0 && !found.ops.empty()) {
+    ArrayRef<int64_t> input = cast<RankedTensorType>(found.input.getType()).getShape().drop_front(2);
+    lossChunks = chunksOfLoss(sizes.rows(), sizes.seq, ShapedType::getNumElements(input),
+                              cast<RankedTensorType>(logits.getType()).getDimSize(2));
+  }
+  if (lossChunks <= 1)
+    return success();
+  if (found.ops.empty() || failed(positionWise.checkPassesThrough("seq")))
+    return forward.emitError()
+           << "cannot make the loss in " << lossChunks
+           << " chunks: the logits do not follow from each position by itself; leave loss-chunks out";
+  if (sizes.seq % lossChunks != 0)
+    return forward.emitError() << "cannot make the loss in " << lossChunks << " chunks: rows have "
+                               << sizes.seq << " positions; take a divisor of that";
+  tail = std::move(found);
+  return success();
+}
+
+IRMapping TrainStepBuilder::emitForward(Block &entry, ValueRange rows) {
   IRMapping mapping;
   Value positions, keys;
   for (auto [i, input] : llvm::enumerate(inputs)) {
@@ -250,6 +278,8 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
     mapping.lookup(value).setType(positionWise.resized(value, sizes.rows(), sizes.seq));
   };
   for (Operation &op : forward.getBody().front().without_terminator()) {
+    if (tail.ops.contains(&op))
+      continue;
     Operation *copy = builder.clone(op, mapping);
     if (positions)
       useKeysOfDocuments(copy, positions, keys);
@@ -260,12 +290,21 @@ Value TrainStepBuilder::emitLoss(Block &entry, ValueRange rows) {
           llvm::for_each(block.getArguments(), retype);
     });
   }
+  return mapping;
+}
+
+FailureOr<Value> TrainStepBuilder::emitLoss(IRMapping &values, Value targets, Value seed,
+                                            SmallVectorImpl<LossInChunks::Gradient> &known) {
   Location loc = markPart(nameCall(forward.getLoc(), "loss"), StepPart::Loss);
+  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  Value tokenWeight = numbers.lookup(FillSource::TokenWeight);
+  if (lossChunks > 1)
+    return LossInChunks{positionWise, tail, logits, sizes.rows(), sizes.seq, lossChunks, targets, tokenWeight}
+        .emit(builder, loc, values, seed, known);
   FloatArithmetic f{builder, loc};
-  Value logits = mapping.lookup(forward.getBody().front().getTerminator()->getOperand(0));
   auto lossOfRow = f.type({sizes.rows(), sizes.seq});
-  auto loss = CrossEntropyOp::create(builder, loc, lossOfRow, lossOfRow, logits, rows.back());
-  return f.mul(f.sum(loss.getLoss()), numbers.lookup(FillSource::TokenWeight));
+  auto loss = CrossEntropyOp::create(builder, loc, lossOfRow, lossOfRow, values.lookup(logits), targets);
+  return f.mul(f.sum(loss.getLoss()), tokenWeight);
 }
 
 Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
@@ -280,17 +319,32 @@ Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
 FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Block &block, ValueRange rows,
                                                                ArrayRef<BlockArgument> wanted) {
   builder.setInsertionPointToEnd(&block);
-  SmallVector<Value> results{emitLoss(entry, rows)};
+  IRMapping values = emitForward(entry, rows);
+  // Before there is a loop that is none of layers.
+  if (!wanted.empty() && failed(recompute.checkNames(block)))
+    return failure();
+  Value scale = numbers.lookup(FillSource::LossScale), seed;
+  if (!wanted.empty())
+    seed = scale ? scale : FloatArithmetic{builder, forward.getLoc()}.number(1);
+  SmallVector<LossInChunks::Gradient> known;
+  FailureOr<Value> loss = emitLoss(values, rows.back(), seed, known);
+  if (failed(loss))
+    return failure();
+  SmallVector<Value> results{*loss};
   if (wanted.empty())
     return results;
-  Value scale = numbers.lookup(FillSource::LossScale);
-  Value seed = scale ? scale : FloatArithmetic{builder, forward.getLoc()}.number(1);
-  // Gradients are emitted in front of a terminator that gives the loss. What it is of does not matter.
+  // Gradients are emitted in front of a terminator that gives the loss, or what its gradient has come to.
+  // What it is of does not matter.
+  SmallVector<Value> seeds{lossChunks > 1 ? Value() : seed};
+  for (auto [value, gradient] : known) {
+    results.push_back(value);
+    seeds.push_back(gradient);
+  }
   Operation *terminator = YieldOp::create(builder, forward.getLoc(), results);
-  FailureOr<SmallVector<Value>> gradients = differentiate(block, {seed}, wanted, recompute);
+  FailureOr<SmallVector<Value>> gradients = differentiate(block, seeds, wanted, recompute);
   if (failed(gradients))
     return failure();
-  results.assign(terminator->operand_begin(), terminator->operand_end());
+  results.assign(1, terminator->getOperand(0));
   terminator->erase();
   builder.setInsertionPointToEnd(&block);
   llvm::append_range(results, *gradients);
@@ -488,8 +542,9 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
         return emitError(taken->getLoc())
                << "taken name (@" << name << "): a function of the step is called so; rename this "
                << taken->getName().stripDialect();
-    TrainStepBuilder step(forward, names, sizes, *chosen, kept, lossScale, Recompute::parse(recompute));
-    if (failed(step.analyze(positions)) || failed(step.buildTrain()))
+    TrainStepBuilder step(forward, names, sizes, *chosen, kept, lossScale, Recompute::parse(recompute),
+                          lossChunks);
+    if (failed(step.analyze(positions)) || failed(step.chooseChunks()) || failed(step.buildTrain()))
       return failure();
     step.buildEvaluate();
     module->setAttr(kTrainAttr, step.attribute());

@@ -72,6 +72,7 @@ def BuildTrainStep : Pass<"graph-build-train-step", "::mlir::ModuleOp"> {
     Option<"moments", "moments", "std::string", "\"f32\"", "f32, bf16 or f16: what the optimizer keeps is stored in">,
     Option<"lossScale", "loss-scale", "double", "0", "The first scale of the loss, whose gradients are divided by it; 0: it has none">,
     Option<"recompute", "recompute", "std::string", "\"none\"", "What backward computes again instead of reading what loops save: none, full (all that they do not carry), or names of values, separated by commas">,
+    Option<"lossChunks", "loss-chunks", "int64_t", "0", "Parts of the positions that logits, loss and their gradients are made in, one after another; 0: as many as keep logits from being the largest values of a step">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }
