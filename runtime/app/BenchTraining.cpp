@@ -1,4 +1,5 @@
 #include "BenchTraining.h"
+#include "PeakFlops.h"
 #include "Terminal.h"
 #include "Trainer.h"
 #include "tessera/runtime/core/Error.h"
@@ -10,7 +11,8 @@
 
 namespace tessera::runtime {
 
-void checkBenchTraining(const Options &options) {
+void checkBenchTraining(const Manifest &manifest, const Options &options) {
+  checkPeakFlops("cannot measure", manifest, options.peakFlops);
   for (auto [flag, value] :
        {std::pair("--prompt-len=", options.promptLength), std::pair("--decode=", options.decodeSteps)})
     if (value)
@@ -57,7 +59,7 @@ static double median(std::vector<double> &values) {
   return values[values.size() / 2];
 }
 
-void benchTrainingOnRank(Rank &rank, bool json) {
+void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json) {
   using Clock = std::chrono::steady_clock;
   Trainer trainer(rank);
   const TrainSpec &spec = trainOf(rank.manifest());
@@ -76,6 +78,9 @@ void benchTrainingOnRank(Rank &rank, bool json) {
       processor.push_back(processorSeconds() - used);
     }
   }
+  // After the steps, when the machine is as warm as it was for them.
+  const bool counted = spec.flopsPerToken > 0;
+  const double peak = peakFlops ? *peakFlops : counted ? measurePeakFlops(rank) : 0;
   if (rank.id() != 0)
     return;
   const double step = median(seconds), rate = double(spec.batch * spec.seq) / step;
@@ -89,6 +94,11 @@ void benchTrainingOnRank(Rank &rank, bool json) {
                                      {"micro_batches", spec.microBatches},
                                      {"ranks", rank.plane().ranks()},
                                      {"threads_per_rank", rank.pool().size()}};
+    if (counted) {
+      result["mfu"] = modelFlopsUtilization(spec, rate, peak);
+      result["peak_flops"] = peak;
+      result["flops_per_token"] = spec.flopsPerToken;
+    }
     if (int64_t used = rank.device().usedBytes(); used >= 0)
       result["device_bytes_used"] = used;
     out.write(result.dump() + "\n");
@@ -97,6 +107,11 @@ void benchTrainingOnRank(Rank &rank, bool json) {
     snprintf(text, sizeof text, "step    %8.4f s\ntrain   %8.1f tokens/s  (batch %lld, %lld tokens a row)\n",
              step, rate, (long long)spec.batch, (long long)spec.seq);
     out.write(text);
+    if (counted) {
+      snprintf(text, sizeof text, "MFU     %8.1f %%         (of %.4g FLOPs a second%s)\n",
+               100 * modelFlopsUtilization(spec, rate, peak), peak, peakFlops ? "" : ", measured");
+      out.write(text);
+    }
   }
   out.close();
 }

@@ -7,11 +7,11 @@
 
 namespace tessera::runtime {
 
-// Throws Error on flags of programs that generate text.
-void checkBenchTraining(const Options &options);
+// Throws Error on flags of programs that generate text, and on one that this program has no use for.
+void checkBenchTraining(const Manifest &manifest, const Options &options);
 
 // Times training steps on made-up tokens (median of 5 after 2). Rank 0 prints.
-void benchTrainingOnRank(Rank &rank, bool json);
+void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json);
 
 } // namespace tessera::runtime
 #endif

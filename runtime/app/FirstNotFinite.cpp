@@ -21,14 +21,6 @@ static int64_t elementsGiven(const Manifest &manifest, const CollectiveSpec &c) 
   }
 }
 
-static std::string operationOf(const CallSpec &spec, const Manifest &manifest) {
-  if (spec.kind == CallKind::Launch)
-    return spec.kernel;
-  if (spec.kind == CallKind::Collective || spec.kind == CallKind::Start)
-    return collectiveName(manifest.collectives[size_t(spec.id)].kind);
-  return callKindName(spec.kind);
-}
-
 void FirstNotFinite::look(const CallSpec &spec, const std::string &place, io::DType type, int64_t elements,
                           const void *address) {
   if (number_ >= 0 || !io::isFloatLike(type) || io::isQuantized(type))
@@ -44,7 +36,7 @@ void FirstNotFinite::look(const CallSpec &spec, const std::string &place, io::DT
     return;
   number_ = calls_;
   text_ = (place.empty() ? "" : place + ": ") + (spec.value.empty() ? "a value without a name" : spec.value) +
-          " (" + operationOf(spec, rank_.manifest()) + ") is " +
+          " (" + spec.operation(rank_.manifest()) + ") is " +
           (std::isnan(*bad) ? "nan"
            : *bad > 0       ? "inf"
                             : "-inf") +

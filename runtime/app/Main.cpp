@@ -144,10 +144,10 @@ int train(const ts_program &program, const Manifest &manifest, const Options &op
 void bench(const ts_program &program, const Manifest &manifest, const Options &options,
            const Launcher &launcher) {
   if (manifest.train) {
-    checkBenchTraining(options);
+    checkBenchTraining(manifest, options);
     Models models(manifest, options);
     return runRanks(program, manifest, launcher, launchOptions(options, models),
-                    [&](Rank &rank) { benchTrainingOnRank(rank, options.json); });
+                    [&](Rank &rank) { benchTrainingOnRank(rank, options.peakFlops, options.json); });
   }
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);

@@ -87,6 +87,15 @@ static std::vector<FlagInfo> ownFlags() {
        [](Options &o, Text flag, Text value) { o.promptLength = readInteger(flag, value, 1, maxCount); }},
       {"--decode", "N", "tokens to make", bench,
        [](Options &o, Text flag, Text value) { o.decodeSteps = readInteger(flag, value, 1, maxCount); }},
+      {"--peak-flops",
+       "X",
+       "FLOPs a second that MFU is a share of, of all ranks (default: measured)",
+       {Command::Train, Command::Bench},
+       [](Options &o, Text flag, Text value) {
+         o.peakFlops = readNumber(flag, value);
+         if (!(*o.peakFlops > 0))
+           badValue(flag, value, "it is not positive", "leave it out, and a product is measured");
+       }},
       {"-o",
        "FILE.html",
        "the page to write",
@@ -301,6 +310,7 @@ std::string whatIsComputed(const Options &options) {
     text << " init " << *options.initSeed;
   if (!options.logitsFile.empty()) // another entry takes the prompts, on all ranks
     text << " logits";
+  text << " peak " << options.peakFlops.has_value(); // else the ranks measure it
   if (options.command == Command::Train)
     text << whatIsTrained(options.train);
   return text.str();

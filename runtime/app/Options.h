@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera::runtime {
@@ -32,8 +33,10 @@ struct TrainOptions {
   std::string log;  // empty: none
   std::string save; // empty: none
   std::optional<int64_t> saveEvery, keep;
-  std::string resume; // empty: from the start
-  std::string grads;  // empty: no file of gradients
+  std::string resume;                                    // empty: from the start
+  std::string grads;                                     // empty: no file of gradients
+  std::string trace;                                     // empty: none
+  std::optional<std::pair<int64_t, int64_t>> traceSteps; // from 1, both included; none: the first three
 };
 
 struct Options {
@@ -50,6 +53,7 @@ struct Options {
 
   bool json = false;
   std::optional<int64_t> promptLength, decodeSteps;
+  std::optional<double> peakFlops; // --peak-flops: of all ranks together; none: measured
 
   TrainOptions train;
 

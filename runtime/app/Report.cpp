@@ -1,4 +1,5 @@
 #include "Report.h"
+#include "PeakFlops.h"
 #include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
@@ -12,11 +13,6 @@
 namespace tessera::runtime {
 
 using Json = nlohmann::ordered_json;
-
-int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
-  int64_t elements = c.kind == CollectiveKind::GroupedSend ? c.mostMoved : c.elements;
-  return tessera::bytesSent(c.kind, shardCount(manifest.groups[c.group]), io::bytesOf(c.type, elements));
-}
 
 static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
   auto axis = std::find_if(manifest.mesh.axes().begin(), manifest.mesh.axes().end(),
@@ -222,11 +218,14 @@ static Json infoJson(const ts_program &program, const Manifest &m) {
   info["memory"] = memoryJson(m, plan);
   if (m.train)
     info["saved"] = savedJson(m);
-  if (m.train)
+  if (m.train) {
     info["train"] = {{"batch", m.train->batch},
                      {"seq", m.train->seq},
                      {"micro_batches", m.train->microBatches},
                      {"vocab", m.train->vocab}};
+    if (m.train->flopsPerToken > 0)
+      info["train"]["flops_per_token"] = m.train->flopsPerToken;
+  }
   if (m.generate) {
     info["batch"] = m.generate->batch;
     info["max_seq_len"] = m.generate->maxSeqLen;
@@ -245,6 +244,16 @@ static std::string counted(size_t n, const std::string &what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
+// Of whole rows; of all ranks.
+static std::string flopsText(const TrainSpec &train) {
+  if (train.flopsPerToken == 0)
+    return "";
+  char text[64];
+  snprintf(text, sizeof text, ", %.4g GFLOP",
+           double(train.flopsPerToken) * double(train.batch) * double(train.seq) / 1e9);
+  return text;
+}
+
 // The program as a whole. One in text need not say what it is for, nor have one type.
 static std::string programText(const Manifest &m, const Json &info) {
   std::string machine = info["compiled_for"];
@@ -260,7 +269,7 @@ static std::string programText(const Manifest &m, const Json &info) {
     text += "training     " + counted(size_t(m.train->batch), "row") + " of " +
             counted(size_t(m.train->seq), "token") + " a step, " + std::to_string(m.train->microBatches) +
             (m.train->microBatches == 1 ? " micro-batch" : " micro-batches") + ", vocabulary " +
-            std::to_string(m.train->vocab) + "\n";
+            std::to_string(m.train->vocab) + flopsText(*m.train) + "\n";
   text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +
           mega(double(m.arenaBytes));
   // What a device takes beside its weights and its arena; of ranks that differ, the one that takes most.
@@ -357,6 +366,7 @@ std::string describeProgram(const ts_program &program, const Manifest &m, bool j
 }
 
 BenchPlan checkBench(const Manifest &m, const Options &options) {
+  checkPeakFlops("cannot measure", m, options.peakFlops);
   if (!m.generate)
     throw Error("cannot measure", m.model, "this program does not generate text",
                 "compile a language model with --task=generate");

@@ -12,9 +12,6 @@ namespace tessera::runtime {
 // What the program is and needs: one line of JSON, or a page for people. Starts nothing.
 std::string describeProgram(const ts_program &program, const Manifest &manifest, bool json);
 
-// Bytes one rank sends in one execution (docs/Manifest.md, byte accounting).
-int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &collective);
-
 struct BenchPlan {
   int64_t promptLength, decodeSteps;
 };

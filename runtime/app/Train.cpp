@@ -3,8 +3,11 @@
 #include "Gradients.h"
 #include "Interruption.h"
 #include "Outside.h"
+#include "PeakFlops.h"
+#include "TraceFile.h"
 #include "TrainProgress.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Memory.h"
 #include "tessera/runtime/train/LossScale.h"
 
 #include <cmath>
@@ -40,6 +43,8 @@ public:
       place_.lossScale = *first;
     place_.passRows = job.data->passRows();
     place_.shuffle = job.options.shuffle;
+    place_.fingerprint = job.fingerprint;
+    place_.documents = job.options.documents;
     if (rank.id() != 0)
       return;
     if (!job.options.log.empty())
@@ -50,6 +55,11 @@ public:
   void run() {
     const int64_t steps = job_.options.rate.steps;
     const auto every = [](const std::optional<int64_t> &n, int64_t step) { return n && step % *n == 0; };
+    // Where MFU is a share of something.
+    if (rank_.manifest().train->flopsPerToken > 0)
+      peakFlops_ = job_.peakFlops ? *job_.peakFlops : measurePeakFlops(rank_);
+    if (!job_.options.trace.empty())
+      startTrace();
     if (!job_.options.grads.empty())
       writeGradients(rank_, job_, trainer_, place_.lossScale);
     bool stop = anyRank(rank_.plane(), isInterrupted()), saved = true;
@@ -63,6 +73,7 @@ public:
         saved = true;
       }
     }
+    endTrace();
     if (!stop)
       return;
     job_.interrupted = true;
@@ -78,12 +89,17 @@ private:
     Hyperparameters numbers = job_.numbers;
     numbers.learningRate = job_.options.rate.at(place_.updates);
     numbers.lossScale = place_.lossScale;
+    observe(trace_ && place_.step + 1 >= traced_.first);
     Trainer::Loss loss = trainer_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
+    observe(false);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     ++place_.step;
     place_.rows += rank_.manifest().train->batch;
     train::LogLine line{place_.step, loss.loss, loss.gradNorm, numbers.learningRate,
                         double(loss.targets) / seconds};
+    line.mfu = modelFlopsUtilization(*rank_.manifest().train, line.tokensPerSecond, peakFlops_);
+    if (int64_t bytes = residentBytes(); bytes >= 0)
+      line.memoryBytes = double(bytes);
     const bool skipped = adaptScale(loss, line);
     if (!skipped)
       ++place_.updates;
@@ -93,10 +109,54 @@ private:
       check(log_->write(line));
     if (progress_)
       progress_->step(line);
+    if (place_.step >= traced_.second)
+      endTrace();
     if (!std::isfinite(loss.loss))
       refuse("loss", loss.loss, numbers);
     if (!skipped && !std::isfinite(loss.gradNorm))
       refuse("norm of the gradient", loss.gradNorm, numbers);
+  }
+
+  void startTrace() {
+    traced_ = job_.options.traceSteps.value_or(std::pair(place_.step + 1, place_.step + 3));
+    if (rank_.id() == 0) {
+      traceFile_.emplace(job_.options.trace, "cannot write trace");
+      check(traceFile_->open()); // known before the steps
+    }
+    clock_.emplace(rank_.plane());
+    trace_.emplace(rank_.manifest().entries[size_t(rank_.manifest().train->train)]);
+  }
+
+  // From now on: calls of the step that comes next, or none.
+  void observe(bool yes) {
+    if (yes)
+      trace_->beginStep(place_.step + 1);
+    else if (rank_.observer())
+      trace_->endStep();
+    rank_.observe(yes ? &*trace_ : nullptr);
+    rank_.collectives().comm().observe(yes ? &*trace_ : nullptr);
+  }
+
+  // All that is traced has been; the file is there while the run goes on.
+  void endTrace() {
+    if (!trace_)
+      return;
+    std::vector<int64_t> cut;
+    {
+      Outside files(rank_.entry());
+      cut =
+          writeTrace(rank_.plane(), rank_.manifest(), *trace_, *clock_, traceFile_ ? &*traceFile_ : nullptr);
+    }
+    trace_.reset();
+    traceFile_.reset();
+    if (progress_)
+      progress_->note("wrote a trace of " + std::string(traced_.first < place_.step ? "steps " : "step ") +
+                      std::to_string(traced_.first) +
+                      (traced_.first < place_.step ? " to " + std::to_string(place_.step) : "") + " to " +
+                      job_.options.trace +
+                      (cut.empty() ? ""
+                                   : "; of " + std::to_string(cut.size()) + " ranks only the first " +
+                                         std::to_string(StepTrace::kMostSlices) + " calls"));
   }
 
   // Whether the step has changed nothing: gradients overflowed, which the norm showed all ranks.
@@ -127,6 +187,7 @@ private:
   [[noreturn]] void refuse(const std::string &what, double value, const Hyperparameters &numbers) {
     const Manifest &manifest = rank_.manifest();
     const EntrySpec &entry = manifest.entries[size_t(manifest.train->train)];
+    endTrace();
     std::string first;
     if (!entry.calls.empty()) {
       FirstNotFinite search(rank_, entry);
@@ -171,9 +232,15 @@ private:
   TrainJob &job_;
   Trainer trainer_;
   checkpoint::TrainingPlace place_; // steps done
+  double peakFlops_ = 0;            // of all ranks
   checkpoint::Store store_;
   std::optional<train::TrainingLog> log_;
   std::optional<TrainProgress> progress_; // both at rank 0
+  // While steps are traced, or will be: from the first to the second one.
+  std::pair<int64_t, int64_t> traced_{0, 0};
+  std::optional<StepTrace> trace_;
+  std::optional<TraceClock> clock_;
+  std::optional<io::OutputFile> traceFile_; // at rank 0
 };
 
 } // namespace

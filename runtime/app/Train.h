@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +19,10 @@ namespace tessera::runtime {
 // Everything a run needs besides the ranks; made and checked before any rank starts.
 struct TrainJob {
   TrainOptions options;
-  Hyperparameters numbers; // but for the learning rate, which is the step's
+  std::optional<double> peakFlops; // of all ranks; none: to be measured
+  Hyperparameters numbers;         // but for the learning rate, which is the step's
   std::unique_ptr<data::TrainingData> data, evaluation;
+  uint64_t fingerprint = 0;                        // of the data
   std::unique_ptr<checkpoint::Checkpoint> resumed; // null: from the start
   checkpoint::TrainingPlace place;                 // where the run begins
   WeightOrigin origin;

@@ -23,6 +23,17 @@ static double readShare(Text flag, Text value) {
   return readFrom(flag, value, 0, 1, "a number from 0 to below 1");
 }
 
+// "3:5", or "3" alone.
+static std::pair<int64_t, int64_t> readSteps(Text flag, Text value) {
+  const size_t colon = std::min(value.find(':'), value.size());
+  const int64_t first = readInteger(flag, value.substr(0, colon), 1, maxCount),
+                last =
+                    colon == value.size() ? first : readInteger(flag, value.substr(colon + 1), 1, maxCount);
+  if (last < first)
+    badValue(flag, value, "it ends before it begins", "write the first step, a colon, and the last one");
+  return {first, last};
+}
+
 static FlagInfo ofTrain(const char *name, const char *value, const char *help,
                         std::function<void(TrainOptions &, Text flag, Text value)> read) {
   return {name, value, help, {Command::Train}, [read](Options &o, Text flag, Text given) {
@@ -126,7 +137,12 @@ std::vector<FlagInfo> trainFlags() {
                 o.grads = readText(flag, value, "write --grads=FILE.safetensors");
               }),
       refused("--dropout", "P", "compiled steps have no dropout yet", "leave it out"),
-      refused("--trace", "FILE", "this runtime writes no traces yet", "leave it out"),
+      ofTrain("--trace", "FILE.json", "write what every rank does when, for Perfetto or chrome://tracing",
+              [](TrainOptions &o, Text flag, Text value) {
+                o.trace = readText(flag, value, "write --trace=FILE.json");
+              }),
+      ofTrain("--trace-steps", "A:B", "the steps of the trace (default: the first three of the run)",
+              [](TrainOptions &o, Text flag, Text value) { o.traceSteps = readSteps(flag, value); }),
   };
   for (FlagInfo &flag : more)
     flags.push_back(std::move(flag));
@@ -148,6 +164,15 @@ void checkTrainOptions(const TrainOptions &o) {
   if (o.evalEvery && o.eval.empty())
     lacking("--eval-every=" + std::to_string(*o.evalEvery), "there is nothing to evaluate on",
             "add --eval=FILE, or leave this out");
+  if (o.traceSteps) {
+    const auto [first, last] = *o.traceSteps;
+    const std::string where = "--trace-steps=" + std::to_string(first) + ":" + std::to_string(last);
+    if (o.trace.empty())
+      lacking(where, "nothing is traced", "add --trace=FILE.json, or leave this out");
+    if (last > o.rate.steps)
+      lacking(where, "the run ends with step " + std::to_string(o.rate.steps),
+              "name steps from 1 to " + std::to_string(o.rate.steps));
+  }
   for (auto [flag, value] : {std::pair("--save-every=", o.saveEvery), std::pair("--keep=", o.keep)})
     if (value && o.save.empty())
       lacking(flag + std::to_string(*value), "nothing is saved", "add --save=DIR, or leave this out");
@@ -167,7 +192,9 @@ std::string whatIsTrained(const TrainOptions &o) {
   // Files may lie elsewhere on other machines; what is done with them is done together.
   text << " eval " << !o.eval.empty() << " " << o.evalEvery.value_or(-1) << " save " << !o.save.empty() << " "
        << o.saveEvery.value_or(-1) << " " << o.keep.value_or(-1) << " resume " << !o.resume.empty()
-       << " grads " << !o.grads.empty();
+       << " grads " << !o.grads.empty() << " trace " << !o.trace.empty();
+  if (o.traceSteps)
+    text << " " << o.traceSteps->first << ":" << o.traceSteps->second;
   return text.str();
 }
 

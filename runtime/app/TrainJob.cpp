@@ -1,4 +1,5 @@
 // What is opened and checked before a training run.
+#include "PeakFlops.h"
 #include "Train.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/data/TokenText.h"
@@ -59,6 +60,7 @@ static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
   if (options.documents)
     rows.endTokens = documentEnds(models);
   job.data = take(data::TrainingData::make(openRows(options.data, spec, models), rows));
+  job.fingerprint = take(job.data->fingerprint());
   check(job.data->checkSteps(options.rate.steps));
   if (options.eval.empty())
     return;
@@ -113,6 +115,35 @@ static void checkOrder(const TrainJob &job) {
                order(job.options.shuffle),
            job.place.shuffle ? "resume with --shuffle=" + std::to_string(*job.place.shuffle)
                              : "leave out --shuffle");
+  if (job.place.fingerprint == 0)
+    return;
+  if (job.place.fingerprint != job.fingerprint)
+    refuse("its data had other tokens than " + job.options.data,
+           "resume with the data that it was saved with");
+  if (job.place.documents != job.options.documents)
+    refuse(job.place.documents ? "its rows were documents kept apart (--documents)"
+                               : "its rows were one document each",
+           job.place.documents ? "add --documents" : "leave out --documents");
+}
+
+static void checkTrace(const TrainJob &job, const Manifest &manifest) {
+  const TrainOptions &options = job.options;
+  if (options.trace.empty())
+    return;
+  auto refuse = [&](const std::string &where, const std::string &why, const std::string &hint) {
+    throw Error("cannot trace", where, why, hint);
+  };
+  if (manifest.entries[size_t(manifest.train->train)].calls.empty())
+    refuse(options.trace, "this program does not name its calls",
+           "compile it again with this version of llm-compile");
+  if (options.traceSteps && options.traceSteps->first <= job.place.step)
+    refuse("--trace-steps=" + std::to_string(options.traceSteps->first) + ":" +
+               std::to_string(options.traceSteps->second),
+           std::to_string(job.place.step) + " steps are done", "name later steps");
+  std::error_code none;
+  for (const std::string &other : {options.data, options.eval, options.log})
+    if (!other.empty() && std::filesystem::equivalent(options.trace, other, none))
+      refuse(options.trace, "this run reads or writes that file", "name another file with --trace=");
 }
 
 static void openOrigin(TrainJob &job, const Options &options, Models &models) {
@@ -130,8 +161,10 @@ static void openOrigin(TrainJob &job, const Options &options, Models &models) {
 std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &options, Models &models,
                                        bool saves) {
   const TrainSpec &spec = trainOf(manifest);
+  checkPeakFlops("cannot train", manifest, options.peakFlops);
   auto job = std::make_unique<TrainJob>();
   job->options = options.train;
+  job->peakFlops = options.peakFlops;
   job->numbers = hyperparameters(manifest, options.train);
   job->files = savedFiles(manifest);
   if (options.train.resume.empty())
@@ -140,6 +173,7 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
     openResumed(*job, spec);
   openData(*job, spec, models);
   checkOrder(*job);
+  checkTrace(*job, manifest);
   if (options.train.save.empty() || !saves)
     return job;
   check(checkpoint::Store(options.train.save, 1).checkFolder());

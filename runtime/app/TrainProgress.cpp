@@ -39,6 +39,15 @@ std::string progressText(const train::LogLine &line, int64_t steps, double secon
   snprintf(text, sizeof text, "step %lld of %lld: loss %.4f, norm %.4g, %.0f tokens/s", (long long)line.step,
            (long long)steps, line.loss, line.gradNorm, line.tokensPerSecond);
   std::string all = text;
+  if (!std::isnan(line.mfu)) {
+    snprintf(text, sizeof text, ", MFU %.1f %%", 100 * line.mfu);
+    all += text;
+  }
+  if (!std::isnan(line.memoryBytes)) {
+    bool large = line.memoryBytes >= 1e9;
+    snprintf(text, sizeof text, large ? ", %.2f GB" : ", %.0f MB", line.memoryBytes / (large ? 1e9 : 1e6));
+    all += text;
+  }
   if (!std::isnan(line.evalLoss)) {
     snprintf(text, sizeof text, ", evaluation %.4f", line.evalLoss);
     all += text;

@@ -52,6 +52,8 @@ std::string markText(const SaveRequest &request, const std::vector<FileLayout> &
   json["pass_rows"] = place.passRows;
   if (place.shuffle)
     json["shuffle"] = *place.shuffle;
+  json["data"] = io::hexText(place.fingerprint);
+  json["documents"] = place.documents;
   json["files"] = nlohmann::ordered_json::object();
   for (const auto &[name, text] : request.texts)
     json["files"][name] = {{"bytes", text.size()}, {"checksum", io::hexText(io::checksum(text))}};
@@ -121,13 +123,23 @@ Result<Mark> readMark(std::string_view text, const std::string &where) {
   if (fields.number("format") != uint64_t(formatVersion))
     return bad("it was written by another version");
   Mark mark;
-  mark.place = {int64_t(fields.number("step")), int64_t(fields.number("updates")),
-                int64_t(fields.number("rows")), fields.real("loss_scale"),
-                int64_t(fields.number("good_steps"))};
+  mark.place = {int64_t(fields.number("step")),
+                int64_t(fields.number("updates")),
+                int64_t(fields.number("rows")),
+                fields.real("loss_scale"),
+                int64_t(fields.number("good_steps")),
+                0,
+                std::nullopt,
+                0,
+                false};
   if (json->contains("pass_rows")) // marks of earlier versions do not say
     mark.place.passRows = int64_t(fields.number("pass_rows"));
   if (json->contains("shuffle"))
     mark.place.shuffle = fields.number("shuffle");
+  if (json->contains("data")) {
+    mark.place.fingerprint = fields.digits("data");
+    mark.place.documents = json->value("documents", nlohmann::json()) == true;
+  }
   const nlohmann::json *files = fields.find("files");
   if (!files || !files->is_object())
     return bad("it names no files");

@@ -204,11 +204,20 @@ void MessageCommunicator::run(const BlockCollective &collective, const void *src
   stream.post(std::make_unique<WholeTask>(*this, operation, stream.device()));
 }
 
+bool MessageCommunicator::goOn(Operation &operation) {
+  const bool before = operation.isDone();
+  if (!operation.advance())
+    return false;
+  if (observer_ && !before)
+    observer_->ended(tokenOf(operation));
+  return true;
+}
+
 bool MessageCommunicator::advance(Operation &operation) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (Operation *other : running_)
-    other->advance();
-  if (!operation.begun || !operation.advance())
+    goOn(*other);
+  if (!operation.begun || !goOn(operation))
     return false;
   running_.erase(std::find(running_.begin(), running_.end(), &operation));
   draining_.push_back(&operation);

@@ -44,6 +44,8 @@ private:
                      int32_t where);
   uint32_t nextTag(int64_t group);
   Operation &started(CommToken token);
+  // Operation::advance, and says so where the operation ends.
+  bool goOn(Operation &operation);
   // Goes on with all that has begun, then says whether `operation` is done; if it is, gives it back.
   bool advance(Operation &operation);
   CommToken message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst, size_t bytes,

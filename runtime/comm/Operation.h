@@ -30,6 +30,7 @@ public:
 
   // Goes on as far as it can. True once dst holds the result and src may be written again.
   bool advance();
+  bool isDone() const { return done_; }
   // After the end: nobody reads its copies any more, so that it can be used again.
   bool drained() { return batch_->delivered(); }
   void reset();

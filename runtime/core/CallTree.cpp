@@ -1,5 +1,6 @@
 #include "tessera/runtime/core/CallTree.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Manifest.h"
 
 namespace tessera::runtime {
 
@@ -31,11 +32,11 @@ const char *callKindName(CallKind kind) {
   return "";
 }
 
-std::string CallSpec::operation(const std::vector<std::string> &collectiveNames) const {
+std::string CallSpec::operation(const Manifest &manifest) const {
   if (kind == CallKind::Launch)
     return kernel;
   if (kind == CallKind::Collective || kind == CallKind::Start)
-    return collectiveNames.at(size_t(id));
+    return collectiveName(manifest.collectives.at(size_t(id)).kind);
   return callKindName(kind);
 }
 

@@ -87,4 +87,10 @@ Status Manifest::check(std::string_view json) {
 
 void damaged(const std::string &where, const std::string &why) { throw ManifestError(where, why); }
 
+int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
+  int64_t elements = c.kind == CollectiveKind::GroupedSend ? c.mostMoved : c.elements;
+  return tessera::bytesSent(c.kind, shardCount(manifest.groups[size_t(c.group)]),
+                            io::bytesOf(c.type, elements));
+}
+
 } // namespace tessera::runtime

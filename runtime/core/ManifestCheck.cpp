@@ -327,6 +327,7 @@ struct Checker {
   // The entries of `train` have all that the runtime gives them and takes from them.
   void train(const TrainSpec &t) const {
     require(t.batch > 0 && t.seq > 0 && t.microBatches > 0 && t.vocab > 0, "train", "a size is not positive");
+    require(t.flopsPerToken >= 0, "train", "the FLOPs of a token are negative");
     require(t.microBatches <= t.batch, "train", "there are more micro-batches than rows");
     require(t.train >= 0, "train", "no entry has the role train");
     trains(t, t.train, /*updates=*/true);

@@ -322,6 +322,7 @@ static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entri
   t.vocab = fields["vocab"];
   if (const Json *scale = fields.find("loss_scale"))
     t.lossScale = scale->get<double>();
+  t.flopsPerToken = fields.get("flops_per_token", int64_t(0));
   t.train = onlyEntry(entries, Role::Train);
   t.evaluate = onlyEntry(entries, Role::Evaluate);
   fields.checkAllRead();

@@ -3,7 +3,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace tessera::runtime {
 
@@ -31,6 +33,12 @@ Memory &Memory::operator=(Memory &&other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
+}
+
+int64_t residentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  return file >> all >> resident ? resident * sysconf(_SC_PAGESIZE) : -1;
 }
 
 } // namespace tessera::runtime

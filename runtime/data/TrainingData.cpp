@@ -1,6 +1,7 @@
 #include "tessera/runtime/data/TrainingData.h"
 
 #include "tessera/runtime/data/RowPermutation.h"
+#include "tessera/runtime/io/Checksum.h"
 
 #include <algorithm>
 #include <limits>
@@ -38,6 +39,19 @@ Status TrainingData::checkSteps(int64_t steps) const {
                      counted(options_.epochs, "pass", "passes") + " over the data " +
                      (options_.epochs == 1 ? "has " : "have ") + std::to_string(allRows_),
                  "use --epochs=" + (passes < 9e18L ? std::to_string(int64_t(passes)) : "N") + fewer};
+}
+
+Result<uint64_t> TrainingData::fingerprint() const {
+  const int64_t rows = rows_->rows(), samples = std::min<int64_t>(rows, 64);
+  const auto width = size_t(sequence()) + 1;
+  std::vector<int32_t> ids(size_t(samples) * width);
+  for (int64_t i = 0; i < samples; ++i) {
+    const int64_t row = samples == 1 ? 0 : i * ((rows - 1) / (samples - 1));
+    if (Status status = rows_->read(i == samples - 1 ? rows - 1 : row, ids.data() + size_t(i) * width);
+        !status)
+      return status.failure();
+  }
+  return std::max<uint64_t>(1, io::checksum(ids.data(), ids.size() * sizeof(int32_t)));
 }
 
 int64_t TrainingData::rowOf(int64_t step, int64_t microBatch, int64_t row) const {

@@ -64,6 +64,11 @@ TEST_F(TrainFailure, Flags) {
   expectError(program(2) + words(1, "--log=notes"), "line 1 of it is no line of a log");
   EXPECT_EQ(read("notes"), "no log\n");
   expectError(program(2) + words(1, "--log=no/log"), "no/log");
+  // Written by hand, it says neither what it calls nor what the model computes.
+  expectError(program(2) + words(1, "--trace=t"), "cannot trace (t): this program does not name its calls");
+  expectError(program(2) + words(1, "--peak-flops=1e9"),
+              "does not say what the model computes: there is no MFU");
+  expectError(program(2) + " bench --init=random:1 --peak-flops=1e9", "cannot measure (--peak-flops)");
 }
 
 TEST_F(TrainFailure, Resuming) {
@@ -78,6 +83,13 @@ TEST_F(TrainFailure, Resuming) {
   expectError(
       program(2) + other(resumed(5, "s"), "data.safetensors", "more.safetensors"),
       "its data had 22 rows, and more.safetensors has 40; resume with the data that it was saved with");
+  std::vector<int32_t> ids = tokens;
+  ids[size_t(21 * (S + 1))] ^= 1; // the last row's first: no step has taken it
+  writeTokens("other", ids, S + 1);
+  expectError(
+      program(2) + other(resumed(5, "s", "--epochs=2"), "data.safetensors", "other.safetensors"),
+      "its data had other tokens than other.safetensors; resume with the data that it was saved with; "
+      "to begin anew from its weights, name it with --model=");
   std::filesystem::copy(folder + "/s", folder + "/t", std::filesystem::copy_options::recursive);
   flip("t/step-2/exp_avg.safetensors", 3);
   expectError(program(2) + resumed(4, "t/step-2"), "its bytes are not those that were saved");

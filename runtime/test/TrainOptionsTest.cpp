@@ -42,6 +42,9 @@ TEST(TrainOptions, EveryFlag) {
                      "--save-every=7",
                      "--keep=8",
                      "--resume=r/step-3",
+                     "--trace=t.json",
+                     "--trace-steps=3:5",
+                     "--peak-flops=1e12",
                      "--threads=2"});
   const TrainOptions &t = o.train;
   EXPECT_EQ(o.command, Options::Command::Train);
@@ -68,6 +71,10 @@ TEST(TrainOptions, EveryFlag) {
   EXPECT_EQ(t.saveEvery, 7);
   EXPECT_EQ(t.keep, 8);
   EXPECT_EQ(t.resume, "r/step-3");
+  EXPECT_EQ(t.trace, "t.json");
+  EXPECT_EQ(t.traceSteps, std::pair(int64_t(3), int64_t(5)));
+  EXPECT_EQ(parse({"--trace=t", "--trace-steps=4"}).train.traceSteps, std::pair(int64_t(4), int64_t(4)));
+  EXPECT_EQ(o.peakFlops, 1e12);
   EXPECT_EQ(o.threads, 2);
   EXPECT_EQ(parse({}).train.rate.peak, 1e-3);
   EXPECT_FALSE(parse({}).train.clip);
@@ -78,6 +85,7 @@ TEST(TrainOptions, ValuesThatCannotBe) {
   expectProblem({"--lr=-1"}, "(--lr=-1): it is out of range");
   expectProblem({"--min-lr=1"}, "(--min-lr=1): it is above --lr=0.001");
   expectProblem({"--beta2=1"}, "(--beta2=1): it is out of range; use a number from 0 to below 1");
+  expectProblem({"--peak-flops=0"}, "(--peak-flops=0): it is not positive");
   expectProblem({"--clip=inf"}, "(--clip=inf): it is no number");
   expectProblem({"--schedule=step"}, "(--schedule=step): there is no such schedule");
   expectProblem({"--decay-steps=2"}, "only wsd has a decay of its own");
@@ -110,7 +118,10 @@ TEST(TrainOptions, FlagsThatNeedOthers) {
 TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
   expectProblem({"--dropout=0.1"}, "cannot train (--dropout=0.1): compiled steps have no dropout yet");
   expectProblem({"--resume=s", "--grads=f"}, "leave out --grads, or --resume");
-  expectProblem({"--trace=f"}, "cannot train (--trace=f): this runtime writes no traces yet");
+  expectProblem({"--trace-steps=1:2"}, "(--trace-steps=1:2): nothing is traced; add --trace=FILE.json");
+  expectProblem({"--trace=f", "--trace-steps=3:2"}, "it ends before it begins");
+  expectProblem({"--trace=f", "--trace-steps=19:21"}, "(--trace-steps=19:21): the run ends with step 20");
+  expectProblem({"--trace=f", "--trace-steps=0:1"}, "(--trace-steps=0): it is out of range");
   std::string help = parse({"--help"}).help;
   EXPECT_NE(help.find("--save-every=N"), std::string::npos);
   EXPECT_EQ(help.find("--dropout"), std::string::npos);
@@ -122,6 +133,10 @@ TEST(TrainOptions, TermsOfARun) {
   for (const char *flag : {"--lr=1", "--warmup=1", "--shuffle=0", "--documents", "--clip=1", "--epochs=2",
                            "--eval=e", "--save=s", "--resume=r", "--beta1=0.1"})
     EXPECT_NE(terms({flag}), terms({})) << flag;
+  // Who measures, and who hands over what it traced, does so with all others.
+  EXPECT_NE(terms({"--peak-flops=1"}), terms({}));
+  EXPECT_NE(terms({"--trace=t"}), terms({}));
+  EXPECT_EQ(terms({"--trace=t"}), terms({"--trace=u"}));
   EXPECT_NE(terms({"--save=s", "--save-every=1"}), terms({"--save=s"}));
   EXPECT_EQ(terms({"--save=s", "--log=l"}), terms({"--save=t"}));
 }

@@ -171,8 +171,8 @@ TEST_F(Train, Evaluates) {
 TEST_F(Train, PlainLinesInAFile) {
   Outcome o = shell(program(1) + words(4, "--save=s"));
   ASSERT_EQ(o.status, 0) << o.err;
-  for (const char *part : {"step 1 of 4: loss ", ", norm ", " tokens/s, 0:00 left\n", "step 4 of 4: loss ",
-                           "saved step 4 in s\n"})
+  for (const char *part : {"step 1 of 4: loss ", ", norm ", " tokens/s, ", " MB, 0:00 left\n",
+                           "step 4 of 4: loss ", "saved step 4 in s\n"})
     EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
   EXPECT_EQ(o.err.find('\r'), std::string::npos);
 }

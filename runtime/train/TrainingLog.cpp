@@ -15,10 +15,16 @@ namespace {
 struct Field {
   const char *name;
   double LogLine::*value;
+  bool always = false; // in every line: null where there is no number
 };
-constexpr Field fields[] = {{"loss", &LogLine::loss},          {"grad_norm", &LogLine::gradNorm},
-                            {"lr", &LogLine::learningRate},    {"tokens_per_s", &LogLine::tokensPerSecond},
-                            {"eval_loss", &LogLine::evalLoss}, {"loss_scale", &LogLine::lossScale}};
+constexpr Field fields[] = {{"loss", &LogLine::loss, true},
+                            {"grad_norm", &LogLine::gradNorm, true},
+                            {"lr", &LogLine::learningRate, true},
+                            {"tokens_per_s", &LogLine::tokensPerSecond, true},
+                            {"mfu", &LogLine::mfu},
+                            {"memory_bytes", &LogLine::memoryBytes},
+                            {"eval_loss", &LogLine::evalLoss},
+                            {"loss_scale", &LogLine::lossScale}};
 
 // False: `text` is no line of a log.
 bool readLine(std::string_view text, LogLine &line) {
@@ -64,9 +70,11 @@ std::string logText(const LogLine &line) {
   json["step"] = line.step;
   for (const Field &field : fields) {
     double value = line.*field.value;
-    if (std::isfinite(value))
+    if (std::isfinite(value) && field.value == &LogLine::memoryBytes)
+      json[field.name] = int64_t(value);
+    else if (std::isfinite(value))
       json[field.name] = value;
-    else if (field.value != &LogLine::evalLoss && field.value != &LogLine::lossScale)
+    else if (field.always)
       json[field.name] = nullptr;
   }
   return json.dump() + "\n";

@@ -342,6 +342,8 @@ std::string ManifestWriter::text() {
                         {"vocab", train.getVocab()}};
     if (FloatAttr scale = train.getLossScale())
       fields["loss_scale"] = scale.getValueAsDouble();
+    if (int64_t flops = train.getFlopsPerToken())
+      fields["flops_per_token"] = flops;
     trainJson = std::move(fields);
   }
   json::Object document{{"version", 2},

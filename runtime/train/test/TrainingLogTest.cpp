@@ -33,6 +33,9 @@ TEST_F(TrainingLogTest, ALineIsOneObject) {
   EXPECT_EQ(
       logText({1, NAN, INFINITY, 0, 1, 2.5}),
       "{\"step\":1,\"loss\":null,\"grad_norm\":null,\"lr\":0.0,\"tokens_per_s\":1.0,\"eval_loss\":2.5}\n");
+  EXPECT_EQ(logText({2, 1, 1, 1, 1, NAN, NAN, 0.375, 5e9}),
+            "{\"step\":2,\"loss\":1.0,\"grad_norm\":1.0,\"lr\":1.0,\"tokens_per_s\":1.0,\"mfu\":0.375,"
+            "\"memory_bytes\":5000000000}\n");
 }
 
 TEST_F(TrainingLogTest, NumbersComeBackToTheBit) {

@@ -7,6 +7,7 @@
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
 #include "tessera/Dialect/Graph/Transforms/Documents.h"
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
+#include "tessera/Dialect/Graph/Transforms/ModelFlops.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 #include "tessera/Dialect/Graph/Transforms/Precision.h"
@@ -47,7 +48,6 @@ public:
 private:
   LogicalResult analyzeInput(unsigned argument);
   LogicalResult analyzeWeight(unsigned argument);
-
   Port rowsPort(StringRef name, FillSource source);
   Port numberPort(FillSource source);
   Port weightPort(const TrainedWeight &weight, StringRef name, Kind kind = Kind::Parameter);
@@ -177,7 +177,8 @@ LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
 TrainAttr TrainStepBuilder::attribute() {
   auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
   return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches,
-                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr());
+                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr(),
+                        0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -499,7 +500,6 @@ void TrainStepBuilder::buildEvaluate() {
 namespace {
 struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
   using Base::Base;
-
   void runOnOperation() override {
     if (failed(run()))
       signalPassFailure();
@@ -547,7 +547,7 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
     if (failed(step.analyze(positions)) || failed(step.chooseChunks()) || failed(step.buildTrain()))
       return failure();
     step.buildEvaluate();
-    module->setAttr(kTrainAttr, step.attribute());
+    module->setAttr(kTrainAttr, withModelFlops(step.attribute(), module.lookupSymbol("evaluate")));
     forward.erase();
     return success();
   }

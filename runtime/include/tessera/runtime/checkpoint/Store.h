@@ -23,6 +23,10 @@ struct TrainingPlace {
   // (none: as they lie).
   int64_t passRows = 0;
   std::optional<uint64_t> shuffle;
+  // Of the tokens of these rows (data::TrainingData::fingerprint), and whether documents were kept apart. 0:
+  // not known, neither of them.
+  uint64_t fingerprint = 0;
+  bool documents = false;
 };
 
 // One file of a save: the tensors of the model's file, by its names. "model.safetensors" are the weights.

@@ -54,9 +54,19 @@ struct BlockCollective {
 // Number of something started, until it is waited for.
 using CommToken = int64_t;
 
+// Who is told when what was started is over on this rank, by whatever thread goes on with it. For traces.
+class CommunicationObserver {
+public:
+  virtual ~CommunicationObserver() = default;
+  virtual void ended(CommToken token) = 0;
+};
+
 class Communicator {
 public:
   virtual ~Communicator() = default;
+  // From now on, between calls of entries; null, as it begins: nobody. Communicators whose devices go on by
+  // themselves tell nobody.
+  void observe(CommunicationObserver *observer) { observer_ = observer; }
   int64_t rank() const { return rank_; }
   int64_t ranks() const { return ranks_; }
 
@@ -107,6 +117,7 @@ protected:
   void checkMessage(int64_t peer, int64_t tag) const;
 
   int64_t rank_ = 0, ranks_ = 1;
+  CommunicationObserver *observer_ = nullptr;
 };
 
 // Says on the board that `rank` waits in `where`, until the end of the scope. Whoever was outside before, as

@@ -12,6 +12,8 @@
 
 namespace tessera::runtime {
 
+struct Manifest;
+
 // As the functions of abi.h.
 enum class CallKind {
   Loop,
@@ -53,7 +55,7 @@ struct CallSpec {
   std::vector<CallSpec> calls;
 
   // "matmul", "all_reduce", or a kernel's name.
-  std::string operation(const std::vector<std::string> &collectiveNames) const;
+  std::string operation(const Manifest &manifest) const;
 };
 
 // Follows one call of an entry. Both arguments must outlive it.

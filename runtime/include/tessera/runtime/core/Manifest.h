@@ -190,6 +190,7 @@ struct TrainSpec {
   int64_t batch = 1, seq = 1, microBatches = 1, vocab = 1; // batch: rows of a step, over all micro-batches
   int64_t train = -1, evaluate = -1;                       // evaluate: -1: there is none
   std::optional<double> lossScale;                         // the first one; none: the step takes no scale
+  int64_t flopsPerToken = 0; // of the model, forward and backward, for a token of a whole row; 0: nobody says
   int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }
 };
 
@@ -233,6 +234,9 @@ struct Manifest {
   int64_t entryIndex(std::string_view name) const; // -1 if there is none
   const StateSpec *state(Fill fill) const;         // null if there is none
 };
+
+// Bytes one rank sends in one execution (docs/Manifest.md, byte accounting).
+int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &collective);
 
 } // namespace tessera::runtime
 #endif

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_CORE_MEMORY_H
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,10 @@ private:
   char *data_ = nullptr;
   size_t bytes_ = 0;
 };
+
+// Resident memory of this process, of all its ranks and of files that are mapped; -1: the system does not
+// say.
+int64_t residentBytes();
 
 } // namespace tessera::runtime
 #endif

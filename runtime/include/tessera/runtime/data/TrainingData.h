@@ -53,7 +53,10 @@ public:
 
   int64_t sequence() const { return rows_->sequence(); }
   int64_t passRows() const { return allRows_ / options_.epochs; } // of one pass over the data
-  int64_t microRows() const { return microRows_; }                // of a whole micro-batch
+  // Of at most 64 rows from the first to the last, in whatever order they are taken: other data have another
+  // one, all but surely. Never 0. Fails where such a row cannot be read.
+  Result<uint64_t> fingerprint() const;
+  int64_t microRows() const { return microRows_; } // of a whole micro-batch
   // The row of the data that is row `row` of a micro-batch; -1: there is none.
   int64_t rowOf(int64_t step, int64_t microBatch, int64_t row) const;
 

@@ -11,13 +11,13 @@
 
 namespace tessera::train {
 
-// {"step": 1, "loss": 6.6, "grad_norm": 3.1, "lr": 0.00075, "tokens_per_s": 1e5}, and "eval_loss" and
-// "loss_scale" where there is one. What is not finite is null. Numbers are as many digits as are read back to
-// the same double.
+// {"step": 1, "loss": 6.6, "grad_norm": 3.1, "lr": 0.00075, "tokens_per_s": 1e5}, and "mfu", "memory_bytes",
+// "eval_loss" and "loss_scale" where there is one. What is not finite is null. Numbers are as many digits as
+// are read back to the same double.
 struct LogLine {
   int64_t step = 0; // from 1
   double loss = NAN, gradNorm = NAN, learningRate = NAN, tokensPerSecond = NAN;
-  double evalLoss = NAN, lossScale = NAN; // NAN: none
+  double evalLoss = NAN, lossScale = NAN, mfu = NAN, memoryBytes = NAN; // NAN: none
 };
 std::string logText(const LogLine &line); // with its end of line
 
