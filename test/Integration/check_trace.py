@@ -3,7 +3,7 @@
     check_trace.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--mpi]
 
 Each rank's slices are the calls of the manifest, in their order and by their names, once a traced step; each collective of `info` is there as often as its `executions` say; slices of one row do not overlap, and lie within
-their step. Also: what is refused, and that a run with a trace ends with the bytes of one without."""
+their step. Also: MFU and memory in the log, what is refused, and that a run with a trace ends with the bytes of one without."""
 import argparse
 import collections
 import json
@@ -24,7 +24,7 @@ args = parser.parse_args()
 shutil.rmtree(args.out, ignore_errors=True)
 os.makedirs(args.out)
 hyper = json.load(open(os.path.join(args.model, "expected.json")))["train"]["hyper"]
-STEPS = (2, 3)
+STEPS, PEAK = (2, 3), 1e12
 
 
 def path(name):
@@ -116,6 +116,38 @@ def check_rank(slices, info, wanted, what):
             sys.exit(f"{what}, step {number}: collectives {counted - expected} too often, {expected - counted} missing")
 
 
+def flops_of_a_token():
+    """Three times what forward multiplies: every matrix but tables that are only looked up, and attention with its softmax."""
+    config = json.load(open(os.path.join(args.model, "config.json")))
+    matrices = 0
+    for name, shape in shapes_of_weights().items():
+        looked_up = name.startswith(("wte", "wpe", "transformer.wte", "transformer.wpe", "model.embed_tokens"))
+        if len(shape) == 2 and not (looked_up and not (config["tie_word_embeddings"] and "wpe" not in name)):
+            matrices += shape[0] * shape[1]
+    heads = config.get("n_head") or config["num_attention_heads"]
+    width = config.get("n_embd") or heads * (config.get("head_dim") or config["hidden_size"] // heads)
+    layers = config.get("n_layer") or config["num_hidden_layers"]
+    return 3 * (2 * matrices + layers * hyper["seq_len"] * (4 * width + 5 * heads))
+
+
+def shapes_of_weights():
+    shapes = {}
+    for name in os.listdir(args.model):
+        if name.startswith("model") and name.endswith(".safetensors"):
+            with open(os.path.join(args.model, name), "rb") as file:
+                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            shapes.update({key: one["shape"] for key, one in header.items() if key != "__metadata__"})
+    return shapes
+
+
+def check_utilization(flops, mesh):
+    if flops != flops_of_a_token():
+        sys.exit(f"{mesh}: {flops} FLOPs a token, expected {flops_of_a_token()}")
+    for line in map(json.loads, open(path("log"))):
+        if abs(line["mfu"] / (line["tokens_per_s"] * flops / PEAK) - 1) > 1e-9 or not 1e6 < line["memory_bytes"] < 1e11:
+            sys.exit(f"{mesh}: {line}")
+
+
 def check_refused(command, flags, why):
     done = run(command + flags, status=1)
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -133,7 +165,9 @@ for mesh in args.mesh:
     data = os.path.join(args.model, "train_tokens.safetensors")
     command = [out, "train", f"--data={data}", "--steps=4"]
     launched = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(info["ranks"])] if args.mpi else []
-    run(launched + command + [f"--trace={path('trace.json')}", f"--trace-steps={STEPS[0]}:{STEPS[1]}", f"--save={path('traced')}"])
+    run(launched + command + [f"--trace={path('trace.json')}", f"--trace-steps={STEPS[0]}:{STEPS[1]}", f"--save={path('traced')}", f"--log={path('log')}",
+                              f"--peak-flops={PEAK}"])
+    check_utilization(info["train"]["flops_per_token"], mesh)
     with open(path("trace.json")) as file:
         events = json.load(file)["traceEvents"]
     names = {one["pid"]: one["args"]["name"] for one in events if one["name"] == "process_name"}
