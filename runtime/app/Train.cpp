@@ -30,6 +30,18 @@ bool anyRank(HostPlane &plane, bool mine) {
   return said != 0;
 }
 
+// What is said of the trace of steps `first` to `last`, of which so many ranks have not all.
+std::string traceNote(int64_t first, int64_t last, size_t cut) {
+  if (last < first)
+    return "the run ended before step " + std::to_string(first) + ": there is nothing in the trace ";
+  std::string steps = std::to_string(first) + (first < last ? " to " + std::to_string(last) : "");
+  return std::string("wrote a trace of step") + (first < last ? "s " : " ") + steps +
+         (cut == 0 ? ""
+                   : " (of " + std::to_string(cut) + " ranks the first " +
+                         std::to_string(StepTrace::kMostSlices) + " calls only)") +
+         " to ";
+}
+
 class Run {
 public:
   Run(Rank &rank, TrainJob &job)
@@ -150,13 +162,7 @@ private:
     trace_.reset();
     traceFile_.reset();
     if (progress_)
-      progress_->note("wrote a trace of " + std::string(traced_.first < place_.step ? "steps " : "step ") +
-                      std::to_string(traced_.first) +
-                      (traced_.first < place_.step ? " to " + std::to_string(place_.step) : "") + " to " +
-                      job_.options.trace +
-                      (cut.empty() ? ""
-                                   : "; of " + std::to_string(cut.size()) + " ranks only the first " +
-                                         std::to_string(StepTrace::kMostSlices) + " calls"));
+      progress_->note(traceNote(traced_.first, place_.step, cut.size()) + job_.options.trace);
   }
 
   // Whether the step has changed nothing: gradients overflowed, which the norm showed all ranks.
