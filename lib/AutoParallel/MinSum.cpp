@@ -231,6 +231,15 @@ void MinSum::minimize(Table &table) {
   }
 }
 
+MinSum::Effort MinSum::effort(int64_t largestTable, int64_t largestExact) {
+  if (planned != std::make_pair(largestTable, largestExact))
+    plan(largestTable, largestExact);
+  Effort effort = {exact, 0};
+  for (size_t table = given; table < tables.size(); ++table)
+    effort.sums += entries(tables[table].variables) * sizes[tables[table].eliminated];
+  return effort;
+}
+
 MinSum::Solution MinSum::solve(int64_t largestTable, int64_t largestExact) {
   if (planned != std::make_pair(largestTable, largestExact))
     plan(largestTable, largestExact);

@@ -15,6 +15,8 @@ using namespace tessera;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Entries of tables in the first search.
 static constexpr int64_t kSmallTable = 1 << 12;
+/// Sums that a search with larger tables adds up at once. Where it is exact it may take more.
+static constexpr double kMostSums = 1 << 24;
 /// Times that ops are offered more; a second one has not found anything yet.
 static constexpr int kMostRounds = 1;
 /// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights
@@ -252,7 +254,11 @@ public:
       if (proven(upper) || !std::isfinite(best.cost))
         break;
       if (best.cost >= before * (1 - kNothing)) {
-        choose(largestTable, 2 * largestTable);
+        int64_t large = largestTable;
+        for (; large > small; large /= 4)
+          if (auto effort = problem.effort(large, 2 * large); effort.exact || effort.sums <= kMostSums)
+            break;
+        choose(large, 2 * large);
         break;
       }
       before = best.cost;
@@ -429,6 +435,7 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
     }
     break;
   }
+  decision.sent = sentOf(program, chosen, decision.time, costs.machine);
   for (const PlacementDecision *option : chosen)
     decision.ops.push_back(*option);
   return decision;

@@ -41,6 +41,13 @@ public:
   /// tables of up to `largestExact`, if that makes the search exact; 0: none is.
   Solution solve(int64_t largestTable = 1 << 22, int64_t largestExact = 0);
 
+  /// What `solve` with these limits does.
+  struct Effort {
+    bool exact;  ///< no bucket is split
+    double sums; ///< entries of tables that are made, times the values that each is the least of
+  };
+  Effort effort(int64_t largestTable, int64_t largestExact = 0);
+
   /// Takes out values of variables that no combination of cost at most `upper` has, so that tables become
   /// smaller; variables keep their numbering. Costs must not become less afterwards. A lower bound on all
   /// costs, at most `upper`. Takes a few dozen times as long as reading all tables.

@@ -64,6 +64,7 @@ struct ProgramPlacementOptions {
 struct ProgramDecision {
   std::vector<PlacementDecision> ops;
   double time = 0;                                     ///< work and reshards
+  double sent = 0;                                     ///< the part of it that is no work
   double lowerBound = 0;                               ///< no choice among the options takes less
   std::vector<std::vector<PlacementDecision>> options; ///< of each op
 };

@@ -4,6 +4,8 @@
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:largest=dp+fsdp,exp_avg.w:largest=fsdp,states:largest=dp" | FileCheck %s --check-prefix=OVER
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2,fsdp=2 shard=weights:hidden=fsdp,w:ffn=dp,weights:largest=dp,exp_avg.w:largest=-" | FileCheck %s --check-prefix=NAMED
 // RUN: llm-opt %s --dist-annotate="mesh=dp=2 shard=w:ffn=dp,weights:largest=dp" --remarks-filter=dist --remark-format=emitRemark --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEFT
+// RUN: llm-opt %s --dist-annotate="mesh=fsdp=2" | FileCheck %s --check-prefix=FSDP
+// RUN: llm-opt %s --dist-annotate="mesh=fsdp=2 shard=gradients:largest=-" | FileCheck %s --check-prefix=WHOLE
 // RUN: not llm-opt %s --dist-annotate="mesh=dp=2 shard=largest=dp" 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: not llm-opt %s --dist-annotate="mesh=dp=2 shard=tokens:largest=dp" 2>&1 | FileCheck %s --check-prefix=NONE
 
@@ -13,6 +15,10 @@
 // ZERO1-SAME: [{"tp"}, {"dp"}p1]>, graph.dims = ["ffn", "hidden"], graph.kind = #graph.kind<parameter>, graph.name = "exp_avg.w"
 
 // ZERO2: dist.constraint %{{.*}} <@mesh, [{"tp"}, {"dp"}p1]>
+
+// The axis that stores weights and states in pieces stores gradients so, unless somebody asks for something else.
+// FSDP: dist.constraint %{{.*}} <@mesh, [{?}, {"fsdp"}p1]>
+// WHOLE: dist.constraint %{{.*}} <@mesh, [{}, {}]>
 
 // What is said of a value itself goes before its class, and both before what fsdp means.
 // OVER-LABEL: func.func @train

@@ -156,8 +156,8 @@ private:
       for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
         const StandardAxis *standard = findStandardAxis(meshAxis.name);
         AxisRef axis = wholeAxis(mesh, int(i));
-        if (subject.isWeight && standard && standard->largestFreeWeightDim && axis.size > 1 &&
-            !overlapsAny(axis, taken))
+        if ((subject.isWeight || subject.valueClass == kGradients) && standard &&
+            standard->largestFreeWeightDim && axis.size > 1 && !overlapsAny(axis, taken))
           giveLargest({axis});
       }
     }
@@ -207,15 +207,24 @@ private:
     return success();
   }
 
+  /// A gradient, and an axis stores weights and what belongs to them in pieces.
+  bool isStored(const ShardableValue &subject) const {
+    return subject.valueClass == kGradients && llvm::any_of(mesh.axes, [](const MeshAxis &axis) {
+             const StandardAxis *standard = findStandardAxis(axis.name);
+             return standard && standard->largestFreeWeightDim && axis.size > 1;
+           });
+  }
+
   LogicalResult annotateNamed(graph::NameOp op) {
-    if (op.getInner() && !items.pins(subjects.of(op))) { // of no use any more: sums pass unhindered
+    ShardableValue subject = subjects.of(op);
+    if (op.getInner() && !items.pins(subject) &&
+        !isStored(subject)) { // of no use any more: sums pass unhindered
       op.getResult().replaceAllUsesWith(op.getInput());
       retired.add(op);
       return success();
     }
     if (failed(items.checkSameValue(op)))
       return failure();
-    ShardableValue subject = subjects.of(op);
     bool seeded;
     auto sharding = seed(subject, seeded);
     if (failed(sharding))

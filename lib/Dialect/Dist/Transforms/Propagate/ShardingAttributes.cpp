@@ -108,6 +108,12 @@ void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edg
   }
 }
 
+void ShardingAttributes::write(ConstraintOp pin, const Sharding &sharding) const {
+  MLIRContext *context = pin.getContext();
+  pin->setAttr(kShardingsAttr,
+               ArrayAttr::get(context, {ShardingAttr::get(context, meshName, sharding, mesh)}));
+}
+
 void ShardingAttributes::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,
                                        MutableArrayRef<OpOperand> operands,
                                        llvm::function_ref<void(OpOperand &, const Sharding &)> visit) {

@@ -35,6 +35,8 @@ public:
                     std::vector<Sharding> &shardings) const;
   /// Writes `sharding` at all places of an edge of `flow`.
   void write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const;
+  /// Writes it at an annotation.
+  void write(ConstraintOp pin, const Sharding &sharding) const;
 
   /// What ops need whose shardings are given; none for ops that are placed.
   std::optional<ValueNeeds> outsideNeeds(mlir::Operation *op) const;

@@ -17,6 +17,10 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
+/// Entries of a table where a block is priced and not placed: there are many prices, and few of them are
+/// near.
+static constexpr int64_t kTableOfPrices = 1 << 14;
+
 namespace {
 class ProgramBuilder {
 public:
@@ -138,11 +142,14 @@ tessera::dist::placeBlock(Block &block, const BlockFacts &facts, ReshardCosts &c
   return solve(builder, block.getParentOp(), costs);
 }
 
-double tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
   ProgramBuilder builder(facts);
   for (Operation &op : block)
     builder.build(op);
-  return placeProgram(builder.program, costs).time;
+  ProgramPlacementOptions settings;
+  settings.largestTable = kTableOfPrices;
+  ProgramDecision decision = placeProgram(builder.program, costs, settings);
+  return {decision.time, decision.sent};
 }
 
 std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,

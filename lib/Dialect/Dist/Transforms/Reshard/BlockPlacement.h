@@ -34,9 +34,14 @@ struct BlockFacts {
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>>
 placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
-/// Seconds that one execution of the block takes, placed at best; infinite if it cannot be. Nothing is
-/// reported.
-double priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+/// Seconds.
+struct BlockPrice {
+  double time = 0;
+  double sent = 0; ///< the part of it that is spent on what ranks send
+};
+
+/// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
+BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
 /// Partial values that ops of the block can make, each with a sharding that says of what kind and over which
 /// axes.

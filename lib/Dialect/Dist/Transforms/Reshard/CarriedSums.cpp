@@ -21,13 +21,19 @@ public:
       : flow(flow), written(written), costs(costs), edges(flow.getDataFlowEdges()),
         facts{[this](Value value) { return this->written.of(value); },
               [this](OpResult result) { return this->written.of(result); },
-              [this](Operation *op) { return this->written.outsideNeeds(op); }} {}
+              [this](Operation *op) { return this->written.outsideNeeds(op); }},
+        pins(edges.size()) {}
 
   void run() {
-    for (size_t e = 0; e < edges.size(); ++e)
-      for (PartialKind kind : {PartialKind::Sum, PartialKind::Max})
-        if (staysOpen(edges[e], kind))
-          choose(e, kind);
+    for (PartialKind kind : {PartialKind::Sum, PartialKind::Max}) {
+      SmallVector<size_t> mayOpen;
+      for (size_t e = 0; e < edges.size(); ++e)
+        if (staysOpen(e, kind))
+          mayOpen.push_back(e);
+      openTogether(mayOpen, kind);
+      for (size_t e : mayOpen)
+        choose(e, kind);
+    }
     for (const StackEdge &stack : flow.getStackEdges())
       if (stack.collected)
         for (PartialKind kind : {PartialKind::Sum, PartialKind::Max})
@@ -45,14 +51,16 @@ private:
 
   /// What the body makes of the carried value reaches the next iteration through linear ops, and nobody else
   /// reads it.
-  bool staysOpen(const DataFlowEdge &edge, PartialKind kind) {
+  bool staysOpen(size_t e, PartialKind kind) {
+    pins[e].clear();
+    const DataFlowEdge &edge = edges[e];
     return allBlocks([&](Block &block) {
       llvm::SmallPtrSet<Value, 8> open;
       for (Value value : edge.values)
         if (auto arg = dyn_cast<BlockArgument>(value); arg && arg.getOwner() == &block)
           open.insert(value);
       for (Operation &op : block)
-        if (!handOn(op, edge, kind, open))
+        if (!handOn(op, e, kind, open))
           return false;
       return llvm::all_of(open, [&](Value value) {
         return llvm::all_of(value.getUsers(), [&](Operation *user) { return user->getBlock() == &block; });
@@ -60,7 +68,8 @@ private:
     });
   }
 
-  bool handOn(Operation &op, const DataFlowEdge &edge, PartialKind kind, llvm::SmallPtrSet<Value, 8> &open) {
+  bool handOn(Operation &op, size_t e, PartialKind kind, llvm::SmallPtrSet<Value, 8> &open) {
+    const DataFlowEdge &edge = edges[e];
     SmallVector<int, 2> read;
     for (OpOperand &operand : op.getOpOperands())
       if (open.contains(operand.get()))
@@ -80,6 +89,16 @@ private:
               open.insert(value);
       return true;
     }
+    // A pin says over which axes dimensions lie; a sum over others may stay open. One without axes asks for
+    // the whole.
+    if (auto pin = dyn_cast<ConstraintOp>(op)) {
+      Sharding asked = written.of(cast<OpResult>(pin.getResult()));
+      if (asked.usedAxes().empty())
+        return false;
+      pins[e].push_back({pin, std::move(asked)});
+      open.insert(pin.getResult());
+      return true;
+    }
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled)
       return false;
@@ -92,44 +111,219 @@ private:
     return false;
   }
 
-  /// Sums that one of `values`, which the bodies hand out, could be.
-  std::vector<AxisList> sumsMade(ArrayRef<Value> values, PartialKind kind) {
+  /// Sums that one of `values`, which the bodies of `loop` hand out, could be.
+  std::vector<AxisList> sumsMade(Operation *loop, ArrayRef<Value> values, PartialKind kind) {
+    auto [it, unknown] = made.try_emplace(loop);
+    if (unknown)
+      for (Region &region : loop->getRegions())
+        for (Block &block : region)
+          llvm::append_range(it->second, possibleSums(block, facts, costs));
     std::vector<AxisList> sums;
-    allBlocks([&](Block &block) {
-      for (auto &[value, sharding] : possibleSums(block, facts, costs))
-        if (llvm::is_contained(values, value) && sharding.partialKind == kind && sums.size() < kMaxSums &&
-            !llvm::is_contained(sums, sharding.partial))
-          sums.push_back(sharding.partial);
-      return true;
-    });
+    for (auto &[value, sharding] : it->second)
+      if (llvm::is_contained(values, value) && sharding.partialKind == kind && sums.size() < kMaxSums &&
+          !llvm::is_contained(sums, sharding.partial))
+        sums.push_back(sharding.partial);
     return sums;
   }
+
+  static bool overlapsAny(const AxisRef &axis, ArrayRef<AxisRef> others) {
+    return llvm::any_of(others, [&](const AxisRef &other) { return axis.overlaps(other); });
+  }
+
+  /// `axes` without those that a pin of edge `e` has put on a dimension.
+  AxisList withoutPinned(size_t e, AxisList axes) const {
+    for (auto &[pin, sharding] : pins[e]) {
+      AxisList used = sharding.usedAxes();
+      llvm::erase_if(axes, [&](const AxisRef &axis) { return overlapsAny(axis, used); });
+    }
+    return axes;
+  }
+
+  /// `sharding` as a sum over `axes`, which split it no longer, and over what it is a sum over now.
+  static Sharding opened(Sharding sharding, const AxisList &axes, PartialKind kind) {
+    for (DimSharding &dim : sharding.dims)
+      dim.axes.erase(llvm::find_if(dim.axes, [&](const AxisRef &axis) { return overlapsAny(axis, axes); }),
+                     dim.axes.end());
+    AxisList partial = axes;
+    for (const AxisRef &axis : sharding.partial)
+      if (!overlapsAny(axis, axes))
+        partial.push_back(axis);
+    sharding.partial = std::move(partial);
+    sharding.partialKind = kind;
+    return sharding;
+  }
+
+  /// Writes edge `e`, and at its pins the sum that it is.
+  void write(size_t e, const Sharding &sharding) {
+    written.write(flow, edges[e], sharding);
+    for (auto &[pin, closed] : pins[e]) {
+      Sharding open = closed;
+      open.partial = sharding.partial;
+      open.partialKind = sharding.partialKind;
+      written.write(pin, open);
+    }
+  }
+
+  //===--- Values that open together ----------------------------------------===//
+
+  /// A stack that a loop in a body returns, on its way into what is carried.
+  struct Feeder {
+    DataFlowOpInterface loop;
+    StackEdge stack;
+    Sharding closed;
+  };
+
+  /// Stacks that reach `value` through ops that are linear in all that they read.
+  void findFeeders(Value value, PartialKind kind, std::vector<Feeder> &found) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getParentOp() != flow.getOperation())
+      return;
+    if (auto loop = dyn_cast<DataFlowOpInterface>(op)) {
+      if (loop->hasAttr(kShardingsAttr) && loop->hasAttr(kBlockShardingsAttr))
+        for (const StackEdge &stack : loop.getStackEdges())
+          if (stack.collected && stack.stack == value)
+            found.push_back({loop, stack, written.of(value)});
+      return;
+    }
+    if (auto pin = dyn_cast<ConstraintOp>(op))
+      return findFeeders(pin.getInput(), kind, found);
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled)
+      return;
+    ShardingRule rule = ruled.getShardingRule();
+    for (const auto &group : kind == PartialKind::Sum ? rule.linear : rule.maxLinear)
+      if (group.size() == op->getNumOperands()) {
+        for (Value operand : op->getOperands())
+          findFeeders(operand, kind, found);
+        return;
+      }
+  }
+
+  /// Gradients that a micro-batch adds to are stacks that its loop over layers returns. Apart, neither loop
+  /// gains by leaving them open: the stack would be reduced behind the inner loop in place of in it, and what
+  /// the outer one carries would be a sum of sums that are reduced already. And what one of them is decides
+  /// how the ops run that make the others. So all that may be a sum over the same axes opens at once, with
+  /// the stacks that flow into it, if that takes less time than what is written.
+  void openTogether(ArrayRef<size_t> mayOpen, PartialKind kind) {
+    struct Member {
+      size_t e;
+      Sharding closed;
+      std::vector<Feeder> feeders;
+      std::vector<AxisList> sums;
+    };
+    std::vector<Member> members;
+    std::vector<AxisList> candidates;
+    bool feeds = false;
+    for (size_t e : mayOpen) {
+      Member member{e, written.ofEdges(flow)[e], {}, sumsMade(flow, edges[e].values, kind)};
+      if (!member.closed.partial.empty())
+        continue;
+      for (Value value : edges[e].values)
+        findFeeders(value, kind, member.feeders);
+      for (const Feeder &feeder : member.feeders)
+        llvm::append_range(member.sums, sumsMade(feeder.loop, feeder.stack.slices, kind));
+      for (AxisList &sum : member.sums)
+        if ((sum = withoutPinned(e, std::move(sum))); !sum.empty() && !llvm::is_contained(candidates, sum))
+          candidates.push_back(sum);
+      feeds |= !member.feeders.empty();
+      members.push_back(std::move(member));
+    }
+    if (!feeds || candidates.empty())
+      return;
+    // The places of a value as the sum over `axes` says; null: as they were.
+    auto writeOne = [&](const Member &member, const AxisList *axes) {
+      AxisList open = axes && llvm::is_contained(member.sums, *axes) ? *axes : AxisList();
+      write(member.e, open.empty() ? member.closed : opened(member.closed, open, kind));
+      for (const Feeder &feeder : member.feeders)
+        written.write(feeder.loop, DataFlowEdge{{feeder.stack.stack}},
+                      open.empty() ? feeder.closed : opened(feeder.closed, open, kind));
+    };
+    auto writeAll = [&](const AxisList *axes) {
+      for (const Member &member : members)
+        writeOne(member, axes);
+    };
+    // With what happens in the loops that return stacks, or without.
+    auto priceAll = [&](bool inside) {
+      BlockPrice total = priceBodies(flow);
+      llvm::SmallPtrSet<Operation *, 4> priced;
+      std::vector<Sharding> now = written.ofEdges(flow);
+      for (const Member &member : members) {
+        for (const Feeder &feeder : member.feeders)
+          if (inside && priced.insert(feeder.loop).second)
+            total.time += double(flow.getExecutions(feeder.loop->getParentRegion()->getRegionNumber())) *
+                          priceBodies(feeder.loop).time;
+        double ends = endsTime(member.e, now[member.e], member.closed);
+        total.time += ends;
+        total.sent += ends;
+      }
+      return total;
+    };
+    const double closed = priceAll(/*inside=*/true).time;
+    const AxisList *best = nullptr;
+    double least = closed;
+    for (const AxisList &axes : candidates) {
+      writeAll(&axes);
+      if (double needed = priceAll(/*inside=*/true).time; needed < least * (1 - 1e-9)) {
+        least = needed;
+        best = &axes;
+      }
+    }
+    writeAll(best);
+    if (!best)
+      return;
+    // What is made in the bodies themselves may be better closed (rows of an embedding, of few tokens): if
+    // less is sent, too.
+    BlockPrice outside = priceAll(/*inside=*/false);
+    for (const Member &member : members) {
+      if (!member.feeders.empty() || !llvm::is_contained(member.sums, *best))
+        continue;
+      writeOne(member, nullptr);
+      BlockPrice needed = priceAll(/*inside=*/false);
+      if (needed.time < outside.time * (1 - 1e-9) && needed.sent < outside.sent * (1 - 1e-9)) {
+        least -= outside.time - needed.time;
+        outside = needed;
+      } else {
+        writeOne(member, best);
+      }
+    }
+    for (const Member &member : members)
+      if (!written.ofEdges(flow)[member.e].partial.empty())
+        explain(flow->getLoc(), "carried",
+                llvm::formatv("{0} carries value #{1} as {2}, with the others over the same axes and the "
+                              "stacks that flow into them ({3:F3} us with what is around it; summed up in "
+                              "each iteration {4:F3} us)",
+                              flow->getName().stripDialect(), member.e,
+                              toString(written.ofEdges(flow)[member.e], costs.mesh), least * 1e6,
+                              closed * 1e6));
+  }
+
+  //===--- One value --------------------------------------------------------===//
 
   void choose(size_t e, PartialKind kind) {
     Sharding before = written.ofEdges(flow)[e];
     if (!before.partial.empty())
       return;
-    std::vector<AxisList> sums = sumsMade(edges[e].values, kind);
+    std::vector<AxisList> sums;
+    for (AxisList &sum : sumsMade(flow, edges[e].values, kind))
+      if ((sum = withoutPinned(e, std::move(sum))); !sum.empty() && !llvm::is_contained(sums, sum))
+        sums.push_back(std::move(sum));
     if (sums.empty())
       return;
     Sharding best = before;
-    double reduced = time(e, before, before), least = reduced;
+    double bodies = known ? *known : bodiesTime(), reduced = bodies + endsTime(e, before, before),
+           least = reduced;
     for (const AxisList &axes : sums) {
-      Sharding open = before;
-      for (DimSharding &dim : open.dims) {
-        auto *first = llvm::find_if(dim.axes, [&](const AxisRef &axis) {
-          return llvm::any_of(axes, [&](const AxisRef &other) { return axis.overlaps(other); });
-        });
-        dim.axes.erase(first, dim.axes.end());
-      }
-      open.partial = axes;
-      open.partialKind = kind;
-      if (double needed = time(e, open, before); needed < least) {
+      Sharding open = opened(before, axes, kind);
+      write(e, open);
+      double inside = bodiesTime(), needed = inside + endsTime(e, open, before);
+      if (needed < least) {
         least = needed;
+        bodies = inside;
         best = open;
       }
     }
-    written.write(flow, edges[e], best);
+    write(e, best);
+    known = bodies;
     if (best.partial.empty())
       return;
     explain(flow->getLoc(), "carried",
@@ -148,10 +342,8 @@ private:
     DataFlowEdge place{{stack.stack}};
     AxisList used = closed.usedAxes();
     std::vector<AxisList> sums;
-    for (AxisList &sum : sumsMade(stack.slices, kind)) {
-      llvm::erase_if(sum, [&](const AxisRef &axis) {
-        return llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); });
-      });
+    for (AxisList &sum : sumsMade(flow, stack.slices, kind)) {
+      llvm::erase_if(sum, [&](const AxisRef &axis) { return overlapsAny(axis, used); });
       if (!sum.empty() && !llvm::is_contained(sums, sum))
         sums.push_back(std::move(sum));
     }
@@ -187,18 +379,22 @@ private:
   }
 
   /// Of all iterations, as it is written.
-  double bodiesTime() {
-    double total = 0;
-    for (Region &region : flow->getRegions())
-      for (Block &block : region)
-        total += double(flow.getExecutions(region.getRegionNumber())) * priceBlock(block, facts, costs);
+  double bodiesTime() { return priceBodies(flow).time; }
+  BlockPrice priceBodies(DataFlowOpInterface loop) {
+    BlockPrice total;
+    for (Region &region : loop->getRegions())
+      for (Block &block : region) {
+        double times = double(loop.getExecutions(region.getRegionNumber()));
+        BlockPrice price = priceBlock(block, facts, costs);
+        total.time += times * price.time;
+        total.sent += times * price.sent;
+      }
     return total;
   }
 
-  /// Of one execution of the loop with edge `e` so, from the initial value to a result that lies as `wanted`.
-  double time(size_t e, const Sharding &sharding, const Sharding &wanted) {
-    written.write(flow, edges[e], sharding);
-    double total = bodiesTime() + reshardTime(edges[e].values.front(), sharding, wanted);
+  /// What edge `e` takes before the loop, as `sharding`, and behind it, where it shall lie as `wanted`.
+  double endsTime(size_t e, const Sharding &sharding, const Sharding &wanted) {
+    double total = reshardTime(edges[e].values.front(), sharding, wanted);
     for (Value value : edges[e].values) // the initial value
       if (!ShardingAttributes::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() &&
           !isNeutral(value, sharding.partialKind))
@@ -218,7 +414,10 @@ private:
   ReshardCosts &costs;
   SmallVector<DataFlowEdge> edges;
   BlockFacts facts;
-  std::optional<double> known; ///< bodiesTime, as the loop is written after the last stack
+  /// Of each edge: annotations on the way of what it carries, and what they say.
+  std::vector<std::vector<std::pair<ConstraintOp, Sharding>>> pins;
+  DenseMap<Operation *, std::vector<std::pair<Value, Sharding>>> made; ///< sums that bodies of loops could
+  std::optional<double> known; ///< bodiesTime, as the loop is written after the last choice
 };
 } // namespace
 
