@@ -211,6 +211,13 @@ private:
     options.recompute = value.str();
     return {};
   }
+  Status overlap(StringRef flag, StringRef value) {
+    Result<int> chosen = readChoice(flag, value, {{"off", "on"}});
+    if (!chosen)
+      return chosen.takeFailure();
+    options.overlap = *chosen == 1;
+    return {};
+  }
   Status memory(StringRef flag, StringRef) { return missingFeature(flag, "a limit of memory"); }
   Status gradDtype(StringRef flag, StringRef value) {
     if (Result<int> chosen = readChoice(flag, value, {{"f32", "bf16"}}); !chosen)
@@ -263,6 +270,7 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_optimizer, &Parser::optimizer},
       {OPT_recompute, &Parser::recompute},
       {OPT_loss_chunks, &Parser::lossChunks},
+      {OPT_overlap, &Parser::overlap},
       {OPT_memory, &Parser::memory},
       {OPT_grad_dtype, &Parser::gradDtype},
       {OPT_loss_scale, &Parser::lossScale},

@@ -33,6 +33,7 @@ defm grad_dtype : Value<"grad-dtype", "TYPE", "f32 (default) or bf16: gradients 
 defm loss_scale : Value<"loss-scale", "X", "what training in f16 first multiplies its loss with (default 65536)">;
 defm recompute : Value<"recompute", "WHAT", "what training computes twice to save memory: none (the default), full or NAME,... of values">;
 defm loss_chunks : Value<"loss-chunks", "N", "parts of the positions in which training makes logits and loss (default: so many that logits are not what needs most memory)">;
+defm overlap : Value<"overlap", "on|off", "communication beside computation, one layer ahead (default on); off needs less memory">;
 defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;

@@ -31,11 +31,14 @@ struct BackendOptions : PassPipelineOptions<BackendOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("What to compile for"), llvm::cl::init("cpu")};
   Option<std::string> targetOptions{*this, "target-options",
                                     llvm::cl::desc("NAME=VALUE,... of the target: cpu=x86-64-v3")};
+  Option<bool> overlap{*this, "overlap", llvm::cl::desc("Communication beside computation"),
+                       llvm::cl::init(true)};
 
   CompileOptions asCompileOptions() const {
     CompileOptions options;
     options.target = target;
     options.targetOptions = parseTargetOptions(targetOptions);
+    options.overlap = overlap;
     return options;
   }
 };

@@ -99,6 +99,9 @@ static void buildKernels(OpPassManager &pm, const CompileOptions &options) {
   kernels.target = options.target;
   kernels.targetOptions = printTargetOptions(options.targetOptions);
   pm.addPass(createSpmdToKernels(kernels));
+  // Kernels are made: what is pipelined calls them as they are.
+  if (options.overlap)
+    pm.addPass(exec::createExecPipelineLoops());
   verifyRung(pm, Rung::Kernels);
 }
 
@@ -114,10 +117,14 @@ static void buildExec(OpPassManager &pm, const CompileOptions &options) {
   KernelsToExecOptions places;
   exec::ExecAssignStreamsOptions streams;
   if (auto target = resolveTarget(options.target, options.targetOptions))
-    places.communication = streams.communication = (*target)->streams().communication;
+    streams.communication = (*target)->streams().communication;
+  places.communication = streams.communication || options.overlap;
   pm.addPass(createKernelsToExec(places));
   // Needs places: values that share one must be ordered as well.
   pm.addPass(exec::createExecAssignStreams(streams));
+  // Nothing where there are streams.
+  if (options.overlap)
+    pm.addPass(exec::createExecStartCollectives());
   verifyRung(pm, Rung::Exec);
   buildExecChecks(pm);
 }

@@ -21,6 +21,7 @@ public:
     std::lock_guard<std::mutex> lock(comm_.mutex_);
     operation_.begin(device_);
     comm_.running_.push_back(&operation_);
+    comm_.begun_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
   std::vector<MemoryAccess> accesses() const override { return operation_.accesses(); }
@@ -221,7 +222,16 @@ bool MessageCommunicator::advance(Operation &operation) {
     return false;
   running_.erase(std::find(running_.begin(), running_.end(), &operation));
   draining_.push_back(&operation);
+  begun_.fetch_sub(1, std::memory_order_relaxed);
   return true;
+}
+
+void MessageCommunicator::progress() {
+  if (begun_.load(std::memory_order_relaxed) == 0)
+    return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Operation *operation : running_)
+    operation->advance();
 }
 
 bool MessageCommunicator::end(Operation &operation, bool mayBlock) {

@@ -7,6 +7,7 @@
 #include "Transport.h"
 #include "tessera/runtime/comm/Communicator.h"
 
+#include <atomic>
 #include <mutex>
 
 namespace tessera::runtime {
@@ -27,6 +28,7 @@ public:
   CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) override;
   CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) override;
   void wait(CommToken token, Stream &stream) override;
+  void progress() override;
   void expectAllWaitedFor() override;
   void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
            int32_t where) override;
@@ -60,6 +62,7 @@ private:
   std::vector<Operation *> free_, running_,
       draining_; // running: begun and not waited for yet; draining: sent from copies that are still read
   int64_t waitedFor_ = 0, startedInAll_ = 0;
+  std::atomic<int64_t> begun_{0}; // and not ended
 };
 
 } // namespace tessera::runtime

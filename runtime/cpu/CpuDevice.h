@@ -50,6 +50,7 @@ public:
   void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
              const float *rows) override;
   float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) override;
+  bool worksInCalls() const override { return true; }
   void *view(const void *address) override { return const_cast<void *>(address); }
 
 private:

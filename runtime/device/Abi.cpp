@@ -32,6 +32,7 @@ void ts_launch(ts_rank *handle, int32_t stream, int32_t kernel, void *const *buf
   Rank &rank = Rank::of(handle);
   observed(rank, {CallKind::Launch, kernel, buffers, scalars}, [&](ObservedCall &) {
     rank.stream(stream).launch(rank.module(), {kernel, buffers, scalars, count, grain});
+    rank.progress();
   });
 }
 
@@ -41,6 +42,7 @@ void ts_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const
   const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
   observed(rank, {CallKind::Matmul, id, nullptr, nullptr, y}, [&](ObservedCall &) {
     rank.stream(stream).multiply(rank.product(id), {x, weights, y, bias, addend});
+    rank.progress();
   });
 }
 

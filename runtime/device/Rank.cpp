@@ -43,6 +43,7 @@ Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan
       pool_(prepareOwnThread(plan.driver(), threads), [&driver = plan.driver()] { driver.prepareThread(); }) {
   device_ = plan.driver().open(
       {plane.rank(), pool_, entry, &plane, deviceMemory(program, manifest, plan, plane.rank()).total()});
+  drivesMessages_ = device_->worksInCalls() && comm.ranks() > 1;
   for (StreamKind kind : manifest.streams) {
     if (kind == StreamKind::Communication && communicationNumber_ == 0)
       communicationNumber_ = streams_.size();

@@ -125,6 +125,55 @@ TEST(HostComm, ARankStaysUntilWhatItSentIsRead) {
   EXPECT_EQ(received, sent);
 }
 
+// Between its start and its wait a message moves when the rank sees to it.
+TEST(HostComm, WhatWasStartedMovesBeforeTheWait) {
+  setBusyThreads(1000);
+  Board board(2);
+  auto world = createHostWorld(2, board);
+  auto sender = createHostCommunicator(world, 0), receiver = createHostCommunicator(world, 1);
+  PostingStream stream;
+  std::vector<int64_t> sent(10000, 5), received(10000);
+  CommToken receipt = receiver->receive(0, 3, received.data(), 80000, stream);
+  CommToken sending = sender->send(1, 3, sent.data(), 80000, stream);
+  EXPECT_NE(received, sent);
+  receiver->progress();
+  EXPECT_EQ(received, sent);
+  sender->wait(sending, stream);
+  receiver->wait(receipt, stream);
+}
+
+// Over a slow link messages come one after another from when they are asked for, and none too early.
+TEST(HostComm, ASlowLinkTakesItsTime) {
+  setBusyThreads(1000);
+  Board board(2);
+  auto world = createHostWorld(2, board);
+  setenv("TESSERA_COMM_DELAY", "5000,1e6", 1); // 5 ms, 1000 bytes a millisecond
+  auto sender = createHostCommunicator(world, 0), receiver = createHostCommunicator(world, 1);
+  for (const char *bad : {"5000", "5000,", "-1,1e6", "1,0", "1,2,3", "x,1"}) {
+    setenv("TESSERA_COMM_DELAY", bad, 1);
+    EXPECT_THROW(createHostCommunicator(world, 0), Error) << bad;
+  }
+  unsetenv("TESSERA_COMM_DELAY");
+  PostingStream stream;
+  std::vector<char> sent(10000, 5), first(10000), second(10000);
+  CommToken one = sender->send(1, 3, sent.data(), 10000, stream),
+            two = sender->send(1, 3, sent.data(), 10000, stream);
+  auto begin = std::chrono::steady_clock::now();
+  auto milliseconds = [&] {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  };
+  CommToken a = receiver->receive(0, 3, first.data(), 10000, stream),
+            b = receiver->receive(0, 3, second.data(), 10000, stream);
+  receiver->wait(a, stream);
+  EXPECT_GE(milliseconds(), 15);
+  receiver->wait(b, stream);
+  EXPECT_GE(milliseconds(), 25);
+  EXPECT_EQ(first, sent);
+  EXPECT_EQ(second, sent);
+  sender->wait(one, stream);
+  sender->wait(two, stream);
+}
+
 // Whose data move must meet in the group's rounds: a manifest that says otherwise is refused before anything
 // runs.
 TEST(HostComm, APermuteLeadsNobodyOutOfItsGroup) {

@@ -40,6 +40,7 @@ struct CompileOptions {
   std::string recompute = "none";  ///< of backward: none, full or names of values, separated by commas
   int64_t lossChunks =
       0; ///< parts of the positions that training makes logits and loss in; 0: chosen by the pass
+  bool overlap = true;             ///< what ranks exchange runs beside what they compute
   bool embedWeights = false, explain = false, help = false;
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;

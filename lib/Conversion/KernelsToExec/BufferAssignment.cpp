@@ -205,15 +205,14 @@ void BufferAssignment::coalesce(Block &block) {
   }
 }
 
-/// What is copied into a layer of a stack is made there, in all loops.
+/// What is copied into a layer of a stack is made there, in loops and beside them.
 void BufferAssignment::placeInLayers(Block &block) {
   for (Operation &op : block)
-    if (auto loop = dyn_cast<ForOp>(op)) {
+    if (auto loop = dyn_cast<ForOp>(op))
       placeInLayers(loop.getBody().front());
-      for (auto copy : loop.getBody().front().getOps<LaunchOp>())
-        if (copy.getCopies() && placeInLayer(copy))
-          inPlace.insert(copy);
-    }
+  for (auto copy : block.getOps<LaunchOp>())
+    if (copy.getCopies() && placeInLayer(copy))
+      inPlace.insert(copy);
 }
 
 /// Whether `value` is the old content of the layer that `copy` writes.
@@ -234,7 +233,10 @@ bool BufferAssignment::placeInLayer(LaunchOp copy) {
   Node &node = nodes[storage(made)];
   Value stack = copy.getResults()[0], index = copy.getScalars().front();
   if ((!fresh->get().getDefiningOp<tensor::EmptyOp>() && !updates) || node.shared || node.offset >= 0 ||
-      node.layer || storage(copy.getOutputs()[0]) != storage(stack))
+      node.layer)
+    return false;
+  if (Value old = copy.getOutputs()[0];
+      !old.getDefiningOp<tensor::EmptyOp>() && (!hasStorage(old) || storage(old) != storage(stack)))
     return false;
   // The view is made where the value is.
   Operation *number = index.getDefiningOp();
@@ -242,23 +244,37 @@ bool BufferAssignment::placeInLayer(LaunchOp copy) {
     return false;
   if (!isFreeUntil(storage(stack), index, maker, copy))
     return false;
+  // A stack that begins with this layer begins earlier.
+  nodes[storage(stack)].reserved.push_back({stepOf[maker], stepOf[copy]});
   node.layer = Layer{stack, index};
   return true;
 }
 
-/// Whether layer `index` of the storage `stack`, of a loop's carried value, may be written from `maker` on
-/// although the program does so at `copy`: until then nothing else of the loop's body looks at it but
-/// `maker`, which may add to what is there.
+/// Whether `op`, or who reads what is only a view, stands before `first` or behind `last` in their block.
+static bool isOutside(Operation *op, Operation *first, Operation *last) {
+  Operation *here = first->getBlock()->findAncestorOpInBlock(*op);
+  if (here && !here->isBeforeInBlock(first) && !last->isBeforeInBlock(here) &&
+      !isa<ExecViewOpInterface>(here))
+    return false;
+  return !isa<ExecViewOpInterface>(op) ||
+         llvm::all_of(op->getUsers(), [&](Operation *reader) { return isOutside(reader, first, last); });
+}
+
+/// Whether layer `index` of the storage `stack` may be written from `maker` on although the program does so
+/// at `copy`: between them nothing else of their block looks at it, or makes all of it, but `maker`, which
+/// may add to what is there.
 bool BufferAssignment::isFreeUntil(int stack, Value index, Operation *maker, LaunchOp copy) {
-  bool isCarried = false;
   for (auto [value, number] : numberOf) {
     if (find(number) != stack)
       continue;
-    auto arg = dyn_cast<BlockArgument>(value);
-    isCarried |= arg && arg.getOwner() == copy->getBlock();
+    Operation *made = value.getDefiningOp();
+    if (auto launch = dyn_cast_or_null<LaunchOp>(made); made && made->getBlock() == copy->getBlock() &&
+                                                        !isOutside(made, maker, copy) &&
+                                                        !(launch && launch.getCopies()))
+      return false;
     for (Operation *user : value.getUsers()) {
       Operation *here = copy->getBlock()->findAncestorOpInBlock(*user);
-      if (!here || here->hasTrait<OpTrait::IsTerminator>())
+      if (!here || here->hasTrait<OpTrait::IsTerminator>() || isOutside(user, maker, copy))
         continue;
       if (auto other = dyn_cast<LaunchOp>(here);
           other && other.getCopies() && !llvm::is_contained(other.getInputs(), value))
@@ -268,18 +284,20 @@ bool BufferAssignment::isFreeUntil(int stack, Value index, Operation *maker, Lau
         return false;
       for (Operation *reader : view->getUsers()) {
         Operation *at = copy->getBlock()->findAncestorOpInBlock(*reader);
-        if (at != maker && !(at->isBeforeInBlock(maker) && !isa<ExecViewOpInterface>(at)))
+        if (isOutside(reader, maker, copy))
+          continue;
+        if (at != maker)
           return false;
         auto product = dyn_cast<MatmulOp>(at);
         bool adds = product && product.getAddend() == view.getResult();
         auto launch = dyn_cast<LaunchOp>(at);
         bool updates = launch && llvm::is_contained(launch.getOutputs(), view.getResult());
-        if (at == maker && !((adds || updates) && llvm::count(at->getOperands(), view.getResult()) == 1))
+        if (!((adds || updates) && llvm::count(at->getOperands(), view.getResult()) == 1))
           return false;
       }
     }
   }
-  return isCarried;
+  return true;
 }
 
 void BufferAssignment::letCommunicationRunBeside(Block &block, int64_t begin) {

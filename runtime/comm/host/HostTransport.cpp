@@ -1,4 +1,5 @@
 // Messages between threads: the receiver reads the sender's memory.
+#include "../DelayedTransport.h"
 #include "../MessageCommunicator.h"
 #include "HostWorld.h"
 #include "tessera/runtime/core/Error.h"
@@ -126,8 +127,8 @@ private:
 std::unique_ptr<Communicator> createHostCommunicator(std::shared_ptr<HostWorld> world, int64_t rank) {
   int64_t ranks = world->ranks;
   BoardEntry &entry = world->board.entry(rank);
-  return std::make_unique<MessageCommunicator>(std::make_unique<HostTransport>(std::move(world), rank), rank,
-                                               ranks, entry);
+  return std::make_unique<MessageCommunicator>(
+      delayedTransport(std::make_unique<HostTransport>(std::move(world), rank)), rank, ranks, entry);
 }
 
 } // namespace tessera::runtime

@@ -1,4 +1,5 @@
 #include "tessera/runtime/comm/MpiWorld.h"
+#include "../DelayedTransport.h"
 #include "../MachineBoard.h"
 #include "../MessageCommunicator.h"
 #include "MpiTransport.h"
@@ -49,7 +50,8 @@ public:
           "run all ranks on one machine");
     BoardEntry &entry = board().entry(rank_);
     plane_->setEntry(entry);
-    comm_ = std::make_unique<MessageCommunicator>(createMpiTransport(mpi_), rank, ranks, entry);
+    comm_ =
+        std::make_unique<MessageCommunicator>(delayedTransport(createMpiTransport(mpi_)), rank, ranks, entry);
     startHeartbeat();
   }
 

@@ -1,6 +1,6 @@
 //===- Communication.cpp - verifiers and effects of what communicates -------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/Flight.h"
 
 using namespace mlir;
 
@@ -135,54 +135,6 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &) { return v
 
 //===- Tokens ---------------------------------------------------------------===//
 
-namespace {
-/// Memory that a buffer or a named parameter takes part in: bytes of the arena, or a form of a parameter
-/// (whole: its layers are not told apart). Buffers that are neither meet nothing but themselves.
-struct Range {
-  FlatSymbolRefAttr parameter;
-  bool packed = false;
-  Value other;
-  int64_t begin = 0, end = 0;
-
-  explicit Range(const ParameterAccess &access) : parameter(access.param), packed(access.packed) {}
-  explicit Range(Value buffer) {
-    Value root = rootOf(buffer);
-    if (auto param = root.getDefiningOp<ParamOp>()) {
-      parameter = param.getParamAttr();
-      return;
-    }
-    auto place = root.getDefiningOp<BufferOp>();
-    if (!place) {
-      other = root;
-      return;
-    }
-    // A layer may lie anywhere in its stack; other views begin where their roots do.
-    bool layered = false;
-    for (Value at = buffer; at != root;) {
-      auto view = at.getDefiningOp<ExecViewOpInterface>();
-      layered |= bool(view.getViewedLayer());
-      at = view.getViewed();
-    }
-    begin = int64_t(place.getOffset());
-    end = begin + arrayBytes((layered ? root : buffer).getType());
-  }
-  bool overlaps(const Range &o) const {
-    if (parameter || o.parameter)
-      return parameter == o.parameter && packed == o.packed;
-    return other || o.other ? other == o.other : begin < o.end && o.begin < end;
-  }
-};
-
-/// What work in flight keeps busy.
-struct Flight {
-  std::optional<Range> read, written;
-  bool meets(const Range &range, AccessKind kind) const {
-    return (written && written->overlaps(range)) ||
-           (read && kind != AccessKind::Read && read->overlaps(range));
-  }
-};
-} // namespace
-
 /// One exec.wait in the same block, and nobody in the way before it.
 static LogicalResult verifyToken(Operation *start, Value token, const Flight &flight) {
   if (!token.hasOneUse())
@@ -191,37 +143,25 @@ static LogicalResult verifyToken(Operation *start, Value token, const Flight &fl
   Operation *wait = *token.user_begin();
   if (!isa<WaitOp>(wait) || wait->getBlock() != start->getBlock())
     return start->emitOpError("must be waited for by one exec.wait in the same block");
-  auto refuse = [&](Operation *guilty, AccessKind kind) {
-    InFlightDiagnostic diagnostic = guilty->emitOpError();
-    diagnostic.attachNote(start->getLoc()) << "started here, waited for later";
-    diagnostic << (kind == AccessKind::Read ? "reads " : "writes ");
-    return diagnostic;
-  };
   for (Operation *between = start->getNextNode(); between && between != wait;
-       between = between->getNextNode()) {
-    WalkResult walked = between->walk([&](ExecAccessOpInterface op) {
-      for (const Access &access : op.getAccesses())
-        if (Value value = access.operand->get(); flight.meets(Range(value), access.kind)) {
-          refuse(op, access.kind) << value.getType() << ", which is in flight";
-          return WalkResult::interrupt();
-        }
-      for (const ParameterAccess &access : op.getParameterAccesses())
-        if (flight.meets(Range(access), access.kind)) {
-          refuse(op, access.kind) << access.param << ", which is in flight";
-          return WalkResult::interrupt();
-        }
-      return WalkResult::advance();
-    });
-    if (walked.wasInterrupted())
-      return failure();
-  }
+       between = between->getNextNode())
+    if (std::optional<Meeting> met = meeting(between, flight)) {
+      InFlightDiagnostic error = met->op->emitOpError();
+      error.attachNote(start->getLoc()) << "started here, waited for later";
+      error << (met->kind == AccessKind::Read ? "reads " : "writes ");
+      if (met->operand)
+        error << met->operand.getType();
+      else
+        error << met->parameter;
+      return error << ", which is in flight";
+    }
   return success();
 }
 
 LogicalResult CollectiveStartOp::verify() {
   if (failed(verifyForm(*this)))
     return failure();
-  return verifyToken(*this, getToken(), {Range(getInput()), Range(getOutput())});
+  return verifyToken(*this, getToken(), {MemoryRange(getInput()), MemoryRange(getOutput())});
 }
 LogicalResult CollectiveStartOp::verifySymbolUses(SymbolTableCollection &) { return verifySizes(*this); }
 
@@ -235,12 +175,14 @@ template <typename Op> static LogicalResult verifyMessage(Op op) {
 }
 
 LogicalResult SendOp::verify() {
-  return failed(verifyMessage(*this)) ? failure()
-                                      : verifyToken(*this, getToken(), {Range(getBuffer()), std::nullopt});
+  return failed(verifyMessage(*this))
+             ? failure()
+             : verifyToken(*this, getToken(), {MemoryRange(getBuffer()), std::nullopt});
 }
 LogicalResult ReceiveOp::verify() {
-  return failed(verifyMessage(*this)) ? failure()
-                                      : verifyToken(*this, getToken(), {std::nullopt, Range(getBuffer())});
+  return failed(verifyMessage(*this))
+             ? failure()
+             : verifyToken(*this, getToken(), {std::nullopt, MemoryRange(getBuffer())});
 }
 LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &) {
   return LogicalResult(meshFor(*this, {getAxes()}));

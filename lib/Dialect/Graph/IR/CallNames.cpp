@@ -45,6 +45,24 @@ SmallVector<CallIteration> callIterations(Location location) {
   return iterations;
 }
 
+Location moveCall(Location location, int64_t factor, int64_t shift) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  if (!fused)
+    return location;
+  Builder builder(location.getContext());
+  SmallVector<Location> inner(fused.getLocations());
+  Attribute metadata = fused.getMetadata();
+  auto parts = dyn_cast_or_null<ArrayAttr>(metadata);
+  int64_t scale = parts ? cast<IntegerAttr>(parts[1]).getInt() : 0;
+  if (scale != 0)
+    metadata = builder.getArrayAttr(
+        {parts[0], builder.getI64IntegerAttr(scale * factor),
+         builder.getI64IntegerAttr(scale * shift + cast<IntegerAttr>(parts[2]).getInt())});
+  else
+    inner.front() = moveCall(inner.front(), factor, shift);
+  return FusedLoc::get(location.getContext(), inner, metadata);
+}
+
 Location markPart(Location location, StepPart part) {
   MLIRContext *context = location.getContext();
   return FusedLoc::get(context, {location}, Builder(context).getI32IntegerAttr(int(part)));

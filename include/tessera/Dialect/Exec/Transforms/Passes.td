@@ -21,6 +21,55 @@ def ExecVerifyVariables : Pass<"exec-verify-variables", "::mlir::ModuleOp"> {
   }];
 }
 
+def ExecPipelineLoops : Pass<"exec-pipeline-loops", "::mlir::ModuleOp"> {
+  let summary = "Let collectives of a loop run one iteration before, or after, the work that they are for";
+  let description = [{
+    On rung `kernels`. A collective of a loop that needs nothing the loop carries (a gather of a layer's weights) is done in the iteration before; one whose results only go into
+    what the loop returns (a sum of a layer's gradients) in the iteration after. What passes between iterations is carried, and two iterations are one of the new loop, so that
+    places take turns and nothing is copied. The first and last iterations stand outside (docs/Overlap.md). Values do not change. Loops that hold loops, and those whose count the
+    call gives, stay as they are.
+
+    ```mlir
+    // given %x: tensor<8xf32>
+    dist.mesh @mesh = <["fsdp"=2]>
+    func.func private @k(tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, index, index) -> tensor<8xf32>
+    graph.parameter @w : tensor<8x4xf32> stacked from [#graph.source<"w.{}", file = [4]>]
+    %w = exec.param @w : tensor<8x4xf32>
+    // 8 iterations become 3 of two each, one before, one behind
+    %r = exec.for %i = 8 step 1 carry(%h = %x : tensor<8xf32>) {
+      %l = exec.layer %w[%i] : tensor<8x4xf32> -> tensor<4xf32>
+      %e = tensor.empty() : tensor<8xf32>
+      %g = exec.collective all_gather none over [#dist.axis_ref<"fsdp">] ins(%l : tensor<4xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+      %f = tensor.empty() : tensor<8xf32>
+      %y = exec.launch @k ins(%h, %g : tensor<8xf32>, tensor<8xf32>) outs(%f : tensor<8xf32>) count = 1 grain = 1 -> tensor<8xf32>
+      exec.yield %y : tensor<8xf32>
+    }
+    ```
+  }];
+}
+
+def ExecStartCollectives : Pass<"exec-start-collectives", "::mlir::ModuleOp"> {
+  let summary = "Start collectives as early as memory allows and wait for them as late";
+  let description = [{
+    Runs after `kernels-to-exec`, for targets without a stream for communication. A collective begins behind the last op that touches what it needs (bytes, not values: places are
+    shared) and is waited for before the first one that touches what it is at. Collectives begin in the order of the program. Where nothing would run between, it stays one op.
+
+    ```mlir
+    // given %x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>, %t: memref<4xf32>
+    dist.mesh @mesh = <["tp"=2]>
+    func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
+    exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+    exec.launch @k ins(%z : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
+    // to
+    dist.mesh @mesh = <["tp"=2]>
+    func.func private @k(memref<4xf32>, memref<4xf32>, index, index)
+    %s = exec.collective_start all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+    exec.launch @k ins(%z : memref<4xf32>) outs(%t : memref<4xf32>) count = 1 grain = 1 modes(write)
+    exec.wait %s
+    ```
+  }];
+}
+
 def ExecAssignStreams : Pass<"exec-assign-streams", "::mlir::ModuleOp"> {
   let summary = "Let communication run beside computation where the target has a stream for it";
   let description = [{

@@ -28,6 +28,9 @@ struct CallIteration {
 mlir::Location placeCall(mlir::Location location, CallIteration iteration);
 /// Those given, last first: the innermost loop comes first where outer loops are lowered first.
 llvm::SmallVector<CallIteration> callIterations(mlir::Location location);
+/// `location` of an op that now stands elsewhere: the index of the innermost loop is `factor` times that of
+/// the loop that it stands in (0: of none), and `shift`.
+mlir::Location moveCall(mlir::Location location, int64_t factor, int64_t shift);
 
 /// A part of a training step that memory is counted by: what follows from the logits, what the derivative of
 /// a program adds to it, and the form in which weights are held to be computed with. An op may be of several.

@@ -98,6 +98,9 @@ public:
   // What is given to `stream` from now on runs after the end of what `token` stands for. Throws Error unless
   // it was started and not yet waited for.
   virtual void wait(CommToken token, Stream &stream) = 0;
+  // Goes on with what was started, as far as it can without waiting: messages that the host drives move only
+  // in calls. To be called between pieces of work, where Device::view of their addresses may be used.
+  virtual void progress() {}
   // Throws Error, naming the collective, if something was started and not waited for: to be called at the end
   // of an entry.
   virtual void expectAllWaitedFor() = 0;

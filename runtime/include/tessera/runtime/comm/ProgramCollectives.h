@@ -25,6 +25,7 @@ public:
   CommToken send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes, Stream &stream);
   CommToken receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes, Stream &stream);
   void wait(CommToken token, Stream &stream) { comm_.wait(token, stream); }
+  void progress() { comm_.progress(); }
   // At the end of an entry. Throws Error if something was started and not waited for.
   void expectAllWaitedFor() { comm_.expectAllWaitedFor(); }
   // The entry has given all its work to `stream`, its collectives' included.

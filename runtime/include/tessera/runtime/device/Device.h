@@ -162,6 +162,9 @@ public:
   // Runs entries: their work is given to streams on return. A driver may record the work of the first call
   // and replay it.
   virtual void call(const Call &call, Stream &compute) { call.enqueue(); }
+  // Work is done within the call that gives it, by the thread that calls: what is beside it goes on only if
+  // that thread sees to it.
+  virtual bool worksInCalls() const { return false; }
 
   // How many steps of a text the host may give to the streams before it reads what the first of them chose:
   // as many as it takes to keep the device at work. 0: one after another. The same for all ranks, which make

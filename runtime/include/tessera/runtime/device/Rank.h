@@ -57,6 +57,11 @@ public:
   Stream &beginCommunication(Stream &stream);
   // From now on `stream` runs after all that was given to the stream of communication.
   void joinCommunication(Stream &stream);
+  // Between two calls of a program: where nobody else goes on with its messages, this thread does.
+  void progress() {
+    if (drivesMessages_)
+      collectives_.progress();
+  }
 
   // Addresses of device memory.
   char *arena() const { return arena_.address(); }
@@ -119,6 +124,7 @@ private:
   ProgramCollectives collectives_;
   BoardEntry &entry_;
   CallObserver *observer_ = nullptr;
+  bool drivesMessages_ = false;
   ThreadPool pool_;
   std::unique_ptr<Device> device_;               // outlives what follows
   std::vector<std::unique_ptr<Stream>> streams_; // of the program
