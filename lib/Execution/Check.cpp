@@ -117,6 +117,7 @@ private:
   ExecutionOptions execution(const std::string &mesh) const {
     ExecutionOptions execution;
     execution.compile = options;
+    execution.compile.savedBytes = -1; // those of the program that is checked
     execution.compile.mesh = mesh;
     if (mesh.empty())
       execution.compile.shard.clear();
@@ -186,6 +187,7 @@ private:
       return OwningOpRef<ModuleOp>(cast<ModuleOp>(checked.step->clone()));
     CompileOptions cut = options;
     cut.layers = kCutLayers;
+    cut.savedBytes = -1; // those of all layers
     cut.maxSeqLen = options.maxSeqLen ? std::min(options.maxSeqLen, kCutPositions) : kCutPositions;
     Result<OwningOpRef<ModuleOp>> loaded = loadModel(context, cut);
     if (!loaded)

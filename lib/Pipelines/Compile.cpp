@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/Compile.h"
 
 #include "Executable.h"
+#include "FitMemory.h"
 #include "OutputFiles.h"
 #include "Progress.h"
 #include "Report/Markup.h"
@@ -94,11 +95,31 @@ static Status writeReport(ModuleOp module, const CompileOptions &options, const 
   return writeText(options.report, [&](llvm::raw_ostream &os) { report::writePage(os, program); });
 }
 
-Status compile(const CompileOptions &options, const Installation &installation,
+static ExplainOptions explainOptions(const CompileOptions &options, bool suggest) {
+  ExplainOptions explain;
+  explain.mesh = options.mesh;
+  explain.shard = options.shard;
+  explain.machine = options.machine;
+  explain.suggest = suggest;
+  explain.savedBytes = options.savedBytes;
+  explain.isRecomputeGiven = options.isRecomputeGiven;
+  return explain;
+}
+
+Status compile(const CompileOptions &asked, const Installation &installation,
                llvm::function_ref<std::unique_ptr<ExecutableCheck>()> makeCheck) {
-  if (Status s = checkEnvironment(options); !s)
+  if (Status s = checkEnvironment(asked); !s)
     return s;
-  Progress progress(int(options.compileTo) + 1);
+  bool isLimited = asked.memory > 0 && asked.compileTo > Rung::Graph;
+  Progress progress(int(asked.compileTo) + (isLimited ? 2 : 1));
+  CompileOptions options = asked;
+  if (isLimited) {
+    progress.begin("fitting into " + std::to_string(asked.memory) + " bytes");
+    Result<CompileOptions> fitted = fitMemory(asked);
+    if (!fitted)
+      return fitted.takeFailure();
+    options = fitted.take();
+  }
   progress.begin("reading the model");
   DialectRegistry registry;
   registerDialects(registry);
@@ -118,8 +139,7 @@ Status compile(const CompileOptions &options, const Installation &installation,
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
     if (rung == Rung::Sharded && options.explain) {
-      Result<Explanation> explained =
-          explainSharding(*module, {options.mesh, options.shard, options.machine});
+      Result<Explanation> explained = explainSharding(*module, explainOptions(options, /*suggest=*/true));
       if (!explained)
         return explained.takeFailure();
       explanation = explained.take();
@@ -143,7 +163,7 @@ Status compile(const CompileOptions &options, const Installation &installation,
     if (rung == Rung::Spmd && step) {
       // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
       Result<Explanation> explained =
-          explainSharding(*step, {options.mesh, options.shard, options.machine, /*suggest=*/false}, *module);
+          explainSharding(*step, explainOptions(options, /*suggest=*/false), *module);
       if (!explained)
         return explained.takeFailure();
       explanation = explained.take();

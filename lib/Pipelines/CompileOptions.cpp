@@ -218,7 +218,24 @@ private:
     options.overlap = *chosen == 1;
     return {};
   }
-  Status memory(StringRef flag, StringRef) { return missingFeature(flag, "a limit of memory"); }
+  /// Decimal and binary units: 16G, 16Gi.
+  Status memory(StringRef flag, StringRef value) {
+    StringRef number = value;
+    int64_t unit = 1, base = number.consume_back("i") ? 1024 : 1000;
+    size_t power = number.empty() ? 0 : StringRef("-KMGT").find(number.back());
+    bool hasUnit = power != StringRef::npos && power > 0;
+    for (size_t i = 0; hasUnit && i < power; ++i)
+      unit *= base;
+    if (hasUnit)
+      number = number.drop_back();
+    int64_t count = 0;
+    if ((base == 1024 && !hasUnit) || number.getAsInteger(10, count) || count < 1 ||
+        count > (int64_t(1) << 60) / unit)
+      return badFlag(flag + "=" + value, "is no number of bytes",
+                     "write " + flag + "=16G, for example, or =16Gi");
+    options.memory = count * unit;
+    return {};
+  }
   Status gradDtype(StringRef flag, StringRef value) {
     if (Result<int> chosen = readChoice(flag, value, {{"f32", "bf16"}}); !chosen)
       return chosen.takeFailure();
@@ -413,6 +430,7 @@ Status Parser::checkTask() {
                      "give --task=train as well, or leave the flag out");
     return {};
   }
+  options.isRecomputeGiven = seen.contains(OPT_recompute);
   if (options.target != "cpu")
     return badFlag("--target=" + options.target, "training is not implemented for it", "choose --target=cpu");
   if (options.gradDtype == "bf16" && options.dtype != "bf16")

@@ -114,6 +114,8 @@ private:
     sharding.mesh = options.mesh;
     sharding.shard = items;
     sharding.machine = options.machine;
+    sharding.savedBytes = options.savedBytes;
+    sharding.isRecomputeGiven = options.isRecomputeGiven;
     PassManager pm(&context);
     buildPhases(pm, Rung::Sharded, Rung::Spmd, sharding);
     return succeeded(pm.run(*copy)) ? std::move(copy) : OwningOpRef<ModuleOp>();

@@ -76,12 +76,25 @@ static void buildSharded(OpPassManager &pm, const CompileOptions &options) {
 }
 
 /// One rank: local shapes, collectives.
-static void buildSpmd(OpPassManager &pm) {
+void buildLocalProgram(OpPassManager &pm) {
   pm.addPass(dist::createDistPartitionPass());
   // Needs local types, and partition's steps one by one.
   pm.addPass(dist::createDistOptimizeCollectivesPass());
   // Before bundles are made: they hold one type.
   pm.addPass(dist::createDistWidenPartialSumsPass());
+}
+
+/// What loops save, and what is left to do to collectives.
+void buildBundledProgram(OpPassManager &pm, const CompileOptions &options) {
+  if (options.savedBytes >= 0) {
+    // Here every exchange is an op of its own, with its type and its time.
+    dist::DistChooseSavedPassOptions saved;
+    saved.bytes = options.savedBytes;
+    saved.keep = options.isRecomputeGiven;
+    pm.addPass(dist::createDistChooseSavedPass(saved));
+    // What backward makes again it may make already.
+    pm.addPass(createCSEPass());
+  }
   // What is left stands where it will run: loops have given up what they can.
   pm.addPass(dist::createDistBundleCollectivesPass());
   // Counts what is left.
@@ -159,7 +172,8 @@ void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
   case Rung::Sharded:
     return buildSharded(pm, options);
   case Rung::Spmd:
-    return buildSpmd(pm);
+    buildLocalProgram(pm);
+    return buildBundledProgram(pm, options);
   case Rung::Kernels:
     return buildKernels(pm, options);
   case Rung::Exec:

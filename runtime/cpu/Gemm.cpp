@@ -3,6 +3,7 @@
 #include "DnnlMatmul.h"
 #include "GemmKernels.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/PackedShape.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +16,10 @@ PackedLayout::PackedLayout(int64_t n, int64_t k, io::DType type) : n(n), k(k), t
   if (!io::traits(type).pack)
     throw Error("cannot pack a weight", io::dtypeName(type), "this type of elements has no packed form",
                 "give its row of the table one, and kernels that read it");
-  block = std::max<int64_t>(16, std::min<int64_t>(64, (n + 15) / 16 * 16));
-  paddedN = (n + block - 1) / block * block;
-  int64_t step = 16 * io::traits(type).packGroup;
-  paddedK = (k + step - 1) / step * step;
+  io::PackedShape shape(n, k, type);
+  block = shape.block;
+  paddedN = shape.paddedN;
+  paddedK = shape.paddedK;
 }
 
 void PackedLayout::packRows(int64_t begin, int64_t rows, const float *from, void *packed) const {

@@ -1,11 +1,11 @@
 """Trains a given model on a mesh and compares with what is expected of it (test/Inputs/models).
 
-    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--recompute WHAT] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
+    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
 
 Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
 rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
 on: on the same mesh to the same bytes, on the others to the same numbers. In 16 bits the losses alone are compared, within 1.5e-3 (bf16) or 3e-4 (f16).
-Needs numpy."""
+With --peak memory is watched in a run more. Needs numpy."""
 import argparse
 import json
 import os
@@ -27,8 +27,10 @@ parser.add_argument("--mesh", action="append", required=True, help="none: one ra
 parser.add_argument("--micro-batches", type=int, default=1)
 parser.add_argument("--dtype", default="f32")
 parser.add_argument("--grad-dtype")
-parser.add_argument("--recompute", default="none")
+parser.add_argument("--recompute")
 parser.add_argument("--loss-chunks")
+parser.add_argument("--memory", type=int)
+parser.add_argument("--peak", action="store_true")
 parser.add_argument("--mpi", action="store_true")
 parser.add_argument("--resume", action="store_true")
 args = parser.parse_args()
@@ -57,10 +59,12 @@ def compiled(mesh, batch=hyper["batch"]):
     out = path(f"{mesh}-{batch}")
     template, _, mesh = mesh.rpartition(":")
     flags = ([] if mesh == "none" else [f"--mesh={mesh}"]) + ([f"--template={template}"] if template else [])
+    flags += [f"--recompute={args.recompute}"] if args.recompute else []
+    flags += [f"--memory={args.memory}"] if args.memory else []
     flags += [f"--dtype={args.dtype}"] + ([f"--grad-dtype={args.grad_dtype}"] if args.grad_dtype else [])
     flags += [f"--loss-chunks={args.loss_chunks}"] if args.loss_chunks else []
     run([args.compiler, args.model, "--task=train", f"--batch={batch}", f"--max-seq-len={hyper['seq_len']}",
-         f"--micro-batches={args.micro_batches}", f"--recompute={args.recompute}", "-o", out] + flags)
+         f"--micro-batches={args.micro_batches}", "-o", out] + flags)
     ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")])) if mesh != "none" else 1
     return (["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)] if args.mpi else []) + [out]
 
@@ -110,10 +114,19 @@ def check_log(log, what):
                 sys.exit(f"{what}, step {line['step']}: {field} is {line[field]}, expected {wanted[field]}")
 
 
+def check_peak(program, mesh):
+    """Anonymous memory of a run at its peak: at most what `info` adds up to, and 64 MiB a rank."""
+    done = run([sys.executable, os.path.join(os.path.dirname(__file__), "check_memory.py"), *program, "train", *FLAGS])
+    print(f"{mesh}: {done.stdout.decode().strip()}")
+
+
 def check_numbers():
     wanted = read_safetensors(os.path.join(args.model, "trained.safetensors"))
     for mesh in args.mesh:
-        run(compiled(mesh) + ["train", *FLAGS, f"--log={path('log')}", f"--save={path('save-' + mesh)}"])
+        program = compiled(mesh)
+        if args.peak:
+            check_peak(program, mesh)
+        run(program + ["train", *FLAGS, f"--log={path('log')}", f"--save={path('save-' + mesh)}"])
         log = log_of("log")
         check_log(log, mesh)
         if args.dtype != "f32":

@@ -89,8 +89,10 @@ struct Explanation {
 
 struct ExplainOptions {
   std::string mesh, shard, machine; ///< as the options of the sharding pipeline
-  bool suggest = true;    ///< look for flags that remove collectives: some runs of the pipeline for each
-  size_t activations = 8; ///< at most so many, of each function
+  bool suggest = true;     ///< look for flags that remove collectives: some runs of the pipeline for each
+  size_t activations = 8;  ///< at most so many, of each function
+  int64_t savedBytes = -1; ///< this and the next as in CompileOptions
+  bool isRecomputeGiven = false;
 };
 
 /// Explains what the sharding pipeline makes of `step` (rung step), which stays as it is: `spmd` if that was

@@ -20,6 +20,11 @@ void buildPhase(mlir::OpPassManager &pm, Rung rung, const CompileOptions &option
 /// The phases `first` to `last`, both included.
 void buildPhases(mlir::OpPassManager &pm, Rung first, Rung last, const CompileOptions &options);
 
+/// Two parts of phase `spmd`, for those who weigh what loops save between them: everything up to the choice,
+/// and the choice (`options.savedBytes`) with all that follows.
+void buildLocalProgram(mlir::OpPassManager &pm);
+void buildBundledProgram(mlir::OpPassManager &pm, const CompileOptions &options);
+
 /// Two parts of phase `binary`, for tests that ask what its checks refuse, and what runs without them: the
 /// checks, and all that follows.
 void buildExecChecks(mlir::OpPassManager &pm);

@@ -16,6 +16,7 @@
 #include "tessera/Target/LinkOptions.h"
 #include "tessera/runtime/Result.h"
 #include "tessera/runtime/core/ProductFunction.h"
+#include "tessera/runtime/io/DType.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -78,6 +79,10 @@ public:
   virtual const LibraryForms &libraryForms() const = 0;
   /// Whether a product of the library does this too, at no cost: what comes next need not be a kernel.
   virtual bool takesEpilogue(const ProductEpilogue &epilogue) const { return false; }
+  /// Bytes that a packed weight of so many rows and columns takes.
+  virtual int64_t packedBytes(int64_t rows, int64_t columns, io::DType type) const {
+    return io::bytesOf(type, rows * columns);
+  }
   /// Bytes to whose multiples each layer of a plain stack of parameters begins: where layers have others,
   /// they are held apart. A power of two, `exec::kBufferAlignment` at most.
   virtual int64_t layerAlignment() const { return 1; }

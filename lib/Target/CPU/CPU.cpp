@@ -10,6 +10,7 @@
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Target/Forms.h"
+#include "tessera/runtime/io/PackedShape.h"
 
 namespace tessera {
 void CPUCodeTarget::buildKernelPipeline(mlir::OpPassManager &pm) const {
@@ -19,6 +20,10 @@ void CPUCodeTarget::buildKernelPipeline(mlir::OpPassManager &pm) const {
 TargetSection CPUCodeTarget::manifestSection() const {
   return {"cpu", llvm::json::Object{{"name", machine.cpu},
                                     {"features", llvm::json::Array(machine.requiredFeatures)}}};
+}
+
+int64_t CPUCodeTarget::packedBytes(int64_t rows, int64_t columns, io::DType type) const {
+  return io::PackedShape(rows, columns, type).bytes;
 }
 
 Status CPUCodeTarget::emitObject(mlir::ModuleOp module, llvm::StringRef path) const {

@@ -17,6 +17,7 @@ public:
   const LibraryForms &libraryForms() const override { return forms; }
   void buildKernelPipeline(mlir::OpPassManager &pm) const override;
   TargetSection manifestSection() const override;
+  int64_t packedBytes(int64_t rows, int64_t columns, io::DType type) const override;
   Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const override;
   Status link(const LinkOptions &options, llvm::StringRef output) const override;
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/Transforms/Recompute.h"
 
+#include "tessera/Analysis/Saved/LeastCut.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Transforms/RegionUtils.h"
@@ -61,9 +62,7 @@ static bool isFree(Operation *op) {
   return op->getNumOperands() == 0 || (work.flops == 0 && work.bytesRead == 0 && work.bytesWritten == 0);
 }
 
-/// Ops that cost a few operations an element and nothing else: on any mesh an element of the result is made
-/// where those of the operands are, so that no collective runs twice.
-static bool isCheap(Operation *op) {
+bool isCheapTwice(Operation *op) {
   auto rule = dyn_cast<ShardingRuleOpInterface>(op);
   if (isFree(op) || !rule || !isPure(op))
     return isFree(op);
@@ -78,76 +77,6 @@ static bool isCheap(Operation *op) {
 static bool mayRunTwice(Operation *op) { return isMemoryEffectFree(op); }
 
 namespace {
-
-/// A directed graph whose least cut is wanted.
-class Network {
-public:
-  static constexpr int64_t unlimited = int64_t(1) << 60;
-
-  int addNode() {
-    edges.emplace_back();
-    return int(edges.size()) - 1;
-  }
-  void addEdge(int from, int to, int64_t capacity) {
-    edges[size_t(from)].push_back(int(ends.size()));
-    ends.push_back({to, capacity});
-    edges[size_t(to)].push_back(int(ends.size()));
-    ends.push_back({from, 0});
-  }
-  void fill(int source, int sink) {
-    while (push(source, sink)) {
-    }
-  }
-  /// Nodes from which more could flow to `sink`.
-  std::vector<bool> reaching(int sink) const {
-    std::vector<bool> reached(edges.size());
-    SmallVector<int> queue{sink};
-    reached[size_t(sink)] = true;
-    while (!queue.empty())
-      for (int edge : edges[size_t(queue.pop_back_val())]) {
-        int from = ends[size_t(edge)].to;
-        if (!reached[size_t(from)] && ends[size_t(edge ^ 1)].left > 0) {
-          reached[size_t(from)] = true;
-          queue.push_back(from);
-        }
-      }
-    return reached;
-  }
-
-private:
-  /// One shortest path, filled.
-  bool push(int source, int sink) {
-    std::vector<int> by(edges.size(), -1);
-    SmallVector<int> queue{source};
-    for (size_t next = 0; next < queue.size() && by[size_t(sink)] < 0; ++next)
-      for (int edge : edges[size_t(queue[next])])
-        if (int to = ends[size_t(edge)].to;
-            ends[size_t(edge)].left > 0 && by[size_t(to)] < 0 && to != source) {
-          by[size_t(to)] = edge;
-          queue.push_back(to);
-        }
-    if (by[size_t(sink)] < 0)
-      return false;
-    int64_t amount = unlimited;
-    auto along = [&](auto use) {
-      for (int node = sink; node != source; node = ends[size_t(by[size_t(node)] ^ 1)].to)
-        use(by[size_t(node)]);
-    };
-    along([&](int edge) { amount = std::min(amount, ends[size_t(edge)].left); });
-    along([&](int edge) {
-      ends[size_t(edge)].left -= amount;
-      ends[size_t(edge ^ 1)].left += amount;
-    });
-    return true;
-  }
-
-  struct End {
-    int to;
-    int64_t left;
-  };
-  std::vector<SmallVector<int>> edges;
-  std::vector<End> ends; ///< an edge and the other way of it lie side by side
-};
 
 class SavedValues {
 public:
@@ -165,7 +94,7 @@ private:
   unsigned carried;
   const Recompute &recompute;
   llvm::DenseSet<Operation *> again; ///< ops whose results are not saved: somebody asked for that
-  Network network;
+  LeastCut network;
   int source = network.addNode(), sink = network.addNode();
   llvm::DenseMap<Value, int> nodes; ///< into each of them; what flows out is the next node
 };
@@ -197,24 +126,24 @@ int SavedValues::nodeOf(Value value) {
   nodes[value] = into;
   Operation *op = value.getDefiningOp();
   bool free = op && isFree(op), chosen = op && again.contains(op);
-  network.addEdge(into, out, free || chosen ? Network::unlimited : bytesOf(value));
+  network.addEdge(into, out, free || chosen ? LeastCut::unlimited : bytesOf(value));
   auto argument = dyn_cast<BlockArgument>(value);
   if (argument && (argument.getArgNumber() == 0 || argument.getArgNumber() > carried))
     return into; // nothing leads to it
-  if (argument || !(chosen || (mayRunTwice(op) && isCheap(op)))) {
-    network.addEdge(source, into, Network::unlimited);
+  if (argument || !(chosen || (mayRunTwice(op) && isCheapTwice(op)))) {
+    network.addEdge(source, into, LeastCut::unlimited);
     return into;
   }
   for (Value operand : readBy(op))
     if (operand.getParentBlock() == &body)
-      network.addEdge(nodeOf(operand) + 1, into, Network::unlimited);
+      network.addEdge(nodeOf(operand) + 1, into, LeastCut::unlimited);
   return into;
 }
 
 llvm::DenseSet<Value> SavedValues::choose(ArrayRef<Value> needed) {
   for (Value value : needed)
-    network.addEdge(nodeOf(value) + 1, sink, Network::unlimited);
-  network.fill(source, sink);
+    network.addEdge(nodeOf(value) + 1, sink, LeastCut::unlimited);
+  network.cut(source, sink);
   std::vector<bool> after = network.reaching(sink);
   llvm::DenseSet<Value> saved;
   for (auto [value, node] : nodes)

@@ -173,6 +173,39 @@ def DistWidenPartialSumsPass : Pass<"dist-widen-partial-sums", "::mlir::ModuleOp
   let dependentDialects = ["::tessera::graph::GraphDialect"];
 }
 
+def DistChooseSavedPass : Pass<"dist-choose-saved", "::mlir::ModuleOp"> {
+  let summary = "Chooses what loops save for backward, within so many bytes of a rank, in the least time";
+  let description = [{
+    Rung `spmd`, before collectives are bundled: bytes and times are those of one rank, and what ranks exchange are ops like others. Of each pair of a loop
+    with `graph.saved` and the loop that reads it, what backward needs of forward's body is saved, as stacks that forward returns, or made again in
+    backward's body, weights that were gathered included. `bytes` is for the stacks of all loops together; docs/Memory.md says how it is chosen. With
+    `keep` all that is saved stays so, and gathered weights may be kept besides.
+    ```mlir
+    // given %x: tensor<2x8xf32>, %u: tensor<4x32x8xf32>, %d: tensor<4x8x32xf32>
+    %f:2 = graph.repeat 4 carry(%x : tensor<2x8xf32>) stack(%u, %d : tensor<4x32x8xf32>, tensor<4x8x32xf32>)
+        -> (tensor<2x8xf32>, tensor<4x2x32xf32>) attributes {graph.saved = ["y"]} {
+    ^bb0(%i: tensor<i32>, %h: tensor<2x8xf32>, %ui: tensor<32x8xf32>, %di: tensor<8x32xf32>):
+      %y = graph.linear %h, %ui contract = 1 : (tensor<2x8xf32>, tensor<32x8xf32>) -> tensor<2x32xf32>
+      %z = graph.linear %y, %di contract = 1 : (tensor<2x32xf32>, tensor<8x32xf32>) -> tensor<2x8xf32>
+      graph.yield %z, %y : tensor<2x8xf32>, tensor<2x32xf32>
+    }
+    %b = graph.repeat 4 reverse carry(%x : tensor<2x8xf32>) stack(%f#1 : tensor<4x2x32xf32>) -> (tensor<2x8xf32>) {
+    ^bb0(%i: tensor<i32>, %g: tensor<2x8xf32>, %y: tensor<2x32xf32>):
+      %s = graph.reduce sum %y dims = [1] : (tensor<2x32xf32>) -> tensor<2xf32>
+      %r = graph.reshape %s : (tensor<2xf32>) -> tensor<2x1xf32>
+      %q = graph.mul %g, %r : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+      graph.yield %q : tensor<2x8xf32>
+    }
+    ```
+    with `bytes=256` saves `h`, the carried value, whose stack has 256 bytes, and makes `y`, of 1024, again from it.
+  }];
+  let options = [
+    Option<"bytes", "bytes", "int64_t", "0", "Of saved stacks, at most">,
+    Option<"keep", "keep", "bool", "false", "What is saved stays so">,
+  ];
+  let dependentDialects = ["::tessera::graph::GraphDialect"];
+}
+
 def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleOp"> {
   let summary = "Makes one collective of several small ones that do not wait for each other";
   let description = [{

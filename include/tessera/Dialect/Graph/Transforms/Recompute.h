@@ -35,6 +35,10 @@ struct Recompute {
 llvm::DenseSet<mlir::Value> chooseSaved(mlir::Block &body, unsigned carried,
                                         llvm::ArrayRef<mlir::Value> needed, const Recompute &recompute);
 
+/// Ops that cost a few operations an element and nothing else, or nothing at all: on any mesh an element of
+/// the result is made where those of the operands are, so that no collective runs twice.
+bool isCheapTwice(mlir::Operation *op);
+
 /// What `op` reads: its operands, and values that its regions read from outside.
 llvm::SmallVector<mlir::Value> readBy(mlir::Operation *op);
 

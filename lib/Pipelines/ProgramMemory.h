@@ -1,0 +1,20 @@
+//===- ProgramMemory.h - What a program takes of a rank ---------*- C++ -*-===//
+#ifndef TESSERA_LIB_PIPELINES_PROGRAMMEMORY_H
+#define TESSERA_LIB_PIPELINES_PROGRAMMEMORY_H
+
+#include "tessera/Target/Target.h"
+
+namespace tessera {
+
+/// Bytes of one rank, as `info` says them.
+struct ProgramMemory {
+  int64_t weights = 0; ///< states of the optimizer included
+  int64_t arena = 0;
+  int64_t total() const { return weights + arena; }
+};
+
+/// Of a module on rung exec.
+ProgramMemory programMemory(mlir::ModuleOp module, const Target &target);
+
+} // namespace tessera
+#endif
