@@ -39,6 +39,8 @@ config.substitutions.append(("%programs", "100" if sanitized else "2000" if full
 config.substitutions.append(("%shapes", "100" if full else "2"))
 # Of check_train_pairs.py.
 config.substitutions.append(("%rows", "1000" if full else "3"))
+# Operations of a save that a run is killed at; 0: all.
+config.substitutions.append(("%kills", "0" if full else "6"))
 # So many of its waits are left out, one after another.
 config.substitutions.append(("%waits", "100000" if full else "10"))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.

@@ -50,8 +50,8 @@ Value RotaryEmbedding::operator()(ModelBuilder &model, Value x) const {
 }
 
 Attention Attention::from(std::string name, const ModelConfig &c) {
-  return {std::move(name),  c.hidden,        c.kvHeads,       c.group(), c.headDim,
-          c.attentionScale, c.attentionBias, c.attentionBias, c.rotary,  /*window=*/{}};
+  return {std::move(name), c.hidden,        c.kvHeads, c.group(),     c.headDim, c.attentionScale,
+          c.attentionBias, c.attentionBias, c.rotary,  /*window=*/{}, c.drops};
 }
 
 Value Attention::operator()(ModelBuilder &model, Value x) const {
@@ -79,10 +79,11 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
   Value mixed =
       model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
                                      window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
+  mixed.getDefiningOp<graph::AttentionOp>().setDrops(drops);
   mixed = nameValue(model, mixed, "attention", {"batch", "seq", "kv_heads", "group", "head_dim"});
   return nameValue(model,
                    Linear{name + ".o", hiddenDim, queryDims, outputBias, {}, Init::ToResidual}(model, mixed),
-                   "attention_output", kStreamDims);
+                   "attention_output", kStreamDims, drops);
 }
 
 Value activate(ModelBuilder &model, Activation activation, Value x) {
@@ -120,7 +121,7 @@ Value Mlp::operator()(ModelBuilder &model, Value x) const {
                        {"batch", "seq", "ffn"});
   Value inner = nameValue(model, activate(model, activation, up), "mlp", {"batch", "seq", "ffn"});
   return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias, {}, Init::ToResidual}(model, inner),
-                   "mlp_output", kStreamDims);
+                   "mlp_output", kStreamDims, drops);
 }
 
 Value Embedding::operator()(ModelBuilder &model, Value ids) const {
@@ -150,17 +151,19 @@ Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x,
                                                                                           norm("norm", x));
 }
 
-Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims) {
+Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims, bool drops) {
   Builder &b = model.builder();
   return model.makeOf<graph::NameOp>(getElementTypeOrSelf(x), shapeOf(x), x, b.getStringAttr(name),
                                      b.getStrArrayAttr(dims),
-                                     /*inner=*/name != kResidualName);
+                                     /*inner=*/name != kResidualName, drops);
 }
 
-Value nameResidual(ModelBuilder &model, Value x) { return nameValue(model, x, kResidualName, kStreamDims); }
+Value nameResidual(ModelBuilder &model, Value x, bool drops) {
+  return nameValue(model, x, kResidualName, kStreamDims, drops);
+}
 
-Value addResidual(ModelBuilder &model, Value x, Value y) {
-  return nameResidual(model, model.make<graph::AddOp>(shapeOf(x), x, y));
+Value addResidual(ModelBuilder &model, Value x, Value y, bool drops) {
+  return nameResidual(model, model.make<graph::AddOp>(shapeOf(x), x, y), drops);
 }
 
 } // namespace tessera::importer

@@ -100,6 +100,8 @@ void buildBundledProgram(OpPassManager &pm, const CompileOptions &options) {
   // Counts what is left.
   pm.addPass(dist::createDistReportPaddingPass());
   pm.addPass(dist::createDistReportWeightsPass());
+  // Last: both entries are what partition and its clean-up made of one.
+  pm.addPass(graph::createLeaveOutDropout());
   //===--- Rung spmd ------------------------------------------------------===//
   verifyRung(pm, Rung::Spmd);
 }

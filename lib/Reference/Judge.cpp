@@ -66,6 +66,13 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
         x = std::fabs(x);
     if (isFilledBy(graph::FillSource::Clip) && below(2))
       tensor.f[0] = 0;
+    if (isFilledBy(graph::FillSource::Dropout))
+      tensor.f[0] *= 0.5; // what is left stays a number like the others
+    if (isFilledBy(graph::FillSource::DropoutKey)) {
+      tensor.i[0] = int64_t(random());
+      inputs.push_back(std::move(tensor));
+      continue;
+    }
     for (int64_t begin = 0; begin < int64_t(tensor.i.size()); begin += row) {
       // How much of a row of positions is real, and where a single position stands.
       if (isFilledBy(graph::FillSource::Pages)) { // every page at another's place

@@ -1,6 +1,8 @@
 //===- RandomLayers.cpp - Random layers of transformers -------------------===//
 #include "RandomProgram.h"
 
+#include "tessera/Dialect/Graph/IR/RowNumbers.h"
+
 using namespace mlir;
 using namespace tessera;
 
@@ -215,17 +217,46 @@ Value ProgramBuilder::drawAttention() {
   auto window = dice.chance(25) ? b.getI64IntegerAttr(dice.between(1, 4)) : IntegerAttr();
   auto softcap = dice.chance(20) ? b.getF64FloatAttr(3.0) : FloatAttr();
   auto scale = b.getF64FloatAttr(0.5);
+  Value dropKeys, dropShare;
+  if (more.chance(25) && !pages) {
+    dropKeys = rowKeys(ArrayRef<int64_t>(qShape).drop_back());
+    dropShare = share();
+  }
   Value mixed;
   if (more.chance(25) && !pages) // as backward has it
     mixed = withGradients(graph::AttentionOp::create(
         b, floats(qShape), RankedTensorType::get(ArrayRef<int64_t>(qShape).drop_back(), b.getF32Type()), q, k,
-        v, positions, Value(), scale, window, softcap, IntegerAttr()));
+        v, positions, Value(), dropKeys, dropShare, scale, window, softcap, IntegerAttr()));
   else
-    mixed = graph::AttentionOp::create(b, floats(qShape), Type(), q, k, v, positions, pages, scale, window,
-                                       softcap, pages ? b.getI64IntegerAttr(page) : IntegerAttr())
-                .getResult();
+    mixed =
+        graph::AttentionOp::create(b, floats(qShape), Type(), q, k, v, positions, pages, dropKeys, dropShare,
+                                   scale, window, softcap, pages ? b.getI64IntegerAttr(page) : IntegerAttr())
+            .getResult();
   mixed = maybeJoined(mixed);
   return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
+}
+
+/// Keys of rows, drawn from their places: the same on any mesh.
+Value ProgramBuilder::rowKeys(ArrayRef<int64_t> rows) {
+  Location loc = b.getLoc();
+  Value key = graph::integerConstant(b, loc, more.below(int64_t(1) << 40)),
+        stream = graph::integerConstant(b, loc, more.below(100)), numbers = graph::rowNumbers(b, loc, rows);
+  return graph::RandomKeyOp::create(b, numbers.getType(), key, stream, numbers);
+}
+
+/// What part of the elements to drop.
+Value ProgramBuilder::share() {
+  auto type = RankedTensorType::get({}, b.getF32Type());
+  return graph::ConstantOp::create(b, type, DenseElementsAttr::get(type, 0.125f * float(more.below(6))));
+}
+
+/// `x` with elements dropped.
+Value ProgramBuilder::dropped(Value x) {
+  SmallVector<int64_t> rows(shapeOf(x));
+  auto columns = RankedTensorType::get(rows.back(), b.getI32Type());
+  rows.back() = 1;
+  Value keys = rowKeys(rows), numbers = graph::IotaOp::create(b, columns, uint64_t(0));
+  return graph::DropoutOp::create(b, x.getType(), x, keys, numbers, share());
 }
 
 /// The result of an attention, and something of the gradients of its operands. Values are as wide as keys.
@@ -236,12 +267,12 @@ Value ProgramBuilder::withGradients(graph::AttentionOp op) {
   Value delta = graph::ReduceOp::create(b, cast<RankedTensorType>(op.getLogSumExp().getType()),
                                         graph::ReduceKind::sum, products, ArrayRef<int64_t>{4});
   auto sized = [&](Value value) -> Value { return graph::TanhOp::create(b, value.getType(), value); };
-  Value dq = graph::AttentionQueryGradientOp::create(b, q.getType(), q, k, v, op.getPositions(), gradient,
-                                                     op.getLogSumExp(), delta, op.getScaleAttr(),
-                                                     op.getWindowAttr(), op.getSoftcapAttr());
+  Value dq = graph::AttentionQueryGradientOp::create(
+      b, q.getType(), q, k, v, op.getPositions(), gradient, op.getLogSumExp(), delta, op.getDropKeys(),
+      op.getDropShare(), op.getScaleAttr(), op.getWindowAttr(), op.getSoftcapAttr());
   auto rest = graph::AttentionKeyValueGradientOp::create(
       b, k.getType(), v.getType(), q, k, v, op.getPositions(), gradient, op.getLogSumExp(), delta,
-      op.getScaleAttr(), op.getWindowAttr(), op.getSoftcapAttr());
+      op.getDropKeys(), op.getDropShare(), op.getScaleAttr(), op.getWindowAttr(), op.getSoftcapAttr());
   Value sum = graph::AddOp::create(b, result.getType(), result, sized(dq));
   return graph::AttentionOp::create(b, result.getType(), sum, sized(rest.getKeyGradient()),
                                     sized(rest.getValueGradient()), op.getPositions(), op.getScaleAttr(),

@@ -118,6 +118,9 @@ private:
   Value drawNorm();
   Value drawAttention();
   Value withGradients(graph::AttentionOp op);
+  Value rowKeys(llvm::ArrayRef<int64_t> rows);
+  Value share();
+  Value dropped(Value x);
   Value drawMlp();
   Value drawRepeat();
   Value drawRepeatOver(mlir::ValueRange inits);

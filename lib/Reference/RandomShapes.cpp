@@ -8,6 +8,8 @@ Value ProgramBuilder::drawUnary() {
   Value x = operand();
   if (Value open = maybeOpenSum(shapeOf(x), graph::ReduceKind::sum))
     x = open;
+  if (!shapeOf(x).empty() && more.chance(10))
+    return dropped(x);
   return unaryOf(x);
 }
 

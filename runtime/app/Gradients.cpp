@@ -34,6 +34,8 @@ void writeGradients(Rank &rank, const TrainJob &job, Trainer &trainer, double lo
   Hyperparameters still; // no weight moves, whatever a gradient is
   still.learningRate = still.weightDecay = still.beta1 = still.beta2 = still.momentum = still.clip = 0;
   still.epsilon = 1; // never 0 / 0
+  still.dropout = job.numbers.dropout;
+  still.dropoutKey = dropoutKeyOf(job.options.seed.value_or(0), 0);
   train::LossScale scale{lossScale, 0};
   Trainer::Loss loss;
   do { // as steps would that overflow: a smaller scale each time

@@ -27,8 +27,10 @@ struct TrainOptions {
   std::optional<double> weightDecay, beta1, beta2, momentum, epsilon, clip;
   int64_t epochs = 1;
   std::optional<uint64_t> shuffle;
-  bool documents = false; // --documents
-  std::string eval;       // empty: none
+  double dropout = 0;           // --dropout
+  std::optional<uint64_t> seed; // of what is dropped
+  bool documents = false;       // --documents
+  std::string eval;             // empty: none
   std::optional<int64_t> evalEvery;
   std::string log;  // empty: none
   std::string save; // empty: none

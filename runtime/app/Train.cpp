@@ -102,6 +102,7 @@ private:
     numbers.learningRate = job_.options.rate.at(place_.updates);
     numbers.lossScale = place_.lossScale;
     observe(trace_ && place_.step + 1 >= traced_.first);
+    numbers.dropoutKey = dropoutKeyOf(job_.options.seed.value_or(0), place_.step);
     Trainer::Loss loss = trainer_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
     observe(false);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -192,7 +193,7 @@ private:
   // it gives the same, and every call of it is looked at.
   [[noreturn]] void refuse(const std::string &what, double value, const Hyperparameters &numbers) {
     const Manifest &manifest = rank_.manifest();
-    const EntrySpec &entry = manifest.entries[size_t(manifest.train->train)];
+    const EntrySpec &entry = manifest.entries[size_t(trainer_.entryOf(numbers))];
     endTrace();
     std::string first;
     if (!entry.calls.empty()) {

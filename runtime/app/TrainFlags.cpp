@@ -41,15 +41,6 @@ static FlagInfo ofTrain(const char *name, const char *value, const char *help,
           }};
 }
 
-// What the command line of the design has and no program can do yet.
-static FlagInfo refused(const char *name, const char *value, const char *why, const char *hint) {
-  FlagInfo flag = ofTrain(name, value, "", [why, hint](TrainOptions &, Text name, Text given) {
-    throw Error("cannot train", given.empty() ? name : name + "=" + given, why, hint);
-  });
-  flag.hidden = true;
-  return flag;
-}
-
 static std::vector<FlagInfo> rateFlags() {
   return {
       ofTrain("--lr", "X", "peak learning rate (default 1e-3)",
@@ -105,6 +96,14 @@ std::vector<FlagInfo> trainFlags() {
           [](TrainOptions &o, Text flag, Text value) { o.epochs = readInteger(flag, value, 1, maxCount); }),
       ofTrain("--shuffle", "SEED", "another order of the rows in each pass",
               [](TrainOptions &o, Text flag, Text value) { o.shuffle = readSeed(flag, value); }),
+      ofTrain("--dropout", "P", "drop a share of elements where the family does (default 0)",
+              [](TrainOptions &o, Text flag, Text value) {
+                o.dropout = readShare(flag, value);
+                if (float(o.dropout) == 1) // as the program has it
+                  badValue(flag, value, "it is out of range", "use a number from 0 to below 1");
+              }),
+      ofTrain("--seed", "S", "other elements for --dropout (default 0)",
+              [](TrainOptions &o, Text flag, Text value) { o.seed = readSeed(flag, value); }),
       ofTrain("--documents", nullptr, "attention and positions start over after an end token",
               [](TrainOptions &o, Text, Text) { o.documents = true; }),
       ofTrain("--eval", "FILE", "data to evaluate on: eval_loss of the log",
@@ -136,7 +135,6 @@ std::vector<FlagInfo> trainFlags() {
               [](TrainOptions &o, Text flag, Text value) {
                 o.grads = readText(flag, value, "write --grads=FILE.safetensors");
               }),
-      refused("--dropout", "P", "compiled steps have no dropout yet", "leave it out"),
       ofTrain("--trace", "FILE.json", "write what every rank does when, for Perfetto or chrome://tracing",
               [](TrainOptions &o, Text flag, Text value) {
                 o.trace = readText(flag, value, "write --trace=FILE.json");
@@ -173,6 +171,9 @@ void checkTrainOptions(const TrainOptions &o) {
       lacking(where, "the run ends with step " + std::to_string(o.rate.steps),
               "name steps from 1 to " + std::to_string(o.rate.steps));
   }
+  if (o.seed && o.dropout == 0)
+    lacking("--seed=" + std::to_string(*o.seed), "nothing is drawn without --dropout",
+            "add --dropout=P, or leave this out; rows are shuffled by --shuffle=SEED");
   for (auto [flag, value] : {std::pair("--save-every=", o.saveEvery), std::pair("--keep=", o.keep)})
     if (value && o.save.empty())
       lacking(flag + std::to_string(*value), "nothing is saved", "add --save=DIR, or leave this out");
@@ -187,6 +188,8 @@ std::string whatIsTrained(const TrainOptions &o) {
     text << " " << value.value_or(-1);
   if (o.shuffle)
     text << " shuffle " << *o.shuffle;
+  if (o.dropout > 0)
+    text << " dropout " << o.dropout << " " << o.seed.value_or(0);
   if (o.documents)
     text << " documents";
   // Files may lie elsewhere on other machines; what is done with them is done together.

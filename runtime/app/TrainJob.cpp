@@ -33,6 +33,12 @@ static Hyperparameters hyperparameters(const Manifest &manifest, const TrainOpti
                   "leave it out, or compile with another --optimizer");
     number = *given;
   }
+  if (options.dropout > 0 && manifest.train->trainDropout < 0)
+    throw Error("cannot train", "--dropout",
+                "the authors of " + (manifest.architecture.empty() ? "this model" : manifest.architecture) +
+                    " train without dropout, and so does this program",
+                "leave it out; GPT-2 has dropout");
+  numbers.dropout = options.dropout;
   return numbers;
 }
 

@@ -1,5 +1,6 @@
 #include "Trainer.h"
 #include "Outside.h"
+#include "tessera/runtime/core/CountedRandom.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -14,6 +15,11 @@ const TrainSpec &trainOf(const Manifest &manifest) {
                                       : "this program was compiled with --task=" + manifest.task,
                 "compile the model with --task=train");
   return *manifest.train;
+}
+
+uint64_t dropoutKeyOf(uint64_t seed, int64_t step) {
+  constexpr uint64_t streamOfDropout = 0x64726f70; // apart from the orders of rows, and from weights made up
+  return randomBits(seed, streamOfDropout, uint64_t(step));
 }
 
 StepRows rowsOf(const data::TrainingData &data, int64_t step) {
@@ -79,6 +85,8 @@ double numberOf(Fill fill, const Hyperparameters &h, int64_t update) {
     return correction(h.beta2);
   case Fill::LossScale:
     return h.lossScale;
+  case Fill::Dropout:
+    return h.dropout;
   default: // Manifest::parse lets no entry that trains have another one
     return 0;
   }
@@ -113,6 +121,8 @@ Trainer::Loss Trainer::run(int64_t number, const StepRows &rows, int64_t update,
       give(input, cut(rows, input).positions);
     } else if (input.fill == Fill::Targets) {
       give(input, cut(rows, input).targets);
+    } else if (input.fill == Fill::DropoutKey) {
+      rank_.write(rank_.arena() + input.offset, &numbers.dropoutKey, sizeof numbers.dropoutKey);
     } else {
       auto value = float(input.fill == Fill::TokenWeight ? 1 / double(loss.targets)
                                                          : numberOf(input.fill, numbers, update));
@@ -127,7 +137,7 @@ Trainer::Loss Trainer::run(int64_t number, const StepRows &rows, int64_t update,
 }
 
 Trainer::Loss Trainer::train(const StepRows &rows, int64_t update, const Hyperparameters &numbers) {
-  return run(spec_.train, rows, update, numbers);
+  return run(entryOf(numbers), rows, update, numbers);
 }
 
 Trainer::Loss Trainer::evaluate(const StepRows &rows) { return run(spec_.evaluate, rows, 0, {}); }

@@ -16,7 +16,12 @@ namespace tessera::runtime {
 struct Hyperparameters {
   double learningRate = 1e-3, weightDecay = 0.1, beta1 = 0.9, beta2 = 0.95, momentum = 0.9, epsilon = 1e-8;
   double clip = 1, lossScale = 1;
+  double dropout = 0; // the share of elements that are dropped; above 0 only where the program can
+  uint64_t dropoutKey = 0;
 };
+
+// What the dropout of a step (from 0) draws from: the same on any mesh, and in a run that was resumed.
+uint64_t dropoutKeyOf(uint64_t seed, int64_t step);
 
 // Throws Error if the program does not train.
 const TrainSpec &trainOf(const Manifest &manifest);
@@ -38,6 +43,10 @@ public:
     double gradNorm = 0; // before clipping; 0 of what is only evaluated
     int64_t targets = 0; // that count, over all ranks
   };
+  // The number of the entry that trains with these numbers.
+  int64_t entryOf(const Hyperparameters &numbers) const {
+    return numbers.dropout > 0 ? spec_.trainDropout : spec_.train;
+  }
   // A step, as update number `update` (from 0).
   Loss train(const StepRows &rows, int64_t update, const Hyperparameters &numbers);
   // The loss of the same rows; updates nothing. Only where evaluates().

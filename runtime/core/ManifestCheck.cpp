@@ -208,8 +208,8 @@ struct Checker {
     if (m.train)
       train(*m.train);
     for (const EntrySpec &e : m.entries)
-      require(m.train || (e.role != Role::Train && e.role != Role::Evaluate), "entry " + e.name,
-              "trains, and the program does not");
+      require(m.train || (e.role != Role::Train && e.role != Role::Evaluate && e.role != Role::TrainDropout),
+              "entry " + e.name, "trains, and the program does not");
   }
 
   void numbers(const EntrySpec &e, const std::vector<int64_t> &list, size_t count, const char *what) const {
@@ -336,6 +336,14 @@ struct Checker {
             "either its entry takes a loss scale or it has a first one, and not both");
     if (t.evaluate >= 0)
       trains(t, t.evaluate, /*updates=*/false);
+    if (t.trainDropout < 0)
+      return;
+    trains(t, t.trainDropout, /*updates=*/true);
+    const EntrySpec &drops = m.entries[t.trainDropout], &e = m.entries[t.train];
+    require(drops.input(Fill::DropoutKey) && drops.input(Fill::Dropout), "entry " + drops.name,
+            "it drops elements, and takes no key or no share");
+    require(drops.paramsUpdated == e.paramsUpdated, "entry " + drops.name,
+            "it updates other parameters than entry " + e.name);
   }
   void trains(const TrainSpec &t, int64_t number, bool updates) const {
     const EntrySpec &e = m.entries[number];
@@ -347,8 +355,11 @@ struct Checker {
       require(!ids || (input.dtype == io::DType::I32 &&
                        input.shape == Shape{t.microBatches, t.microRows(), t.seq}),
               where, "input " + input.name + " is not i32 [micro-batches, rows, seq]");
-      require(ids || (input.dtype == io::DType::F32 && input.shape.empty()), where,
-              "input " + input.name + " is no number of type f32");
+      bool isKey = input.fill == Fill::DropoutKey;
+      require(ids || (input.dtype == (isKey ? io::DType::I64 : io::DType::F32) && input.shape.empty()), where,
+              "input " + input.name + " is no number of type " + (isKey ? "i64" : "f32"));
+      require((!isKey && input.fill != Fill::Dropout) || number == t.trainDropout, where,
+              "drops elements, which is not its role");
     }
     for (Fill needed : {Fill::TokenIds, Fill::Targets, Fill::TokenWeight})
       require(e.input(needed), where, "it takes no token ids, no targets, or no weight of a token");

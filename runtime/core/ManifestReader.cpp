@@ -15,9 +15,13 @@ static Value byName(const std::pair<Value, const char *> (&names)[N], const std:
   damaged(where, "\"" + text + "\" is not known");
 }
 
-static constexpr std::pair<Role, const char *> roleNames[] = {
-    {Role::Prompt, "prompt"}, {Role::Next, "next"},   {Role::Logits, "logits"},
-    {Role::Draw, "draw"},     {Role::Train, "train"}, {Role::Evaluate, "evaluate"}};
+static constexpr std::pair<Role, const char *> roleNames[] = {{Role::Prompt, "prompt"},
+                                                              {Role::Next, "next"},
+                                                              {Role::Logits, "logits"},
+                                                              {Role::Draw, "draw"},
+                                                              {Role::Train, "train"},
+                                                              {Role::Evaluate, "evaluate"},
+                                                              {Role::TrainDropout, "train_dropout"}};
 static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "token_ids"},
                                                               {Fill::Positions, "positions"},
                                                               {Fill::LastIndex, "last_index"},
@@ -42,7 +46,9 @@ static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "
                                                               {Fill::Clip, "clip"},
                                                               {Fill::FirstCorrection, "first_correction"},
                                                               {Fill::SecondCorrection, "second_correction"},
-                                                              {Fill::LossScale, "loss_scale"}};
+                                                              {Fill::LossScale, "loss_scale"},
+                                                              {Fill::DropoutKey, "dropout_key"},
+                                                              {Fill::Dropout, "dropout"}};
 static constexpr std::pair<Gives, const char *> givesNames[] = {{Gives::Logits, "logits"},
                                                                 {Gives::NextTokens, "next_tokens"},
                                                                 {Gives::Loss, "loss"},
@@ -325,6 +331,7 @@ static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entri
   t.flopsPerToken = fields.get("flops_per_token", int64_t(0));
   t.train = onlyEntry(entries, Role::Train);
   t.evaluate = onlyEntry(entries, Role::Evaluate);
+  t.trainDropout = onlyEntry(entries, Role::TrainDropout);
   fields.checkAllRead();
   return t;
 }

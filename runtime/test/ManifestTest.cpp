@@ -399,6 +399,9 @@ TEST(Manifest, RefusesTrainingThatNothingCarriesOut) {
   refused("\"batch\": 5", "\"batch\": 7", "is not i32 [micro-batches, rows, seq]");
   refused("\"micro_batches\": 2", "\"micro_batches\": 6", "more micro-batches than rows");
   refused("\"role\": \"train\"", "\"role\": \"evaluate\"", "no entry has the role train");
+  refused("\"role\": \"train\"", "\"role\": \"train_dropout\"", "no entry has the role train");
+  refused("\"fill\": \"learning_rate\"", "\"fill\": \"dropout\"", "drops elements, which is not its role");
+  refused("\"fill\": \"learning_rate\"", "\"fill\": \"dropout_key\"", "is no number of type i64");
   refused("\"role\": \"train\"", "\"role\": \"train\", \"counts\": [[1, 2]]", "takes counts");
   refused("\"fill\": \"learning_rate\"", "\"fill\": \"seed\"", "nothing fills input r");
   refused("\"fill\": \"learning_rate\"", "\"fill\": \"speed\"", "\"speed\" is not known");

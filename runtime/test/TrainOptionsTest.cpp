@@ -99,6 +99,8 @@ TEST(TrainOptions, FlagsThatNeedOthers) {
   expectProblem({"--eval-every=2"}, "(--eval-every=2): there is nothing to evaluate on; add --eval=FILE");
   expectProblem({"--save-every=2"}, "(--save-every=2): nothing is saved; add --save=DIR");
   expectProblem({"--keep=2"}, "(--keep=2): nothing is saved");
+  expectProblem({"--seed=2"}, "(--seed=2): nothing is drawn without --dropout; add --dropout=P");
+  expectProblem({"--seed=2", "--dropout=0"}, "nothing is drawn without --dropout");
   expectProblem({"--resume=r", "--model=m"},
                 "(--resume=r): the weights are those of the save, and --model names");
   expectProblem({"--resume=r", "--init=random:1"}, "and --init names others");
@@ -114,9 +116,18 @@ TEST(TrainOptions, FlagsThatNeedOthers) {
   expectParts(alone({"--data=d", "--steps=0"}), {"(--steps=0): it is out of range"});
 }
 
+// Below 1 as the program has it, in float32.
+TEST(TrainOptions, AShareThatLeavesNothingIsRefused) {
+  EXPECT_EQ(parse({"--dropout=0.25", "--seed=9"}).train.dropout, 0.25);
+  EXPECT_EQ(parse({"--dropout=0.25", "--seed=9"}).train.seed, 9u);
+  for (const char *flag : {"--dropout=1", "--dropout=-0.1", "--dropout=0.99999999"})
+    expectProblem({flag}, "it is out of range; use a number from 0 to below 1");
+  for (const char *flag : {"--dropout=nan", "--dropout=x", "--dropout="})
+    expectProblem({flag}, "it is no number");
+}
+
 // Nothing is read and ignored.
 TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
-  expectProblem({"--dropout=0.1"}, "cannot train (--dropout=0.1): compiled steps have no dropout yet");
   expectProblem({"--resume=s", "--grads=f"}, "leave out --grads, or --resume");
   expectProblem({"--trace-steps=1:2"}, "(--trace-steps=1:2): nothing is traced; add --trace=FILE.json");
   expectProblem({"--trace=f", "--trace-steps=3:2"}, "it ends before it begins");
@@ -124,14 +135,14 @@ TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
   expectProblem({"--trace=f", "--trace-steps=0:1"}, "(--trace-steps=0): it is out of range");
   std::string help = parse({"--help"}).help;
   EXPECT_NE(help.find("--save-every=N"), std::string::npos);
-  EXPECT_EQ(help.find("--dropout"), std::string::npos);
+  EXPECT_NE(help.find("--dropout=P"), std::string::npos);
 }
 
 // What ranks do together must be the same on all of them; where files lie need not be.
 TEST(TrainOptions, TermsOfARun) {
   auto terms = [](std::vector<std::string> words) { return whatIsComputed(parse(std::move(words))); };
-  for (const char *flag : {"--lr=1", "--warmup=1", "--shuffle=0", "--documents", "--clip=1", "--epochs=2",
-                           "--eval=e", "--save=s", "--resume=r", "--beta1=0.1"})
+  for (const char *flag : {"--lr=1", "--dropout=0.1", "--warmup=1", "--shuffle=0", "--documents", "--clip=1",
+                           "--epochs=2", "--eval=e", "--save=s", "--resume=r", "--beta1=0.1"})
     EXPECT_NE(terms({flag}), terms({})) << flag;
   // Who measures, and who hands over what it traced, does so with all others.
   EXPECT_NE(terms({"--peak-flops=1"}), terms({}));

@@ -33,6 +33,7 @@ parser.add_argument("--memory", type=int)
 parser.add_argument("--peak", action="store_true")
 parser.add_argument("--mpi", action="store_true")
 parser.add_argument("--resume", action="store_true")
+parser.add_argument("--dropout", help="of --resume: the share that is dropped")
 args = parser.parse_args()
 shutil.rmtree(args.out, ignore_errors=True)
 os.makedirs(args.out)
@@ -154,7 +155,7 @@ def killed(command, folder):
 
 
 def check_resume():
-    flags = FLAGS + ["--shuffle=3", f"--log={path('log')}"]
+    flags = FLAGS + ["--shuffle=3", f"--log={path('log')}"] + ([f"--dropout={args.dropout}", "--seed=7"] if args.dropout else [])
     first = compiled(args.mesh[0])
     run(first + ["train", *flags, f"--save={path('whole')}"])
     log = log_of("log")

@@ -42,8 +42,12 @@ public:
       : context(context), judgement(judgement) {}
 
   Status run();
+  /// The steps alone, from the model's weights on; what they give takes the place of what was expected.
+  Status runToExpect(ExpectedRun &of);
+  const NamedValues &parameters() const { return values; }
 
 private:
+  Status prepare();
   std::string file(StringRef name) { return judgement.model + "/" + name.str(); }
   Status readTokens();
   Status build();
@@ -61,7 +65,9 @@ private:
   std::vector<int32_t> tokens; ///< [rows, seq + 1]; -1 behind the end of a row
   OwningOpRef<ModuleOp> module;
   func::FuncOp train;
-  NamedValues values; ///< of parameters
+  NamedValues values;                   ///< of parameters
+  const NamedValues *trained = nullptr; ///< what they are to be; null: those of a file
+  bool compares = true;
   double worstLoss = 0, worstNorm = 0;
 };
 } // namespace
@@ -157,10 +163,19 @@ Status TrainingJudge::build() {
   for (auto parameter : module->getOps<graph::ParameterOp>())
     if (parameter->hasAttr(graph::kStateOfAttr))
       values[parameter.getSymName().str()] = ReferenceTensor(cast<RankedTensorType>(parameter.getType()));
-  for (auto func : module->getOps<func::FuncOp>())
-    if (auto role = func->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
-        role && role.getValue() == graph::Role::Train)
-      train = func;
+  // Up to rung spmd a family with dropout has one entry for both.
+  auto find = [&](graph::Role wanted) {
+    for (auto func : module->getOps<func::FuncOp>())
+      if (auto role = func->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
+          role && role.getValue() == wanted)
+        train = func;
+  };
+  find(graph::Role::TrainDropout);
+  if (judgement.dropout > 0 && !train)
+    return Failure{"cannot drop elements", judgement.model, "its family has no dropout",
+                   "leave out --dropout"};
+  if (judgement.dropout == 0)
+    find(graph::Role::Train);
   return {};
 }
 
@@ -201,6 +216,8 @@ double TrainingJudge::numberOf(graph::FillSource source, int64_t step) {
     return expected.steps[size_t(step)].rate;
   case graph::FillSource::LossScale:
     return kLossScale;
+  case graph::FillSource::Dropout:
+    return judgement.dropout;
   case graph::FillSource::FirstCorrection:
     return correction(graph::FillSource::Beta1);
   case graph::FillSource::SecondCorrection:
@@ -222,6 +239,9 @@ Status TrainingJudge::runStep(int64_t step) {
                fill.getSource() == graph::FillSource::Targets) {
       int64_t rows = (expected.batch + judgement.microBatches - 1) / judgement.microBatches;
       arguments.push_back(rowsOf(fill.getSource(), step, {judgement.microBatches, rows, expected.seq}));
+    } else if (fill.getSource() == graph::FillSource::DropoutKey) {
+      arguments.emplace_back(IntegerType::get(&context, 64), ArrayRef<int64_t>());
+      arguments.back().i[0] = int64_t(uint64_t(step + 1) * 0x9e3779b97f4a7c15u); // any
     } else {
       arguments.emplace_back(Float32Type::get(&context), ArrayRef<int64_t>());
       arguments.back().f[0] = numberOf(fill.getSource(), step);
@@ -238,7 +258,12 @@ Status TrainingJudge::runStep(int64_t step) {
       continue;
     }
     bool isLoss = gives.getValue() == graph::Gives::Loss;
-    double want = isLoss ? expected.steps[size_t(step)].loss : expected.steps[size_t(step)].gradNorm;
+    ExpectedRun::Step &wanted = expected.steps[size_t(step)];
+    if (!compares) {
+      (isLoss ? wanted.loss : wanted.gradNorm) = result.f[0];
+      continue;
+    }
+    double want = isLoss ? wanted.loss : wanted.gradNorm;
     double error = std::fabs(result.f[0] - want) / std::fabs(want);
     double &worst = isLoss ? worstLoss : worstNorm;
     worst = error <= worst ? worst : error;
@@ -260,15 +285,21 @@ Status TrainingJudge::within(StringRef what, double error, double limit, const s
 }
 
 Status TrainingJudge::compareWeights() {
-  auto trained = io::ModelFile::open(file("trained.safetensors"));
+  Result<std::unique_ptr<io::ModelFile>> file = std::unique_ptr<io::ModelFile>();
   if (!trained)
-    return trained.takeFailure();
+    file = io::ModelFile::open(this->file("trained.safetensors"));
+  if (!file)
+    return file.takeFailure();
   double worst = 0;
   std::string where;
   for (auto parameter : module->getOps<graph::ParameterOp>()) {
     if (parameter->hasAttr(graph::kStateOfAttr))
       continue;
-    auto want = readParameter(**trained, parameter);
+    Result<ReferenceTensor> want = ReferenceTensor();
+    if (trained)
+      want = trained->at(parameter.getSymName().str());
+    else
+      want = readParameter(**file, parameter);
     if (!want)
       return want.takeFailure();
     double error = relativeError(*want, values.at(parameter.getSymName().str()));
@@ -282,15 +313,43 @@ Status TrainingJudge::compareWeights() {
   return within("trained weights", worst, 2 * judgement.tolerance, where);
 }
 
-Status TrainingJudge::run() {
+Status TrainingJudge::prepare() {
   auto read = ExpectedRun::read(file("expected.json"));
   if (!read)
     return read.takeFailure();
   expected = read.take();
   if (Status status = readTokens(); !status)
     return status;
-  if (Status status = build(); !status)
+  return build();
+}
+
+Status TrainingJudge::runToExpect(ExpectedRun &of) {
+  compares = false;
+  if (Status status = prepare(); !status)
     return status;
+  for (int64_t step = 0; step < int64_t(expected.steps.size()); ++step)
+    if (judgement.steps && step >= judgement.steps)
+      break;
+    else if (Status status = runStep(step); !status)
+      return status;
+  of = expected;
+  return {};
+}
+
+Status TrainingJudge::run() {
+  if (Status status = prepare(); !status)
+    return status;
+  TrainingJudgement whole = judgement;
+  whole.rung = "step";
+  whole.microBatches = 1;
+  whole.mesh = whole.shard = whole.dtype = "";
+  whole.recompute = "none";
+  TrainingJudge one(context, whole);
+  if (judgement.dropout > 0) {
+    if (Status status = one.runToExpect(expected); !status)
+      return status;
+    trained = &one.parameters();
+  }
   int64_t all = int64_t(expected.steps.size()),
           steps = judgement.steps ? std::min(judgement.steps, all) : all;
   for (int64_t step = 0; step < steps; ++step)

@@ -20,11 +20,14 @@ struct TrainingJudgement {
   double tolerance = 1e-4;
   std::string recompute = "none"; ///< as --recompute of llm-compile
   int64_t lossChunks = 0;         ///< as --loss-chunks
+  double dropout = 0; ///< above 0: what is right is said by rung step, one device, one micro-batch
 };
 
 /// Interprets @train in float64 on the rows of every step, from the model's weights on. Compares losses and
 /// norms of gradients (relative) and, after the last step, weights with twice the tolerance of each tensor's
-/// largest entry. Prints the largest errors; returns the exit status.
+/// largest entry. With dropout these are not the expected file's, but those of the same steps, with the same
+/// elements dropped, of the program that one device runs whole. Prints the largest errors; returns the exit
+/// status.
 int judgeTraining(mlir::MLIRContext &context, const TrainingJudgement &judgement);
 
 } // namespace tessera

@@ -109,6 +109,12 @@ static llvm::cl::opt<int64_t> lossChunks("loss-chunks", llvm::cl::desc("Of --tra
 static llvm::cl::opt<std::string> recompute("recompute", llvm::cl::desc("Of --training: as of llm-compile"),
                                             llvm::cl::init("none"), llvm::cl::cat(category));
 
+static llvm::cl::opt<double>
+    dropout("dropout",
+            llvm::cl::desc("Of --training: drop a share of elements; compare with one "
+                           "device that drops the same"),
+            llvm::cl::init(0), llvm::cl::cat(category));
+
 static llvm::cl::opt<std::string>
     coverageFile("coverage", llvm::cl::desc("Of programs: write what they covered, as JSON"),
                  llvm::cl::cat(category));
@@ -341,20 +347,22 @@ int main(int argc, char **argv) {
     return fail("gradients (" + inputFile +
                 "): of a model with --expected, or of --random; a program's own are made "
                 "by graph-differentiate in its pipeline");
-  if (!training &&
-      (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
-       trainingType.getNumOccurrences() || recompute.getNumOccurrences() || lossChunks.getNumOccurrences()))
-    return fail("micro-batches, steps, dtype, recompute, loss-chunks: of --training; leave them out");
+  if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
+                    trainingType.getNumOccurrences() || recompute.getNumOccurrences() ||
+                    lossChunks.getNumOccurrences() || dropout.getNumOccurrences()))
+    return fail(
+        "micro-batches, steps, dtype, recompute, loss-chunks, dropout: of --training; leave them out");
   if (training) {
     if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0 ||
-        lossChunks < 0 || !llvm::is_contained({"f32", "bf16", "f16"}, trainingType.getValue()))
+        lossChunks < 0 || !(dropout >= 0 && dropout < 1) ||
+        !llvm::is_contained({"f32", "bf16", "f16"}, trainingType.getValue()))
       return fail(
           "training (" + inputFile +
           "): of a model's directory with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches of "
-          "1 or more, --steps, --dtype, --recompute and --loss-chunks");
+          "1 or more, --steps, --dtype, --recompute, --loss-chunks and --dropout below 1");
     return judgeTraining(context, {inputFile, rung.empty() ? std::string("step") : rung.getValue(), meshText,
                                    shardText, trainingType, microBatches, trainingSteps,
-                                   tolerance ? tolerance : 1e-4, recompute, lossChunks});
+                                   tolerance ? tolerance : 1e-4, recompute, lossChunks, dropout});
   }
   if (!expectedFile.empty() && gradients)
     return judgeGradients(context,

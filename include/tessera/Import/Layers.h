@@ -52,6 +52,7 @@ struct Attention {
   bool inputBias = false, outputBias = false;
   std::optional<RotaryConfig> rotary;
   std::optional<int64_t> window;
+  bool drops = false; ///< training may drop weights, and elements of the output
 
   /// As the settings say, with rotary embedding if there is one.
   static Attention from(std::string name, const ModelConfig &config);
@@ -73,6 +74,7 @@ struct Mlp {
   int64_t hidden, ffn;
   Activation activation;
   bool bias = false;
+  bool drops = false; ///< training may drop elements of the output
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -101,13 +103,13 @@ mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir:
 /// activation(x), element by element.
 mlir::Value activate(ModelBuilder &model, Activation activation, mlir::Value x);
 /// Calls x `name` with dimensions `dims`, so that `--shard=NAME:DIM=AXIS` can pin it. Names of the blocks
-/// here: docs/llm-compile.md.
+/// here: docs/llm-compile.md. `drops`: training may drop elements (docs/Dropout.md).
 mlir::Value nameValue(ModelBuilder &model, mlir::Value x, llvm::StringRef name,
-                      llvm::ArrayRef<llvm::StringRef> dims);
+                      llvm::ArrayRef<llvm::StringRef> dims, bool drops = false);
 /// x + y, called "residual": the stream between blocks.
-mlir::Value addResidual(ModelBuilder &model, mlir::Value x, mlir::Value y);
+mlir::Value addResidual(ModelBuilder &model, mlir::Value x, mlir::Value y, bool drops = false);
 /// Calls x "residual" (what `--shard=residual:seq=tp` means).
-mlir::Value nameResidual(ModelBuilder &model, mlir::Value x);
+mlir::Value nameResidual(ModelBuilder &model, mlir::Value x, bool drops = false);
 
 } // namespace tessera::importer
 #endif

@@ -45,6 +45,9 @@ struct ModelConfig {
   std::optional<RotaryConfig> rotary;
   double attentionScale = 0; ///< factor of q.k
   bool attentionBias = false, mlpBias = false;
+  /// The family's authors train with dropout. How much, the one who trains says: what a config has is not
+  /// read.
+  bool drops = false;
   bool tiedHead = false; ///< the head's weight is the embedding table
   Deviations madeUp;
 

@@ -38,8 +38,8 @@ template <typename... Ops> void attachAll(MLIRContext *context) {
 void attachElementwise(MLIRContext *context) {
   using namespace graph;
   attachAll<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SinOp, CosOp, ErfOp, SigmoidOp, SiluOp,
-            GeluErfOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp, SelectOp>(
-      context);
+            GeluErfOp, AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, CastOp, CompareOp, SelectOp,
+            RandomKeyOp, DropoutOp>(context);
   ReluOp::attachInterface<ElementwiseTile<ReluOp, ProductFunction::Relu>>(*context);
   GeluTanhOp::attachInterface<ElementwiseTile<GeluTanhOp, ProductFunction::GeluTanh>>(*context);
 }

@@ -24,7 +24,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   c.maxPositions = settings.size("n_positions");
   c.normEps = settings.positive("layer_norm_epsilon", 1e-5);
   c.activation = readActivation(settings, "activation_function", "gelu_new");
-  c.attentionBias = c.mlpBias = true;
+  c.attentionBias = c.mlpBias = c.drops = true;
   c.tiedHead = settings.flag("tie_word_embeddings", true);
   checkHeads(settings, c, "n_head", "n_head", "n_embd");
   if (!settings.flag("scale_attn_weights", true))
@@ -37,7 +37,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
 static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufConfig(settings, file, "gpt2", "gpt2.attention.layer_norm_epsilon");
   c.activation = Activation::GeluTanh; // the format does not say; what converters accept
-  c.attentionBias = c.mlpBias = true;
+  c.attentionBias = c.mlpBias = c.drops = true;
   c.madeUp.toResidual = c.madeUp.plain / std::sqrt(2.0 * double(c.layers));
   settings.require(c.kvHeads == c.heads, "gpt2.attention.head_count_kv", "differs from the number of heads");
   return c;
@@ -48,9 +48,11 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   mlir::Value places =
       Embedding{"position_embedding", "position", c.maxPositions, c.hidden}(model, model.positions());
   return preNormDecoder(
-      model, c, addResidual(model, words, places),
+      model, c, addResidual(model, words, places, c.drops),
       [&](const std::string &name, mlir::Value x) { return LayerNorm{name, c.normEps}(model, x); },
-      [&](mlir::Value x) { return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x); });
+      [&](mlir::Value x) {
+        return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.drops}(model, x);
+      });
 }
 
 const Family &importer::gpt2Family() {

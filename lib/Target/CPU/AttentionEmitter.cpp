@@ -2,6 +2,8 @@
 
 #include "AttentionEmitter.h"
 
+#include "tessera/runtime/core/CountedRandom.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 
 namespace tessera {
@@ -147,6 +149,49 @@ void AttentionEmitter::storeLogSumExp(const AttentionIteration &iteration, Value
   value = select(empty, f32(-INFINITY), value);
   store(value, buffers.logSumExp,
         {iteration.batch, div(row, shape.group), iteration.head, rem(row, shape.group)});
+}
+
+void AttentionEmitter::allocateWords(int64_t rows) {
+  if (!shape.dropout)
+    return;
+  lowWords = scratch({rows}, b.getI32Type());
+  highWords = scratch({rows}, b.getI32Type());
+}
+
+void AttentionEmitter::beginDropout() {
+  if (!shape.dropout)
+    return;
+  Value share = load(buffers.dropShare, {});
+  Value part = mulf(share, f32(0x1p32));
+  dropThreshold = splat(arith::FPToUIOp::create(b, b.getI32Type(), part));
+  keptScale = splat(arith::DivFOp::create(b, f32(1), arith::SubFOp::create(b, f32(1), share)));
+}
+
+void AttentionEmitter::storeWords(const AttentionIteration &iteration, Value row, Value l) {
+  if (!shape.dropout)
+    return;
+  Value key =
+      load(buffers.dropKeys, {iteration.batch, div(row, shape.group), iteration.head, rem(row, shape.group)});
+  Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
+  store(arith::TruncIOp::create(b, b.getI32Type(), key), lowWords, {l});
+  store(arith::TruncIOp::create(b, b.getI32Type(), arith::ShRUIOp::create(b, key, shift)), highWords, {l});
+}
+
+/// runtime::randomWord, in lanes.
+Value AttentionEmitter::isDropped(Value low, Value high, Value columns) {
+  auto constant = [&](uint32_t value) -> Value {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(ints, int32_t(value)));
+  };
+  auto folded = [&](Value x, int shift) -> Value {
+    return arith::XOrIOp::create(b, x, arith::ShRUIOp::create(b, x, constant(uint32_t(shift))));
+  };
+  auto times = [&](Value x, uint32_t factor) -> Value {
+    return arith::MulIOp::create(b, x, constant(factor));
+  };
+  Value z = arith::AddIOp::create(b, low, times(columns, runtime::kColumnStep));
+  z = times(folded(z, runtime::kFirstWordShift), runtime::kFirstWordFactor);
+  z = times(folded(arith::XOrIOp::create(b, z, high), runtime::kWordShift), runtime::kSecondWordFactor);
+  return compare(arith::CmpIPredicate::ult, folded(z, runtime::kWordShift), dropThreshold);
 }
 
 Value AttentionEmitter::inverse(Value x) {

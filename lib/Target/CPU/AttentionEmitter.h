@@ -96,6 +96,18 @@ protected:
   double queryScale() const;
   /// Writes the log-sum-exp output of query `row`, from its maximum (base 2) and its sum.
   void storeLogSumExp(const AttentionIteration &iteration, mlir::Value row, mlir::Value top, mlir::Value sum);
+  // Dropout of weights. Words are those of a row's key: vectors, or scalars that are splat.
+  /// Scratch for the words of `rows` rows.
+  void allocateWords(int64_t rows);
+  /// Called once an iteration, before any weight is dropped.
+  void beginDropout();
+  /// Keeps the words of query row `row` at `l`.
+  void storeWords(const AttentionIteration &iteration, mlir::Value row, mlir::Value l);
+  /// Lanes whose weight for the keys at `columns` goes.
+  mlir::Value isDropped(mlir::Value low, mlir::Value high, mlir::Value columns);
+  /// x, dropped from and scaled, where `gone` says so.
+  mlir::Value keep(mlir::Value gone, mlir::Value x) { return select(gone, splat(0.0), mulf(x, keptScale)); }
+
   /// 1 / x, or 0 where x is 0.
   mlir::Value inverse(mlir::Value x);
   /// `lanes` vectors as rows of a square, transposed.
@@ -115,6 +127,8 @@ protected:
   AttentionArguments buffers;
   int64_t lanes;
   mlir::VectorType floats, ints;
+  mlir::Value lowWords, highWords;      ///< of rows, where weights are dropped
+  mlir::Value dropThreshold, keptScale; ///< splat
 };
 
 /// Query rows in the lanes: prefill. No transposition of keys or values, no horizontal operation.
@@ -160,7 +174,8 @@ private:
   int64_t rows() const { return shape.seq * shape.group; }
   void scoreKeys(const AttentionIteration &iteration, mlir::Value r, mlir::Value start, mlir::Value count,
                  mlir::Value last);
-  void softmax(mlir::Value r, mlir::Value count);
+  void softmax(mlir::Value r, mlir::Value start, mlir::Value count);
+  mlir::Value laneNumbers();
   void accumulateValues(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,
                         mlir::Value last);
 

@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 /// Operands of both ops.
-enum { Q, K, V, Positions, Gradient, LogSumExp, Delta };
+enum { Q, K, V, Positions, Gradient, LogSumExp, Delta, DropKeys, DropShare };
 
 template <typename OpT> AttentionShape shapeOf(OpT op) {
   ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
@@ -30,6 +30,7 @@ template <typename OpT> AttentionShape shapeOf(OpT op) {
   shape.scale = op.getScale().convertToDouble();
   shape.window = graph::hidingWindow(op);
   shape.firsts = tensorOf(op.getPositions()).getRank() == 3;
+  shape.dropout = bool(op.getDropKeys());
   if (op.getSoftcap())
     shape.softcap = op.getSoftcap()->convertToDouble();
   return shape;
@@ -46,8 +47,8 @@ public:
       return op.emitOpError("attends over a sharded context; gather keys and values first");
     AttentionShape shape = shapeOf(op);
     exec::KernelShell shell(op.getLoc(),
-                            llvm::formatv("{0}_{1}x{2}x{3}x{4}x{5}", name, shape.batch, shape.seq,
-                                          shape.kvHeads, shape.group, shape.headDim)
+                            llvm::formatv("{0}_{1}{2}x{3}x{4}x{5}x{6}", name, shape.dropout ? "dropout_" : "",
+                                          shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim)
                                 .str(),
                             op->getOperandTypes(), op->getResultTypes(), 0);
     emit(shell, shape);
@@ -81,6 +82,10 @@ private:
     arguments.v = input(V);
     arguments.positions = input(Positions);
     arguments.logSumExp = input(LogSumExp);
+    if (shape.dropout) {
+      arguments.dropKeys = input(DropKeys);
+      arguments.dropShare = input(DropShare);
+    }
     AttentionGradient::Arrays arrays{input(Gradient), input(Delta), {}};
     for (auto [number, output] : llvm::enumerate(shell.outputs))
       arrays.results[number] = buffer(output, false);

@@ -55,6 +55,7 @@ void AttentionGradient::allocate() {
   positions = scratch({rows}, b.getI32Type());
   if (limitsFront())
     firsts = scratch({rows}, b.getI32Type());
+  allocateWords(rows);
   logSums = scratch({rows});
   deltas = scratch({rows});
 }
@@ -101,6 +102,7 @@ void AttentionGradient::loadQueries(const AttentionIteration &iteration, Value r
       store(firstInSight(iteration, there, position), firsts, {l});
     position = select(compare(arith::CmpIPredicate::slt, row, end), position, i32(-1));
     store(position, positions, {l});
+    storeWords(iteration, there, l);
     store(mulf(load(buffers.logSumExp, ofQuery(iteration, there)), f32(kLog2E)), logSums, {l});
     store(load(arrays.delta, ofQuery(iteration, there)), deltas, {l});
   });
@@ -172,8 +174,16 @@ void AttentionGradient::differentiateBlock(const AttentionIteration &iteration, 
     });
     Values values = products(iteration, Weights, rows);
     each([&](int64_t j, int64_t v, Values at) {
-      Value slope = arith::SubFOp::create(b, values[j * vectors + v], known(deltas, j, v));
-      slope = mulf(slope, loadVector(weights, at));
+      Value value = values[j * vectors + v], weight = loadVector(weights, at);
+      if (shape.dropout) {
+        Value key = ofQueries() ? splat(toI32(add(start, add(j0, j)))) : laneKeys[v];
+        Value gone = isDropped(place(lowWords, j, v), place(highWords, j, v), key);
+        value = keep(gone, value);
+        if (!ofQueries()) // what values were weighed with
+          storeVector(keep(gone, weight), weights, at);
+      }
+      Value slope = arith::SubFOp::create(b, value, known(deltas, j, v));
+      slope = mulf(slope, weight);
       if (shape.softcap)
         slope = mulf(slope, loadVector(slopes, at));
       storeVector(slope, slopes, at);
@@ -239,6 +249,7 @@ void AttentionGradient::emit(Value item) {
   Value block =
       select(compare(arith::CmpIPredicate::eq, rem(turn, 2), index(0)), half, sub(index(blocks - 1), half));
   Value row0 = mul(block, blockRows());
+  beginDropout();
   SmallVector<Product> results = {Scores};
   if (!ofQueries())
     results.push_back(Weights);

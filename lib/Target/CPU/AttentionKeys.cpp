@@ -47,15 +47,21 @@ void KeyLaneAttention::allocate() {
   rowPositions = scratch({tile}, b.getI32Type());
   if (limitsFront())
     rowFirsts = scratch({tile}, b.getI32Type());
+  allocateWords(tile);
+}
+
+/// 0, 1, 2, ...
+Value KeyLaneAttention::laneNumbers() {
+  SmallVector<int32_t> steps(lanes);
+  std::iota(steps.begin(), steps.end(), 0);
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(ints, ArrayRef<int32_t>(steps)));
 }
 
 /// Scores of keys [start, start + count) for row `r`, rounded up to whole vectors (the excess is masked).
 void KeyLaneAttention::scoreKeys(const AttentionIteration &iteration, Value r, Value start, Value count,
                                  Value last) {
   Value position = load(rowPositions, {r});
-  SmallVector<int32_t> steps(lanes);
-  std::iota(steps.begin(), steps.end(), 0);
-  Value step = arith::ConstantOp::create(b, DenseElementsAttr::get(ints, ArrayRef<int32_t>(steps)));
+  Value step = laneNumbers();
   loop(index(0), count, lanes, [&](Value j0) {
     Values keys;
     for (int64_t j = 0; j < lanes; ++j)
@@ -89,7 +95,7 @@ void KeyLaneAttention::scoreKeys(const AttentionIteration &iteration, Value r, V
 
 /// Scores of row `r` to weights; updates its maximum and sum and leaves in `scales` what older sums shrink
 /// by.
-void KeyLaneAttention::softmax(Value r, Value count) {
+void KeyLaneAttention::softmax(Value r, Value start, Value count) {
   Value topVector = loop(index(0), count, lanes, Values{splat(kLowest)}, [&](Value j, ValueRange carried) {
     return Values{maxf(carried[0], loadVector(scores, {r, j}))};
   })[0];
@@ -98,7 +104,13 @@ void KeyLaneAttention::softmax(Value r, Value count) {
   Value scale = exp2(arith::SubFOp::create(b, oldTop, top));
   Value sum = loop(index(0), count, lanes, Values{splat(0.0)}, [&](Value j, ValueRange carried) {
     Value p = exp2(arith::SubFOp::create(b, loadVector(scores, {r, j}), splat(top)));
-    storeVector(p, scores, {r, j});
+    Value kept = p; // scaled at the end
+    if (shape.dropout) {
+      Value first = toI32(add(add(start, j), buffers.base));
+      Value keys = arith::AddIOp::create(b, splat(first), laneNumbers());
+      kept = select(isDropped(splat(load(lowWords, {r})), splat(load(highWords, {r})), keys), splat(0.0), p);
+    }
+    storeVector(kept, scores, {r, j});
     return Values{addf(carried[0], p)};
   })[0];
   Value total =
@@ -159,6 +171,7 @@ void KeyLaneAttention::emit(Value item) {
   int64_t tiles = (rows() + tile - 1) / tile;
   Value headNumber = div(item, tiles), row0 = mul(rem(item, tiles), tile);
   AttentionIteration iteration{div(headNumber, shape.kvHeads), rem(headNumber, shape.kvHeads)};
+  beginDropout();
 
   // Rows of this iteration, their positions and the range of keys that any of them sees.
   Values range =
@@ -168,6 +181,7 @@ void KeyLaneAttention::emit(Value item) {
         if (rows() % tile)
           position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
         store(position, rowPositions, {r});
+        storeWords(iteration, clamped, r);
         store(f32(kLowest), tops, {r});
         store(f32(0), sums, {r});
         forStretches(shape.headDim, [&](Value d, int64_t active) {
@@ -194,7 +208,7 @@ void KeyLaneAttention::emit(Value item) {
     Value count = min(sub(keyEnd, start), index(kKeyBlock));
     loop(index(0), index(tile), 1, [&](Value r) {
       scoreKeys(iteration, r, start, count, last);
-      softmax(r, count);
+      softmax(r, start, count);
     });
     accumulateValues(iteration, start, count, last);
   });
@@ -205,6 +219,8 @@ void KeyLaneAttention::emit(Value item) {
       if (buffers.logSumExp)
         storeLogSumExp(iteration, row, load(tops, {r}), load(sums, {r}));
       Value factor = splat(inverse(load(sums, {r})));
+      if (shape.dropout)
+        factor = mulf(factor, keptScale);
       forStretches(shape.valueDim, [&](Value d, int64_t active) {
         Value result = mulf(loadVector(accumulators, {r, d}), factor);
         storeVector(result, buffers.out, queryIndices(iteration, row, d), active);

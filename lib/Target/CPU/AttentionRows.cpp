@@ -48,6 +48,7 @@ void RowLaneAttention::allocate() {
   rowPositions = scratch({blockRows()}, b.getI32Type());
   if (limitsFront())
     rowFirsts = scratch({blockRows()}, b.getI32Type());
+  allocateWords(blockRows());
 }
 
 void RowLaneAttention::loadPositions(const AttentionIteration &iteration, Value row0) {
@@ -59,6 +60,7 @@ void RowLaneAttention::loadPositions(const AttentionIteration &iteration, Value 
     if (rows() % blockRows())
       position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
     store(position, rowPositions, {l});
+    storeWords(iteration, known, l);
   });
 }
 
@@ -180,6 +182,8 @@ void RowLaneAttention::storeRows(const AttentionIteration &iteration, Value row0
     storeSums(iteration, row0, tops, sums);
   for (int64_t v = 0; v < vectors; ++v) {
     Value factor = inverse(sums[v]);
+    if (shape.dropout)
+      factor = mulf(factor, keptScale);
     forStretches(shape.valueDim, [&](Value d0, int64_t active) {
       Values columns;
       for (int64_t d = 0; d < lanes; ++d)
@@ -204,6 +208,7 @@ void RowLaneAttention::emit(Value item) {
   Value block =
       select(compare(arith::CmpIPredicate::eq, rem(turn, 2), index(0)), half, sub(index(blocks - 1), half));
   Value row0 = mul(block, blockRows());
+  beginDropout();
   loadPositions(iteration, row0);
   packQueries(iteration, row0);
 
@@ -235,6 +240,9 @@ void RowLaneAttention::emit(Value item) {
     for (int64_t v = 0; v < vectors; ++v)
       storeVector(splat(0.0), outT, {d, index(v * lanes)});
   });
+  SmallVector<std::pair<Value, Value>> words; // of the rows in the lanes
+  for (int64_t v = 0; shape.dropout && v < vectors; ++v)
+    words.push_back({loadVector(lowWords, {index(v * lanes)}), loadVector(highWords, {index(v * lanes)})});
   Values state(vectors, splat(kLowest));
   state.append(vectors, splat(0.0));
   state = loop(keyStart, keyEnd, kKeyBlock, state, [&](Value start, ValueRange carried) {
@@ -245,19 +253,24 @@ void RowLaneAttention::emit(Value item) {
       newTops[v] = maxf(tops[v], newTops[v]);
       alpha.push_back(exp2(arith::SubFOp::create(b, tops[v], newTops[v])));
     }
-    Values partial = loop(index(0), roundUp(count, kExpTile), kExpTile, Values(vectors, splat(0.0)),
-                          [&](Value j0, ValueRange before) {
-                            Values after(before);
-                            for (int64_t j = 0; j < kExpTile; ++j)
-                              for (int64_t v = 0; v < vectors; ++v) {
-                                Values at = {add(j0, j), index(v * lanes)};
-                                Value s = loadVector(scores, at);
-                                Value p = exp2(arith::SubFOp::create(b, s, newTops[v]));
-                                storeVector(p, scores, at);
-                                after[v] = addf(after[v], p);
-                              }
-                            return after;
-                          });
+    Values partial =
+        loop(index(0), roundUp(count, kExpTile), kExpTile, Values(vectors, splat(0.0)),
+             [&](Value j0, ValueRange before) {
+               Values after(before);
+               for (int64_t j = 0; j < kExpTile; ++j)
+                 for (int64_t v = 0; v < vectors; ++v) {
+                   Values at = {add(j0, j), index(v * lanes)};
+                   Value s = loadVector(scores, at);
+                   Value p = exp2(arith::SubFOp::create(b, s, newTops[v]));
+                   after[v] = addf(after[v], p);
+                   if (shape.dropout) { // scaled at the end
+                     Value key = toI32(add(add(start, at[0]), buffers.base));
+                     p = select(isDropped(words[v].first, words[v].second, splat(key)), splat(0.0), p);
+                   }
+                   storeVector(p, scores, at);
+                 }
+               return after;
+             });
     accumulateValues(iteration, start, count, alpha);
     Values next(newTops);
     for (int64_t v = 0; v < vectors; ++v)

@@ -18,7 +18,7 @@ namespace {
 struct CUDAAttentionForm : AttentionForm {
   bool takes(Operation *op) const override {
     AttentionShape shape = shapeOf(cast<graph::AttentionOp>(op));
-    return !shape.firsts && tileAttention(shape).has_value();
+    return !shape.firsts && !shape.dropout && tileAttention(shape).has_value();
   }
 
 protected:

@@ -44,6 +44,8 @@ Signature signatureOf(const AttentionShape &shape, int64_t scratch, Builder b) {
   if (shape.page)
     signature.inputs.push_back(
         RankedTensorType::get({shape.batch, shape.context / shape.page}, b.getI32Type()));
+  if (shape.dropout)
+    signature.inputs.append({RankedTensorType::get(queries, b.getI64Type()), RankedTensorType::get({}, f32)});
   if (shape.logSumExp)
     signature.outputs.push_back(RankedTensorType::get(queries, f32));
   if (scratch)
@@ -74,6 +76,10 @@ AttentionFunction::AttentionFunction(Location loc, StringRef name, const Attenti
   arguments.positions = buffer(inputs[3], true);
   if (shape.page)
     arguments.pages = buffer(inputs[4], true);
+  if (shape.dropout) {
+    arguments.dropKeys = buffer(inputs[4], true);
+    arguments.dropShare = buffer(inputs[5], true);
+  }
   arguments.out = buffer(outputs[0], false);
   if (shape.logSumExp)
     arguments.logSumExp = buffer(outputs[1], false);
@@ -111,6 +117,7 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
   shape.keyType = tensorOf(op.getKey()).getElementType();
   shape.logSumExp = bool(op.getLogSumExp());
   shape.page = int64_t(op.getPage().value_or(0));
+  shape.dropout = bool(op.getDropKeys());
   return shape;
 }
 
@@ -125,7 +132,8 @@ static std::string siblingKey(const AttentionShape &shape) {
     text << " window " << *shape.window;
   if (shape.page)
     text << " pages of " << shape.page;
-  text << (shape.softcap ? " softcap" : "") << (shape.logSumExp ? " logsumexp" : "");
+  text << (shape.softcap ? " softcap" : "") << (shape.logSumExp ? " logsumexp" : "")
+       << (shape.dropout ? " dropout" : "");
   return key;
 }
 
@@ -149,8 +157,8 @@ LogicalResult AttentionForm::lower(Operation *self, KernelLowering &lowering) co
   OpBuilder builder(op);
   Location loc = op.getLoc();
   AttentionShape shape = shapeOf(op);
-  std::string name = llvm::formatv("attention_{0}x{1}x{2}x{3}x{4}", shape.batch, shape.seq, shape.kvHeads,
-                                   shape.group, shape.headDim);
+  std::string name = llvm::formatv("attention_{0}{1}x{2}x{3}x{4}x{5}", shape.dropout ? "dropout_" : "",
+                                   shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim);
   Kernel kernel = build(loc, name, shape);
   SmallVector<Value> outputs;
   for (Value result : op.getResults())

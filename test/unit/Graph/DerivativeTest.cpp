@@ -148,6 +148,11 @@ INSTANTIATE_TEST_SUITE_P(
                "%r = graph.mask_padding %x dims = [1] value = 1.0 : tensor<{a}x{b}xf32>\n  return %r : "
                "tensor<{a}x{b}xf32>",
                "tensor<{a}x{b}xf32>"},
+        OpCase{"dropout", "%x: tensor<{a}x{b}xf32>, %k: tensor<{a}x1xi64>, %c: tensor<{b}xi32>",
+               "%p = graph.constant dense<0.4> : tensor<f32> : tensor<f32>\n  %r = graph.dropout %x keys %k "
+               "columns %c probability %p : (tensor<{a}x{b}xf32>, tensor<{a}x1xi64>, tensor<{b}xi32>, "
+               "tensor<f32>) -> tensor<{a}x{b}xf32>\n  return %r : tensor<{a}x{b}xf32>",
+               "tensor<{a}x{b}xf32>"},
         OpCase{"name", "%x: tensor<{a}xf32>",
                "%r = graph.name %x \"residual\" : tensor<{a}xf32>\n  return %r : tensor<{a}xf32>",
                "tensor<{a}xf32>"}),
@@ -236,6 +241,15 @@ static const OpCase kDecomposable[] = {
     ATTENTION("attention_first_key", "x2", ""),
     ATTENTION("attention_window", "", "{window = 2 : i64}"),
     ATTENTION("attention_softcap", "", "{softcap = 0.5 : f64}"),
+    OpCase{"attention_dropout",
+           "%q: tensor<{a}x{b}x{c}x{d}x{A}xf32>, %k: tensor<{a}x4x{c}x{A}xf32>, %v: "
+           "tensor<{a}x4x{c}x{e}xf32>, %p: tensor<{a}x{b}xi32>, %keys: tensor<{a}x{b}x{c}x{d}xi64>",
+           "%s = graph.constant dense<0.3> : tensor<f32> : tensor<f32>\n"
+           "  %r = graph.attention %q, %k, %v, %p dropout %keys, %s scale = 0.7 {softcap = 0.5 : f64} "
+           ": (tensor<{a}x{b}x{c}x{d}x{A}xf32>, tensor<{a}x4x{c}x{A}xf32>, tensor<{a}x4x{c}x{e}xf32>, "
+           "tensor<{a}x{b}xi32>, tensor<{a}x{b}x{c}x{d}xi64>, tensor<f32>) -> "
+           "tensor<{a}x{b}x{c}x{d}x{e}xf32>\n  return %r : tensor<{a}x{b}x{c}x{d}x{e}xf32>",
+           "tensor<{a}x{b}x{c}x{d}x{e}xf32>"},
     OpCase{
         "attention_log_sum_exp",
         "%q: tensor<{a}x{b}x{c}x{d}x{A}xf32>, %k: tensor<{a}x4x{c}x{A}xf32>, %v: tensor<{a}x4x{c}x{e}xf32>",

@@ -38,6 +38,8 @@ struct AttentionShape {
   bool logSumExp = false;
   /// Key j stands at j + pages[row, j / page] * page of its row; 0: at j, and there is no table.
   int64_t page = 0;
+  /// Weights are dropped from as `graph.attention` says.
+  bool dropout = false;
   mlir::Type elementType; ///< of q and out: f32, bf16 or f16; computed in f32. Null: f32
   mlir::Type keyType;     ///< of k and v, the same ones. Null: elementType
 };
@@ -45,7 +47,9 @@ struct AttentionShape {
 /// The arguments of an attention kernel; arrays as buffers.
 struct AttentionArguments {
   mlir::Value q, k, v, positions, out;
-  mlir::Value pages;     ///< null without pages
+  mlir::Value pages;    ///< null without pages
+  mlir::Value dropKeys; ///< of query rows, and the share that is dropped; null without dropout
+  mlir::Value dropShare;
   mlir::Value logSumExp; ///< null without that output
   mlir::Value scratch;   ///< null without that output
   mlir::Value layer;     ///< null without a layer dimension
@@ -54,7 +58,7 @@ struct AttentionArguments {
 
 /// The function of an attention kernel, without a body and outside of any module:
 ///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S(,2)], (pages
-///   i32 [B,T/page],)
+///   i32 [B,T/page],) (keys of rows i64 [B,S,KVH,G], share that is dropped f32 [],)
 ///        out [B,S,KVH,G,Dv], (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin:
 ///        index, end: index)
 ///        -> (out (, lse) (, scratch))

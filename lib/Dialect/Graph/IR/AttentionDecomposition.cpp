@@ -41,7 +41,7 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder, ValueRange operand
   Value scores = p.whereSeen(p.capped(p.rawScores()), -kInfinity);
   Value largest = p.binary<MaximumOp>(p.reduce(ReduceKind::max, scores), p.number(kLeastMaximum));
   Value weights = p.unary<ExpOp>(p.binary<SubOp>(scores, largest));
-  Value sums[] = {p.einsum(p.perQuery(width), weights, operands[2], "bshgc,bchv->bshgv"),
+  Value sums[] = {p.einsum(p.perQuery(width), p.dropped(weights), operands[2], "bshgc,bchv->bshgv"),
                   p.reduce(ReduceKind::sum, weights)};
   Value both = ConcatOp::create(builder, getLoc(), p.perQuery(width + 1), sums, last);
   auto piece = [&](int64_t at, int64_t size) -> Value {

@@ -15,7 +15,7 @@ using namespace tessera::graph::inner;
 
 namespace {
 /// Operands of both gradient ops.
-enum { Q, K, V, Positions, G, LogSumExp, Delta };
+enum { Q, K, V, Positions, G, LogSumExp, Delta, DropKeys };
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -31,8 +31,8 @@ Operation *AttentionOp::withStatistics(OpBuilder &builder) {
     return nullptr;
   auto perQuery = RankedTensorType::get(getQuery().getType().getShape().drop_back(), builder.getF32Type());
   return AttentionOp::create(builder, getLoc(), getResult().getType(), perQuery, getQuery(), getKey(),
-                             getValue(), getPositions(), getPages(), getScaleAttr(), getWindowAttr(),
-                             getSoftcapAttr(), getPageAttr());
+                             getValue(), getPositions(), getPages(), getDropKeys(), getDropShare(),
+                             getScaleAttr(), getWindowAttr(), getSoftcapAttr(), getPageAttr());
 }
 
 SmallVector<Value> AttentionOp::differentiate(OpBuilder &builder, Known gradients, Wanted wanted) {
@@ -43,18 +43,20 @@ SmallVector<Value> AttentionOp::differentiate(OpBuilder &builder, Known gradient
   Value delta = p.fold(ReduceKind::sum, p.mul(p.wide(g), p.result()));
   if (gradients[1])
     delta = p.sub(delta, gradients[1]);
-  Gradients result(4);
+  Gradients result(getNumOperands());
   auto plain = [](Value value) {
     return RankedTensorType::get(typeOf(value).getShape(), typeOf(value).getElementType());
   };
   if (wanted[Q])
-    result[Q] = AttentionQueryGradientOp::create(builder, getLoc(), plain(getQuery()), getQuery(), getKey(),
-                                                 getValue(), getPositions(), g, getLogSumExp(), delta,
-                                                 getScaleAttr(), getWindowAttr(), getSoftcapAttr());
+    result[Q] =
+        AttentionQueryGradientOp::create(builder, getLoc(), plain(getQuery()), getQuery(), getKey(),
+                                         getValue(), getPositions(), g, getLogSumExp(), delta, getDropKeys(),
+                                         getDropShare(), getScaleAttr(), getWindowAttr(), getSoftcapAttr());
   if (wanted[K] || wanted[V]) {
-    auto both = AttentionKeyValueGradientOp::create(
-        builder, getLoc(), plain(getKey()), plain(getValue()), getQuery(), getKey(), getValue(),
-        getPositions(), g, getLogSumExp(), delta, getScaleAttr(), getWindowAttr(), getSoftcapAttr());
+    auto both = AttentionKeyValueGradientOp::create(builder, getLoc(), plain(getKey()), plain(getValue()),
+                                                    getQuery(), getKey(), getValue(), getPositions(), g,
+                                                    getLogSumExp(), delta, getDropKeys(), getDropShare(),
+                                                    getScaleAttr(), getWindowAttr(), getSoftcapAttr());
     result[K] = wanted[K] ? Value(both.getKeyGradient()) : Value();
     result[V] = wanted[V] ? Value(both.getValueGradient()) : Value();
   }
@@ -77,7 +79,7 @@ template <typename OpT> static LogicalResult verifyGradient(OpT op) {
   for (NamedValue row : {NamedValue{"log_sum_exp", op.getLogSumExp()}, NamedValue{"delta", op.getDelta()}})
     if (failed(expectRank(op, row, 4)) || failed(expectSameSizes(op, row, 0, q, 0, 4)))
       return failure();
-  return success();
+  return verifyDropped(op, q, op.getDropKeys(), op.getDropShare());
 }
 
 /// `result` has the shape and the elements of `operand`.
@@ -105,13 +107,17 @@ LogicalResult AttentionKeyValueGradientOp::verify() {
 // Rules and costs
 //===----------------------------------------------------------------------===//
 
-/// Factors of the operands that are summed over, alone or in an exponent: none may be sharded but `rows`.
-static void addBatch(RuleBuilder &builder, ArrayRef<TensorDim> results) {
-  SmallVector<TensorDim> places = {operandDim(Q, 0),         operandDim(K, 0), operandDim(V, 0),
-                                   operandDim(Positions, 0), operandDim(G, 0), operandDim(LogSumExp, 0),
-                                   operandDim(Delta, 0)};
-  llvm::append_range(places, results);
-  builder.add(places);
+/// A factor of queries, dimension `dim` of theirs, of what belongs to each of them and of `others`.
+template <typename OpT>
+static void addOfQueries(RuleBuilder &builder, OpT op, int dim, ArrayRef<TensorDim> others,
+                         FactorKind kind = FactorKind::PassThrough) {
+  SmallVector<TensorDim> places;
+  for (int operand : {int(Q), int(G), int(LogSumExp), int(Delta)})
+    places.push_back(operandDim(operand, dim));
+  if (op.getDropKeys())
+    places.push_back(operandDim(DropKeys, dim));
+  llvm::append_range(places, others);
+  builder.add(places, kind);
 }
 
 /// The numbers that say which keys a query sees.
@@ -122,13 +128,11 @@ static void addRange(RuleBuilder &builder, Value positions) {
 
 ShardingRule AttentionQueryGradientOp::getShardingRule() {
   RuleBuilder builder(*this);
-  addBatch(builder, {resultDim(0, 0)});
-  builder.add({operandDim(Q, 1), operandDim(Positions, 1), operandDim(G, 1), operandDim(LogSumExp, 1),
-               operandDim(Delta, 1), resultDim(0, 1)}); // seq
-  builder.add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2), operandDim(G, 2),
-               operandDim(LogSumExp, 2), operandDim(Delta, 2), resultDim(0, 2)}); // kv_heads
-  builder.add({operandDim(Q, 3), operandDim(G, 3), operandDim(LogSumExp, 3), operandDim(Delta, 3),
-               resultDim(0, 3)});                                                                  // group
+  addOfQueries(builder, *this, 0,
+               {operandDim(K, 0), operandDim(V, 0), operandDim(Positions, 0), resultDim(0, 0)});
+  addOfQueries(builder, *this, 1, {operandDim(Positions, 1), resultDim(0, 1)});                    // seq
+  addOfQueries(builder, *this, 2, {operandDim(K, 2), operandDim(V, 2), resultDim(0, 2)});          // kv_heads
+  addOfQueries(builder, *this, 3, {resultDim(0, 3)});                                              // group
   builder.add({operandDim(Q, 4), operandDim(K, 3), resultDim(0, 4)}, FactorKind::NeedReplication); // head_dim
   builder.add({operandDim(K, 1), operandDim(V, 1)}, FactorKind::NeedReplication);                  // context
   builder.add({operandDim(V, 3), operandDim(G, 4)}, FactorKind::NeedReplication); // value_dim
@@ -140,15 +144,13 @@ ShardingRule AttentionQueryGradientOp::getShardingRule() {
 ShardingRule AttentionKeyValueGradientOp::getShardingRule() {
   RuleBuilder builder(*this);
   enum { DK, DV };
-  addBatch(builder, {resultDim(DK, 0), resultDim(DV, 0)});
-  builder.add({operandDim(Q, 1), operandDim(Positions, 1), operandDim(G, 1), operandDim(LogSumExp, 1),
-               operandDim(Delta, 1)},
-              FactorKind::Reduction); // seq
-  builder.add({operandDim(Q, 2), operandDim(K, 2), operandDim(V, 2), operandDim(G, 2),
-               operandDim(LogSumExp, 2), operandDim(Delta, 2), resultDim(DK, 2),
-               resultDim(DV, 2)}); // kv_heads
-  builder.add({operandDim(Q, 3), operandDim(G, 3), operandDim(LogSumExp, 3), operandDim(Delta, 3)},
-              FactorKind::Reduction); // group
+  addOfQueries(
+      builder, *this, 0,
+      {operandDim(K, 0), operandDim(V, 0), operandDim(Positions, 0), resultDim(DK, 0), resultDim(DV, 0)});
+  addOfQueries(builder, *this, 1, {operandDim(Positions, 1)}, FactorKind::Reduction); // seq
+  addOfQueries(builder, *this, 2,
+               {operandDim(K, 2), operandDim(V, 2), resultDim(DK, 2), resultDim(DV, 2)}); // kv_heads
+  addOfQueries(builder, *this, 3, {}, FactorKind::Reduction);                             // group
   builder.add({operandDim(Q, 4), operandDim(K, 3), resultDim(DK, 3)},
               FactorKind::NeedReplication); // head_dim
   builder.add({operandDim(K, 1), operandDim(V, 1), resultDim(DK, 1), resultDim(DV, 1)},
@@ -165,7 +167,8 @@ template <typename OpT> static OpCost gradientCost(OpT op, int64_t results) {
   double context = double(sizeOf(op.getKey(), 1)), rows = numElements(op.getLogSumExp());
   double scores = 2 * context * numElements(op.getQuery()),
          values = 2 * context * numElements(op.getGradient());
-  return streamingCost(op, scores + values + (results == 1 ? scores : scores + values) + 6 * context * rows);
+  return streamingCost(op, scores + values + (results == 1 ? scores : scores + values) +
+                               (op.getDropKeys() ? 20 : 6) * context * rows);
 }
 OpCost AttentionQueryGradientOp::getCost() { return gradientCost(*this, 1); }
 OpCost AttentionKeyValueGradientOp::getCost() { return gradientCost(*this, 2); }
@@ -193,7 +196,7 @@ public:
     weights = this->template unary<ExpOp>(this->whereSeen(below, -std::numeric_limits<double>::infinity()));
     Value values =
         this->einsum(this->perQuery(this->context()), operands[G], operands[V], "bshgv,bchv->bshgc");
-    Value slope = this->template binary<SubOp>(values, this->column(operands[Delta]));
+    Value slope = this->template binary<SubOp>(this->dropped(values), this->column(operands[Delta]));
     slope =
         this->template binary<MulOp>(this->template binary<MulOp>(weights, slope), this->number(this->scale));
     if (bent) { // tanh's own slope
@@ -219,5 +222,5 @@ SmallVector<Value> AttentionQueryGradientOp::decompose(OpBuilder &builder, Value
 SmallVector<Value> AttentionKeyValueGradientOp::decompose(OpBuilder &builder, ValueRange operands) {
   WeightGradients p(builder, *this, operands);
   return {p.einsum(shapedAs(getKeyGradient()), p.slopes, operands[Q], "bshgc,bshgd->bchd"),
-          p.einsum(shapedAs(getValueGradient()), p.weights, operands[G], "bshgc,bshgv->bchv")};
+          p.einsum(shapedAs(getValueGradient()), p.dropped(p.weights), operands[G], "bshgc,bshgv->bchv")};
 }

@@ -1,6 +1,8 @@
 //===- AttentionReference.cpp - Reference meaning of attention ------------===//
 #include "Detail.h"
 
+#include "tessera/runtime/core/CountedRandom.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,7 +30,20 @@ public:
         valueWidth(v.shape[3]), context(k.shape[1]), heads(q.shape[2]),
         scale(op.getScale().convertToDouble()),
         softcap(op.getSoftcap() ? op.getSoftcap()->convertToDouble() : 0),
-        window(op.getWindow() ? std::optional<int64_t>(int64_t(*op.getWindow())) : std::nullopt) {}
+        window(op.getWindow() ? std::optional<int64_t>(int64_t(*op.getWindow())) : std::nullopt) {
+    if (op.getDropKeys()) {
+      dropKeys = &operands[operands.size() - 2];
+      dropShare = float(operands.back().f[0]);
+    }
+  }
+
+  /// What the weight of key j is multiplied with once the weights are summed up.
+  double kept(const Query &query, int64_t j) const {
+    if (!dropKeys)
+      return 1;
+    uint32_t word = runtime::randomWord(uint64_t(dropKeys->i[size_t(query.row)]), uint32_t(j));
+    return word < runtime::dropThreshold(dropShare) ? 0 : 1 / (1 - double(dropShare));
+  }
 
   /// Number of the key, or value, of position j of `query`'s row and head.
   int64_t key(const Query &query, int64_t j) const {
@@ -71,6 +86,8 @@ private:
 
   double scale, softcap;
   std::optional<int64_t> window;
+  const ReferenceTensor *dropKeys = nullptr; ///< of rows; null: no weight is dropped
+  float dropShare = 0;
 };
 } // namespace
 
@@ -92,7 +109,7 @@ LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, 
       logSumExp.f[query.row] = query.begin < query.end ? largest + std::log(sum) : -infinity;
     double *out = &result.f[query.row * attention.valueWidth];
     for (int64_t j = query.begin; j < query.end; ++j) {
-      double weight = std::exp(query.scores[j] - largest) / sum;
+      double weight = std::exp(query.scores[j] - largest) / sum * attention.kept(query, j);
       const double *value = &attention.v.f[attention.key(query, j) * attention.valueWidth];
       for (int64_t i = 0; i < attention.valueWidth; ++i)
         out[i] += weight * value[i];
@@ -104,7 +121,7 @@ LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, 
   return success();
 }
 
-/// Visits every query and key that it sees with the weight p and the gradient ds of q . k.
+/// Visits every query and key that it sees with the weight p, dropped from, and the gradient ds of q . k.
 static void
 forEachWeight(const Attention &attention, Tensors operands,
               llvm::function_ref<void(const Query &, int64_t key, double weight, double slope)> visit) {
@@ -115,7 +132,8 @@ forEachWeight(const Attention &attention, Tensors operands,
       int64_t key = attention.key(query, j);
       double weight = std::exp(query.scores[j] - logSumExp.f[query.row]);
       double along = dot(&gradient.f[query.row * width], &attention.v.f[key * width], width);
-      visit(query, key, weight, attention.slope(query.scores[j], weight * (along - delta.f[query.row])));
+      double kept = attention.kept(query, j), slope = weight * (kept * along - delta.f[query.row]);
+      visit(query, key, kept * weight, attention.slope(query.scores[j], slope));
     }
   });
 }

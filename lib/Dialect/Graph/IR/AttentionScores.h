@@ -100,6 +100,17 @@ public:
                                  builder.getF64FloatAttr(hidden));
   }
 
+  /// What belongs to weights [batch, seq, kv_heads, group, context], dropped from as the op says.
+  mlir::Value dropped(mlir::Value value) {
+    if (!op.getDropKeys())
+      return value;
+    mlir::Value keys = operands[operands.size() - 2];
+    mlir::Value columns =
+        IotaOp::create(builder, loc, mlir::RankedTensorType::get({context()}, builder.getI32Type()),
+                       builder.getI64IntegerAttr(0));
+    return DropoutOp::create(builder, loc, plain(value), value, column(keys), columns, operands.back());
+  }
+
 private:
   /// The table turned round: which page stands at each place, and so the position of each key. A place where
   /// none stands is that of a position that no query reaches.

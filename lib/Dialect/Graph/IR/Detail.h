@@ -53,6 +53,9 @@ llvm::LogicalResult verifyAttentionOperands(mlir::Operation *op, mlir::ValueRang
                                             llvm::APFloat scale, std::optional<uint64_t> window,
                                             std::optional<llvm::APFloat> softcap);
 
+/// What an attention, or a gradient of one, drops weights by.
+llvm::LogicalResult verifyDropped(mlir::Operation *op, NamedValue query, mlir::Value keys, mlir::Value share);
+
 /// A table of pages as `graph.cache_update` has it, of one row after another.
 struct PageTable {
   const ReferenceTensor *pages = nullptr; ///< null: every position stands at its own place
@@ -116,6 +119,10 @@ inline int64_t integerOf(double value, unsigned bits) {
     return int64_t((uint64_t(1) << (bits - 1)) - 1);
   return value <= -limit ? -int64_t((uint64_t(1) << (bits - 1)) - 1) - 1 : int64_t(value);
 }
+/// Visits every element of `shape`, to which `operands` are broadcast (aligned at the last dimension), in
+/// row-major order: where each operand is read, and the element's number.
+void forEachBroadcast(llvm::ArrayRef<int64_t> shape, Tensors operands,
+                      llvm::function_ref<void(llvm::ArrayRef<int64_t> at, int64_t number)> visit);
 /// result[j] = input[base + sum of index * stride], in row-major order of `shape`: the loop under every op
 /// that only moves elements.
 void gatherStrided(const ReferenceTensor &input, ReferenceTensor &result, llvm::ArrayRef<int64_t> shape,

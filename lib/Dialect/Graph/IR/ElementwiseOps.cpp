@@ -43,11 +43,9 @@ ShardingRule graph::elementwiseRule(Operation *op, OperandGroups linear, Operand
   return builder.rule;
 }
 
-LogicalResult graph::evaluateElementwise(Operation *op, ArrayRef<ReferenceTensor> operands,
-                                         SmallVectorImpl<ReferenceTensor> &results,
-                                         function_ref<double(ArrayRef<double>)> fn) {
-  ReferenceTensor result(typeOf(op->getResult(0)));
-  size_t rank = result.shape.size(), arity = operands.size();
+void inner::forEachBroadcast(ArrayRef<int64_t> shape, Tensors operands,
+                             function_ref<void(ArrayRef<int64_t>, int64_t)> visit) {
+  size_t rank = shape.size(), arity = operands.size();
   // Strides of every operand along the result's dimensions; 0 where it repeats.
   SmallVector<SmallVector<int64_t>, 3> strides(arity, SmallVector<int64_t>(rank, 0));
   for (size_t k = 0; k < arity; ++k) {
@@ -56,11 +54,9 @@ LogicalResult graph::evaluateElementwise(Operation *op, ArrayRef<ReferenceTensor
     for (size_t d = 0; d < own.size(); ++d)
       strides[k][shift + d] = operands[k].shape[d] == 1 ? 0 : own[d];
   }
-  bool toBool = result.elementType.isInteger(1);
-  SmallVector<double, 3> arguments(arity);
   SmallVector<int64_t, 3> at(arity);
-  int64_t inner = rank ? result.shape.back() : 1, j = 0;
-  Odometer outer(ArrayRef<int64_t>(result.shape).drop_back(rank ? 1 : 0));
+  int64_t inner = rank ? shape.back() : 1, j = 0;
+  Odometer outer(shape.drop_back(rank ? 1 : 0));
   do {
     for (size_t k = 0; k < arity; ++k) {
       at[k] = 0;
@@ -68,22 +64,36 @@ LogicalResult graph::evaluateElementwise(Operation *op, ArrayRef<ReferenceTensor
         at[k] += outer.index[d] * strides[k][d];
     }
     for (int64_t i = 0; i < inner; ++i, ++j) {
-      for (size_t k = 0; k < arity; ++k) {
-        int64_t place = at[k] + (rank ? i * strides[k][rank - 1] : 0);
-        arguments[k] = operands[k].isFloat() ? operands[k].f[place] : double(operands[k].i[place]);
-      }
-      double value = fn(arguments);
-      if (result.isFloat()) {
-        result.f[j] = value;
-      } else if (toBool) {
-        result.i[j] = value != 0;
-      } else if (value >= -0x1p63 && value < 0x1p63) {
-        result.i[j] = int64_t(value);
-      } else {
-        return op->emitOpError() << "result element " << j << " is no integer (overflow)";
-      }
+      visit(at, j);
+      for (size_t k = 0; rank && k < arity; ++k)
+        at[k] += strides[k][rank - 1];
     }
   } while (outer.next());
+}
+
+LogicalResult graph::evaluateElementwise(Operation *op, ArrayRef<ReferenceTensor> operands,
+                                         SmallVectorImpl<ReferenceTensor> &results,
+                                         function_ref<double(ArrayRef<double>)> fn) {
+  ReferenceTensor result(typeOf(op->getResult(0)));
+  size_t arity = operands.size();
+  bool toBool = result.elementType.isInteger(1);
+  SmallVector<double, 3> arguments(arity);
+  std::optional<int64_t> overflow;
+  forEachBroadcast(result.shape, operands, [&](ArrayRef<int64_t> at, int64_t j) {
+    for (size_t k = 0; k < arity; ++k)
+      arguments[k] = operands[k].isFloat() ? operands[k].f[at[k]] : double(operands[k].i[at[k]]);
+    double value = fn(arguments);
+    if (result.isFloat())
+      result.f[j] = value;
+    else if (toBool)
+      result.i[j] = value != 0;
+    else if (value >= -0x1p63 && value < 0x1p63)
+      result.i[j] = int64_t(value);
+    else if (!overflow)
+      overflow = j;
+  });
+  if (overflow)
+    return op->emitOpError() << "result element " << *overflow << " is no integer (overflow)";
   results.push_back(std::move(result));
   return success();
 }

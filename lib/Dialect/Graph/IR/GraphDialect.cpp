@@ -253,6 +253,10 @@ void GraphDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "tessera/Dialect/Graph/IR/GraphRandomOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "tessera/Dialect/Graph/IR/GraphStructureOps.cpp.inc"
       >();
   addOperations<

@@ -260,9 +260,22 @@ static LogicalResult verifyPages(Operation *op, Value pages, std::optional<uint6
   return success();
 }
 
+LogicalResult inner::verifyDropped(Operation *op, NamedValue query, Value keys, Value share) {
+  if (bool(keys) != bool(share))
+    return op->emitOpError() << "needs both keys of rows and a probability to drop weights, or neither";
+  if (!keys)
+    return success();
+  NamedValue rows{"drop_keys", keys};
+  if (failed(expectRank(op, rows, 4)) || failed(expectSameSizes(op, rows, 0, query, 0, 4)))
+    return failure();
+  return expectRank(op, {"drop_share", share}, 0);
+}
+
 LogicalResult AttentionOp::verify() {
   NamedValue q{"query", getQuery()}, v{"value", getValue()}, result{"result", getResult()};
-  if (failed(verifyTensors(*this)) ||
+  if (getPages() && getDropKeys())
+    return emitOpError() << "drops weights of keys that a table finds: what has pages is not trained";
+  if (failed(verifyTensors(*this)) || failed(verifyDropped(*this, q, getDropKeys(), getDropShare())) ||
       failed(verifyAttentionOperands(*this, getOperands(), getScale(), getWindow(), getSoftcap())) ||
       failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, q, result)) ||
       failed(expectSameSizes(*this, result, 0, q, 0, 4)) || failed(expectSameSize(*this, result, 4, v, 3)) ||

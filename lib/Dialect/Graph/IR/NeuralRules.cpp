@@ -138,12 +138,14 @@ OpCost RopeOp::getCost() { return streamingCost(*this, 3 * elements(getResult())
 
 ShardingRule AttentionOp::getShardingRule() {
   RuleBuilder builder(*this);
-  enum { Q, K, V, P, Pages };
+  enum { Q, K, V, P, Pages, DropKeys = Pages }; // never both
   /// The log-sum-exp, if asked for, has the result's first four dimensions.
   auto add = [&](SmallVector<TensorDim> places, int dim) {
     places.push_back(resultDim(0, dim));
     if (getLogSumExp())
       places.push_back(resultDim(1, dim));
+    if (getDropKeys())
+      places.push_back(operandDim(DropKeys, dim));
     builder.add(places);
   };
   SmallVector<TensorDim> batch = {operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0)};
@@ -170,7 +172,7 @@ OpCost AttentionOp::getCost() {
   double context = double(sizeOf(getKey(), 1));
   double scores = 2 * context * elements(getQuery()), values = 2 * context * elements(getResult());
   double rows = elements(getQuery()) / double(sizeOf(getQuery(), 4));
-  return streamingCost(*this, scores + values + 5 * context * rows);
+  return streamingCost(*this, scores + values + (getDropKeys() ? 19 : 5) * context * rows);
 }
 
 ShardingRule CacheUpdateOp::getShardingRule() {

@@ -4,8 +4,10 @@
 #include "LossInChunks.h"
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
+#include "tessera/Dialect/Graph/IR/RowNumbers.h"
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
 #include "tessera/Dialect/Graph/Transforms/Documents.h"
+#include "tessera/Dialect/Graph/Transforms/Dropout.h"
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/ModelFlops.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
@@ -73,6 +75,8 @@ private:
   /// If the loss goes in chunks, with a `seed`, the gradients of what they read.
   FailureOr<Value> emitLoss(IRMapping &values, Value targets, Value seed,
                             SmallVectorImpl<LossInChunks::Gradient> &known);
+  /// Dropout at the sites of one micro-batch.
+  LogicalResult emitDropout(Block &block, IRMapping &values);
   FailureOr<SmallVector<Value>> emitMicroBatches(Block &entry, ArrayRef<BlockArgument> wanted);
   FailureOr<SmallVector<Value>> emitMicroBatch(Block &entry, Block &block, ValueRange rows,
                                                ArrayRef<BlockArgument> wanted);
@@ -194,7 +198,8 @@ Port TrainStepBuilder::rowsPort(StringRef name, FillSource source) {
 }
 
 Port TrainStepBuilder::numberPort(FillSource source) {
-  return {RankedTensorType::get({}, builder.getF32Type()),
+  Type type = source == FillSource::DropoutKey ? Type(builder.getI64Type()) : builder.getF32Type();
+  return {RankedTensorType::get({}, type),
           Kind::Input,
           freeName(stringifyFillSource(source), taken),
           {},
@@ -244,13 +249,22 @@ void TrainStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayR
 LogicalResult TrainStepBuilder::chooseChunks() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   PositionWise::Tail found = positionWise.findTail();
-  if (lossChunks == 0 && !found.ops.empty()) {
+  bool drops = llvm::any_of(found.ops, [](Operation *op) {
+    auto name = dyn_cast<NameOp>(op);
+    return name && name.getDrops();
+  });
+  if (lossChunks == 0 && !found.ops.empty() && !drops) {
     ArrayRef<int64_t> input = cast<RankedTensorType>(found.input.getType()).getShape().drop_front(2);
     lossChunks = chunksOfLoss(sizes.rows(), sizes.seq, ShapedType::getNumElements(input),
                               cast<RankedTensorType>(logits.getType()).getDimSize(2));
   }
   if (lossChunks <= 1)
     return success();
+  for (Operation *op : found.ops)
+    if (auto name = dyn_cast<NameOp>(op); name && name.getDrops())
+      return name.emitOpError()
+             << "drops elements of what leads to the logits alone, and the loss is made in " << lossChunks
+             << " chunks; leave out one of both";
   if (found.ops.empty() || failed(positionWise.checkPassesThrough("seq")))
     return forward.emitError()
            << "cannot make the loss in " << lossChunks
@@ -308,6 +322,33 @@ FailureOr<Value> TrainStepBuilder::emitLoss(IRMapping &values, Value targets, Va
   return f.mul(f.sum(loss.getLoss()), tokenWeight);
 }
 
+/// `block` is the entry's, or the body of the loop over micro-batches; `values` maps what it has of @forward.
+LogicalResult TrainStepBuilder::emitDropout(Block &block, IRMapping &values) {
+  SmallVector<Operation *> marked = dropoutSites(forward.getBody().front()), sites;
+  for (Operation *site : marked)
+    sites.push_back(values.lookup(site));
+  DropoutInputs inputs{numbers.lookup(FillSource::DropoutKey), numbers.lookup(FillSource::Dropout), {}};
+  if (!inputs.key) { // evaluation drops nothing
+    keepAtSites(sites);
+    return success();
+  }
+  if (auto microBatches = dyn_cast<RepeatOp>(block.getParentOp())) {
+    OpBuilder first = OpBuilder::atBlockBegin(&block);
+    Location loc = forward.getLoc();
+    auto scalar = RankedTensorType::get({}, builder.getI64Type());
+    Value index = CastOp::create(first, loc, scalar, microBatches.getIndex(0));
+    inputs.firstRow = MulOp::create(first, loc, scalar, index, integerConstant(first, loc, sizes.rows()));
+  }
+  if (failed(dropAtSites(sites, inputs, block.getParentOp())))
+    return failure();
+  // Whoever asks for such a value from here on means what is left of it.
+  for (auto [site, copy] : llvm::zip_equal(marked, sites))
+    for (Operation *user : copy->getUsers())
+      if (isa<NameOp>(copy) && isa<DropoutOp>(user))
+        values.map(site->getResult(0), user->getResult(0));
+  return success();
+}
+
 Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
   return NameOp::create(builder, forward.getLoc(), gradient.getType(), gradient,
                         (kGradientPrefix + weight.symbol.getSymName()).str(),
@@ -321,6 +362,8 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Blo
                                                                ArrayRef<BlockArgument> wanted) {
   builder.setInsertionPointToEnd(&block);
   IRMapping values = emitForward(entry, rows);
+  if (failed(emitDropout(block, values)))
+    return failure();
   // Before there is a loop that is none of layers.
   if (!wanted.empty() && failed(recompute.checkNames(block)))
     return failure();
@@ -416,11 +459,15 @@ LogicalResult TrainStepBuilder::buildTrain() {
   sources.push_back(FillSource::Clip);
   if (lossScale)
     sources.push_back(FillSource::LossScale);
+  bool drops = !dropoutSites(forward.getBody().front()).empty();
+  if (drops)
+    llvm::append_range(sources, ArrayRef{FillSource::DropoutKey, FillSource::Dropout});
   SmallVector<Port> ports = inputPorts(sources);
   unsigned firstWeight = unsigned(ports.size());
   for (TrainedWeight &weight : weights)
     ports.push_back(weightPort(weight, weight.symbol.getSymName()));
-  func::FuncOp function = begin("train", Role::Train, ports);
+  func::FuncOp function =
+      drops ? begin("train_dropout", Role::TrainDropout, ports) : begin("train", Role::Train, ports);
   Block &entry = function.getBody().front();
   FailureOr<SmallVector<Value>> found =
       emitMicroBatches(entry, entry.getArguments().slice(firstWeight, weights.size()));
@@ -537,7 +584,7 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
     if (sizes.seq < 1 || sizes.seq > positions)
       return forward.emitError() << "cannot run rows of " << sizes.seq << " positions: expected 1 to "
                                  << positions << ", the size of 'seq'";
-    for (StringRef name : {"train", "evaluate"})
+    for (StringRef name : {"train", "train_dropout", "evaluate"})
       if (Operation *taken = module.lookupSymbol(name))
         return emitError(taken->getLoc())
                << "taken name (@" << name << "): a function of the step is called so; rename this "

@@ -27,6 +27,8 @@
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphNeuralOps.h.inc"
 #define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphRandomOps.h.inc"
+#define GET_OP_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphStructureOps.h.inc"
 
 namespace tessera::graph {

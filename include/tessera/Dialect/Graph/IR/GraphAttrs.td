@@ -26,7 +26,8 @@ def Graph_KindAttr : EnumAttr<Graph_Dialect, Graph_Kind, "kind"> {
 
 def Graph_Role : I32EnumAttr<"Role", "what an entry is for", [
     I32EnumAttrCase<"Prompt", 0, "prompt">, I32EnumAttrCase<"Next", 1, "next">, I32EnumAttrCase<"Logits", 2, "logits">,
-    I32EnumAttrCase<"Draw", 3, "draw">, I32EnumAttrCase<"Train", 4, "train">, I32EnumAttrCase<"Evaluate", 5, "evaluate">]> {
+    I32EnumAttrCase<"Draw", 3, "draw">, I32EnumAttrCase<"Train", 4, "train">, I32EnumAttrCase<"Evaluate", 5, "evaluate">,
+    I32EnumAttrCase<"TrainDropout", 6, "train_dropout">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -35,7 +36,7 @@ def Graph_RoleAttr : EnumAttr<Graph_Dialect, Graph_Role, "role"> {
   let description = [{
     Function attribute `graph.role`: `#graph.role<prompt>` consumes a chunk of prompts, `<next>` one token of every row, `<logits>` gives logits of more
     positions of the last chunk, `<draw>` draws tokens from the logits that the call before it gave; `<train>` makes one update of the weights (docs/TrainStep.md), `<evaluate>`
-    gives the loss of the same rows and changes nothing. Made by the pass that builds the step; the manifest carries it. An entry without a role is called by whoever knows it.
+    gives the loss of the same rows and changes nothing, `<train_dropout>` trains with elements dropped (docs/Dropout.md). Made by the pass that builds the step; the manifest carries it. An entry without a role is called by whoever knows it.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -52,7 +53,8 @@ def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes
     I32EnumAttrCase<"Beta1", 17, "beta1">, I32EnumAttrCase<"Beta2", 18, "beta2">, I32EnumAttrCase<"Epsilon", 19, "epsilon">,
     I32EnumAttrCase<"Momentum", 20, "momentum">, I32EnumAttrCase<"Clip", 21, "clip">,
     I32EnumAttrCase<"FirstCorrection", 22, "first_correction">, I32EnumAttrCase<"SecondCorrection", 23, "second_correction">,
-    I32EnumAttrCase<"Pages", 24, "pages">, I32EnumAttrCase<"LossScale", 25, "loss_scale">]> {
+    I32EnumAttrCase<"Pages", 24, "pages">, I32EnumAttrCase<"LossScale", 25, "loss_scale">,
+    I32EnumAttrCase<"DropoutKey", 26, "dropout_key">, I32EnumAttrCase<"Dropout", 27, "dropout">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }

@@ -124,7 +124,7 @@ def Graph_RopeOp : Graph_Op<"rope", [Graph_Derivative, DeclareOpInterfaceMethods
   let hasVerifier = 1;
 }
 
-def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<DecomposableOpInterface>,
+def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DecomposableOpInterface>,
     DeclareOpInterfaceMethods<DerivativeOpInterface, ["withStatistics", "whyNoGradient"]>]> {
   let summary = "softmax(scale * q k^T + causal mask) v, by heads";
   let description = [{
@@ -137,6 +137,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<Decompo
     reads in place of the weights. `graph-differentiate` asks for it.
     With `pages` [batch, n] i32 keys and values are found as `cache_update` writes them, in pages of `page` positions: key j of row b stands at
     j + pages[b, j / page] * page of k and v, whose context is n * page. Positions stay those of the text. There is no gradient then.
+    With `dropout` the weights, after their sum is taken, are dropped from as `graph.dropout` does: `drop_keys` [batch, seq, kv_heads, group] are the keys of rows, key j is column j, and
+    `drop_share` is the probability. `drops`: training may do so (as of `graph.name`).
     ```mlir
     // given %q: tensor<2x1x4x2x16xf32>, %k: tensor<2x256x4x16xf32>, %v: tensor<2x256x4x16xf32>, %positions: tensor<2x1xi32>, %table: tensor<2x2xi32>
     %o = graph.attention %q, %k, %v, %positions pages %table of 128 scale = 0.25
@@ -144,23 +146,26 @@ def Graph_AttentionOp : Graph_Op<"attention", [DeclareOpInterfaceMethods<Decompo
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
-      Optional<Graph_I32Tensor>:$pages, F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap, OptionalAttr<I64Attr>:$page);
+      Optional<Graph_I32Tensor>:$pages, Optional<RankedTensorOf<[I64]>>:$drop_keys, Optional<RankedTensorOf<[F32]>>:$drop_share,
+      F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap, OptionalAttr<I64Attr>:$page, UnitAttr:$drops);
   let results = (outs Graph_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$log_sum_exp);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
       "::mlir::Value":$positions, "::mlir::FloatAttr":$scale, "::mlir::IntegerAttr":$window, "::mlir::FloatAttr":$softcap), [{
-    build($_builder, $_state, result, ::mlir::Type(), query, key, value, positions, ::mlir::Value(), scale, window, softcap, ::mlir::IntegerAttr());
+    build($_builder, $_state, result, ::mlir::Type(), query, key, value, positions, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), scale, window, softcap, ::mlir::IntegerAttr());
   }]>];
-  let assemblyFormat = "$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? `scale` `=` $scale attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? (`dropout` $drop_keys^ `,` $drop_share)? `scale` `=` $scale (`drops` $drops^)? attr-dict
+      `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 
 /// What backward of attention computes: the weights again, from scores and their log-sum-exp, a block of them at a time in a kernel, and what they weigh.
-class Graph_AttentionGradientOp<string mnemonic> : Graph_Op<mnemonic, [DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+class Graph_AttentionGradientOp<string mnemonic> : Graph_Op<mnemonic, [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
       Graph_FloatTensor:$gradient, RankedTensorOf<[F32]>:$log_sum_exp, RankedTensorOf<[F32]>:$delta,
+      Optional<RankedTensorOf<[I64]>>:$drop_keys, Optional<RankedTensorOf<[F32]>>:$drop_share,
       F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
   let assemblyFormat = [{
-    $query `,` $key `,` $value `,` $positions `,` $gradient `,` $log_sum_exp `,` $delta `scale` `=` $scale attr-dict `:` functional-type(operands, results)
+    $query `,` $key `,` $value `,` $positions `,` $gradient `,` $log_sum_exp `,` $delta (`dropout` $drop_keys^ `,` $drop_share)? `scale` `=` $scale attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -171,6 +176,7 @@ def Graph_AttentionQueryGradientOp : Graph_AttentionGradientOp<"attention_query_
     Operands of `attention`, then `gradient`, that of its result; `log_sum_exp`, its second result; `delta` [batch, seq, kv_heads, group], the sum of
     gradient * result over value_dim (less the gradient of log_sum_exp, if that has one). With weights p = exp(scores - log_sum_exp), 0 where a query
     does not see a key, and ds = p * (gradient . v - delta) * scale (and the slope of `softcap`): result = sum of ds * k over the context, shaped as q.
+    With `dropout`, gradient . v is dropped from as attention's weights were.
   }];
   let results = (outs Graph_FloatTensor:$result);
 }
@@ -178,7 +184,7 @@ def Graph_AttentionQueryGradientOp : Graph_AttentionGradientOp<"attention_query_
 def Graph_AttentionKeyValueGradientOp : Graph_AttentionGradientOp<"attention_key_value_gradient"> {
   let summary = "The gradients of the keys and values of an attention";
   let description = [{
-    As `attention_query_gradient`: with its p and ds, key_gradient is the sum of ds * q and value_gradient that of p * gradient, over queries and groups: shaped as
+    As `attention_query_gradient`: with its p and ds, key_gradient is the sum of ds * q and value_gradient that of p (dropped from, with `dropout`) * gradient, over queries and groups: shaped as
     k and v. Sharded over queries the results are partial sums.
   }];
   let results = (outs Graph_FloatTensor:$key_gradient, Graph_FloatTensor:$value_gradient);

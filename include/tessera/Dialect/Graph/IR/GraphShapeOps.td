@@ -138,14 +138,15 @@ def Graph_NameOp : Graph_Op<"name", [Graph_Derivative, AllTypesMatch<["input", "
   let description = [{
     What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned. An
     `inner` value is sharded as propagation finds best unless an item names it (`dist-annotate` removes the name); the others take the meaning of standard axes, too.
+    `drops`: of a value that training may drop elements of (docs/Dropout.md). It says so on rung `graph` alone, and a program that generates drops nothing.
     ```mlir
     // given %0: tensor<1x16x64xf32>
     %1 = graph.name %0 "residual" ["batch", "seq", "hidden"] : tensor<1x16x64xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims, UnitAttr:$inner);
+  let arguments = (ins AnyRankedTensor:$input, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims, UnitAttr:$inner, UnitAttr:$drops);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input (`inner` $inner^)? $name ($dims^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$input (`inner` $inner^)? $name ($dims^)? (`drops` $drops^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

@@ -54,7 +54,7 @@ def BuildTrainStep : Pass<"graph-build-train-step", "::mlir::ModuleOp"> {
   let description = [{
     Rung `graph` to rung `step` (docs/TrainStep.md). @train runs @forward, the cross entropy of its logits and the gradients of all parameters over the micro-batches, adds
     the gradients up, clips them by their norm and updates the weights, which become variables; what the optimizer keeps are variables beside them. @evaluate gives the
-    loss alone.
+    loss alone. Of a program that says where elements may be dropped, @train is called @train_dropout and takes the key and the probability of dropout (docs/Dropout.md).
     ```mlir
     func.func private @forward(%tokens: tensor<4x16xi32>, %w: tensor<99x48xf32>) -> (tensor<4x16x99xf32> {graph.name = "logits"})
     // to, for micro-batches=2 and optimizer=sgd (and @evaluate)
@@ -74,6 +74,21 @@ def BuildTrainStep : Pass<"graph-build-train-step", "::mlir::ModuleOp"> {
     Option<"recompute", "recompute", "std::string", "\"none\"", "What backward computes again instead of reading what loops save: none, full (all that they do not carry), or names of values, separated by commas">,
     Option<"lossChunks", "loss-chunks", "int64_t", "0", "Parts of the positions that logits, loss and their gradients are made in, one after another; 0: as many as keep logits from being the largest values of a step">,
   ];
+  let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
+}
+
+def LeaveOutDropout : Pass<"graph-leave-out-dropout", "::mlir::ModuleOp"> {
+  let summary = "Makes @train of @train_dropout: the same program with nothing dropped";
+  let description = [{
+    End of rung `spmd` (docs/Dropout.md). A family with dropout has one program up to here, in which one placement is found for both entries. @train is a copy without `graph.dropout`,
+    keys of rows and the inputs that they are made of: what it computes is what it would be if there were no dropout, and it costs as little.
+    ```mlir
+    func.func @train_dropout(%x: tensor<4x8xf32>, %key: tensor<i64> {graph.fill = #graph.fill<dropout_key>}, %p: tensor<f32> {graph.fill = #graph.fill<dropout>}) -> tensor<4x8xf32>
+        attributes {graph.role = #graph.role<train_dropout>}
+    // gets a companion
+    func.func @train(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {graph.role = #graph.role<train>}
+    ```
+  }];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }
 

@@ -29,5 +29,26 @@ constexpr uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t count) {
   return mixBits(mixBits(mixBits(seed + kCountStep) ^ (stream + kCountStep)) + count * kCountStep);
 }
 
+// Rows of many numbers, which a vector unit makes: a row's key is 64 counted random bits, and a number of it
+// is 32 bits by the key and the number's column. Two products of 32 bits and the key between them; that they
+// look random is measured (docs/Dropout.md).
+inline constexpr uint32_t kColumnStep = 0x9e3779b9u;
+inline constexpr int kFirstWordShift = 16, kWordShift = 15;
+inline constexpr uint32_t kFirstWordFactor = 0x21f0aaadu, kSecondWordFactor = 0xd35a2d97u;
+
+constexpr uint32_t randomWord(uint64_t key, uint32_t column) {
+  uint32_t z = uint32_t(key) + column * kColumnStep;
+  z = (z ^ (z >> kFirstWordShift)) * kFirstWordFactor;
+  z ^= uint32_t(key >> 32);
+  z = (z ^ (z >> kWordShift)) * kSecondWordFactor;
+  return z ^ (z >> kWordShift);
+}
+
+// A number of a row is dropped where its word is below this: a share of `probability`, in [0, 1), of 2^32.
+// Exact: a float32 has 24 bits.
+constexpr uint32_t dropThreshold(float probability) {
+  return uint32_t(uint64_t(double(probability) * 0x1p32));
+}
+
 } // namespace tessera::runtime
 #endif

@@ -93,7 +93,9 @@ enum class Fill {
   Clip,            // the largest norm of the gradient; 0: any
   FirstCorrection, // 1 / (1 - beta1^t), t the number of the update from 1
   SecondCorrection,
-  LossScale // what the loss is multiplied with before gradients are taken; they are divided by it
+  LossScale,  // what the loss is multiplied with before gradients are taken; they are divided by it
+  DropoutKey, // i64: 64 random bits of the step
+  Dropout     // the share of elements that are dropped
 };
 bool fillsTraining(Fill fill); // Targets and what comes after it
 struct InputSpec : BufferSpec {
@@ -148,12 +150,13 @@ struct CountSpec {
 // What an entry is for, where the runtime calls it by itself.
 enum class Role {
   None,
-  Prompt,  // takes a chunk of prompts; gives logits and next tokens of one position a row
-  Next,    // takes one token a row; gives logits and next tokens
-  Logits,  // gives the logits of another position of the chunk that the prompt entry took last
-  Draw,    // draws next tokens from the logits of the call before it
-  Train,   // a training step: gives loss and norm, updates variables
-  Evaluate // the loss of a step's rows; updates nothing
+  Prompt,      // takes a chunk of prompts; gives logits and next tokens of one position a row
+  Next,        // takes one token a row; gives logits and next tokens
+  Logits,      // gives the logits of another position of the chunk that the prompt entry took last
+  Draw,        // draws next tokens from the logits of the call before it
+  Train,       // a training step: gives loss and norm, updates variables
+  Evaluate,    // the loss of a step's rows; updates nothing
+  TrainDropout // a training step in which elements are dropped
 };
 
 struct EntrySpec {
@@ -188,7 +191,7 @@ struct GenerateSpec {
 // How a program trains: sizes, and the numbers of the entries that do it.
 struct TrainSpec {
   int64_t batch = 1, seq = 1, microBatches = 1, vocab = 1; // batch: rows of a step, over all micro-batches
-  int64_t train = -1, evaluate = -1;                       // evaluate: -1: there is none
+  int64_t train = -1, evaluate = -1, trainDropout = -1;    // -1: there is none, which `train` never is
   std::optional<double> lossScale;                         // the first one; none: the step takes no scale
   int64_t flopsPerToken = 0; // of the model, forward and backward, for a token of a whole row; 0: nobody says
   int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }

@@ -1,0 +1,29 @@
+//===- Dropout.h - Dropout at the sites of a program ------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_GRAPH_TRANSFORMS_DROPOUT_H
+#define TESSERA_DIALECT_GRAPH_TRANSFORMS_DROPOUT_H
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+namespace tessera::graph {
+
+/// Ops in `block`, and in loops there, that say `drops`, in their order.
+llvm::SmallVector<mlir::Operation *> dropoutSites(mlir::Block &block);
+
+/// What sites draw from. Which elements go follows from the key, the number of the site, the layer and the
+/// places of elements in the rows of the whole step: docs/Dropout.md.
+struct DropoutInputs {
+  mlir::Value key;         ///< i64 scalar, another one in every step
+  mlir::Value probability; ///< f32 scalar
+  mlir::Value firstRow;    ///< i64 scalar: which row of the step row 0 is; null: it is that
+};
+
+/// Makes `sites`, which are numbered by their order, drop elements, and no sites any more. Their values'
+/// first dimension is the row; an error where it is not, as far as shapes can tell. Layers are those of the
+/// loops between a site and `outer`.
+llvm::LogicalResult dropAtSites(llvm::ArrayRef<mlir::Operation *> sites, const DropoutInputs &inputs,
+                                mlir::Operation *outer);
+/// They drop nothing, and are no sites any more.
+void keepAtSites(llvm::ArrayRef<mlir::Operation *> sites);
+
+} // namespace tessera::graph
+#endif
