@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace tessera::runtime {
@@ -59,6 +60,22 @@ static double median(std::vector<double> &values) {
   return values[values.size() / 2];
 }
 
+// Of each kind of collective what the rank has sent that sent most; on rank 0.
+static nlohmann::ordered_json mostSent(Rank &rank, const std::map<CollectiveKind, int64_t> &sent) {
+  nlohmann::ordered_json most = nlohmann::ordered_json::object();
+  for (CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+        CollectiveKind::AllToAll, CollectiveKind::CollectivePermute, CollectiveKind::GroupedSend}) {
+    auto found = sent.find(kind);
+    int64_t own = found == sent.end() ? 0 : found->second;
+    std::vector<int64_t> all(size_t(rank.plane().ranks()));
+    rank.plane().gather(&own, sizeof own, all.data(), 0);
+    if (int64_t bytes = *std::max_element(all.begin(), all.end()); bytes > 0)
+      most[collectiveName(kind)] = bytes;
+  }
+  return most;
+}
+
 void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json) {
   using Clock = std::chrono::steady_clock;
   Trainer trainer(rank);
@@ -67,11 +84,15 @@ void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json)
   Hyperparameters numbers;
   numbers.learningRate = 1e-5;
   std::vector<double> seconds, processor;
+  std::map<CollectiveKind, int64_t> sent; // by this rank, in the last step
   for (int64_t update = 0; update < 7; ++update) {
     rank.plane().barrier();
     const auto start = Clock::now();
     const double used = processorSeconds();
+    auto before = rank.collectives().sent();
     trainer.train(rows, update, numbers);
+    for (auto [kind, bytes] : rank.collectives().sent())
+      sent[kind] = bytes - before[kind];
     rank.plane().barrier();
     if (update >= 2) {
       seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -81,6 +102,7 @@ void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json)
   // After the steps, when the machine is as warm as it was for them.
   const bool counted = spec.flopsPerToken > 0;
   const double peak = peakFlops ? *peakFlops : counted ? measurePeakFlops(rank) : 0;
+  const nlohmann::ordered_json most = mostSent(rank, sent);
   if (rank.id() != 0)
     return;
   const double step = median(seconds), rate = double(spec.batch * spec.seq) / step;
@@ -93,7 +115,8 @@ void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json)
                                      {"seq", spec.seq},
                                      {"micro_batches", spec.microBatches},
                                      {"ranks", rank.plane().ranks()},
-                                     {"threads_per_rank", rank.pool().size()}};
+                                     {"threads_per_rank", rank.pool().size()},
+                                     {"sent_bytes", most}};
     if (counted) {
       result["mfu"] = modelFlopsUtilization(spec, rate, peak);
       result["peak_flops"] = peak;

@@ -53,7 +53,22 @@ int64_t stagingBytes(const Manifest &manifest, int64_t rank, const World &world)
   return most;
 }
 
+void ProgramCollectives::countSent(int32_t id) {
+  const CollectiveSpec &c = manifest_.collectives[id];
+  int64_t &sent = sent_[c.kind];
+  if (!movesPieces(c)) {
+    const BlockCollective &block = blocks_[id];
+    sent += bytesSent(block.kind, shardCount(manifest_.groups[block.group]),
+                      io::bytesOf(block.type, block.elements));
+    return;
+  }
+  for (const BoxTransfer &transfer : transfers_[id].goes)
+    if (transfer.peer != comm_.rank())
+      sent += io::bytesOf(c.type, elementCount(transfer.box.size));
+}
+
 CommToken ProgramCollectives::start(int32_t id, const void *src, void *dst, Stream &stream) {
+  countSent(id);
   const CollectiveSpec &c = manifest_.collectives[id];
   if (movesPieces(c))
     return comm_.start(transfers_[id], c.group, c.type, src, dst, stream, id);
@@ -61,10 +76,12 @@ CommToken ProgramCollectives::start(int32_t id, const void *src, void *dst, Stre
 }
 
 void ProgramCollectives::run(int32_t id, const void *src, void *dst, Stream &stream) {
-  if (movesPieces(manifest_.collectives[id]))
+  if (movesPieces(manifest_.collectives[id])) {
     comm_.wait(start(id, src, dst, stream), stream);
-  else
-    comm_.run(blocks_[id], src, dst, stream, id);
+    return;
+  }
+  countSent(id);
+  comm_.run(blocks_[id], src, dst, stream, id);
 }
 
 int64_t ProgramCollectives::peer(int32_t group, int64_t index) const {

@@ -5,6 +5,8 @@
 #include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/core/Manifest.h"
 
+#include <map>
+
 namespace tessera::runtime {
 
 class ProgramCollectives {
@@ -28,17 +30,22 @@ public:
   void progress() { comm_.progress(); }
   // At the end of an entry. Throws Error if something was started and not waited for.
   void expectAllWaitedFor() { comm_.expectAllWaitedFor(); }
+  // Bytes that this rank has sent in collectives since the object was made, by kind: of blocks as they were
+  // given to the communicator, in a ring (core/Collective.h), of pieces what leaves the rank.
+  const std::map<CollectiveKind, int64_t> &sent() const { return sent_; }
   // The entry has given all its work to `stream`, its collectives' included.
   void endEntry(Stream &stream) { comm_.endEntry(stream); }
 
 private:
   int64_t peer(int32_t group, int64_t index) const;
+  void countSent(int32_t id);
 
   const Manifest &manifest_;
   Communicator &comm_;
   std::vector<int64_t> indices_;        // by group
   std::vector<Transfers> transfers_;    // by collective; of those that work on pieces
   std::vector<BlockCollective> blocks_; // by collective; of the others
+  std::map<CollectiveKind, int64_t> sent_;
 };
 
 class World;
