@@ -40,9 +40,9 @@ struct CompileOptions {
   std::string recompute = "none";  ///< of backward: none, full or names of values, separated by commas
   int64_t lossChunks =
       0; ///< parts of the positions that training makes logits and loss in; 0: chosen by the pass
-  bool overlap = true;             ///< what ranks exchange runs beside what they compute
-  bool isRecomputeGiven = false;   ///< somebody asked for it: it stays so
-  int64_t memory = 0;              ///< bytes of a rank at most; 0: not given
+  bool overlap = true;           ///< what ranks exchange runs beside what they compute
+  bool isRecomputeGiven = false; ///< somebody asked for it: it stays so
+  int64_t memory = 0;            ///< bytes of a rank at most; 0: not given
   int64_t savedBytes = -1; ///< of what loops save for backward, at most; negative: as `recompute` says (no
                            ///< flag sets it; --memory does)
   bool embedWeights = false, explain = false, help = false;
