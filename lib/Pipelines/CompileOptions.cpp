@@ -1,6 +1,7 @@
 //===- CompileOptions.cpp - The command line of llm-compile ---------------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "ParseBytes.h"
 #include "Templates.h"
 
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
@@ -218,22 +219,12 @@ private:
     options.overlap = *chosen == 1;
     return {};
   }
-  /// Decimal and binary units: 16G, 16Gi.
   Status memory(StringRef flag, StringRef value) {
-    StringRef number = value;
-    int64_t unit = 1, base = number.consume_back("i") ? 1024 : 1000;
-    size_t power = number.empty() ? 0 : StringRef("-KMGT").find(number.back());
-    bool hasUnit = power != StringRef::npos && power > 0;
-    for (size_t i = 0; hasUnit && i < power; ++i)
-      unit *= base;
-    if (hasUnit)
-      number = number.drop_back();
-    int64_t count = 0;
-    if ((base == 1024 && !hasUnit) || number.getAsInteger(10, count) || count < 1 ||
-        count > (int64_t(1) << 60) / unit)
+    std::optional<int64_t> bytes = parseBytes(value);
+    if (!bytes)
       return badFlag(flag + "=" + value, "is no number of bytes",
                      "write " + flag + "=16G, for example, or =16Gi");
-    options.memory = count * unit;
+    options.memory = *bytes;
     return {};
   }
   Status gradDtype(StringRef flag, StringRef value) {

@@ -53,6 +53,10 @@ TEST(CompileOptions, ReadsWhatBelongsToTraining) {
   EXPECT_EQ(options->microBatches, 4);
   EXPECT_EQ(options->optimizer, "sgd");
   EXPECT_EQ(parse({"model", "-o", "out"})->task, Task::Generate);
+  EXPECT_EQ(options->memory, 0);
+  EXPECT_EQ(parse({"model", "-o", "out", "--memory=17"})->memory, 17);
+  EXPECT_EQ(parse({"model", "-o", "out", "--memory=16G"})->memory, 16'000'000'000);
+  EXPECT_EQ(parse({"model", "-o", "out", "--memory=3Ki"})->memory, 3 * 1024);
   // A program in text has a batch of its own.
   EXPECT_TRUE(bool(parse({"model.mlir", "-o", "out", "--task=train", "--micro-batches=4"})));
 }

@@ -126,6 +126,12 @@ bool SavedPair::isGathered(Value value) const {
 
 /// Of what a function is given.
 static std::string nameOfStack(Value stack) {
+  // Weights that are rounded once are another form of what the function is given.
+  while (Operation *op = stack.getDefiningOp()) {
+    if (op->getNumOperands() != 1)
+      return "";
+    stack = op->getOperand(0);
+  }
   auto argument = dyn_cast<BlockArgument>(stack);
   if (!argument)
     return "";
