@@ -182,8 +182,8 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
   checkTrace(*job, manifest);
   if (options.train.save.empty() || !saves)
     return job;
-  check(checkpoint::Store(options.train.save, 1).checkFolder());
   job->texts = take(checkpoint::textsBeside(job->resumed ? job->resumed->path() : models.directory()));
+  check(checkpoint::Store(options.train.save, 1).checkFolder(job->texts));
   return job;
 }
 

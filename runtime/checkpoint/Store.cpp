@@ -52,8 +52,8 @@ Status Store::save(const SaveRequest &request, const runtime::Mesh &mesh, runtim
     status = agree(plane, std::move(status));
   }
   if (!status) {
-    if (first)
-      removeTree(inFolder(partOf(request.place.step)));
+    if (first && isOurs_)
+      removeParts(request);
     plane.barrier(); // a rank that went on with its error could end the process before all is gone
   }
   return status;
@@ -98,29 +98,70 @@ Status Store::makeFolders() {
   return {};
 }
 
-Status Store::checkFolder() {
+// Whether it is a save, and not something else of such a name.
+bool Store::isSave(int64_t step) {
+  std::vector<std::string> names;
+  return files_.list(inFolder(stepName(step)), names) == 0 &&
+         std::find(names.begin(), names.end(), markName) != names.end();
+}
+
+std::vector<int64_t> Store::saves() {
+  std::vector<std::string> names;
+  std::vector<int64_t> steps;
+  if (files_.list(folder_, names) == 0)
+    for (const std::string &name : names)
+      if (int64_t step = stepOfName(name); step >= 0 && isSave(step))
+        steps.push_back(step);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+Status Store::checkFolder(const Texts &texts) {
   std::vector<std::string> names;
   if (int error = files_.list(folder_, names))
     return error == ENOENT ? Status() : failed(folder_, error);
-  bool hasWeights = std::find(names.begin(), names.end(), weightsName) != names.end();
-  if (std::find(names.begin(), names.end(), indexName) != names.end()) {
+  auto refuse = [&](const std::string &why) {
+    return Failure{"cannot save checkpoint", folder_, why, "name another folder"};
+  };
+  auto has = [&](const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  bool hasWeights = has(weightsName);
+  if (has(indexName)) {
     std::string index;
     if (int error = files_.read(inFolder(indexName), index))
       return failed(inFolder(indexName), error);
     hasWeights |= stepOfIndex(index) < 0;
   }
   if (hasWeights)
-    return Failure{"cannot save checkpoint", folder_, "it holds a model that is no save of a run",
-                   "name another folder"};
+    return refuse("it holds a model that is no save of a run");
+  const std::vector<int64_t> own = saves();
+  for (const std::string &name : names)
+    if (int64_t step = stepOfName(name); step >= 0 && !std::binary_search(own.begin(), own.end(), step))
+      return refuse("it holds " + name + ", which is no save of a run");
+  // A text that lies there is replaced if an earlier save brought it.
+  std::vector<std::string> brought;
+  for (int64_t step : own) {
+    std::vector<std::string> inSave;
+    files_.list(inFolder(stepName(step)), inSave);
+    brought.insert(brought.end(), inSave.begin(), inSave.end());
+  }
+  for (const auto &[name, text] : texts) {
+    std::string there;
+    if (has(name) && std::find(brought.begin(), brought.end(), name) == brought.end() &&
+        (files_.read(inFolder(name), there) != 0 || there != text))
+      return refuse("it holds another " + name + " than the model's, which no save has written");
+  }
   return {};
 }
 
 Status Store::begin(const std::vector<FileLayout> &layouts, const SaveRequest &request) {
   if (Status status = makeFolders(); !status)
     return status;
-  if (Status status = checkFolder(); !status)
+  if (Status status = checkFolder(request.texts); !status)
     return status;
-  removeParts();
+  isOurs_ = true;
+  removeParts(request);
   std::string part = inFolder(partOf(request.place.step));
   if (int error = files_.makeFolder(part))
     return failed(part, error);
@@ -148,46 +189,78 @@ Status Store::finish(const std::vector<FileLayout> &layouts, const SaveRequest &
     return status;
   if (int error = files_.syncFolder(part))
     return failed(part, error);
-  if (Status status = putInPlace(request.place.step); !status)
-    return status;
   for (size_t f = 0; f < layouts.size(); ++f)
     if (request.files[f].name == weightsName)
-      if (Status status = showInFolder(layouts[f], request); !status)
+      if (Status status = show(layouts[f], request); !status) {
+        takeBack();
         return status;
-  prune(request.place.step);
+      }
+  placed_.clear();
+  prune(request);
   return {};
 }
 
-// step-N.part becomes step-N.
-Status Store::putInPlace(int64_t step) {
-  std::string part = inFolder(partOf(step)), whole = inFolder(stepName(step));
-  std::vector<std::string> names;
-  bool isThere = files_.list(whole, names) == 0;
-  int error = isThere ? files_.exchange(part, whole) : files_.rename(part, whole);
-  if (isThere && (error == EINVAL || error == ENOSYS))
-    return Failure{"cannot save checkpoint", whole,
-                   "this file system cannot put a new save into the place of an old one",
-                   "remove it, or save to another folder"};
-  return statusOf(whole, error ? error : files_.syncFolder(folder_));
-}
-
-// DIR loads as this save from the index's rename on: it names the file of every tensor.
-Status Store::showInFolder(const FileLayout &weights, const SaveRequest &request) {
-  bool changed = false;
+// DIR loads as this save from the index's rename on: it names the file of every tensor. What needs room is
+// written before the first name changes, and until the last one has changed the others can be taken back.
+Status Store::show(const FileLayout &weights, const SaveRequest &request) {
+  std::vector<std::string> changed;
   for (const auto &[name, text] : request.texts) {
     std::string there;
     if (files_.read(inFolder(name), there) == 0 && there == text)
       continue;
-    if (Status status = replaceFile(name, text); !status)
+    changed.push_back(name);
+    if (Status status = writeFile(inFolder(name + ".part"), text); !status)
       return status;
-    changed = true;
   }
-  if (changed)
+  const std::string index = inFolder(indexName);
+  if (Status status = writeFile(index + ".part", indexText(weights, request.place.step)); !status)
+    return status;
+  if (Status status = putInPlace(stepName(request.place.step), true); !status)
+    return status;
+  if (int error = files_.syncFolder(folder_))
+    return failed(folder_, error);
+  for (const std::string &name : changed)
+    if (Status status = putInPlace(name, false); !status)
+      return status;
+  if (!changed.empty())
     if (int error = files_.syncFolder(folder_))
       return failed(folder_, error);
-  if (Status status = replaceFile(indexName, indexText(weights, request.place.step)); !status)
-    return status;
+  if (int error = files_.rename(index + ".part", index))
+    return failed(index, error);
+  placed_.clear(); // the save is there
   return statusOf(folder_, files_.syncFolder(folder_));
+}
+
+// NAME.part becomes NAME, and what was called so becomes NAME.part.
+Status Store::putInPlace(const std::string &name, bool isSave) {
+  const std::string whole = inFolder(name), part = whole + ".part";
+  std::vector<std::string> names;
+  const bool isThere = files_.list(whole, names) != ENOENT;
+  int error = isThere ? files_.exchange(part, whole) : files_.rename(part, whole);
+  if (isThere && (error == EINVAL || error == ENOSYS)) {
+    if (isSave)
+      return Failure{"cannot save checkpoint", whole,
+                     "this file system cannot put a new save into the place of an old one",
+                     "remove it, or save to another folder"};
+    return statusOf(whole, files_.rename(part, whole)); // a text, which is not taken back then
+  }
+  if (error)
+    return failed(whole, error);
+  placed_.emplace_back(name, isThere);
+  return {};
+}
+
+// Names mean what they meant before show().
+void Store::takeBack() {
+  for (; !placed_.empty(); placed_.pop_back()) {
+    const auto &[name, wasThere] = placed_.back();
+    const std::string whole = inFolder(name), part = whole + ".part";
+    if (wasThere)
+      files_.exchange(part, whole);
+    else
+      files_.rename(whole, part);
+  }
+  files_.syncFolder(folder_);
 }
 
 Status Store::writeFile(const std::string &path, std::string_view text) {
@@ -198,21 +271,13 @@ Status Store::writeFile(const std::string &path, std::string_view text) {
   return statusOf(path, error ? error : file->sync());
 }
 
-Status Store::replaceFile(const std::string &name, std::string_view text) {
-  std::string part = inFolder(name + ".part");
-  Status status = writeFile(part, text);
-  if (status)
-    status = statusOf(inFolder(name), files_.rename(part, inFolder(name)));
-  if (!status)
-    files_.remove(part);
-  return status;
-}
-
 //===----------------------------------------------------------------------===//
 // What goes. A failure here costs space, not a save.
 //===----------------------------------------------------------------------===//
 
 void Store::removeTree(const std::string &path) {
+  if (files_.remove(path) == 0) // a link, too, and not what it leads to
+    return;
   std::vector<std::string> names;
   if (files_.list(path, names) == 0)
     for (const std::string &name : names)
@@ -220,29 +285,32 @@ void Store::removeTree(const std::string &path) {
   files_.remove(path);
 }
 
-void Store::removeParts() {
+// What saves leave half done, and nothing else that may lie there under such a name.
+void Store::removeParts(const SaveRequest &request) {
   std::vector<std::string> names;
   files_.list(folder_, names);
-  for (const std::string &name : names)
-    if (name.size() > 5 && name.compare(name.size() - 5, 5, ".part") == 0)
+  for (const std::string &name : names) {
+    if (name.size() <= 5 || name.compare(name.size() - 5, 5, ".part") != 0)
+      continue;
+    const std::string whole = name.substr(0, name.size() - 5);
+    if (stepOfName(whole) >= 0 || whole == indexName ||
+        std::any_of(request.texts.begin(), request.texts.end(),
+                    [&](const auto &text) { return text.first == whole; }))
       removeTree(inFolder(name));
+  }
 }
 
-void Store::prune(int64_t step) {
-  std::vector<std::string> names;
-  files_.list(folder_, names);
+void Store::prune(const SaveRequest &request) {
   std::vector<int64_t> earlier, gone;
-  for (const std::string &name : names)
-    if (int64_t other = stepOfName(name); other >= 0)
-      (other > step ? gone : earlier).push_back(other);
-  std::sort(earlier.begin(), earlier.end());
+  for (int64_t step : saves())
+    (step > request.place.step ? gone : earlier).push_back(step);
   if (int64_t(earlier.size()) > keep_)
     gone.insert(gone.end(), earlier.begin(), earlier.end() - keep_);
   // First the name: what is called step-N is whole.
-  for (int64_t other : gone)
-    if (files_.rename(inFolder(stepName(other)), inFolder(partOf(other))) == 0)
+  for (int64_t step : gone)
+    if (files_.rename(inFolder(stepName(step)), inFolder(partOf(step))) == 0)
       files_.syncFolder(folder_);
-  removeParts();
+  removeParts(request);
 }
 
 } // namespace tessera::checkpoint

@@ -6,11 +6,11 @@
 
 namespace tessera::checkpoint {
 
-Result<std::vector<std::pair<std::string, std::string>>> textsBeside(const std::string &path) {
+Result<Texts> textsBeside(const std::string &path) {
   static constexpr std::string_view weights[] = {".bin",  ".gguf", ".h5",  ".msgpack",
                                                  ".onnx", ".pt",   ".pth", ".safetensors"};
   static constexpr std::string_view indexEnding = ".index.json";
-  std::vector<std::pair<std::string, std::string>> texts;
+  Texts texts;
   std::error_code error;
   std::filesystem::directory_iterator folder(path, error), end;
   for (; !error && folder != end; folder.increment(error)) {

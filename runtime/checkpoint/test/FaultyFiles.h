@@ -16,10 +16,10 @@ namespace tessera::checkpoint::test {
 
 // Passes operations on. Those that change something are counted from 1; number `at` fails, half done where it
 // writes. Killed: nothing is done from there on, as if the processes were gone. Full: whatever needs room
-// fails from there on, and nothing else.
+// fails from there on, and nothing else. Once: that one operation fails.
 class FaultyFiles final : public FileSystem {
 public:
-  enum Fault { Killed, Full };
+  enum Fault { Killed, Full, Once };
   FaultyFiles(FileSystem &under, Fault fault, int64_t at) : under_(under), fault_(fault), at_(at) {}
   int64_t operations() const { return count_; }
 
@@ -90,6 +90,8 @@ private:
       *last = number == at_;
     if (number < at_)
       return 0;
+    if (fault_ == Once)
+      return number == at_ ? EIO : 0;
     return fault_ == Killed ? EIO : needsRoom ? ENOSPC : 0;
   }
 

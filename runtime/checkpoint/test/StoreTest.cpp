@@ -124,6 +124,86 @@ TEST_F(StoreTest, AFolderWithAnotherModelIsLeftAlone) {
   EXPECT_FALSE(twoRanks().save(path("file"), 1, 1));
 }
 
+// Whatever it is called: saves remove what saves left.
+TEST_F(StoreTest, WhatOthersLeftInTheFolderStays) {
+  TrainingRun run = twoRanks();
+  std::filesystem::create_directories(path("run/work.part"));
+  std::filesystem::create_directories(path("kept"));
+  write("run/work.part/notes.txt", "notes");
+  write("run/film.part", "film");
+  write("run/README.md", "mine");
+  write("kept/inside", "of another folder");
+  std::filesystem::create_directory_symlink(path("kept"), path("run/step-9.part")); // as if left half done
+  for (int64_t step : {5, 10, 15, 7})
+    save(run, "run", step, 1);
+  EXPECT_EQ(names("run"),
+            (std::set<std::string>{"README.md", "config.json", "film.part", "model.safetensors.index.json",
+                                   "step-7", "tokenizer.json", "work.part"}));
+  EXPECT_EQ(io::test::readBytes(path("run/work.part/notes.txt")), "notes");
+  EXPECT_EQ(io::test::readBytes(path("run/README.md")), "mine");
+  EXPECT_EQ(io::test::readBytes(path("kept/inside")), "of another folder");
+}
+
+TEST_F(StoreTest, WhatSavesWouldReplaceIsRefused) {
+  TrainingRun run = twoRanks();
+  auto refused = [&](const std::string &folder, const std::string &why) {
+    const std::set<std::string> before = names(folder);
+    Status status = run.save(path(folder), 1, 1);
+    ASSERT_FALSE(status) << folder;
+    EXPECT_EQ(status.failure().message(),
+              "cannot save checkpoint (" + path(folder) + "): " + why + "; name another folder");
+    EXPECT_EQ(names(folder), before);
+  };
+  std::filesystem::create_directories(path("other/step-1000"));
+  write("other/step-1000/state.pt", "of another tool");
+  std::filesystem::create_directories(path("other/step-1.part"));
+  refused("other", "it holds step-1000, which is no save of a run");
+  std::filesystem::create_directory(path("text"));
+  write("text/config.json", "mine");
+  refused("text", "it holds another config.json than the model's, which no save has written");
+  write("text/config.json", run.texts[0].second); // the model's own: nothing is lost
+  save(run, "text", 1, 1);
+  // What a save has brought is another save's to replace; a file that came since is not.
+  run.texts.emplace_back("README.md", "the model's card");
+  write("text/README.md", "mine");
+  refused("text", "it holds another README.md than the model's, which no save has written");
+}
+
+// Operation n of a save fails, for all n, and others do not: names that had changed are changed back.
+TEST_F(StoreTest, AFailureAnywhereLeavesWhatWasThere) {
+  const TrainingRun run = twoRanks();
+  TrainingRun next = run;
+  next.texts[1].second = "{\"another\": 1}";
+  save(run, "base", 1, 2);
+  save(run, "base", 2, 2);
+  for (int64_t step : {2, 3}) {
+    int64_t failures = 0, lateFailures = 0;
+    for (int64_t at = 1;; ++at) {
+      std::filesystem::remove_all(path("run"));
+      std::filesystem::copy(path("base"), path("run"), std::filesystem::copy_options::recursive);
+      FaultyFiles files(realFiles(), FaultyFiles::Once, at);
+      const bool saved = bool(next.save(path("run"), step, 2, files));
+      if (files.operations() < at)
+        break;
+      const std::string text = io::test::readBytes(path("run/tokenizer.json"));
+      const int64_t shown = stepOf("run");
+      failures += !saved;
+      // The last thing a save does is to bring the index's name to the disk: if that fails, it is there.
+      const bool isNew = text != "{}";
+      lateFailures += isNew && !saved;
+      EXPECT_EQ(shown, isNew ? step : 2) << at;
+      EXPECT_TRUE(isNew || !saved) << at;
+      EXPECT_EQ(io::test::readBytes(path("run/step-2/tokenizer.json")), isNew && step == 2 ? text : "{}")
+          << at;
+      EXPECT_EQ(names("run").count("step-3"), size_t(isNew && step == 3)) << at;
+      EXPECT_TRUE(saved || names("run").count("step-1")) << at;
+      expectWholeSteps("run");
+    }
+    EXPECT_GT(failures, 20);
+    EXPECT_EQ(lateFailures, 1);
+  }
+}
+
 // Stopped at operation n of a save, for all n, with the write that n is half done.
 TEST_F(StoreTest, KilledAnywhereTheLastWholeSaveResumes) {
   const TrainingRun run = twoRanks();

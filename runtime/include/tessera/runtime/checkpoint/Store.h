@@ -38,11 +38,13 @@ struct StateFile {
   std::function<const void *(int64_t param, int64_t layer)> piece;
 };
 
+// What lies beside the weights in the model's directory: name and bytes.
+using Texts = std::vector<std::pair<std::string, std::string>>;
+
 struct SaveRequest {
   TrainingPlace place;
   std::vector<StateFile> files;
-  // What lies beside the weights in the model's directory: name and bytes. Rank 0's count.
-  std::vector<std::pair<std::string, std::string>> texts;
+  Texts texts; // rank 0's count
 };
 
 inline const char *const markName = "checkpoint.json";
@@ -52,7 +54,7 @@ inline const char *const weightsName = "model.safetensors";
 // The files of the model directory at `path` that come along: all regular files of at most 64 MiB but weights
 // (safetensors and their index, bin, gguf, h5, msgpack, onnx, pt, pth) and hidden ones. Empty if `path` is
 // no directory.
-Result<std::vector<std::pair<std::string, std::string>>> textsBeside(const std::string &path);
+Result<Texts> textsBeside(const std::string &path);
 
 class Store {
 public:
@@ -60,13 +62,18 @@ public:
   Store(std::string folder, int64_t keep, FileSystem &files = realFiles())
       : folder_(std::move(folder)), keep_(keep), files_(files) {}
 
-  // Fails if DIR holds a model that is no save of a run, or is no folder: for whoever asks before the steps.
-  Status checkFolder();
+  // For whoever asks before the steps. Fails if DIR is no folder, or holds what saves would replace and no
+  // save of a run has written: a model, a step-N, a file of the name of one of these texts with other bytes.
+  // All else that lies there stays.
+  Status checkFolder(const Texts &texts);
+  // The steps of the whole saves in DIR, rising.
+  std::vector<int64_t> saves();
 
   // All ranks call it, and all return the same. A save is there once DIR's index names it, by one rename:
   // until then DIR loads as what it was. On failure it loads as what it was, too, and what was written is
-  // removed. Saves beyond the last `keep`, and those of later steps, which a run left that this one does not
-  // follow, go after that.
+  // removed; where an old save of the same step had changed places with the new one, it is the old one again.
+  // (Only if the disk fails after that rename the new one stays.) Saves beyond the last `keep`, and those of
+  // later steps, which a run left that this one does not follow, go after that.
   Status save(const SaveRequest &request, const runtime::Mesh &mesh, runtime::HostPlane &plane);
 
 private:
@@ -77,17 +84,20 @@ private:
                      const runtime::Mesh &mesh, int64_t rank, std::vector<uint64_t> &sums);
   Status finish(const std::vector<FileLayout> &layouts, const SaveRequest &request,
                 const std::vector<uint64_t> &sums);
-  Status putInPlace(int64_t step);
-  Status showInFolder(const FileLayout &weights, const SaveRequest &request);
+  bool isSave(int64_t step);
+  Status show(const FileLayout &weights, const SaveRequest &request);
+  Status putInPlace(const std::string &name, bool isSave);
+  void takeBack();
   Status writeFile(const std::string &path, std::string_view text);
-  Status replaceFile(const std::string &name, std::string_view text);
   void removeTree(const std::string &path);
-  void removeParts();
-  void prune(int64_t step);
+  void removeParts(const SaveRequest &request);
+  void prune(const SaveRequest &request);
 
   std::string folder_;
   int64_t keep_;
   FileSystem &files_;
+  bool isOurs_ = false;                              // DIR: it was looked at
+  std::vector<std::pair<std::string, bool>> placed_; // names that changed, and whether they had been there
 };
 
 } // namespace tessera::checkpoint
