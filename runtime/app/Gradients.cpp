@@ -15,6 +15,17 @@ static const char *momentOf(const EntrySpec &train) {
   return train.input(Fill::Beta1) ? "exp_avg" : "momentum_buffer";
 }
 
+const SavedFile &gradientsFile(const TrainJob &job, const Manifest &manifest) {
+  const std::string moment = momentOf(manifest.entries[size_t(manifest.train->train)]);
+  auto file = std::find_if(job.files.begin(), job.files.end(),
+                           [&](const SavedFile &one) { return one.state == moment; });
+  if (file == job.files.end())
+    throw Error("cannot write tensors", "--grads=" + job.options.grads,
+                "the optimizer of this program keeps no " + moment + " to read gradients from",
+                "leave it out, or compile it again with this version of llm-compile");
+  return *file;
+}
+
 // The optimizer's states as they begin.
 static void clearStatesOfOptimizer(Rank &rank) {
   const Manifest &manifest = rank.manifest();
@@ -42,15 +53,13 @@ void writeGradients(Rank &rank, const TrainJob &job, Trainer &trainer, double lo
     still.lossScale = scale.scale;
     loss = trainer.train(rowsOf(*job.data, 0), 0, still);
   } while (lossScale > 0 && !std::isfinite(loss.gradNorm) && std::isfinite(loss.loss) && scale.next(true));
-  const std::string moment = momentOf(rank.manifest().entries[size_t(rank.manifest().train->train)]);
-  auto file = std::find_if(job.files.begin(), job.files.end(),
-                           [&](const SavedFile &one) { return one.state == moment; });
-  if (file != job.files.end() && std::isfinite(loss.loss) && std::isfinite(loss.gradNorm)) {
+  const SavedFile &file = gradientsFile(job, rank.manifest());
+  if (std::isfinite(loss.loss) && std::isfinite(loss.gradNorm)) {
     Outside files(rank.entry());
-    PieceReader reader(rank, job.origin, *file);
+    PieceReader reader(rank, job.origin, file);
     check(checkpoint::writeTensorFile(
         job.options.grads,
-        {moment, &file->params, [&](int64_t param, int64_t layer) { return reader.piece(param, layer); }},
+        {file.state, &file.params, [&](int64_t param, int64_t layer) { return reader.piece(param, layer); }},
         rank.manifest().mesh, rank.plane()));
   }
   clearStatesOfOptimizer(rank);

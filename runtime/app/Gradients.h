@@ -7,6 +7,10 @@
 
 namespace tessera::runtime {
 
+// The file of states that gradients are read from, of those in job.files. Throws Error if the optimizer keeps
+// no such state.
+const SavedFile &gradientsFile(const TrainJob &job, const Manifest &manifest);
+
 // Writes the gradients of the rows of step 1, before clipping, under the names of the weights' tensors to
 // job.options.grads. Runs the entry `train` as an update that leaves the gradients in the optimizer's first
 // moments and changes no weight, reads them there, and makes the states zero again: the run goes on as if

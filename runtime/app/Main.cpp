@@ -9,6 +9,7 @@
 #include "Session.h"
 #include "Terminal.h"
 #include "Train.h"
+#include "WrittenFile.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/Executable.h"
 #include "tessera/runtime/io/ModelFile.h"
@@ -18,7 +19,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -26,15 +26,6 @@ using namespace tessera;
 using namespace tessera::runtime;
 
 namespace {
-
-// Before anything is written: what is read from must not be written to.
-void checkWrites(const std::string &logits, const WeightOrigin &origin) {
-  std::error_code none;
-  if (std::filesystem::equivalent(logits, "/proc/self/exe", none) ||
-      (origin.model && origin.model->isReadFrom(logits)))
-    throw Error("cannot write logits", logits, "this run reads that file",
-                "name another file with --logits=");
-}
 
 std::string megabytes(double bytes) {
   char text[32];
@@ -117,7 +108,7 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   job.endTokens = endTokens;
   LaunchOptions launch = launchOptions(options, models);
   if (!job.logitsFile.empty())
-    checkWrites(job.logitsFile, launch.origin);
+    checkApart({"cannot write logits", "--logits", job.logitsFile}, launch.origin);
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });

@@ -35,6 +35,7 @@ struct TrainOptions {
   std::string log;  // empty: none
   std::string save; // empty: none
   std::optional<int64_t> saveEvery, keep;
+  bool overwrite = false;                                // --overwrite: saves of an earlier run may go
   std::string resume;                                    // empty: from the start
   std::string grads;                                     // empty: no file of gradients
   std::string trace;                                     // empty: none

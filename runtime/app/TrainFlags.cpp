@@ -127,6 +127,8 @@ std::vector<FlagInfo> trainFlags() {
               }),
       ofTrain("--keep", "N", "how many saves stay (default 2)",
               [](TrainOptions &o, Text flag, Text value) { o.keep = readInteger(flag, value, 1, maxCount); }),
+      ofTrain("--overwrite", nullptr, "let saves of an earlier run in that folder go",
+              [](TrainOptions &o, Text, Text) { o.overwrite = true; }),
       ofTrain("--resume", "DIR[/step-N]", "go on from a save",
               [](TrainOptions &o, Text flag, Text value) {
                 o.resume = readText(flag, value, "name a folder that --save wrote");
@@ -174,6 +176,8 @@ void checkTrainOptions(const TrainOptions &o) {
   if (o.seed && o.dropout == 0)
     lacking("--seed=" + std::to_string(*o.seed), "nothing is drawn without --dropout",
             "add --dropout=P, or leave this out; rows are shuffled by --shuffle=SEED");
+  if (o.overwrite && o.save.empty())
+    lacking("--overwrite", "nothing is saved", "add --save=DIR, or leave this out");
   for (auto [flag, value] : {std::pair("--save-every=", o.saveEvery), std::pair("--keep=", o.keep)})
     if (value && o.save.empty())
       lacking(flag + std::to_string(*value), "nothing is saved", "add --save=DIR, or leave this out");
@@ -194,8 +198,8 @@ std::string whatIsTrained(const TrainOptions &o) {
     text << " documents";
   // Files may lie elsewhere on other machines; what is done with them is done together.
   text << " eval " << !o.eval.empty() << " " << o.evalEvery.value_or(-1) << " save " << !o.save.empty() << " "
-       << o.saveEvery.value_or(-1) << " " << o.keep.value_or(-1) << " resume " << !o.resume.empty()
-       << " grads " << !o.grads.empty() << " trace " << !o.trace.empty();
+       << o.saveEvery.value_or(-1) << " " << o.overwrite << " " << o.keep.value_or(-1) << " resume "
+       << !o.resume.empty() << " grads " << !o.grads.empty() << " trace " << !o.trace.empty();
   if (o.traceSteps)
     text << " " << o.traceSteps->first << ":" << o.traceSteps->second;
   return text.str();

@@ -1,9 +1,12 @@
 // What is opened and checked before a training run.
+#include "Gradients.h"
 #include "PeakFlops.h"
 #include "Train.h"
+#include "WrittenFile.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/data/TokenText.h"
 #include "tessera/runtime/text/Tokenizer.h"
+#include "tessera/runtime/train/TrainingLog.h"
 
 #include <filesystem>
 
@@ -146,10 +149,49 @@ static void checkTrace(const TrainJob &job, const Manifest &manifest) {
     refuse("--trace-steps=" + std::to_string(options.traceSteps->first) + ":" +
                std::to_string(options.traceSteps->second),
            std::to_string(job.place.step) + " steps are done", "name later steps");
+}
+
+// What the run writes is none of what it reads, and can be written; known before anything is loaded.
+static void checkWrittenFiles(const TrainJob &job, const Manifest &manifest, bool writes) {
+  const TrainOptions &options = job.options;
+  if (!options.grads.empty()) {
+    gradientsFile(job, manifest);
+    const WrittenFile grads{"cannot write tensors", "--grads", options.grads};
+    checkApart(grads, job.origin, {options.data, options.eval, options.log, options.trace});
+    std::error_code none;
+    if (std::filesystem::exists(options.grads, none) &&
+        !std::filesystem::is_regular_file(options.grads, none))
+      throw Error(grads.what, options.grads, "it is no regular file", "name a file with --grads=");
+    if (writes)
+      checkCanBeWritten(grads);
+  }
+  if (!options.trace.empty()) {
+    const WrittenFile trace{"cannot trace", "--trace", options.trace};
+    checkApart(trace, job.origin, {options.data, options.eval, options.log});
+    if (writes)
+      checkCanBeWritten({"cannot write trace", "--trace", options.trace});
+  }
+  if (!options.log.empty()) {
+    checkApart({"cannot write log", "--log", options.log}, job.origin, {options.data, options.eval});
+    if (writes)
+      check(train::TrainingLog::check(options.log));
+  }
+}
+
+// DIR is this run's, or nobody's.
+static void checkSaveFolder(const TrainJob &job) {
+  const std::string &folder = job.options.save;
+  checkpoint::Store store(folder, 1);
+  check(store.checkFolder(job.texts));
+  const std::vector<int64_t> saves = store.saves();
+  if (saves.empty() || job.options.overwrite)
+    return;
   std::error_code none;
-  for (const std::string &other : {options.data, options.eval, options.log})
-    if (!other.empty() && std::filesystem::equivalent(options.trace, other, none))
-      refuse(options.trace, "this run reads or writes that file", "name another file with --trace=");
+  if (job.resumed && std::filesystem::equivalent(job.resumed->path() + "/..", folder, none))
+    return;
+  throw Error("cannot save checkpoint", folder,
+              "it holds saves of an earlier run, up to step " + std::to_string(saves.back()),
+              "go on from them with --resume=" + folder + ", name another folder, or add --overwrite");
 }
 
 static void openOrigin(TrainJob &job, const Options &options, Models &models) {
@@ -180,10 +222,11 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
   openData(*job, spec, models);
   checkOrder(*job);
   checkTrace(*job, manifest);
+  checkWrittenFiles(*job, manifest, saves);
   if (options.train.save.empty() || !saves)
     return job;
   job->texts = take(checkpoint::textsBeside(job->resumed ? job->resumed->path() : models.directory()));
-  check(checkpoint::Store(options.train.save, 1).checkFolder(job->texts));
+  checkSaveFolder(*job);
   return job;
 }
 

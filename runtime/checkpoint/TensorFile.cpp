@@ -4,6 +4,8 @@
 #include "StateWriter.h"
 
 #include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 namespace tessera::checkpoint {
 
@@ -33,6 +35,13 @@ static int writePieces(FileSystem &files, const std::string &path, const StateFi
   return file->sync();
 }
 
+static int putInPlace(FileSystem &files, const std::string &part, const std::string &target) {
+  if (int error = files.rename(part, target))
+    return error;
+  const size_t slash = target.rfind('/');
+  return files.syncFolder(slash == std::string::npos ? "." : target.substr(0, slash + 1));
+}
+
 Status writeTensorFile(const std::string &path, const StateFile &state, const runtime::Mesh &mesh,
                        runtime::HostPlane &plane, FileSystem &files) {
   Result<FileLayout> layout = layoutOf(*state.params);
@@ -40,12 +49,18 @@ Status writeTensorFile(const std::string &path, const StateFile &state, const ru
     return layout.takeFailure(); // of the parameters alone: all ranks return it
   const FileLayout all = layout.take();
   const bool first = plane.rank() == 0;
-  const std::string part = path + ".part";
+  // Of a link the file that it means; under a name that nobody else has until it is whole.
+  std::error_code none;
+  const std::filesystem::path real = std::filesystem::canonical(path, none);
+  const std::string target = none ? path : real.string();
+  int64_t process = getpid();
+  plane.broadcast(&process, sizeof(process), 0);
+  const std::string part = target + ".part-" + std::to_string(process);
   Status status = agree(plane, first ? statusOf(path, begin(files, part, all)) : Status());
   if (status)
     status = agree(plane, statusOf(path, writePieces(files, part, state, all, mesh, plane.rank())));
   if (status)
-    status = agree(plane, first ? statusOf(path, files.rename(part, path)) : Status());
+    status = agree(plane, first ? statusOf(path, putInPlace(files, part, target)) : Status());
   if (!status) {
     if (first)
       files.remove(part);

@@ -4,7 +4,8 @@
 // The model: logits of the next token = table[token] + bias, and more for the id that is its position; AdamW,
 // decay of the table alone. Rows of the data, the table's rows and its moments over fsdp; the bias and its
 // moments on every rank.
-// FAKE_DELAY=MS in the environment makes every step take that long at least.
+// In the environment FAKE_DELAY=MS makes every step take that long at least, and FAKE_MOMENT=NAME names the
+// first moment otherwise.
 #include "FakeTrainModel.h"
 #include "tessera/runtime/abi.h"
 
@@ -221,6 +222,7 @@ Json collective(const char *kind, const char *op, int64_t elements, const char *
 }
 
 std::string makeManifest() {
+  const char *other = getenv("FAKE_MOMENT"), *moment = other ? other : "exp_avg";
   Json manifest = {{"version", 2},
                    {"task", "train"},
                    {"dtype", "f32"},
@@ -232,8 +234,8 @@ std::string makeManifest() {
                    {"arena_bytes", arenaBytes},
                    {"params",
                     {param("table", true, nullptr), param("bias", false, nullptr),
-                     param("exp_avg.table", true, "exp_avg"), param("exp_avg_sq.table", true, "exp_avg_sq"),
-                     param("exp_avg.bias", false, "exp_avg"), param("exp_avg_sq.bias", false, "exp_avg_sq")}},
+                     param("exp_avg.table", true, moment), param("exp_avg_sq.table", true, "exp_avg_sq"),
+                     param("exp_avg.bias", false, moment), param("exp_avg_sq.bias", false, "exp_avg_sq")}},
                    {"states", none},
                    {"matmuls", none},
                    {"groups", Json::array({axes})},

@@ -71,6 +71,36 @@ TEST_F(TrainFailure, Flags) {
   expectError(program(2) + " bench --init=random:1 --peak-flops=1e9", "cannot measure (--peak-flops)");
 }
 
+// What a run reads, or writes otherwise, it does not replace; and it knows that before it loads weights.
+TEST_F(TrainFailure, FilesThatCannotBeWritten) {
+  auto refused = [&](const std::string &flags, const std::string &why) {
+    expectError(program(2) + words(1, flags), why);
+    EXPECT_EQ(read("err").find("loaded "), std::string::npos) << flags;
+  };
+  const std::string data = read("data.safetensors"), model = read("model.safetensors");
+  writeTokens("eval", tokens, S + 1);
+  std::filesystem::create_symlink("data.safetensors", folder + "/link");
+  refused("--grads=model.safetensors", "cannot write tensors (model.safetensors): this run reads that file");
+  refused("--grads=./data.safetensors",
+          "this run reads or writes that file; name another file with --grads=");
+  refused("--grads=link", "this run reads or writes that file");
+  refused("--grads=eval.safetensors --eval=eval.safetensors", "this run reads or writes that file");
+  refused("--grads=log --log=log", "this run reads or writes that file");
+  refused("--grads=" + program(2), "this run reads that file");
+  refused("--grads=s", "(s): it is no regular file");
+  refused("--grads=/dev/null", "(/dev/null): it is no regular file");
+  refused("--grads=none/g.safetensors",
+          "cannot write tensors (none/g.safetensors): No such file or directory");
+  refused("--log=none/log", "cannot write log (none/log): No such file or directory; check the path");
+  refused("--log=s", "cannot write log (s): Is a directory");
+  refused("--log=model.safetensors", "cannot write log (model.safetensors): this run reads that file");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_EQ(read("data.safetensors"), data);
+  EXPECT_EQ(read("model.safetensors"), model);
+  expectError("env FAKE_MOMENT=velocity " + program(1) + words(1, "--grads=g.safetensors"),
+              "the optimizer of this program keeps no exp_avg to read gradients from");
+}
+
 TEST_F(TrainFailure, Resuming) {
   expectError(program(2) + resumed(4, "s"), "4 steps are done, and --steps=4 is the number of all");
   expectError(program(2) + resumed(3, "s"), "4 steps are done, and --steps=3 is the number of all");
@@ -108,7 +138,7 @@ TEST_F(TrainFailure, NumbersThatAreNotFinite) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/n/step-2"));
   EXPECT_FALSE(std::filesystem::exists(folder + "/n/step-2.part"));
   // An update that breaks the weights, and no step after it that would see it.
-  run = other(words(1, "--weight-decay=1e30 --save=n"), "--lr=0.1", "--lr=1e38");
+  run = other(words(1, "--weight-decay=1e30 --save=n --overwrite"), "--lr=0.1", "--lr=1e38");
   expectError(program(2) + run, "cannot save (table): after step 1 it holds numbers that are not finite");
   EXPECT_NE(read("n/model.safetensors.index.json").find("step-1/"), std::string::npos);
   std::string before = read("s/model.safetensors.index.json");
@@ -117,7 +147,7 @@ TEST_F(TrainFailure, NumbersThatAreNotFinite) {
   ASSERT_TRUE(bool(tessera::io::writeSafetensors(
       folder + "/model.safetensors", {{"table.weight", tessera::io::DType::F32, {V, V}, table.data()},
                                       {"table.bias", tessera::io::DType::F32, {V}, bias.data()}})));
-  expectError(program(3) + words(4, "--log=log --save=s"), "(step 1): the loss is not a number");
+  expectError(program(3) + words(4, "--log=log --save=s --overwrite"), "(step 1): the loss is not a number");
   EXPECT_NE(read("log").find("\"loss\":null"), std::string::npos) << read("log");
   EXPECT_EQ(read("s/model.safetensors.index.json"), before);
 }
@@ -129,6 +159,18 @@ TEST_F(TrainFailure, Saving) {
   expectError(program(2) + words(2, "--save=model"), "it holds a model that is no save of a run");
   expectError(program(2) + words(2, "--save=model.safetensors"),
               "cannot save checkpoint (model.safetensors)");
+  // A forgotten --resume: earlier saves stay, and so do files that no save has written.
+  expectError(
+      program(2) + words(1, "--save=s"),
+      "cannot save checkpoint (s): it holds saves of an earlier run, up to step 4; go on from them with "
+      "--resume=s, name another folder, or add --overwrite");
+  EXPECT_EQ(read("err").find("loaded "), std::string::npos);
+  expectError(program(2) + resumed(5, "s", "--epochs=2 --save=model"), "it holds a model");
+  std::filesystem::copy(folder + "/s", folder + "/t", std::filesystem::copy_options::recursive);
+  expectError(program(2) + resumed(5, "s", "--epochs=2 --save=t"), "it holds saves of an earlier run");
+  ASSERT_EQ(shell(program(2) + resumed(5, "t/step-2", "--epochs=2 --save=./t")).status, 0) << read("err");
+  ASSERT_EQ(shell(program(2) + words(1, "--save=t --overwrite")).status, 0) << read("err");
+  EXPECT_FALSE(std::filesystem::exists(folder + "/t/step-5"));
   // No file may have a byte, which is as full as a disk can be.
   expectError("bash -o pipefail -c '(ulimit -f 0; exec " + program(2) +
                   resumed(5, "s", "--epochs=2 --save=s") + ") 2>&1 >/dev/null | cat >&2'",

@@ -41,6 +41,7 @@ TEST(TrainOptions, EveryFlag) {
                      "--save=s",
                      "--save-every=7",
                      "--keep=8",
+                     "--overwrite",
                      "--resume=r/step-3",
                      "--trace=t.json",
                      "--trace-steps=3:5",
@@ -70,6 +71,7 @@ TEST(TrainOptions, EveryFlag) {
   EXPECT_EQ(t.save, "s");
   EXPECT_EQ(t.saveEvery, 7);
   EXPECT_EQ(t.keep, 8);
+  EXPECT_TRUE(t.overwrite);
   EXPECT_EQ(t.resume, "r/step-3");
   EXPECT_EQ(t.trace, "t.json");
   EXPECT_EQ(t.traceSteps, std::pair(int64_t(3), int64_t(5)));
@@ -101,6 +103,7 @@ TEST(TrainOptions, FlagsThatNeedOthers) {
   expectProblem({"--keep=2"}, "(--keep=2): nothing is saved");
   expectProblem({"--seed=2"}, "(--seed=2): nothing is drawn without --dropout; add --dropout=P");
   expectProblem({"--seed=2", "--dropout=0"}, "nothing is drawn without --dropout");
+  expectProblem({"--overwrite"}, "cannot train (--overwrite): nothing is saved; add --save=DIR");
   expectProblem({"--resume=r", "--model=m"},
                 "(--resume=r): the weights are those of the save, and --model names");
   expectProblem({"--resume=r", "--init=random:1"}, "and --init names others");

@@ -35,7 +35,9 @@ TEST_F(Train, HyperparametersReachTheProgram) {
   Weights after;
   for (const char *clip : {"0", "0.01"}) {
     std::vector<Line> lines = reference(4, after, atof(clip));
-    ASSERT_EQ(shell(program(2) + words(4, std::string("--log=log --save=save --clip=") + clip)).status, 0);
+    ASSERT_EQ(
+        shell(program(2) + words(4, std::string("--log=log --save=save --overwrite --clip=") + clip)).status,
+        0);
     expectLog("log", lines);
     expectWeights("save/step-4", after);
   }
@@ -87,7 +89,8 @@ TEST_F(Train, AResumedRunEndsAsIfItHadNeverStopped) {
   // On other meshes: close.
   std::vector<float> table = tensor("whole/step-8/model.safetensors", "table.weight");
   for (int ranks : {1, 3}) {
-    ASSERT_EQ(shell(program(ranks) + resumed(8, "kept/step-6", whole + " --save=other")).status, 0)
+    ASSERT_EQ(shell(program(ranks) + resumed(8, "kept/step-6", whole + " --save=other --overwrite")).status,
+              0)
         << read("err");
     std::vector<float> other = tensor("other/step-8/model.safetensors", "table.weight");
     for (size_t i = 0; i < table.size(); ++i)
@@ -138,6 +141,16 @@ TEST_F(Train, WritesGradients) {
   ASSERT_EQ(shell(program(1) + words(2, "--clip=0.01 --grads=h.safetensors --save=again")).status, 0);
   expectSame("plain/step-2", "again/step-2");
   expectError(program(2) + words(1, "--grads=none/g.safetensors"), "cannot write tensors");
+  // Through a link, and beside what others call so.
+  std::filesystem::create_symlink("h.safetensors", folder + "/link");
+  std::filesystem::remove(folder + "/h.safetensors");
+  std::ofstream(folder + "/h.safetensors") << "earlier";
+  std::ofstream(folder + "/link.part") << "mine";
+  std::ofstream(folder + "/h.safetensors.part") << "mine";
+  ASSERT_EQ(shell(program(2) + words(1, "--grads=link")).status, 0) << read("err");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/link"));
+  EXPECT_EQ(tensor("h.safetensors", "table.bias").size(), size_t(V));
+  EXPECT_EQ(read("link.part") + read("h.safetensors.part"), "minemine");
   expectError(program(2) + resumed(4, "plain", "--grads=g.safetensors"), "leave out --grads, or --resume");
 }
 

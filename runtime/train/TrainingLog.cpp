@@ -2,6 +2,7 @@
 
 #include "tessera/runtime/io/Json.h"
 #include "tessera/runtime/io/MappedFile.h"
+#include "tessera/runtime/io/OutputFile.h"
 
 #include <cerrno>
 #include <cstring>
@@ -88,21 +89,17 @@ TrainingLog::TrainingLog(TrainingLog &&other) noexcept : path_(std::move(other.p
   other.fd_ = -1;
 }
 
-Result<TrainingLog> TrainingLog::open(const std::string &path, int64_t after) {
+static const char *const cannotWrite = "cannot write log";
+
+// The bytes of the file's lines up to step `after`.
+static Result<size_t> keptBytes(const std::string &path, int64_t after) {
   auto failed = [&](std::string why, std::string hint) {
-    return Failure{"cannot write log", path, std::move(why), std::move(hint)};
+    return Failure{cannotWrite, path, std::move(why), std::move(hint)};
   };
-  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0)
-    return failed(std::strerror(errno), "check the path");
-  TrainingLog log(path, fd);
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
-    return log;
   Result<std::shared_ptr<io::MappedFile>> old = io::MappedFile::open(path);
   if (!old)
     return failed(old.failure().why, "");
-  size_t keep = 0; // bytes
+  size_t keep = 0;
   std::string_view text = (*old)->text();
   int64_t bad = eachLine(text, [&](const LogLine &line, size_t begin) {
     if (line.step > after)
@@ -113,7 +110,40 @@ Result<TrainingLog> TrainingLog::open(const std::string &path, int64_t after) {
   if (bad || text.find('\n') == std::string_view::npos)
     return failed("line " + std::to_string(std::max<int64_t>(bad, 1)) + " of it is no line of a log",
                   "name another file with --log=");
-  if (ftruncate(fd, off_t(keep)) != 0)
+  return keep;
+}
+
+Status TrainingLog::check(const std::string &path) {
+  struct stat info;
+  const bool isThere = stat(path.c_str(), &info) == 0;
+  if (isThere && S_ISDIR(info.st_mode))
+    return Failure{cannotWrite, path, std::strerror(EISDIR), "check the path"};
+  if (isThere && !S_ISREG(info.st_mode))
+    return {};
+  io::OutputFile probe(path, cannotWrite);
+  if (Status status = probe.open(); !status)
+    return status;
+  if (!isThere || info.st_size == 0)
+    return {};
+  Result<size_t> keep = keptBytes(path, 0);
+  return keep ? Status() : Status(keep.takeFailure());
+}
+
+Result<TrainingLog> TrainingLog::open(const std::string &path, int64_t after) {
+  auto failed = [&](std::string why, std::string hint) {
+    return Failure{cannotWrite, path, std::move(why), std::move(hint)};
+  };
+  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return failed(std::strerror(errno), "check the path");
+  TrainingLog log(path, fd);
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
+    return log;
+  Result<size_t> keep = keptBytes(path, after);
+  if (!keep)
+    return keep.takeFailure();
+  if (ftruncate(fd, off_t(*keep)) != 0)
     return failed(std::strerror(errno), "");
   return log;
 }

@@ -6,8 +6,9 @@
 
 namespace tessera::checkpoint {
 
-// All ranks call it, and all return the same. `path` is there, whole, after it (by one rename, from
-// `path`.part), or on failure as it was. `state.name` is not looked at.
+// All ranks call it, and all return the same. `path` is there, whole, after it (by one rename in its
+// folder, which is brought to the disk), or on failure as it was. Of a link the file that it means is
+// written. `state.name` is not looked at.
 Status writeTensorFile(const std::string &path, const StateFile &state, const runtime::Mesh &mesh,
                        runtime::HostPlane &plane, FileSystem &files = realFiles());
 

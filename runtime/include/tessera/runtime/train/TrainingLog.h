@@ -28,6 +28,8 @@ public:
   // after = 0: a new run, all are. What is no regular file (a pipe, /dev/stderr) is only written to. Fails,
   // and leaves it as it is, on a file that holds something else than a log.
   static Result<TrainingLog> open(const std::string &path, int64_t after);
+  // Whether open() would go well; leaves everything as it is.
+  static Status check(const std::string &path);
   ~TrainingLog();
   TrainingLog(TrainingLog &&other) noexcept;
   TrainingLog &operator=(TrainingLog &&) = delete;

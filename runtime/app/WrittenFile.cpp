@@ -1,0 +1,36 @@
+#include "WrittenFile.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/io/OutputFile.h"
+
+#include <filesystem>
+
+namespace tessera::runtime {
+
+void checkApart(const WrittenFile &file, const WeightOrigin &origin, const std::vector<std::string> &others) {
+  std::error_code none;
+  bool isUsed = std::filesystem::equivalent(file.path, "/proc/self/exe", none) ||
+                (origin.model && origin.model->isReadFrom(file.path));
+  for (const auto &[name, state] : origin.states)
+    isUsed |= state->isReadFrom(file.path);
+  if (isUsed)
+    throw Error(file.what, file.path, "this run reads that file",
+                "name another file with " + file.flag + "=");
+  for (const std::string &other : others) // those that are not there yet are told apart by their names
+    if (!other.empty() && (other == file.path || std::filesystem::equivalent(file.path, other, none)))
+      throw Error(file.what, file.path, "this run reads or writes that file",
+                  "name another file with " + file.flag + "=");
+}
+
+void checkCanBeWritten(const WrittenFile &file) {
+  std::error_code none;
+  if (std::filesystem::exists(file.path, none) && !std::filesystem::is_regular_file(file.path, none)) {
+    if (std::filesystem::is_directory(file.path, none))
+      throw Error(file.what, file.path, "it is a folder", "name a file with " + file.flag + "=");
+    return; // a pipe, which whoever reads it would see opened
+  }
+  io::OutputFile probe(file.path, file.what);
+  check(probe.open());
+}
+
+} // namespace tessera::runtime
