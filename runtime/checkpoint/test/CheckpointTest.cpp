@@ -130,6 +130,15 @@ TEST_F(CheckpointTest, TextsOfTheModelComeAlong) {
   texts = textsBeside(path("run/step-1"));
   ASSERT_TRUE(texts);
   EXPECT_EQ(texts->size(), 2u);
+  // Each of them small enough, and together too much for every save to hold.
+  std::filesystem::create_directory(path("large"));
+  for (const char *name : {"a", "b", "c", "d", "e"}) {
+    write(std::string("large/") + name, "");
+    std::filesystem::resize_file(path("large/") + name, 60u << 20);
+  }
+  texts = textsBeside(path("large"));
+  ASSERT_FALSE(texts);
+  EXPECT_NE(texts.failure().message().find("are more than 256 MiB"), std::string::npos);
   texts = textsBeside(path("nothing"));
   ASSERT_TRUE(texts);
   EXPECT_TRUE(texts->empty());

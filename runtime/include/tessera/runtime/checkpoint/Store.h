@@ -53,7 +53,8 @@ inline const char *const weightsName = "model.safetensors";
 
 // The files of the model directory at `path` that come along: all regular files of at most 64 MiB but weights
 // (safetensors and their index, bin, gguf, h5, msgpack, onnx, pt, pth) and hidden ones. Empty if `path` is
-// no directory.
+// no directory. Fails if they are more than 256 MiB in all: they are held while the run lasts, and are in
+// each save.
 Result<Texts> textsBeside(const std::string &path);
 
 class Store {
