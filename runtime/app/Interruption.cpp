@@ -14,6 +14,12 @@ void watchForInterruption(const Launcher &launcher) {
   action.sa_flags = SA_RESTART;
   if (launcher.size == 1)
     sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before = {};
+  if (launcher.size == 1 && sigaction(SIGINT, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
+    action.sa_flags |= SA_RESETHAND; // whoever presses Ctrl-C twice does not want to wait
+    sigaction(SIGINT, &action, nullptr);
+    action.sa_flags = SA_RESTART;
+  }
   if (!launcher.name.empty())
     sigaction(SIGUSR1, &action, nullptr);
 }

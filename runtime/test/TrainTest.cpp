@@ -190,7 +190,7 @@ TEST_F(Train, PlainLinesInAFile) {
   EXPECT_EQ(o.err.find('\r'), std::string::npos);
 }
 
-// SIGTERM, and under mpirun SIGUSR1: the step is finished and saved, and the run goes on from there.
+// SIGTERM, Ctrl-C, and under mpirun SIGUSR1: the step is finished and saved, and the run goes on from there.
 TEST_F(Train, SignalsSaveAndEnd) {
   const std::string whole = "--epochs=9 --log=log";
   ASSERT_EQ(shell(program(2) + words(30, whole + " --save=whole")).status, 0) << read("err");
@@ -216,6 +216,11 @@ TEST_F(Train, SignalsSaveAndEnd) {
   EXPECT_EQ(o.status, 143) << o.err;
   EXPECT_NE(o.err.find("stopped by a signal after step "), std::string::npos) << o.err;
   EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
+  goesOn();
+  // Ctrl-C, which a shell has those that it starts by & ignore.
+  o = interrupted("env --default-signal=INT " + program(2) + words(30, whole + " --save=s"), "INT");
+  EXPECT_EQ(o.status, 143) << o.err;
+  EXPECT_NE(o.err.find("stopped by a signal after step "), std::string::npos) << o.err;
   goesOn();
   o = interrupted(program(2) + words(30, whole), "TERM");
   EXPECT_EQ(o.status, 143) << o.err;
