@@ -86,6 +86,8 @@ public:
       }
     }
     endTrace();
+    if (!saved)
+      checkFinite(readers(), "cannot finish training", "");
     if (!stop)
       return;
     job_.interrupted = true;
@@ -210,18 +212,27 @@ private:
                 "use a smaller --lr or a longer --warmup, and look at the data; no save was touched");
   }
 
-  void save() {
-    Outside files(rank_.entry());
+  std::vector<PieceReader> readers() {
     std::vector<PieceReader> readers;
     for (const SavedFile &file : job_.files)
       readers.emplace_back(rank_, job_.origin, file);
-    // The last update may have broken what no loss has shown yet.
+    return readers;
+  }
+
+  // The last update may have broken what no loss has shown yet.
+  void checkFinite(std::vector<PieceReader> readers, const std::string &what, const std::string &hint) {
     for (PieceReader &reader : readers)
       if (std::string name = reader.notFinite(); !name.empty())
-        throw Error("cannot save", name,
+        throw Error(what, name,
                     "after step " + std::to_string(place_.step) + " it holds numbers that are not finite",
-                    "use a smaller --lr or a longer --warmup; no save was touched");
+                    "use a smaller --lr or a longer --warmup" + hint);
     rank_.plane().barrier();
+  }
+
+  void save() {
+    Outside files(rank_.entry());
+    checkFinite(readers(), "cannot save", "; no save was touched");
+    std::vector<PieceReader> readers = this->readers();
     checkpoint::SaveRequest request;
     request.place = place_;
     for (size_t i = 0; i < readers.size(); ++i)

@@ -3,6 +3,8 @@
 #include "Flags.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 namespace tessera::runtime {
@@ -17,10 +19,23 @@ static double readFrom(Text flag, Text value, double least, double below, const 
   return number;
 }
 static double readPositive(Text flag, Text value) {
-  return readFrom(flag, value, 0, 1e300, "0 or a positive number");
+  // Programs take float32.
+  return readFrom(flag, value, 0, std::nextafter(double(std::numeric_limits<float>::max()), INFINITY),
+                  "0 or a positive number of at most 3.4e38");
+}
+// What is added to a divisor that may be 0.
+static double readDivisor(Text flag, Text value) {
+  double number = readPositive(flag, value);
+  if (float(number) == 0)
+    badValue(flag, value, "it is 0 in float32, and 0 is divided by it where a gradient is 0",
+             "use a positive number, 1e-8 for one");
+  return number;
 }
 static double readShare(Text flag, Text value) {
-  return readFrom(flag, value, 0, 1, "a number from 0 to below 1");
+  double number = readFrom(flag, value, 0, 1, "a number from 0 to below 1");
+  if (float(number) == 1)
+    badValue(flag, value, "it is 1 in float32", "use a number from 0 to below 1");
+  return number;
 }
 
 // "3:5", or "3" alone.
@@ -71,7 +86,7 @@ static std::vector<FlagInfo> rateFlags() {
       ofTrain("--momentum", "X", "of SGD (default 0.9)",
               [](TrainOptions &o, Text flag, Text value) { o.momentum = readShare(flag, value); }),
       ofTrain("--eps", "X", "what AdamW adds to its divisor (default 1e-8)",
-              [](TrainOptions &o, Text flag, Text value) { o.epsilon = readPositive(flag, value); }),
+              [](TrainOptions &o, Text flag, Text value) { o.epsilon = readDivisor(flag, value); }),
       ofTrain("--clip", "X", "largest norm of the gradient (default 1; 0: any)",
               [](TrainOptions &o, Text flag, Text value) { o.clip = readPositive(flag, value); }),
   };

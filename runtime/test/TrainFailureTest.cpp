@@ -141,6 +141,9 @@ TEST_F(TrainFailure, NumbersThatAreNotFinite) {
   run = other(words(1, "--weight-decay=1e30 --save=n --overwrite"), "--lr=0.1", "--lr=1e38");
   expectError(program(2) + run, "cannot save (table): after step 1 it holds numbers that are not finite");
   EXPECT_NE(read("n/model.safetensors.index.json").find("step-1/"), std::string::npos);
+  run = other(words(1, "--weight-decay=1e30"), "--lr=0.1", "--lr=1e38"); // nor a save
+  expectError(program(2) + run,
+              "cannot finish training (table): after step 1 it holds numbers that are not finite");
   std::string before = read("s/model.safetensors.index.json");
   // A loss that is none: the log has its line.
   std::vector<float> table(V * V, NAN), bias(V, 0);

@@ -85,6 +85,13 @@ TEST(TrainOptions, EveryFlag) {
 TEST(TrainOptions, ValuesThatCannotBe) {
   expectProblem({"--lr=nan"}, "(--lr=nan): it is no number");
   expectProblem({"--lr=-1"}, "(--lr=-1): it is out of range");
+  // Programs take float32.
+  for (const char *flag : {"--lr", "--min-lr", "--weight-decay", "--eps", "--clip"})
+    expectProblem({std::string(flag) + "=1e39"}, "=1e39): it is out of range; use 0 or a positive number");
+  EXPECT_EQ(parse({"--clip=3.4e38"}).train.clip, 3.4e38);
+  for (const char *value : {"0", "1e-46"})
+    expectProblem({std::string("--eps=") + value}, "it is 0 in float32");
+  expectProblem({"--beta1=0.999999999"}, "(--beta1=0.999999999): it is 1 in float32");
   expectProblem({"--min-lr=1"}, "(--min-lr=1): it is above --lr=0.001");
   expectProblem({"--beta2=1"}, "(--beta2=1): it is out of range; use a number from 0 to below 1");
   expectProblem({"--peak-flops=0"}, "(--peak-flops=0): it is not positive");
