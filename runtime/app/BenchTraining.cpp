@@ -24,7 +24,7 @@ void checkBenchTraining(const Manifest &manifest, const Options &options) {
 // Whole rows of made-up ids.
 static StepRows madeUpRows(const TrainSpec &spec) {
   StepRows rows;
-  rows.countedTokens = [&spec]() -> Result<int64_t> { return spec.batch * spec.seq; };
+  rows.countedTokens = [&spec] { return spec.batch * spec.seq; };
   rows.read = [&spec](int64_t microBatch, const data::BatchPiece &piece, data::MicroBatch &out) -> Status {
     const auto size = size_t(piece.localRows * piece.localColumns);
     out.tokens.assign(size, 0);

@@ -122,6 +122,7 @@ int train(const ts_program &program, const Manifest &manifest, const Options &op
   LaunchOptions launch;
   launch.threads = options.threads;
   launch.terms = whatIsComputed(options);
+  launch.inputs = whatIsRead(*job);
   launch.origin = job->origin;
   launch.load = [&](Rank &rank, const WeightOrigin &origin) {
     checkResumed(rank, *job);

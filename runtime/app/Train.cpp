@@ -76,7 +76,10 @@ public:
       writeGradients(rank_, job_, trainer_, place_.lossScale);
     bool stop = anyRank(rank_.plane(), isInterrupted()), saved = true;
     while (!stop && place_.step < steps) {
-      step();
+      if (job_.data->countedTokens(place_.step) > 0)
+        step();
+      else
+        passOver();
       saved = false;
       stop = anyRank(rank_.plane(), isInterrupted());
       if (!job_.options.save.empty() &&
@@ -108,8 +111,7 @@ private:
     Trainer::Loss loss = trainer_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
     observe(false);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    ++place_.step;
-    place_.rows += rank_.manifest().train->batch;
+    takeRows();
     train::LogLine line{place_.step, loss.loss, loss.gradNorm, numbers.learningRate,
                         double(loss.targets) / seconds};
     line.mfu = modelFlopsUtilization(*rank_.manifest().train, line.tokensPerSecond, peakFlops_);
@@ -130,6 +132,28 @@ private:
       refuse("loss", loss.loss, numbers);
     if (!skipped && !std::isfinite(loss.gradNorm))
       refuse("norm of the gradient", loss.gradNorm, numbers);
+  }
+
+  void takeRows() {
+    ++place_.step;
+    place_.rows += rank_.manifest().train->batch;
+  }
+
+  // Rows without a token to predict: they are taken, on all ranks alike, and nothing changes.
+  void passOver() {
+    takeRows();
+    train::LogLine line;
+    line.step = place_.step;
+    line.learningRate = job_.options.rate.at(place_.updates);
+    line.tokensPerSecond = 0;
+    evaluate(line);
+    if (log_)
+      check(log_->write(line));
+    if (progress_)
+      progress_->note("step " + std::to_string(place_.step) +
+                      " has changed nothing: none of its rows has a token to predict");
+    if (place_.step >= traced_.second)
+      endTrace();
   }
 
   void startTrace() {

@@ -22,9 +22,9 @@ struct TrainJob {
   std::optional<double> peakFlops; // of all ranks; none: to be measured
   Hyperparameters numbers;         // but for the learning rate, which is the step's
   std::unique_ptr<data::TrainingData> data, evaluation;
-  uint64_t fingerprint = 0;                        // of the data
-  std::unique_ptr<checkpoint::Checkpoint> resumed; // null: from the start
-  checkpoint::TrainingPlace place;                 // where the run begins
+  uint64_t fingerprint = 0, evaluationFingerprint = 0; // of both
+  std::unique_ptr<checkpoint::Checkpoint> resumed;     // null: from the start
+  checkpoint::TrainingPlace place;                     // where the run begins
   WeightOrigin origin;
   std::vector<SavedFile> files;
   std::vector<std::pair<std::string, std::string>> texts; // that each save takes along
@@ -37,6 +37,10 @@ struct TrainJob {
 // reads. `saves`: whether this process is to write them.
 std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &options, Models &models,
                                        bool saves);
+
+// What of the files that this process has opened decides the numbers, on which all processes must agree: they
+// may lie at other places on other machines.
+std::string whatIsRead(const TrainJob &job);
 
 // Checks the bytes of the save that the run goes on from, each rank its share; before it is loaded.
 void checkResumed(Rank &rank, const TrainJob &job);

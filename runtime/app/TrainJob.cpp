@@ -9,6 +9,7 @@
 #include "tessera/runtime/train/TrainingLog.h"
 
 #include <filesystem>
+#include <sstream>
 
 namespace tessera::runtime {
 
@@ -79,6 +80,7 @@ static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
   rows.epochs = 1;
   rows.shuffle = std::nullopt;
   job.evaluation = take(data::TrainingData::make(openRows(options.eval, spec, models), rows));
+  job.evaluationFingerprint = take(job.evaluation->fingerprint());
 }
 
 static void openResumed(TrainJob &job, const TrainSpec &spec) {
@@ -156,6 +158,9 @@ static void checkWrittenFiles(const TrainJob &job, const Manifest &manifest, boo
   const TrainOptions &options = job.options;
   if (!options.grads.empty()) {
     gradientsFile(job, manifest);
+    if (job.data->countedTokens(0) == 0)
+      throw Error("cannot write tensors", "--grads=" + options.grads,
+                  "none of the rows of step 1 has a token to predict", "leave it out");
     const WrittenFile grads{"cannot write tensors", "--grads", options.grads};
     checkApart(grads, job.origin, {options.data, options.eval, options.log, options.trace});
     std::error_code none;
@@ -228,6 +233,16 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
   job->texts = take(checkpoint::textsBeside(job->resumed ? job->resumed->path() : models.directory()));
   checkSaveFolder(*job);
   return job;
+}
+
+std::string whatIsRead(const TrainJob &job) {
+  std::ostringstream text;
+  text << "data " << job.data->passRows() << " " << job.fingerprint;
+  if (job.evaluation)
+    text << " eval " << job.evaluation->passRows() << " " << job.evaluationFingerprint;
+  if (job.resumed)
+    text << " save " << job.place.step << " " << job.resumed->sum();
+  return text.str();
 }
 
 void checkResumed(Rank &rank, const TrainJob &job) {

@@ -108,7 +108,7 @@ Trainer::Loss Trainer::run(int64_t number, const StepRows &rows, int64_t update,
   };
   {
     Outside files(rank_.entry());
-    loss.targets = take(rows.countedTokens());
+    loss.targets = rows.countedTokens();
     cuts_.clear();
     for (const InputSpec &input : entry.inputs)
       if (input.fill == Fill::TokenIds || input.fill == Fill::Positions || input.fill == Fill::Targets)
@@ -145,7 +145,10 @@ Trainer::Loss Trainer::evaluate(const StepRows &rows) { return run(spec_.evaluat
 double Trainer::evaluate(const data::TrainingData &data) {
   double sum = 0, targets = 0;
   for (int64_t step = 0; step < data.stepsToTheEnd(); ++step) {
-    Loss loss = evaluate(rowsOf(data, step));
+    const StepRows rows = rowsOf(data, step);
+    if (rows.countedTokens() == 0)
+      continue;
+    Loss loss = evaluate(rows);
     sum += loss.loss * double(loss.targets);
     targets += double(loss.targets);
   }

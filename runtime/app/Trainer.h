@@ -28,7 +28,7 @@ const TrainSpec &trainOf(const Manifest &manifest);
 
 // The rows of one step, as data::TrainingData has them.
 struct StepRows {
-  std::function<Result<int64_t>()> countedTokens;
+  std::function<int64_t()> countedTokens; // at least 1
   std::function<Status(int64_t microBatch, const data::BatchPiece &piece, data::MicroBatch &out)> read;
 };
 StepRows rowsOf(const data::TrainingData &data, int64_t step); // from 0. Valid as long as the data
@@ -49,9 +49,8 @@ public:
   }
   // A step, as update number `update` (from 0).
   Loss train(const StepRows &rows, int64_t update, const Hyperparameters &numbers);
-  // The loss of the same rows; updates nothing. Only where evaluates().
+  // The loss of the same rows; updates nothing. Only where there is such an entry (TrainSpec::evaluate).
   Loss evaluate(const StepRows &rows);
-  bool evaluates() const { return spec_.evaluate >= 0; }
   // The mean over all rows of the data, those of a last step that is not whole included.
   double evaluate(const data::TrainingData &data);
 

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string &path) {
   if (!mark)
     return mark.takeFailure();
   checkpoint->place_ = mark->place;
+  checkpoint->sum_ = io::checksum(text);
   for (auto &[name, marked] : mark->files) {
     Result<std::shared_ptr<io::MappedFile>> file = io::MappedFile::open(*save + "/" + name);
     if (!file)

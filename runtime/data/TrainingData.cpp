@@ -18,6 +18,12 @@ Result<std::unique_ptr<TrainingData>> TrainingData::make(std::unique_ptr<TokenRo
     return Failure{"cannot divide a step", counted(options.microBatches, "micro-batch", "micro-batches"),
                    "a step has " + counted(options.stepRows, "row", "rows"),
                    "use a larger --batch or fewer --micro-batches"};
+  int64_t row = 0;
+  while (row < rows->rows() && rows->targets(row) == 0)
+    ++row;
+  if (row == rows->rows())
+    return Failure{"cannot use data", rows->path(), "none of its rows has a token to predict",
+                   "give it rows of at least two tokens"};
   std::unique_ptr<TrainingData> data(new TrainingData);
   data->microRows_ = (options.stepRows + options.microBatches - 1) / options.microBatches;
   if (__builtin_mul_overflow(rows->rows(), options.epochs, &data->allRows_))
@@ -65,15 +71,12 @@ int64_t TrainingData::rowOf(int64_t step, int64_t microBatch, int64_t row) const
   return options_.shuffle ? RowPermutation(rows_->rows(), *options_.shuffle, pass).at(place) : place;
 }
 
-Result<int64_t> TrainingData::countedTokens(int64_t step) const {
+int64_t TrainingData::countedTokens(int64_t step) const {
   int64_t count = 0;
   for (int64_t m = 0; m < options_.microBatches; ++m)
     for (int64_t r = 0; r < microRows_; ++r)
       if (int64_t row = rowOf(step, m, r); row >= 0)
         count += rows_->targets(row);
-  if (count == 0)
-    return Failure{"cannot train step " + std::to_string(step + 1), rows_->path(),
-                   "none of its rows has a token to predict", "leave out rows of fewer than two tokens"};
   return count;
 }
 
@@ -85,7 +88,7 @@ bool TrainingData::endsDocument(int32_t id) const {
 Status TrainingData::read(int64_t step, int64_t microBatch, const BatchPiece &piece, MicroBatch &out) const {
   const size_t size = size_t(piece.localRows * piece.localColumns);
   out.tokens.assign(size, 0);
-  for (std::vector<int32_t> *values : {&out.positions, &out.targets, &out.documents})
+  for (std::vector<int32_t> *values : {&out.positions, &out.targets})
     values->assign(size, -1);
   std::vector<int32_t> ids(size_t(sequence()) + 1);
   for (int64_t r = piece.rows.begin; r < piece.rows.end; ++r) {
@@ -95,19 +98,16 @@ Status TrainingData::read(int64_t step, int64_t microBatch, const BatchPiece &pi
     if (Status status = rows_->read(row, ids.data()); !status)
       return status;
     // Positions and targets are those of the whole row, whatever columns are kept.
-    int32_t document = 0, position = 0;
+    int32_t position = 0;
     for (int64_t c = 0; c < piece.columns.end && ids[size_t(c)] >= 0; ++c, ++position) {
-      if (c > 0 && endsDocument(ids[size_t(c) - 1])) {
-        ++document;
+      if (c > 0 && endsDocument(ids[size_t(c) - 1]))
         position = 0;
-      }
       if (c < piece.columns.begin)
         continue;
       size_t at = size_t((r - piece.rows.begin) * piece.localColumns + c - piece.columns.begin);
       out.tokens[at] = ids[size_t(c)];
       out.positions[at] = position;
       out.targets[at] = ids[size_t(c) + 1];
-      out.documents[at] = document;
     }
   }
   return {};

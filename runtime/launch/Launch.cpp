@@ -135,17 +135,21 @@ static uint64_t digest(std::string_view text) {
 }
 
 // Processes that compute different things would exchange numbers all the same, and nobody would see it.
-static void checkSameRun(HostPlane &plane, const ts_program &program, const std::string &terms) {
-  const uint64_t own[2] = {digest({program.manifest, size_t(program.manifest_bytes)}), digest(terms)};
-  std::vector<uint64_t> all(plane.rank() == 0 ? 2 * size_t(plane.ranks()) : 0);
+static void checkSameRun(HostPlane &plane, const ts_program &program, const LaunchOptions &options) {
+  constexpr size_t kinds = 3;
+  static constexpr const char *why[kinds] = {"it runs another program than rank 0",
+                                             "its arguments are not those of rank 0",
+                                             "the data or the save that it reads are not those of rank 0"};
+  const char *everywhere = "start the same executable with the same arguments everywhere";
+  const uint64_t own[kinds] = {digest({program.manifest, size_t(program.manifest_bytes)}),
+                               digest(options.terms), digest(options.inputs)};
+  std::vector<uint64_t> all(plane.rank() == 0 ? kinds * size_t(plane.ranks()) : 0);
   plane.gather(own, sizeof(own), all.data(), 0);
-  for (size_t rank = 0; 2 * rank < all.size(); ++rank)
-    for (size_t what : {0, 1})
-      if (all[2 * rank + what] != own[what])
-        throw Error("cannot start", "rank " + std::to_string(rank),
-                    what == 0 ? "it runs another program than rank 0"
-                              : "its arguments are not those of rank 0",
-                    "start the same executable with the same arguments everywhere");
+  for (size_t rank = 0; kinds * rank < all.size(); ++rank)
+    for (size_t what = 0; what < kinds; ++what)
+      if (all[kinds * rank + what] != own[what])
+        throw Error("cannot start", "rank " + std::to_string(rank), why[what],
+                    what == 2 ? "give all processes the same files" : everywhere);
 }
 
 static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
@@ -179,7 +183,7 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   auto guarded = [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
     try {
       if (launcher.size > 1)
-        checkSameRun(plane, program, options.terms);
+        checkSameRun(plane, program, options);
       rankBody(program, manifest, plan, comm, plane, entry, threads, options, body);
     } catch (const std::exception &e) {
       endRun(e);

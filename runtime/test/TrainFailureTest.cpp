@@ -182,6 +182,30 @@ TEST_F(TrainFailure, Saving) {
   EXPECT_EQ(read("s/step-4/model.safetensors"), before);
 }
 
+// Each process reads files of its own machine: numbers would come out of data that are no run's.
+TEST_F(TrainFailure, ProcessesWithOtherFilesUnderMpi) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  auto ofRank = [&](const std::string &words) {
+    Outcome o = shell(mpirun(2, "sh -c 'exec " + program(2) + words + "'"));
+    EXPECT_NE(o.status, 0) << words;
+    EXPECT_NE(o.err.find("error: cannot start (rank 1): the data or the save that it reads are not those of "
+                         "rank 0; give all processes the same files"),
+              std::string::npos)
+        << words << o.err;
+  };
+  std::vector<int32_t> ids = tokens;
+  ids[0] ^= 1;
+  writeTokens("data0", tokens, S + 1);
+  writeTokens("data1", ids, S + 1);
+  const std::string own = "data$OMPI_COMM_WORLD_RANK.safetensors";
+  ofRank(other(words(1), "data.safetensors", own));
+  ofRank(words(1, "--eval=" + own));
+  std::filesystem::copy(folder + "/s", folder + "/s0", std::filesystem::copy_options::recursive);
+  ASSERT_EQ(shell(program(2) + words(4, "--weight-decay=0.5 --save=s1")).status, 0) << read("err");
+  ofRank(resumed(5, "s$OMPI_COMM_WORLD_RANK", "--epochs=2"));
+}
+
 TEST_F(TrainFailure, OneLineUnderMpi) {
   if (!haveMpi())
     GTEST_SKIP() << "no mpirun";

@@ -180,6 +180,49 @@ TEST_F(Train, Evaluates) {
   EXPECT_EQ(evaluated, 2);
 }
 
+// Rows 5 to 9 are step 2, and none has two tokens: it takes its rows and changes nothing. So in evaluation.
+TEST_F(Train, StepsWithoutATokenToPredictChangeNothing) {
+  std::vector<int32_t> silent = tokens, others;
+  for (int64_t row = B; row < 2 * B; ++row)
+    std::fill_n(silent.begin() + row * (S + 1) + 1, S, -1);
+  for (int64_t row = 0; row < rows; ++row)
+    if (row < B || row >= 2 * B)
+      others.insert(others.end(), tokens.begin() + row * (S + 1), tokens.begin() + (row + 1) * (S + 1));
+  writeTokens("others", others, S + 1);
+  writeTokens("silent", silent, S + 1);
+  auto on = [](const std::string &data, int steps, const std::string &more) {
+    return " train --data=" + data +
+           ".safetensors --model=model.safetensors --schedule=constant --steps=" + std::to_string(steps) +
+           " --eval=" + data + ".safetensors " + more;
+  };
+  ASSERT_EQ(shell(program(2) + on("others", 3, "--log=log0 --save=o")).status, 0) << read("err");
+  ASSERT_EQ(shell(program(2) + on("silent", 4, "--log=log1 --save=l --save-every=2")).status, 0)
+      << read("err");
+  EXPECT_NE(read("err").find("step 2 has changed nothing: none of its rows has a token to predict"),
+            std::string::npos);
+  expectSame("o/step-3", "l/step-4");
+  auto lines = [&](const std::string &name) {
+    std::istringstream text(read(name));
+    std::vector<json> lines;
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(json::parse(line));
+    return lines;
+  };
+  const std::vector<json> log0 = lines("log0"), log1 = lines("log1");
+  ASSERT_EQ(log1.size(), 4u);
+  EXPECT_TRUE(log1[1]["loss"].is_null());
+  EXPECT_EQ(log1[2]["loss"], log0[1]["loss"]);
+  EXPECT_NEAR(log1[3]["eval_loss"].get<double>(), log0[2]["eval_loss"].get<double>(), 1e-6);
+  // A run goes on from such a step, and may end with one.
+  ASSERT_EQ(shell(program(2) + " train --data=silent.safetensors --schedule=constant --resume=l/step-2 "
+                               "--steps=4 --save=again")
+                .status,
+            0)
+      << read("err");
+  expectSame("l/step-4", "again/step-4");
+  ASSERT_EQ(shell(program(2) + on("silent", 2, "--save=last")).status, 0) << read("err");
+}
+
 // In a file: lines of the first step, the last and every twentieth of the run.
 TEST_F(Train, PlainLinesInAFile) {
   Outcome o = shell(program(1) + words(4, "--save=s"));

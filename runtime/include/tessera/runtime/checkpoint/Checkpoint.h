@@ -21,6 +21,7 @@ public:
 
   const std::string &path() const { return path_; } // DIR/step-N
   const TrainingPlace &place() const { return place_; }
+  uint64_t sum() const { return sum_; } // of the mark, which holds those of all files
 
   // The tensors of a file by its name in SaveRequest; null if the save has none of that name.
   const io::ModelFile *file(const std::string &name) const;
@@ -43,6 +44,7 @@ private:
   };
   std::string path_;
   TrainingPlace place_;
+  uint64_t sum_ = 0;
   std::map<std::string, StoredFile> files_;
 };
 

@@ -31,7 +31,6 @@ struct MicroBatch {
   std::vector<int32_t> tokens;    // ids; 0 where there is none
   std::vector<int32_t> positions; // in the row, or in the document; -1: inert, no attention
   std::vector<int32_t> targets;   // the id to predict; -1: no loss
-  std::vector<int32_t> documents; // number of the document in the row, from 0; -1: inert
 };
 
 // Everything is a function of the step, the micro-batch and the row in it, never of the mesh or of what came
@@ -41,7 +40,7 @@ struct MicroBatch {
 // ones fewer or none. Immutable; any number of threads may read.
 class TrainingData {
 public:
-  // Fails if there are more micro-batches than rows of a step.
+  // Fails if there are more micro-batches than rows of a step, or no row has a token to predict.
   static Result<std::unique_ptr<TrainingData>> make(std::unique_ptr<TokenRows> rows, DataOptions options);
 
   // Steps for which all rows are there; and those that end with the last row, the last one perhaps with fewer
@@ -52,7 +51,7 @@ public:
   Status checkSteps(int64_t steps) const;
 
   int64_t sequence() const { return rows_->sequence(); }
-  int64_t passRows() const { return allRows_ / options_.epochs; } // of one pass over the data
+  int64_t passRows() const { return rows_->rows(); } // of one pass over the data
   // Of at most 64 rows from the first to the last, in whatever order they are taken: other data have another
   // one, all but surely. Never 0. Fails where such a row cannot be read.
   Result<uint64_t> fingerprint() const;
@@ -61,8 +60,8 @@ public:
   int64_t rowOf(int64_t step, int64_t microBatch, int64_t row) const;
 
   // Tokens with a loss in a step, over all ranks and micro-batches: what its sum of losses is divided by.
-  // Fails if there are none. Looks at the lengths of the step's rows, not at the rows.
-  Result<int64_t> countedTokens(int64_t step) const;
+  // 0: such a step has nothing to learn. Looks at the lengths of the step's rows, not at the rows.
+  int64_t countedTokens(int64_t step) const;
 
   // Reads the rows of the piece and no others.
   Status read(int64_t step, int64_t microBatch, const BatchPiece &piece, MicroBatch &out) const;

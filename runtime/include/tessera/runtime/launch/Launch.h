@@ -32,6 +32,7 @@ struct LaunchOptions {
   std::optional<int64_t> threads; // of this process in all; default: its share of the cores
   WeightOrigin origin;
   std::string terms;              // what all processes of a run must agree on, beside the program
+  std::string inputs;             // and what of the files that they read
   const Driver *driver = nullptr; // default: the one for the manifest's target
   // Has a rank load its weights from `origin`; default: Rank::loadWeights. For whoever shows how far it is.
   std::function<void(Rank &, const WeightOrigin &)> load;
