@@ -220,11 +220,9 @@ private:
     return {};
   }
   Status memory(StringRef flag, StringRef value) {
-    std::optional<int64_t> bytes = parseBytes(value);
-    if (!bytes)
-      return badFlag(flag + "=" + value, "is no number of bytes",
-                     "write " + flag + "=16G, for example, or =16Gi");
-    options.memory = *bytes;
+    options.memory = parseBytes(value).value_or(0);
+    if (!options.memory)
+      return badFlag(flag + "=" + value, "is no number of bytes", "write " + flag + "=16G, for example");
     return {};
   }
   Status gradDtype(StringRef flag, StringRef value) {

@@ -1,6 +1,7 @@
 // Random numbers of rows, as the interpreter draws them: they look random, and dropout keeps what it says.
 #include "Parse.h"
 
+#include "tessera/Reference/Interpreter.h"
 #include "tessera/runtime/core/CountedRandom.h"
 
 #include <cmath>

@@ -1,21 +1,17 @@
 //===- BuildTrainStep.cpp - @forward to @train and @evaluate --------------===//
 #include "Differentiator.h"
 #include "FloatArithmetic.h"
-#include "LossInChunks.h"
+#include "TrainStepBuilder.h"
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/RowNumbers.h"
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
 #include "tessera/Dialect/Graph/Transforms/Documents.h"
 #include "tessera/Dialect/Graph/Transforms/Dropout.h"
-#include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/ModelFlops.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
-#include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 #include "tessera/Dialect/Graph/Transforms/Precision.h"
-#include "tessera/Dialect/Graph/Transforms/TrainPorts.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 
 #include <cmath>
@@ -28,162 +24,6 @@ namespace tessera::graph {
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::graph;
-
-namespace {
-
-class TrainStepBuilder {
-public:
-  TrainStepBuilder(func::FuncOp forward, const DimNames &names, TrainSizes sizes, const Optimizer &optimizer,
-                   FloatType moments, double lossScale, Recompute recompute, int64_t lossChunks)
-      : forward(forward), positionWise(forward, names), names(names), sizes(sizes), optimizer(optimizer),
-        moments(moments), lossScale(lossScale), recompute(std::move(recompute)), lossChunks(lossChunks),
-        builder(forward.getContext()) {}
-
-  /// Finds inputs and weights. Fails with an error if the program cannot be trained.
-  LogicalResult analyze(int64_t forwardSeq);
-  /// Chooses between a loss of all positions at once and one of parts of them.
-  LogicalResult chooseChunks();
-  LogicalResult buildTrain();
-  void buildEvaluate();
-  TrainAttr attribute();
-
-private:
-  LogicalResult analyzeInput(unsigned argument);
-  LogicalResult analyzeWeight(unsigned argument);
-  Port rowsPort(StringRef name, FillSource source);
-  Port numberPort(FillSource source);
-  Port weightPort(const TrainedWeight &weight, StringRef name, Kind kind = Kind::Parameter);
-  SmallVector<Port> inputPorts(ArrayRef<FillSource> numbers);
-  NamedAttribute fill(FillSource source) {
-    return builder.getNamedAttr(kFillAttr, FillAttr::get(builder.getContext(), source));
-  }
-  Port gives(StringRef name, Gives what) {
-    return {RankedTensorType::get({}, builder.getF32Type()),
-            Kind::Output,
-            freeName(name, taken),
-            {},
-            builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), what))};
-  }
-  func::FuncOp begin(StringRef name, Role role, ArrayRef<Port> ports);
-  void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results);
-
-  /// Gives the gradient of a weight, summed up so far, the name that --shard knows it by.
-  Value named(TrainedWeight &weight, Value gradient);
-  /// @forward on one micro-batch, with the function's weights, without its tail if the loss goes in chunks.
-  IRMapping emitForward(Block &entry, ValueRange rows);
-  /// The loss of what `values` maps @forward's values to: each target costs as much as any other of the step.
-  /// If the loss goes in chunks, with a `seed`, the gradients of what they read.
-  FailureOr<Value> emitLoss(IRMapping &values, Value targets, Value seed,
-                            SmallVectorImpl<LossInChunks::Gradient> &known);
-  /// Dropout at the sites of one micro-batch.
-  LogicalResult emitDropout(Block &block, IRMapping &values);
-  FailureOr<SmallVector<Value>> emitMicroBatches(Block &entry, ArrayRef<BlockArgument> wanted);
-  FailureOr<SmallVector<Value>> emitMicroBatch(Block &entry, Block &block, ValueRange rows,
-                                               ArrayRef<BlockArgument> wanted);
-
-  func::FuncOp forward;
-  PositionWise positionWise;
-  const DimNames &names;
-  TrainSizes sizes;
-  const Optimizer &optimizer;
-  FloatType moments; ///< the type of what the optimizer keeps
-  double lossScale;  ///< the first one; 0: the loss is not scaled
-  Recompute recompute;
-  int64_t lossChunks;      ///< 0 until chosen
-  PositionWise::Tail tail; ///< of @forward, if the loss goes in chunks
-  OpBuilder builder;
-  SmallVector<std::pair<unsigned, FillSource>> inputs; ///< arguments of @forward that take rows
-  SmallVector<TrainedWeight> weights;
-  llvm::StringSet<> taken; ///< names of @forward's arguments, and of those added
-  Hyperparameters numbers; ///< of the function that is built
-};
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Analysis
-//===----------------------------------------------------------------------===//
-
-LogicalResult TrainStepBuilder::analyzeInput(unsigned argument) {
-  auto attr = forward.getArgAttrOfType<FillAttr>(argument, kFillAttr);
-  if (!attr || (attr.getSource() != FillSource::TokenIds && attr.getSource() != FillSource::Positions))
-    return forward.emitError() << "argument #" << argument
-                               << " must say whether token ids or positions fill it: " << kFillAttr
-                               << " = #graph.fill<token_ids> or #graph.fill<positions>";
-  Value value = forward.getArgument(argument);
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getRank() != 2 || !type.getElementType().isInteger(32) || positionWise.find(value, "batch") != 0 ||
-      positionWise.find(value, "seq") != 1)
-    return forward.emitError() << "argument #" << argument << " must be i32 with " << kDimsAttr
-                               << " = [\"batch\", \"seq\"]: a step hands it its rows";
-  for (auto [other, source] : inputs)
-    if (source == attr.getSource())
-      return forward.emitError() << "argument #" << argument << " is filled with "
-                                 << stringifyFillSource(source) << ", as argument #" << other << " is";
-  inputs.push_back({argument, attr.getSource()});
-  return success();
-}
-
-LogicalResult TrainStepBuilder::analyzeWeight(unsigned argument) {
-  Value value = forward.getArgument(argument);
-  for (StringRef name : {"batch", "seq"})
-    if (positionWise.find(value, name) >= 0)
-      return forward.emitError() << "argument #" << argument << " is a parameter with a dimension '" << name
-                                 << "', which a step cuts; give the dimension another name";
-  StringRef name = argText(forward, argument, kNameAttr);
-  auto symbol = forward->getParentOfType<ModuleOp>().lookupSymbol<ParameterOp>(name);
-  if (!symbol)
-    return forward.emitError() << "argument #" << argument
-                               << " is a parameter, but there is no graph.parameter @" << name
-                               << " that says where it comes from";
-  if (symbol->hasAttr(kStateOfAttr))
-    return symbol.emitError() << "is a state already; a step is built of a model without any";
-  auto type = cast<RankedTensorType>(value.getType());
-  if (!type.getElementType().isF32())
-    return forward.emitError() << "argument #" << argument << " (" << name << ") is a weight of "
-                               << type.getElementType() << "; weights are trained in f32 so far";
-  FailureOr<bool> decaying = decays(symbol);
-  if (failed(decaying))
-    return failure();
-  weights.push_back({argument, symbol, SmallVector<StringRef>(names.names(value)), *decaying, {}});
-  return success();
-}
-
-LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
-  if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
-    return forward.emitError() << "must be one block that returns the logits alone";
-  for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
-    if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
-      return forward.emitError() << "argument #" << i << " must be a ranked tensor";
-    std::optional<Kind> kind = argumentKind(forward, i);
-    if (kind != Kind::Input && kind != Kind::Parameter)
-      return forward.emitError() << "argument #" << i << " must have " << kKindAttr << " input or parameter";
-    if (failed(kind == Kind::Input ? analyzeInput(i) : analyzeWeight(i)))
-      return failure();
-    taken.insert(argText(forward, i, kNameAttr));
-  }
-  auto isTokens = [](auto &input) { return input.second == FillSource::TokenIds; };
-  if (llvm::none_of(inputs, isTokens))
-    return forward.emitError() << "has no argument that token ids fill: nothing can be trained on";
-  if (weights.empty())
-    return forward.emitError() << "has no parameter: there is nothing to train";
-  if (failed(positionWise.checkPassesThrough("batch")) ||
-      (sizes.seq != forwardSeq && failed(positionWise.checkPassesThrough("seq"))))
-    return failure();
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
-      cast<RankedTensorType>(logits.getType()).getRank() != 3)
-    return forward.emitError()
-           << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
-  return success();
-}
-
-TrainAttr TrainStepBuilder::attribute() {
-  auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
-  return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches,
-                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr(),
-                        0);
-}
 
 //===----------------------------------------------------------------------===//
 // Functions
@@ -244,36 +84,6 @@ void TrainStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayR
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(values).getTypes()));
   function.setAllResultAttrs(
       llvm::map_to_vector(results, [&](const Port &port) { return port.attributes(builder); }));
-}
-
-LogicalResult TrainStepBuilder::chooseChunks() {
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  PositionWise::Tail found = positionWise.findTail();
-  bool drops = llvm::any_of(found.ops, [](Operation *op) {
-    auto name = dyn_cast<NameOp>(op);
-    return name && name.getDrops();
-  });
-  if (lossChunks == 0 && !found.ops.empty() && !drops) {
-    ArrayRef<int64_t> input = cast<RankedTensorType>(found.input.getType()).getShape().drop_front(2);
-    lossChunks = chunksOfLoss(sizes.rows(), sizes.seq, ShapedType::getNumElements(input),
-                              cast<RankedTensorType>(logits.getType()).getDimSize(2));
-  }
-  if (lossChunks <= 1)
-    return success();
-  for (Operation *op : found.ops)
-    if (auto name = dyn_cast<NameOp>(op); name && name.getDrops())
-      return name.emitOpError()
-             << "drops elements of what leads to the logits alone, and the loss is made in " << lossChunks
-             << " chunks; leave out one of both";
-  if (found.ops.empty() || failed(positionWise.checkPassesThrough("seq")))
-    return forward.emitError()
-           << "cannot make the loss in " << lossChunks
-           << " chunks: the logits do not follow from each position by itself; leave loss-chunks out";
-  if (sizes.seq % lossChunks != 0)
-    return forward.emitError() << "cannot make the loss in " << lossChunks << " chunks: rows have "
-                               << sizes.seq << " positions; take a divisor of that";
-  tail = std::move(found);
-  return success();
 }
 
 IRMapping TrainStepBuilder::emitForward(Block &entry, ValueRange rows) {

@@ -50,7 +50,7 @@ SmallVector<Value> readBy(Operation *op) {
 
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return std::max<int64_t>(1, type.getNumElements() * (type.getElementTypeBitWidth() + 7) / 8);
+  return std::max<int64_t>(1, llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(), 8));
 }
 
 /// Ops that move nothing and compute nothing, or have no operands: no result of theirs is saved.

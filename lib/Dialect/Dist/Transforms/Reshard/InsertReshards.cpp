@@ -20,6 +20,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/TypeSizes.h"
 
@@ -86,6 +87,13 @@ private:
     return result;
   }
 
+  /// What is moved for `before` is known by the name of the value, not by that of its reader.
+  static Location locationOf(Value value, Operation *before) {
+    Operation *made = value.getDefiningOp();
+    StringRef name = made && !made->getNumRegions() ? graph::callName(made->getLoc()) : StringRef();
+    return name.empty() ? before->getLoc() : graph::nameCall(before->getLoc(), name);
+  }
+
   /// `value` in another sharding, before `before`; the same reshard is made once in a block.
   Value reshard(Value value, const Sharding &to, StringRef who, Operation *before) {
     Sharding from = shardingOf(value);
@@ -112,7 +120,7 @@ private:
       why += (why.empty() ? "" : "; ") + who.str() +
              (from.partialKind == PartialKind::Max ? " needs the maximum" : " needs the sum");
     builder.setInsertionPoint(before);
-    auto op = ReshardOp::create(builder, before->getLoc(), type, value, builder.getStringAttr(why));
+    auto op = ReshardOp::create(builder, locationOf(value, before), type, value, builder.getStringAttr(why));
     names.extend(op);
     explain(op, from, to, why);
     return known = op.getResult();
