@@ -217,8 +217,9 @@ Status Store::show(const FileLayout &weights, const SaveRequest &request) {
     return status;
   if (Status status = putInPlace(stepName(request.place.step), true); !status)
     return status;
-  if (int error = files_.syncFolder(folder_))
-    return failed(folder_, error);
+  const int unsynced = files_.syncFolder(folder_);
+  if (unsynced)
+    return failed(folder_, unsynced);
   for (const std::string &name : changed)
     if (Status status = putInPlace(name, false); !status)
       return status;
