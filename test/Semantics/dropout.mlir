@@ -1,4 +1,5 @@
 // The same elements are dropped however rows, columns, heads and keys are sharded, and by the kernels of the CPU, in attention and its gradients, too.
+// REQUIRES: slow
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=3,tp=2}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=3 shard=hidden=a}"

@@ -290,7 +290,7 @@ func.func @pages_of_none(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p
 
 func.func @pages_without_a_size(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>, %t: tensor<1x4xi32>) {
   // expected-error @+1 {{needs both a table of pages and how many positions a page has, or neither}}
-  %0 = "graph.attention"(%q, %k, %k, %p, %t) {scale = 1.0 : f64} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  %0 = "graph.attention"(%q, %k, %k, %p, %t) {scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
   return
 }
 

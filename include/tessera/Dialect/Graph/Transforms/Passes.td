@@ -83,10 +83,10 @@ def LeaveOutDropout : Pass<"graph-leave-out-dropout", "::mlir::ModuleOp"> {
     End of rung `spmd` (docs/Dropout.md). A family with dropout has one program up to here, in which one placement is found for both entries. @train is a copy without `graph.dropout`,
     keys of rows and the inputs that they are made of: what it computes is what it would be if there were no dropout, and it costs as little.
     ```mlir
-    func.func @train_dropout(%x: tensor<4x8xf32>, %key: tensor<i64> {graph.fill = #graph.fill<dropout_key>}, %p: tensor<f32> {graph.fill = #graph.fill<dropout>}) -> tensor<4x8xf32>
+    func.func private @train_dropout(%x: tensor<4x8xf32>, %key: tensor<i64> {graph.fill = #graph.fill<dropout_key>}, %p: tensor<f32> {graph.fill = #graph.fill<dropout>}) -> tensor<4x8xf32>
         attributes {graph.role = #graph.role<train_dropout>}
-    // gets a companion
-    func.func @train(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {graph.role = #graph.role<train>}
+    // to: it gets a companion
+    func.func private @train(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {graph.role = #graph.role<train>}
     ```
   }];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
