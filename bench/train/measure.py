@@ -29,9 +29,9 @@ STEPS = 5  # of a peer in a pair; ours takes the median of as many
 
 
 def environment(threads):
-    """Both sides get the same number of threads; what names another CPU to OpenBLAS goes."""
+    """Both sides get the same number of threads, which sleep while they wait; what names another CPU to OpenBLAS goes."""
     result = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
-    return {**result, "OMP_NUM_THREADS": str(threads)}
+    return {**result, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
 
 
 class Ours:
@@ -75,17 +75,17 @@ class Peer:
 
 
 def fastest(makers, steps):
-    """The fastest of several peers after two steps that count for nothing, by CPU seconds; the others are ended."""
+    """The fastest of several peers after two steps that count for nothing; the others are ended."""
     best = None
     for make in makers:
         peer = make()
         peer.measure(2)
         seconds, cpu = peer.measure(min(steps, 2))
         print(f"  {peer.name}: {seconds:.2f} s, {cpu:.2f} CPU s", flush=True)
-        if best is None or cpu < best[0]:
+        if best is None or seconds < best[0]:
             if best:
                 best[1].close()
-            best = (cpu, peer)
+            best = (seconds, peer)
         else:
             peer.close()
     return best[1]

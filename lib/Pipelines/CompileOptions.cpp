@@ -234,7 +234,8 @@ private:
   Status lossScale(StringRef flag, StringRef value) {
     if (value.getAsDouble(options.lossScale) ||
         !(float(options.lossScale) > 0 && std::isfinite(float(options.lossScale))))
-      return badFlag(flag + "=" + value, "must be a positive number");
+      return badFlag(flag + "=" + value, "must be a positive number",
+                     "write " + flag + "=65536, for example, or leave it out");
     return {};
   }
   Status cluster(StringRef flag, StringRef) { return missingFeature(flag, "choosing a mesh for a cluster"); }
@@ -409,14 +410,12 @@ Status Parser::checkTask() {
     if (seen.contains(OPT_optimizer))
       return badFlag("--optimizer=" + options.optimizer, "belongs to training",
                      "give --task=train as well, or leave the flag out");
-    for (auto [id, flag] :
-         {std::pair(OPT_grad_dtype, "--grad-dtype"), std::pair(OPT_loss_scale, "--loss-scale"),
-          std::pair(OPT_loss_chunks, "--loss-chunks")})
+    for (auto [id, flag] : {std::pair(OPT_grad_dtype, std::string("--grad-dtype")),
+                            std::pair(OPT_loss_scale, std::string("--loss-scale")),
+                            std::pair(OPT_loss_chunks, std::string("--loss-chunks")),
+                            std::pair(OPT_recompute, "--recompute=" + options.recompute)})
       if (seen.contains(id))
         return badFlag(flag, "belongs to training", "give --task=train as well, or leave the flag out");
-    if (seen.contains(OPT_recompute))
-      return badFlag("--recompute=" + options.recompute, "belongs to training",
-                     "give --task=train as well, or leave the flag out");
     return {};
   }
   options.isRecomputeGiven = seen.contains(OPT_recompute);

@@ -18,28 +18,30 @@ int64_t readInteger(const std::string &flag, const std::string &value, int64_t l
   char *end = nullptr;
   long long number = strtoll(value.c_str(), &end, 10);
   bool digits = !value.empty() && (isdigit((unsigned char)value[0]) || (value[0] == '-' && value.size() > 1));
-  if (!digits || *end || errno)
+  if (!digits || *end)
     badValue(flag, value, "it is no integer", "write " + flag + "=N");
-  if (number < least || number > most)
+  if (errno || number < least || number > most)
     badValue(flag, value, "it is out of range",
              "use a number from " + std::to_string(least) + " to " + std::to_string(most));
   return number;
 }
 
-uint64_t readSeed(const std::string &flag, const std::string &value) {
+uint64_t readSeed(const std::string &flag, const std::string &value, const std::string &before) {
+  const std::string digits = value.substr(std::min(before.size(), value.size()));
   errno = 0;
   char *end = nullptr;
-  unsigned long long number = strtoull(value.c_str(), &end, 10);
-  if (value.empty() || !isdigit((unsigned char)value[0]) || *end || errno)
-    badValue(flag, value, "it is no seed", "use an integer from 0 to 18446744073709551615");
+  unsigned long long number = strtoull(digits.c_str(), &end, 10);
+  if (digits.empty() || !isdigit((unsigned char)digits[0]) || *end || errno)
+    badValue(flag, value, digits == value ? "it is no seed" : "\"" + digits + "\" is no seed",
+             "use an integer from 0 to 18446744073709551615" + (before.empty() ? "" : " behind " + before));
   return number;
 }
 
-double readNumber(const std::string &flag, const std::string &value) {
+double readNumber(const std::string &flag, const std::string &value, const std::string &hint) {
   char *end = nullptr;
   double number = strtod(value.c_str(), &end);
   if (value.empty() || *end || !std::isfinite(number))
-    badValue(flag, value, "it is no number", "write " + flag + "=0.8, for example");
+    badValue(flag, value, "it is no number", hint);
   return number;
 }
 

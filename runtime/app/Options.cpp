@@ -32,6 +32,12 @@ constexpr CommandInfo commandTable[] = {
     {Command::Info, "info", "says what the program is and needs"},
 };
 
+// Flags of llm-compile that people look for here.
+constexpr const char *flagsOfTheCompiler[] = {
+    "--batch",     "--max-seq-len",   "--mesh",       "--shard",     "--template",
+    "--dtype",     "--target",        "--memory",     "--recompute", "--overlap",
+    "--optimizer", "--micro-batches", "--grad-dtype", "--loss-scale"};
+
 } // namespace
 
 static const char *nameOf(Command command) {
@@ -59,9 +65,10 @@ static std::vector<FlagInfo> ownFlags() {
        [](Options &o, Text flag, Text value) { o.maxNewTokens = readInteger(flag, value, 0, maxCount); }},
       {"--temperature", "T", "draw from softmax(logits / T); 0: the most likely (default)", generate,
        [](Options &o, Text flag, Text value) {
-         o.temperature = readNumber(flag, value);
+         const char *hint = "use 0 (greedy) or more";
+         o.temperature = readNumber(flag, value, hint);
          if (o.temperature < 0)
-           badValue(flag, value, "it is negative", "use 0 (greedy) or more");
+           badValue(flag, value, "it is negative", hint);
        }},
       {"--top-k", "K", "draw from the K most likely tokens (default 0: all)", generate,
        [](Options &o, Text flag, Text value) { o.topK = readInteger(flag, value, 0, INT32_MAX); },
@@ -69,9 +76,10 @@ static std::vector<FlagInfo> ownFlags() {
       {"--top-p", "P", "draw from the fewest tokens that hold P of the probability (default 1: all)",
        generate,
        [](Options &o, Text flag, Text value) {
-         o.topP = readNumber(flag, value);
+         const char *hint = "use more than 0 and at most 1";
+         o.topP = readNumber(flag, value, hint);
          if (!(o.topP > 0 && o.topP <= 1))
-           badValue(flag, value, "it is out of range", "use more than 0 and at most 1");
+           badValue(flag, value, "it is out of range", hint);
        },
        /*ofDraws=*/true},
       {"--seed", "S", "other draws (default 0)", generate,
@@ -92,9 +100,10 @@ static std::vector<FlagInfo> ownFlags() {
        "FLOPs a second that MFU is a share of, of all ranks (default: measured)",
        {Command::Train, Command::Bench},
        [](Options &o, Text flag, Text value) {
-         o.peakFlops = readNumber(flag, value);
+         const char *hint = "use a positive number, or leave it out, and a product is measured";
+         o.peakFlops = readNumber(flag, value, hint);
          if (!(*o.peakFlops > 0))
-           badValue(flag, value, "it is not positive", "leave it out, and a product is measured");
+           badValue(flag, value, "it is not positive", hint);
        }},
       {"-o",
        "FILE.html",
@@ -114,7 +123,7 @@ static std::vector<FlagInfo> ownFlags() {
        [](Options &o, Text flag, Text value) {
          if (value.rfind("random:", 0) != 0)
            badValue(flag, value, "there is no such initialization", "write --init=random:SEED");
-         o.initSeed = readSeed(flag, value.substr(7));
+         o.initSeed = readSeed(flag, value, "random:");
        }},
       {"--threads", "N", "threads of this process in all (default: the cores it may use)", runs,
        [](Options &o, Text flag, Text value) { o.threads = readInteger(flag, value, 1, 4096); }},
@@ -218,6 +227,10 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
     known.push_back(flag.name);
     all += (all.empty() ? "" : ", ") + flag.spelling();
   }
+  for (const char *compiled : flagsOfTheCompiler)
+    if (name == compiled)
+      throw Error("cannot read the command line", argument, "that was chosen when the program was compiled",
+                  "compile it again with " + name);
   throw Error("cannot read the command line", argument, std::string(nameOf(command)) + " has no such flag",
               hintFor(name, known, "use " + all));
 }

@@ -62,6 +62,9 @@ public:
     if (!job.options.log.empty())
       log_.emplace(take(train::TrainingLog::open(job.options.log, place_.step)));
     progress_.emplace(place_.step, job.options.rate.steps);
+    if (const train::LearningRate &rate = job.options.rate; rate.warmup > rate.steps)
+      progress_->note("--warmup=" + std::to_string(rate.warmup) + " is longer than --steps=" +
+                      std::to_string(rate.steps) + ": the learning rate does not reach --lr");
   }
 
   void run() {

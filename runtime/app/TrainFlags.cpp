@@ -13,9 +13,10 @@ using Text = const std::string &;
 using Command = Options::Command;
 
 static double readFrom(Text flag, Text value, double least, double below, const char *range) {
-  double number = readNumber(flag, value);
+  const std::string hint = std::string("use ") + range;
+  double number = readNumber(flag, value, hint);
   if (!(number >= least && number < below))
-    badValue(flag, value, "it is out of range", std::string("use ") + range);
+    badValue(flag, value, "it is out of range", hint);
   return number;
 }
 static double readPositive(Text flag, Text value) {
@@ -73,7 +74,7 @@ static std::vector<FlagInfo> rateFlags() {
                   badValue(flag, value, "there is no such schedule", "use cosine, linear, constant or wsd");
                 o.rate.schedule = *schedule;
               }),
-      ofTrain("--decay-steps", "N", "of wsd: steps in which the rate falls (default: a tenth)",
+      ofTrain("--decay-steps", "N", "of wsd: steps in which the rate falls, 0: none (default: a tenth)",
               [](TrainOptions &o, Text flag, Text value) {
                 o.rate.decaySteps = readInteger(flag, value, 0, maxCount);
               }),

@@ -137,6 +137,9 @@ TEST(Options, MistakesNameTheNearest) {
   expectProblem({"info", "--json", "--json"}, "--json is given twice");
   for (const char *flag : {"--model=m", "--init=random:4", "--threads=3"}) // it reads none of them
     expectProblem({"info", flag}, "info has no such flag");
+  expectProblem({"bench", "--batch=4"},
+                "(--batch=4): that was chosen when the program was compiled; compile it again with --batch");
+  expectProblem({"info", "--micro-batches", "2"}, "compile it again with --micro-batches");
   expectProblem({"--hlep"}, "there is no such command; did you mean --help?");
   expectProblem({"dance"}, "there is no such command; use one of: generate, train, bench, plot, info");
   expectProblem({}, "no command was given");
@@ -150,6 +153,8 @@ TEST(Options, ValuesThatCannotBeRead) {
   one("--max-new-tokens=-1", "it is out of range");
   one("--max-new-tokens=1.5", "it is no integer");
   one("--max-new-tokens=", "it is no integer");
+  one("--max-new-tokens=99999999999999999999", "it is out of range; use a number from 0 to 1099511627776");
+  one("--top-k=-99999999999999999999", "it is out of range");
   one("--temperature=-0.1", "it is negative");
   one("--top-k=-1", "it is out of range");
   one("--temperature=inf", "it is no number");
@@ -160,6 +165,10 @@ TEST(Options, ValuesThatCannotBeRead) {
   one("--threads=0", "it is out of range");
   one("--threads=4097", "it is out of range");
   one("--init=zero", "there is no such initialization");
+  one("--init=random:x",
+      "(--init=random:x): \"x\" is no seed; use an integer from 0 to 18446744073709551615 behind random:");
+  one("--init=random:", "(--init=random:): \"\" is no seed");
+  one("--temperature=x", "(--temperature=x): it is no number; use 0 (greedy) or more");
   one("--model=", "it is empty");
   one("--logits=", "it is empty");
   one("--tokens=", "is no token id");

@@ -83,7 +83,7 @@ TEST(TrainOptions, EveryFlag) {
 }
 
 TEST(TrainOptions, ValuesThatCannotBe) {
-  expectProblem({"--lr=nan"}, "(--lr=nan): it is no number");
+  expectProblem({"--lr=nan"}, "(--lr=nan): it is no number; use 0 or a positive number of at most 3.4e38");
   expectProblem({"--lr=-1"}, "(--lr=-1): it is out of range");
   // Programs take float32.
   for (const char *flag : {"--lr", "--min-lr", "--weight-decay", "--eps", "--clip"})

@@ -31,6 +31,15 @@ TEST_F(Train, NumbersOfPlainLoopsOnEveryMesh) {
   }
 }
 
+TEST_F(Train, AWarmupLongerThanTheRunIsSaid) {
+  Outcome o = shell(program(2) + words(1)); // --warmup=2
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(o.err.find("--warmup=2 is longer than --steps=1: the learning rate does not reach --lr"),
+            std::string::npos)
+      << o.err;
+  EXPECT_EQ(shell(program(2) + words(2)).err.find("longer"), std::string::npos);
+}
+
 TEST_F(Train, HyperparametersReachTheProgram) {
   Weights after;
   for (const char *clip : {"0", "0.01"}) {
