@@ -40,6 +40,11 @@ using Items = std::map<std::pair<std::string, std::string>, std::string>;
 
 /// Changes that remove a collective, compared at most: each is a run of the pipeline.
 constexpr size_t kMostFound = 4;
+/// Work of all runs together, in ops x axes squared, about what a run takes: counted, so that the same
+/// command says the same everywhere.
+constexpr int64_t kMostWork = 100'000;
+/// One collective gets this part of the runs that are left, for others need some, too.
+constexpr int64_t kShareOfOne = 4;
 
 class Explainer {
 public:
@@ -78,9 +83,19 @@ public:
         std::vector<std::string> reasons = argumentReasons(tensor);
         tensor.reasons.insert(tensor.reasons.begin(), reasons.begin(), reasons.end());
       }
-    if (options.suggest)
-      for (CollectiveExplanation &collective : result.collectives)
-        collective.remove = suggest(collective);
+    if (!options.suggest)
+      return result;
+    program.walk([&](Operation *) { ++workOfRun; });
+    workOfRun *= int64_t(mesh.axes.size() * mesh.axes.size());
+    // Those first that send most.
+    std::vector<CollectiveExplanation *> order;
+    for (CollectiveExplanation &collective : result.collectives)
+      order.push_back(&collective);
+    llvm::stable_sort(order, [](const CollectiveExplanation *a, const CollectiveExplanation *b) {
+      return a->bytes * a->executions > b->bytes * b->executions;
+    });
+    for (CollectiveExplanation *collective : order)
+      collective->remove = suggest(*collective);
     return result;
   }
 
@@ -286,36 +301,50 @@ private:
   }
 
   /// Of the changes that remove the collective, of those with fewest items, the one after which a step takes
-  /// least time; the first of equal ones.
-  std::optional<Suggestion> suggest(const CollectiveExplanation &collective) {
+  /// least time; the first of equal ones. Where no more runs are left, of what was tried for others, too.
+  std::optional<Suggestion> suggest(CollectiveExplanation &collective) {
     std::set<Items> tried;
     std::optional<Suggestion> best;
     size_t found = 0, items = 0;
+    int64_t runs = kMostWork / std::max<int64_t>(workOfRun, 1), left = runs - int64_t(outcomes.size());
+    size_t most = outcomes.size() + size_t(std::max<int64_t>((left + kShareOfOne - 1) / kShareOfOne, 0));
+    auto consider = [&](const Items &change, const std::string &whole, const Outcome &outcome) {
+      if (!outcome.works || (best && change.size() > items) ||
+          llvm::any_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) ||
+          alike(outcome.collectives, collective) >= alike(base().collectives, collective))
+        return;
+      ++found;
+      if (best && std::pair(change.size(), seconds(outcome.steps)) >= std::pair(items, seconds(best->after)))
+        return;
+      std::string changed;
+      for (const auto &[key, axes] : change)
+        changed += (changed.empty() ? "" : ",") + itemText(key, axes);
+      best = Suggestion{changed, whole, outcome.steps};
+      items = change.size();
+    };
     for (const Items &change : candidates(collective)) {
       if (found == kMostFound)
         break;
       if (change.empty() || (best && change.size() > items) || !tried.insert(change).second)
         continue;
       Items all = given;
-      std::string changed, whole;
-      for (const auto &[key, axes] : change) {
-        changed += (changed.empty() ? "" : ",") + itemText(key, axes);
+      for (const auto &[key, axes] : change)
         all[key] = axes;
-      }
+      std::string whole;
       for (const auto &[key, axes] : all)
         whole += (whole.empty() ? "" : ",") + itemText(key, axes);
-      const Outcome &outcome = whatIf(whole);
-      if (!outcome.works ||
-          llvm::any_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) ||
-          alike(outcome.collectives, collective) >= alike(base().collectives, collective))
+      if (!outcomes.count(whole) && outcomes.size() >= most) {
+        collective.searchEnded = true;
         continue;
-      ++found;
-      if (!best ||
-          std::pair(change.size(), seconds(outcome.steps)) < std::pair(items, seconds(best->after))) {
-        best = Suggestion{changed, whole, outcome.steps};
-        items = change.size();
       }
+      const Outcome &outcome = whatIf(whole);
+      changes.try_emplace(change, whole);
+      consider(change, whole, outcome);
     }
+    if (collective.searchEnded && !best)
+      for (const auto &[change, whole] : changes)
+        consider(change, whole, outcomes.at(whole));
+    collective.searchEnded &= !best;
     return best;
   }
   static double seconds(const std::vector<StepTotals> &steps) {
@@ -428,7 +457,9 @@ private:
   Items given, givenText;
   std::map<std::pair<std::string, std::string>, Subject> subjects;
   std::set<std::string> named;
-  std::map<std::string, Outcome> outcomes;
+  std::map<std::string, Outcome> outcomes; ///< by value of --shard
+  std::map<Items, std::string> changes;    ///< what was tried: value of --shard
+  int64_t workOfRun = 0;
 };
 } // namespace
 

@@ -63,6 +63,11 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
                     : "each rank sends " + std::to_string(c.bytes) + " bytes and receives as many")
      << ", " << c.executions << " times a step: " << c.bytes * c.executions << " bytes, predicted "
      << micro(c.seconds * double(c.executions)) << "\n";
+  if (c.searchEnded) {
+    os << "  removed by: none of the changes of --shard that were tried; not all were, for each is a "
+          "compilation\n";
+    return;
+  }
   if (!c.remove) {
     os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has "
           "no name\n";

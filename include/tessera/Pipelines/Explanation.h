@@ -64,6 +64,7 @@ struct CollectiveExplanation {
   int64_t executions = 1;
   double seconds = 0; ///< of one execution
   std::optional<Suggestion> remove;
+  bool searchEnded = false; ///< no flag was found among those that were tried, and not all were
 };
 
 struct TensorExplanation {
