@@ -11,6 +11,10 @@ import sys
 import tempfile
 
 
+GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "activation_function": "gelu_new", "vocab_size": 50257, "n_positions": 1024, "n_ctx": 1024,
+        "n_embd": 768, "n_layer": 12, "n_head": 12, "layer_norm_epsilon": 1e-5, "bos_token_id": 50256, "eos_token_id": 50256}
+
+
 def cost(command):
     """CPU seconds and peak bytes of one run."""
     with open(os.devnull, "w") as nothing:
@@ -28,7 +32,7 @@ def compare(what, commands, runs):
         for i, command in enumerate(commands):
             took, held = cost(command)
             least[i], peak[i] = min(least[i], took), max(peak[i], held)
-    print(f"{what}: {least[1] / least[0]:.2f} x the time ({least[1]:.3f} s against {least[0]:.3f}), {peak[1] / 2**20:.0f} MiB against {peak[0] / 2**20:.0f}")
+    print(f"{what}: {least[1] / least[0]:.2f} x the time ({least[1]:.3f} s against {least[0]:.3f}), {peak[1] / 2**20:.0f} MiB against {peak[0] / 2**20:.0f}", flush=True)
 
 
 def main():
@@ -46,12 +50,24 @@ def main():
                 config = dict(json.load(file), num_hidden_layers=layers)
             with open(f"{folders[-1]}/config.json", "w") as file:
                 json.dump(config, file)
-        compare("to a binary, 400 layers against 4", [[args.compiler, folder, "-o", folder + ".bin"] for folder in folders], args.runs)
+        train = ["--task=train"]
+        for task, flags in (("generate", []), ("train", train), ("train in four micro-batches on fsdp=2", train + ["--batch=8", "--micro-batches=4", "--mesh=fsdp=2"])):
+            compare(f"{task}, to a binary, 400 layers against 4", [[args.compiler, folder, *flags, "-o", folder + ".bin"] for folder in folders], args.runs)
+        gpt2 = f"{out}/gpt2"
+        os.mkdir(gpt2)
+        with open(f"{gpt2}/config.json", "w") as file:
+            json.dump(GPT2, file)
+        for dtype in ("f32", "bf16"):
+            took, held = zip(*(cost([args.compiler, gpt2, *train, "--max-seq-len=1024", f"--dtype={dtype}", "-o", f"{out}/gpt2.bin"]) for _ in range(min(args.runs, 3))))
+            print(f"GPT-2 124M, train, {dtype}, to a binary: {min(took):.2f} CPU s, {max(held) / 2**20:.0f} MiB", flush=True)
         spmd = [args.compiler, folders[0], "--batch=64", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
         compare("tiny-llama to spmd, dp=64,tp=8 against tp=2", [spmd + ["--mesh=tp=2"], spmd + ["--mesh=dp=64,tp=8"]], args.runs)
         large = [args.compiler, f"{args.models}/llama-405b", "--dtype=bf16", "--batch=2048", "--max-seq-len=8192", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
         compare("405B to spmd, dp=64,fsdp=16,tp=16 against fsdp=8",
                 [large + ["--mesh=fsdp=8"], large + ["--mesh=dp=64,fsdp=16,tp=16", "--shard=residual:seq=tp"]], args.runs)
+        for parts in (1, 4):
+            step = large + train + [f"--micro-batches={parts}"]
+            compare(f"405B, train, {parts} micro-batches, to spmd, dp=64,fsdp=16,tp=16 against fsdp=8", [step + ["--mesh=fsdp=8"], step + ["--mesh=dp=64,fsdp=16,tp=16"]], args.runs)
 
 
 if __name__ == "__main__":

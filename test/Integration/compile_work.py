@@ -16,6 +16,7 @@ def arguments(about):
     parser.add_argument("--config", required=True, help="folder with a config.json")
     parser.add_argument("--out", required=True)
     parser.add_argument("--target", default="cpu", help="what the executables are for")
+    parser.add_argument("--task", default="generate", help="what they do")
     return parser.parse_args()
 
 
