@@ -88,10 +88,10 @@ void attention(const char *name, int threads, int64_t seq, int64_t first, int64_
                int64_t group, int64_t headDim) {
   AttentionShape shape = make(/*batch=*/1, seq, context, kvHeads, group, headDim);
   shape.layers = 8; // layers take turns: caches come from where they would in a model
-  unsigned lanes = llvm::cantFail(resolveCPUTarget("native")).lanes();
+  VectorUnit unit = llvm::cantFail(resolveCPUTarget("native")).vectorUnit();
   double compiled = processorSeconds();
   auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
-    module.push_back(buildAttentionKernel(module.getLoc(), "attention", shape, lanes));
+    module.push_back(buildAttentionKernel(module.getLoc(), "attention", shape, unit));
   });
   compiled = processorSeconds() - compiled;
   if (!kernels.error.empty()) {
@@ -113,7 +113,7 @@ void attention(const char *name, int threads, int64_t seq, int64_t first, int64_
   for (int64_t layer = 0; layer < 8; ++layer)
     times.push_back(measure(team, threads, kernels.get("attention"),
                             {q.data, k.data, v.data, positions.data, out.data}, {layer, 0},
-                            attentionIterations(shape, lanes), 40));
+                            attentionIterations(shape, unit.lanes), 40));
   std::sort(times.begin(), times.end(), [](const Times &x, const Times &y) { return x.median < y.median; });
   double flops = pairs * headDim * 4;
   printf("%-34s %d threads  fastest %8.1f us  median %8.1f us  %7.1f GFLOP/s (causal)  compile %.2f s\n",

@@ -8,6 +8,8 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=a=2,b=2 shard=kv_heads=a,group=b}"
 // RUN: llm-judge %s --rung=binary
 // RUN: llm-judge %s --rung=binary --mesh=dp=2,tp=2
+// In bfloat16 products go in pairs where the CPU can.
+// RUN: sed 's/x8xf32/x8xbf16/g' %s > %t.bf16.mlir && llm-judge %t.bf16.mlir --rung=binary
 // Few rows: keys stand in the lanes.
 // RUN: sed 's/x19x/x1x/g' %s > %t.few.mlir && llm-judge %t.few.mlir --rung=binary
 func.func @dropout(%x: tensor<5x19x14xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},

@@ -42,16 +42,16 @@ static Value laneMask(ImplicitLocOpBuilder &b, int64_t lanes, int64_t active) {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), bits));
 }
 
+Value AttentionEmitter::loadElements(VectorType type, Value buffer, ValueRange at, int64_t active) {
+  if (active >= type.getNumElements())
+    return vector::LoadOp::create(b, type, buffer, at);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(b, type, buffer, at, laneMask(b, type.getNumElements(), active), zero);
+}
+
 Value AttentionEmitter::loadVector(Value buffer, ValueRange at, int64_t active) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
-  auto type = VectorType::get({lanes}, element);
-  Value value;
-  if (active >= lanes) {
-    value = vector::LoadOp::create(b, type, buffer, at);
-  } else {
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    value = vector::MaskedLoadOp::create(b, type, buffer, at, laneMask(b, lanes, active), zero);
-  }
+  Value value = loadElements(VectorType::get({lanes}, element), buffer, at, active);
   return element.isBF16() || element.isF16() ? Value(arith::ExtFOp::create(b, floats, value)) : value;
 }
 
@@ -252,10 +252,11 @@ void AttentionEmitter::loop(Value lower, Value upper, int64_t step, llvm::functi
   });
 }
 
-void AttentionEmitter::forStretches(int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
-  int64_t whole = size / lanes * lanes;
+void AttentionEmitter::forStretches(int64_t size, int64_t length,
+                                    llvm::function_ref<void(Value, int64_t)> body) {
+  int64_t whole = size / length * length;
   if (whole)
-    loop(index(0), index(whole), lanes, [&](Value start) { body(start, lanes); });
+    loop(index(0), index(whole), length, [&](Value start) { body(start, length); });
   if (whole != size)
     body(index(whole), size - whole);
 }

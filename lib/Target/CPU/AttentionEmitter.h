@@ -21,10 +21,10 @@ struct AttentionIteration {
 class AttentionEmitter {
 public:
   AttentionEmitter(mlir::ImplicitLocOpBuilder &builder, const AttentionShape &shape,
-                   const AttentionArguments &buffers, unsigned lanes)
+                   const AttentionArguments &buffers, int64_t lanes)
       : b(builder), shape(shape), buffers(buffers), lanes(lanes),
-        floats(mlir::VectorType::get({int64_t(lanes)}, b.getF32Type())),
-        ints(mlir::VectorType::get({int64_t(lanes)}, b.getI32Type())) {}
+        floats(mlir::VectorType::get({lanes}, b.getF32Type())),
+        ints(mlir::VectorType::get({lanes}, b.getI32Type())) {}
   virtual ~AttentionEmitter() = default;
 
   /// Scratch buffers; called once at the entry of the function.
@@ -60,6 +60,8 @@ protected:
   // as 0).
   mlir::Value scratch(llvm::ArrayRef<int64_t> dims, mlir::Type element = {});
   mlir::Value load(mlir::Value buffer, mlir::ValueRange at);
+  /// As they lie there.
+  mlir::Value loadElements(mlir::VectorType type, mlir::Value buffer, mlir::ValueRange at, int64_t active);
   mlir::Value loadVector(mlir::Value buffer, mlir::ValueRange at, int64_t active);
   mlir::Value loadVector(mlir::Value buffer, mlir::ValueRange at) { return loadVector(buffer, at, lanes); }
   void store(mlir::Value value, mlir::Value buffer, mlir::ValueRange at);
@@ -119,8 +121,8 @@ protected:
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange carried,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(mlir::Value)> body);
-  /// `body(start, active)` on stretches of `lanes` elements of [0, size), the last one maybe shorter.
-  void forStretches(int64_t size, llvm::function_ref<void(mlir::Value, int64_t)> body);
+  /// `body(start, active)` on stretches of `length` elements of [0, size), the last one maybe shorter.
+  void forStretches(int64_t size, int64_t length, llvm::function_ref<void(mlir::Value, int64_t)> body);
 
   mlir::ImplicitLocOpBuilder &b;
   const AttentionShape &shape;
@@ -129,36 +131,6 @@ protected:
   mlir::VectorType floats, ints;
   mlir::Value lowWords, highWords;      ///< of rows, where weights are dropped
   mlir::Value dropThreshold, keptScale; ///< splat
-};
-
-/// Query rows in the lanes: prefill. No transposition of keys or values, no horizontal operation.
-class RowLaneAttention : public AttentionEmitter {
-public:
-  using AttentionEmitter::AttentionEmitter;
-  static bool fits(const AttentionShape &shape, int64_t lanes);
-  static int64_t iterations(const AttentionShape &shape, int64_t lanes);
-  void allocate() override;
-  void emit(mlir::Value item) override;
-
-private:
-  static int64_t rowVectors(const AttentionShape &shape, int64_t lanes);
-  int64_t rows() const { return shape.seq * shape.group; }
-  int64_t blockRows() const { return rowVectors(shape, lanes) * lanes; }
-  void loadPositions(const AttentionIteration &iteration, mlir::Value row0);
-  void packQueries(const AttentionIteration &iteration, mlir::Value row0);
-  Values scoreKeys(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,
-                   mlir::Value keyEnd);
-  void accumulateValues(const AttentionIteration &iteration, mlir::Value start, mlir::Value count,
-                        mlir::ValueRange alpha);
-  void storeRows(const AttentionIteration &iteration, mlir::Value row0, mlir::ValueRange tops,
-                 mlir::ValueRange sums);
-  void storeSums(const AttentionIteration &iteration, mlir::Value row0, mlir::ValueRange tops,
-                 mlir::ValueRange sums);
-  void whereRowExists(mlir::Value row, llvm::function_ref<void()> body);
-
-  int64_t vectors = 0, keyTile = 0;
-  mlir::Value queryT, scores, outT, rowPositions, rowFirsts;
-  Values upper, lower; // per row vector: last position in sight; first, where the front is limited
 };
 
 /// Few query rows, head dimension and keys in the lanes: decode.

@@ -15,24 +15,24 @@ namespace {
 
 class CPUAttentionForm : public AttentionForm {
 public:
-  explicit CPUAttentionForm(unsigned lanes) : lanes(lanes) {}
+  explicit CPUAttentionForm(const VectorUnit &unit) : unit(unit) {}
 
   /// This target's caches have no pages; an attention that has is written out in smaller ops.
   bool takes(Operation *op) const override { return !cast<graph::AttentionOp>(op).getPages(); }
 
 protected:
   Kernel build(Location loc, StringRef name, const AttentionShape &shape) const override {
-    return {buildAttentionKernel(loc, name, shape, lanes), attentionIterations(shape, lanes)};
+    return {buildAttentionKernel(loc, name, shape, unit), attentionIterations(shape, unit.lanes)};
   }
 
 private:
-  unsigned lanes;
+  VectorUnit unit;
 };
 
 } // namespace
 
-void addAttentionForm(LibraryForms &forms, unsigned lanes) {
-  forms.add<graph::AttentionOp>(std::make_unique<CPUAttentionForm>(lanes));
+void addAttentionForm(LibraryForms &forms, const VectorUnit &unit) {
+  forms.add<graph::AttentionOp>(std::make_unique<CPUAttentionForm>(unit));
 }
 
 } // namespace tessera

@@ -38,8 +38,8 @@ template <typename OpT> AttentionShape shapeOf(OpT op) {
 
 template <typename OpT> class AttentionGradientForm : public LibraryForm {
 public:
-  AttentionGradientForm(AttentionGradient::Of of, StringRef name, unsigned lanes)
-      : of(of), name(name), lanes(lanes) {}
+  AttentionGradientForm(AttentionGradient::Of of, StringRef name, const VectorUnit &unit)
+      : of(of), name(name), unit(unit) {}
 
   LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
     auto op = cast<OpT>(self);
@@ -56,7 +56,7 @@ public:
     SmallVector<Value> outputs;
     for (Value result : op->getResults())
       outputs.push_back(exec::fresh(builder, result));
-    int64_t count = AttentionGradient::iterations(shape, lanes, of);
+    int64_t count = AttentionGradient::iterations(shape, unit.lanes, of);
     auto launch = exec::LaunchOp::create(
         builder, op.getLoc(), op->getResultTypes(), lowering.addKernel(shell.func), op->getOperands(),
         outputs, ValueRange(), builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(1));
@@ -89,7 +89,7 @@ private:
     AttentionGradient::Arrays arrays{input(Gradient), input(Delta), {}};
     for (auto [number, output] : llvm::enumerate(shell.outputs))
       arrays.results[number] = buffer(output, false);
-    AttentionGradient emitter(b, shape, arguments, lanes, of, arrays);
+    AttentionGradient emitter(b, shape, arguments, unit, of, arrays);
     emitter.allocate();
     auto loop = scf::ForOp::create(b, shell.begin, shell.end, arith::ConstantIndexOp::create(b, 1));
     func::ReturnOp::create(b, shell.outputs);
@@ -99,20 +99,20 @@ private:
 
   AttentionGradient::Of of;
   std::string name;
-  unsigned lanes;
+  VectorUnit unit;
 };
 
 template <typename OpT>
-void add(LibraryForms &forms, AttentionGradient::Of of, StringRef name, unsigned lanes) {
-  forms.add<OpT>(std::make_unique<AttentionGradientForm<OpT>>(of, name, lanes));
+void add(LibraryForms &forms, AttentionGradient::Of of, StringRef name, const VectorUnit &unit) {
+  forms.add<OpT>(std::make_unique<AttentionGradientForm<OpT>>(of, name, unit));
 }
 
 } // namespace
 
-void addAttentionGradientForms(LibraryForms &forms, unsigned lanes) {
+void addAttentionGradientForms(LibraryForms &forms, const VectorUnit &unit) {
   using Of = AttentionGradient::Of;
-  add<graph::AttentionQueryGradientOp>(forms, Of::Queries, "attention_query_gradient", lanes);
-  add<graph::AttentionKeyValueGradientOp>(forms, Of::KeysAndValues, "attention_key_value_gradient", lanes);
+  add<graph::AttentionQueryGradientOp>(forms, Of::Queries, "attention_query_gradient", unit);
+  add<graph::AttentionKeyValueGradientOp>(forms, Of::KeysAndValues, "attention_key_value_gradient", unit);
 }
 
 } // namespace tessera

@@ -2,7 +2,7 @@
 
 #include "tessera/Target/CPU/AttentionKernel.h"
 
-#include "AttentionEmitter.h"
+#include "AttentionRows.h"
 
 namespace tessera {
 
@@ -13,14 +13,15 @@ int64_t attentionIterations(const AttentionShape &shape, unsigned lanes) {
                                               : KeyLaneAttention::iterations(shape);
 }
 
-func::FuncOp buildAttentionKernel(Location loc, StringRef name, const AttentionShape &shape, unsigned lanes) {
+func::FuncOp buildAttentionKernel(Location loc, StringRef name, const AttentionShape &shape,
+                                  const VectorUnit &unit) {
   AttentionFunction function(loc, name, shape);
   ImplicitLocOpBuilder b(loc, function.builder);
   std::unique_ptr<AttentionEmitter> emitter;
-  if (RowLaneAttention::fits(shape, lanes))
-    emitter = std::make_unique<RowLaneAttention>(b, shape, function.arguments, lanes);
+  if (RowLaneAttention::fits(shape, unit.lanes))
+    emitter = std::make_unique<RowLaneAttention>(b, shape, function.arguments, unit);
   else
-    emitter = std::make_unique<KeyLaneAttention>(b, shape, function.arguments, lanes);
+    emitter = std::make_unique<KeyLaneAttention>(b, shape, function.arguments, unit.lanes);
   emitter->allocate();
   emitter->emit(function.openLoop(b));
   return function.func;

@@ -184,7 +184,7 @@ void KeyLaneAttention::emit(Value item) {
         storeWords(iteration, clamped, r);
         store(f32(kLowest), tops, {r});
         store(f32(0), sums, {r});
-        forStretches(shape.headDim, [&](Value d, int64_t active) {
+        forStretches(shape.headDim, lanes, [&](Value d, int64_t active) {
           Value q = loadVector(buffers.q, queryIndices(iteration, clamped, d), active);
           storeVector(mulf(q, splat(queryScale())), query, {r, d});
         });
@@ -221,7 +221,7 @@ void KeyLaneAttention::emit(Value item) {
       Value factor = splat(inverse(load(sums, {r})));
       if (shape.dropout)
         factor = mulf(factor, keptScale);
-      forStretches(shape.valueDim, [&](Value d, int64_t active) {
+      forStretches(shape.valueDim, lanes, [&](Value d, int64_t active) {
         Value result = mulf(loadVector(accumulators, {r, d}), factor);
         storeVector(result, buffers.out, queryIndices(iteration, row, d), active);
       });

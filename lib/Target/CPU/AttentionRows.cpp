@@ -7,11 +7,12 @@
 //   p, top, sum   : maxima, exponentials and sums stay in the lanes of their rows
 //   outT[d, R]    = alpha * outT + sum over j of value[j, d] * p[j, R]
 //
-// Queries are transposed once at the start, results once at the end; keys and values never.
+// Queries are transposed once at the start, results once at the end; keys and values never. Products of
+// bfloat16 numbers may go in pairs (RowLanes.h): of neighbours in d, then of neighbours in j.
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionEmitter.h"
+#include "AttentionRows.h"
 
 namespace tessera {
 
@@ -19,32 +20,25 @@ using namespace mlir;
 
 namespace {
 constexpr int64_t kKeyBlock = 64;
-constexpr int64_t kValueTile = 8;
 /// Keys whose exponentials are computed side by side.
 constexpr int64_t kExpTile = 4;
 } // namespace
-
-int64_t RowLaneAttention::rowVectors(const AttentionShape &shape, int64_t lanes) {
-  return shape.seq * shape.group > lanes ? 2 : 1;
-}
 
 bool RowLaneAttention::fits(const AttentionShape &shape, int64_t lanes) {
   return 2 * shape.seq * shape.group > lanes;
 }
 
 int64_t RowLaneAttention::iterations(const AttentionShape &shape, int64_t lanes) {
-  int64_t block = rowVectors(shape, lanes) * lanes;
-  return shape.batch * shape.kvHeads * ((shape.seq * shape.group + block - 1) / block);
+  int64_t rows = shape.seq * shape.group, block = rowVectors(rows, lanes) * lanes;
+  return shape.batch * shape.kvHeads * ((rows + block - 1) / block);
 }
 
 void RowLaneAttention::allocate() {
-  vectors = rowVectors(shape, lanes);
-  // Accumulators of a tile: 16 of 32 registers with AVX-512, 8 of 16 without.
-  keyTile = (lanes >= 16 ? 16 : 8) / vectors;
-  auto padded = [&](int64_t n) { return (n + lanes - 1) / lanes * lanes; };
-  queryT = scratch({padded(shape.headDim), blockRows()});
+  queryT = lanesOf(shape.headDim);
   scores = scratch({kKeyBlock, blockRows()});
-  outT = scratch({padded(shape.valueDim), blockRows()});
+  weights = terms == 1 ? scores : factorsOf(kKeyBlock);
+  packedValues = packedRows(kKeyBlock, shape.valueDim);
+  outT = sumsOf(shape.valueDim);
   rowPositions = scratch({blockRows()}, b.getI32Type());
   if (limitsFront())
     rowFirsts = scratch({blockRows()}, b.getI32Type());
@@ -54,63 +48,31 @@ void RowLaneAttention::allocate() {
 void RowLaneAttention::loadPositions(const AttentionIteration &iteration, Value row0) {
   loop(index(0), index(blockRows()), 1, [&](Value l) {
     Value row = add(row0, l);
-    Value known = min(row, index(rows() - 1)), position = positionOf(iteration, known);
+    Value known = min(row, index(rowCount() - 1)), position = positionOf(iteration, known);
     if (limitsFront())
       store(firstInSight(iteration, known, position), rowFirsts, {l});
-    if (rows() % blockRows())
-      position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
+    if (rowCount() % blockRows())
+      position = select(compare(arith::CmpIPredicate::slt, row, index(rowCount())), position, i32(-1));
     store(position, rowPositions, {l});
     storeWords(iteration, known, l);
   });
 }
 
-void RowLaneAttention::packQueries(const AttentionIteration &iteration, Value row0) {
-  loop(index(0), index(blockRows()), lanes, [&](Value lane0) {
-    forStretches(shape.headDim, [&](Value d0, int64_t active) {
-      Values rowsOfQ;
-      for (int64_t l = 0; l < lanes; ++l) {
-        Value row = min(add(row0, add(lane0, l)), index(rows() - 1));
-        Value vector = loadVector(buffers.q, queryIndices(iteration, row, d0), active);
-        rowsOfQ.push_back(mulf(vector, splat(queryScale())));
-      }
-      for (auto [d, vector] : llvm::enumerate(transpose(rowsOfQ)))
-        storeVector(vector, queryT, {add(d0, d), lane0});
-    });
-  });
-}
-
-/// Scores of keys [start, start + count) into `scores`, rounded up to whole key tiles (the excess is masked).
+/// Scores of keys [start, start + count) into `scores`, rounded up to whole tiles (the excess is masked).
 /// Returns the maxima per row vector.
-Values RowLaneAttention::scoreKeys(const AttentionIteration &iteration, Value start, Value count,
-                                   Value keyEnd) {
-  int64_t unroll = shape.headDim % 4 == 0 ? 4 : shape.headDim % 2 == 0 ? 2 : 1;
+Values RowLaneAttention::scoreKeys(const Rows &keys, Value start, Value count, Value keyEnd) {
   Value lastKey = sub(keyEnd, index(1));
-  return loop(index(0), count, keyTile, Values(vectors, splat(kLowest)), [&](Value j0, ValueRange tops) {
-    Values keys;
-    for (int64_t j = 0; j < keyTile; ++j)
-      keys.push_back(min(add(start, add(j0, j)), lastKey));
-    Values products = loop(index(0), index(shape.headDim), unroll, Values(keyTile * vectors, splat(0.0)),
-                           [&](Value d0, ValueRange carried) {
-                             Values acc(carried);
-                             for (int64_t u = 0; u < unroll; ++u) {
-                               Value d = add(d0, u);
-                               Values q;
-                               for (int64_t v = 0; v < vectors; ++v)
-                                 q.push_back(loadVector(queryT, {d, index(v * lanes)}));
-                               for (int64_t j = 0; j < keyTile; ++j) {
-                                 Value key = splat(load(buffers.k, keyIndices(iteration, keys[j], d)));
-                                 for (int64_t v = 0; v < vectors; ++v)
-                                   acc[j * vectors + v] = fma(key, q[v], acc[j * vectors + v]);
-                               }
-                             }
-                             return acc;
-                           });
+  return loop(index(0), count, tile, Values(vectors, splat(kLowest)), [&](Value j0, ValueRange tops) {
+    Values numbers;
+    for (int64_t j = 0; j < tile; ++j)
+      numbers.push_back(min(add(start, add(j0, j)), lastKey));
+    Values scaled = products(keys, numbers, queryT);
     Values updated(tops);
-    for (int64_t j = 0; j < keyTile; ++j) {
+    for (int64_t j = 0; j < tile; ++j) {
       Value key = add(start, add(j0, j));
       Value position = splat(toI32(add(key, buffers.base)));
       for (int64_t v = 0; v < vectors; ++v) {
-        Value s = score(products[j * vectors + v]);
+        Value s = score(mulf(scaled[j * vectors + v], splat(queryScale())));
         s = select(compare(arith::CmpIPredicate::sle, position, upper[v]), s, splat(kMasked));
         if (limitsFront())
           s = select(compare(arith::CmpIPredicate::sge, position, lower[v]), s, splat(kMasked));
@@ -122,43 +84,31 @@ Values RowLaneAttention::scoreKeys(const AttentionIteration &iteration, Value st
   });
 }
 
-/// outT = alpha * outT + values of keys [start, start + count), weighted by `scores`.
-void RowLaneAttention::accumulateValues(const AttentionIteration &iteration, Value start, Value count,
-                                        ValueRange alpha) {
-  auto tile = [&](Value d0, int64_t size) {
-    Values acc;
-    for (int64_t d = 0; d < size; ++d)
-      for (int64_t v = 0; v < vectors; ++v)
-        acc.push_back(mulf(loadVector(outT, {add(d0, d), index(v * lanes)}), alpha[v]));
-    acc = loop(index(0), count, 1, acc, [&](Value j, ValueRange carried) {
-      Values sums(carried), weights;
-      for (int64_t v = 0; v < vectors; ++v)
-        weights.push_back(loadVector(scores, {j, index(v * lanes)}));
-      for (int64_t d = 0; d < size; ++d) {
-        Value value = splat(load(buffers.v, keyIndices(iteration, add(start, j), add(d0, d))));
-        for (int64_t v = 0; v < vectors; ++v)
-          sums[d * vectors + v] = fma(value, weights[v], sums[d * vectors + v]);
+/// Scores of keys [start, start + count) to weights. Returns their sums per row vector; behind those, where
+/// weights are rounded to go in pairs, the sums of the rounded ones. Those divide the result, for they are
+/// what values are multiplied with: weights of 1 / sum add up to 1, and equal values to what they are. The
+/// log-sum-exp is of the others: gradients compute the weights again from it, unrounded.
+Values RowLaneAttention::weighKeys(ValueRange tops, Value start, Value count) {
+  Values zeros(terms * vectors, splat(0.0));
+  return loop(index(0), roundUp(count, kExpTile), kExpTile, zeros, [&](Value j0, ValueRange before) {
+    Values after(before);
+    for (int64_t v = 0; v < vectors; ++v) {
+      Values all;
+      for (int64_t j = 0; j < kExpTile; ++j) {
+        Value s = loadVector(scores, {add(j0, j), index(v * lanes)});
+        all.push_back(exp2(arith::SubFOp::create(b, s, tops[v])));
+        after[v] = addf(after[v], all[j]);
       }
-      return sums;
-    });
-    for (int64_t d = 0; d < size; ++d)
-      for (int64_t v = 0; v < vectors; ++v)
-        storeVector(acc[d * vectors + v], outT, {add(d0, d), index(v * lanes)});
-  };
-  int64_t size = std::min(lanes >= 16 ? kValueTile : kValueTile / 2, shape.valueDim);
-  int64_t whole = shape.valueDim / size * size;
-  loop(index(0), index(whole), size, [&](Value d0) { tile(d0, size); });
-  if (whole != shape.valueDim)
-    tile(index(whole), shape.valueDim - whole);
-}
-
-void RowLaneAttention::whereRowExists(Value row, llvm::function_ref<void()> body) {
-  if (rows() % blockRows() == 0)
-    return body();
-  auto guard = scf::IfOp::create(b, compare(arith::CmpIPredicate::slt, row, index(rows())));
-  OpBuilder::InsertionGuard inside(b);
-  b.setInsertionPointToStart(guard.thenBlock());
-  body();
+      for (int64_t j = 0; terms == 2 && j < kExpTile; j += 2)
+        after[vectors + v] = addTerms(after[vectors + v], pairOf(all[j], all[j + 1]));
+      for (int64_t j = 0; shape.dropout && j < kExpTile; ++j) { // scaled at the end
+        Value key = toI32(add(add(start, add(j0, j)), buffers.base));
+        all[j] = select(isDropped(words[v].first, words[v].second, splat(key)), splat(0.0), all[j]);
+      }
+      storeFactors(all, weights, j0, v);
+    }
+    return after;
+  });
 }
 
 void RowLaneAttention::storeSums(const AttentionIteration &iteration, Value row0, ValueRange tops,
@@ -170,32 +120,10 @@ void RowLaneAttention::storeSums(const AttentionIteration &iteration, Value row0
   }
   loop(index(0), index(blockRows()), 1, [&](Value l) {
     Value row = add(row0, l);
-    whereRowExists(row, [&] {
+    whereRowExists(row, rowCount(), [&] {
       storeLogSumExp(iteration, row, load(scores, {index(0), l}), load(scores, {index(1), l}));
     });
   });
-}
-
-void RowLaneAttention::storeRows(const AttentionIteration &iteration, Value row0, ValueRange tops,
-                                 ValueRange sums) {
-  if (buffers.logSumExp)
-    storeSums(iteration, row0, tops, sums);
-  for (int64_t v = 0; v < vectors; ++v) {
-    Value factor = inverse(sums[v]);
-    if (shape.dropout)
-      factor = mulf(factor, keptScale);
-    forStretches(shape.valueDim, [&](Value d0, int64_t active) {
-      Values columns;
-      for (int64_t d = 0; d < lanes; ++d)
-        columns.push_back(mulf(loadVector(outT, {add(d0, d), index(v * lanes)}), factor));
-      Values rowsOfOut = transpose(columns);
-      for (int64_t l = 0; l < lanes; ++l) {
-        Value vector = rowsOfOut[l], row = add(row0, v * lanes + l);
-        whereRowExists(row,
-                       [&] { storeVector(vector, buffers.out, queryIndices(iteration, row, d0), active); });
-      }
-    });
-  }
 }
 
 void RowLaneAttention::emit(Value item) {
@@ -208,9 +136,15 @@ void RowLaneAttention::emit(Value item) {
   Value block =
       select(compare(arith::CmpIPredicate::eq, rem(turn, 2), index(0)), half, sub(index(blocks - 1), half));
   Value row0 = mul(block, blockRows());
+  auto keyAt = [this, iteration](Value row, Value d) { return keyIndices(iteration, row, d); };
+  auto queryAt = [this, iteration](Value row, Value d) { return queryIndices(iteration, row, d); };
+  Rows queries{buffers.q, shape.headDim, rowCount(), queryAt},
+      keys{buffers.k, shape.headDim, shape.context, keyAt},
+      values{buffers.v, shape.valueDim, shape.context, keyAt},
+      results{buffers.out, shape.valueDim, rowCount(), queryAt};
   beginDropout();
   loadPositions(iteration, row0);
-  packQueries(iteration, row0);
+  packLanes(queries, row0, queryT);
 
   Value base = toI32(buffers.base);
   Value lastPosition = splat(arith::AddIOp::create(b, base, i32(shape.context - 1)));
@@ -236,48 +170,38 @@ void RowLaneAttention::emit(Value item) {
   if (limitsFront())
     keyStart = min(max(sub(toIndex(bottom), buffers.base), index(0)), keyEnd);
 
-  loop(index(0), index((shape.valueDim + lanes - 1) / lanes * lanes), 1, [&](Value d) {
-    for (int64_t v = 0; v < vectors; ++v)
-      storeVector(splat(0.0), outT, {d, index(v * lanes)});
-  });
-  SmallVector<std::pair<Value, Value>> words; // of the rows in the lanes
+  clear(outT);
+  words.clear();
   for (int64_t v = 0; shape.dropout && v < vectors; ++v)
     words.push_back({loadVector(lowWords, {index(v * lanes)}), loadVector(highWords, {index(v * lanes)})});
+  // Maxima, then the sums of weighKeys.
   Values state(vectors, splat(kLowest));
-  state.append(vectors, splat(0.0));
+  state.append(terms * vectors, splat(0.0));
   state = loop(keyStart, keyEnd, kKeyBlock, state, [&](Value start, ValueRange carried) {
     ValueRange tops = carried.take_front(vectors), sums = carried.drop_front(vectors);
     Value count = min(sub(keyEnd, start), index(kKeyBlock));
-    Values newTops = scoreKeys(iteration, start, count, keyEnd), alpha;
+    Values next = scoreKeys(keys, start, count, keyEnd), alpha;
     for (int64_t v = 0; v < vectors; ++v) {
-      newTops[v] = maxf(tops[v], newTops[v]);
-      alpha.push_back(exp2(arith::SubFOp::create(b, tops[v], newTops[v])));
+      next[v] = maxf(tops[v], next[v]);
+      alpha.push_back(exp2(arith::SubFOp::create(b, tops[v], next[v])));
     }
-    Values partial =
-        loop(index(0), roundUp(count, kExpTile), kExpTile, Values(vectors, splat(0.0)),
-             [&](Value j0, ValueRange before) {
-               Values after(before);
-               for (int64_t j = 0; j < kExpTile; ++j)
-                 for (int64_t v = 0; v < vectors; ++v) {
-                   Values at = {add(j0, j), index(v * lanes)};
-                   Value s = loadVector(scores, at);
-                   Value p = exp2(arith::SubFOp::create(b, s, newTops[v]));
-                   after[v] = addf(after[v], p);
-                   if (shape.dropout) { // scaled at the end
-                     Value key = toI32(add(add(start, at[0]), buffers.base));
-                     p = select(isDropped(words[v].first, words[v].second, splat(key)), splat(0.0), p);
-                   }
-                   storeVector(p, scores, at);
-                 }
-               return after;
-             });
-    accumulateValues(iteration, start, count, alpha);
-    Values next(newTops);
-    for (int64_t v = 0; v < vectors; ++v)
-      next.push_back(fma(sums[v], alpha[v], partial[v]));
+    Values partial = weighKeys(next, start, count);
+    packRows(values, start, count, sub(keyEnd, index(1)), packedValues);
+    accumulate(values, start, count, packedValues, weights, outT, alpha);
+    for (int64_t s = 0; s < terms * vectors; ++s)
+      next.push_back(fma(sums[s], alpha[s % vectors], partial[s]));
     return next;
   });
-  storeRows(iteration, row0, ValueRange(state).take_front(vectors), ValueRange(state).drop_front(vectors));
+  ValueRange tops = ValueRange(state).take_front(vectors);
+  if (buffers.logSumExp)
+    storeSums(iteration, row0, tops, ValueRange(state).slice(vectors, vectors));
+  Values factors;
+  for (Value sum : ValueRange(state).take_back(vectors)) {
+    factors.push_back(inverse(sum));
+    if (shape.dropout)
+      factors.back() = mulf(factors.back(), keptScale);
+  }
+  storeLanes(outT, factors, results, row0);
 }
 
 } // namespace tessera

@@ -39,8 +39,8 @@ namespace {
 class CPU : public CPUCodeTarget {
 public:
   explicit CPU(CPUTarget machine) : CPUCodeTarget(std::move(machine)) {
-    addAttentionForm(forms, this->machine.lanes());
-    addAttentionGradientForms(forms, this->machine.lanes());
+    addAttentionForm(forms, this->machine.vectorUnit());
+    addAttentionGradientForms(forms, this->machine.vectorUnit());
     addPackedWeightForms(forms);
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);

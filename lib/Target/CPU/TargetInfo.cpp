@@ -59,6 +59,11 @@ static std::string hostFeatures() {
   return text;
 }
 
+VectorUnit CPUTarget::vectorUnit() const {
+  bool pairs = vectorBits == 512 && llvm::is_contained(requiredFeatures, "avx512_bf16");
+  return {lanes(), pairs};
+}
+
 Expected<CPUTarget> resolveCPUTarget(StringRef name) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();

@@ -26,7 +26,7 @@ public:
     addScatterAddForm(forms);
     addDrawForm(forms);
     if (attention) // else it is written out as smaller ops
-      addAttentionForm(forms, /*lanes=*/1);
+      addAttentionForm(forms, {/*lanes=*/1});
   }
   TilingChoices tiling() const override { return choices; }
   bool takesEpilogue(const ProductEpilogue &) const override { return true; } // the CPU's driver does all

@@ -7,8 +7,6 @@
 
 #include "gtest/gtest.h"
 
-#include <cstring>
-
 using namespace tessera;
 using namespace tessera::test;
 
@@ -30,10 +28,10 @@ void check(const Case &c, const char *cpu) {
   AttentionShape s = c.shape;
   auto target = resolveCPUTarget(cpu);
   ASSERT_TRUE(bool(target));
-  unsigned lanes = target->lanes();
+  VectorUnit unit = target->vectorUnit();
   auto kernels = CompiledKernels::fromBuilder(
       [&](mlir::ModuleOp module) {
-        module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, lanes));
+        module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, unit));
       },
       cpu);
   ASSERT_EQ(kernels.error, "");
@@ -54,7 +52,7 @@ void check(const Case &c, const char *cpu) {
   if (s.layers)
     scalars.push_back(layer);
   scalars.push_back(c.base);
-  int64_t count = attentionIterations(s, lanes), middle = count / 2;
+  int64_t count = attentionIterations(s, unit.lanes), middle = count / 2;
   std::vector<void *> buffers = {q.data, k.data, v.data, positions.given.data(), out.data};
   Buffer<float> lse(logSumExp.size(), 99);
   if (s.logSumExp)
@@ -131,71 +129,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"few_rows_window", with(make(1, 3, 64, 8, 1, 64), [](auto &s) { s.window = 5; }), 20}),
     [](const auto &info) { return std::string(info.param.name); });
 
-/// q, k, v and out of 16 bits against the same numbers in float32.
-template <typename T>
-void checkNarrow(int64_t seq, llvm::function_ref<mlir::Type(mlir::OpBuilder &)> type,
-                 llvm::function_ref<float(T)> widen, llvm::function_ref<T(float)> round, double bound) {
-  for (const char *cpu : {"native", "x86-64-v3"}) {
-    AttentionShape s = make(1, seq, 96, 2, 3, 40);
-    unsigned lanes = llvm::cantFail(resolveCPUTarget(cpu)).lanes();
-    auto kernels = CompiledKernels::fromBuilder(
-        [&](mlir::ModuleOp module) {
-          mlir::OpBuilder builder(module.getContext());
-          s.elementType = type(builder);
-          module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, lanes));
-        },
-        cpu);
-    ASSERT_EQ(kernels.error, "");
-    auto narrow = [&](Buffer<float> &values) {
-      Buffer<T> result(values.size);
-      for (size_t i = 0; i < values.size; ++i) {
-        result[i] = round(values[i]);
-        values[i] = widen(result[i]);
-      }
-      return result;
-    };
-    auto q = randomFloats(seq * 240, 1), k = randomFloats(96 * 80, 2), v = randomFloats(96 * 80, 3);
-    auto nq = narrow(q), nk = narrow(k), nv = narrow(v);
-    AttentionPositions positions(s, /*first=*/50, /*base=*/0, /*inertFrom=*/-1);
-    std::vector<double> expected = attentionReference(s, positions, q.data, k.data, v.data, 0).out;
-    Buffer<T> out(expected.size());
-    kernels.run("attention", {nq.data, nk.data, nv.data, positions.rows.data(), out.data}, {0}, 0,
-                attentionIterations(s, lanes));
-    for (size_t i = 0; i < expected.size(); ++i)
-      ASSERT_NEAR(widen(out[i]), expected[i], bound) << cpu << " " << i;
-    EXPECT_TRUE(out.guardIntact());
-  }
-}
-
-TEST(AttentionNarrow, HalfPrecision) {
-  for (int64_t seq : {1, 40})
-    checkNarrow<_Float16>(
-        seq, [](mlir::OpBuilder &b) { return b.getF16Type(); }, [](_Float16 x) { return float(x); },
-        [](float x) { return _Float16(x); }, 5e-4);
-}
-
-TEST(AttentionNarrow, BFloat16) {
-  auto widen = [](uint16_t x) {
-    uint32_t bits = uint32_t(x) << 16;
-    float value;
-    std::memcpy(&value, &bits, 4);
-    return value;
-  };
-  auto round = [](float x) {
-    uint32_t bits;
-    std::memcpy(&bits, &x, 4);
-    return uint16_t((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-  };
-  for (int64_t seq : {1, 40})
-    checkNarrow<uint16_t>(seq, [](mlir::OpBuilder &b) { return b.getBF16Type(); }, widen, round, 4e-3);
-}
-
 TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
   for (int64_t seq : {1, 32}) {
     AttentionShape s = make(1, seq, 64, 1, 1, 16);
-    unsigned lanes = llvm::cantFail(resolveCPUTarget("native")).lanes();
+    VectorUnit unit = llvm::cantFail(resolveCPUTarget("native")).vectorUnit();
     auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
-      module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, lanes));
+      module.push_back(buildAttentionKernel(module.getLoc(), "attention", s, unit));
     });
     ASSERT_EQ(kernels.error, "");
     auto q = randomFloats(seq * 16, 1), k = randomFloats(64 * 16, 2), v = randomFloats(64 * 16, 3);
@@ -205,7 +144,7 @@ TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {
       positions[i] = int32_t(seq == 1 ? 40 : i);
     Buffer<float> out(seq * 16);
     kernels.run("attention", {q.data, k.data, v.data, positions.data, out.data}, {0}, 0,
-                attentionIterations(s, lanes));
+                attentionIterations(s, unit.lanes));
     for (int64_t i = 0; i < seq; ++i)
       EXPECT_EQ(std::isnan(out[i * 16]), positions[i] >= 5) << i; // rows that do not see key 5 are clean
   }
@@ -215,7 +154,7 @@ TEST(AttentionCost, KernelsAreSmall) {
   for (int64_t seq : {1, 128}) {
     auto kernels = CompiledKernels::fromBuilder([&](mlir::ModuleOp module) {
       module.push_back(
-          buildAttentionKernel(module.getLoc(), "attention", make(1, seq, 2048, 3, 3, 64), /*lanes=*/16));
+          buildAttentionKernel(module.getLoc(), "attention", make(1, seq, 2048, 3, 3, 64), {/*lanes=*/16}));
     });
     ASSERT_EQ(kernels.error, "");
     printf("attention seq %ld: %ld instructions\n", long(seq), long(kernels.instructions));

@@ -98,7 +98,11 @@ TEST_F(ObjectTest, TargetsAreResolvedByName) {
   EXPECT_TRUE(llvm::is_contained(v3.requiredFeatures, "fma"));
   EXPECT_FALSE(llvm::is_contained(v3.requiredFeatures, "avx512f"));
   EXPECT_EQ(llvm::cantFail(resolveCPUTarget("x86-64")).vectorBits, 128u);
-  EXPECT_EQ(llvm::cantFail(resolveCPUTarget("znver5")).vectorBits, 512u);
+  CPUTarget zen5 = llvm::cantFail(resolveCPUTarget("znver5"));
+  EXPECT_EQ(zen5.vectorBits, 512u);
+  EXPECT_TRUE(zen5.vectorUnit().bf16Pairs);
+  EXPECT_FALSE(v4.vectorUnit().bf16Pairs);
+  EXPECT_EQ(v4.vectorUnit().lanes, 16);
 }
 
 TEST_F(ObjectTest, NativeNeedsOnlyWhatThisMachineHas) {

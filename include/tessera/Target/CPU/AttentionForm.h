@@ -2,12 +2,13 @@
 #ifndef TESSERA_TARGET_CPU_ATTENTIONFORM_H
 #define TESSERA_TARGET_CPU_ATTENTIONFORM_H
 
+#include "tessera/Target/CPU/TargetInfo.h"
 #include "tessera/Target/LibraryForm.h"
 
 namespace tessera {
 
-/// attention -> a launch of the kernel of AttentionKernel.h, with vectors of `lanes` float32 elements.
-void addAttentionForm(LibraryForms &forms, unsigned lanes);
+/// attention -> a launch of the kernel of AttentionKernel.h, with the vectors of `unit`.
+void addAttentionForm(LibraryForms &forms, const VectorUnit &unit);
 
 } // namespace tessera
 

@@ -2,15 +2,16 @@
 #ifndef TESSERA_TARGET_CPU_ATTENTIONKERNEL_H
 #define TESSERA_TARGET_CPU_ATTENTIONKERNEL_H
 
+#include "tessera/Target/CPU/TargetInfo.h"
 #include "tessera/Target/Forms/Attention.h"
 
 namespace tessera {
 
-/// The function of AttentionFunction (tessera/Target/Forms/Attention.h) with vectors of `lanes` float32
-/// elements (CPUTarget::lanes). Iterations [0, attentionIterations(shape, lanes)) may be split in any way;
+/// The function of AttentionFunction (tessera/Target/Forms/Attention.h) with the vectors of `unit`
+/// (CPUTarget::vectorUnit). Iterations [0, attentionIterations(shape, unit.lanes)) may be split in any way;
 /// contiguous equal parts cost about the same.
 mlir::func::FuncOp buildAttentionKernel(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape,
-                                        unsigned lanes);
+                                        const VectorUnit &unit);
 
 /// The number of iterations of the kernel's parallel loop (ts_launch count).
 int64_t attentionIterations(const AttentionShape &shape, unsigned lanes);

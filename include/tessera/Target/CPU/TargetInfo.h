@@ -10,6 +10,13 @@
 
 namespace tessera {
 
+/// What its vectors can: for kernels that are written vector by vector.
+struct VectorUnit {
+  int64_t lanes; ///< float32 elements
+  /// Adds the products of two pairs of bfloat16 numbers to a float32, in every lane (VDPBF16PS).
+  bool bf16Pairs = false;
+};
+
 struct CPUTarget {
   std::string triple;
   std::string cpu;      ///< LLVM's name, "znver5"
@@ -20,6 +27,7 @@ struct CPUTarget {
   std::vector<std::string> requiredFeatures;
 
   unsigned lanes() const { return vectorBits / 32; }
+  VectorUnit vectorUnit() const;
 };
 
 /// Resolves `name`: "native" (this machine), an x86-64 level or any CPU name of LLVM. An unknown name is an
