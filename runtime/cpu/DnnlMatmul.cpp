@@ -71,13 +71,13 @@ public:
   // Made by the first who asks; gone with the last who holds it.
   static std::shared_ptr<const DnnlCode> get(const PackedLayout *layout, const DnnlShape &s) {
     using Shape = std::tuple<int64_t, int64_t, int64_t, int64_t, io::DType, io::DType, io::DType, bool, bool,
-                             int64_t, bool>;
+                             int64_t, int64_t, bool>;
     static std::mutex mutex;
     static std::map<Shape, std::weak_ptr<const DnnlCode>> known;
     std::lock_guard<std::mutex> lock(mutex);
     std::weak_ptr<const DnnlCode> &entry =
         known[{layout ? layout->block : 0, s.m, s.n, s.k, s.types.x, s.types.w, s.types.y, s.transposed.x,
-               s.transposed.w, s.columnsOfX, s.adds}];
+               s.transposed.w, s.columnsOfX, s.columns, s.adds}];
     std::shared_ptr<const DnnlCode> code = entry.lock();
     if (!code) {
       expectRoomForCode();
@@ -93,14 +93,19 @@ public:
 
 private:
   void describe(const PackedLayout *layout, const DnnlShape &s) {
-    dnnl_dims_t xDims = {s.m, s.k}, wDims = {s.k, s.n}, yDims = {s.m, s.n}, across = {1, s.columnsOfX};
+    dnnl_dims_t xDims = {s.m, s.k}, wDims = {s.k, s.n}, yDims = {s.m, s.n}, across = {1, s.columnsOfX},
+                rows = {s.columns, 1};
     if (s.transposed.x)
       expect(dnnl_.memory_desc_init_by_strides(&x, 2, xDims, dataType(s.types.x), across));
     else
       expect(dnnl_.memory_desc_init_by_tag(&x, 2, xDims, dataType(s.types.x), dnnl_ab));
-    expect(dnnl_.memory_desc_init_by_tag(&y, 2, yDims, dataType(s.types.y), dnnl_ab));
+    expect(dnnl_.memory_desc_init_by_strides(&y, 2, yDims, dataType(s.types.y), rows));
+    if (s.transposed.w) {
+      expect(dnnl_.memory_desc_init_by_strides(&w, 2, wDims, dataType(s.types.w), rows));
+      return;
+    }
     bool pairs = layout && io::traits(s.types.w).packGroup == 2;
-    dnnl_format_tag_t tag = !layout               ? (s.transposed.w ? dnnl_ab : dnnl_ba)
+    dnnl_format_tag_t tag = !layout               ? dnnl_ba
                             : layout->block == 64 ? (pairs ? dnnl_BA16a64b2a : dnnl_BA16a64b)
                             : layout->block == 48 ? (pairs ? dnnl_BA16a48b2a : dnnl_BA16a48b)
                             : layout->block == 32 ? (pairs ? dnnl_BA16a32b2a : dnnl_BA16a32b)

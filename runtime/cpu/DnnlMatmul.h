@@ -18,6 +18,7 @@ struct DnnlShape {
   GemmTypes types;
   GemmOrientation transposed;
   int64_t columnsOfX = 0; // x transposed: of the whole [k, columnsOfX] that m columns are read of
+  int64_t columns = 0;    // of the whole y, and of W where it is [k, columns], that n are a part of
   bool adds = false;      // to what y holds
 };
 

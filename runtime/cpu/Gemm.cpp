@@ -37,6 +37,12 @@ void PackedLayout::unpackRow(int64_t i, const void *packed, void *row) const {
 // each, one alone at about 24.
 static int64_t rowsForDnnl(int64_t threads) { return threads == 1 ? 24 : 64; }
 
+// Where every thread would get fewer rows than this of many, threads share the columns of a plain W: packing
+// all of it for so few costs each of them a seventh of its time, a quarter in float32 (128 rows of x, Zen 4).
+constexpr int64_t kRowsWorthAllOfW = 256;
+// Columns that a part begins at a multiple of: whole vectors and cache lines.
+constexpr int64_t kColumnUnit = 64;
+
 // float32 throughout, or bfloat16 operands where the CPU multiplies them: elsewhere oneDNN would widen them
 // more slowly than we do.
 static bool dnnlMultiplies(GemmTypes types) {
@@ -78,15 +84,19 @@ struct Gemm::State {
   PackedLayout layout;
   WeightFormat format;
   PackedWeight weight;
-  std::vector<std::unique_ptr<DnnlMatmul>> byRows; // one for each part of the rows; empty: own kernels
+  std::vector<std::unique_ptr<DnnlMatmul>> parts; // one for each part of y; empty: own kernels
   // Own kernels read and write float32, and rows of x: x widened and turned, y before it is rounded. Empty
   // where it is so already; but where there is an addend y is kept apart from it.
   std::vector<float> x, y;
   GemmEpilogue epilogue;
+  bool byColumns = false; // parts of y
 
-  bool makeByRows();
+  bool makeParts();
+  bool makeEachPart();
+  Range partOfRows(int64_t part) const;
+  Range partOfColumns(int64_t part) const;
   const float *rowsOfX(const void *given);
-  void runByRows(const void *x, const void *w, void *y, const void *addend);
+  void runParts(const void *x, const void *w, void *y, const void *addend);
 
   // columns [begin, end) of row i of the sums
   void finishRow(float *row, int64_t i, int64_t begin, int64_t end, const void *bias,
@@ -134,24 +144,52 @@ static bool dnnlFinishes(const GemmEpilogue &epilogue, io::DType y) {
                               epilogue.function == ProductFunction::None && y == io::DType::F32);
 }
 
-// Whether oneDNN computes it, and its code for each thread's share of the rows.
-bool Gemm::State::makeByRows() {
-  int64_t parts = pool.size();
-  if (m / parts < rowsForDnnl(parts) || n == 0 || k == 0 || !dnnlMultiplies(types) ||
+Range Gemm::State::partOfRows(int64_t part) const {
+  return byColumns ? Range{0, m} : splitRange(m, pool.size(), part);
+}
+
+Range Gemm::State::partOfColumns(int64_t part) const {
+  if (!byColumns)
+    return {0, n};
+  Range units = splitRange((n + kColumnUnit - 1) / kColumnUnit, pool.size(), part);
+  return {std::min(units.begin * kColumnUnit, n), std::min(units.end * kColumnUnit, n)};
+}
+
+// Whether oneDNN computes it, and its code for each thread's share.
+bool Gemm::State::makeParts() {
+  int64_t count = pool.size();
+  if (m / count < rowsForDnnl(count) || n == 0 || k == 0 || !dnnlMultiplies(types) ||
       !dnnlFinishes(epilogue, types.y))
     return false;
-  for (int64_t part = 0; part < parts; ++part) {
-    Range rows = splitRange(m, parts, part);
-    DnnlShape shape{rows.end - rows.begin, n, k, types, transposed, transposed.x ? m : 0, epilogue.addend};
+  byColumns = count > 1 && !packed && !epilogue.addend && m / count < kRowsWorthAllOfW && n > m &&
+              n >= count * kColumnUnit;
+  if (byColumns && makeEachPart())
+    return true;
+  byColumns = false;
+  return makeEachPart();
+}
+
+bool Gemm::State::makeEachPart() {
+  for (int64_t part = 0; part < pool.size(); ++part) {
+    Range rows = partOfRows(part), columns = partOfColumns(part);
+    DnnlShape shape;
+    shape.m = rows.end - rows.begin;
+    shape.n = columns.end - columns.begin;
+    shape.k = k;
+    shape.types = types;
+    shape.transposed = transposed;
+    shape.columnsOfX = transposed.x ? m : 0;
+    shape.columns = n;
+    shape.adds = epilogue.addend;
     auto product = std::make_unique<DnnlMatmul>(packed ? &layout : nullptr, shape);
     // oneDNN answers a layout that its fast code does not know with a reference loop, hundreds of times
     // slower, or with nothing.
     std::string_view code = product->implementation();
     if (code.empty() || code.substr(0, 3) == "ref") {
-      byRows.clear();
+      parts.clear();
       return false;
     }
-    byRows.push_back(std::move(product));
+    parts.push_back(std::move(product));
   }
   return true;
 }
@@ -177,7 +215,7 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, Thread
     throw Error("cannot compute a product", "packed weights", "they are read in one orientation",
                 "compile it again with this version of llm-compile");
   s.weight = {s.layout.n, s.layout.k, s.layout.block, s.layout.paddedN, s.layout.paddedK};
-  if (s.makeByRows())
+  if (s.makeParts())
     return;
   if (isConverted(types.x) || transposed.x)
     s.x.resize(size_t(m * k));
@@ -189,18 +227,21 @@ Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm &&) noexcept = default;
 
 const char *Gemm::implementation() const {
-  return state_->byRows.empty() ? "own" : state_->byRows[0]->implementation();
+  return state_->parts.empty() ? "own" : state_->parts[0]->implementation();
 }
 
-void Gemm::State::runByRows(const void *x, const void *w, void *y, const void *addend) {
-  int64_t parts = int64_t(byRows.size()), xBytes = io::blockBytes(types.x), yBytes = io::blockBytes(types.y);
-  pool.parallel(int(parts), [&](int part) {
-    Range rows = splitRange(m, parts, part);
-    int64_t first = rows.begin * n * yBytes, bytes = (rows.end - rows.begin) * n * yBytes;
-    if (epilogue.addend && addend != y)
-      memcpy(static_cast<char *>(y) + first, static_cast<const char *>(addend) + first, size_t(bytes));
-    byRows[part]->run(static_cast<const char *>(x) + rows.begin * (transposed.x ? 1 : k) * xBytes, w,
-                      static_cast<char *>(y) + first);
+void Gemm::State::runParts(const void *x, const void *w, void *y, const void *addend) {
+  int64_t xBytes = io::blockBytes(types.x), wBytes = io::blockBytes(types.w),
+          yBytes = io::blockBytes(types.y);
+  pool.parallel(int(parts.size()), [&](int part) {
+    Range rows = partOfRows(part), columns = partOfColumns(part);
+    int64_t first = (rows.begin * n + columns.begin) * yBytes;
+    if (epilogue.addend && addend != y) // split by rows
+      memcpy(static_cast<char *>(y) + first, static_cast<const char *>(addend) + first,
+             size_t((rows.end - rows.begin) * n * yBytes));
+    parts[part]->run(static_cast<const char *>(x) + rows.begin * (transposed.x ? 1 : k) * xBytes,
+                     static_cast<const char *>(w) + columns.begin * (transposed.w ? 1 : k) * wBytes,
+                     static_cast<char *>(y) + first);
   });
 }
 
@@ -233,8 +274,8 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
     memset(y, 0, s.m * s.n * yBytes);
     return;
   }
-  if (!s.byRows.empty())
-    return s.runByRows(x, w, y, addend);
+  if (!s.parts.empty())
+    return s.runParts(x, w, y, addend);
   const float *wideX = s.rowsOfX(x);
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
   const GemmKernelSet &kernels = gemmKernels()[s.format];

@@ -181,6 +181,18 @@ TEST(Gemm, ManyRowsDoNotFallBackToReferenceCode) {
     }
 }
 
+// Of a plain W that is larger than x each thread reads its share of the columns.
+TEST(Gemm, PartsOfColumns) {
+  setBusyThreads(1000);
+  for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, F32}, GemmTypes{BF16, BF16, BF16}})
+    for (int threads : {2, 3})
+      for (GemmOrientation transposed :
+           {GemmOrientation{}, GemmOrientation{false, true}, GemmOrientation{true, true}})
+        for (auto [n, k] : {std::pair<int64_t, int64_t>{259, 83}, {512, 64}, {1000, 31}})
+          for (int64_t m : {192, 256})
+            checkProduct(m, n, k, types, /*packed=*/false, threads, transposed);
+}
+
 // Products of one shape share code while they live side by side, but only those that read and write alike.
 TEST(Gemm, PackedAndPlainWeightsOfOneShapeAreReadEachInItsWay) {
   constexpr int64_t m = 128, n = 80, k = 48;
