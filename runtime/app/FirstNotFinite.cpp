@@ -8,17 +8,9 @@ namespace tessera::runtime {
 
 // Of a rank's dst.
 static int64_t elementsGiven(const Manifest &manifest, const CollectiveSpec &c) {
-  const int64_t group = shardCount(manifest.groups[size_t(c.group)]);
-  switch (c.kind) {
-  case CollectiveKind::AllGather:
-    return c.elements * group;
-  case CollectiveKind::ReduceScatter:
-    return c.elements / group;
-  case CollectiveKind::GroupedSend:
+  if (c.kind == CollectiveKind::GroupedSend)
     return elementCount(localShape(c.global, c.to));
-  default:
-    return c.elements;
-  }
+  return resultElements(c.kind, shardCount(manifest.groups[size_t(c.group)]), c.elements, c.cut);
 }
 
 void FirstNotFinite::look(const CallSpec &spec, const std::string &place, io::DType type, int64_t elements,

@@ -4,9 +4,14 @@
 namespace tessera::runtime {
 
 void Communicator::checkBlocks(const BlockCollective &collective, int64_t members) {
-  bool splits =
-      collective.kind == CollectiveKind::ReduceScatter || collective.kind == CollectiveKind::AllToAll;
-  if (splits && collective.elements % members != 0)
+  if (!areBlockRows(collective.kind, members, collective.elements, collective.rows, collective.cut))
+    throw Error("cannot communicate", collectiveName(collective.kind),
+                std::to_string(collective.elements) + " elements, of which " +
+                    std::to_string(collective.cut) + " are cut off, are not " +
+                    std::to_string(collective.rows) + " rows of the blocks of " + std::to_string(members) +
+                    " ranks",
+                "compile the program again with this version of llm-compile");
+  if (collective.kind == CollectiveKind::AllToAll && collective.elements % members != 0)
     throw Error("cannot communicate", collectiveName(collective.kind),
                 std::to_string(collective.elements) + " elements do not divide by " +
                     std::to_string(members) + " ranks",

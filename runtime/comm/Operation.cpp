@@ -27,6 +27,8 @@ void Operation::setBlocks(const BlockCollective &collective, const RankGroup &gr
                           const void *src, void *dst) {
   form_ = Form::Blocks;
   collective_ = collective;
+  blocks_ = blockRows(collective.kind, int64_t(group.members.size()), collective.elements, collective.rows,
+                      collective.cut);
   group_ = &group;
   width_ = size_t(io::blockBytes(collective.type));
   tag_ = tag;
@@ -57,9 +59,9 @@ std::vector<MemoryAccess> Operation::accesses() const {
   size_t read = bytes_, written = bytes_;
   if (form_ == Form::Blocks) {
     read = size_t(collective_.elements) * width_;
-    written =
-        size_t(resultElements(collective_.kind, int64_t(group_->members.size()), collective_.elements)) *
-        width_;
+    written = size_t(resultElements(collective_.kind, int64_t(group_->members.size()), collective_.elements,
+                                    collective_.cut)) *
+              width_;
   } else if (form_ == Form::Transfers) {
     read = bytesOf(Box{{}, transfers_->src}, width_);
     written = bytesOf(Box{{}, transfers_->dst}, width_);
@@ -136,19 +138,30 @@ void Operation::beginBlocks() {
     return;
   case CollectiveKind::ReduceScatter:
     sources_.assign(size, nullptr);
-    eachPeer([&](int64_t r, int64_t peer) { batch_->send(peer, tag_, from + r * block, block); });
-    for (int64_t r = 0; r < size; ++r)
-      if (r != self)
-        batch_->receiveView(group_->members[r], tag_, block);
-    return;
-  case CollectiveKind::AllGather:
     eachPeer([&](int64_t r, int64_t peer) {
-      batch_->send(peer, tag_, from, total);
-      batch_->receive(peer, tag_, dst_ + r * total, total);
+      for (int64_t row = 0; row < blocks_.rows; ++row)
+        batch_->send(peer, tag_, from + (row * blocks_.whole + r * blocks_.block) * width_,
+                     size_t(blocks_.part(r)) * width_);
     });
-    if (total)
-      memcpy(dst_ + self * total, src_, total);
+    for (int64_t r = 0; r < size; ++r)
+      for (int64_t row = 0; r != self && row < blocks_.rows; ++row)
+        batch_->receiveView(group_->members[r], tag_, size_t(blocks_.part(self)) * width_);
     return;
+  case CollectiveKind::AllGather: {
+    auto rowOf = [&](int64_t r, int64_t row) {
+      return dst_ + (row * blocks_.whole + r * blocks_.block) * width_;
+    };
+    size_t own = size_t(blocks_.part(self)) * width_, pitch = size_t(blocks_.block) * width_;
+    eachPeer([&](int64_t r, int64_t peer) {
+      for (int64_t row = 0; row < blocks_.rows; ++row) {
+        batch_->send(peer, tag_, from + row * pitch, own);
+        batch_->receive(peer, tag_, rowOf(r, row), size_t(blocks_.part(r)) * width_);
+      }
+    });
+    for (int64_t row = 0; own > 0 && row < blocks_.rows; ++row)
+      memcpy(rowOf(self, row), src_ + row * pitch, own);
+    return;
+  }
   case CollectiveKind::AllToAll:
     eachPeer([&](int64_t r, int64_t peer) {
       batch_->send(peer, tag_, from + r * block, block);
@@ -199,14 +212,29 @@ void Operation::beginTransfers() {
     copyBox(src_, t.src, t.kept->begin, dst_, t.dst, t.keptAt, t.kept->size, width_);
 }
 
-void Operation::reduceTo(void *dst, int64_t begin, int64_t elements) {
-  size_t view = 0;
-  for (size_t r = 0; r < sources_.size(); ++r)
-    sources_[r] = int64_t(r) == group_->self ? src_ + begin * width_
-                  : elements == 0            ? src_
-                                             : static_cast<const char *>(batch_->view(view++));
+void Operation::reduceTo(void *dst, int64_t begin, int64_t elements, size_t view, size_t step) {
+  for (size_t r = 0; r < sources_.size(); ++r) {
+    sources_[r] = src_ + begin * width_;
+    if (int64_t(r) == group_->self || elements == 0)
+      continue;
+    sources_[r] = static_cast<const char *>(batch_->view(view));
+    view += step;
+  }
   io::traits(collective_.type)
       .reduce(collective_.reduction, sources_.data(), int64_t(sources_.size()), dst, elements);
+}
+
+// Of what is cut off nobody has sums.
+void Operation::finishReduceScatter() {
+  int64_t part = blocks_.part(group_->self);
+  for (int64_t row = 0; row < blocks_.rows; ++row) {
+    char *into = dst_ + row * blocks_.block * width_;
+    reduceTo(into, row * blocks_.whole + group_->self * blocks_.block, part, size_t(row),
+             size_t(blocks_.rows));
+    if (part < blocks_.block)
+      memset(into + part * width_, 0, size_t(blocks_.block - part) * width_);
+  }
+  batch_->releaseViews();
 }
 
 // All messages of a round are here.
@@ -225,11 +253,8 @@ void Operation::afterArrival() {
   if (form_ != Form::Blocks)
     return;
   int64_t size = int64_t(group_->members.size()), self = group_->self, n = collective_.elements;
-  if (collective_.kind == CollectiveKind::ReduceScatter) {
-    reduceTo(dst_, n / size * self, n / size);
-    batch_->releaseViews();
-    return;
-  }
+  if (collective_.kind == CollectiveKind::ReduceScatter)
+    return finishReduceScatter();
   if (collective_.kind != CollectiveKind::AllReduce || round_ == 1)
     return;
   if (n * int64_t(width_) <= smallReduce) {

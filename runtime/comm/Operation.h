@@ -47,7 +47,10 @@ private:
   void beginBlocks();
   void beginTransfers();
   void afterArrival();
-  void reduceTo(void *dst, int64_t begin, int64_t elements);
+  // The combination of `elements` from `begin` on of all sources. The first other member's are at `view`,
+  // the next one's `step` further on.
+  void reduceTo(void *dst, int64_t begin, int64_t elements, size_t view = 0, size_t step = 1);
+  void finishReduceScatter();
   // What to send from: src, or a copy of it if that is short.
   const char *stable(const char *data, size_t bytes);
   bool peersReadSource() { return !copiedSource_ && !batch_->delivered(); }
@@ -60,6 +63,7 @@ private:
   char *dst_ = nullptr;
   // Blocks.
   BlockCollective collective_{};
+  BlockRows blocks_{};
   const RankGroup *group_ = nullptr;
   size_t width_ = 0;
   // Transfers.

@@ -32,7 +32,7 @@ ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &c
     transfers_.push_back(movesPieces(c) ? transfersOf(mesh, c, comm.rank()) : Transfers());
     if (movesPieces(c))
       comm.announce(transfers_.back(), c.type);
-    blocks_.push_back({c.kind, c.op, c.type, c.group, c.elements});
+    blocks_.push_back({c.kind, c.op, c.type, c.group, c.elements, c.rows, c.cut});
     for (const std::vector<BoxTransfer> *list : {&transfers_.back().goes, &transfers_.back().comes})
       for (const BoxTransfer &transfer : *list)
         if (mesh.member(comm.rank(), group, mesh.index(transfer.peer, group)) != transfer.peer)

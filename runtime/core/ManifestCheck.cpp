@@ -105,9 +105,11 @@ struct Checker {
             std::string("op ") + reductionName(c.op) + " does not belong to it");
     require(!reduces(c.kind) || io::traits(c.type).reduce, where,
             std::string("dtype ") + io::dtypeName(c.type) + " cannot be combined");
-    bool splits = c.kind == CollectiveKind::ReduceScatter || c.kind == CollectiveKind::AllToAll;
-    require(!splits || c.elements % shardCount(m.groups[c.group]) == 0, where,
+    int64_t ranks = shardCount(m.groups[c.group]);
+    require(c.kind != CollectiveKind::AllToAll || c.elements % ranks == 0, where,
             "elements do not divide by the group");
+    require(areBlockRows(c.kind, ranks, c.elements, c.rows, c.cut), where,
+            "elements are not rows of the group's blocks, less what is cut off");
     bool sends = c.kind == CollectiveKind::GroupedSend,
          permutes = c.kind == CollectiveKind::CollectivePermute;
     require(sends || c.global.empty(), where, "global does not belong to it");

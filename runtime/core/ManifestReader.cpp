@@ -219,6 +219,8 @@ static CollectiveSpec readCollective(const Json &json) {
   c.type = readDType(fields, "collectives");
   c.group = fields["group"];
   c.elements = fields["elements"];
+  c.rows = fields.get<int64_t>("rows", 1);
+  c.cut = fields.get<int64_t>("cut", 0);
   if (c.kind == CollectiveKind::GroupedSend) {
     c.global = fields["global"].get<Shape>();
     c.mostMoved = fields["most_moved"];

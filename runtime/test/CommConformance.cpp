@@ -69,6 +69,34 @@ void checkBlocks(CommUnderTest &rank, uint64_t &seed) {
   }
 }
 
+// Blocks of several rows, of which the last are cut off: a part of one, whole ones, all but the first.
+void checkRows(CommUnderTest &rank, uint64_t &seed) {
+  std::vector<AxisList> groups = conformanceGroups(rank.mesh);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    int64_t size = shardCount(groups[g]);
+    for (DType type : {DType::F32, DType::BF16, DType::I64})
+      for (int64_t rows : {1, 2, 3})
+        for (int64_t block : {1, 7, 2049}) {
+          std::vector<int64_t> cuts = {0, block / 2, block, block + 1, (size - 1) * block};
+          std::sort(cuts.begin(), cuts.end());
+          cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+          for (int64_t cut : cuts) {
+            if (cut > (size - 1) * block)
+              continue;
+            runAlone(rank, blockExchange(rank,
+                                         {CollectiveKind::AllGather, Reduction::None, type, int64_t(g),
+                                          rows * block, rows, rows * cut},
+                                         ++seed, false));
+            for (Reduction op : {Reduction::Sum, Reduction::Max})
+              runAlone(rank, blockExchange(rank,
+                                           {CollectiveKind::ReduceScatter, op, type, int64_t(g),
+                                            rows * (size * block - cut), rows, rows * cut},
+                                           ++seed, false));
+          }
+        }
+  }
+}
+
 // From pieces of the first dimension to whole tensors, to pieces of another dimension, to pieces of the same
 // over axes in another order; rows that do not divide, fewer than ranks, none at all, more than a short
 // message. And between any two of these.
@@ -232,6 +260,14 @@ void checkErrors(CommUnderTest &rank) {
                                   rank.comm.ranks() + 1},
                                  src, dst, rank.stream, 8),
                  Error);
+  // Rows that are not alike; more cut off than all blocks but the first; a kind that has no rows.
+  for (BlockCollective wrong :
+       {BlockCollective{CollectiveKind::AllGather, Reduction::None, DType::F32, everybody, 3, 2, 0},
+        BlockCollective{CollectiveKind::AllGather, Reduction::None, DType::F32, everybody, 4, 2, 1},
+        BlockCollective{CollectiveKind::AllGather, Reduction::None, DType::F32, everybody, 4, 1,
+                        4 * rank.comm.ranks() - 3},
+        BlockCollective{CollectiveKind::AllReduce, Reduction::Sum, DType::F32, everybody, 4, 2, 0}})
+    EXPECT_THROW(rank.comm.start(wrong, src, dst, rank.stream, 8), Error);
   EXPECT_THROW(rank.comm.start({CollectiveKind::AllReduce, Reduction::Sum, DType::Bool, everybody, 1}, src,
                                dst, rank.stream, 8),
                Error);
@@ -271,6 +307,7 @@ void runConformance(CommUnderTest &rank) {
   checkPlane(rank.plane);
   checkErrors(rank);
   checkBlocks(rank, seed);
+  checkRows(rank, seed);
   checkSends(rank, seed);
   checkPermutes(rank);
   checkOrders(rank, seed);

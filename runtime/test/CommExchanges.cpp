@@ -142,7 +142,7 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
   std::vector<int64_t> members = rank.mesh.group(rank.comm.rank(), axes);
   int64_t self = rank.mesh.index(rank.comm.rank(), axes), size = int64_t(members.size()),
           block = c.elements / size;
-  int64_t results = resultElements(c.kind, size, c.elements);
+  int64_t results = resultElements(c.kind, size, c.elements, c.cut);
   size_t width = size_t(io::blockBytes(c.type));
   // A byte more than needed: it shows who writes too far, and pointers are never null.
   std::vector<char> given = contents(c.type, c.elements, seed, rank.comm.rank());
@@ -152,8 +152,9 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
   inPlace &= c.kind == CollectiveKind::AllReduce;
   Exchange exchange;
   exchange.what = std::string(collectiveName(c.kind)) + " " + reductionName(c.reduction) + " of " +
-                  std::to_string(c.elements) + " " + io::dtypeName(c.type) + " on group " +
-                  std::to_string(c.group) + (inPlace ? " in place" : "");
+                  std::to_string(c.elements) + " " + io::dtypeName(c.type) + " in " + std::to_string(c.rows) +
+                  " rows without " + std::to_string(c.cut) + " on group " + std::to_string(c.group) +
+                  (inPlace ? " in place" : "");
   exchange.order = c.group;
   exchange.start = [=, &rank] {
     return rank.comm.start(c, src->address(), inPlace ? src->address() : dst->address(), rank.stream, 3);
@@ -163,24 +164,36 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
     for (int64_t member : members)
       sources.push_back(contents(c.type, c.elements, seed, member));
     std::vector<char> want(size_t(results) * width);
-    bool sums = reduces(c.kind);
+    bool sums = reduces(c.kind), scatters = c.kind == CollectiveKind::ReduceScatter;
+    // Element by element: which of the sources' it is, or (-1) padding, and of which source.
+    int64_t rowOfBlock = scatters ? results / c.rows : c.elements / c.rows;
+    auto summed = [&](int64_t i) {
+      if (!scatters)
+        return i;
+      int64_t at = self * rowOfBlock + i % rowOfBlock, whole = c.elements / c.rows;
+      return at < whole ? i / rowOfBlock * whole + at : -1;
+    };
     for (int64_t i = 0; sums && i < results; ++i)
-      reduceElement(c.type, c.reduction, sources,
-                    c.kind == CollectiveKind::ReduceScatter ? self * block + i : i, want, i);
-    for (int64_t r = 0; !sums && r < size; ++r) {
-      bool gathers = c.kind == CollectiveKind::AllGather;
-      int64_t elements = gathers ? c.elements : block;
-      if (elements > 0)
-        memcpy(want.data() + r * elements * width, sources[r].data() + (gathers ? 0 : self * block * width),
-               size_t(elements) * width);
+      if (int64_t at = summed(i); at >= 0)
+        reduceElement(c.type, c.reduction, sources, at, want, i);
+    for (int64_t i = 0; c.kind == CollectiveKind::AllGather && i < results; ++i) {
+      int64_t row = i / (results / c.rows), at = i % (results / c.rows);
+      memcpy(want.data() + i * width,
+             sources[at / rowOfBlock].data() + (row * rowOfBlock + at % rowOfBlock) * width, width);
     }
+    for (int64_t r = 0; c.kind == CollectiveKind::AllToAll && r < size; ++r)
+      if (block > 0)
+        memcpy(want.data() + r * block * width, sources[r].data() + self * block * width,
+               size_t(block) * width);
     std::vector<char> got = (inPlace ? src : dst)->read();
     if (!rank.exactSums && sums && c.reduction == Reduction::Sum && isFloat(c.type)) {
       for (int64_t i = 0; i < results; ++i)
-        ASSERT_LE(
-            sumError(c.type, sources, c.kind == CollectiveKind::ReduceScatter ? self * block + i : i, got, i),
-            1)
-            << what << ", element " << i << " on rank " << rank.comm.rank();
+        if (int64_t at = summed(i); at >= 0)
+          ASSERT_LE(sumError(c.type, sources, at, got, i), 1)
+              << what << ", element " << i << " on rank " << rank.comm.rank();
+        else
+          ASSERT_EQ(floatAt(c.type, got, i), 0)
+              << what << ", padding " << i << " on rank " << rank.comm.rank();
       uint64_t digest = 0;
       for (size_t i = 0; c.kind == CollectiveKind::AllReduce && i + 1 < got.size(); ++i)
         digest = hashOf(digest, uint64_t(got[i]), i);

@@ -70,9 +70,20 @@ private:
     case 1:
       return block(CollectiveKind::AllReduce, op, n);
     case 2:
-      return block(CollectiveKind::AllGather, Reduction::None, n);
-    case 3:
-      return block(CollectiveKind::ReduceScatter, op, blocks);
+    case 3: {
+      int64_t rows = 1 + int64_t(program_() % 3), one = n / size,
+              cut = int64_t(program_() % 2) * (one > 0 ? int64_t(program_()) % ((size - 1) * one + 1) : 0);
+      bool gathers = program_() % 2;
+      BlockCollective collective{gathers ? CollectiveKind::AllGather : CollectiveKind::ReduceScatter,
+                                 gathers ? Reduction::None : op,
+                                 type,
+                                 group,
+                                 gathers ? rows * one : rows * (size * one - cut),
+                                 rows,
+                                 rows * cut};
+      exchanges.push_back(blockExchange(rank_, collective, seed, inPlace));
+      return;
+    }
     case 4:
       return block(CollectiveKind::AllToAll, Reduction::None, blocks);
     case 5: {

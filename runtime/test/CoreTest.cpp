@@ -58,6 +58,32 @@ TEST(Collective, BytesThatARankSends) {
   EXPECT_EQ(bytesSent(CollectiveKind::AllSlice, 4, 24), 0);
 }
 
+// 5 columns over 4 ranks, 2 each: the third has one, the last none.
+TEST(Collective, RowsOfBlocks) {
+  BlockRows gathered = blockRows(CollectiveKind::AllGather, 4, /*elements=*/6, /*rows=*/3, /*cut=*/9);
+  EXPECT_EQ(std::tuple(gathered.rows, gathered.block, gathered.whole), std::tuple(3, 2, 5));
+  std::vector<int64_t> parts;
+  for (int64_t member = 0; member < 4; ++member)
+    parts.push_back(gathered.part(member));
+  EXPECT_EQ(parts, (std::vector<int64_t>{2, 2, 1, 0}));
+  EXPECT_TRUE(gathered.isCut(4));
+  EXPECT_EQ(resultElements(CollectiveKind::AllGather, 4, 6, 9), 15);
+  BlockRows scattered = blockRows(CollectiveKind::ReduceScatter, 4, 15, 3, 9);
+  EXPECT_EQ(std::tuple(scattered.block, scattered.whole), std::tuple(2, 5));
+  EXPECT_EQ(resultElements(CollectiveKind::ReduceScatter, 4, 15, 9), 6);
+  EXPECT_FALSE(blockRows(CollectiveKind::AllGather, 4, 6, 3, 0).isCut(4));
+
+  EXPECT_TRUE(areBlockRows(CollectiveKind::AllGather, 4, 6, 3, 9));
+  EXPECT_TRUE(areBlockRows(CollectiveKind::ReduceScatter, 4, 15, 3, 9));
+  EXPECT_FALSE(areBlockRows(CollectiveKind::AllGather, 4, 6, 3, 10)) << "rows that are not alike";
+  EXPECT_FALSE(areBlockRows(CollectiveKind::AllGather, 4, 6, 4, 0));
+  EXPECT_TRUE(areBlockRows(CollectiveKind::AllGather, 4, 6, 3, 18));
+  EXPECT_FALSE(areBlockRows(CollectiveKind::AllGather, 4, 6, 3, 21)) << "of the first block, too";
+  EXPECT_FALSE(areBlockRows(CollectiveKind::ReduceScatter, 4, 14, 3, 9));
+  EXPECT_FALSE(areBlockRows(CollectiveKind::AllReduce, 4, 6, 3, 0));
+  EXPECT_TRUE(areBlockRows(CollectiveKind::AllReduce, 4, 6, 1, 0));
+}
+
 TEST(ThreadPool, EveryPartOnceAndAllDone) {
   for (bool spin : {true, false}) {
     setBusyThreads(spin ? 1 : 1000);

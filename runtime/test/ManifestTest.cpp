@@ -272,7 +272,7 @@ static const char *full =
   "matmuls": [{"m": 2, "n": 4, "k": 6, "param": 0, "x": "bf16", "w": "bf16", "y": "f32", "sum": "f32",
      "x_transposed": true, "bias": true, "addend": true, "function": "gelu_tanh"}],
   "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
-  "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "why": "because"},
+  "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "rows": 1, "cut": 4, "why": "because"},
     {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "most_moved": 5,
      "from": [[["tp", 1, 2], ["dp", 1, 2]], []], "to": [[["dp", 1, 2]], [["tp", 1, 2]]]},
     {"kind": "collective_permute", "dtype": "i32", "group": 0, "elements": 2, "mirrored": [["tp", 1, 2]]}],
@@ -311,6 +311,7 @@ TEST(Manifest, ReadsEveryField) {
   EXPECT_EQ(scatter.op, Reduction::Max);
   EXPECT_EQ(scatter.type, io::DType::F16);
   EXPECT_EQ(scatter.group, 1);
+  EXPECT_EQ(std::tuple(scatter.rows, scatter.cut, send.rows, send.cut), std::tuple(1, 4, 1, 0));
   EXPECT_EQ(scatter.why, "because");
   EXPECT_EQ(send.global, (Shape{8, 3}));
   EXPECT_EQ(send.mostMoved, 5);
@@ -345,7 +346,11 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
   refused("[[0, 6], [0, 8]]", "[[0, 6], [0, 4]]", "sources do not fill the shape");
   refused("[[0, 6], [0, 8]]", "[[0, 6], [1, 9]]", "slice is out of range");
   refused("\"permute\": [1, 0]", "\"permute\": [1, 1]", "is no permutation");
-  refused("\"group\": 1, \"elements\": 6", "\"group\": 1, \"elements\": 7", "do not divide by the group");
+  refused("\"group\": 1, \"elements\": 6", "\"group\": 1, \"elements\": 7", "are not rows of");
+  refused("\"elements\": 6, \"rows\": 1", "\"elements\": 6, \"rows\": 2", "are not rows of");
+  refused("\"elements\": 6, \"rows\": 1", "\"elements\": 6, \"rows\": 0", "are not rows of");
+  refused("\"cut\": 4", "\"cut\": 8", "are not rows of");
+  refused("\"group\": 0, \"elements\": 2", "\"group\": 0, \"elements\": 2, \"rows\": 2", "are not rows of");
   refused("\"op\": \"max\"", "\"op\": \"none\"", "does not belong to it");
   refused("\"dtype\": \"f16\"", "\"dtype\": \"i1\"", "cannot be combined");
   refused("\"global\": [8, 3]", "\"global\": [9, 3]", "not those of a shard");

@@ -1,5 +1,5 @@
 // Our declarations of NCCL beside the real header, where there is one: all of it at compile time.
-#include "../../test/standin/nccl/MoreFunctions.h"
+#include "../cuda/api/Nccl.h"
 
 #include <gtest/gtest.h>
 #include <nccl.h>
@@ -37,7 +37,6 @@ template <typename R, typename... A, typename S, typename... B> struct SameCall<
   static_assert(SameCall<decltype(::name), result parameters>::value, #name);
 namespace tessera::nccl {
 TESSERA_NCCL_FUNCTIONS(TESSERA_SAME_CALL)
-STANDIN_MORE_NCCL_FUNCTIONS(TESSERA_SAME_CALL) // that the stand-in alone has
 } // namespace tessera::nccl
 
 // The oldest release that the runtime takes, in the numbers of the real header.

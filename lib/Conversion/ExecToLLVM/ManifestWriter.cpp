@@ -145,6 +145,10 @@ template <typename Op> json::Object ManifestWriter::collectiveJson(Op op) {
   json::Object object{{"kind", collectiveName(op.getKind())}, {"op", reductionName(op.getReduce())},
                       {"dtype", elementName(type)},           {"group", group(op.getAxes())},
                       {"elements", type.getNumElements()},    {"why", op.getWhy() ? op.getWhy()->str() : ""}};
+  if (op.getRows())
+    object["rows"] = int64_t(*op.getRows());
+  if (op.getCut())
+    object["cut"] = int64_t(*op.getCut());
   if (op.getMirrored())
     object["mirrored"] = axesJson(*op.getMirrored());
   if (op.getFrom()) {

@@ -1,13 +1,14 @@
 //===- LowerCollectives.cpp - dist collectives to exec.collective -----------===//
 //
-// exec.collective works on contiguous blocks, one for each rank of a group. Where the dimension that is
-// gathered or split is not the outermost, a transposition that brings blocks together, or puts them in their
-// places, stands before or after: it fuses with what makes or uses the value.
+// exec.collective works on blocks, one for each rank of a group. Where the dimension that is gathered or
+// scattered is not the outermost, blocks have rows; of many or short ones, and of what is exchanged, a
+// transposition brings blocks together, or puts them in their places: it fuses with what makes or uses the
+// value.
 //
 // A dimension of size n over k shards holds ceil(n / k) rows a shard. Where that does not divide, pieces are
-// longer together than the whole: gathered dimensions are cut, and dimensions that are going to be split are
-// filled up with zeros, by a small kernel (no code runs where it divides, or where the cut is at the end of
-// memory).
+// longer together than the whole, and the collective leaves out what is. Where it cannot (as above), gathered
+// dimensions are cut, and dimensions that are going to be split are filled up with zeros, by a small kernel
+// (no code runs where the cut is at the end of memory).
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,6 +137,37 @@ struct CollectiveLowering {
     return piece * parts;
   }
 
+  /// How the blocks of an all_gather or reduce_scatter along `dim` lie in the longer side, of which
+  /// `length` rows hold something. None where a transposition is better: between places of short rows, or
+  /// where the collective would be made of too many moves (libraries that gather blocks of one row, and
+  /// whole ones, do all others one by one).
+  struct Rows {
+    int64_t rows, cut;
+  };
+  static std::optional<Rows> rowsOf(RankedTensorType piece, int64_t dim, int64_t parts, int64_t whole) {
+    constexpr int64_t shortest = 64, mostMoves = 1024; // bytes, a cache line
+    int64_t rows = 1, inner = 1;
+    for (int64_t d = 0; d < piece.getRank(); ++d)
+      (d < dim ? rows : inner) *= d == dim ? 1 : piece.getDimSize(d);
+    int64_t size = piece.getDimSize(dim), cut = rows * inner * (size * parts - whole);
+    int64_t bytes = size * inner * ((piece.getElementTypeBitWidth() + 7) / 8);
+    if ((rows > 1 && bytes < shortest) || rows * (cut > 0 ? parts : 1) > mostMoves)
+      return std::nullopt;
+    return Rows{rows, cut};
+  }
+
+  /// An all_gather or reduce_scatter of blocks that lie so.
+  Value inRows(CollectiveKind kind, Reduction reduce, ArrayAttr axes, Value value, RankedTensorType to,
+               Rows rows) {
+    Value result = collective(kind, reduce, axes, value, to);
+    auto made = result.getDefiningOp<exec::CollectiveOp>();
+    if (rows.rows > 1)
+      made.setRows(rows.rows);
+    if (rows.cut > 0)
+      made.setCut(rows.cut);
+    return result;
+  }
+
   /// Pieces along `dim` are contiguous.
   static bool outermost(RankedTensorType type, int64_t dim) {
     return llvm::all_of(type.getShape().take_front(dim), [](int64_t n) { return n == 1; });
@@ -147,6 +179,9 @@ struct CollectiveLowering {
     FailureOr<int64_t> length = nested(dim, whole, piece, parts, resultType());
     if (failed(length))
       return failure();
+    if (std::optional<Rows> rows = rowsOf(tensorOf(input()), dim, parts, whole))
+      return inRows(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(),
+                    resized(tensorOf(input()), dim, whole), *rows);
     RankedTensorType together = resized(tensorOf(input()), dim, *length);
     if (outermost(together, dim))
       return resize(collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(), together),
@@ -185,11 +220,14 @@ struct CollectiveLowering {
   }
 
   FailureOr<Value> reduceScatter(dist::ReduceScatterOp op) {
-    int64_t dim = op.getDim(), piece = resultType().getDimSize(dim);
-    FailureOr<int64_t> length =
-        nested(dim, tensorOf(input()).getDimSize(dim), piece, groupSize(op.getAxes()), tensorOf(input()));
+    int64_t dim = op.getDim(), piece = resultType().getDimSize(dim), parts = groupSize(op.getAxes()),
+            whole = tensorOf(input()).getDimSize(dim);
+    FailureOr<int64_t> length = nested(dim, whole, piece, parts, tensorOf(input()));
     if (failed(length))
       return failure();
+    RankedTensorType block = resized(tensorOf(input()), dim, piece);
+    if (std::optional<Rows> rows = rowsOf(block, dim, parts, whole))
+      return inRows(CollectiveKind::ReduceScatter, reduceKind(), op.getAxes(), input(), block, *rows);
     Value padded = resize(input(), dim, *length, nullptr);
     RankedTensorType kept = resized(tensorOf(padded), dim, piece);
     if (!outermost(kept, dim)) {

@@ -77,6 +77,7 @@ private:
   CommToken message(bool sends, int64_t peer, int64_t tag, const void *data, size_t bytes, Stream &stream);
   void flushMessages();
   void giveBlocks(const BlockCollective &collective, const Group &group, const char *src, char *dst);
+  void giveRows(const BlockCollective &collective, const Group &group, const char *src, char *dst);
   void giveTransfers(const Transfers &transfers, size_t elementBytes, const char *src, char *dst);
   void copyBox(const char *src, char *dst, const BoxCopy &box);
   void copy(char *dst, const char *src, size_t bytes);

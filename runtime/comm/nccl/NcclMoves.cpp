@@ -33,17 +33,51 @@ static ncclDataType_t typeOf(io::DType type, size_t &count) {
   }
 }
 
+static ncclRedOp_t operationOf(Reduction reduction) {
+  return reduction == Reduction::Max ? ncclMax : ncclSum;
+}
+
+// A row of a block at a time, in a group. Where blocks are cut off NCCL has no call of its own for all of
+// them: then it is a broadcast, or a reduction, of the part of each member that has one.
+void NcclCommunicator::giveRows(const BlockCollective &c, const Group &group, const char *src, char *dst) {
+  int64_t members = int64_t(group.ranks.members.size());
+  BlockRows blocks = blockRows(c.kind, members, c.elements, c.rows, c.cut);
+  size_t width = size_t(io::blockBytes(c.type));
+  bool gathers = c.kind == CollectiveKind::AllGather;
+  ncclRedOp_t operation = operationOf(c.reduction);
+  if (!gathers && blocks.part(group.ranks.self) < blocks.block)
+    check(cuda_->cuMemsetD8Async(pointer(dst), 0, size_t(blocks.rows * blocks.block) * width, stream_));
+  check(nccl_->ncclGroupStart());
+  for (int64_t row = 0; row < blocks.rows; ++row) {
+    const char *from = src + size_t(row * (gathers ? blocks.block : blocks.whole)) * width;
+    char *to = dst + size_t(row * (gathers ? blocks.whole : blocks.block)) * width;
+    if (!blocks.isCut(members)) {
+      size_t count = size_t(blocks.block);
+      ncclDataType_t type = typeOf(c.type, count);
+      check(gathers ? nccl_->ncclAllGather(from, to, count, type, group.comm, stream_)
+                    : nccl_->ncclReduceScatter(from, to, count, type, operation, group.comm, stream_));
+      continue;
+    }
+    for (int64_t member = 0; member < members && blocks.part(member) > 0; ++member) {
+      size_t count = size_t(blocks.part(member)), at = size_t(member * blocks.block) * width;
+      ncclDataType_t type = typeOf(c.type, count);
+      check(gathers
+                ? nccl_->ncclBroadcast(from, to + at, count, type, int(member), group.comm, stream_)
+                : nccl_->ncclReduce(from + at, to, count, type, operation, int(member), group.comm, stream_));
+    }
+  }
+  check(nccl_->ncclGroupEnd());
+}
+
 void NcclCommunicator::giveBlocks(const BlockCollective &c, const Group &group, const char *src, char *dst) {
   size_t members = group.ranks.members.size(), count = size_t(c.elements);
   ncclDataType_t type = typeOf(c.type, count);
-  ncclRedOp_t operation = c.reduction == Reduction::Max ? ncclMax : ncclSum;
   switch (c.kind) {
   case CollectiveKind::AllReduce:
-    return check(nccl_->ncclAllReduce(src, dst, count, type, operation, group.comm, stream_));
+    return check(nccl_->ncclAllReduce(src, dst, count, type, operationOf(c.reduction), group.comm, stream_));
   case CollectiveKind::AllGather:
-    return check(nccl_->ncclAllGather(src, dst, count, type, group.comm, stream_));
   case CollectiveKind::ReduceScatter:
-    return check(nccl_->ncclReduceScatter(src, dst, count / members, type, operation, group.comm, stream_));
+    return giveRows(c, group, src, dst);
   default:
     break;
   }

@@ -80,6 +80,12 @@ constexpr int kOldestNccl = 21800; // the first with ncclCommSplit
      ncclComm_t comm, CUstream stream))                                                                      \
   X(ncclAllGather, ncclResult_t,                                                                             \
     (const void *src, void *dst, size_t srcCount, ncclDataType_t type, ncclComm_t comm, CUstream stream))    \
+  X(ncclBroadcast, ncclResult_t,                                                                             \
+    (const void *src, void *dst, size_t count, ncclDataType_t type, int root, ncclComm_t comm,               \
+     CUstream stream))                                                                                       \
+  X(ncclReduce, ncclResult_t,                                                                                \
+    (const void *src, void *dst, size_t count, ncclDataType_t type, ncclRedOp_t operation, int root,         \
+     ncclComm_t comm, CUstream stream))                                                                      \
   X(ncclSend, ncclResult_t,                                                                                  \
     (const void *src, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, CUstream stream))        \
   X(ncclRecv, ncclResult_t,                                                                                  \

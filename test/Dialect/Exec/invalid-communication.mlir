@@ -319,3 +319,49 @@ func.func @f(%x: tensor<4xf32>) {
   %0 = exec.collective collective_permute none over [#dist.axis_ref<"tp">] ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {mirrored = [#dist.axis_ref<"dp">]} -> tensor<4xf32>
   return
 }
+
+// -----
+
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{rows and cut belong to all_gather and reduce_scatter}}
+  %0 = exec.collective all_reduce sum over [#dist.axis_ref<"x">] ins(%x : tensor<8xf32>) outs(%x : tensor<8xf32>) {rows = 2 : i64} -> tensor<8xf32>
+  return
+}
+
+// -----
+
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<3x5xf32>, %y: tensor<30xf32>) {
+  // expected-error @+1 {{2 rows, of which 0 elements are cut off, are not those of equal blocks, of which the first stays whole}}
+  %0 = exec.collective all_gather none over [#dist.axis_ref<"x">] ins(%x : tensor<3x5xf32>) outs(%y : tensor<30xf32>) {rows = 2 : i64} -> tensor<30xf32>
+  return
+}
+
+// -----
+
+// The first rank's own piece would be cut.
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<4xf32>, %y: tensor<3xf32>) {
+  // expected-error @+1 {{1 rows, of which 5 elements are cut off}}
+  %0 = exec.collective all_gather none over [#dist.axis_ref<"x">] ins(%x : tensor<4xf32>) outs(%y : tensor<3xf32>) {cut = 5 : i64} -> tensor<3xf32>
+  return
+}
+
+// -----
+
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<4xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{in a group of 2 gives 7 elements, not 'tensor<8xf32>'}}
+  %0 = exec.collective all_gather none over [#dist.axis_ref<"x">] ins(%x : tensor<4xf32>) outs(%y : tensor<8xf32>) {cut = 1 : i64} -> tensor<8xf32>
+  return
+}
+
+// -----
+
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<7xf32>, %y: tensor<4xf32>) {
+  // expected-error @+1 {{2 rows, of which 1 elements are cut off}}
+  %0 = exec.collective reduce_scatter sum over [#dist.axis_ref<"x">] ins(%x : tensor<7xf32>) outs(%y : tensor<4xf32>) {cut = 1 : i64, rows = 2 : i64} -> tensor<4xf32>
+  return
+}

@@ -1,7 +1,6 @@
 // The functions of libnccl.so.2.
 #include "../cuda/Work.h"
 #include "Communicator.h"
-#include "MoreFunctions.h"
 #include "Reduce.h"
 #include "Run.h"
 
@@ -13,9 +12,6 @@
 
 namespace tessera::nccl {
 TESSERA_NCCL_DECLARE_FUNCTIONS
-extern "C" {
-STANDIN_MORE_NCCL_FUNCTIONS(TESSERA_NCCL_DECLARE_FUNCTION)
-}
 } // namespace tessera::nccl
 
 using namespace tessera::nccl;
@@ -99,8 +95,8 @@ void releaseBatch(void *context) {
 }
 
 const char *nameOf(Kind kind) {
-  static const char *names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter",
-                                "ncclBroadcast", "ncclSend",      "ncclRecv"};
+  static const char *names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast",
+                                "ncclReduce",    "ncclSend",      "ncclRecv"};
   return names[int(kind)];
 }
 
@@ -111,7 +107,12 @@ std::vector<StandinAccess> accessesOf(const Batch &batch) {
     size_t bytes = call.count * elementBytes(call.type);
     size_t from = bytes * (call.kind == Kind::ReduceScatter ? ranks : 1),
            to = bytes * (call.kind == Kind::AllGather ? ranks : 1);
-    bool reads = call.kind != Kind::Recv && (call.kind != Kind::Broadcast || call.peer == batch.comm->rank());
+    bool isRoot = call.peer == batch.comm->rank();
+    bool reads = call.kind != Kind::Recv && (call.kind != Kind::Broadcast || isRoot);
+    if (call.kind == Kind::Reduce && !isRoot) {
+      accesses.push_back({call.src, from, 0});
+      continue;
+    }
     // In place: one access that writes.
     if (reads && (call.kind == Kind::Send || call.src + from <= call.dst || call.dst + to <= call.src))
       accesses.push_back({call.src, from, 0});
@@ -364,6 +365,13 @@ ncclResult_t ncclBroadcast(const void *src, void *dst, size_t count, ncclDataTyp
   return give("ncclBroadcast", comm, stream,
               {Kind::Broadcast, static_cast<const char *>(src), static_cast<char *>(dst), count, type,
                ncclSum, root});
+}
+
+ncclResult_t ncclReduce(const void *src, void *dst, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                        int root, ncclComm_t comm, CUstream stream) {
+  return give(
+      "ncclReduce", comm, stream,
+      {Kind::Reduce, static_cast<const char *>(src), static_cast<char *>(dst), count, type, operation, root});
 }
 
 ncclResult_t ncclSend(const void *src, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

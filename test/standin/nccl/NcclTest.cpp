@@ -1,6 +1,5 @@
 // The stand-in of NCCL by itself, on streams of the test's own.
 #include "../../../runtime/cuda/api/Nccl.h"
-#include "MoreFunctions.h"
 #include "Reduce.h"
 #include "TestStreams.h"
 
@@ -16,9 +15,6 @@
 
 namespace tessera::nccl {
 TESSERA_NCCL_DECLARE_FUNCTIONS
-extern "C" {
-STANDIN_MORE_NCCL_FUNCTIONS(TESSERA_NCCL_DECLARE_FUNCTION)
-}
 } // namespace tessera::nccl
 
 using namespace tessera::nccl;
@@ -98,7 +94,8 @@ TEST(StandinNccl, CollectivesOnThreads) {
     for (size_t count : {size_t(1), size_t(1000), size_t(60000)}) // more than a ring of bytes holds
       onThreads(ranks, [&](RankOfTest &rank) {
         std::vector<float> src = valuesOf(rank.rank, count * size_t(ranks)), sum(count),
-                           gathered(count * ranks), block(count), given = src, largest(count);
+                           gathered(count * ranks), block(count), given = src, largest(count),
+                           rooted(count, 7);
         expectSuccess(
             ncclAllReduce(src.data(), sum.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream));
         expectSuccess(
@@ -108,6 +105,8 @@ TEST(StandinNccl, CollectivesOnThreads) {
             ncclReduceScatter(src.data(), block.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream));
         expectSuccess(
             ncclBroadcast(given.data(), given.data(), count, ncclFloat32, ranks - 1, rank.comm, rank.stream));
+        expectSuccess(ncclReduce(src.data(), rooted.data(), count, ncclFloat32, ncclSum, ranks - 1, rank.comm,
+                                 rank.stream));
         synchronize(rank.stream);
         std::vector<float> same = sum, sums(count * size_t(ranks));
         expectSuccess(ncclAllGather(same.data(), sums.data(), count, ncclFloat32, rank.comm, rank.stream));
@@ -125,6 +124,10 @@ TEST(StandinNccl, CollectivesOnThreads) {
           }
           ASSERT_NEAR(sum[i], all, 1e-3);
           ASSERT_EQ(largest[i], float(most));
+          if (rank.rank == ranks - 1)
+            ASSERT_NEAR(rooted[i], all, 1e-3);
+          else
+            ASSERT_EQ(rooted[i], 7);
           ASSERT_NEAR(block[i], scattered, 1e-3);
           ASSERT_EQ(given[i], float(std::sin(double(i * 7 + size_t(ranks - 1) * 13 + 1)) * 1000));
         }
@@ -285,6 +288,9 @@ TEST(StandinNccl, RanksThatCallDifferentThingsAreFound) {
   });
   expect("ncclBroadcast of 4 float32 from [01]", [](RankOfTest &r, float *data) {
     ncclBroadcast(data, data, 4, ncclFloat32, r.rank, r.comm, r.stream);
+  });
+  expect("ncclReduce of 4 float32, sum to [01]", [](RankOfTest &r, float *data) {
+    ncclReduce(data, data, 4, ncclFloat32, ncclSum, r.rank, r.comm, r.stream);
   });
   expect("calls ncclSend of 8 float32 where rank 1 calls ncclRecv of 4 float32",
          [](RankOfTest &r, float *data) {

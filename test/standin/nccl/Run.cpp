@@ -23,19 +23,20 @@ static uint64_t seed() {
 }
 
 static const char *kindName(int32_t kind) {
-  static const char *names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter",
-                                "ncclBroadcast", "ncclSend",      "ncclRecv"};
+  static const char *names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast",
+                                "ncclReduce",    "ncclSend",      "ncclRecv"};
   return names[kind];
 }
 
 std::string Run::describe(const Key &key) {
   std::string text = std::string(kindName(key.kind)) + " of " + std::to_string(key.count) + " " +
                      typeName(ncclDataType_t(key.type));
-  if (Kind(key.kind) == Kind::AllReduce || Kind(key.kind) == Kind::ReduceScatter)
+  Kind kind = Kind(key.kind);
+  if (kind == Kind::AllReduce || kind == Kind::ReduceScatter || kind == Kind::Reduce)
     text += key.operation == int32_t(ncclSum) ? ", sum" : ", maximum";
-  if (Kind(key.kind) == Kind::Broadcast)
-    text += " from " + std::to_string(key.root);
-  return Kind(key.kind) == Kind::Send ? text : text + " (its collective " + std::to_string(key.turn) + ")";
+  if (kind == Kind::Broadcast || kind == Kind::Reduce)
+    text += (kind == Kind::Broadcast ? " from " : " to ") + std::to_string(key.root);
+  return kind == Kind::Send ? text : text + " (its collective " + std::to_string(key.turn) + ")";
 }
 
 Run::Run(const Batch &batch)
@@ -101,6 +102,12 @@ void Run::beginCall(const Call &call) {
       out(peer, key, call.src, call.peer == self ? bytes : 0);
       in(peer, key, call.dst, call.peer == peer ? bytes : 0);
     });
+  case Kind::Reduce:
+    parts_.assign(size_t(ranks), std::vector<char>(call.peer == self ? bytes : 0));
+    return toAll([&](int peer) {
+      out(peer, key, call.src, call.peer == peer ? bytes : 0);
+      in(peer, key, parts_[size_t(peer)].data(), parts_[size_t(peer)].size());
+    });
   case Kind::Send:
     key = {int32_t(Kind::Send), int32_t(call.type), 0, 0, 0, call.count};
     return out(call.peer, key, call.src, bytes);
@@ -112,7 +119,9 @@ void Run::beginCall(const Call &call) {
 
 void Run::finishCall(const Call &call) {
   size_t bytes = call.count * elementBytes(call.type), self = size_t(comm_.rank());
-  if (call.kind == Kind::AllReduce || call.kind == Kind::ReduceScatter) {
+  bool sums = call.kind == Kind::AllReduce || call.kind == Kind::ReduceScatter ||
+              (call.kind == Kind::Reduce && call.peer == comm_.rank());
+  if (sums) {
     bool scatters = call.kind == Kind::ReduceScatter;
     std::vector<const char *> sources;
     for (const std::vector<char> &part : parts_)

@@ -13,7 +13,7 @@
 
 namespace standin::nccl {
 
-enum class Kind : int32_t { AllReduce, AllGather, ReduceScatter, Broadcast, Send, Recv };
+enum class Kind : int32_t { AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Send, Recv };
 
 struct Call {
   Kind kind;
@@ -22,7 +22,7 @@ struct Call {
   size_t count;
   tessera::nccl::ncclDataType_t type;
   tessera::nccl::ncclRedOp_t operation;
-  int peer; // of messages; the root of a broadcast
+  int peer; // of messages; the root of a broadcast or reduction
   bool isMessage() const { return kind == Kind::Send || kind == Kind::Recv; }
 };
 

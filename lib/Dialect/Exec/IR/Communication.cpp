@@ -91,6 +91,20 @@ static FailureOr<Mesh> meshFor(Operation *op, ArrayRef<ArrayAttr> lists) {
   return mesh.getMesh().toMesh();
 }
 
+/// Rows of blocks, and what the longer side lacks of them.
+template <typename Op>
+static LogicalResult verifyRows(Op op, int64_t group, int64_t elements, int64_t rows, int64_t cut) {
+  CollectiveKind kind = op.getKind();
+  if (kind != CollectiveKind::AllGather && kind != CollectiveKind::ReduceScatter)
+    return op.emitOpError("rows and cut belong to all_gather and reduce_scatter");
+  if (!areBlockRows(kind, group, elements, rows, cut))
+    return op.emitOpError() << collectiveName(kind) << " of " << op.getInput().getType() << " in a group of "
+                            << group << ": " << rows << " rows, of which " << cut
+                            << " elements are cut off, are not those of equal blocks, of which the first "
+                               "stays whole";
+  return success();
+}
+
 /// Sizes of both ends against the group.
 template <typename Op> static LogicalResult verifySizes(Op op) {
   FailureOr<Mesh> mesh = meshFor(op, {op.getAxes(), op.getMirrored().value_or(ArrayAttr())});
@@ -117,11 +131,14 @@ template <typename Op> static LogicalResult verifySizes(Op op) {
                                 << axesSize(std::get<0>(dims).axes) << " before and "
                                 << axesSize(std::get<1>(dims).axes) << " after";
   }
+  int64_t rows = op.getRows().value_or(1), cut = op.getCut().value_or(0);
+  if ((op.getRows() || op.getCut()) && failed(verifyRows(op, group, elements, rows, cut)))
+    return failure();
   bool splits = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
-  if (splits && elements % group != 0)
+  if (splits && (elements + cut) % group != 0)
     return op.emitOpError() << "splits " << Type(in) << " into " << group
                             << " equal blocks, which it does not have";
-  int64_t expected = resultElements(kind, group, elements);
+  int64_t expected = resultElements(kind, group, elements, cut);
   bool same = kind == CollectiveKind::AllReduce || kind == CollectiveKind::CollectivePermute;
   if (out.getNumElements() != expected || (same && in.getShape() != out.getShape()))
     return op.emitOpError() << collectiveName(kind) << " of " << Type(in) << " in a group of " << group

@@ -28,16 +28,25 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
     What the kinds do, and what `from`, `to` and `mirrored` say: docs/Manifest.md. Input and output are seen as blocks of contiguous elements, one
     for each rank of the group where ranks have different ones; copies that bring blocks together stand in the program (`spmd-to-kernels`). `why`
     says which two ops disagreed. An all_reduce may work in place.
+
+    Blocks of an all_gather and a reduce_scatter may have several rows (`rows`): the longer side, what is gathered or scattered, then has as many, each with a row of every
+    block. And the longer side may lack elements at the end of each row (`cut`, of all rows together): padding of the last blocks, which nobody sends.
     ```mlir
     // given %x: tensor<8x64xf32>, %e: tensor<8x64xf32>
     dist.mesh @mesh = <["tp"=2]>
     %y = exec.collective all_reduce sum over [#dist.axis_ref<"tp">] ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>)
         -> tensor<8x64xf32>
     ```
+    ```mlir
+    // given %x: tensor<4x195xf32>, %e: tensor<4x389xf32>
+    dist.mesh @mesh = <["dp"=2]>
+    %y = exec.collective all_gather none over [#dist.axis_ref<"dp">] ins(%x : tensor<4x195xf32>) outs(%e : tensor<4x389xf32>) {rows = 4 : i64, cut = 4 : i64}
+        -> tensor<4x389xf32>
+    ```
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, Exec_Array:$input,
       Exec_Array:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
-      OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
+      OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$cut, OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`
@@ -46,7 +55,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::tessera::CollectiveKind":$kind, "::tessera::Reduction":$reduce,
       "::mlir::ArrayAttr":$axes, "::mlir::Value":$input, "::mlir::Value":$output, "::tessera::dist::ShardingAttr":$from,
       "::tessera::dist::ShardingAttr":$to, "::mlir::ArrayAttr":$mirrored, "::mlir::StringAttr":$why), [{
-    build($_builder, $_state, results, kind, reduce, axes, input, output, from, to, mirrored, why, /*stream=*/nullptr);
+    build($_builder, $_state, results, kind, reduce, axes, input, output, from, to, mirrored, /*rows=*/nullptr, /*cut=*/nullptr, why, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
@@ -77,7 +86,7 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, AnyStaticShapeMemRef:$input,
       AnyStaticShapeMemRef:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
-      OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
+      OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$cut, OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
   let results = (outs Exec_TokenType:$token);
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`

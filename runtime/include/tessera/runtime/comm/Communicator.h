@@ -42,13 +42,15 @@ struct RankGroup {
 // all_reduce, all_gather, reduce_scatter, all_to_all of contiguous blocks. With G members, in group order:
 // all_gather puts the members' src one after another; reduce_scatter keeps block `self` of G of the sum;
 // all_to_all sends block i of src to member i and puts what comes from member i at block i. Only all_reduce
-// may run in place.
+// may run in place. Blocks of an all_gather or reduce_scatter may have several rows, and the last of them be
+// cut off (BlockRows of Collective.h): what reduce_scatter does not have of its block is zero.
 struct BlockCollective {
   CollectiveKind kind;
   Reduction reduction;
   io::DType type; // F32, F16, BF16 (summed in float32, rounded once; by NCCL as it likes), I32, I64
   int64_t group;
   int64_t elements; // of src
+  int64_t rows = 1, cut = 0;
 };
 
 // Number of something started, until it is waited for.

@@ -59,10 +59,44 @@ constexpr bool reduces(CollectiveKind kind) {
 }
 
 // Elements of dst, from those of src, of a group of `group` ranks. GroupedSend: the layouts say it, not this.
-constexpr int64_t resultElements(CollectiveKind kind, int64_t group, int64_t elements) {
-  return kind == CollectiveKind::AllGather       ? elements * group
-         : kind == CollectiveKind::ReduceScatter ? elements / group
+// `cut`: elements that the longer side lacks (BlockRows).
+constexpr int64_t resultElements(CollectiveKind kind, int64_t group, int64_t elements, int64_t cut = 0) {
+  return kind == CollectiveKind::AllGather       ? elements * group - cut
+         : kind == CollectiveKind::ReduceScatter ? (elements + cut) / group
                                                  : elements;
+}
+
+// How the blocks of an all_gather or reduce_scatter lie in its longer side (dst of the one, src of the
+// other). A block has `rows` rows; row i of the longer side is row i of all blocks, one after another in
+// group order. It ends after `whole` elements, which may cut off the last blocks, or leave nothing of them:
+// what is cut off is padding, and does not travel.
+struct BlockRows {
+  int64_t rows, block, whole; // elements of a row of a block, and of the longer side
+
+  // Elements that a row of the longer side has of the block of `member`.
+  constexpr int64_t part(int64_t member) const {
+    int64_t left = whole - member * block;
+    return left < 0 ? 0 : left < block ? left : block;
+  }
+  constexpr bool isCut(int64_t group) const { return whole < group * block; }
+};
+
+// `elements`: of src.
+constexpr BlockRows blockRows(CollectiveKind kind, int64_t group, int64_t elements, int64_t rows,
+                              int64_t cut) {
+  int64_t block = (kind == CollectiveKind::AllGather ? elements : (elements + cut) / group) / rows;
+  return {rows, block, group * block - cut / rows};
+}
+
+// Whether blocks can lie so: rows are alike, and the first block is whole.
+constexpr bool areBlockRows(CollectiveKind kind, int64_t group, int64_t elements, int64_t rows, int64_t cut) {
+  if (kind != CollectiveKind::AllGather && kind != CollectiveKind::ReduceScatter)
+    return rows == 1 && cut == 0;
+  if (rows < 1 || cut < 0 || cut % rows != 0)
+    return false;
+  bool gathers = kind == CollectiveKind::AllGather;
+  int64_t parts = gathers ? rows : group * rows, padded = gathers ? elements : elements + cut;
+  return padded % parts == 0 && cut / rows <= (group - 1) * (padded / parts);
 }
 
 // Bytes that a rank of a group of `group` sends in one execution, in a ring, from the bytes of src.

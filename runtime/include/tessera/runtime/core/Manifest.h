@@ -135,6 +135,8 @@ struct CollectiveSpec {
   io::DType type = io::DType::F32;
   int64_t group = 0;
   int64_t elements = 0;  // of src
+  int64_t rows = 1;      // AllGather, ReduceScatter: of a block (BlockRows of Collective.h)
+  int64_t cut = 0;       // ... and elements that the longer side lacks
   Shape global;          // GroupedSend: unpadded sizes
   Sharding from, to;     // GroupedSend, and CollectivePermute if nothing is mirrored
   AxisList mirrored;     // CollectivePermute
