@@ -140,14 +140,21 @@ int BufferAssignment::find(int node) {
   return node;
 }
 
+/// Other shapes of the same elements are views of one array.
+static bool isSameArray(Type a, Type b) {
+  auto x = cast<RankedTensorType>(a), y = cast<RankedTensorType>(b);
+  return x.getElementType() == y.getElementType() && x.getNumElements() == y.getNumElements();
+}
+
 bool BufferAssignment::unify(Value a, Value b, int64_t touching) {
+  a = wholeOf(a), b = wholeOf(b);
   if (!hasStorage(a) || !hasStorage(b))
     return false;
   int x = storage(a), y = storage(b);
   if (x == y)
     return true;
   Node &p = nodes[x], &q = nodes[y];
-  if (p.type != q.type || p.readOnly || q.readOnly || (p.offset >= 0 && q.offset >= 0))
+  if (!isSameArray(p.type, q.type) || p.readOnly || q.readOnly || (p.offset >= 0 && q.offset >= 0))
     return false;
   for (const LiveRange &r : p.ranges)
     for (const LiveRange &s : q.ranges)

@@ -64,6 +64,8 @@ public:
   /// Places every storage that has no place yet, from `base` on. Returns the end of the highest one.
   int64_t place(int64_t base);
   int64_t offset(int storage) const { return nodes[storage].offset; }
+  /// Of the array that lies there; values of other shapes are views of it.
+  mlir::Type type(int storage) const { return nodes[storage].type; }
   /// All values that have a storage, with it, in the order of the program.
   llvm::SmallVector<std::pair<mlir::Value, int>> values() {
     llvm::SmallVector<std::pair<mlir::Value, int>> all;

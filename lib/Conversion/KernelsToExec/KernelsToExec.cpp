@@ -156,14 +156,15 @@ private:
     int storage = buffers.storage(value);
     if (auto layer = buffers.layerOf(storage))
       return layerFor(*layer, bufferType(value.getType()));
-    Value &buffer = ofStorage[{storage, bufferType(value.getType()).getAsOpaquePointer()}];
-    if (buffer)
-      return buffer;
-    buffer = newBuffer(buffers.offset(storage), bufferType(value.getType()));
-    if (Held what = holds.lookup(storage).first; what != Held::Scratch)
-      buffer.getDefiningOp()->setAttr(
-          kHoldsAttr, builder.getStrArrayAttr({kHeldNames[size_t(what)], names.lookup(storage)}));
-    return buffer;
+    Value &buffer = ofStorage[storage];
+    if (!buffer) {
+      buffer = newBuffer(buffers.offset(storage), bufferType(buffers.type(storage)));
+      if (Held what = holds.lookup(storage).first; what != Held::Scratch)
+        buffer.getDefiningOp()->setAttr(
+            kHoldsAttr, builder.getStrArrayAttr({kHeldNames[size_t(what)], names.lookup(storage)}));
+    }
+    MemRefType type = bufferType(value.getType());
+    return buffer.getType() == Type(type) ? buffer : ReshapeOp::create(builder, func.getLoc(), type, buffer);
   }
   /// A layer of a stack's buffer, as `type`.
   Value layerFor(const BufferAssignment::Layer &layer, MemRefType type) {
@@ -210,10 +211,10 @@ private:
     SmallVector<std::pair<Value, Value>> work;
     int64_t at = scratch;
     for (auto [source, target] : copies) {
-      if (source == target)
+      if (isSameMemory(source, target))
         continue;
       bool clobbered = llvm::any_of(copies, [&, source = source, target = target](const auto &other) {
-        if (other.first == other.second || !isOver(other.second, source))
+        if (isSameMemory(other.first, other.second) || !isOver(other.second, source))
           return false;
         // On its own target it may lie as a whole: that copy changes nothing.
         return other.second != target || byteRange(target) != byteRange(source);
@@ -278,11 +279,12 @@ private:
   }
 
   /// The same layer of the same buffer, by whatever views.
-  static bool isSamePlace(Value a, Value b) {
+  static bool isSameMemory(Value a, Value b) {
     ArrayView x = viewOf(a), y = viewOf(b);
-    return a.getType() == b.getType() && x.root == y.root && x.bytes == y.bytes &&
+    return x.root == y.root && x.bytes == y.bytes &&
            llvm::equal(x.layers, y.layers, [](const auto &p, const auto &q) { return p.index == q.index; });
   }
+  static bool isSamePlace(Value a, Value b) { return a.getType() == b.getType() && isSameMemory(a, b); }
 
   void rewriteWork(Operation *op) {
     auto destination = cast<DestinationStyleOpInterface>(op);
@@ -374,7 +376,7 @@ private:
   OpBuilder builder;
   Block *entry = nullptr;
   llvm::DenseMap<Value, Value> memory;
-  std::map<std::pair<int, const void *>, Value> ofStorage;
+  llvm::DenseMap<int, Value> ofStorage;
   llvm::DenseMap<int, std::pair<Held, Value>> holds; ///< by storage: what for, and which value says so
   llvm::DenseMap<int, StringRef> names;              ///< by storage: what that value is called
   SmallVector<Operation *> dead;
