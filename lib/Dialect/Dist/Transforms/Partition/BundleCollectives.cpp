@@ -5,10 +5,13 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "mlir/IR/PatternMatch.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 
@@ -182,9 +185,7 @@ private:
     llvm::sort(waiting, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
 
     OpBuilder builder(last);
-    SmallVector<Location> locations =
-        llvm::map_to_vector(members, [](Operation *op) { return op->getLoc(); });
-    Location loc = builder.getFusedLoc(locations);
+    Location loc = locationOf(members);
     bool flat = isFlat(last, mesh);
     StringRef meshName = getShardingAttr(last->getOperand(0).getType()).getMesh().getValue();
     SmallVector<Value> parts;
@@ -236,6 +237,20 @@ private:
     }
     for (Operation *op : members)
       op->erase();
+  }
+
+  /// Of all members, and with all their names, each once, as they come.
+  static Location locationOf(const Members &members) {
+    SmallVector<Location> locations;
+    SmallVector<StringRef> names;
+    for (Operation *op : members) {
+      locations.push_back(op->getLoc());
+      StringRef name = graph::callName(op->getLoc());
+      if (!name.empty() && !llvm::is_contained(names, name))
+        names.push_back(name);
+    }
+    Location all = FusedLoc::get(members.front()->getContext(), locations);
+    return names.size() > 1 ? graph::nameCall(all, llvm::join(names, ", ")) : all;
   }
 
   static Value reshape(OpBuilder &builder, Location loc, Type type, Value value) {
