@@ -107,7 +107,7 @@ void print(const Explanation &explanation, llvm::raw_ostream &os) {
        << " activation bytes at most, predicted " << micro(step.seconds) << "\n";
   if (explanation.nominal)
     os << "predicted times: of a nominal machine (no --machine), on which bytes decide and a message's "
-          "latency counts as little as 100 bytes; "
+          "latency counts as little as 10 bytes; "
           "they rank plans, they are no forecast\n";
 }
 

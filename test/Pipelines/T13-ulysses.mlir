@@ -2,7 +2,7 @@
 // back, 3/32 of a tensor each; positions come whole. Where keys and values have fewer heads gathering them costs less, as it does where
 // tensors are small and each message is slow. Nobody asks for either: placement prices both.
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,sp=4" | FileCheck %s
-// RUN: echo '{"link": {"latency": 1e-5}}' > %t.json
+// RUN: echo '{"memory_bandwidth": 1e10, "link": {"latency": 1e-5}}' > %t.json
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,sp=4 machine=%t.json" | FileCheck %s --check-prefix=SLOW
 // RUN: llm-opt %s --tessera-shard="mesh=sp=5" | FileCheck %s --check-prefix=ODD
 

@@ -2,6 +2,8 @@
 // one message, or with what is added to them. Over an axis that splits the stack (fsdp) each layer is scattered in the loop: open, the stack would be
 // larger than what is wanted of it.
 // RUN: llm-opt %s --tessera-shard="mesh=dp=4" | FileCheck %s --check-prefixes=CHECK,DP
+// RUN: echo '{"memory_bandwidth": 1e10, "link": {"latency": 1e-7}}' > %t.json
+// RUN: llm-opt %s --tessera-shard="mesh=dp=4 machine=%t.json" | FileCheck %s --check-prefix=MESSAGES
 // RUN: llm-opt %s --tessera-shard="mesh=fsdp=4" | FileCheck %s --check-prefix=FSDP
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,fsdp=2" | FileCheck %s --check-prefix=BOTH
 // RUN: llm-opt %s --tessera-shard="mesh=dp=4" --remarks-filter=dist --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
@@ -91,17 +93,23 @@ func.func @tied(%a: !xs {graph.kind = #graph.kind<input>, graph.name = "as", gra
   return %both : !ws
 }
 
-// Layers of two kinds, of which one knows its gradient whole: one rank contributes it, where a message costs more than it.
+// Layers of two kinds, of which one knows its gradient whole: one rank contributes it, where a message costs more than it; where bytes decide
+// each layer is reduced that has something to reduce.
 // CHECK-LABEL: func.func @alternating
-// DP: graph.repeat 6 {{.*}} -> (tensor<f32, {{.*}}>, tensor<6x64x64xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[6, 64, 64]>>, tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"dp"}
-// DP: dist.all_reduce {{.*}} -> tensor<64x64xf32
-// DP-NOT: dist.all_reduce
-// DP: }, {
-// DP: dist.contribute {{.*}} axes = {"dp"}
+// DP: graph.repeat 6 {{.*}} -> (tensor<f32, {{.*}}>, tensor<6x64x64xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[6, 64, 64]>>, tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}], global=[6, 4]>>)
+// DP-COUNT-2: dist.all_reduce
 // DP-NOT: = dist.
-// DP: graph.yield
-// DP: dist.all_reduce {{.*}} -> tensor<6x4xf32
-// DP-NEXT: return %
+// DP: return %
+// MESSAGES-LABEL: func.func @alternating
+// MESSAGES: graph.repeat 6 {{.*}} -> (tensor<f32, {{.*}}>, tensor<6x64x64xf32, #dist.sharding<@mesh, [{}, {}, {}], global=[6, 64, 64]>>, tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"dp"}
+// MESSAGES: dist.all_reduce {{.*}} -> tensor<64x64xf32
+// MESSAGES-NOT: dist.all_reduce
+// MESSAGES: }, {
+// MESSAGES: dist.contribute {{.*}} axes = {"dp"}
+// MESSAGES-NOT: = dist.
+// MESSAGES: graph.yield
+// MESSAGES: dist.all_reduce {{.*}} -> tensor<6x4xf32
+// MESSAGES-NEXT: return %
 func.func @alternating(%a: !xs {graph.kind = #graph.kind<input>, graph.name = "as", graph.dims = ["layer", "batch", "seq", "hidden"]},
     %w: !ws {graph.kind = #graph.kind<parameter>, graph.name = "w2", graph.dims = ["layer", "out", "hidden"]},
     %b: !bs {graph.kind = #graph.kind<parameter>, graph.name = "b2"}) -> (!ws, !bs) {

@@ -5,13 +5,14 @@
 // FLOP/s (a fused multiply-add counts two).
 //
 // JSON form, every field optional:
-//   {"flops": 2e10, "memory_bandwidth": 1e10, "link": {"latency": 1e-7, "bandwidth": 1e9},
+//   {"flops": 2e10, "memory_bandwidth": 1e11, "link": {"latency": 1e-8, "bandwidth": 1e9},
 //    "axes": {"tp": {"latency": 2e-6, "bandwidth": 1e10}}}
 //
-// The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 100
+// The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 10
 // bytes, so that of plans of equal bytes the one with fewer messages wins; a byte on a link costs as much as
-// 10 of memory or 20 FLOPs, so that no plan sends more to save streaming through memory, and none repeats a
-// product of matrices to send less. What it predicts ranks plans; it is no forecast.
+// 100 of memory or 20 FLOPs, so that no plan sends more to save streaming through memory (terms of a sum that
+// a few dozen ranks have are added up whole, then scattered), and none repeats a product of matrices to send
+// less. What it predicts ranks plans; it is no forecast.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MACHINE_H
@@ -24,14 +25,14 @@
 namespace tessera {
 
 struct Link {
-  double latency = 1e-7;  ///< seconds from one rank to another
+  double latency = 1e-8;  ///< seconds from one rank to another
   double bandwidth = 1e9; ///< bytes per second into one rank
   bool operator==(const Link &o) const { return latency == o.latency && bandwidth == o.bandwidth; }
 };
 
 struct Machine {
   double flops = 2e10;           ///< of one rank
-  double memoryBandwidth = 1e10; ///< bytes per second of one rank
+  double memoryBandwidth = 1e11; ///< bytes per second of one rank
   Link link;                     ///< of axes without their own
   std::map<std::string, Link> axes;
 

@@ -33,6 +33,6 @@ TEST(Machine, StepsCostLatencyAndBytes) {
     return planTime(machine, m, *planReshard(m, {16, 8}, sharding(from, m), sharding(to, m)), 4);
   };
   EXPECT_DOUBLE_EQ(time("[-/-]", "[fast/-]"), 0);
-  EXPECT_DOUBLE_EQ(time("[fast/-]", "[-/-]"), 2e-6 + 96 * 4 / 1e9 + 4 / 1e10);
-  EXPECT_DOUBLE_EQ(time("[slow/-]", "[-/-]"), 1e-3 + 64 * 4 / 1e6 + 4 / 1e10);
+  EXPECT_DOUBLE_EQ(time("[fast/-]", "[-/-]"), 2e-6 + 96 * 4 / 1e9 + 4 / 1e11);
+  EXPECT_DOUBLE_EQ(time("[slow/-]", "[-/-]"), 1e-3 + 64 * 4 / 1e6 + 4 / 1e11);
 }
