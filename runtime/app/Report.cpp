@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace tessera::runtime {
 
@@ -19,6 +20,16 @@ static std::string axisText(const Manifest &manifest, const SubAxis &sub) {
                            [&](const MeshAxis &a) { return a.name == sub.axis; });
   return sub.size == axis->size ? sub.axis
                                 : sub.axis + ":(" + std::to_string(sub.pre) + ")" + std::to_string(sub.size);
+}
+
+// What the calls of a collective make.
+static void addValues(const std::vector<CallSpec> &calls, int64_t id, std::set<std::string> &values) {
+  for (const CallSpec &call : calls) {
+    bool isIt = (call.kind == CallKind::Collective || call.kind == CallKind::Start) && call.id == id;
+    if (isIt && !call.value.empty())
+      values.insert(call.value);
+    addValues(call.calls, id, values);
+  }
 }
 
 // What a call of an entry does: its collectives; the weights, as held, and the states that it touches.
@@ -38,8 +49,11 @@ static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const Ent
     Json axes = Json::array();
     for (const SubAxis &sub : manifest.groups[c.group])
       axes.push_back(axisText(manifest, sub));
+    std::set<std::string> values;
+    addValues(entry.calls, id, values);
     collectives.push_back({{"kind", collectiveName(c.kind)},
                            {"axes", axes},
+                           {"values", values},
                            {"executions", executions},
                            {"bytes_per_rank", executions * bytesSent(manifest, c)},
                            {"why", c.why}});

@@ -63,6 +63,25 @@ half = info(args.model, *small, "--dtype=bf16", "--mesh=fsdp=2", "--micro-batche
 check(half["bytes"]["masters"] * 2 == half["bytes"]["moments"], half["bytes"])
 check(half["bytes"]["gathered"] > 0 and set(half["memory"]["gradients"]) == {"f32"}, half["memory"])
 
+# Communication beside computation: kinds add up, too. What is more is a layer's gradients, and weights, on their way beside those of the next.
+for template, mesh in (("zero1", "dp=3"), ("zero2", "dp=4"), ("hsdp", "dp=2,fsdp=2")):
+    flags = [*small, f"--template={template}", f"--mesh={mesh}", "--micro-batches=1"]
+    on, off = info(args.model, *flags), info(args.model, *flags, "--overlap=off")
+    layer = 0  # bytes of one layer's weights, whole
+    for weight in on["weights"]:
+        if weight["layers"] and "exp_avg" not in weight["name"]:
+            elements = 4
+            for size in weight["shape"]:
+                elements *= size
+            layer += elements
+    more = on["arena_bytes"][0] - off["arena_bytes"][0]
+    check(0 <= more <= (4 if "fsdp" in mesh else 2) * layer, template, "overlap takes", more, "bytes, with", layer, "of a layer")
+    nameless = [one for one in on["steps"]["train"]["collectives"] if not one["values"] and "annotation" not in one["why"]]
+    check(not nameless, template, "collectives without a name", nameless)
+    # Gradients of a layer's norms are small, and go together.
+    bundle = "gradient of attention_input, gradient of mlp_input"
+    check(template == "hsdp" or any(bundle in one["values"] for one in on["steps"]["train"]["collectives"]), template, bundle, "are no bundle")
+
 # States of Llama-3-8B, of P parameters on N ranks: bytes a parameter of masters, moments, weights and gradients.
 P = 8030261248
 llama = os.path.join(args.out, "llama-3-8b")

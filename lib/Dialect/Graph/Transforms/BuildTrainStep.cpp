@@ -324,11 +324,12 @@ LogicalResult TrainStepBuilder::buildTrain() {
       before.push_back(f.in(function.getArgument(number), builder.getF32Type()));
       update.states.push_back(before.back());
     }
-    optimizer.update(builder, nameCall(loc, name), numbers, update);
+    Location named = nameCall(loc, name);
+    optimizer.update(builder, named, numbers, update);
     SmallVector<Value> after{update.weight};
     llvm::append_range(after, update.states);
     for (auto [next, present] : llvm::zip_equal(after, before))
-      next = SelectOp::create(builder, loc, next.getType(), isFinite, next, present);
+      next = SelectOp::create(builder, named, next.getType(), isFinite, next, present);
     results.push_back(weightPort(weight, name));
     for (auto [state, value] : llvm::zip_equal(weight.states, MutableArrayRef<Value>(after).drop_front())) {
       value = f.in(value, moments);

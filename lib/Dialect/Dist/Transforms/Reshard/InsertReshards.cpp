@@ -87,10 +87,13 @@ private:
     return result;
   }
 
-  /// What is moved for `before` is known by the name of the value, not by that of its reader.
+  /// What is moved for `before` is known by the name of the value, not by that of its reader. What a loop
+  /// gives has none of its own, unless the reader is there to give it one.
   static Location locationOf(Value value, Operation *before) {
     Operation *made = value.getDefiningOp();
     StringRef name = made && !made->getNumRegions() ? graph::callName(made->getLoc()) : StringRef();
+    if (auto given = dyn_cast<graph::NameOp>(before); given && name.empty())
+      name = given.getName();
     return name.empty() ? before->getLoc() : graph::nameCall(before->getLoc(), name);
   }
 
