@@ -110,9 +110,8 @@ private:
   DenseMap<Value, int> ids;
 };
 
-FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builder, Operation *parent,
-                                                          ReshardCosts &costs,
-                                                          const ProgramPlacementOptions &settings = {}) {
+FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs,
+                                const ProgramPlacementOptions &settings = {}) {
   SearchWork before = searchWork();
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (!std::isfinite(decision.time))
@@ -127,28 +126,33 @@ FailureOr<DenseMap<Operation *, PlacementDecision>> solve(ProgramBuilder &builde
                           decision.lowerBound * 1e6, gap, work.reshardSteps, work.reshards,
                           work.tableEntries));
   }
-  DenseMap<Operation *, PlacementDecision> result;
+  BlockDecisions result;
   for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
     result[op] = std::move(placed);
   return result;
 }
 } // namespace
 
-FailureOr<DenseMap<Operation *, PlacementDecision>>
-tessera::dist::placeBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
+                                                    ReshardCosts &costs) {
   ProgramBuilder builder(facts);
   for (Operation *op : canonicalOrder(block)) // ties are decided by order
     builder.build(*op);
   return solve(builder, block.getParentOp(), costs);
 }
 
-BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs,
+                                     BlockDecisions *decisions) {
   ProgramBuilder builder(facts);
   for (Operation &op : block)
     builder.build(op);
   ProgramPlacementOptions settings;
   settings.largestTable = kTableOfPrices;
+  settings.widen = !decisions;
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
+  if (decisions)
+    for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
+      (*decisions)[op] = std::move(placed);
   return {decision.time, decision.sent};
 }
 
@@ -172,10 +176,8 @@ std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block
   return sums;
 }
 
-FailureOr<DenseMap<Operation *, PlacementDecision>> tessera::dist::placeOps(ArrayRef<Operation *> ops,
-                                                                            const ValueNeeds &uses,
-                                                                            const BlockFacts &facts,
-                                                                            ReshardCosts &costs) {
+FailureOr<BlockDecisions> tessera::dist::placeOps(ArrayRef<Operation *> ops, const ValueNeeds &uses,
+                                                  const BlockFacts &facts, ReshardCosts &costs) {
   ProgramBuilder builder(facts, /*primitive=*/true);
   for (Operation *op : ops)
     builder.build(*op);

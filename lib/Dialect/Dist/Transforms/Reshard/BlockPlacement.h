@@ -29,10 +29,11 @@ struct BlockFacts {
   std::function<std::optional<ValueNeeds>(mlir::Operation *)> needs;
 };
 
+using BlockDecisions = llvm::DenseMap<mlir::Operation *, PlacementDecision>;
+
 /// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody
 /// makes.
-mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>>
-placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
 /// Seconds.
 struct BlockPrice {
@@ -41,7 +42,10 @@ struct BlockPrice {
 };
 
 /// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
-BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+/// Where `decisions` are asked for, they are added to it, and nothing is offered to ops beyond what is
+/// hinted: a first look, for a fifth of the time.
+BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs,
+                      BlockDecisions *decisions = nullptr);
 
 /// Partial values that ops of the block can make, each with a sharding that says of what kind and over which
 /// axes.
@@ -50,9 +54,8 @@ std::vector<std::pair<mlir::Value, Sharding>> possibleSums(mlir::Block &block, c
 
 /// placeBlock for `ops` alone, what an op was written out with (neighbours in one block, with rules all; none
 /// is written out again), some of whose values are needed so outside.
-mlir::FailureOr<llvm::DenseMap<mlir::Operation *, PlacementDecision>>
-placeOps(llvm::ArrayRef<mlir::Operation *> ops, const ValueNeeds &uses, const BlockFacts &facts,
-         ReshardCosts &costs);
+mlir::FailureOr<BlockDecisions> placeOps(llvm::ArrayRef<mlir::Operation *> ops, const ValueNeeds &uses,
+                                         const BlockFacts &facts, ReshardCosts &costs);
 
 } // namespace tessera::dist
 #endif

@@ -14,6 +14,7 @@
 #include "Reshard/CachedReshardCosts.h"
 #include "Reshard/CarriedSums.h"
 #include "Reshard/PinConflicts.h"
+#include "Reshard/StackLayouts.h"
 #include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
@@ -160,6 +161,7 @@ private:
   LogicalResult runOn(func::FuncOp function) {
     if (function.isExternal())
       return success();
+    layStacks(function, written, costs);
     keepCarriedSums(function, written, costs);
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
