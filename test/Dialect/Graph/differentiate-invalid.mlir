@@ -13,7 +13,7 @@ func.func @forward(%w: tensor<4xf32> {graph.name = "w"}) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @+1 {{gives loss as 'tensor<4xf32>'; a loss is one float: reduce it to a scalar}}
+// expected-error @+1 {{gives loss as 'tensor<4xf32>'; a loss is one float: reduce it to a scalar, or name its gradient with seed}}
 func.func @forward(%w: tensor<4xf32> {graph.name = "w"}) -> (tensor<4xf32> {graph.name = "loss"}) {
   return %w : tensor<4xf32>
 }

@@ -39,8 +39,10 @@ struct DifferentiatePass : graph::impl::DifferentiateBase<DifferentiatePass> {
     }
     SmallVector<BlockArgument> wanted;
     int64_t lossNumber = -1;
-    if (failed(checkTypes(func)) || failed(findLoss(func, lossNumber)) ||
-        failed(chooseWanted(func, wanted)) || failed(addGradients(func, unsigned(lossNumber), wanted)))
+    Value seedValue;
+    if (failed(checkTypes(func)) || failed(findLoss(func, lossNumber, seedValue)) ||
+        failed(chooseWanted(func, wanted)) ||
+        failed(addGradients(func, unsigned(lossNumber), seedValue, wanted)))
       signalPassFailure();
   }
 
@@ -53,16 +55,30 @@ struct DifferentiatePass : graph::impl::DifferentiateBase<DifferentiatePass> {
     return success();
   }
 
-  LogicalResult findLoss(func::FuncOp func, int64_t &number) {
+  /// The result that gradients are of, and its own gradient where an argument has it.
+  LogicalResult findLoss(func::FuncOp func, int64_t &number, Value &seedValue) {
     for (unsigned i = 0; i < func.getNumResults(); ++i)
       if (auto name = func.getResultAttrOfType<StringAttr>(i, kNameAttr); name && name.getValue() == loss)
         number = i;
     if (number < 0)
       return func.emitError() << "has no result with " << kNameAttr << " = \"" << loss << "\"";
     Type type = func.getResultTypes()[unsigned(number)];
+    if (!seed.empty()) {
+      auto arguments = func.getArguments();
+      auto found = llvm::find_if(
+          arguments, [&](BlockArgument argument) { return nameOf(func, argument.getArgNumber()) == seed; });
+      if (found == arguments.end())
+        return func.emitError() << "has no argument with " << kNameAttr << " = \"" << seed << "\"";
+      if (!isFloatTensor(type) || found->getType() != type)
+        return func.emitError() << "has " << seed << " as " << found->getType() << ", and gives " << loss
+                                << " as " << type << ": a gradient has the type of its value, a float's";
+      seedValue = *found;
+      return success();
+    }
     if (!isFloatTensor(type) || cast<RankedTensorType>(type).getRank() != 0)
-      return func.emitError() << "gives " << loss << " as " << type
-                              << "; a loss is one float: reduce it to a scalar";
+      return func.emitError()
+             << "gives " << loss << " as " << type
+             << "; a loss is one float: reduce it to a scalar, or name its gradient with seed";
     return success();
   }
 
@@ -83,15 +99,18 @@ struct DifferentiatePass : graph::impl::DifferentiateBase<DifferentiatePass> {
     return success();
   }
 
-  LogicalResult addGradients(func::FuncOp func, unsigned lossNumber, ArrayRef<BlockArgument> wanted) {
+  LogicalResult addGradients(func::FuncOp func, unsigned lossNumber, Value seedValue,
+                             ArrayRef<BlockArgument> wanted) {
     Block &block = func.getBody().front();
     Operation *terminator = block.getTerminator(), *last = terminator->getPrevNode();
     OpBuilder builder(terminator);
     auto type = cast<RankedTensorType>(func.getResultTypes()[lossNumber]);
     SmallVector<Value> seeds(func.getNumResults());
-    seeds[lossNumber] = ConstantOp::create(
-        builder, terminator->getLoc(), type,
-        DenseElementsAttr::get(type, Attribute(builder.getFloatAttr(type.getElementType(), 1))));
+    seeds[lossNumber] = seedValue;
+    if (!seedValue)
+      seeds[lossNumber] = ConstantOp::create(
+          builder, terminator->getLoc(), type,
+          DenseElementsAttr::get(type, Attribute(builder.getFloatAttr(type.getElementType(), 1))));
     FailureOr<SmallVector<Value>> gradients =
         differentiate(block, seeds, wanted, Recompute::parse(recompute));
     if (failed(gradients))

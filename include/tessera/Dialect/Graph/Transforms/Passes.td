@@ -139,7 +139,8 @@ def Differentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"", "The function">,
-    Option<"loss", "loss", "std::string", "\"loss\"", "graph.name of the result that gradients are of: one float">,
+    Option<"loss", "loss", "std::string", "\"loss\"", "graph.name of the result that gradients are of: one float, unless there is a seed">,
+    Option<"seed", "seed", "std::string", "\"\"", "graph.name of the argument that is the gradient of that result, which may then have any shape; none: 1">,
     ListOption<"of", "of", "std::string", "graph.name of arguments whose gradients are wanted; none given: all parameters">,
     Option<"prefix", "prefix", "std::string", "\"grad.\"", "Of the results' names, before the arguments'. Empty: results are called as their arguments, and lie as they do">,
     Option<"recompute", "recompute", "std::string", "\"none\"", "What backward computes again instead of reading what loops save: none, full (all that they do not carry), or names of values, separated by commas">,
