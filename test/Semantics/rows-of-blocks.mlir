@@ -24,12 +24,12 @@ func.func @gather(%a: tensor<5x16xf32> {graph.kind = #graph.kind<input>, graph.n
 
 // CHECK-LABEL: func.func @scatter
 // CHECK-NOT: exec.launch @resize
-// CHECK: exec.collective reduce_scatter sum over [#dist.axis_ref<"x">] {{.*}} {cut = 16 : i64
+// CHECK: exec.collective reduce_scatter sum over [#dist.axis_ref<"x">] {{.*}} {cut = 8 : i64
 // CHECK-NOT: exec.launch @resize
 // CHECK: exec.collective reduce_scatter max over [#dist.axis_ref<"x">, #dist.axis_ref<"y">] {{.*}} {cut = 32 : i64, rows = 2 : i64
-func.func @scatter(%a: tensor<12x5x16xf32> {graph.kind = #graph.kind<input>, graph.name = "d", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}, {}]>},
+func.func @scatter(%a: tensor<12x5x16xf32> {graph.kind = #graph.kind<input>, graph.name = "d", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}, {"y"}]>},
                    %b: tensor<12x2x5x16xf32> {graph.kind = #graph.kind<input>, graph.name = "e", dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}, {}, {}]>})
-    -> (tensor<5x16xf32> {graph.kind = #graph.kind<output>, graph.name = "s", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+    -> (tensor<5x16xf32> {graph.kind = #graph.kind<output>, graph.name = "s", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
         tensor<2x5x16xf32> {graph.kind = #graph.kind<output>, graph.name = "t", dist.sharding = #dist.sharding<@mesh, [{}, {"x", "y"}, {}]>}) {
   %0 = graph.reduce sum %a dims = [0] : (tensor<12x5x16xf32>) -> tensor<5x16xf32>
   %1 = graph.reduce max %b dims = [0] : (tensor<12x2x5x16xf32>) -> tensor<2x5x16xf32>
