@@ -14,7 +14,16 @@ const io::ModelFile &Models::weights() {
   return model;
 }
 
+void Models::takeTextsFrom(const std::string &save) {
+  std::error_code none;
+  if (std::filesystem::exists(save + "/tokenizer.json", none) &&
+      std::filesystem::exists(save + "/config.json", none))
+    save_ = take(io::ModelFile::open(save));
+}
+
 const io::ModelFile &Models::texts() {
+  if (save_)
+    return *save_;
   const io::ModelFile &model = main();
   if (model.format() == io::ModelFormat::Gguf || model.text("tokenizer.json") || options_.model.empty())
     return model;
@@ -23,11 +32,31 @@ const io::ModelFile &Models::texts() {
   return *compiled_;
 }
 
-std::string Models::directory() const {
+checkpoint::Texts Models::textsBeside() {
   std::error_code none;
-  for (const std::string &path : {options_.model, manifest_.model})
-    if (!path.empty() && std::filesystem::is_directory(path, none))
-      return path;
+  for (const std::string &path : {options_.model, manifest_.model}) {
+    if (path.empty())
+      continue;
+    if (std::filesystem::is_directory(path, none))
+      return take(checkpoint::textsBeside(path));
+    // A file of weights in a model's folder.
+    const std::string folder = std::filesystem::absolute(path, none).parent_path().string();
+    if (path == options_.model && std::filesystem::exists(folder + "/config.json", none))
+      return take(checkpoint::textsBeside(folder));
+  }
+  if (auto embedded = take(io::ModelFile::openEmbedded())) {
+    checkpoint::Texts texts;
+    for (const char *name : io::modelTexts)
+      if (const std::string_view *text = embedded->text(name))
+        texts.emplace_back(name, *text);
+    return texts;
+  }
+  if (!manifest_.model.empty() && !std::filesystem::exists(manifest_.model, none))
+    throw Error(
+        "cannot save checkpoint", manifest_.model,
+        "the folder that this program was compiled from is gone, and config.json, which makes a save a "
+        "model, was there",
+        "bring it back, name a model's folder with --model=, or compile with --embed-weights");
   return {};
 }
 

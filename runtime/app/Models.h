@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_APP_MODELS_H
 
 #include "Options.h"
+#include "tessera/runtime/checkpoint/Store.h"
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/io/ModelFile.h"
 
@@ -20,8 +21,11 @@ public:
   const io::ModelFile &weights();
   // --model may name bare weights; the tokenizer then comes from the model that was compiled.
   const io::ModelFile &texts();
-  // The directory whose configuration and tokenizer belong to the weights; empty if there is none.
-  std::string directory() const;
+  // A run that goes on from a save has its texts there: those of the model, which may lie elsewhere by now.
+  void takeTextsFrom(const std::string &save);
+  // What belongs to the weights beside them, for saves: of --model, else of the model that was compiled, from
+  // where it lies or from inside the executable. None of a model that had none.
+  checkpoint::Texts textsBeside();
 
 private:
   const io::ModelFile &main();
@@ -29,7 +33,7 @@ private:
 
   const Manifest &manifest_;
   const Options &options_;
-  std::unique_ptr<io::ModelFile> main_, compiled_;
+  std::unique_ptr<io::ModelFile> main_, compiled_, save_;
 };
 
 } // namespace tessera::runtime

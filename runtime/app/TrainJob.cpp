@@ -54,9 +54,15 @@ static std::unique_ptr<data::TokenRows> openRows(const std::string &path, const 
 }
 
 // The ids that end a document, as the model's files name them.
-static std::vector<int32_t> documentEnds(Models &models) {
+static std::vector<int32_t> documentEnds(Models &models, int64_t vocabulary) {
   const io::ModelFile &texts = models.texts();
   std::vector<int32_t> ends = take(text::endTokens(texts));
+  for (int32_t end : ends)
+    if (end < 0 || end >= vocabulary)
+      throw Error("cannot train", "--documents",
+                  "the files of " + texts.path() + " name the end token " + std::to_string(end) +
+                      ", and the vocabulary has " + std::to_string(vocabulary) + " ids",
+                  "mend eos_token_id there, or leave it out");
   if (ends.empty())
     throw Error("cannot train", "--documents",
                 "the files of " + texts.path() + " name no end token (eos_token_id)",
@@ -68,7 +74,7 @@ static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
   const TrainOptions &options = job.options;
   data::DataOptions rows{spec.batch, spec.microBatches, options.epochs, options.shuffle, options.documents};
   if (options.documents)
-    rows.endTokens = documentEnds(models);
+    rows.endTokens = documentEnds(models, spec.vocab);
   job.data = take(data::TrainingData::make(openRows(options.data, spec, models), rows));
   job.fingerprint = take(job.data->fingerprint());
   check(job.data->checkSteps(options.rate.steps));
@@ -188,6 +194,7 @@ static void checkSaveFolder(const TrainJob &job) {
   const std::string &folder = job.options.save;
   checkpoint::Store store(folder, 1);
   check(store.checkFolder(job.texts));
+  check(store.checkWritable());
   const std::vector<int64_t> saves = store.saves();
   if (saves.empty() || job.options.overwrite)
     return;
@@ -206,7 +213,8 @@ static void openOrigin(TrainJob &job, const Options &options, Models &models) {
   }
   const io::ModelFile &weights = models.weights();
   if (weights.format() == io::ModelFormat::Gguf)
-    throw Error("cannot train", weights.path(), "a GGUF file's weights are quantized, and saves are not GGUF",
+    throw Error("cannot train", weights.path(),
+                "saves are not GGUF, and most GGUF files hold quantized weights",
                 "name a Hugging Face directory or a .safetensors file with --model=");
   job.origin.model = &weights;
 }
@@ -222,15 +230,17 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
   job->files = savedFiles(manifest);
   if (options.train.resume.empty())
     openOrigin(*job, options, models);
-  else
+  else {
     openResumed(*job, spec);
+    models.takeTextsFrom(job->resumed->path());
+  }
   openData(*job, spec, models);
   checkOrder(*job);
   checkTrace(*job, manifest);
   checkWrittenFiles(*job, manifest, saves);
   if (options.train.save.empty() || !saves)
     return job;
-  job->texts = take(checkpoint::textsBeside(job->resumed ? job->resumed->path() : models.directory()));
+  job->texts = job->resumed ? take(checkpoint::textsBeside(job->resumed->path())) : models.textsBeside();
   checkSaveFolder(*job);
   return job;
 }

@@ -7,6 +7,18 @@
 
 namespace tessera::runtime {
 
+// Where a file is, or would be made: links followed, even those to what is not there.
+static std::filesystem::path placeOf(const std::string &path) {
+  std::error_code none;
+  std::filesystem::path at = path;
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(at, none); ++links) {
+    std::filesystem::path to = std::filesystem::read_symlink(at, none);
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  std::filesystem::path whole = std::filesystem::absolute(at, none);
+  return std::filesystem::weakly_canonical(whole, none);
+}
+
 void checkApart(const WrittenFile &file, const WeightOrigin &origin, const std::vector<std::string> &others) {
   std::error_code none;
   bool isUsed = std::filesystem::equivalent(file.path, "/proc/self/exe", none) ||
@@ -16,8 +28,9 @@ void checkApart(const WrittenFile &file, const WeightOrigin &origin, const std::
   if (isUsed)
     throw Error(file.what, file.path, "this run reads that file",
                 "name another file with " + file.flag + "=");
-  for (const std::string &other : others) // those that are not there yet are told apart by their names
-    if (!other.empty() && (other == file.path || std::filesystem::equivalent(file.path, other, none)))
+  for (const std::string &other : others)
+    if (!other.empty() &&
+        (placeOf(other) == placeOf(file.path) || std::filesystem::equivalent(file.path, other, none)))
       throw Error(file.what, file.path, "this run reads or writes that file",
                   "name another file with " + file.flag + "=");
 }

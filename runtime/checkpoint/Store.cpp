@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unistd.h>
 
 namespace tessera::checkpoint {
 
@@ -96,6 +97,24 @@ Status Store::makeFolders() {
         return failed(path, unsynced);
   }
   return {};
+}
+
+Status Store::checkWritable() {
+  std::string at = folder_;
+  std::vector<std::string> names;
+  int error = files_.list(at, names);
+  while (error == ENOENT && at != ".") { // the nearest folder that is there
+    at.erase(at.find_last_not_of('/') + 1);
+    const size_t slash = at.rfind('/');
+    at = slash == std::string::npos ? "." : at.substr(0, slash + 1);
+    error = files_.list(at, names);
+  }
+  const std::string probe = at + (at.back() == '/' ? "" : "/") + ".step-probe-" + std::to_string(getpid());
+  if (!error)
+    error = files_.makeFolder(probe);
+  if (!error)
+    error = files_.remove(probe);
+  return error ? Status(failed(folder_, error)) : Status();
 }
 
 // Whether it is a save, and not something else of such a name.

@@ -76,8 +76,7 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
 }
 
 Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents) {
-  for (const char *name :
-       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}) {
+  for (const char *name : modelTexts) {
     Result<std::shared_ptr<MappedFile>> file = directory.open(name);
     if (!file)
       return file.takeFailure();

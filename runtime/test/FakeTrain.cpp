@@ -227,7 +227,7 @@ std::string makeManifest() {
                    {"task", "train"},
                    {"dtype", "f32"},
                    {"target", "cpu"},
-                   {"model", "/nonexistent/model"},
+                   {"model", "/dev/null"},
                    {"architecture", "fake"},
                    {"train", {{"batch", B}, {"seq", S}, {"micro_batches", M}, {"vocab", V}}},
                    {"mesh", ranks > 1 ? Json::array({Json::array({"fsdp", ranks})}) : none},

@@ -43,7 +43,7 @@ TEST_F(TrainFailure, Data) {
   std::ofstream(folder + "/short.bin") << "ab";
   refused("short.bin", "short.bin");
   std::ofstream(folder + "/text.txt") << "a text, and no tokenizer beside the weights";
-  refused("text.txt", "/nonexistent/model");
+  refused("text.txt", "/dev/null");
   writeTokens("silent", std::vector<int32_t>(5 * (S + 1), -1), S + 1);
   refused("silent.safetensors", "none of its rows has a token to predict");
 }
@@ -86,6 +86,10 @@ TEST_F(TrainFailure, FilesThatCannotBeWritten) {
   refused("--grads=link", "this run reads or writes that file");
   refused("--grads=eval.safetensors --eval=eval.safetensors", "this run reads or writes that file");
   refused("--grads=log --log=log", "this run reads or writes that file");
+  // Other names of what is not there yet.
+  refused("--grads=./log --log=log", "this run reads or writes that file");
+  std::filesystem::create_symlink("log", folder + "/another");
+  refused("--grads=log --log=another", "this run reads or writes that file");
   refused("--grads=" + program(2), "this run reads that file");
   refused("--grads=s", "(s): it is no regular file");
   refused("--grads=/dev/null", "(/dev/null): it is no regular file");

@@ -67,6 +67,9 @@ public:
   // save of a run has written: a model, a step-N, a file of the name of one of these texts with other bytes.
   // All else that lies there stays.
   Status checkFolder(const Texts &texts);
+  // Fails if nothing can be made in DIR, or in the nearest folder that is there: known before hours of steps.
+  // Makes a folder and removes it.
+  Status checkWritable();
   // The steps of the whole saves in DIR, rising.
   std::vector<int64_t> saves();
 

@@ -46,6 +46,10 @@ struct GgufValue {
   uint64_t uintValue() const { return uint64_t(intValue); }
 };
 
+// The texts of a Hugging Face directory that are read.
+inline constexpr const char *modelTexts[] = {"config.json", "generation_config.json", "tokenizer.json",
+                                             "tokenizer_config.json"};
+
 enum class ModelFormat { HuggingFace, Safetensors, Gguf };
 
 class MappedFile;
