@@ -234,7 +234,7 @@ private:
   Status lossScale(StringRef flag, StringRef value) {
     if (value.getAsDouble(options.lossScale) ||
         !(float(options.lossScale) > 0 && std::isfinite(float(options.lossScale))))
-      return badFlag(flag + "=" + value, "must be a positive number",
+      return badFlag(flag + "=" + value, "must be a positive number of at most 3.4e38",
                      "write " + flag + "=65536, for example, or leave it out");
     return {};
   }

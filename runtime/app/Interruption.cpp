@@ -20,8 +20,8 @@ void watchForInterruption(const Launcher &launcher) {
     sigaction(SIGINT, &action, nullptr);
     action.sa_flags = SA_RESTART;
   }
-  if (!launcher.name.empty())
-    sigaction(SIGUSR1, &action, nullptr);
+  // What mpirun hands on in time, and batch systems send.
+  sigaction(SIGUSR1, &action, nullptr);
 }
 
 bool isInterrupted() { return asked != 0; }

@@ -94,6 +94,11 @@ public:
     endTrace();
     if (!saved)
       checkFinite(readers(), "cannot finish training", "");
+    if (progress_ && place_.lossScale != 0 && place_.updates == job_.place.updates &&
+        place_.step > job_.place.step)
+      progress_->note("nothing was updated: the gradients of every step overflowed; the loss scale is " +
+                      std::to_string(int64_t(std::min(place_.lossScale, 1e18))) +
+                      " now: go on from a save, or compile with a smaller --loss-scale");
     if (!stop)
       return;
     job_.interrupted = true;
@@ -166,7 +171,7 @@ private:
       check(traceFile_->open()); // known before the steps
     }
     clock_.emplace(rank_.plane());
-    trace_.emplace(rank_.manifest().entries[size_t(rank_.manifest().train->train)]);
+    trace_.emplace(rank_.manifest().entries[size_t(trainer_.entryOf(job_.numbers))]);
   }
 
   // From now on: calls of the step that comes next, or none.
@@ -233,10 +238,14 @@ private:
       first = firstOfAllRanks(rank_.plane(), search.number(), search.text());
     }
     rank_.plane().barrier();
+    // Nothing has been updated yet in the first step of a run.
+    const bool isFirst = place_.step == job_.place.step + 1;
     throw Error("cannot go on training", "step " + std::to_string(place_.step),
                 "the " + what + " is " + (std::isnan(value) ? "not a number" : "infinite") +
                     (first.empty() ? "" : "; first on " + first),
-                "use a smaller --lr or a longer --warmup, and look at the data; no save was touched");
+                std::string(isFirst ? "look at the weights that the run began with, and at the data"
+                                    : "use a smaller --lr or a longer --warmup, and look at the data") +
+                    "; no save was touched");
   }
 
   std::vector<PieceReader> readers() {

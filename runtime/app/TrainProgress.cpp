@@ -34,10 +34,14 @@ static std::string clockText(double seconds) {
   return text;
 }
 
+// printf shows the sign of what is no number.
+static double withoutSignOfNan(double number) { return std::isnan(number) ? std::fabs(number) : number; }
+
 std::string progressText(const train::LogLine &line, int64_t steps, double secondsLeft) {
   char text[160];
   snprintf(text, sizeof text, "step %lld of %lld: loss %.4f, norm %.4g, %.0f tokens/s", (long long)line.step,
-           (long long)steps, line.loss, line.gradNorm, line.tokensPerSecond);
+           (long long)steps, withoutSignOfNan(line.loss), withoutSignOfNan(line.gradNorm),
+           line.tokensPerSecond);
   std::string all = text;
   if (!std::isnan(line.mfu)) {
     snprintf(text, sizeof text, ", MFU %.1f %%", 100 * line.mfu);

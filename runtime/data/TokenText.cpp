@@ -5,6 +5,7 @@
 #include "tessera/runtime/text/Tokenizer.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 namespace tessera::data {
@@ -33,13 +34,35 @@ static uint64_t tokenizerKey(const io::ModelFile &model) {
   return io::checksum(all);
 }
 
-// 256 words, then the ids: what TokenRows reads as llm.c's stream of 32-bit ids.
+// 256 words, then the ids: what TokenRows reads as llm.c's stream of 32-bit ids. Words 3 and 4, which llm.c
+// leaves 0, are a checksum.
+constexpr size_t kHeaderWords = 256;
+
+static std::vector<uint32_t> headerOf(const void *ids, size_t count) {
+  std::vector<uint32_t> header(kHeaderWords);
+  const uint64_t sum = io::checksum(ids, count * sizeof(int32_t));
+  header[0] = 20240801, header[1] = 7, header[2] = uint32_t(count);
+  header[3] = uint32_t(sum), header[4] = uint32_t(sum >> 32);
+  return header;
+}
+
+// Whether it is what writeIds wrote: nobody else's file, and whole.
+static bool isKept(const std::string &path) {
+  Result<std::shared_ptr<io::MappedFile>> file = io::MappedFile::open(path);
+  const size_t begin = kHeaderWords * sizeof(uint32_t);
+  if (!file || (*file)->size() < begin || ((*file)->size() - begin) % sizeof(int32_t) != 0)
+    return false;
+  std::string_view text = (*file)->text();
+  const std::vector<uint32_t> header = headerOf(text.data() + begin, (text.size() - begin) / sizeof(int32_t));
+  return std::memcmp(header.data(), text.data(), begin) == 0;
+}
+
 static Status writeIds(const std::string &path, const std::vector<int32_t> &ids) {
-  uint32_t header[256] = {20240801, 7, uint32_t(ids.size())};
+  const std::vector<uint32_t> header = headerOf(ids.data(), ids.size());
   io::OutputFile file(path, "cannot keep tokens");
   if (Status status = file.open(); !status)
     return status;
-  if (Status status = file.write(header, sizeof header); !status)
+  if (Status status = file.write(header.data(), header.size() * sizeof(uint32_t)); !status)
     return status;
   if (Status status = file.write(ids.data(), ids.size() * sizeof(int32_t)); !status)
     return status;
@@ -64,7 +87,7 @@ Result<std::string> tokenizeFile(const std::string &path, const io::ModelFile &m
                                                      : std::filesystem::path(cacheFolder) / name;
   std::error_code none;
   for (const std::filesystem::path &kept : {beside, cached})
-    if (!kept.empty() && std::filesystem::is_regular_file(kept, none))
+    if (!kept.empty() && std::filesystem::is_regular_file(kept, none) && isKept(kept.string()))
       return kept.string();
 
   Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::load(model);

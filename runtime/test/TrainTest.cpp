@@ -274,6 +274,9 @@ TEST_F(Train, SignalsSaveAndEnd) {
   EXPECT_EQ(o.status, 143) << o.err;
   EXPECT_NE(o.err.find("stopped by a signal after step "), std::string::npos) << o.err;
   goesOn();
+  o = interrupted(program(2) + words(30, whole + " --save=s"), "USR1"); // of a batch system
+  EXPECT_EQ(o.status, 143) << o.err;
+  goesOn();
   o = interrupted(program(2) + words(30, whole), "TERM");
   EXPECT_EQ(o.status, 143) << o.err;
   EXPECT_NE(o.err.find("nothing was saved: there is no --save"), std::string::npos) << o.err;

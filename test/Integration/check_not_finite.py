@@ -77,9 +77,10 @@ def compiled(mesh, micro):
     return [out, "train", f"--data={path('tokens.safetensors')}"]
 
 
-def expect(command, pattern):
+def expect(command, pattern, hint="look at the weights that the run began with, and at the data"):
+    """The error of a run: in its first step nothing has been updated, so rates are not to blame."""
     errors = [line for line in run(command, 1).splitlines() if line.startswith("error: ")]
-    if len(errors) != 1 or not re.fullmatch("error: cannot go on training " + pattern + "; use a smaller --lr .*; no save was touched", errors[0]):
+    if len(errors) != 1 or not re.fullmatch("error: cannot go on training " + pattern + f"; {hint}; no save was touched", errors[0]):
         sys.exit(f"expected one error that is /{pattern}/:\n" + "\n".join(errors))
 
 
@@ -118,7 +119,7 @@ expect(compiled("dp=2", 1) + ["--steps=1", f"--model={spoiled('unknown.safetenso
 # The second step breaks; what the first one saved is what it was.
 train = compiled("dp=2", 1)
 flags = ["--steps=2", f"--model={args.model}", "--lr=1e36", "--schedule=constant", "--save-every=1", f"--save={path('save')}", f"--log={path('log')}"]
-expect(train + flags, r"\(step 2\): .*; first on rank [01], .*")
+expect(train + flags, r"\(step 2\): .*; first on rank [01], .*", "use a smaller --lr .*")
 if os.listdir(path("save")).count("step-1") != 1 or "step-2" in os.listdir(path("save")):
     sys.exit(f"the folder holds {os.listdir(path('save'))}")
 log = [json.loads(line) for line in open(path("log"))]

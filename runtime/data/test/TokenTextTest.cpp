@@ -3,6 +3,8 @@
 #include "TestFiles.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
+#include <fstream>
+#include <iterator>
 #include <sys/stat.h>
 
 using namespace tessera;
@@ -59,9 +61,26 @@ TEST_F(TokenTextTest, IsTokenizedOnce) {
   EXPECT_EQ(*first, *second);
   ASSERT_EQ(stat(second->c_str(), &after), 0);
   EXPECT_EQ(before.st_ino, after.st_ino); // not written again
-  // What is kept is believed: it is not the text that is read.
-  std::filesystem::resize_file(*first, 0);
-  EXPECT_FALSE(openTokens(file, 4, 389, *model, path("cache")));
+}
+
+// What was kept and is no longer whole is made again.
+TEST_F(TokenTextTest, DamagedIdsAreNotBelieved) {
+  std::string file = write("texts/a.txt", text);
+  auto first = tokenizeFile(file, *model, path("cache"));
+  ASSERT_TRUE(first) << first.failure().message();
+  auto contents = [&] {
+    std::ifstream in(*first, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string whole = contents();
+  std::string other = whole;
+  other[1024 + 8] ^= 1;
+  for (const std::string &damaged :
+       {std::string(), whole.substr(0, 100), whole.substr(0, whole.size() - 4), whole + "1234", other}) {
+    std::ofstream(*first, std::ios::binary) << damaged;
+    ASSERT_TRUE(tokenizeFile(file, *model, path("cache")));
+    EXPECT_EQ(contents(), whole);
+  }
 }
 
 TEST_F(TokenTextTest, AnotherTextOrTokenizerIsTokenizedAgain) {

@@ -211,7 +211,7 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--task=train", "--dtype=bf16", "--loss-scale=2"}, "(--loss-scale): belongs to training in f16"},
       {{"a", "--dtype=f16", "--loss-scale=2"}, "(--loss-scale): belongs to training"},
       {{"a", "--task=train", "--dtype=f16", "--loss-scale=0"},
-       "(--loss-scale=0): must be a positive number; write --loss-scale=65536"},
+       "(--loss-scale=0): must be a positive number of at most 3.4e38; write --loss-scale=65536"},
       {{"a", "--task=train", "--dtype=f16", "--loss-scale=nan"}, "must be a positive number"},
       {{"a", "--optimizer=sgd"}, "(--optimizer=sgd): belongs to training"},
       {{"a", "--target=abacus"}, "(--target=abacus): there is no such target; choose one of cpu, cuda"},
