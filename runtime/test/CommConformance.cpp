@@ -77,6 +77,9 @@ void checkRows(CommUnderTest &rank, uint64_t &seed) {
     for (DType type : {DType::F32, DType::BF16, DType::I64})
       for (int64_t rows : {1, 2, 3})
         for (int64_t block : {1, 7, 2049}) {
+          // Not all with all: eight ranks have many groups, and sanitizers little speed.
+          if ((type != DType::F32 && block != 7) || (block != 7 && rows != 2))
+            continue;
           std::vector<int64_t> cuts = {0, block / 2, block, block + 1, (size - 1) * block};
           std::sort(cuts.begin(), cuts.end());
           cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
