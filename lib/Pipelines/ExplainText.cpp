@@ -169,6 +169,8 @@ llvm::json::Value toJson(const Explanation &explanation) {
                               {"messages", c.messages},
                               {"executions", c.executions},
                               {"seconds", c.seconds}};
+    if (c.searchEnded) // without this, no `remove` says that there is none
+      object["search_ended"] = true;
     if (c.remove)
       object["remove"] = llvm::json::Object{
           {"items", c.remove->items}, {"shard", c.remove->shard}, {"after", json(c.remove->after)}};

@@ -94,11 +94,9 @@ public:
     endTrace();
     if (!saved)
       checkFinite(readers(), "cannot finish training", "");
-    if (progress_ && place_.lossScale != 0 && place_.updates == job_.place.updates &&
-        place_.step > job_.place.step)
-      progress_->note("nothing was updated: the gradients of every step overflowed; the loss scale is " +
-                      std::to_string(int64_t(std::min(place_.lossScale, 1e18))) +
-                      " now: go on from a save, or compile with a smaller --loss-scale");
+    if (progress_ && overflowed_ && place_.updates == job_.place.updates)
+      progress_->note("nothing was updated: all gradients overflowed; go on from a save, whose loss scale is "
+                      "smaller now, or compile with a smaller --loss-scale");
     if (!stop)
       return;
     job_.interrupted = true;
@@ -128,6 +126,7 @@ private:
     const bool skipped = adaptScale(loss, line);
     if (!skipped)
       ++place_.updates;
+    overflowed_ |= skipped;
     if (std::isfinite(loss.loss) && (skipped || std::isfinite(loss.gradNorm)))
       evaluate(line);
     if (log_)
@@ -287,6 +286,7 @@ private:
   Trainer trainer_;
   checkpoint::TrainingPlace place_; // steps done
   double peakFlops_ = 0;            // of all ranks
+  bool overflowed_ = false;         // in any step
   checkpoint::Store store_;
   std::optional<train::TrainingLog> log_;
   std::optional<TrainProgress> progress_; // both at rank 0

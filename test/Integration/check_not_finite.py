@@ -79,7 +79,10 @@ def compiled(mesh, micro):
 
 def expect(command, pattern, hint="look at the weights that the run began with, and at the data"):
     """The error of a run: in its first step nothing has been updated, so rates are not to blame."""
-    errors = [line for line in run(command, 1).splitlines() if line.startswith("error: ")]
+    lines = run(command, 1).splitlines()
+    if any(line.startswith("step ") and "-nan" in line for line in lines):
+        sys.exit("what is no number has a sign:\n" + "\n".join(lines))
+    errors = [line for line in lines if line.startswith("error: ")]
     if len(errors) != 1 or not re.fullmatch("error: cannot go on training " + pattern + f"; {hint}; no save was touched", errors[0]):
         sys.exit(f"expected one error that is /{pattern}/:\n" + "\n".join(errors))
 

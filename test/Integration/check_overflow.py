@@ -33,8 +33,10 @@ def path(name):
 
 def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    said = done.stderr.decode(errors="replace")
     if done.returncode != 0:
-        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{said[-2000:]}")
+    return said
 
 
 def write_tokens(name):
@@ -63,7 +65,9 @@ out = path("out")
 run([args.compiler, args.model, "--task=train", "--dtype=f16", f"--loss-scale={2.0**40}", f"--batch={ROWS}", "--max-seq-len=16",
      f"--mesh={args.mesh}", "-o", out])
 train = [out, "train", f"--data={path('tokens.safetensors')}", "--lr=1e-3", "--warmup=4"]
-run(train + ["--steps=2", f"--log={path('log')}", f"--save={path('start')}", "--save-every=1"])
+NOTHING = "nothing was updated: all gradients overflowed"
+if NOTHING not in run(train + ["--steps=2", f"--log={path('log')}", f"--save={path('start')}", "--save-every=1"]):
+    sys.exit("a run that has changed nothing does not say so")
 log = log_of("log")
 if [line["grad_norm"] for line in log] != [None, None] or [line["loss_scale"] for line in log] != [2.0**40, 2.0**39]:
     sys.exit(f"an overflow was not skipped: {log}")
@@ -83,7 +87,8 @@ run([args.compiler, args.model, "--task=train", "--dtype=f16", f"--loss-scale={2
      f"--mesh={args.mesh}", "-o", small])
 train[0] = small
 whole = train + [f"--steps={STEPS}", f"--log={path('log')}"]
-run(whole + [f"--save={path('whole')}", "--save-every=1", "--keep=99"])
+if NOTHING in run(whole + [f"--save={path('whole')}", "--save-every=1", "--keep=99"]):
+    sys.exit("a run that has updated says that it has not")
 log = log_of("log")
 skipped = [line["step"] for line in log if line["grad_norm"] is None]
 if not 0 < len(skipped) < STEPS:
