@@ -59,7 +59,8 @@ void writeGradients(Rank &rank, const TrainJob &job, Trainer &trainer, double lo
     PieceReader reader(rank, job.origin, file);
     check(checkpoint::writeTensorFile(
         job.options.grads,
-        {file.state, &file.params, [&](int64_t param, int64_t layer) { return reader.piece(param, layer); }},
+        {file.state, &file.params, [&](int64_t param, int64_t layer) { return reader.piece(param, layer); },
+         "gradients"},
         rank.manifest().mesh, rank.plane()));
   }
   clearStatesOfOptimizer(rank);

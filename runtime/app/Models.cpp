@@ -10,6 +10,10 @@ const io::ModelFile &Models::weights() {
   if (!model.hasWeights())
     throw Error("cannot load weights", model.path(), "there are none beside its config.json",
                 "download them, name others with --model=, or try --init=random:1");
+  if (!model.holds().empty())
+    throw Error("cannot load weights", model.path(),
+                "it holds " + model.holds() + " of a training run, under the names of the weights",
+                "name the model.safetensors of a save, or its folder, with --model=");
   check(model.checkUnchanged());
   return model;
 }
@@ -32,18 +36,25 @@ const io::ModelFile &Models::texts() {
   return *compiled_;
 }
 
-checkpoint::Texts Models::textsBeside() {
+std::string Models::folder() const {
   std::error_code none;
   for (const std::string &path : {options_.model, manifest_.model}) {
     if (path.empty())
       continue;
     if (std::filesystem::is_directory(path, none))
-      return take(checkpoint::textsBeside(path));
+      return path;
     // A file of weights in a model's folder.
     const std::string folder = std::filesystem::absolute(path, none).parent_path().string();
     if (path == options_.model && std::filesystem::exists(folder + "/config.json", none))
-      return take(checkpoint::textsBeside(folder));
+      return folder;
   }
+  return {};
+}
+
+checkpoint::Texts Models::textsBeside() {
+  std::error_code none;
+  if (const std::string beside = folder(); !beside.empty())
+    return take(checkpoint::textsBeside(beside));
   if (auto embedded = take(io::ModelFile::openEmbedded())) {
     checkpoint::Texts texts;
     for (const char *name : io::modelTexts)

@@ -26,6 +26,8 @@ public:
   // What belongs to the weights beside them, for saves: of --model, else of the model that was compiled, from
   // where it lies or from inside the executable. None of a model that had none.
   checkpoint::Texts textsBeside();
+  // The folder that these lie in; empty: they lie in none.
+  std::string folder() const;
 
 private:
   const io::ModelFile &main();

@@ -273,7 +273,8 @@ private:
     for (size_t i = 0; i < readers.size(); ++i)
       request.files.push_back(
           {job_.files[i].name, &job_.files[i].params,
-           [&reader = readers[i]](int64_t param, int64_t layer) { return reader.piece(param, layer); }});
+           [&reader = readers[i]](int64_t param, int64_t layer) { return reader.piece(param, layer); },
+           job_.files[i].state});
     if (rank_.id() == 0)
       request.texts = job_.texts;
     check(store_.save(request, rank_.manifest().mesh, rank_.plane()));

@@ -190,15 +190,19 @@ static void checkWrittenFiles(const TrainJob &job, const Manifest &manifest, boo
 }
 
 // DIR is this run's, or nobody's.
-static void checkSaveFolder(const TrainJob &job) {
+static void checkSaveFolder(const TrainJob &job, const Models &models) {
   const std::string &folder = job.options.save;
   checkpoint::Store store(folder, 1);
   check(store.checkFolder(job.texts));
   check(store.checkWritable());
   const std::vector<int64_t> saves = store.saves();
+  std::error_code none;
+  // One with weights was refused above. What is trained from config.json alone would be that model from then
+  // on.
+  if (saves.empty() && std::filesystem::equivalent(models.folder(), folder, none))
+    throw Error("cannot save checkpoint", folder, "it is the model's own folder", "name another folder");
   if (saves.empty() || job.options.overwrite)
     return;
-  std::error_code none;
   if (job.resumed && std::filesystem::equivalent(job.resumed->path() + "/..", folder, none))
     return;
   throw Error("cannot save checkpoint", folder,
@@ -241,7 +245,7 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
   if (options.train.save.empty() || !saves)
     return job;
   job->texts = job->resumed ? take(checkpoint::textsBeside(job->resumed->path())) : models.textsBeside();
-  checkSaveFolder(*job);
+  checkSaveFolder(*job, models);
   return job;
 }
 

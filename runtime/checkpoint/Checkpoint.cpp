@@ -112,7 +112,7 @@ Status Checkpoint::checkModel(const std::string &name, const std::vector<runtime
   const io::ModelFile *model = file(name);
   if (!model)
     return Failure{cannotResume, path_ + "/" + name, "the save has no such file",
-                   "resume with the optimizer and the precision that it was saved with"};
+                   "resume with the optimizer that it was saved with"};
   Result<FileLayout> layout = layoutOf(params);
   if (!layout)
     return layout.takeFailure();

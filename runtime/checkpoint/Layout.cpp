@@ -83,7 +83,7 @@ int64_t FileLayout::find(const std::string &name) const {
   return -1;
 }
 
-Result<FileLayout> layoutOf(const std::vector<ParamSpec> &params) {
+Result<FileLayout> layoutOf(const std::vector<ParamSpec> &params, const std::string &holds) {
   std::map<std::string, Assembly> assemblies;
   for (const ParamSpec &param : params)
     for (const ParamSource &source : param.sources)
@@ -113,7 +113,10 @@ Result<FileLayout> layoutOf(const std::vector<ParamSpec> &params) {
   std::vector<io::TensorToWrite> list;
   for (const FileTensor &tensor : layout.tensors)
     list.push_back({tensor.name, tensor.dtype, tensor.shape, nullptr});
-  layout.header = io::safetensorsHeader(list, {{"format", "pt"}}); // transformers asks for it
+  std::map<std::string, std::string> metadata = {{"format", "pt"}}; // transformers asks for it
+  if (!holds.empty())
+    metadata[io::holdsKey] = holds;
+  layout.header = io::safetensorsHeader(list, metadata);
   layout.bytes = layout.header.size();
   for (FileTensor &tensor : layout.tensors) {
     tensor.offset = layout.bytes;

@@ -33,7 +33,7 @@ Status Store::save(const SaveRequest &request, const runtime::Mesh &mesh, runtim
   std::vector<FileLayout> layouts;
   Status status;
   for (const StateFile &file : request.files) {
-    Result<FileLayout> layout = layoutOf(*file.params);
+    Result<FileLayout> layout = layoutOf(*file.params, file.holds);
     if (!layout)
       return layout.takeFailure(); // of the parameters alone: all ranks return it
     layouts.push_back(layout.take());

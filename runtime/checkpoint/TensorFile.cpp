@@ -44,7 +44,7 @@ static int putInPlace(FileSystem &files, const std::string &part, const std::str
 
 Status writeTensorFile(const std::string &path, const StateFile &state, const runtime::Mesh &mesh,
                        runtime::HostPlane &plane, FileSystem &files) {
-  Result<FileLayout> layout = layoutOf(*state.params);
+  Result<FileLayout> layout = layoutOf(*state.params, state.holds);
   if (!layout)
     return layout.takeFailure(); // of the parameters alone: all ranks return it
   const FileLayout all = layout.take();

@@ -54,7 +54,7 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
       return Failure{cannotReadModel, directory.where + "/" + shard,
                      "the index names this shard and it is missing", "fetch it, or all files again"};
     size_t first = contents.tensors.size();
-    if (Status status = readSafetensors(**file, contents.tensors); !status)
+    if (Status status = readSafetensors(**file, contents.tensors, contents.holds); !status)
       return status;
     contents.files.push_back(*file);
     for (size_t i = first; i < contents.tensors.size(); ++i) {
@@ -96,7 +96,7 @@ Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryConten
     return whole.takeFailure();
   if (*whole) {
     contents.files.push_back(*whole);
-    return readSafetensors(**whole, contents.tensors);
+    return readSafetensors(**whole, contents.tensors, contents.holds);
   }
   Result<std::shared_ptr<MappedFile>> index = directory.open(indexName);
   if (!index)

@@ -31,7 +31,7 @@ public:
         return status;
     } else if (looksLikeSafetensors(file->text()) || endsWith(file->name(), ".safetensors")) {
       model_->format_ = ModelFormat::Safetensors;
-      if (Status status = readSafetensors(*file, model_->tensors_); !status)
+      if (Status status = readSafetensors(*file, model_->tensors_, model_->holds_); !status)
         return status;
     } else {
       return Failure{cannotReadModel, file->where(),
@@ -51,6 +51,7 @@ public:
     model_->files_ = std::move(contents.files);
     model_->texts_ = std::move(contents.texts);
     model_->tensors_ = std::move(contents.tensors);
+    model_->holds_ = std::move(contents.holds);
     return {};
   }
 

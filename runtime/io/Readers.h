@@ -12,7 +12,8 @@ namespace tessera::io {
 using Metadata = std::map<std::string, GgufValue, std::less<>>;
 
 bool looksLikeSafetensors(std::string_view bytes);
-Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors);
+// `holds`: as ModelFile::holds; left as it is where the file does not say.
+Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors, std::string &holds);
 
 // A clone without Git LFS holds small texts in place of the large files.
 Status refuseLfsPointer(const MappedFile &file);
@@ -34,6 +35,7 @@ struct DirectoryContents {
   std::vector<std::shared_ptr<MappedFile>> files; // all that were read: texts, index, weights
   std::map<std::string, std::string_view> texts;
   std::vector<TensorInfo> tensors;
+  std::string holds; // as ModelFile::holds
 };
 Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents);
 

@@ -3,6 +3,7 @@
 // rest of the file exactly.
 #include "Readers.h"
 #include "tessera/runtime/io/Json.h"
+#include "tessera/runtime/io/SafetensorsWriter.h"
 
 #include <algorithm>
 #include <cstring>
@@ -36,10 +37,12 @@ struct HeaderHandler : JsonHandler {
   const uint8_t *payload;
   uint64_t payloadBytes;
   std::vector<TensorInfo> &tensors;
+  std::string &holds;
 
-  HeaderHandler(const MappedFile &file, uint64_t headerBytes, std::vector<TensorInfo> &tensors)
-      : payload(file.data() + 8 + headerBytes), payloadBytes(file.size() - 8 - headerBytes),
-        tensors(tensors) {
+  HeaderHandler(const MappedFile &file, uint64_t headerBytes, std::vector<TensorInfo> &tensors,
+                std::string &holds)
+      : payload(file.data() + 8 + headerBytes), payloadBytes(file.size() - 8 - headerBytes), tensors(tensors),
+        holds(holds) {
     what = cannotReadModel;
     where = file.where();
   }
@@ -112,8 +115,11 @@ struct HeaderHandler : JsonHandler {
     return true;
   }
   bool string(string_t &value) override {
-    if (nesting == Nesting::Metadata)
+    if (nesting == Nesting::Metadata) {
+      if (field == holdsKey)
+        holds = value;
       return true;
+    }
     if (nesting != Nesting::Tensor || field != "dtype")
       return misplaced();
     std::optional<DType> type = dtypeFromFileName(value);
@@ -155,7 +161,7 @@ Status refuseLfsPointer(const MappedFile &file) {
   return {};
 }
 
-Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors) {
+Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors, std::string &holds) {
   if (Status status = refuseLfsPointer(file); !status)
     return status;
   uint64_t length = 0;
@@ -173,7 +179,7 @@ Status readSafetensors(const MappedFile &file, std::vector<TensorInfo> &tensors)
                        std::to_string(file.size()),
                    isItWhole};
   size_t first = tensors.size();
-  HeaderHandler handler(file, length, tensors);
+  HeaderHandler handler(file, length, tensors, holds);
   if (!readJson(file.text().substr(8, length), handler))
     return *handler.failure;
 

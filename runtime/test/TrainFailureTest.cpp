@@ -166,6 +166,12 @@ TEST_F(TrainFailure, Saving) {
   expectError(program(2) + words(2, "--save=model"), "it holds a model that is no save of a run");
   expectError(program(2) + words(2, "--save=model.safetensors"),
               "cannot save checkpoint (model.safetensors)");
+  // The folder of the model, whatever its weights are called.
+  std::filesystem::create_directory(folder + "/own");
+  std::filesystem::copy(folder + "/model.safetensors", folder + "/own/weights.safetensors");
+  std::ofstream(folder + "/own/config.json") << "{}";
+  expectError(program(2) + other(words(2, "--save=own"), "model.safetensors", "own/weights.safetensors"),
+              "cannot save checkpoint (own): it is the model's own folder; name another folder");
   // A forgotten --resume: earlier saves stay, and so do files that no save has written.
   expectError(
       program(2) + words(1, "--save=s"),
@@ -184,6 +190,25 @@ TEST_F(TrainFailure, Saving) {
               "cannot save checkpoint (s/step-5.part/model.safetensors): File too large");
   EXPECT_FALSE(std::filesystem::exists(folder + "/s/step-5.part"));
   EXPECT_EQ(read("s/step-4/model.safetensors"), before);
+}
+
+// They have the names and shapes of the weights.
+TEST_F(TrainFailure, MomentsAndGradientsAreNoWeights) {
+  ASSERT_EQ(shell(program(2) + words(1, "--grads=g.safetensors")).status, 0) << read("err");
+  const std::string hint =
+      " of a training run, under the names of the weights; name the model.safetensors of a save";
+  for (auto [file, what] :
+       {std::pair("s/step-4/exp_avg.safetensors", "exp_avg"),
+        std::pair("s/step-4/exp_avg_sq.safetensors", "exp_avg_sq"), std::pair("g.safetensors", "gradients")})
+    expectError(program(2) + other(words(1), "model.safetensors", file),
+                std::string("cannot load weights (") + file + "): it holds " + what + hint);
+  // Whatever the file is called by now.
+  std::filesystem::create_directory(folder + "/renamed");
+  std::ofstream(folder + "/renamed/config.json") << "{}";
+  std::filesystem::copy(folder + "/s/step-4/exp_avg.safetensors", folder + "/renamed/model.safetensors");
+  expectError(program(2) + other(words(1), "model.safetensors", "renamed"), "it holds exp_avg of a");
+  EXPECT_EQ(shell(program(2) + other(words(1), "model.safetensors", "s/step-4/model.safetensors")).status, 0)
+      << read("err");
 }
 
 // Each process reads files of its own machine: numbers would come out of data that are no run's.

@@ -139,6 +139,11 @@ refused("all steps are done", train(llama, good, 2, "--resume=save"), "2 steps a
 refused("fewer steps", train(llama, good, 1, "--resume=save"), "2 steps are done", keeps=["save"])
 refused("a save of another model", train(llama, good, 3, "--resume=other", "--save=save"), "other/step-1", keeps=["save", "other"])
 refused("a save over another model's", train(llama, good, 3, f"--save={os.path.join(args.models, 'tiny-llama')}"), "it holds a model that is no save of a run")
+os.mkdir("bare")
+shutil.copy(os.path.join(args.models, "tiny-llama", "config.json"), "bare")
+subprocess.run([args.compiler, "bare", "--task=train", f"--batch={BATCH}", f"--max-seq-len={SEQ}", "--mesh=fsdp=2", "-o", "made-up"], check=True, timeout=300)
+refused("a save into MODEL, config.json alone", train("made-up", good, 1, "--init=random:1", "--save=bare"), "(bare): it is the model's own folder", keeps=["bare"])
+refused("moments as weights", train(llama, good, 1, "--model=save/step-2/exp_avg.safetensors"), "it holds exp_avg of a training run")
 refused("no save", train(llama, good, 3, "--resume=nothing"), "nothing")
 refused("no such step", train(llama, good, 3, "--resume=save/step-9"), "save/step-9")
 for name in ("model.safetensors", "exp_avg.safetensors", "checkpoint.json"):

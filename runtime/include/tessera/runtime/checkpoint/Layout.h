@@ -33,8 +33,8 @@ struct FileLayout {
 
 // The file whose tensors these parameters come from, in the parameters' own types. Fails, naming the tensor,
 // where parameters hold less than all of one, hold an element twice, or say different things of its shape or
-// type: it could not be put together again.
-Result<FileLayout> layoutOf(const std::vector<runtime::ParamSpec> &params);
+// type: it could not be put together again. `holds`: as StateFile::holds; the header says it.
+Result<FileLayout> layoutOf(const std::vector<runtime::ParamSpec> &params, const std::string &holds = "");
 
 // Of the ranks that hold the same piece of `param`: how many they are, and which of them `rank` is.
 struct Replica {

@@ -36,6 +36,9 @@ struct StateFile {
   // This rank's piece of a layer: `local` of the parameter in its type, row-major. Valid until the next call;
   // asked for at most once a layer, and not at all where another rank writes the same piece.
   std::function<const void *(int64_t param, int64_t layer)> piece;
+  // What the tensors are of the weights that they are named after, which nobody should take for weights:
+  // "exp_avg", "gradients". Empty: the weights themselves.
+  std::string holds{};
 };
 
 // What lies beside the weights in the model's directory: name and bytes.

@@ -72,6 +72,9 @@ public:
   const std::string &path() const { return path_; } // as given to open
   bool isEmbedded() const { return embedded_; }
   bool hasWeights() const { return !tensors_.empty(); }
+  // Of safetensors with the names of weights that are none: what they are, "exp_avg" for one, as a training
+  // run has written it (SafetensorsWriter.h). Empty for all others.
+  const std::string &holds() const { return holds_; }
 
   const std::vector<TensorInfo> &tensors() const { return tensors_; } // in the order of the files
   const TensorInfo *find(std::string_view name) const;                // null if there is none
@@ -108,7 +111,7 @@ private:
   ModelFile();
 
   ModelFormat format_ = ModelFormat::HuggingFace;
-  std::string path_;
+  std::string path_, holds_;
   bool embedded_ = false;
   std::vector<std::shared_ptr<MappedFile>> files_;
   std::vector<TensorInfo> tensors_;

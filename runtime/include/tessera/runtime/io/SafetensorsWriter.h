@@ -20,6 +20,9 @@ struct TensorToWrite {
   const void *data = nullptr;
 };
 
+// Metadata of files whose tensors have the names of weights and are none: what they are (ModelFile::holds).
+inline constexpr const char *holdsKey = "tessera.holds";
+
 // What stands in a file before the bytes of these tensors, which follow it in this order without gaps: a
 // multiple of 64 bytes. `metadata`: texts that say more of the file. `data` is not looked at.
 std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors,
