@@ -32,11 +32,13 @@ constexpr CommandInfo commandTable[] = {
     {Command::Info, "info", "says what the program is and needs"},
 };
 
-// Flags of llm-compile that people look for here.
+// Flags of llm-compile that people look for here: all that its --help lists (check_errors.py compares).
 constexpr const char *flagsOfTheCompiler[] = {
-    "--batch",     "--max-seq-len",   "--mesh",       "--shard",     "--template",
-    "--dtype",     "--target",        "--memory",     "--recompute", "--overlap",
-    "--optimizer", "--micro-batches", "--grad-dtype", "--loss-scale"};
+    "--batch",       "--max-seq-len", "--mesh",      "--shard",         "--template",   "--dtype",
+    "--task",        "--target",      "--cpu",       "--grain",         "--page",       "--memory",
+    "--recompute",   "--overlap",     "--optimizer", "--micro-batches", "--grad-dtype", "--loss-scale",
+    "--loss-chunks", "--machine",     "--check",     "--embed-weights", "--compile-to", "--dump-rungs",
+    "--explain",     "--report"};
 
 } // namespace
 

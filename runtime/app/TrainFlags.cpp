@@ -113,11 +113,7 @@ std::vector<FlagInfo> trainFlags() {
       ofTrain("--shuffle", "SEED", "another order of the rows in each pass",
               [](TrainOptions &o, Text flag, Text value) { o.shuffle = readSeed(flag, value); }),
       ofTrain("--dropout", "P", "drop a share of elements where the family does (default 0)",
-              [](TrainOptions &o, Text flag, Text value) {
-                o.dropout = readShare(flag, value);
-                if (float(o.dropout) == 1) // as the program has it
-                  badValue(flag, value, "it is out of range", "use a number from 0 to below 1");
-              }),
+              [](TrainOptions &o, Text flag, Text value) { o.dropout = readShare(flag, value); }),
       ofTrain("--seed", "S", "other elements for --dropout (default 0)",
               [](TrainOptions &o, Text flag, Text value) { o.seed = readSeed(flag, value); }),
       ofTrain("--documents", nullptr, "attention and positions start over after an end token",

@@ -3,6 +3,7 @@
     check_errors.py --compiler LLM_COMPILE --models DIR --out PREFIX"""
 import argparse
 import os
+import re
 import resource
 import shutil
 import struct
@@ -146,6 +147,12 @@ for command, needles in [
 ]:
     expect_error([binary] + command, *needles)
 expect_error([binary, "generate", "--tokens=1", "--temprature=1"], "did you mean --temperature?")
+# Flags of the compiler are known here as such: all of them.
+compiler_flags = sorted(set(re.findall(r"^  (--[a-z-]+)", run([args.compiler, "--help"]).stdout.decode(), re.M)) - {"--help"})
+if not {"--mesh", "--cpu", "--loss-chunks"} <= set(compiler_flags):
+    failures.append(f"the compiler's flags are read as {compiler_flags}")
+for flag in compiler_flags:
+    expect_error([binary, "info", flag + "=1"], f"compile it again with {flag}")
 for word in ("--help", "-h", "help"):
     expect_help([binary, word], "generate", "bench", "info")
 expect_help([binary, "generate", "--help"], "--prompt=TEXT", "--top-p=P")
