@@ -11,6 +11,11 @@ namespace tessera::importer {
 
 using Kind = SettingValue::Kind;
 
+/// A value for a message: of texts as the file has them, in quotes, so that "101" is not taken for 101.
+static std::string shown(const SettingValue &v) {
+  return v.kind == Kind::Text ? "the string \"" + v.text + "\"" : v.text;
+}
+
 SettingValue Settings::value(llvm::StringRef key) {
   read_.insert(key);
   return lookup(key);
@@ -35,7 +40,7 @@ int64_t Settings::size(llvm::StringRef key, std::optional<int64_t> fallback) {
     return fallback.value_or(1);
   }
   bool ok = v.kind == Kind::Integer && v.integer >= 1 && v.integer <= kMaxSize;
-  require(ok, key, "is " + v.text + ", must be an integer from 1 to " + llvm::Twine(kMaxSize));
+  require(ok, key, "is " + shown(v) + ", must be an integer from 1 to " + llvm::Twine(kMaxSize));
   return ok ? v.integer : 1;
 }
 
@@ -48,7 +53,7 @@ double Settings::positive(llvm::StringRef key, std::optional<double> fallback) {
   // What overflows float32 or vanishes in it would turn into infinities and zeros in the program.
   bool ok = (v.kind == Kind::Integer || v.kind == Kind::Number) && std::isfinite(v.number) &&
             float(v.number) > 0 && std::isfinite(float(v.number));
-  require(ok, key, "is " + v.text + ", must be a positive number");
+  require(ok, key, "is " + shown(v) + ", must be a positive number");
   return ok ? v.number : 1;
 }
 
@@ -56,7 +61,7 @@ bool Settings::flag(llvm::StringRef key, bool fallback) {
   SettingValue v = value(key);
   if (v.absent())
     return fallback;
-  require(v.kind == Kind::Bool, key, "is " + v.text + ", must be true or false");
+  require(v.kind == Kind::Bool, key, "is " + shown(v) + ", must be true or false");
   return v.kind == Kind::Bool ? v.boolean : fallback;
 }
 
