@@ -66,6 +66,20 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const st
   return module;
 }
 
+/// The program of a Hugging Face directory or a GGUF file.
+static Result<OwningOpRef<ModuleOp>> importFile(MLIRContext &context, const CompileOptions &options,
+                                                const importer::ImportOptions &importing) {
+  Result<std::unique_ptr<io::ModelFile>> file = io::ModelFile::open(options.model);
+  if (!file)
+    return file.takeFailure();
+  if (options.task == Task::Train && (*file)->format() == io::ModelFormat::Gguf)
+    return Failure{"cannot compile", options.model,
+                   "a GGUF file cannot be trained: saves are Hugging Face directories, which take their "
+                   "names of tensors and config.json from the model",
+                   "name the model's Hugging Face directory"};
+  return importer::importModel(context, **file, importing);
+}
+
 Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptions &options) {
   importer::ImportOptions importing;
   importing.batch = options.batch ? options.batch : 1;
@@ -81,9 +95,8 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
                    "choose f32, bf16 or f16"};
   // Training keeps weights in float32; what it computes in is chosen in the program.
   importing.dtype = options.task == Task::Train ? importer::NumberFormat::F32 : *format;
-  Result<OwningOpRef<ModuleOp>> module = isProgramText(options)
-                                             ? parseProgram(context, options.model)
-                                             : importer::importModel(context, options.model, importing);
+  Result<OwningOpRef<ModuleOp>> module =
+      isProgramText(options) ? parseProgram(context, options.model) : importFile(context, options, importing);
   if (!module)
     return module;
   Builder b(&context);
