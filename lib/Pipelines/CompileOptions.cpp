@@ -4,7 +4,7 @@
 #include "ParseBytes.h"
 #include "Templates.h"
 
-#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Dialect/Graph/Transforms/Optimizer.h"
 #include "tessera/Target/Targets.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -126,7 +126,6 @@ private:
   Status takeTargetFlags();
   Status readArgument(const opt::Arg &argument);
   Failure unknownFlag(StringRef argument);
-  Status fillTemplate();
   Status checkTask();
   Result<CompileOptions> finish();
 
@@ -190,8 +189,9 @@ private:
     return readCount(flag, value, 1 << 30, options.lossChunks);
   }
   Status optimizer(StringRef flag, StringRef value) {
-    if (Result<int> chosen = readChoice(flag, value, {{"adamw", "sgd"}}); !chosen)
-      return chosen.takeFailure();
+    if (!graph::findOptimizer(value))
+      return badFlag(flag + "=" + value, "is none of the known values",
+                     "choose one of " + graph::optimizerNames());
     options.optimizer = value.str();
     return {};
   }
@@ -376,31 +376,6 @@ Result<CompileOptions> Parser::parse() {
   return finish();
 }
 
-/// What the template means, as items of --shard. What the user says of the same dimension of the same value
-/// replaces what the template says.
-Status Parser::fillTemplate() {
-  const std::string flag = ("--template=" + chosen->name).str();
-  for (StringRef axis : llvm::split(chosen->axes, ','))
-    if (!StringRef("," + options.mesh).contains(("," + axis + "=").str()))
-      return badFlag(flag, "the mesh has no axis " + axis, "give --mesh=" + axis + "=SIZE");
-  bool training = options.task == Task::Train;
-  if (!training && chosen->shard.empty() && StringRef(chosen->trainShard).starts_with(dist::kStates))
-    return badFlag(flag, "it shards what an optimizer keeps, and generate has none",
-                   "give --task=train, or choose --template=ddp");
-  auto add = [&](StringRef items) {
-    for (StringRef item : llvm::split(items, ','))
-      if (!StringRef("," + options.shard).contains(("," + item.split('=').first + "=").str()) &&
-          !item.empty())
-        options.shard += (options.shard.empty() ? "" : ",") + item.str();
-  };
-  add(chosen->shard);
-  bool narrow = llvm::StringSwitch<bool>(options.dtype).Cases({"bf16", "f16"}, true).Default(false) &&
-                !chosen->narrowShard.empty() && !StringRef("," + options.mesh).contains(",fsdp=");
-  if (training)
-    add(narrow ? chosen->narrowShard : chosen->trainShard);
-  return {};
-}
-
 /// Flags that the other task has no use for, or that training does not honour yet.
 Status Parser::checkTask() {
   if (options.task == Task::Generate) {
@@ -469,7 +444,7 @@ Result<CompileOptions> Parser::finish() {
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");
   if (chosen)
-    if (Status filled = fillTemplate(); !filled)
+    if (Status filled = fillIn(*chosen, options); !filled)
       return filled.takeFailure();
   return options;
 }

@@ -145,8 +145,10 @@ std::vector<CompileOptions> Fitting::strategies() const {
     return list;
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
-  bool isSaid = StringRef("," + options.shard).contains((",gradients:")) ||
-                StringRef("," + options.shard).contains(",grad.");
+  auto items = mesh ? dist::parseShardSpec(options.shard, *mesh, error) : std::nullopt;
+  bool isSaid = items && llvm::any_of(*items, [](const dist::ShardItem &item) {
+                  return item.value == dist::kGradients || StringRef(item.value).starts_with("grad.");
+                });
   // Gradients of one micro-batch are never whole where shards are enough.
   if (mesh && options.microBatches > 1 && !isSaid)
     for (StringRef axis : {"fsdp", "dp"})

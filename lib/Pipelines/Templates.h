@@ -2,7 +2,7 @@
 #ifndef TESSERA_LIB_PIPELINES_TEMPLATES_H
 #define TESSERA_LIB_PIPELINES_TEMPLATES_H
 
-#include "llvm/ADT/StringRef.h"
+#include "tessera/Pipelines/CompileOptions.h"
 
 namespace tessera {
 
@@ -31,6 +31,11 @@ inline constexpr Template kTemplates[] = {
     {"ulysses", "", "", ""},
     {"moe", "", "", ""},
 };
+
+/// Adds what the template means to options.shard. What is said there of the same dimension of the same value
+/// stays in its place. Fails if the mesh lacks an axis, or the task has nothing that the template shards; a
+/// mesh that cannot be read is left to whoever reads it.
+Status fillIn(const Template &chosen, CompileOptions &options);
 
 } // namespace tessera
 #endif

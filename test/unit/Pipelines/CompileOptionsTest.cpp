@@ -93,6 +93,15 @@ TEST(CompileOptions, TemplatesOfTrainingShardWhatOnlyTrainingHas) {
       {"model", "-o", "out", "--task=train", "--mesh=dp=2", "--template=zero2", "--shard=states:largest=-"});
   ASSERT_TRUE(bool(zero));
   EXPECT_EQ(zero->shard, "states:largest=-,gradients:largest=dp");
+  // Blanks mean nothing to --mesh and --shard, and nothing to templates.
+  auto blanks = parse({"model", "-o", "out", "--task=train", "--mesh=tp=2, dp=2", "--template=zero2",
+                       "--shard=ffn=tp, states:largest = -"});
+  ASSERT_TRUE(bool(blanks)) << blanks.failure().message();
+  EXPECT_EQ(blanks->shard, "ffn=tp, states:largest = -,gradients:largest=dp");
+  auto sharded = parse(
+      {"model", "-o", "out", "--task=train", "--dtype=bf16", "--mesh=dp=2, fsdp=2", "--template=zero1"});
+  ASSERT_TRUE(bool(sharded)) << sharded.failure().message();
+  EXPECT_EQ(sharded->shard, "states:largest=dp");
   auto generate = parse({"model", "-o", "out", "--mesh=dp=2,fsdp=2", "--template=hsdp"});
   ASSERT_TRUE(bool(generate));
   EXPECT_EQ(generate->shard, "");
