@@ -1,4 +1,4 @@
-"""What the pages and the comments of the source refer to exists: links, and paths of this repository.
+"""What the pages and the comments of the source refer to exists: links, and paths of this repository. README.md has a link to each page of docs/.
 
     check_links.py ROOT"""
 import glob
@@ -71,6 +71,12 @@ for name in sorted(files()):
                 continue
             seen += 1
             bad += [f"{name}:{number}: {one}" for one in expand(path) if not exists(one)]
+# Who begins with the README finds each page.
+readme = os.path.join(root, "README.md")
+if os.path.exists(readme):
+    with open(readme) as file:
+        listed = set(re.findall(r"\]\((docs/\w[\w-]*\.md)", file.read()))
+    bad += [f"README.md: no link to {page}" for page in sorted(set(os.path.relpath(p, root) for p in glob.glob(os.path.join(root, "docs", "*.md"))) - listed)]
 for line in bad:
     print(line)
 print(f"{seen} references, {len(bad)} dead")
