@@ -4,15 +4,12 @@
 
 Without --documents the loss is another. A document ends with the model's end token (0), and its last target is the next document's first id. Needs numpy."""
 import argparse
-import json
 import os
-import shutil
-import subprocess
 import sys
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import flags_of, fresh, read_log, read_safetensors, run, write_safetensors
 
 SEQ = 16
 parser = argparse.ArgumentParser()
@@ -21,8 +18,7 @@ for flag in ("--compiler", "--model", "--out"):
 parser.add_argument("--mesh", action="append", default=[])
 parser.add_argument("--micro-batches", type=int, default=1)
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(args.out)
 random = np.random.default_rng(1)
 
 
@@ -30,24 +26,16 @@ def write(name, rows):
     data = np.full((len(rows), SEQ + 1), -1, np.int32)
     for row, ids in zip(data, rows):
         row[:len(ids)] = ids
-    header = json.dumps({"tokens": {"dtype": "I32", "shape": list(data.shape), "data_offsets": [0, data.nbytes]}}).encode()
-    with open(os.path.join(args.out, name), "wb") as file:
-        file.write(len(header).to_bytes(8, "little") + header + data.tobytes())
-    return os.path.join(args.out, name)
+    return write_safetensors(path(name), {"tokens": data})
 
 
 def train(name, data, batch, micro_batches, mesh, *flags):
-    out, folder = os.path.join(args.out, name), os.path.join(args.out, f"{name}-save")
-    mesh = [] if mesh == "none" else [f"--mesh={mesh}"]
-    for command in ([args.compiler, args.model, "--task=train", "--optimizer=sgd", f"--batch={batch}", f"--max-seq-len={SEQ}",
-                     f"--micro-batches={micro_batches}", "-o", out] + mesh,
-                    [out, "train", f"--data={data}", "--steps=1", "--lr=1", "--min-lr=1", "--clip=0", "--momentum=0", "--weight-decay=0",
-                     f"--save={folder}", f"--log={out}.jsonl", *flags]):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-        if done.returncode:
-            sys.exit(f"{command}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-    with open(f"{out}.jsonl") as file:
-        line = json.loads(file.readline())
+    out, folder = path(name), path(f"{name}-save")
+    run([args.compiler, args.model, "--task=train", "--optimizer=sgd", f"--batch={batch}", f"--max-seq-len={SEQ}",
+         f"--micro-batches={micro_batches}", "-o", out] + flags_of(mesh))
+    run([out, "train", f"--data={data}", "--steps=1", "--lr=1", "--min-lr=1", "--clip=0", "--momentum=0", "--weight-decay=0",
+         f"--save={folder}", f"--log={out}.jsonl", *flags])
+    line = read_log(f"{out}.jsonl")[0]
     return line["loss"], line["grad_norm"], read_safetensors(os.path.join(folder, "step-1", "model.safetensors"))
 
 
@@ -75,8 +63,6 @@ for mesh in ["none"] + args.mesh:
         if difference > 1e-5:
             sys.exit(f"{mesh}: {name} differs by {difference:.2g} of its largest entry")
     print(f"{mesh}: as apart")
-    other = subprocess.run([os.path.join(args.out, f"packed-{mesh}"), "train", f"--data={data}", "--steps=1", "--lr=1", "--clip=0",
-                            f"--log={args.out}/whole.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    with open(os.path.join(args.out, "whole.jsonl")) as file:
-        if other.returncode or abs(json.loads(file.readline())["loss"] - loss) < 1e-3 * loss:
-            sys.exit(f"{mesh}: without --documents rows are not one document: {other.stderr.decode()[-500:]}")
+    run([path(f"packed-{mesh}"), "train", f"--data={data}", "--steps=1", "--lr=1", "--clip=0", f"--log={path('whole.jsonl')}"])
+    if abs(read_log(path("whole.jsonl"))[0]["loss"] - loss) < 1e-3 * loss:
+        sys.exit(f"{mesh}: without --documents rows are not one document")

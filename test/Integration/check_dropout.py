@@ -3,10 +3,9 @@ The first --run is what the others are compared with. Nothing dropped is what th
 import argparse
 import json
 import os
-import shlex
-import shutil
-import subprocess
 import sys
+
+from compiled_programs import flags_of, fresh, launcher, read_log, run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -15,38 +14,22 @@ parser.add_argument("--run", action="append", required=True, help="MESH MICRO-BA
 parser.add_argument("--steps", type=int, default=6)
 parser.add_argument("--mpi", action="store_true", help="all but the first under mpirun")
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(args.out)
 expected = json.load(open(os.path.join(args.model, "expected.json")))["train"]["hyper"]
-
-
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command, status=0):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    if done.returncode != status:
-        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-    return done.stderr.decode()
 
 
 def compiled(setting, mpi):
     mesh, micro_batches, recompute = setting.split()
     out = path(setting.replace(" ", "-"))
     run([args.compiler, args.model, "--task=train", f"--batch={expected['batch']}", f"--max-seq-len={expected['seq_len']}",
-         f"--micro-batches={micro_batches}", f"--recompute={recompute}", "-o", out] + ([] if mesh == "none" else [f"--mesh={mesh}"]))
-    ranks = 1
-    for axis in mesh.split(",") if mesh != "none" else []:
-        ranks *= int(axis.split("=")[1])
-    return (["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)] if mpi else []) + [out]
+         f"--micro-batches={micro_batches}", f"--recompute={recompute}", "-o", out] + flags_of(mesh))
+    return (launcher(mesh) if mpi else []) + [out]
 
 
 def losses(program, *flags):
     run(program + ["train", f"--data={os.path.join(args.model, 'train_tokens.safetensors')}", f"--steps={args.steps}", "--lr=1e-2",
                    f"--log={path('log')}", *flags])
-    with open(path("log")) as file:
-        return [(line["loss"], line["grad_norm"]) for line in map(json.loads, file)]
+    return [(line["loss"], line["grad_norm"]) for line in read_log(path("log"))]
 
 
 def worst_of(one, other):
@@ -71,9 +54,9 @@ for setting in args.run[1:]:
             sys.exit(f"{setting} {' '.join(flags)}: off by {worst:.2g}")
         print(f"{setting} {' '.join(flags)}: within {worst:.1e}")
 for value, why in (("1", "out of range"), ("-0.1", "out of range"), ("nan", "no number"), ("0.99999999", "1 in float32"), ("x", "no number")):
-    error = run(first + ["train", "--data=x", "--steps=1", f"--dropout={value}"], status=1)
+    error = run(first + ["train", "--data=x", "--steps=1", f"--dropout={value}"], status=1).stderr
     if "error: " not in error or f"--dropout={value}" not in error or why not in error or error.count("\n") != 1:
         sys.exit(f"--dropout={value}: {error}")
-error = run(first + ["train", "--data=x", "--steps=1", "--seed=3"], status=1)
+error = run(first + ["train", "--data=x", "--steps=1", "--seed=3"], status=1).stderr
 if "nothing is drawn without --dropout" not in error:
     sys.exit(f"--seed alone: {error}")

@@ -10,28 +10,12 @@ import argparse
 import json
 import os
 import shlex
-import struct
 import subprocess
 import sys
 
 import numpy as np
 
-TYPES = {"F32": np.float32, "I32": np.int32}
-
-
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        header_bytes = struct.unpack("<Q", file.read(8))[0]
-        header = json.loads(file.read(header_bytes))
-        base = 8 + header_bytes
-        tensors = {}
-        for name, entry in header.items():
-            if name == "__metadata__" or name.startswith("grad."):
-                continue
-            begin, end = entry["data_offsets"]
-            file.seek(base + begin)
-            tensors[name] = np.frombuffer(file.read(end - begin), TYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensors
+from compiled_programs import read_safetensors
 
 
 def run(command, **kwargs):

@@ -5,15 +5,13 @@
 The expected loss is the mean over two rows of 15 targets; each row stands twice in the data here, so that four micro-batches have a row each. Every tensor of the checkpoint, within 1e-4 of its largest entry (f16: 2e-2, bf16: 1e-1).
 Clipping is as small as can be and the rate large: neither may show. The run that writes gradients ends with the same bytes as one that does not. Needs numpy."""
 import argparse
-import json
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import flags_of, fresh, read_bytes, read_safetensors, run, write_safetensors
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -23,35 +21,11 @@ parser.add_argument("--micro-batches", type=int, action="append")
 parser.add_argument("--optimizer", default="adamw")
 parser.add_argument("--dtype", default="f32")
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(args.out)
 
 
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-
-
-def read_expected():
-    """All that is expected, gradients too."""
-    with open(os.path.join(args.model, "expected.safetensors"), "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header, data = json.loads(file.read(size)), file.read()
-    return {name: np.frombuffer(data[slice(*entry["data_offsets"])], {"F32": np.float32, "I32": np.int32}[entry["dtype"]]).reshape(entry["shape"])
-            for name, entry in header.items() if name != "__metadata__"}
-
-
-expected = read_expected()
-tokens = np.repeat(expected["tokens"].astype(np.int32), 2, axis=0)
-header = f'{{"tokens":{{"dtype":"I32","shape":[4,16],"data_offsets":[0,{tokens.nbytes}]}}}}'.encode()
-header += b" " * (-len(header) % 8)
-with open(path("tokens.safetensors"), "wb") as file:
-    file.write(len(header).to_bytes(8, "little") + header + tokens.tobytes())
+expected = read_safetensors(os.path.join(args.model, "expected.safetensors"), gradients=True)
+write_safetensors(path("tokens.safetensors"), {"tokens": np.repeat(expected["tokens"].astype(np.int32), 2, axis=0)})
 wanted = {name[5:]: tensor.astype(np.float64) for name, tensor in expected.items() if name.startswith("grad.")}
 bound = {"f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}[args.dtype]
 
@@ -59,7 +33,7 @@ for micro in args.micro_batches or [1]:
     for mesh in args.mesh:
         out = path(f"{mesh}-{micro}")
         run([args.compiler, args.model, "--task=train", "--batch=4", "--max-seq-len=15", f"--micro-batches={micro}", f"--optimizer={args.optimizer}",
-             f"--dtype={args.dtype}", "-o", out] + ([] if mesh == "none" else [f"--mesh={mesh}"]))
+             f"--dtype={args.dtype}", "-o", out] + flags_of(mesh))
         train = [out, "train", f"--data={path('tokens.safetensors')}", "--steps=1", "--lr=0.5", "--clip=1e-3"]
         run(train + [f"--grads={path('grads.safetensors')}", f"--save={path('with')}"])
         got = read_safetensors(path("grads.safetensors"))
@@ -79,9 +53,8 @@ for micro in args.micro_batches or [1]:
         run(train + [f"--save={path('without')}"])
         for kind in sorted(os.listdir(path("with/step-1"))):
             if kind.endswith(".safetensors"):
-                with open(path(f"with/step-1/{kind}"), "rb") as a, open(path(f"without/step-1/{kind}"), "rb") as b:
-                    if a.read() != b.read():
-                        sys.exit(f"{mesh}: {kind} is another with --grads")
+                if read_bytes(path(f"with/step-1/{kind}")) != read_bytes(path(f"without/step-1/{kind}")):
+                    sys.exit(f"{mesh}: {kind} is another with --grads")
         shutil.rmtree(path("with"))
         shutil.rmtree(path("without"))
         print(f"{mesh}, {micro} micro-batches: gradients within {worst:.1e}")

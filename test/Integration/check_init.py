@@ -6,34 +6,26 @@ DIR has tiny-gpt2 and tiny-llama. A step at rate 0 saves what the run began with
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import fresh, read_safetensors, run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--models", "--out"):
     parser.add_argument(flag, required=True)
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-
-
-def run(command, status=0):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    if done.returncode != status:
-        sys.exit(f"{command}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-    return done.stderr.decode(errors="replace")
+path = fresh(args.out)
 
 
 def begin(model, name, *flags, seed=7, steps=1, lr=0.0):
     """The weights that a run begins with, as its save at rate 0 has them."""
-    out, folder = os.path.join(args.out, f"{model}-{name}"), os.path.join(args.out, f"{model}-{name}-save")
-    run([args.compiler, os.path.join(args.out, model), "--task=train", "--batch=4", "--max-seq-len=16", *flags, "-o", out])
+    out, folder = path(f"{model}-{name}"), path(f"{model}-{name}-save")
+    run([args.compiler, path(model), "--task=train", "--batch=4", "--max-seq-len=16", *flags, "-o", out])
     tokens = os.path.join(args.models, model, "train_tokens.safetensors")
     command = [out, "train", f"--data={tokens}", f"--steps={steps}", f"--lr={lr}", f"--min-lr={lr}"]
-    errors = run(command, status=1)
+    errors = run(command, status=1).stderr
     if "--init=random" not in errors or len(errors.splitlines()) != 1:
         sys.exit(f"{model}, no weights and no --init: {errors}")
     run(command + [f"--init=random:{seed}", f"--save={folder}"])
@@ -52,8 +44,8 @@ def expected(model, name):
 
 
 for model in ("tiny-gpt2", "tiny-llama"):
-    os.makedirs(os.path.join(args.out, model))
-    shutil.copy(os.path.join(args.models, model, "config.json"), os.path.join(args.out, model))
+    os.makedirs(path(model))
+    shutil.copy(os.path.join(args.models, model, "config.json"), path(model))
     first = begin(model, "none")
     if set(first) != set(read_safetensors(os.path.join(args.models, model, "trained.safetensors"))):
         sys.exit(f"{model}: other tensors than the model's: {sorted(first)}")

@@ -4,11 +4,11 @@ the last."""
 import argparse
 import json
 import os
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
+
+from compiled_programs import fresh, read_bytes, run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out", "--kill-at"):
@@ -19,27 +19,12 @@ parser.add_argument("--writes", type=int, default=40)
 parser.add_argument("--kills", type=int, default=0)
 parser.add_argument("--seed", type=int, default=0)
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(os.path.abspath(args.out))
 hyper = json.load(open(os.path.join(args.model, "expected.json")))["train"]["hyper"]
 
 
-def path(name):
-    return os.path.join(os.path.abspath(args.out), name)
-
-
-def run(command, status=0, **variables):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, env=dict(os.environ, **variables))
-    if done.returncode != status:
-        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}, expected {status}\n{done.stderr.decode(errors='replace')[-2000:]}")
-
-
 def contents(name):
-    found = {}
-    for file in ("model", "exp_avg", "exp_avg_sq"):
-        with open(path(f"{name}/{file}.safetensors"), "rb") as opened:
-            found[file] = opened.read()
-    return found
+    return {file: read_bytes(path(f"{name}/{file}.safetensors")) for file in ("model", "exp_avg", "exp_avg_sq")}
 
 
 out = path("out")

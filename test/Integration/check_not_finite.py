@@ -4,49 +4,20 @@
 
 MODEL is test/Inputs/models/tiny-llama. Half of the rows are short, so that places without a token are in every call: what is computed there is no reason to stop. Needs numpy."""
 import argparse
-import json
 import os
 import re
-import shutil
-import subprocess
 import sys
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import flags_of, fresh, read_log, read_safetensors, run, write_safetensors
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--dtype", default="f32")
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
-
-
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command, status=0):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    errors = done.stderr.decode(errors="replace")
-    if done.returncode != status:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}, expected {status}\n{errors[-2000:]}")
-    return errors
-
-
-def write_tensors(name, tensors):
-    header, at = {}, 0
-    for key, tensor in tensors.items():
-        header[key] = {"dtype": {"float32": "F32", "int32": "I32"}[str(tensor.dtype)], "shape": list(tensor.shape), "data_offsets": [at, at + tensor.nbytes]}
-        at += tensor.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path(name), "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for tensor in tensors.values():
-            file.write(np.ascontiguousarray(tensor).tobytes())
+path = fresh(args.out)
 
 
 weights = {}
@@ -59,27 +30,25 @@ def spoiled(name, change):
     """A model in which some tensors are others."""
     tensors = {key: tensor.copy() for key, tensor in weights.items()}
     change(tensors)
-    write_tensors(name, tensors)
-    return path(name)
+    return write_safetensors(path(name), tensors)
 
 
 # Rows 0 to 3 are those of rank 0 on dp=2; the id 7 stands in the last row of rank 1 alone.
 tokens = np.random.default_rng(1).integers(8, 300, (16, 17)).astype(np.int32)
 tokens[::2, 9:] = -1
 tokens[7, 3] = 7
-write_tensors("tokens.safetensors", {"tokens": tokens})
+write_safetensors(path("tokens.safetensors"), {"tokens": tokens})
 
 
 def compiled(mesh, micro):
     out = path(f"{mesh}-{micro}")
-    run([args.compiler, args.model, "--task=train", "--batch=8", "--max-seq-len=16", f"--micro-batches={micro}", f"--dtype={args.dtype}", "-o", out]
-        + ([] if mesh == "none" else [f"--mesh={mesh}"]))
+    run([args.compiler, args.model, "--task=train", "--batch=8", "--max-seq-len=16", f"--micro-batches={micro}", f"--dtype={args.dtype}", "-o", out] + flags_of(mesh))
     return [out, "train", f"--data={path('tokens.safetensors')}"]
 
 
 def expect(command, pattern, hint="look at the weights that the run began with, and at the data"):
     """The error of a run: in its first step nothing has been updated, so rates are not to blame."""
-    lines = run(command, 1).splitlines()
+    lines = run(command, 1).stderr.splitlines()
     if any(line.startswith("step ") and "-nan" in line for line in lines):
         sys.exit("what is no number has a sign:\n" + "\n".join(lines))
     errors = [line for line in lines if line.startswith("error: ")]
@@ -125,7 +94,7 @@ flags = ["--steps=2", f"--model={args.model}", "--lr=1e36", "--schedule=constant
 expect(train + flags, r"\(step 2\): .*; first on rank [01], .*", "use a smaller --lr .*")
 if os.listdir(path("save")).count("step-1") != 1 or "step-2" in os.listdir(path("save")):
     sys.exit(f"the folder holds {os.listdir(path('save'))}")
-log = [json.loads(line) for line in open(path("log"))]
+log = read_log(path("log"))
 if [line["step"] for line in log] != [1, 2] or (log[1]["loss"] is not None and log[1]["grad_norm"] is not None):
     sys.exit(f"the log is {log}")
 print("named")

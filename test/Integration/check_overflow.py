@@ -8,35 +8,19 @@ Needs numpy."""
 import argparse
 import json
 import os
-import shlex
 import shutil
-import struct
-import subprocess
 import sys
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import fresh, read_bytes, read_log, read_safetensors, run, write_safetensors
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out", "--mesh"):
     parser.add_argument(flag, required=True)
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(args.out)
 STEPS, ROWS = 8, 4
-
-
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    said = done.stderr.decode(errors="replace")
-    if done.returncode != 0:
-        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{said[-2000:]}")
-    return said
 
 
 def write_tokens(name):
@@ -45,19 +29,11 @@ def write_tokens(name):
     short[:, 0] = tokens[:, 0]
     last = np.arange(len(tokens)) % ROWS == ROWS - 1
     short[last] = tokens[last]
-    header = json.dumps({"tokens": {"dtype": "I32", "shape": list(short.shape), "data_offsets": [0, short.nbytes]}}).encode()
-    with open(name, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + short.tobytes())
-
-
-def log_of(name):
-    with open(path(name)) as file:
-        return [json.loads(line) for line in file]
+    write_safetensors(name, {"tokens": short})
 
 
 def bytes_of(save, kind):
-    with open(path(f"{save}/{kind}.safetensors"), "rb") as file:
-        return file.read()
+    return read_bytes(path(f"{save}/{kind}.safetensors"))
 
 
 write_tokens(path("tokens.safetensors"))
@@ -66,9 +42,9 @@ run([args.compiler, args.model, "--task=train", "--dtype=f16", f"--loss-scale={2
      f"--mesh={args.mesh}", "-o", out])
 train = [out, "train", f"--data={path('tokens.safetensors')}", "--lr=1e-3", "--warmup=4"]
 NOTHING = "nothing was updated: all gradients overflowed"
-if NOTHING not in run(train + ["--steps=2", f"--log={path('log')}", f"--save={path('start')}", "--save-every=1"]):
+if NOTHING not in run(train + ["--steps=2", f"--log={path('log')}", f"--save={path('start')}", "--save-every=1"]).stderr:
     sys.exit("a run that has changed nothing does not say so")
-log = log_of("log")
+log = read_log(path("log"))
 if [line["grad_norm"] for line in log] != [None, None] or [line["loss_scale"] for line in log] != [2.0**40, 2.0**39]:
     sys.exit(f"an overflow was not skipped: {log}")
 if log[0]["lr"] != log[1]["lr"]:
@@ -87,9 +63,9 @@ run([args.compiler, args.model, "--task=train", "--dtype=f16", f"--loss-scale={2
      f"--mesh={args.mesh}", "-o", small])
 train[0] = small
 whole = train + [f"--steps={STEPS}", f"--log={path('log')}"]
-if NOTHING in run(whole + [f"--save={path('whole')}", "--save-every=1", "--keep=99"]):
+if NOTHING in run(whole + [f"--save={path('whole')}", "--save-every=1", "--keep=99"]).stderr:
     sys.exit("a run that has updated says that it has not")
-log = log_of("log")
+log = read_log(path("log"))
 skipped = [line["step"] for line in log if line["grad_norm"] is None]
 if not 0 < len(skipped) < STEPS:
     sys.exit(f"steps {skipped} of {STEPS} were skipped; expected some and not all: {log}")

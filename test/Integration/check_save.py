@@ -6,11 +6,12 @@ The folder of the save is a model too: a program compiled from it, reading its w
 import argparse
 import json
 import os
-import re
 import shutil
 import struct
 import subprocess
 import sys
+
+from compiled_programs import manifest_of
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--resave", "--models", "--out"):
@@ -23,20 +24,6 @@ def run(command):
     if done.returncode:
         sys.exit(f"{command}: exit status {done.returncode}\n{done.stderr[-1000:]}")
     return done.stdout
-
-
-def manifest_of(binary):
-    """The JSON that the executable carries."""
-    with open(binary, "rb") as file:
-        text = file.read().decode("latin-1")
-    for place in re.finditer(r'\{"arch', text):
-        try:
-            found, end = json.JSONDecoder().raw_decode(text, place.start())
-        except ValueError:
-            continue
-        if isinstance(found, dict) and "params" in found:
-            return text[place.start() : end]
-    sys.exit(f"{binary}: no manifest in it")
 
 
 def tensors(path):

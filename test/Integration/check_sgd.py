@@ -9,12 +9,11 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import flags_of, fresh, read_log, read_safetensors, run, write_safetensors
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--judge", "--model", "--out"):
@@ -24,19 +23,7 @@ parser.add_argument("--micro-batches", type=int, action="append", default=[])
 args = parser.parse_args()
 BATCH, SEQ, STEPS, RATE, BOUND = 8, 16, 3, 0.5, 1e-5
 HYPER = {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.1, "clip_grad_norm": 0, "batch": BATCH, "seq_len": SEQ}
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
-
-
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-    return done.stdout.decode()
+path = fresh(args.out)
 
 
 def write_tokens(file_name):
@@ -48,21 +35,16 @@ def write_tokens(file_name):
         step, pair = row // BATCH, row % BATCH // 2
         empty = pair == step or (step == 1 and pair == 0)
         tokens[row, 1 if empty else int(random.integers(2, SEQ + 1)):] = -1
-    header = json.dumps({"tokens": {"dtype": "I32", "shape": list(tokens.shape), "data_offsets": [0, tokens.nbytes]}}).encode()
-    with open(file_name, "wb") as file:
-        file.write(len(header).to_bytes(8, "little") + header + tokens.tobytes())
+    write_safetensors(file_name, {"tokens": tokens})
 
 
 def trained(mesh, micro_batches):
-    template, _, axes = mesh.rpartition(":")
-    flags = ([] if mesh == "none" else [f"--mesh={axes}"]) + ([f"--template={template}"] if template else [])
     run([args.compiler, args.model, "--task=train", "--optimizer=sgd", f"--batch={BATCH}", f"--max-seq-len={SEQ}",
-         f"--micro-batches={micro_batches}", "-o", path("out"), *flags])
+         f"--micro-batches={micro_batches}", "-o", path("out"), *flags_of(mesh)])
     save = path(f"save-{mesh}-{micro_batches}")
     run([path("out"), "train", f"--data={path('judged/train_tokens.safetensors')}", f"--steps={STEPS}", f"--lr={RATE}", "--schedule=constant",
          f"--weight-decay={HYPER['weight_decay']}", f"--momentum={HYPER['momentum']}", "--clip=0", f"--log={path('log')}", f"--save={save}"])
-    with open(path("log")) as file:
-        return read_safetensors(f"{save}/step-{STEPS}/model.safetensors"), [json.loads(line) for line in file]
+    return read_safetensors(f"{save}/step-{STEPS}/model.safetensors"), read_log(path("log"))
 
 
 # A model's directory in which what one rank leaves is what is expected.
@@ -71,7 +53,7 @@ write_tokens(path("judged/train_tokens.safetensors"))
 wanted, wanted_log = trained("none", 1)
 shutil.copy(path(f"save-none-1/step-{STEPS}/model.safetensors"), path("judged/trained.safetensors"))
 json.dump({"train": {"hyper": HYPER, "log": wanted_log}}, open(path("judged/expected.json"), "w"))
-print("none:", run([args.judge, path("judged"), "--training", f"--tolerance={BOUND / 2}"]).strip())
+print("none:", run([args.judge, path("judged"), "--training", f"--tolerance={BOUND / 2}"]).stdout.strip())
 
 before = read_safetensors(path(f"save-none-1/step-{STEPS}/momentum_buffer.safetensors"))
 if max(np.abs(buffer).max() for buffer in before.values()) == 0:

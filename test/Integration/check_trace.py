@@ -8,11 +8,9 @@ import argparse
 import collections
 import json
 import os
-import re
-import shutil
-import subprocess
 import sys
 
+from compiled_programs import fresh, launcher, manifest_of, read_bytes, read_log, run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -21,35 +19,9 @@ parser.add_argument("--mesh", action="append", required=True)
 parser.add_argument("--micro-batches", type=int, default=1)
 parser.add_argument("--mpi", action="store_true")
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(args.out)
 hyper = json.load(open(os.path.join(args.model, "expected.json")))["train"]["hyper"]
 STEPS, PEAK = (2, 3), 1e12
-
-
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command, status=0):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode != status:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}, expected {status}\n{done.stderr[-2000:]}")
-    return done
-
-
-def manifest_of(binary):
-    """The JSON that the executable carries."""
-    with open(binary, "rb") as file:
-        text = file.read().decode("latin-1")
-    for place in re.finditer(r'\{"arch', text):
-        try:
-            found, _ = json.JSONDecoder().raw_decode(text, place.start())
-        except ValueError:
-            continue
-        if isinstance(found, dict) and "params" in found:
-            return found
-    sys.exit(f"{binary}: no manifest in it")
 
 
 def calls_of(calls, indices=()):
@@ -143,7 +115,7 @@ def shapes_of_weights():
 def check_utilization(flops, mesh):
     if flops != flops_of_a_token():
         sys.exit(f"{mesh}: {flops} FLOPs a token, expected {flops_of_a_token()}")
-    for line in map(json.loads, open(path("log"))):
+    for line in read_log(path("log")):
         if abs(line["mfu"] / (line["tokens_per_s"] * flops / PEAK) - 1) > 1e-9 or not 1e6 < line["memory_bytes"] < 1e11:
             sys.exit(f"{mesh}: {line}")
 
@@ -159,12 +131,12 @@ for mesh in args.mesh:
     out = path(mesh)
     run([args.compiler, args.model, "--task=train", f"--batch={hyper['batch']}", f"--max-seq-len={hyper['seq_len']}", f"--micro-batches={args.micro_batches}", f"--mesh={mesh}", "-o", out])
     info = json.loads(run([out, "info", "--json"]).stdout)
-    MANIFEST = manifest_of(out)
+    MANIFEST = json.loads(manifest_of(out))
     entry = next(one for one in MANIFEST["entries"] if one["name"] == "train")
     wanted = list(calls_of(entry["calls"]))
     data = os.path.join(args.model, "train_tokens.safetensors")
     command = [out, "train", f"--data={data}", "--steps=4"]
-    launched = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(info["ranks"])] if args.mpi else []
+    launched = launcher(mesh) if args.mpi else []
     run(launched + command + [f"--trace={path('trace.json')}", f"--trace-steps={STEPS[0]}:{STEPS[1]}", f"--save={path('traced')}", f"--log={path('log')}",
                               f"--peak-flops={PEAK}"])
     check_utilization(info["train"]["flops_per_token"], mesh)
@@ -179,9 +151,8 @@ for mesh in args.mesh:
     if args.mpi:
         continue
     run(command + [f"--save={path('plain')}"])
-    with open(path("traced/step-4/model.safetensors"), "rb") as one, open(path("plain/step-4/model.safetensors"), "rb") as other:
-        if one.read() != other.read():
-            sys.exit(f"{mesh}: a traced run has other weights")
+    if read_bytes(path("traced/step-4/model.safetensors")) != read_bytes(path("plain/step-4/model.safetensors")):
+        sys.exit(f"{mesh}: a traced run has other weights")
     # A trace of the first steps by default, however few they are.
     run([out, "train", f"--data={data}", "--steps=1", f"--trace={path('one.json')}"])
     with open(path("one.json")) as file:

@@ -9,16 +9,13 @@ With --peak memory is watched in a run more. Needs numpy."""
 import argparse
 import json
 import os
-import shlex
-import shutil
-import struct
 import subprocess
 import sys
 import time
 
 import numpy as np
 
-from check_generate import read_safetensors
+from compiled_programs import flags_of, fresh, launcher, read_bytes, read_log, read_safetensors, run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -35,8 +32,7 @@ parser.add_argument("--mpi", action="store_true")
 parser.add_argument("--resume", action="store_true")
 parser.add_argument("--dropout", help="of --resume: the share that is dropped")
 args = parser.parse_args()
-shutil.rmtree(args.out, ignore_errors=True)
-os.makedirs(args.out)
+path = fresh(args.out)
 expected = json.load(open(os.path.join(args.model, "expected.json")))["train"]
 hyper = expected["hyper"]
 tokens = os.path.join(args.model, "train_tokens.safetensors")
@@ -45,34 +41,15 @@ FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}
          f"--eps={hyper['eps']}", f"--clip={hyper['clip_grad_norm']}", "--steps=20"]
 
 
-def path(name):
-    return os.path.join(args.out, name)
-
-
-def run(command, status=0):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-    if done.returncode != status:
-        sys.exit(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-    return done
-
-
 def compiled(mesh, batch=hyper["batch"]):
-    out = path(f"{mesh}-{batch}")
-    template, _, mesh = mesh.rpartition(":")
-    flags = ([] if mesh == "none" else [f"--mesh={mesh}"]) + ([f"--template={template}"] if template else [])
+    out, flags = path(f"{mesh}-{batch}"), flags_of(mesh)
     flags += [f"--recompute={args.recompute}"] if args.recompute else []
     flags += [f"--memory={args.memory}"] if args.memory else []
     flags += [f"--dtype={args.dtype}"] + ([f"--grad-dtype={args.grad_dtype}"] if args.grad_dtype else [])
     flags += [f"--loss-chunks={args.loss_chunks}"] if args.loss_chunks else []
     run([args.compiler, args.model, "--task=train", f"--batch={batch}", f"--max-seq-len={hyper['seq_len']}",
          f"--micro-batches={args.micro_batches}", "-o", out] + flags)
-    ranks = int(np.prod([int(axis.split("=")[1]) for axis in mesh.split(",")])) if mesh != "none" else 1
-    return (["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)] if args.mpi else []) + [out]
-
-
-def log_of(name):
-    with open(path(name)) as file:
-        return [json.loads(line) for line in file]
+    return (launcher(mesh) if args.mpi else []) + [out]
 
 
 def check_weights(folder, wanted, bound, what):
@@ -92,16 +69,8 @@ def check_weights(folder, wanted, bound, what):
 
 
 def read_gradients():
-    gradients = {}
-    with open(os.path.join(args.model, "expected.safetensors"), "rb") as file:
-        size = struct.unpack("<Q", file.read(8))[0]
-        header = json.loads(file.read(size))
-        for name, entry in header.items():
-            if name.startswith("grad."):
-                begin, end = entry["data_offsets"]
-                file.seek(8 + size + begin)
-                gradients[name[5:]] = np.frombuffer(file.read(end - begin), np.float32).reshape(entry["shape"])
-    return gradients
+    expected = read_safetensors(os.path.join(args.model, "expected.safetensors"), gradients=True)
+    return {name[5:]: tensor for name, tensor in expected.items() if name.startswith("grad.")}
 
 
 def check_log(log, what):
@@ -118,7 +87,7 @@ def check_log(log, what):
 def check_peak(program, mesh):
     """Anonymous memory of a run at its peak: at most what `info` adds up to, and 64 MiB a rank."""
     done = run([sys.executable, os.path.join(os.path.dirname(__file__), "check_memory.py"), *program, "train", *FLAGS])
-    print(f"{mesh}: {done.stdout.decode().strip()}")
+    print(f"{mesh}: {done.stdout.strip()}")
 
 
 def check_numbers():
@@ -128,7 +97,7 @@ def check_numbers():
         if args.peak:
             check_peak(program, mesh)
         run(program + ["train", *FLAGS, f"--log={path('log')}", f"--save={path('save-' + mesh)}"])
-        log = log_of("log")
+        log = read_log(path("log"))
         check_log(log, mesh)
         if args.dtype != "f32":
             worst = max(abs(line["loss"] - of["loss"]) / of["loss"] for line, of in zip(log, expected["log"]))
@@ -140,9 +109,8 @@ def check_numbers():
 
 def same_bytes(one, other):
     for name in ("model", "exp_avg", "exp_avg_sq"):
-        with open(path(f"{one}/{name}.safetensors"), "rb") as a, open(path(f"{other}/{name}.safetensors"), "rb") as b:
-            if a.read() != b.read():
-                sys.exit(f"{name}.safetensors of {one} and {other} differ")
+        if read_bytes(path(f"{one}/{name}.safetensors")) != read_bytes(path(f"{other}/{name}.safetensors")):
+            sys.exit(f"{name}.safetensors of {one} and {other} differ")
 
 
 def killed(command, folder):
@@ -158,13 +126,13 @@ def check_resume():
     flags = FLAGS + ["--shuffle=3", f"--log={path('log')}"] + ([f"--dropout={args.dropout}", "--seed=7"] if args.dropout else [])
     first = compiled(args.mesh[0])
     run(first + ["train", *flags, f"--save={path('whole')}"])
-    log = log_of("log")
+    log = read_log(path("log"))
     wanted = read_safetensors(path("whole/step-20/model.safetensors"))
     killed(first + ["train", *flags, f"--save={path('kept')}", "--save-every=5", "--keep=9"], "kept")
     for mesh in args.mesh:
         save = f"resumed-{mesh}"
         run(compiled(mesh) + ["train", *flags, f"--resume={path('kept/step-10')}", f"--save={path(save)}"])
-        again = log_of("log")
+        again = read_log(path("log"))
         if [line["step"] for line in again] != list(range(1, 21)):
             sys.exit(f"{mesh}: steps {[line['step'] for line in again]}")
         for line, before in zip(again[-10:], log[-10:]):
@@ -175,8 +143,8 @@ def check_resume():
         check_weights(path(f"{save}/step-20"), wanted, 2e-4, mesh)
         print(f"{mesh}: goes on")
     done = run(compiled(args.mesh[0], batch=4) + ["train", *flags, f"--resume={path('kept/step-10')}"], status=1)
-    if b"resume with the --batch that it was saved with" not in done.stderr:
-        sys.exit(f"another batch: {done.stderr.decode()}")
+    if "resume with the --batch that it was saved with" not in done.stderr:
+        sys.exit(f"another batch: {done.stderr}")
 
 
 check_resume() if args.resume else check_numbers()
