@@ -8,8 +8,9 @@ of pieces that do not divide; N ranks; ring collectives; docs/Bytes.md)."""
 import argparse
 import json
 import os
-import subprocess
 import sys
+
+from compiled_programs import run
 
 CELLS = ("ddp:dp=4", "zero1:dp=4", "zero2:dp=4", "fsdp:fsdp=4", "hsdp:dp=2,fsdp=2", "tp:tp=2", "megatron:tp=2", "2d:fsdp=2,tp=2")
 BATCH, MICRO_BATCHES, FLOAT = 16, (1, 4), 4
@@ -24,13 +25,6 @@ with open(os.path.join(args.model, "config.json")) as file:
     config = json.load(file)
 layers = config.get("num_hidden_layers") or config["n_layer"]
 hidden = config.get("hidden_size") or config["n_embd"]
-
-
-def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout
 
 
 def elements(shape):
@@ -68,14 +62,14 @@ for cell in args.cells:
     sizes = {axis: int(size) for axis, size in (item.split("=") for item in mesh.split(","))}
     for k in MICRO_BATCHES:
         out = os.path.join(args.out, "program")
-        run(args.compiler, args.model, "--task=train", f"--template={template}", f"--mesh={mesh}", f"--batch={BATCH}", f"--max-seq-len={args.seq}",
-            f"--micro-batches={k}", "-o", out)
-        info = json.loads(run(out, "info", "--json"))
+        run([args.compiler, args.model, "--task=train", f"--template={template}", f"--mesh={mesh}", f"--batch={BATCH}", f"--max-seq-len={args.seq}",
+             f"--micro-batches={k}", "-o", out])
+        info = json.loads(run([out, "info", "--json"]).stdout)
         said = {}
         for one in info["steps"]["train"]["collectives"]:
             if one["bytes_per_rank"]:
                 said[one["kind"]] = said.get(one["kind"], 0) + one["bytes_per_rank"]
-        sent = json.loads(run(out, "bench", "--json", "--threads=1"))["sent_bytes"]
+        sent = json.loads(run([out, "bench", "--json", "--threads=1"]).stdout)["sent_bytes"]
         most = formula(template, sizes, k, info)
         fails = (["more than the formula"] if sum(said.values()) > most else []) + (["not as said"] if sent != said else [])
         print(f"{cell} k={k}: {sum(sent.values())} of {most:.0f} bytes {sent}{': ' + ', '.join(fails) + f', info {said}' if fails else ''}", flush=True)

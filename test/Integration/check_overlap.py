@@ -3,11 +3,11 @@
     check_overlap.py --compiler LLM-COMPILE --model DIR --out DIR [--mpi] --mesh=MESH..."""
 import argparse
 import json
-import os
 import re
-import subprocess
 
 import numpy as np
+
+from compiled_programs import fresh, launcher, read_log, run
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--compiler", required=True)
@@ -16,15 +16,9 @@ parser.add_argument("--out", required=True)
 parser.add_argument("--mesh", action="append")
 parser.add_argument("--mpi", action="store_true")
 args = parser.parse_args()
-os.makedirs(args.out, exist_ok=True)
-data = os.path.join(args.out, "tokens.bin")
+path = fresh(args.out)
+data = path("tokens.bin")
 np.random.default_rng(3).integers(0, 300, 12 * 17 * 4, dtype=np.uint16).tofile(data)
-
-
-def run(command, **environment):
-    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
-    assert ran.returncode == 0, f"{command}: {ran.stderr}"
-    return ran.stdout
 
 
 def starts(text):
@@ -49,22 +43,18 @@ for mesh in args.mesh:
     info, logs = {}, {}
     compile = [args.compiler, args.model, "--task=train", f"--mesh={mesh}", "--batch=12", "--max-seq-len=16", "--micro-batches=2"]
     for overlap in ("on", "off"):
-        program = os.path.join(args.out, overlap)
+        program, log = path(overlap), path(overlap + ".jsonl")
         run(compile + [f"--overlap={overlap}", "-o", program])
-        info[overlap] = json.loads(run([program, "info", "--json"]))
-        log = os.path.join(args.out, overlap + ".jsonl")
-        if os.path.exists(log):
-            os.remove(log)
-        launcher = ["mpirun", "-np", str(info[overlap]["ranks"]), "--oversubscribe", "--allow-run-as-root"] if args.mpi else []
+        info[overlap] = json.loads(run([program, "info", "--json"]).stdout)
         # A slow network: what should wait and does not would find old bytes.
-        run(launcher + [program, "train", f"--data={data}", "--steps=3", f"--log={log}"], TESSERA_COMM_DELAY="500,2e7")
-        logs[overlap] = [[step["loss"], step["grad_norm"]] for step in map(json.loads, open(log))]
+        run((launcher(mesh) if args.mpi else []) + [program, "train", f"--data={data}", "--steps=3", f"--log={log}"], TESSERA_COMM_DELAY="500,2e7")
+        logs[overlap] = [[step["loss"], step["grad_norm"]] for step in read_log(log)]
     assert logs["on"] == logs["off"], f"{mesh}: {logs}"
     sent = {overlap: sorted(json.dumps(c, sort_keys=True) for c in info[overlap]["steps"]["train"]["collectives"]) for overlap in info}
     assert sent["on"] == sent["off"], f"{mesh}: {set(sent['on']) ^ set(sent['off'])}"
     arena = {overlap: max(info[overlap]["arena_bytes"]) for overlap in info}
     layer = sum(w for w in info["on"]["weight_bytes"]) // 3 // 4  # all ranks' parameters without moments, of four layers (and tables)
     assert arena["on"] - arena["off"] <= 4 * layer, f"{mesh}: {arena}, a layer has {layer}"
-    count, hidden = starts(run(compile + ["--compile-to=exec"]))
+    count, hidden = starts(run(compile + ["--compile-to=exec"]).stdout)
     assert count > 0 and hidden >= 0.75 * count, f"{mesh}: {hidden} of {count} starts have work behind them"
     print(f"{mesh}: equal; {hidden} of {count} starts in loops have work behind them")

@@ -7,8 +7,9 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
+
+from compiled_programs import run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -18,20 +19,13 @@ os.makedirs(args.out, exist_ok=True)
 FLAGS = ["--task=train", "--batch=8", "--max-seq-len=16"]
 
 
-def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout[-2000:]}")
-    return done.stdout
-
-
 class Program:
     """The program of one choice: `saved` bytes a layer, products and attentions of its kernels, what `info` says."""
 
     def __init__(self, recompute, mesh):
         out = os.path.join(args.out, "program")
         flags = FLAGS + [f"--recompute={recompute}"] + ([f"--mesh={mesh}"] if mesh else [])
-        said = run(args.compiler, args.model, *flags, "--explain", f"--dump-rungs={args.out}", "-o", out)
+        said = run([args.compiler, args.model, *flags, "--explain", f"--dump-rungs={args.out}", "-o", out]).stderr
         self.layers, self.saved = map(int, re.search(r"loop over (\d+) layers reads (\d+) bytes a layer", said).groups())
         with open(os.path.join(args.out, "step.mlir")) as file:
             step = file.read().split("@evaluate")[0]
@@ -40,7 +34,7 @@ class Program:
         self.products = len(re.findall(r"exec\.matmul", kernels))
         self.forward = len(re.findall(r"graph\.linear", step))
         self.attentions = len(re.findall(r"graph\.attention ", step))
-        info = json.loads(run(out, "info", "--json"))
+        info = json.loads(run([out, "info", "--json"]).stdout)
         self.arena = max(info["arena_bytes"])
         self.sent = sum(one["bytes_per_rank"] for one in info["steps"]["train"]["collectives"])
         self.collectives = sum(one["executions"] for one in info["steps"]["train"]["collectives"])

@@ -6,8 +6,9 @@ Formulas: ZeRO (arXiv 1910.02054) and Korthikanti et al. (arXiv 2205.05198). Lar
 import argparse
 import json
 import os
-import subprocess
 import sys
+
+from compiled_programs import run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -18,13 +19,6 @@ os.makedirs(args.out, exist_ok=True)
 KINDS = {"parameters", "masters", "moments", "gradients", "gathered", "saved", "loss", "scratch"}
 
 
-def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout[-2000:]}")
-    return done.stdout
-
-
 def check(holds, *what):
     if not holds:
         sys.exit(" ".join(str(one) for one in what))
@@ -33,8 +27,8 @@ def check(holds, *what):
 def info(model, *flags):
     """`info --json`, with `bytes` by kind, after what holds of every program."""
     out = os.path.join(args.out, "program")
-    run(args.compiler, model, "--task=train", *flags, "-o", out)
-    said = json.loads(run(out, "info", "--json"))
+    run([args.compiler, model, "--task=train", *flags, "-o", out])
+    said = json.loads(run([out, "info", "--json"]).stdout)
     said["bytes"] = {kind: sum(said["memory"].get(kind, {}).values()) for kind in KINDS}
     check(set(said["memory"]) <= KINDS, flags, "unknown kinds", said["memory"])
     for weights, arena in zip(said["weight_bytes"], said["arena_bytes"]):
