@@ -17,9 +17,9 @@ Failure TokenRows::failure(std::string why, std::string hint) const {
 }
 
 Result<std::unique_ptr<TokenRows>> TokenRows::open(const std::string &path, int64_t sequence,
-                                                   int64_t vocabulary) {
+                                                   int64_t vocabulary, const std::string &name) {
   std::unique_ptr<TokenRows> rows(new TokenRows);
-  rows->path_ = path;
+  rows->path_ = name.empty() ? path : name;
   rows->sequence_ = sequence;
   rows->vocabulary_ = vocabulary;
   // A file that is no model is said to be unreadable as data.

@@ -135,7 +135,7 @@ Result<std::unique_ptr<TokenRows>> openTokens(const std::string &path, int64_t s
   Result<std::string> ids = tokenizeFile(path, model, cacheFolder);
   if (!ids)
     return ids.takeFailure();
-  return TokenRows::open(*ids, sequence, vocabulary);
+  return TokenRows::open(*ids, sequence, vocabulary, path);
 }
 
 } // namespace tessera::data

@@ -24,13 +24,14 @@ public:
   //                  Row r begins at id r * sequence: its last id is the first of the next row. What is left
   //                  at the end and makes no row is not used.
   // Fails on what is no such file, has no row or rows of another width, and on ids outside [0, vocabulary):
-  // of a file of at most 256 MiB at once, of a larger one when the row is read.
+  // of a file of at most 256 MiB at once, of a larger one when the row is read. `name`: what messages call
+  // it, the text that the ids are of for one; empty: its path.
   static Result<std::unique_ptr<TokenRows>> open(const std::string &path, int64_t sequence,
-                                                 int64_t vocabulary);
+                                                 int64_t vocabulary, const std::string &name = "");
 
   int64_t rows() const { return rows_; }
   int64_t sequence() const { return sequence_; }
-  const std::string &path() const { return path_; }
+  const std::string &path() const { return path_; } // or the name in its place
 
   // out: the row's sequence + 1 ids. Fails, naming row and column from 0, on an id outside the vocabulary and
   // on one that follows -1. The pages that it read may be taken back by the system.
