@@ -331,9 +331,10 @@ Failure Parser::unknownFlag(StringRef argument) {
       distance = d;
       nearest = flag;
     }
-  return badFlag(argument, "unknown flag",
-                 distance <= farthest ? "did you mean " + StringRef(nearest).split('=').first + "?"
-                                      : llvm::Twine("see --help"));
+  // Nor if half of the name is another.
+  StringRef near = StringRef(nearest).split('=').first;
+  bool isNear = distance <= farthest && 2 * distance < near.size();
+  return badFlag(argument, "unknown flag", isNear ? "did you mean " + near + "?" : llvm::Twine("see --help"));
 }
 
 Status Parser::readArgument(const opt::Arg &argument) {

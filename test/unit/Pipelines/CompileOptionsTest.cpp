@@ -188,6 +188,7 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "-o", ""}, "(-o): has an empty value"},
       {{"a", "--mseh=tp=2"}, "(--mseh=tp=2): unknown flag; did you mean --mesh?"},
       {{"a", "--frobnicate"}, "(--frobnicate): unknown flag; see --help"},
+      {{"a", "--zero=1"}, "(--zero=1): unknown flag; see --help"},
       {{"a", "-x"}, "(-x): unknown flag"},
       {{"a", "--batch"}, "(--batch): has no value; write --batch=VALUE"},
       {{"a", "--explain=yes"}, "(--explain=yes): takes no value"},
