@@ -43,7 +43,7 @@ def trained(mesh, micro_batches):
          f"--micro-batches={micro_batches}", "-o", path("out"), *flags_of(mesh)])
     save = path(f"save-{mesh}-{micro_batches}")
     run([path("out"), "train", f"--data={path('judged/train_tokens.safetensors')}", f"--steps={STEPS}", f"--lr={RATE}", "--schedule=constant",
-         f"--weight-decay={HYPER['weight_decay']}", f"--momentum={HYPER['momentum']}", "--clip=0", f"--log={path('log')}", f"--save={save}"])
+         f"--weight-decay={HYPER['weight_decay']}", f"--momentum={HYPER['momentum']}", "--clip=0", f"--log={path('log')}", f"--save={save}", "--overwrite"])
     return read_safetensors(f"{save}/step-{STEPS}/model.safetensors"), read_log(path("log"))
 
 
