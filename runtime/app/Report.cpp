@@ -52,6 +52,7 @@ static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const Ent
     std::set<std::string> values;
     addValues(entry.calls, id, values);
     collectives.push_back({{"kind", collectiveName(c.kind)},
+                           {"dtype", io::traits(c.type).name},
                            {"axes", axes},
                            {"values", values},
                            {"executions", executions},
@@ -363,8 +364,8 @@ static std::string stepText(const std::string &name, const Json &step) {
     for (const Json &axis : c["axes"])
       over += (over.empty() ? "" : ",") + axis.get<std::string>();
     text += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " +
-            std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) +
-            " a rank: " + c["why"].get<std::string>() + "\n";
+            std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) + " of " +
+            c["dtype"].get<std::string>() + " a rank: " + c["why"].get<std::string>() + "\n";
   }
   return text;
 }
