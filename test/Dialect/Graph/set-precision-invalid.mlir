@@ -28,3 +28,11 @@ func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = graph.neg %x {graph.gradient = bf16} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @terms(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{has graph.terms = bf16; it is the float type of the op's one result}}
+  %0 = graph.neg %x {graph.terms = bf16} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

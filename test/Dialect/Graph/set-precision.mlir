@@ -33,10 +33,15 @@
 // SUMS-NOT: graph.cast
 // SUMS: return
 
-// Or they are rounded where backward makes them.
+// Or they are rounded where backward makes them, and ranks exchange them so. Gradients of what is computed are none of those.
 // ROUNDED-LABEL: func.func @forward
-// ROUNDED: graph.einsum {{.*}} : (tensor<4x6xbf16>, tensor<4x8xbf16>) -> tensor<6x8xbf16>
+// ROUNDED: graph.einsum {{.*}} {graph.terms = bf16} : (tensor<4x6xbf16>, tensor<4x8xbf16>) -> tensor<6x8xbf16>
+// ROUNDED-NOT: graph.terms
 // ROUNDED: -> (tensor<4x8xbf16>, tensor<3x8xbf16>)
+// ROUNDED-NOT: graph.terms
+// ROUNDED: graph.cast {{.*}} {graph.terms = bf16} : (tensor<8xf32>) -> tensor<8xbf16>
+// ROUNDED-NOT: graph.terms
+// ROUNDED: graph.cast {{.*}} {graph.terms = bf16} : (tensor<9x8xf32>) -> tensor<9x8xbf16>
 func.func @forward(%ids: tensor<4xi32>, %table: tensor<9x8xf32> {graph.name = "table"}, %scale: tensor<3x8xf32> {graph.name = "scale"}, %w: tensor<6x8xf32> {graph.name = "w"})
     -> (tensor<f32> {graph.name = "loss"}) {
   %rows = graph.embedding %table, %ids : (tensor<9x8xf32>, tensor<4xi32>) -> tensor<4x8xf32>

@@ -148,6 +148,18 @@ LogicalResult CastOp::verify() {
   return success();
 }
 
+bool CastOp::castsTerms() {
+  auto from = dyn_cast<FloatType>(getInput().getType().getElementType()),
+       to = dyn_cast<FloatType>(getResult().getType().getElementType());
+  if (!from || !to)
+    return false;
+  bool losesNothing = APFloat::semanticsPrecision(to.getFloatSemantics()) >=
+                          APFloat::semanticsPrecision(from.getFloatSemantics()) &&
+                      APFloat::semanticsMaxExponent(to.getFloatSemantics()) >=
+                          APFloat::semanticsMaxExponent(from.getFloatSemantics());
+  return losesNothing || (*this)->hasAttr(kTermsAttr);
+}
+
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getResult().getType())
     return getInput();

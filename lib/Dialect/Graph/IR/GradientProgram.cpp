@@ -26,18 +26,32 @@ static Value stackOf(Value value) {
   return argument.getArgNumber() < first ? Value() : repeat.getStacks()[argument.getArgNumber() - first];
 }
 
-Type graph::gradientElementType(Value value) {
-  Type own = typeOf(value).getElementType();
+/// The cast that made `value`, or what `value` is a part or another name of.
+static CastOp roundingOf(Value value) {
   if (Value whole = stackOf(value))
-    return gradientElementType(whole);
+    return roundingOf(whole);
   Operation *op = value.getDefiningOp();
   if (Value same = sameBytes(op))
-    return gradientElementType(same);
+    return roundingOf(same);
   auto cast = dyn_cast_or_null<CastOp>(op);
-  if (!cast || !isa<FloatType>(own) || !isa<FloatType>(cast.getInput().getType().getElementType()))
+  bool rounds = cast && isa<FloatType>(typeOf(value).getElementType()) &&
+                isa<FloatType>(cast.getInput().getType().getElementType());
+  return rounds ? cast : CastOp();
+}
+
+Type graph::chosenGradientType(Value value) {
+  CastOp cast = roundingOf(value);
+  auto chosen = cast ? cast->getAttrOfType<TypeAttr>(kGradientAttr) : TypeAttr();
+  return chosen ? chosen.getValue() : Type();
+}
+
+Type graph::gradientElementType(Value value) {
+  Type own = typeOf(value).getElementType();
+  CastOp cast = roundingOf(value);
+  if (!cast)
     return own;
-  if (auto chosen = cast->getAttrOfType<TypeAttr>(kGradientAttr))
-    return chosen.getValue();
+  if (Type chosen = chosenGradientType(value))
+    return chosen;
   // A product of narrow operands keeps the sum that the wider value's gradient is: ops sum in float32.
   Type wider = gradientElementType(cast.getInput());
   if (own.getIntOrFloatBitWidth() >= 32 || wider.getIntOrFloatBitWidth() < 32)

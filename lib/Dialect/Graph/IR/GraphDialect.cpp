@@ -90,6 +90,11 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (name == kGradientAttr && !(gradient && isa<FloatType>(gradient.getValue()) && isa<CastOp>(op)))
     return op->emitError() << "has graph.gradient = " << attr.getValue()
                            << "; it is the float type of the gradient of a graph.cast";
+  auto terms = dyn_cast<TypeAttr>(attr.getValue());
+  if (name == kTermsAttr && !(terms && isa<FloatType>(terms.getValue()) && op->getNumResults() == 1 &&
+                              getElementTypeOrSelf(op->getResult(0)) == terms.getValue()))
+    return op->emitError() << "has graph.terms = " << attr.getValue()
+                           << "; it is the float type of the op's one result";
   return success();
 }
 

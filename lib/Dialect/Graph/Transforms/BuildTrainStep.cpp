@@ -212,6 +212,25 @@ static void hoistCasts(RepeatOp repeat) {
       op.moveBefore(repeat);
 }
 
+/// The gradient of a weight of @forward as ranks exchange it: in the type that is chosen for it. Sums
+/// over micro-batches are float32, and rounded once.
+static Value exchanged(OpBuilder &builder, func::FuncOp forward, TrainedWeight &of, Value gradient) {
+  BlockArgument weight = forward.getArgument(of.argument);
+  FloatArithmetic f{builder, nameCall(gradient.getLoc(), ("gradient of " + of.symbol.getSymName()).str())};
+  Type own = getElementTypeOrSelf(gradient);
+  for (Operation *reader : weight.getUsers()) {
+    Type chosen = reader->getNumResults() == 1 ? chosenGradientType(reader->getResult(0)) : Type();
+    if (!chosen || chosen.getIntOrFloatBitWidth() >= own.getIntOrFloatBitWidth())
+      continue;
+    if (auto cast = gradient.getDefiningOp<CastOp>(); cast && getElementTypeOrSelf(cast.getInput()) == chosen)
+      return gradient;
+    Value rounded = f.in(gradient, chosen);
+    rounded.getDefiningOp()->setAttr(kTermsAttr, TypeAttr::get(chosen));
+    return f.in(rounded, own);
+  }
+  return gradient;
+}
+
 /// The loss of the step, and sums of gradients over micro-batches; null where the loss depends on none.
 FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
                                                                  ArrayRef<BlockArgument> wanted) {
@@ -226,7 +245,7 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
     if (succeeded(found))
       for (auto [weight, gradient] : llvm::zip(weights, llvm::MutableArrayRef(*found).drop_front()))
         if (gradient)
-          gradient = named(weight, gradient);
+          gradient = named(weight, exchanged(builder, forward, weight, gradient));
     return found;
   }
   // Inside an op from the beginning: what is differentiated asks what lies in what.
@@ -259,7 +278,7 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
   builder.setInsertionPointToEnd(&entry);
   bare.erase();
   for (auto [i, result] : llvm::zip_equal(carried, repeat.getResults()))
-    results[i] = result;
+    results[i] = i == 0 ? result : exchanged(builder, forward, weights[i - 1], result);
   return results;
 }
 

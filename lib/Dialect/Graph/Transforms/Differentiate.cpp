@@ -9,10 +9,19 @@ using namespace mlir;
 
 namespace tessera::graph {
 
+/// Ranks exchange a gradient in the type that somebody chose for it.
+static void keepTerms(Value of, Operation *made) {
+  Type chosen = chosenGradientType(of);
+  if (chosen && chosen.getIntOrFloatBitWidth() < 32 && getElementTypeOrSelf(made->getResult(0)) == chosen)
+    made->setAttr(kTermsAttr, TypeAttr::get(chosen));
+}
+
 void GradientSums::add(OpBuilder &builder, Location loc, Value of, Value gradient) {
   auto type = cast<RankedTensorType>(gradient.getType());
-  if (Type element = gradientElementType(of); element != type.getElementType())
+  if (Type element = gradientElementType(of); element != type.getElementType()) {
     gradient = CastOp::create(builder, loc, RankedTensorType::get(type.getShape(), element), gradient);
+    keepTerms(of, gradient.getDefiningOp());
+  }
   Value &sum = sums[of];
   sum = sum ? AddOp::create(builder, loc, sum.getType(), sum, gradient).getResult() : gradient;
 }
@@ -65,9 +74,18 @@ void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &grad
   };
   Operation *before = lastOp();
   SmallVector<Value> ofOperands = cast<DerivativeOpInterface>(op).differentiate(builder, ofResults, wanted);
-  for (auto [i, gradient] : llvm::enumerate(ofOperands))
-    if (gradient && wanted[unsigned(i)])
-      gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
+  Operation *last = lastOp();
+  for (auto [i, gradient] : llvm::enumerate(ofOperands)) {
+    if (!gradient || !wanted[unsigned(i)])
+      continue;
+    // What is handed through is made for others, too.
+    Operation *made = gradient.getDefiningOp();
+    bool isNew = made && last && made->getBlock() == last->getBlock() && !last->isBeforeInBlock(made) &&
+                 (!before || before->isBeforeInBlock(made));
+    if (isNew)
+      keepTerms(op->getOperand(unsigned(i)), made);
+    gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
+  }
   if (StringRef name = callName(op->getLoc()); !name.empty())
     for (Operation *made = lastOp(); made && made != before; made = made->getPrevNode())
       made->setLoc(nameCall(made->getLoc(), ("gradient of " + name).str()));

@@ -155,6 +155,7 @@ def DistWidenPartialSumsPass : Pass<"dist-widen-partial-sums", "::mlir::ModuleOp
     not have. So products whose results are partial sums give them in float32, what passes sums on (a rotary embedding, an addition) and the collectives
     do too, and the sum is rounded once. Lookups in a split table and contributions of one rank stay as they are: the other terms are zeros. Which ops
     take mixed types their verifiers say. A term that somebody takes in 16 bits all the same, as a loop that carries it, stays narrow with all that makes it.
+    So does one whose op has `graph.terms`: its type was chosen for what ranks exchange, too (docs/Precision.md).
     ```mlir
     // given %x: tensor<4x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[4, 16]>>, %w: tensor<6x8xbf16, #dist.sharding<@mesh, [{}, {"tp"} ], global=[6, 16]>>
     dist.mesh @mesh = <["tp"=2]>

@@ -59,6 +59,12 @@ inline constexpr llvm::StringLiteral kGradientAttr = "graph.gradient";
 /// The element type of the gradient of `value`, a float tensor: its own; that of what it is rounded from, so
 /// that sums which flow there are not rounded on their way.
 mlir::Type gradientElementType(mlir::Value value);
+/// That type, where a cast names one (`graph.gradient`); else null.
+mlir::Type chosenGradientType(mlir::Value value);
+
+/// Of an op with one result: the element type of it is chosen for what ranks exchange, too. If the result is a
+/// sum over ranks, its terms are added up in this type (dist-widen-partial-sums).
+inline constexpr llvm::StringLiteral kTermsAttr = "graph.terms";
 
 /// What argument (result) `i` of `function` is; nothing if it does not say.
 std::optional<Kind> argumentKind(mlir::FunctionOpInterface function, unsigned i);

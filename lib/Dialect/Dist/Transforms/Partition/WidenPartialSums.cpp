@@ -25,13 +25,15 @@ bool isNarrow(Type type) {
   return element.isBF16() || element.isF16();
 }
 
-/// A 16-bit tensor that is to be summed over ranks.
-bool isNarrowSum(Type type) {
+/// A tensor that is to be summed over ranks.
+bool isSum(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   ShardingAttr sharding = tensor ? getShardingAttr(tensor) : ShardingAttr();
-  return sharding && isNarrow(tensor) && !sharding.getPartial().empty() &&
-         sharding.getPartialKind() == PartialKindEnum::sum;
+  return sharding && !sharding.getPartial().empty() && sharding.getPartialKind() == PartialKindEnum::sum;
 }
+
+/// Of 16 bits.
+bool isNarrowSum(Type type) { return isNarrow(type) && isSum(type); }
 
 Type withElement(Type type, Type element) {
   auto tensor = cast<RankedTensorType>(type);
@@ -84,8 +86,12 @@ private:
       if (Value whole = wide.lookup(operand))
         from.insert(sources[whole].begin(), sources[whole].end());
     bool reads = !from.empty();
-    // The last collective's result is the sum itself.
     Type type = op->getResult(0).getType();
+    // Its result is float32 anyhow, or ranks exchange it in the type that somebody chose. What it is made of
+    // may be wide.
+    if (op->hasAttr(graph::kTermsAttr) || (isSum(type) && !isNarrow(type)))
+      return reads ? takeWide(op) : void();
+    // The last collective's result is the sum itself.
     if (!(reads && isa<CollectiveOpInterface>(op)) && !isNarrowSum(type))
       return;
     if (!reads) {
@@ -96,9 +102,7 @@ private:
     }
     SmallVector<Value> operands(op->getOperands());
     op->getResult(0).setType(wideType(type));
-    for (OpOperand &operand : op->getOpOperands())
-      if (Value whole = wide.lookup(operand.get()))
-        operand.set(whole);
+    readWide(op);
     // Products take operands of any types. What only passes sums on has its other operands in float32 too; a
     // lookup or a contribution, whose other terms are zeros, is exact as it is.
     if (!isValid(op) && (!reads || !widenOperands(op))) {
@@ -115,6 +119,24 @@ private:
     if (isNarrowSum(type)) {
       wide[narrow] = whole;
       sources[whole] = std::move(from);
+    }
+  }
+
+  void readWide(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (Value whole = wide.lookup(operand.get()))
+        operand.set(whole);
+  }
+
+  /// The same, if the op can, and its result stays what it is.
+  void takeWide(Operation *op) {
+    SmallVector<Value> operands(op->getOperands());
+    readWide(op);
+    if (!isValid(op))
+      op->setOperands(operands);
+    if (auto cast = dyn_cast<graph::CastOp>(op); cast && cast.getInput().getType() == cast.getType()) {
+      cast.replaceAllUsesWith(cast.getInput());
+      cast.erase();
     }
   }
 
