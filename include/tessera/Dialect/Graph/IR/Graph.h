@@ -62,8 +62,8 @@ mlir::Type gradientElementType(mlir::Value value);
 /// That type, where a cast names one (`graph.gradient`); else null.
 mlir::Type chosenGradientType(mlir::Value value);
 
-/// Of an op with one result: the element type of it is chosen for what ranks exchange, too. If the result is a
-/// sum over ranks, its terms are added up in this type (dist-widen-partial-sums).
+/// Of an op with one result: the element type of it is chosen for what ranks exchange, too. If the result is
+/// a sum over ranks, its terms are added up in this type (dist-widen-partial-sums).
 inline constexpr llvm::StringLiteral kTermsAttr = "graph.terms";
 
 /// What argument (result) `i` of `function` is; nothing if it does not say.
