@@ -67,7 +67,9 @@ def main():
                 [large + ["--mesh=fsdp=8"], large + ["--mesh=dp=64,fsdp=16,tp=16", "--shard=residual:seq=tp"]], args.runs)
         for parts in (1, 4):
             step = large + train + [f"--micro-batches={parts}"]
-            compare(f"405B, train, {parts} micro-batches, to spmd, dp=64,fsdp=16,tp=16 against fsdp=8", [step + ["--mesh=fsdp=8"], step + ["--mesh=dp=64,fsdp=16,tp=16"]], args.runs)
+            wide = step + ["--mesh=dp=64,fsdp=16,tp=16"]
+            compare(f"405B, train, {parts} micro-batches, to spmd, dp=64,fsdp=16,tp=16 against fsdp=8", [step + ["--mesh=fsdp=8"], wide], args.runs)
+            compare("the same with --template=megatron against without", [wide, wide + ["--template=megatron"]], args.runs)
 
 
 if __name__ == "__main__":

@@ -423,6 +423,7 @@ ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCo
     look();
     if (better && sentOf(program, chosen, decision.time, costs.machine) < sent * (1 - kWorthwhile)) {
       decision.lowerBound = std::min(bound, decision.time);
+      decision.widened = true;
       continue;
     }
     if (better) {

@@ -66,6 +66,7 @@ struct ProgramDecision {
   double time = 0;                                     ///< work and reshards
   double sent = 0;                                     ///< the part of it that is no work
   double lowerBound = 0;                               ///< no choice among the options takes less
+  bool widened = false;                                ///< it takes something that ops were offered
   std::vector<std::vector<PlacementDecision>> options; ///< of each op
 };
 

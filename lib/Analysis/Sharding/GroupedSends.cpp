@@ -56,40 +56,67 @@ public:
     if (devices * messages > kMaxSearched)
       return sentAtMost();
     std::vector<double> sent(size_t(devices), 0);
+    std::vector<std::vector<std::vector<Overlap>>> overlaps;
+    for (size_t d = 0; d < shape.size(); ++d)
+      overlaps.push_back(overlapsOf(d));
+    llvm::SmallVector<llvm::ArrayRef<Overlap>, 4> lists;
     for (int64_t device = 0; device < devices; ++device) {
       auto coordinates = coordinatesOf(device);
-      countBoxes(0, device, 1, coordinates, sent);
+      int64_t sender = device; // without what the overlaps say
+      lists.clear();
+      for (size_t d = 0; d < shape.size(); ++d) {
+        lists.push_back(overlaps[d][size_t(shard(to.dims[d], coordinates))]);
+        for (const AxisRef &axis : from.dims[d].axes)
+          sender -= axis.digit(coordinates[axis.axis], mesh) * weightOf(axis);
+      }
+      countBoxes(lists, sender, 1, device, sent);
     }
     return *llvm::max_element(sent);
   }
 
 private:
-  /// Adds what lies in the receiver's new piece to those that have it, dimension by dimension: `sender` has
-  /// `elements` of those before `d`.
-  void countBoxes(size_t d, int64_t receiver, double elements, llvm::SmallVector<int64_t, 4> &sender,
-                  std::vector<double> &sent) const {
-    if (d == shape.size()) {
-      int64_t number = 0;
-      for (int axis : used)
-        number = number * mesh.axes[axis].size + sender[axis];
-      sent[size_t(number)] += number == receiver ? 0 : elements;
+  /// What of a dimension's new piece lies in one of its old pieces.
+  struct Overlap {
+    double elements;
+    int64_t sender; ///< what that old piece adds to the number of a device
+  };
+
+  /// What one more in the digit `axis` adds to the number of a device.
+  int64_t weightOf(const AxisRef &axis) const {
+    int64_t weight = mesh.axes[axis.axis].size / (axis.pre * axis.size);
+    for (int other : used)
+      weight *= other > axis.axis ? mesh.axes[other].size : 1;
+    return weight;
+  }
+
+  /// Of each new piece of dimension `d`.
+  std::vector<std::vector<Overlap>> overlapsOf(size_t d) const {
+    std::vector<std::vector<Overlap>> result(size_t(to.shards(int(d))));
+    for (auto [want, list] : llvm::enumerate(result)) {
+      int64_t begin = int64_t(want) * wantExtent[d], end = std::min(shape[d], begin + wantExtent[d]);
+      while (begin < end) {
+        int64_t piece = begin / haveExtent[d], next = std::min(end, (piece + 1) * haveExtent[d]), sender = 0;
+        for (const AxisRef &axis : llvm::reverse(from.dims[d].axes)) {
+          sender += piece % axis.size * weightOf(axis);
+          piece /= axis.size;
+        }
+        list.push_back({double(next - begin), sender});
+        begin = next;
+      }
+    }
+    return result;
+  }
+
+  /// Adds what lies in the receiver's new piece to those that have it, dimension by dimension: one of
+  /// `lists` for each, `sender` and `elements` of those before.
+  static void countBoxes(llvm::ArrayRef<llvm::ArrayRef<Overlap>> lists, int64_t sender, double elements,
+                         int64_t receiver, std::vector<double> &sent) {
+    if (lists.empty()) {
+      sent[size_t(sender)] += sender == receiver ? 0 : elements;
       return;
     }
-    int64_t begin = shard(to.dims[d], coordinatesOf(receiver)) * wantExtent[d],
-            end = std::min(shape[d], begin + wantExtent[d]);
-    auto saved = sender;
-    while (begin < end) {
-      int64_t piece = begin / haveExtent[d], next = std::min(end, (piece + 1) * haveExtent[d]), rest = piece;
-      for (const AxisRef &axis : llvm::reverse(from.dims[d].axes)) {
-        int64_t &coordinate = sender[axis.axis];
-        coordinate += (rest % axis.size - axis.digit(coordinate, mesh)) *
-                      (mesh.axes[axis.axis].size / (axis.pre * axis.size));
-        rest /= axis.size;
-      }
-      countBoxes(d + 1, receiver, elements * double(next - begin), sender, sent);
-      begin = next;
-    }
-    sender = saved;
+    for (const Overlap &overlap : lists.front())
+      countBoxes(lists.drop_front(), sender + overlap.sender, elements * overlap.elements, receiver, sent);
   }
 
   /// A device sends each element that it has to at most all in its group that want it, and only what anybody

@@ -141,19 +141,19 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
   return solve(builder, block.getParentOp(), costs);
 }
 
-BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs,
+BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen,
                                      BlockDecisions *decisions) {
   ProgramBuilder builder(facts);
   for (Operation &op : block)
     builder.build(op);
   ProgramPlacementOptions settings;
   settings.largestTable = kTableOfPrices;
-  settings.widen = !decisions;
+  settings.widen = widen;
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (decisions)
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
       (*decisions)[op] = std::move(placed);
-  return {decision.time, decision.sent};
+  return {decision.time, decision.sent, decision.widened};
 }
 
 std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,

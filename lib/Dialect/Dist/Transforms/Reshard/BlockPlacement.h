@@ -38,13 +38,14 @@ mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts 
 /// Seconds.
 struct BlockPrice {
   double time = 0;
-  double sent = 0; ///< the part of it that is spent on what ranks send
+  double sent = 0;      ///< the part of it that is spent on what ranks send
+  bool widened = false; ///< some op runs as it was offered to, beyond what is hinted
 };
 
 /// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
-/// Where `decisions` are asked for, they are added to it, and nothing is offered to ops beyond what is
-/// hinted: a first look, for a fifth of the time.
-BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs,
+/// Without `widen` nothing is offered to ops beyond what is hinted: a first look, for a fifth of the time.
+/// Where `decisions` are asked for, they are added to it.
+BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen = true,
                       BlockDecisions *decisions = nullptr);
 
 /// Partial values that ops of the block can make, each with a sharding that says of what kind and over which

@@ -393,16 +393,24 @@ private:
     return cost.possible ? cost.time : std::numeric_limits<double>::infinity();
   }
 
-  /// Of all iterations, as it is written.
-  double bodiesTime() { return priceBodies(flow).time; }
-  BlockPrice priceBodies(DataFlowOpInterface loop) {
+  /// Of all iterations, as it is written. It is asked many times, and from one time to the next a single
+  /// value is another: where ops have no use for what they are offered at first, they are not offered it
+  /// again, which takes four times as long.
+  double bodiesTime() {
+    BlockPrice price = priceBodies(flow, offers.value_or(true));
+    if (!offers)
+      offers = price.widened;
+    return price.time;
+  }
+  BlockPrice priceBodies(DataFlowOpInterface loop, bool widen = true) {
     BlockPrice total;
     for (Region &region : loop->getRegions())
       for (Block &block : region) {
         double times = double(loop.getExecutions(region.getRegionNumber()));
-        BlockPrice price = priceBlock(block, facts, costs);
+        BlockPrice price = priceBlock(block, facts, costs, widen);
         total.time += times * price.time;
         total.sent += times * price.sent;
+        total.widened |= price.widened;
       }
     return total;
   }
@@ -437,6 +445,7 @@ private:
   std::vector<std::vector<std::pair<ConstraintOp, Sharding>>> pins;
   DenseMap<Operation *, std::vector<std::pair<Value, Sharding>>> made; ///< sums that bodies of loops could
   std::optional<double> known; ///< bodiesTime, as the loop is written after the last choice
+  std::optional<bool> offers;  ///< bodies take what is offered beyond hints
 };
 } // namespace
 

@@ -18,6 +18,7 @@
 #include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
@@ -161,8 +162,14 @@ private:
   LogicalResult runOn(func::FuncOp function) {
     if (function.isExternal())
       return success();
+    SearchWork before = searchWork();
     layStacks(function, written, costs);
     keepCarriedSums(function, written, costs);
+    if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
+      dist::explain(function.getLoc(), "prices",
+                    llvm::formatv("what loops of {0} carry and hand on: searched {1} steps of {2} reshards "
+                                  "and {3} table entries",
+                                  function.getName(), work.reshardSteps, work.reshards, work.tableEntries));
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
         Sharding sharding =

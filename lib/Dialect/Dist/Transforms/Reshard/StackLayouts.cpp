@@ -96,7 +96,7 @@ private:
     for (Region &region : loop->getRegions())
       for (Block &block : region)
         total += double(loop.getExecutions(region.getRegionNumber())) *
-                 priceBlock(block, facts, costs, decisions).time;
+                 priceBlock(block, facts, costs, /*widen=*/false, decisions).time;
     return total;
   }
 
