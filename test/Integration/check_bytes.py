@@ -4,7 +4,7 @@
 
 A CELL is TEMPLATE:MESH. Each is compiled with 1 and 4 micro-batches, and `bench` runs it. For every kind of collective the bytes that the rank
 sent that sent most must be those of `info --json`, and all together at most what the strategy is known to take (Psi: all parameters, with the padding
-of pieces that do not divide; N ranks; ring collectives; docs/Bytes.md)."""
+of pieces that do not divide; N ranks; ring collectives; docs/Bytes.md). Each collective says which values it makes, and why."""
 import argparse
 import json
 import os
@@ -66,12 +66,14 @@ for cell in args.cells:
              f"--micro-batches={k}", "-o", out])
         info = json.loads(run([out, "info", "--json"]).stdout)
         said = {}
+        nameless = [one for step in info["steps"].values() for one in step["collectives"] if not one["values"] or not one["why"]]
         for one in info["steps"]["train"]["collectives"]:
             if one["bytes_per_rank"]:
                 said[one["kind"]] = said.get(one["kind"], 0) + one["bytes_per_rank"]
         sent = json.loads(run([out, "bench", "--json", "--threads=1"]).stdout)["sent_bytes"]
         most = formula(template, sizes, k, info)
         fails = (["more than the formula"] if sum(said.values()) > most else []) + (["not as said"] if sent != said else [])
+        fails += [f"no name: {one}" for one in nameless]
         print(f"{cell} k={k}: {sum(sent.values())} of {most:.0f} bytes {sent}{': ' + ', '.join(fails) + f', info {said}' if fails else ''}", flush=True)
         wrong |= bool(fails)
 sys.exit(wrong)

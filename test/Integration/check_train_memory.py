@@ -70,7 +70,7 @@ for template, mesh in (("zero1", "dp=3"), ("zero2", "dp=4"), ("hsdp", "dp=2,fsdp
             layer += elements
     more = on["arena_bytes"][0] - off["arena_bytes"][0]
     check(0 <= more <= (4 if "fsdp" in mesh else 2) * layer, template, "overlap takes", more, "bytes, with", layer, "of a layer")
-    nameless = [one for one in on["steps"]["train"]["collectives"] if not one["values"] and "annotation" not in one["why"]]
+    nameless = [one for one in on["steps"]["train"]["collectives"] if not one["values"]]
     check(not nameless, template, "collectives without a name", nameless)
     # Gradients of a layer's norms are small, and go together.
     bundle = "gradient of attention_input, gradient of mlp_input"

@@ -159,9 +159,14 @@ LogicalResult TrainStepBuilder::emitDropout(Block &block, IRMapping &values) {
   return success();
 }
 
+/// As calls of its ops are named.
+static std::string gradientName(TrainedWeight &weight) {
+  return ("gradient of " + weight.symbol.getSymName()).str();
+}
+
 Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
-  return NameOp::create(builder, forward.getLoc(), gradient.getType(), gradient,
-                        (kGradientPrefix + weight.symbol.getSymName()).str(),
+  return NameOp::create(builder, nameCall(forward.getLoc(), gradientName(weight)), gradient.getType(),
+                        gradient, (kGradientPrefix + weight.symbol.getSymName()).str(),
                         builder.getStrArrayAttr(weight.dims),
                         /*inner=*/true);
 }
@@ -265,7 +270,9 @@ FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
       continue;
     Value sum = body.insertArgument(unsigned(1 + carried.size()), value.getType(), loc);
     carried.push_back(i);
-    next.push_back(i == 0 ? f.add(sum, value) : named(weights[i - 1], f.add(sum, value)));
+    std::string name = i == 0 ? "loss" : gradientName(weights[i - 1]);
+    Value added = FloatArithmetic{builder, nameCall(loc, name)}.add(sum, value);
+    next.push_back(i == 0 ? added : named(weights[i - 1], added));
   }
   YieldOp::create(builder, loc, next);
   builder.setInsertionPoint(bare);

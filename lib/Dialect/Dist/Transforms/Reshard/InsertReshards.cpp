@@ -89,11 +89,30 @@ private:
     return result;
   }
 
-  /// What is moved for `before` is known by the name of the value, not by that of its reader. What a loop
-  /// gives has none of its own, unless the reader is there to give it one.
-  static Location locationOf(Value value, Operation *before) {
+  /// What a loop gives is called as what its bodies make of it.
+  static StringRef nameOf(Value value) {
     Operation *made = value.getDefiningOp();
-    StringRef name = made && !made->getNumRegions() ? graph::callName(made->getLoc()) : StringRef();
+    auto flow = dyn_cast_or_null<DataFlowOpInterface>(made);
+    if (!flow)
+      return made ? graph::callName(made->getLoc()) : StringRef();
+    SmallVector<Value> inside;
+    for (const DataFlowEdge &edge : flow.getDataFlowEdges())
+      if (llvm::is_contained(edge.values, value))
+        llvm::append_range(inside, edge.values);
+    for (const StackEdge &stack : flow.getStackEdges())
+      if (stack.collected && stack.stack == value)
+        llvm::append_range(inside, stack.slices);
+    for (Value yielded : inside)
+      if (Operation *maker = yielded.getDefiningOp(); maker && made->isProperAncestor(maker))
+        if (StringRef name = nameOf(yielded); !name.empty())
+          return name;
+    return "";
+  }
+
+  /// What is moved for `before` is known by the name of the value, not by that of its reader; by what the
+  /// reader calls it if it has no other.
+  static Location locationOf(Value value, Operation *before) {
+    StringRef name = nameOf(value);
     if (auto given = dyn_cast<graph::NameOp>(before); given && name.empty())
       name = given.getName();
     return name.empty() ? before->getLoc() : graph::nameCall(before->getLoc(), name);
