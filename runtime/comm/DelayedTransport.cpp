@@ -60,6 +60,19 @@ public:
     return batch_->receiveView(peer, tag, bytes);
   }
   const void *view(size_t number) override { return batch_->view(number); }
+  void sendRows(int64_t peer, uint32_t tag, const char *data, int64_t rows, size_t pitch,
+                size_t bytes) override {
+    batch_->sendRows(peer, tag, data, rows, pitch, bytes);
+  }
+  void receiveRows(int64_t peer, uint32_t tag, char *into, int64_t rows, size_t pitch,
+                   size_t bytes) override {
+    expect(size_t(rows) * bytes);
+    batch_->receiveRows(peer, tag, into, rows, pitch, bytes);
+  }
+  void receiveRowViews(int64_t peer, uint32_t tag, int64_t rows, size_t bytes) override {
+    expect(size_t(rows) * bytes);
+    batch_->receiveRowViews(peer, tag, rows, bytes);
+  }
   bool arrived() override { return batch_->arrived() && link_.isHere(due_); }
   void releaseViews() override { batch_->releaseViews(); }
   bool delivered() override { return batch_->delivered(); }

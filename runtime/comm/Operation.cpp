@@ -139,13 +139,12 @@ void Operation::beginBlocks() {
   case CollectiveKind::ReduceScatter:
     sources_.assign(size, nullptr);
     eachPeer([&](int64_t r, int64_t peer) {
-      for (int64_t row = 0; row < blocks_.rows; ++row)
-        batch_->send(peer, tag_, from + (row * blocks_.whole + r * blocks_.block) * width_,
-                     size_t(blocks_.part(r)) * width_);
+      batch_->sendRows(peer, tag_, from + r * blocks_.block * width_, blocks_.rows,
+                       size_t(blocks_.whole) * width_, size_t(blocks_.part(r)) * width_);
     });
     for (int64_t r = 0; r < size; ++r)
-      for (int64_t row = 0; r != self && row < blocks_.rows; ++row)
-        batch_->receiveView(group_->members[r], tag_, size_t(blocks_.part(self)) * width_);
+      if (r != self)
+        batch_->receiveRowViews(group_->members[r], tag_, blocks_.rows, size_t(blocks_.part(self)) * width_);
     return;
   case CollectiveKind::AllGather: {
     auto rowOf = [&](int64_t r, int64_t row) {
@@ -153,10 +152,9 @@ void Operation::beginBlocks() {
     };
     size_t own = size_t(blocks_.part(self)) * width_, pitch = size_t(blocks_.block) * width_;
     eachPeer([&](int64_t r, int64_t peer) {
-      for (int64_t row = 0; row < blocks_.rows; ++row) {
-        batch_->send(peer, tag_, from + row * pitch, own);
-        batch_->receive(peer, tag_, rowOf(r, row), size_t(blocks_.part(r)) * width_);
-      }
+      batch_->sendRows(peer, tag_, from, blocks_.rows, pitch, own);
+      batch_->receiveRows(peer, tag_, rowOf(r, 0), blocks_.rows, size_t(blocks_.whole) * width_,
+                          size_t(blocks_.part(r)) * width_);
     });
     for (int64_t row = 0; own > 0 && row < blocks_.rows; ++row)
       memcpy(rowOf(self, row), src_ + row * pitch, own);

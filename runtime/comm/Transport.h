@@ -24,6 +24,23 @@ public:
   virtual size_t receiveView(int64_t peer, uint32_t tag, size_t bytes) = 0;
   virtual const void *view(size_t number) = 0;
 
+  // `rows` pieces of `bytes` each, one every `pitch` bytes, as one message where a message costs much in
+  // itself. Both sides say rows, or neither.
+  virtual void sendRows(int64_t peer, uint32_t tag, const char *data, int64_t rows, size_t pitch,
+                        size_t bytes) {
+    for (int64_t row = 0; row < rows; ++row)
+      send(peer, tag, data + size_t(row) * pitch, bytes);
+  }
+  virtual void receiveRows(int64_t peer, uint32_t tag, char *into, int64_t rows, size_t pitch, size_t bytes) {
+    for (int64_t row = 0; row < rows; ++row)
+      receive(peer, tag, into + size_t(row) * pitch, bytes);
+  }
+  // Views of consecutive numbers.
+  virtual void receiveRowViews(int64_t peer, uint32_t tag, int64_t rows, size_t bytes) {
+    for (int64_t row = 0; row < rows; ++row)
+      receiveView(peer, tag, bytes);
+  }
+
   // True once all that is to be received is there. Does not wait.
   virtual bool arrived() = 0;
   virtual void releaseViews() = 0;

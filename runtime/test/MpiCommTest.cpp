@@ -1,4 +1,5 @@
 // The conformance suite for ranks that are processes, under their launcher: each process runs it as one rank.
+#include "../comm/mpi/MpiLibrary.h"
 #include "CommConformance.h"
 #include "PostingStream.h"
 #include "tessera/runtime/comm/MpiWorld.h"
@@ -11,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace tessera::runtime {
 
@@ -57,6 +60,39 @@ TEST(MpiComm, ABarrierWaitsForEverybody) {
         absent += board->entry(r).progress.load() < uint64_t(turn);
   }
   EXPECT_EQ(absent, 0);
+}
+
+static int (*sendOfMpi)(const void *, int, MpiType, int, int, MpiComm, MpiRequest *) = nullptr;
+static int64_t messagesSent = 0;
+static int countedSend(const void *data, int count, MpiType type, int rank, int tag, MpiComm comm,
+                       MpiRequest *request) {
+  ++messagesSent;
+  return sendOfMpi(data, count, type, rank, tag, comm, request);
+}
+// Rows of a block that lie apart go to another rank together: each message costs, and waits to be looked at.
+TEST(MpiComm, RowsAreOneMessage) {
+  onThisRank(oneAxis(), [](CommUnderTest &rank) {
+    MpiLibrary &mpi = const_cast<MpiLibrary &>(MpiLibrary::get());
+    int64_t ranks = plane->ranks(), rows = 64, block = 5, group = 0;
+    while (shardCount(conformanceGroups(rank.mesh)[size_t(group)]) < ranks)
+      ++group;
+    for (CollectiveKind kind : {CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
+      bool gathers = kind == CollectiveKind::AllGather;
+      std::vector<float> piece(size_t(rows * block), 1), whole(size_t(ranks * rows * block), 1);
+      const void *src = gathers ? piece.data() : whole.data();
+      void *dst = gathers ? whole.data() : piece.data();
+      plane->barrier();
+      messagesSent = 0;
+      sendOfMpi = std::exchange(mpi.Isend, countedSend);
+      rank.comm.run({kind, gathers ? Reduction::None : Reduction::Sum, io::DType::F32, group,
+                     int64_t(gathers ? piece.size() : whole.size()), rows},
+                    src, dst, rank.stream, NoCollective);
+      rank.stream.synchronize();
+      mpi.Isend = sendOfMpi;
+      EXPECT_EQ(messagesSent, ranks - 1);
+      EXPECT_EQ(gathers ? whole.back() : piece.back(), gathers ? 1 : float(ranks));
+    }
+  });
 }
 
 // One report is enough; failures elsewhere show in the exit status.

@@ -4,6 +4,7 @@
 #ifndef TESSERA_RUNTIME_COMM_MPI_MPILIBRARY_H
 #define TESSERA_RUNTIME_COMM_MPI_MPILIBRARY_H
 
+#include <cstddef>
 #include <mutex>
 #include <string>
 
@@ -25,6 +26,9 @@ using MpiErrorHandler = void *;
   X(Error_string, int, (int, char *, int *))                                                                 \
   X(Isend, int, (const void *, int, MpiType, int, int, MpiComm, MpiRequest *))                               \
   X(Irecv, int, (void *, int, MpiType, int, int, MpiComm, MpiRequest *))                                     \
+  X(Type_create_hvector, int, (int, int, std::ptrdiff_t, MpiType, MpiType *))                                \
+  X(Type_commit, int, (MpiType *))                                                                           \
+  X(Type_free, int, (MpiType *))                                                                             \
   X(Test, int, (MpiRequest *, int *, void *))                                                                \
   X(Testall, int, (int, MpiRequest *, int *, void *))
 

@@ -32,6 +32,56 @@ void MpiRequests::receive(int64_t rank, int tag, void *data, size_t bytes) {
   }
 }
 
+namespace {
+// Rows as MPI knows them. What has begun with a type goes on without it.
+class RowsType {
+public:
+  RowsType(const MpiLibrary &mpi, int64_t rows, size_t pitch, size_t bytes) : mpi_(mpi) {
+    mpi.expect(mpi.Type_create_hvector(int(rows), int(bytes), std::ptrdiff_t(pitch), mpi.byte, &type),
+               "MPI_Type_create_hvector");
+    mpi.expect(mpi.Type_commit(&type), "MPI_Type_commit");
+  }
+  ~RowsType() { mpi_.Type_free(&type); }
+
+  MpiType type = nullptr;
+
+private:
+  const MpiLibrary &mpi_;
+};
+
+// Calls `each` with the first row and the number of rows of each message.
+template <typename Each> void forMessages(int64_t rows, size_t bytes, Each each) {
+  int64_t most = std::max<int64_t>(1, int64_t(largestMessage / std::max<size_t>(1, bytes)));
+  for (int64_t row = 0; row < rows; row += most)
+    each(row, std::min(most, rows - row));
+}
+} // namespace
+
+void MpiRequests::sendRows(int64_t rank, int tag, const char *data, int64_t rows, size_t pitch,
+                           size_t bytes) {
+  forMessages(rows, bytes, [&](int64_t first, int64_t count) {
+    const char *from = data + size_t(first) * pitch;
+    if (count == 1 || pitch == bytes || bytes == 0)
+      return send(rank, tag, from, size_t(count) * bytes);
+    std::lock_guard<std::mutex> lock(mpi_.mutex);
+    RowsType of(mpi_, count, pitch, bytes);
+    requests_.push_back(nullptr);
+    mpi_.expect(mpi_.Isend(from, 1, of.type, int(rank), tag, mpi_.world, &requests_.back()), "MPI_Isend");
+  });
+}
+
+void MpiRequests::receiveRows(int64_t rank, int tag, char *data, int64_t rows, size_t pitch, size_t bytes) {
+  forMessages(rows, bytes, [&](int64_t first, int64_t count) {
+    char *into = data + size_t(first) * pitch;
+    if (count == 1 || pitch == bytes || bytes == 0)
+      return receive(rank, tag, into, size_t(count) * bytes);
+    std::lock_guard<std::mutex> lock(mpi_.mutex);
+    RowsType of(mpi_, count, pitch, bytes);
+    requests_.push_back(nullptr);
+    mpi_.expect(mpi_.Irecv(into, 1, of.type, int(rank), tag, mpi_.world, &requests_.back()), "MPI_Irecv");
+  });
+}
+
 bool MpiRequests::done() {
   if (requests_.empty())
     return true;
@@ -72,24 +122,41 @@ public:
     receipts_.receive(peer, int(tag), into, bytes);
   }
   size_t receiveView(int64_t peer, uint32_t tag, size_t bytes) override {
+    receiveRowViews(peer, tag, 1, bytes);
+    return viewed_.size() - 1;
+  }
+  void sendRows(int64_t peer, uint32_t tag, const char *data, int64_t rows, size_t pitch,
+                size_t bytes) override {
+    sends_.sendRows(peer, int(tag), data, rows, pitch, bytes);
+  }
+  void receiveRows(int64_t peer, uint32_t tag, char *into, int64_t rows, size_t pitch,
+                   size_t bytes) override {
+    receipts_.receiveRows(peer, int(tag), into, rows, pitch, bytes);
+  }
+  void receiveRowViews(int64_t peer, uint32_t tag, int64_t rows, size_t bytes) override {
     if (used_ == views_.size())
       views_.emplace_back();
     std::vector<char> &view = views_[used_++];
-    if (view.size() < bytes)
-      view.resize(bytes);
-    receipts_.receive(peer, int(tag), view.data(), bytes);
-    return used_ - 1;
+    if (view.size() < size_t(rows) * bytes)
+      view.resize(size_t(rows) * bytes);
+    receipts_.receiveRows(peer, int(tag), view.data(), rows, bytes, bytes);
+    for (int64_t row = 0; row < rows; ++row)
+      viewed_.push_back(view.data() + size_t(row) * bytes);
   }
-  const void *view(size_t number) override { return views_[number].data(); }
+  const void *view(size_t number) override { return viewed_[number]; }
   bool arrived() override { return receipts_.done(); }
-  void releaseViews() override { used_ = 0; }
+  void releaseViews() override {
+    used_ = 0;
+    viewed_.clear();
+  }
   bool delivered() override { return sends_.done(); }
-  void clear() override { used_ = 0; }
+  void clear() override { releaseViews(); }
 
 private:
   MpiRequests sends_, receipts_;
   std::deque<std::vector<char>> views_; // grow to what the largest collective needs
   size_t used_ = 0;
+  std::vector<const void *> viewed_; // rows of them, by number
 };
 
 class MpiTransport final : public Transport {

@@ -21,6 +21,9 @@ public:
   explicit MpiRequests(const MpiLibrary &mpi) : mpi_(mpi) {}
   void send(int64_t rank, int tag, const void *data, size_t bytes);
   void receive(int64_t rank, int tag, void *data, size_t bytes);
+  // `rows` pieces of `bytes`, one every `pitch` bytes, in one message; the other side says as many rows.
+  void sendRows(int64_t rank, int tag, const char *data, int64_t rows, size_t pitch, size_t bytes);
+  void receiveRows(int64_t rank, int tag, char *data, int64_t rows, size_t pitch, size_t bytes);
   bool done(); // does not wait
   void wait();
 
