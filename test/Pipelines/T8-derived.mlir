@@ -8,6 +8,10 @@
 // RUN: llm-judge %t.mlir --entry=linear --pipeline="tessera-shard{mesh=fsdp=2,tp=2}"
 // RUN: llm-judge %t.mlir --entry=layers --pipeline="tessera-shard{mesh=fsdp=4}"
 // RUN: llm-judge %t.mlir --entry=layers --pipeline="tessera-shard{mesh=dp=2,fsdp=2,tp=2}"
+// On dp=4 what forward saves of ffn is moved to where backward wants it; computed again, as by hand, it is not.
+// RUN: llm-opt %t.mlir --tessera-explain="mesh=dp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAVED
+// RUN: llm-opt %S/../../bench/bytes/forward.mlir --graph-differentiate="function=layers loss=dy seed=dy of=x,up,down prefix= recompute=full" -o %t.mlir
+// RUN: llm-opt %t.mlir --tessera-explain="mesh=dp=4" -o /dev/null 2>&1 | FileCheck %s --check-prefix=AGAIN
 // RUN: rm %t.mlir
 
 // FSDP: step (linear): per rank 49152 collective bytes
@@ -16,5 +20,7 @@
 // TP: step (layers): per rank 211968 collective bytes
 // DP: step (linear): per rank 39936 collective bytes
 // DP: step (layers): per rank 264192 collective bytes
+// SAVED: step (layers): per rank 442368 collective bytes
+// AGAIN: step (layers): per rank 405504 collective bytes
 
 // REMARK: remark: [Passed] stack {{.*}}"repeat returns result #{{[0-9]}} as [-/-/-/fsdp], not [-/fsdp/-/-]: with the loops that read it {{.*}} us, not {{.*}} us"
