@@ -148,9 +148,12 @@ static void lowerRepeat(Lowering &lowering, graph::RepeatOp repeat) {
   };
   SmallVector<Value> carried(repeat.getInits());
   SmallVector<int64_t> takenOver = stacksTakenOver(repeat);
-  // Each begins in a place of its own: zeros that several begin as would be copied.
+  // Each begins in a place of its own: zeros that several begin as, or that a loop around this one begins
+  // with again in each of its iterations, would be copied.
   for (Value &init : carried)
-    if (Operation *maker = init.getDefiningOp(); maker && maker->getNumOperands() == 0 && !init.hasOneUse())
+    if (Operation *maker = init.getDefiningOp();
+        maker && maker->getNumOperands() == 0 &&
+        (!init.hasOneUse() || maker->getBlock() != repeat->getBlock()))
       init = builder.clone(*maker)->getResult(0);
   for (auto [stack, taken] : llvm::zip_equal(repeat.getCollected(), takenOver)) {
     if (taken >= 0) {

@@ -177,3 +177,14 @@ func.func @loop_invariant(%a: !k, %b: !k, %c: !sx, %h: !s) -> !s {
   }
   return %r : !s
 }
+
+// Zeros that begin a sum over ranks are zeros on each of them: nobody sends any, whatever shape they are wanted in.
+// CHECK-LABEL: func.func @neutral
+// CHECK-NEXT: %[[WHOLE:.*]] = graph.constant dense<0.000000e+00> : tensor<8xf32> : tensor<8xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}, global=[8]>>
+// CHECK-NEXT: return %[[WHOLE]]
+func.func @neutral() -> tensor<8xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}, global=[8]>> {
+  %0 = graph.constant dense<0.000000e+00> : tensor<8xf32> : tensor<4xf32, #dist.sharding<@mesh, [{"x"}], global=[8]>>
+  %1 = dist.all_gather %0 dim = 0 axes = {"x"} : tensor<4xf32, #dist.sharding<@mesh, [{"x"}], global=[8]>> -> tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>>
+  %2 = dist.contribute %1 axes = {"x"} : tensor<8xf32, #dist.sharding<@mesh, [{}], global=[8]>> -> tensor<8xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}, global=[8]>>
+  return %2 : tensor<8xf32, #dist.sharding<@mesh, [{}], partial=sum{"x"}, global=[8]>>
+}

@@ -115,6 +115,21 @@ struct MakeNeutral : public OpRewritePattern<ContributeOp> {
   }
 };
 
+/// Neutral elements that ranks would exchange are made where they are wanted: zeros are a piece of zeros, and
+/// zeros of all pieces.
+template <typename Op> struct MakeNeutralInPlace : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op moved, PatternRewriter &rewriter) const override {
+    auto maker = moved.getInput().template getDefiningOp<ShardingRuleOpInterface>();
+    if (!maker || maker->getNumResults() != 1 || maker.getShardingRule().neutral == PartialKind::None)
+      return rewriter.notifyMatchFailure(moved, "moves something");
+    Operation *made = rewriter.clone(*maker);
+    made->getResult(0).setType(cast<RankedTensorType>(moved.getType()));
+    rewriter.replaceOp(moved, made->getResults());
+    return success();
+  }
+};
+
 /// Both reasons, or the one there is.
 static StringAttr joinWhy(StringAttr first, StringAttr second) {
   if (!first || !second || first == second)
@@ -321,6 +336,9 @@ static void hoistInvariant(Operation *root) {
 struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBase<OptimizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
+    patterns
+        .add<MakeNeutralInPlace<AllGatherOp>, MakeNeutralInPlace<AllSliceOp>, MakeNeutralInPlace<AllToAllOp>,
+             MakeNeutralInPlace<CollectivePermuteOp>, MakeNeutralInPlace<GroupedSendOp>>(&getContext());
     patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>,
                  CancelOut<AllSliceOp, AllGatherOp>, MergeReduces, MergeAlongDimension<AllGatherOp>,
                  MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
