@@ -58,8 +58,10 @@ if len(set(programs)) <= max(3, args.limits // 2):
     sys.exit(f"{len(set(programs))} different programs for {args.limits} limits: {programs}")
 error = compiled("--memory=1", "--compile-to=step", "-o", os.devnull, status=1)
 least = int(re.search(r"error: does not fit \(--memory=1\): needs at least (\d+) bytes a rank", error)[1])
-# Bytes do not fall evenly with what is saved: the program for the least may take less than it.
-if least > full or not full * 0.99 <= predicted(least)[0] <= least:
+# Bytes do not fall evenly with what is saved: the program for the least may take less than it. With several micro-batches gradients that are summed up may lie in
+# shards besides, which full recomputation alone leaves whole.
+beneath = 0.99 if args.micro_batches == 1 else 0.8
+if least > full or not full * beneath <= predicted(least)[0] <= least:
     sys.exit(f"the least is said to be {least}, full recomputation takes {full}, the program for it {predicted(least)[0]}")
 error = compiled(f"--memory={least - 1}", "--compile-to=step", "-o", os.devnull, status=1)
 if f"needs at least {least} bytes" not in error:

@@ -72,9 +72,9 @@ for template, mesh in (("zero1", "dp=3"), ("zero2", "dp=4"), ("hsdp", "dp=2,fsdp
     check(0 <= more <= (4 if "fsdp" in mesh else 2) * layer, template, "overlap takes", more, "bytes, with", layer, "of a layer")
     nameless = [one for one in on["steps"]["train"]["collectives"] if not one["values"]]
     check(not nameless, template, "collectives without a name", nameless)
-    # Gradients of a layer's norms are small, and go together.
-    bundle = "gradient of attention_input, gradient of mlp_input"
-    check(template == "hsdp" or any(bundle in one["values"] for one in on["steps"]["train"]["collectives"]), template, bundle, "are no bundle")
+    # What is small goes together, and has all its names: gradients of a layer's norms, or of keys and values.
+    bundles = [value for one in on["steps"]["train"]["collectives"] for value in one["values"] if value.startswith("gradient of ") and ", gradient of " in value]
+    check(template == "hsdp" or bundles, template, "has no bundle of gradients")
 
 # States of Llama-3-8B, of P parameters on N ranks: bytes a parameter of masters, moments, weights and gradients.
 P = 8030261248

@@ -126,14 +126,15 @@ void HeldValues::markGradient(Value value) {
     return markLoop(loop, cast<OpResult>(value).getResultNumber());
   if (auto destination = value.getDefiningOp<DestinationStyleOpInterface>())
     markGradient(destination.getTiedOpOperand(cast<OpResult>(value))->get());
-  // What ranks sum up behind a loop is held by each of them until then.
+  // What ranks sum up behind a loop over micro-batches is held by each of them until then. That of the loss
+  // is on its way: its gradients are summed up over chunks of positions right before.
   while (Operation *maker = value.getDefiningOp()) {
     SmallVector<Value> read = arraysRead(maker);
     if (read.size() != 1 || (!isExchange(maker) && elementsOf(read.front()) != elementsOf(value)))
       return;
     value = read.front();
-    if (value.getDefiningOp<ForOp>())
-      return markGradient(value);
+    if (auto loop = value.getDefiningOp<ForOp>())
+      return belongsTo(loop, graph::StepPart::Loss) ? void() : markGradient(value);
   }
 }
 

@@ -146,8 +146,12 @@ FailureOr<Value> LossInChunks::emit(OpBuilder &builder, Location loc, IRMapping 
       summed.push_back(i);
       next.push_back(found[i]);
     }
-  for (auto [i, value] : llvm::enumerate(next))
-    value = f.add(body.insertArgument(unsigned(1 + i), value.getType(), loc), value);
+  for (auto [i, value] : llvm::enumerate(next)) {
+    // Sums are called as what they add up.
+    StringRef name = callName(value.getLoc());
+    FloatArithmetic sums{builder, name.empty() ? loc : nameCall(loc, name)};
+    value = sums.add(body.insertArgument(unsigned(1 + i), value.getType(), loc), value);
+  }
   SmallVector<Value> yielded(next);
   SmallVector<Type> types(ValueRange(next).getTypes());
   if (!found.empty() && found.front()) {
