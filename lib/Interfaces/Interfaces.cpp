@@ -6,6 +6,7 @@ using namespace mlir;
 #include "tessera/Interfaces/CostOpInterface.cpp.inc"
 #include "tessera/Interfaces/DecomposableOpInterface.cpp.inc"
 #include "tessera/Interfaces/DerivativeOpInterface.cpp.inc"
+#include "tessera/Interfaces/DropOpInterface.cpp.inc"
 #include "tessera/Interfaces/ElementwiseOpInterface.cpp.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.cpp.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.cpp.inc"

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace tessera {
@@ -40,6 +41,7 @@ OpCost streamingCost(mlir::Operation *op, double flops);
 #include "tessera/Interfaces/CostOpInterface.h.inc"
 #include "tessera/Interfaces/DecomposableOpInterface.h.inc"
 #include "tessera/Interfaces/DerivativeOpInterface.h.inc"
+#include "tessera/Interfaces/DropOpInterface.h.inc"
 #include "tessera/Interfaces/ElementwiseOpInterface.h.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.h.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.h.inc"

@@ -134,9 +134,9 @@ FailureOr<Value> TrainStepBuilder::emitLoss(IRMapping &values, Value targets, Va
 
 /// `block` is the entry's, or the body of the loop over micro-batches; `values` maps what it has of @forward.
 LogicalResult TrainStepBuilder::emitDropout(Block &block, IRMapping &values) {
-  SmallVector<Operation *> marked = dropoutSites(forward.getBody().front()), sites;
-  for (Operation *site : marked)
-    sites.push_back(values.lookup(site));
+  SmallVector<DropSiteOpInterface> marked = dropoutSites(forward.getBody().front()), sites;
+  for (DropSiteOpInterface site : marked)
+    sites.push_back(cast<DropSiteOpInterface>(values.lookup(site.getOperation())));
   DropoutInputs inputs{numbers.lookup(FillSource::DropoutKey), numbers.lookup(FillSource::Dropout), {}};
   if (!inputs.key) { // evaluation drops nothing
     keepAtSites(sites);
@@ -149,13 +149,12 @@ LogicalResult TrainStepBuilder::emitDropout(Block &block, IRMapping &values) {
     Value index = CastOp::create(first, loc, scalar, microBatches.getIndex(0));
     inputs.firstRow = MulOp::create(first, loc, scalar, index, integerConstant(first, loc, sizes.rows()));
   }
-  if (failed(dropAtSites(sites, inputs, block.getParentOp())))
+  FailureOr<SmallVector<Value>> left = dropAtSites(sites, inputs, block.getParentOp());
+  if (failed(left))
     return failure();
   // Whoever asks for such a value from here on means what is left of it.
-  for (auto [site, copy] : llvm::zip_equal(marked, sites))
-    for (Operation *user : copy->getUsers())
-      if (isa<NameOp>(copy) && isa<DropoutOp>(user))
-        values.map(site->getResult(0), user->getResult(0));
+  for (auto [site, value] : llvm::zip_equal(marked, *left))
+    values.map(site->getResult(0), value);
   return success();
 }
 

@@ -7,64 +7,39 @@ using namespace mlir;
 
 namespace tessera::graph {
 
-SmallVector<Operation *> dropoutSites(Block &block) {
-  SmallVector<Operation *> sites;
-  block.walk([&](Operation *op) {
-    auto name = dyn_cast<NameOp>(op);
-    auto attention = dyn_cast<AttentionOp>(op);
-    if ((name && name.getDrops()) || (attention && attention.getDrops()))
+bool isDropoutSite(Operation *op) {
+  auto site = dyn_cast<DropSiteOpInterface>(op);
+  return site && site.mayDrop();
+}
+
+SmallVector<DropSiteOpInterface> dropoutSites(Block &block) {
+  SmallVector<DropSiteOpInterface> sites;
+  block.walk([&](DropSiteOpInterface op) {
+    if (op.mayDrop())
       sites.push_back(op);
   });
   return sites;
 }
 
-void keepAtSites(ArrayRef<Operation *> sites) {
-  for (Operation *site : sites) {
-    if (auto name = dyn_cast<NameOp>(site))
-      name.setDrops(false);
-    if (auto attention = dyn_cast<AttentionOp>(site))
-      attention.setDrops(false);
-  }
+void keepAtSites(ArrayRef<DropSiteOpInterface> sites) {
+  for (DropSiteOpInterface site : sites)
+    site.setMayDrop(false);
 }
 
 namespace {
 class SiteWriter {
 public:
-  SiteWriter(Operation *site, int64_t number, int64_t sites, const DropoutInputs &inputs, Operation *outer)
+  SiteWriter(DropSiteOpInterface site, int64_t number, int64_t sites, const DropoutInputs &inputs,
+             Operation *outer)
       : site(site), number(number), sites(sites), inputs(inputs), outer(outer), builder(site),
         loc(site->getLoc()) {}
 
-  LogicalResult run() {
-    if (auto attention = dyn_cast<AttentionOp>(site))
-      return drop(attention);
-    return drop(cast<NameOp>(site));
+  FailureOr<Value> run() {
+    return site.dropElements(
+        builder, [this](ArrayRef<int64_t> rows) { return keysOf(rows); }, inputs.probability);
   }
 
 private:
-  LogicalResult drop(AttentionOp op) {
-    if (op.getPages())
-      return op.emitOpError() << "drops weights of keys that a table finds: what has pages is not trained";
-    op.getDropKeysMutable().assign(keysOf(op.getQuery().getType().getShape().drop_back()));
-    op.getDropShareMutable().assign(inputs.probability);
-    return success();
-  }
-
-  LogicalResult drop(NameOp op) {
-    auto type = cast<RankedTensorType>(op.getType());
-    if (type.getRank() < 2 || !isa<FloatType>(type.getElementType()))
-      return op.emitOpError() << "drops elements of " << type
-                              << ": expected floats whose first dimension is the row of the batch";
-    builder.setInsertionPointAfter(op);
-    SmallVector<int64_t> rows(type.getShape());
-    rows.back() = 1;
-    Value keys = keysOf(rows);
-    auto columnType = RankedTensorType::get(type.getShape().back(), builder.getI32Type());
-    Value columns = IotaOp::create(builder, loc, columnType, builder.getI64IntegerAttr(0));
-    Value dropped = DropoutOp::create(builder, loc, type, op.getResult(), keys, columns, inputs.probability);
-    op.getResult().replaceAllUsesExcept(dropped, dropped.getDefiningOp());
-    return success();
-  }
-
   /// The stream of the site in this layer: layers of the loops around it, the outermost first, then its
   /// number.
   Value stream() {
@@ -96,7 +71,7 @@ private:
     return RandomKeyOp::create(builder, loc, counts.getType(), inputs.key, stream(), counts);
   }
 
-  Operation *site;
+  DropSiteOpInterface site;
   int64_t number, sites;
   const DropoutInputs &inputs;
   Operation *outer;
@@ -105,12 +80,17 @@ private:
 };
 } // namespace
 
-LogicalResult dropAtSites(ArrayRef<Operation *> sites, const DropoutInputs &inputs, Operation *outer) {
+FailureOr<SmallVector<Value>> dropAtSites(ArrayRef<DropSiteOpInterface> sites, const DropoutInputs &inputs,
+                                          Operation *outer) {
   keepAtSites(sites);
-  for (auto [number, site] : llvm::enumerate(sites))
-    if (failed(SiteWriter(site, int64_t(number), int64_t(sites.size()), inputs, outer).run()))
+  SmallVector<Value> left;
+  for (auto [number, site] : llvm::enumerate(sites)) {
+    FailureOr<Value> dropped = SiteWriter(site, int64_t(number), int64_t(sites.size()), inputs, outer).run();
+    if (failed(dropped))
       return failure();
-  return success();
+    left.push_back(*dropped);
+  }
+  return left;
 }
 
 } // namespace tessera::graph

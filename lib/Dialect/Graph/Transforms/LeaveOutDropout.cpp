@@ -20,26 +20,6 @@ static bool isOfDropout(func::FuncOp function, unsigned argument) {
   return fill && (fill.getSource() == FillSource::DropoutKey || fill.getSource() == FillSource::Dropout);
 }
 
-/// Every element is kept.
-static void keepAll(func::FuncOp function) {
-  function.walk([](Operation *op) {
-    if (auto dropout = dyn_cast<DropoutOp>(op)) {
-      dropout.getResult().replaceAllUsesWith(dropout.getInput());
-      dropout.erase();
-      return;
-    }
-    auto keep = [](auto attention) {
-      if (!attention)
-        return;
-      attention.getDropKeysMutable().clear();
-      attention.getDropShareMutable().clear();
-    };
-    keep(dyn_cast<AttentionOp>(op));
-    keep(dyn_cast<AttentionQueryGradientOp>(op));
-    keep(dyn_cast<AttentionKeyValueGradientOp>(op));
-  });
-}
-
 namespace {
 struct LeaveOutDropout : graph::impl::LeaveOutDropoutBase<LeaveOutDropout> {
   void runOnOperation() override {
@@ -57,13 +37,18 @@ struct LeaveOutDropout : graph::impl::LeaveOutDropoutBase<LeaveOutDropout> {
     plain.setName("train");
     plain->setAttr(kRoleAttr, RoleAttr::get(&getContext(), Role::Train));
     dropping->getBlock()->getOperations().insert(dropping->getIterator(), plain);
-    keepAll(plain);
+    plain.walk([](DropOpInterface op) { op.keepAllElements(); });
     // Keys of rows, and what they are made of, have no reader left.
     IRRewriter rewriter(&getContext());
     (void)runRegionDCE(rewriter, plain->getRegions());
     llvm::BitVector inputs(plain.getNumArguments());
-    for (unsigned i = 0; i < plain.getNumArguments(); ++i)
+    for (unsigned i = 0; i < plain.getNumArguments(); ++i) {
       inputs[i] = isOfDropout(plain, i);
+      if (inputs[i] && !plain.getArgument(i).use_empty())
+        return plain.getArgument(i).getUsers().begin()->emitOpError()
+               << "stays in the entry that drops nothing, though it reads what is drawn from: what drops "
+                  "elements says how to keep all (DropOpInterface)";
+    }
     return plain.eraseArguments(inputs);
   }
 };

@@ -1,6 +1,8 @@
 //===- TrainStepAnalysis.cpp - What of @forward can be trained ------------===//
 #include "TrainStepBuilder.h"
 
+#include "tessera/Dialect/Graph/Transforms/Dropout.h"
+
 using namespace mlir;
 
 namespace tessera::graph {
@@ -89,10 +91,7 @@ TrainAttr TrainStepBuilder::attribute() {
 LogicalResult TrainStepBuilder::chooseChunks() {
   Value logits = forward.getBody().front().getTerminator()->getOperand(0);
   PositionWise::Tail found = positionWise.findTail();
-  bool drops = llvm::any_of(found.ops, [](Operation *op) {
-    auto name = dyn_cast<NameOp>(op);
-    return name && name.getDrops();
-  });
+  bool drops = llvm::any_of(found.ops, isDropoutSite);
   if (lossChunks == 0 && !found.ops.empty() && !drops) {
     ArrayRef<int64_t> input = cast<RankedTensorType>(found.input.getType()).getShape().drop_front(2);
     lossChunks = chunksOfLoss(sizes.rows(), sizes.seq, ShapedType::getNumElements(input),
@@ -101,10 +100,9 @@ LogicalResult TrainStepBuilder::chooseChunks() {
   if (lossChunks <= 1)
     return success();
   for (Operation *op : found.ops)
-    if (auto name = dyn_cast<NameOp>(op); name && name.getDrops())
-      return name.emitOpError()
-             << "drops elements of what leads to the logits alone, and the loss is made in " << lossChunks
-             << " chunks; leave out one of both";
+    if (isDropoutSite(op))
+      return op->emitOpError() << "drops elements of what leads to the logits alone, and the loss is made in "
+                               << lossChunks << " chunks; leave out one of both";
   if (found.ops.empty() || failed(positionWise.checkPassesThrough("seq")))
     return forward.emitError()
            << "cannot make the loss in " << lossChunks

@@ -6,6 +6,7 @@ include "tessera/Interfaces/ShardingRuleOpInterface.td"
 include "tessera/Interfaces/CostOpInterface.td"
 include "tessera/Interfaces/DecomposableOpInterface.td"
 include "tessera/Interfaces/DerivativeOpInterface.td"
+include "tessera/Interfaces/DropOpInterface.td"
 include "tessera/Interfaces/ReferenceOpInterface.td"
 include "tessera/Interfaces/ElementwiseOpInterface.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -26,6 +27,9 @@ def Graph_BoolTensor : RankedTensorOf<[I1]>;
 
 /// Gradients flow through the op (docs/Derivatives.md).
 def Graph_Derivative : DeclareOpInterfaceMethods<DerivativeOpInterface>;
+/// Drops elements drawn at random; says where training may do so (docs/Dropout.md).
+def Graph_Drops : DeclareOpInterfaceMethods<DropOpInterface>;
+def Graph_DropSite : DeclareOpInterfaceMethods<DropSiteOpInterface>;
 
 /// Every op of the dialect that computes: the four things it can say about itself.
 class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mnemonic, !listconcat([Pure, Graph_ShardingAgrees,

@@ -125,7 +125,7 @@ def Graph_RopeOp : Graph_Op<"rope", [Graph_Derivative, DeclareOpInterfaceMethods
 }
 
 def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DecomposableOpInterface>,
-    DeclareOpInterfaceMethods<DerivativeOpInterface, ["withStatistics", "whyNoGradient"]>]> {
+    DeclareOpInterfaceMethods<DerivativeOpInterface, ["withStatistics", "whyNoGradient"]>, Graph_Drops, Graph_DropSite]> {
   let summary = "softmax(scale * q k^T + causal mask) v, by heads";
   let description = [{
     q [batch, seq, kv_heads, group, head_dim], k [batch, context, kv_heads, head_dim], v [batch, context, kv_heads, value_dim], positions
@@ -159,7 +159,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, Declare
 }
 
 /// What backward of attention computes: the weights again, from scores and their log-sum-exp, a block of them at a time in a kernel, and what they weigh.
-class Graph_AttentionGradientOp<string mnemonic> : Graph_Op<mnemonic, [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+class Graph_AttentionGradientOp<string mnemonic> : Graph_Op<mnemonic, [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DecomposableOpInterface>, Graph_Drops]> {
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
       Graph_FloatTensor:$gradient, RankedTensorOf<[F32]>:$log_sum_exp, RankedTensorOf<[F32]>:$delta,
       Optional<RankedTensorOf<[I64]>>:$drop_keys, Optional<RankedTensorOf<[F32]>>:$drop_share,

@@ -20,7 +20,7 @@ def Graph_RandomKeyOp : Graph_Op<"random_key", [DeclareOpInterfaceMethods<Elemen
   let hasVerifier = 1;
 }
 
-def Graph_DropoutOp : Graph_Op<"dropout", [Graph_Derivative, DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>]> {
+def Graph_DropoutOp : Graph_Op<"dropout", [Graph_Derivative, Graph_Drops, DeclareOpInterfaceMethods<ElementwiseScalarOpInterface>]> {
   let summary = "Elements of a row dropped at random, the others divided by the share that is kept (arXiv 1207.0580)";
   let description = [{
     An element is 0 where the random word of its row's key and its column is below `probability` (counted as float32) of 2^32, and x / (1 - probability) elsewhere. Operands broadcast

@@ -133,7 +133,7 @@ def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [Graph_Derivative, AllTypesMa
   let hasVerifier = 1;
 }
 
-def Graph_NameOp : Graph_Op<"name", [Graph_Derivative, AllTypesMatch<["input", "result"]>]> {
+def Graph_NameOp : Graph_Op<"name", [Graph_Derivative, Graph_DropSite, AllTypesMatch<["input", "result"]>]> {
   let summary = "Names a value and, if given, its dimensions";
   let description = [{
     What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned. An

@@ -6,8 +6,10 @@
 
 namespace tessera::graph {
 
-/// Ops in `block`, and in loops there, that say `drops`, in their order.
-llvm::SmallVector<mlir::Operation *> dropoutSites(mlir::Block &block);
+/// Whether `op` says `drops`.
+bool isDropoutSite(mlir::Operation *op);
+/// Ops in `block`, and in loops there, that do, in their order.
+llvm::SmallVector<DropSiteOpInterface> dropoutSites(mlir::Block &block);
 
 /// What sites draw from. Which elements go follows from the key, the number of the site, the layer and the
 /// places of elements in the rows of the whole step: docs/Dropout.md.
@@ -19,11 +21,11 @@ struct DropoutInputs {
 
 /// Makes `sites`, which are numbered by their order, drop elements, and no sites any more. Their values'
 /// first dimension is the row; an error where it is not, as far as shapes can tell. Layers are those of the
-/// loops between a site and `outer`.
-llvm::LogicalResult dropAtSites(llvm::ArrayRef<mlir::Operation *> sites, const DropoutInputs &inputs,
-                                mlir::Operation *outer);
+/// loops between a site and `outer`. Gives what is left of each site's result, which its readers read.
+llvm::FailureOr<llvm::SmallVector<mlir::Value>>
+dropAtSites(llvm::ArrayRef<DropSiteOpInterface> sites, const DropoutInputs &inputs, mlir::Operation *outer);
 /// They drop nothing, and are no sites any more.
-void keepAtSites(llvm::ArrayRef<mlir::Operation *> sites);
+void keepAtSites(llvm::ArrayRef<DropSiteOpInterface> sites);
 
 } // namespace tessera::graph
 #endif
