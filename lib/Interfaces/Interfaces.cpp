@@ -8,6 +8,7 @@ using namespace mlir;
 #include "tessera/Interfaces/DerivativeOpInterface.cpp.inc"
 #include "tessera/Interfaces/DropOpInterface.cpp.inc"
 #include "tessera/Interfaces/ElementwiseOpInterface.cpp.inc"
+#include "tessera/Interfaces/PositionMixingOpInterface.cpp.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.cpp.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.cpp.inc"
 #include "tessera/Support/TypeSizes.h"

@@ -43,6 +43,7 @@ OpCost streamingCost(mlir::Operation *op, double flops);
 #include "tessera/Interfaces/DerivativeOpInterface.h.inc"
 #include "tessera/Interfaces/DropOpInterface.h.inc"
 #include "tessera/Interfaces/ElementwiseOpInterface.h.inc"
+#include "tessera/Interfaces/PositionMixingOpInterface.h.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.h.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.h.inc"
 

@@ -1,7 +1,9 @@
 // Passes ask ops what they do and know none by name: ops of another dialect are treated alike.
 #include "Parse.h"
 
+#include "tessera/Dialect/Graph/Transforms/Documents.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -27,11 +29,34 @@ public:
   }
 };
 
+/// other.blur %query, %rows, %positions: [batch, seq, d], [batch, context, d], [batch, seq] -> [batch, seq,
+/// d].
+class BlurOp : public TestOp<BlurOp, ShardingRuleOpInterface::Trait, PositionMixingOpInterface::Trait> {
+public:
+  using Op::Op;
+  static StringRef getOperationName() { return "other.blur"; }
+  static ArrayRef<StringRef> getAttributeNames() { return {}; }
+  ShardingRule getShardingRule() {
+    auto rows = cast<RankedTensorType>((*this)->getOperand(1).getType());
+    auto result = cast<RankedTensorType>((*this)->getResult(0).getType());
+    ShardingRule rule;
+    int batch = rule.addFactor(result.getDimSize(0)), seq = rule.addFactor(result.getDimSize(1)),
+        context = rule.addFactor(rows.getDimSize(1), FactorKind::NeedReplication),
+        d = rule.addFactor(result.getDimSize(2));
+    TensorFactors row{{{batch}, {seq}, {d}}};
+    rule.operands = {row, TensorFactors{{{batch}, {context}, {d}}}, TensorFactors{{{batch}, {seq}}}};
+    rule.results = {row};
+    return rule;
+  }
+  SmallVector<unsigned, 2> getContextOperands() { return {1}; }
+  OpOperand *getSeenOperand() { return &(*this)->getOpOperand(2); }
+};
+
 class OtherDialect : public Dialect {
 public:
   explicit OtherDialect(MLIRContext *context)
       : Dialect(getDialectNamespace(), context, TypeID::get<OtherDialect>()) {
-    addOperations<ThinOp>();
+    addOperations<ThinOp, BlurOp>();
   }
   static StringRef getDialectNamespace() { return "other"; }
 };
@@ -59,4 +84,33 @@ TEST(OpInterfaces, WhateverDropsIsLeftOut) {
   ASSERT_TRUE(train);
   EXPECT_EQ(train.getNumArguments(), 1u);
   EXPECT_EQ(train.getBody().front().getTerminator()->getOperand(0), train.getArgument(0));
+}
+
+static const char *const kMixing = R"(
+  func.func @forward(%x: tensor<2x4x8xf32> {graph.dims = ["batch", "seq", "hidden"]},
+      %positions: tensor<2x4xi32> {graph.dims = ["batch", "seq"]}) -> tensor<2x4x8xf32> {
+    %query = graph.neg %x : tensor<2x4x8xf32>
+    %mixed = "other.blur"(%query, %x, %positions) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    %y = graph.exp %mixed : tensor<2x4x8xf32>
+    return %y : tensor<2x4x8xf32>
+  })";
+
+TEST(OpInterfaces, WhatMixesPositionsEndsTheTail) {
+  Program program = withOthers(kMixing);
+  DimNames names(*program.module);
+  graph::PositionWise positionWise(program.func(), names);
+  EXPECT_TRUE(succeeded(positionWise.checkPassesThrough("seq")));
+  graph::PositionWise::Tail tail = positionWise.findTail();
+  EXPECT_EQ(tail.ops.size(), 1u);
+  EXPECT_EQ(tail.input, program.op<BlurOp>()->getResult(0));
+}
+
+TEST(OpInterfaces, WhatMixesPositionsSeesItsDocumentAlone) {
+  Program program = withOthers(kMixing);
+  func::FuncOp function = program.func();
+  OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
+  Value positions = function.getArgument(1);
+  Value keys = graph::keysOfDocuments(builder, function.getLoc(), positions);
+  graph::useKeysOfDocuments(function, positions, keys);
+  EXPECT_EQ(program.op<BlurOp>()->getOperand(2), keys);
 }

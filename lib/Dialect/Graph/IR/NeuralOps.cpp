@@ -289,6 +289,10 @@ LogicalResult AttentionOp::verify() {
   return expectSameSizes(*this, logSumExp, 0, q, 0, 4);
 }
 
+// Key and value.
+SmallVector<unsigned, 2> AttentionOp::getContextOperands() { return {1, 2}; }
+OpOperand *AttentionOp::getSeenOperand() { return getPages() ? nullptr : &getPositionsMutable(); }
+
 LogicalResult CacheUpdateOp::verify() {
   NamedValue cache{"cache", getCache()}, update{"update", getUpdate()},
       positions{"positions", getPositions()};

@@ -27,9 +27,9 @@ Value keysOfDocuments(OpBuilder &builder, Location loc, Value positions) {
 }
 
 void useKeysOfDocuments(Operation *op, Value positions, Value keys) {
-  op->walk([&](AttentionOp attention) {
-    if (attention.getPositions() == positions && !attention.getPages())
-      attention.getPositionsMutable().assign(keys);
+  op->walk([&](PositionMixingOpInterface mixing) {
+    if (OpOperand *seen = mixing.getSeenOperand(); seen && seen->get() == positions)
+      seen->set(keys);
   });
 }
 

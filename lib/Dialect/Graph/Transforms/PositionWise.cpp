@@ -13,9 +13,8 @@ int PositionWise::find(Value value, StringRef name) const {
 
 /// Operand `i` of `op` is a set of keys or values that queries look into, not a row per position.
 static bool isContext(Operation *op, unsigned i) {
-  auto attention = dyn_cast<AttentionOp>(op);
-  return attention &&
-         (op->getOperand(i) == attention.getKey() || op->getOperand(i) == attention.getValue()) && i > 0;
+  auto mixing = dyn_cast<PositionMixingOpInterface>(op);
+  return mixing && llvm::is_contained(mixing.getContextOperands(), i);
 }
 
 LogicalResult PositionWise::checkOp(Operation *op, StringRef name) const {
@@ -96,7 +95,7 @@ PositionWise::Tail PositionWise::findTail() const {
   for (Operation &op : llvm::drop_begin(llvm::reverse(block))) {
     if (llvm::none_of(op.getResults(), [&](Value result) { return pending.contains(result); }))
       continue;
-    if (isa<DataFlowOpInterface, AttentionOp>(op))
+    if (isa<DataFlowOpInterface, PositionMixingOpInterface>(op))
       break;
     for (Value result : op.getResults())
       pending.remove(result);

@@ -125,7 +125,8 @@ def Graph_RopeOp : Graph_Op<"rope", [Graph_Derivative, DeclareOpInterfaceMethods
 }
 
 def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DecomposableOpInterface>,
-    DeclareOpInterfaceMethods<DerivativeOpInterface, ["withStatistics", "whyNoGradient"]>, Graph_Drops, Graph_DropSite]> {
+    DeclareOpInterfaceMethods<DerivativeOpInterface, ["withStatistics", "whyNoGradient"]>, Graph_Drops, Graph_DropSite,
+    DeclareOpInterfaceMethods<PositionMixingOpInterface>]> {
   let summary = "softmax(scale * q k^T + causal mask) v, by heads";
   let description = [{
     q [batch, seq, kv_heads, group, head_dim], k [batch, context, kv_heads, head_dim], v [batch, context, kv_heads, value_dim], positions

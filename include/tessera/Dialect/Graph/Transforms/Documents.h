@@ -11,7 +11,7 @@ namespace tessera::graph {
 /// begins. Keys are counted by their places in the row. An inert token (position -1) sees none.
 mlir::Value keysOfDocuments(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value positions);
 
-/// Lets attentions of and inside `op` that go by `positions` go by `keys`.
+/// Lets what mixes positions, of and inside `op`, and goes by `positions` go by `keys`.
 void useKeysOfDocuments(mlir::Operation *op, mlir::Value positions, mlir::Value keys);
 
 } // namespace tessera::graph

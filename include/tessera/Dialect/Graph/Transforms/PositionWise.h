@@ -1,8 +1,8 @@
 //===- PositionWise.h - How a program depends on its sequence ---*- C++ -*-===//
 //
 // An analysis of one function over dimensions called `seq` (docs/Step.md). An op is position-wise if `seq`
-// passes through it as a dimension of its own: then it can run on any number of positions. Only attention may
-// mix positions.
+// passes through it as a dimension of its own: then it can run on any number of positions. Only ops that say
+// so (PositionMixingOpInterface: attention) may mix positions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_GRAPH_TRANSFORMS_POSITIONWISE_H
@@ -25,7 +25,7 @@ public:
   bool dependsOnSeq(mlir::Value value) const { return find(value, "seq") >= 0; }
 
   /// Fails, with an error at the op, unless `name` passes through every op of the function as a dimension of
-  /// its own, keys and values of attention apart. `name` is "seq" or "batch".
+  /// its own, what positions look into (keys and values) apart. `name` is "seq" or "batch".
   mlir::LogicalResult checkPassesThrough(llvm::StringRef name) const;
 
   /// The type of `value` when `batch` and `seq` have other sizes. What is no tensor keeps its type.
