@@ -9,19 +9,13 @@
 
 namespace tessera::runtime {
 
-// The state that an update leaves the gradient in if it forgets what was there before: AdamW's with beta1 =
-// 0, SGD's with momentum 0 and no decay.
-static const char *momentOf(const EntrySpec &train) {
-  return train.input(Fill::Beta1) ? "exp_avg" : "momentum_buffer";
-}
-
 const SavedFile &gradientsFile(const TrainJob &job, const Manifest &manifest) {
-  const std::string moment = momentOf(manifest.entries[size_t(manifest.train->train)]);
+  const std::string &state = manifest.train->gradientState;
   auto file = std::find_if(job.files.begin(), job.files.end(),
-                           [&](const SavedFile &one) { return one.state == moment; });
+                           [&](const SavedFile &one) { return !state.empty() && one.state == state; });
   if (file == job.files.end())
     throw Error("cannot write tensors", "--grads=" + job.options.grads,
-                "the optimizer of this program keeps no " + moment + " to read gradients from",
+                "this program does not say what gradients are read from",
                 "leave it out, or compile it again with this version of llm-compile");
   return *file;
 }

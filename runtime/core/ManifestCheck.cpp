@@ -4,6 +4,7 @@
 #include "tessera/runtime/core/Fields.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tessera::runtime {
 
@@ -331,6 +332,7 @@ struct Checker {
     require(t.batch > 0 && t.seq > 0 && t.microBatches > 0 && t.vocab > 0, "train", "a size is not positive");
     require(t.flopsPerToken >= 0, "train", "the FLOPs of a token are negative");
     require(t.microBatches <= t.batch, "train", "there are more micro-batches than rows");
+    gradients(t);
     require(t.train >= 0, "train", "no entry has the role train");
     trains(t, t.train, /*updates=*/true);
     require(!t.lossScale || *t.lossScale > 0, "train", "the loss scale is not positive");
@@ -346,6 +348,16 @@ struct Checker {
             "it drops elements, and takes no key or no share");
     require(drops.paramsUpdated == e.paramsUpdated, "entry " + drops.name,
             "it updates other parameters than entry " + e.name);
+  }
+  // Gradients of all weights that have states are found in one of them.
+  void gradients(const TrainSpec &t) const {
+    std::set<int64_t> found;
+    for (const ParamSpec &p : m.params)
+      if (p.state == t.gradientState)
+        found.insert(p.of);
+    for (const ParamSpec &p : m.params)
+      require(t.gradientState.empty() || !p.isState() || found.count(p.of), "train",
+              "gradients are read from " + t.gradientState + ", which the weight of " + p.name + " has not");
   }
   void trains(const TrainSpec &t, int64_t number, bool updates) const {
     const EntrySpec &e = m.entries[number];

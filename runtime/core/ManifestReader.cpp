@@ -331,6 +331,7 @@ static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entri
   if (const Json *scale = fields.find("loss_scale"))
     t.lossScale = scale->get<double>();
   t.flopsPerToken = fields.get("flops_per_token", int64_t(0));
+  t.gradientState = fields.get<std::string>("gradient_state", "");
   t.train = onlyEntry(entries, Role::Train);
   t.evaluate = onlyEntry(entries, Role::Evaluate);
   t.trainDropout = onlyEntry(entries, Role::TrainDropout);

@@ -4,8 +4,8 @@
 // The model: logits of the next token = table[token] + bias, and more for the id that is its position; AdamW,
 // decay of the table alone. Rows of the data, the table's rows and its moments over fsdp; the bias and its
 // moments on every rank.
-// In the environment FAKE_DELAY=MS makes every step take that long at least, and FAKE_MOMENT=NAME names the
-// first moment otherwise.
+// In the environment FAKE_DELAY=MS makes every step take that long at least, FAKE_MOMENT=NAME names the first
+// moment otherwise, and with FAKE_NO_GRADIENTS the manifest does not say that gradients are read from it.
 #include "FakeTrainModel.h"
 #include "tessera/runtime/abi.h"
 
@@ -229,7 +229,12 @@ std::string makeManifest() {
                    {"target", "cpu"},
                    {"model", "/dev/null"},
                    {"architecture", "fake"},
-                   {"train", {{"batch", B}, {"seq", S}, {"micro_batches", M}, {"vocab", V}}},
+                   {"train",
+                    {{"batch", B},
+                     {"seq", S},
+                     {"micro_batches", M},
+                     {"vocab", V},
+                     {"gradient_state", getenv("FAKE_NO_GRADIENTS") ? "" : moment}}},
                    {"mesh", ranks > 1 ? Json::array({Json::array({"fsdp", ranks})}) : none},
                    {"arena_bytes", arenaBytes},
                    {"params",

@@ -367,7 +367,7 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
 // A program that trains: one weight with one state, a step and its evaluation.
 static std::string training() {
   return R"({"version": 2, "task": "train", "dtype": "f32", "target": "cpu", "model": "/m",
-  "train": {"batch": 5, "seq": 4, "micro_batches": 2, "vocab": 7},
+  "train": {"batch": 5, "seq": 4, "micro_batches": 2, "vocab": 7, "gradient_state": "exp_avg"},
   "mesh": [["dp", 2]], "arena_bytes": 4096, "states": [], "matmuls": [], "groups": [], "collectives": [],
   "params": [{"name": "w", "dtype": "f32", "shape": [7], "local": [7], "sharding": [[]], "variable": true,
               "sources": [{"name": "w", "shape": [7]}]},
@@ -392,6 +392,7 @@ TEST(Manifest, ReadsHowAProgramTrains) {
   EXPECT_FALSE(m.params[0].isState());
   EXPECT_EQ(m.params[1].state, "exp_avg");
   EXPECT_EQ(m.params[1].of, 0);
+  EXPECT_EQ(m.train->gradientState, "exp_avg");
   EXPECT_EQ(m.entries[0].input(Fill::LearningRate)->name, "r");
   EXPECT_EQ(m.entries[0].output(Gives::GradNorm)->name, "g");
 }
@@ -413,11 +414,14 @@ TEST(Manifest, RefusesTrainingThatNothingCarriesOut) {
   refused("\"fill\": \"targets\"", "\"fill\": \"positions\"", "no targets");
   refused("\"gives\": \"loss\"", "\"gives\": \"logits\"", "gives no loss");
   refused("\"gives\": \"grad_norm\"", "\"gives\": \"loss\"", "gives no norm");
-  refused("\"train\": {\"batch\": 5, \"seq\": 4, \"micro_batches\": 2, \"vocab\": 7},", "",
-          "trains, and the program does not");
+  refused("\"train\": {\"batch\": 5, \"seq\": 4, \"micro_batches\": 2, \"vocab\": 7, \"gradient_state\": "
+          "\"exp_avg\"},",
+          "", "trains, and the program does not");
+  refused("\"gradient_state\": \"exp_avg\"", "\"gradient_state\": \"momentum\"",
+          "gradients are read from momentum, which the weight of m.w has not");
   refused("\"of\": 0", "\"of\": 1", "a parameter that does not exist");
   refused(", \"of\": 0", "", "of \"state\" and \"of\" there is one");
-  refused("\"exp_avg\"", "\"model\"", "no file of a save can be called");
+  refused("\"state\": \"exp_avg\"", "\"state\": \"model\"", "no file of a save can be called");
   refused("\"name\": \"m.w\", \"dtype\": \"f32\", \"shape\": [7]",
           "\"name\": \"m.w\", \"dtype\": \"f32\", \"shape\": [7, 1]", "differ in rank");
   refused("[{\"name\": \"w\", \"shape\": [7]}], \"state\"", "[{\"name\": \"v\", \"shape\": [7]}], \"state\"",

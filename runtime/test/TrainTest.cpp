@@ -149,6 +149,11 @@ TEST_F(Train, WritesGradients) {
   }
   ASSERT_EQ(shell(program(1) + words(2, "--clip=0.01 --grads=h.safetensors --save=again")).status, 0);
   expectSame("plain/step-2", "again/step-2");
+  // The program says which state they are in, whatever that is called.
+  Outcome renamed =
+      shell("env FAKE_MOMENT=velocity " + program(1) + words(1, "--clip=0.01 --grads=v.safetensors"));
+  ASSERT_EQ(renamed.status, 0) << renamed.err;
+  EXPECT_EQ(tensor("v.safetensors", "table.weight"), tensor("h.safetensors", "table.weight"));
   expectError(program(2) + words(1, "--grads=none/g.safetensors"), "cannot write tensors");
   // Through a link, and beside what others call so.
   std::filesystem::create_symlink("h.safetensors", folder + "/link");

@@ -348,6 +348,8 @@ std::string ManifestWriter::text() {
       fields["loss_scale"] = scale.getValueAsDouble();
     if (int64_t flops = train.getFlopsPerToken())
       fields["flops_per_token"] = flops;
+    if (StringAttr state = train.getGradientState())
+      fields["gradient_state"] = state.getValue();
     trainJson = std::move(fields);
   }
   json::Object document{{"version", 2},

@@ -6,13 +6,13 @@
 // REMARK: gradient {{.*}}unused has no gradient: the loss does not depend on it, and it stays as it is
 // REMARK-NOT: no gradient
 
-// CHECK: module attributes {graph.train = #graph.train<batch = 6, seq = 4, micro_batches = 4, vocab = 9, flops_per_token = 324>}
+// CHECK: module attributes {graph.train = #graph.train<batch = 6, seq = 4, micro_batches = 4, vocab = 9, flops_per_token = 324, gradient_state = "exp_avg">}
 // CHECK: graph.parameter @table : tensor<9x6xf32> variable from
 // CHECK-NEXT: graph.parameter @exp_avg.table : tensor<9x6xf32> variable from [#graph.source<"t", file = [9, 6]>] {graph.state_of = #graph.state_of<"exp_avg" of @table>}
 // CHECK-NEXT: graph.parameter @exp_avg_sq.table : tensor<9x6xf32> variable from [#graph.source<"t", file = [9, 6]>] {graph.state_of = #graph.state_of<"exp_avg_sq" of @table>}
 // CHECK: graph.parameter @norms : tensor<2x6xf32> stacked variable
 // CHECK: graph.parameter @unused : tensor<6xf32> from
-// SGD: graph.train = #graph.train<batch = 6, seq = 8, micro_batches = 1, vocab = 9, flops_per_token = 324>
+// SGD: graph.train = #graph.train<batch = 6, seq = 8, micro_batches = 1, vocab = 9, flops_per_token = 324, gradient_state = "momentum_buffer">
 // SGD: graph.parameter @momentum_buffer.norms : tensor<2x6xf32> stacked variable
 graph.parameter @table : tensor<9x6xf32> from [#graph.source<"t", file = [9, 6]>]
 graph.parameter @norms : tensor<2x6xf32> stacked from [#graph.source<"n.{}", file = [6]>]

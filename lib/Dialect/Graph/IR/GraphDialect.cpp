@@ -149,7 +149,7 @@ LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult TrainAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t seq,
                                 int64_t microBatches, int64_t vocab, FloatAttr lossScale,
-                                int64_t flopsPerToken) {
+                                int64_t flopsPerToken, StringAttr) {
   if (flopsPerToken < 0)
     return emitError() << "#graph.train has " << flopsPerToken << " flops_per_token; expected a count";
   if (lossScale && !(lossScale.getValueAsDouble() > 0))

@@ -40,7 +40,7 @@ TrainAttr withModelFlops(TrainAttr train, Operation *evaluate) {
   // Backward takes a product for each operand of a product.
   return TrainAttr::get(train.getContext(), train.getBatch(), train.getSeq(), train.getMicroBatches(),
                         train.getVocab(), train.getLossScale(),
-                        std::llround(3 * contractionFlops(evaluate) / places));
+                        std::llround(3 * contractionFlops(evaluate) / places), train.getGradientState());
 }
 
 } // namespace tessera::graph

@@ -51,8 +51,8 @@ static constexpr FillSource kSgdNumbers[] = {FillSource::LearningRate, FillSourc
                                              FillSource::Momentum};
 static constexpr StringLiteral kSgdStates[] = {"momentum_buffer"};
 
-static const Optimizer kOptimizers[] = {{"adamw", kAdamWNumbers, kAdamWStates, updateAdamW},
-                                        {"sgd", kSgdNumbers, kSgdStates, updateSgd}};
+static const Optimizer kOptimizers[] = {{"adamw", kAdamWNumbers, kAdamWStates, "exp_avg", updateAdamW},
+                                        {"sgd", kSgdNumbers, kSgdStates, "momentum_buffer", updateSgd}};
 
 const Optimizer *findOptimizer(StringRef name) {
   const auto *found = llvm::find_if(kOptimizers, [&](const Optimizer &one) { return one.name == name; });

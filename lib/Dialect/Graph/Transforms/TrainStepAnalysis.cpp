@@ -84,8 +84,8 @@ LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
 TrainAttr TrainStepBuilder::attribute() {
   auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
   return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches,
-                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr(),
-                        0);
+                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr(), 0,
+                        builder.getStringAttr(optimizer.gradientState));
 }
 
 LogicalResult TrainStepBuilder::chooseChunks() {

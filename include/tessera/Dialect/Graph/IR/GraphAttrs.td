@@ -126,11 +126,13 @@ def Graph_Train : AttrDef<Graph_Dialect, "Train"> {
   let description = [{
     Module attribute `graph.train`, made by `graph-build-train-step`: rows of a step over all ranks, positions of a row, micro-batches of a step, ids of the vocabulary. With the
     entries' roles it is all that `train` knows of a program. `loss_scale`: the first one, of a step whose loss is scaled (docs/Precision.md). `flops_per_token`: what
-    the model takes for a token of a whole row, forward and backward (docs/TrainStep.md, "FLOPs"); 0: nobody says.
+    the model takes for a token of a whole row, forward and backward (docs/TrainStep.md, "FLOPs"); 0: nobody says. `gradient_state`: the state of the optimizer that an update leaves the
+    gradient in where all numbers that it takes are 0 (`--grads` writes that one); missing: there is none.
     `#graph.train<batch = 8, seq = 16, micro_batches = 2, vocab = 389>`
   }];
   let parameters = (ins "int64_t":$batch, "int64_t":$seq, "int64_t":$micro_batches, "int64_t":$vocab,
-      OptionalParameter<"::mlir::FloatAttr">:$loss_scale, DefaultValuedParameter<"int64_t", "0">:$flops_per_token);
+      OptionalParameter<"::mlir::FloatAttr">:$loss_scale, DefaultValuedParameter<"int64_t", "0">:$flops_per_token,
+      OptionalParameter<"::mlir::StringAttr">:$gradient_state);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -26,6 +26,8 @@ struct Optimizer {
   llvm::StringLiteral name;
   llvm::ArrayRef<FillSource> hyperparameters; ///< that it reads
   llvm::ArrayRef<llvm::StringLiteral> states; ///< that it keeps of every weight; zeros at first
+  /// Of `states`: the one that is left as the gradient where all numbers but epsilon are 0.
+  llvm::StringLiteral gradientState;
   /// The next weight and the next states, in place of the present ones.
   void (*update)(mlir::OpBuilder &, mlir::Location, const Hyperparameters &, WeightUpdate &);
 };

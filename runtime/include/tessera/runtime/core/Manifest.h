@@ -196,6 +196,9 @@ struct TrainSpec {
   int64_t train = -1, evaluate = -1, trainDropout = -1;    // -1: there is none, which `train` never is
   std::optional<double> lossScale;                         // the first one; none: the step takes no scale
   int64_t flopsPerToken = 0; // of the model, forward and backward, for a token of a whole row; 0: nobody says
+  // The optimizer's state that an update leaves the gradient in where all numbers that it takes are 0. Every
+  // weight with states has it. Empty: there is none.
+  std::string gradientState;
   int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }
 };
 
