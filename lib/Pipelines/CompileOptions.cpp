@@ -380,7 +380,7 @@ Result<CompileOptions> Parser::parse() {
 /// Flags that the other task has no use for, or that training does not honour yet.
 Status Parser::checkTask() {
   if (options.task == Task::Generate) {
-    if (options.microBatches != 1)
+    if (seen.contains(OPT_micro_batches))
       return badFlag("--micro-batches=" + llvm::Twine(options.microBatches), "belongs to training",
                      "give --task=train as well, or leave the flag out");
     if (seen.contains(OPT_optimizer))

@@ -30,10 +30,9 @@ TEST(CompileOptions, Defaults) {
 }
 
 TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
-  auto options =
-      parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77", "model",
-             "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir", "--machine=m.json",
-             "--task=generate", "--target=cpu", "--dtype=f32", "--micro-batches=1"});
+  auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77",
+                        "model", "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir",
+                        "--machine=m.json", "--task=generate", "--target=cpu", "--dtype=f32"});
   ASSERT_TRUE(bool(options)) << options.failure().message();
   EXPECT_EQ(options->mesh, "dp=2,tp=2");
   EXPECT_EQ(options->shard, "heads=tp");
@@ -233,7 +232,8 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--report="}, "(--report): has an empty value"},
       {{"a", "--report=x.html", "--compile-to=sharded"}, "(--report=x.html): there are no collectives yet"},
       {{"a", "-o", "x.html", "--report=x.html"}, "(--report=x.html): is the output, too"},
-      {{"a", "--micro-batches=2"}, "belongs to training"},
+      {{"a", "--micro-batches=2"}, "(--micro-batches=2): belongs to training"},
+      {{"a", "--task=generate", "--micro-batches=1"}, "(--micro-batches=1): belongs to training"},
       {{"a", "--compile-to=attic"}, "choose one of graph, step, sharded, spmd, kernels, exec, binary"},
       {{"a", "--compile-to=step", "--embed-weights"}, "there is no executable"},
       {{"a", "--cpu="}, "(--cpu): has an empty value"},
