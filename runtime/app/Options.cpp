@@ -185,9 +185,8 @@ static size_t editDistance(const std::string &a, const std::string &b) {
   return row.back();
 }
 
-// "did you mean X?" if one of `known` is near, else `otherwise`.
-static std::string hintFor(const std::string &word, const std::vector<std::string> &known,
-                           const std::string &otherwise) {
+// The one of `known` that is near; empty: none is.
+static std::string nearestOf(const std::string &word, const std::vector<std::string> &known) {
   std::string nearest;
   size_t least = 4;
   for (const std::string &name : known) {
@@ -198,7 +197,7 @@ static std::string hintFor(const std::string &word, const std::vector<std::strin
       nearest = name;
     }
   }
-  return nearest.empty() ? otherwise : "did you mean " + nearest + "?";
+  return nearest;
 }
 
 static Command readCommand(const std::string &word) {
@@ -211,30 +210,30 @@ static Command readCommand(const std::string &word) {
     all += (all.empty() ? "" : ", ") + names.back();
   }
   names.push_back("--help");
+  const std::string nearest = nearestOf(word, names);
   throw Error("cannot read the command line", word, "there is no such command",
-              hintFor(word, names, "use one of: " + all));
+              nearest.empty() ? "use one of: " + all : "did you mean " + nearest + "?");
 }
 
 static const FlagInfo &findFlag(Command command, const std::string &argument) {
   std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
-  std::string all;
   for (const FlagInfo &flag : flagTable()) {
     if (!flag.belongsTo(command))
       continue;
     if (name == flag.name || (argument == "-h" && flag.name == std::string("--help")))
       return flag;
-    if (flag.hidden)
-      continue;
-    known.push_back(flag.name);
-    all += (all.empty() ? "" : ", ") + flag.spelling();
+    if (!flag.hidden)
+      known.push_back(flag.name);
   }
   for (const char *compiled : flagsOfTheCompiler)
     if (name == compiled)
       throw Error("cannot read the command line", argument, "that was chosen when the program was compiled",
                   "compile it again with " + name);
+  const std::string nearest = nearestOf(name, known);
   throw Error("cannot read the command line", argument, std::string(nameOf(command)) + " has no such flag",
-              hintFor(name, known, "use " + all));
+              (nearest.empty() ? "" : "did you mean " + nearest + "? ") + "see OUT " + nameOf(command) +
+                  " --help");
 }
 
 Options parseOptions(int argc, char **argv, const std::function<void(Command)> &check) {

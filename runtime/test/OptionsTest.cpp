@@ -128,9 +128,13 @@ TEST(Options, MistakesNameTheNearest) {
   expectProblem({"info", "--jsno"}, "did you mean --json?");
   expectProblem({"generat"}, "(generat): there is no such command; did you mean generate?");
   expectProblem({"help", "generat"}, "did you mean generate?");
-  // Far from everything, or of another command.
-  expectProblem({"generate", "--frobnicate"},
-                "generate has no such flag; use --prompt=TEXT, --tokens=1,2,3,");
+  // Far from everything, or of another command: no list of all flags, which has dozens.
+  EXPECT_EQ(
+      problem({"generate", "--frobnicate"}),
+      "cannot read the command line (--frobnicate): generate has no such flag; see OUT generate --help");
+  EXPECT_EQ(problem({"train", "--frobnicate"}),
+            "cannot read the command line (--frobnicate): train has no such flag; see OUT train --help");
+  expectProblem({"train", "--dta=d"}, "train has no such flag; did you mean --data? see OUT train --help");
   expectProblem({"info", "--temperature=1"}, "info has no such flag");
   expectProblem({"bench", "--threads=1", "--threads", "2"},
                 "(--threads): --threads is given twice; give it once");
