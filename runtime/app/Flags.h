@@ -27,6 +27,8 @@ struct FlagInfo {
   std::string spelling() const { return std::string(name) + (value ? std::string("=") + value : ""); }
 };
 
+// Those of all commands. What ranks must agree on of each: runtime/test/TermsTest.cpp.
+const std::vector<FlagInfo> &flagTable();
 // Those of train alone.
 std::vector<FlagInfo> trainFlags();
 // What no single flag of train can see. Throws Error.

@@ -134,7 +134,7 @@ static std::vector<FlagInfo> ownFlags() {
   };
 }
 
-static const std::vector<FlagInfo> &flagTable() {
+const std::vector<FlagInfo> &flagTable() {
   static const std::vector<FlagInfo> table = [] {
     std::vector<FlagInfo> flags = trainFlags();
     for (FlagInfo &flag : ownFlags())

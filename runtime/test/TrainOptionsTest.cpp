@@ -148,17 +148,3 @@ TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
   EXPECT_NE(help.find("--save-every=N"), std::string::npos);
   EXPECT_NE(help.find("--dropout=P"), std::string::npos);
 }
-
-// What ranks do together must be the same on all of them; where files lie need not be.
-TEST(TrainOptions, TermsOfARun) {
-  auto terms = [](std::vector<std::string> words) { return whatIsComputed(parse(std::move(words))); };
-  for (const char *flag : {"--lr=1", "--dropout=0.1", "--warmup=1", "--shuffle=0", "--documents", "--clip=1",
-                           "--epochs=2", "--eval=e", "--save=s", "--resume=r", "--beta1=0.1"})
-    EXPECT_NE(terms({flag}), terms({})) << flag;
-  // Who measures, and who hands over what it traced, does so with all others.
-  EXPECT_NE(terms({"--peak-flops=1"}), terms({}));
-  EXPECT_NE(terms({"--trace=t"}), terms({}));
-  EXPECT_EQ(terms({"--trace=t"}), terms({"--trace=u"}));
-  EXPECT_NE(terms({"--save=s", "--save-every=1"}), terms({"--save=s"}));
-  EXPECT_EQ(terms({"--save=s", "--log=l"}), terms({"--save=t"}));
-}
