@@ -164,22 +164,23 @@ CommToken MessageCommunicator::start(const Transfers &transfers, int64_t group, 
   return tokenOf(*operation);
 }
 
-CommToken MessageCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes,
-                                    Stream &stream) {
-  return message(true, peer, tag, src, nullptr, bytes, stream);
+CommToken MessageCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
+                                    int32_t where) {
+  return message(true, peer, tag, src, nullptr, bytes, stream, where);
 }
 
-CommToken MessageCommunicator::receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) {
-  return message(false, peer, tag, nullptr, dst, bytes, stream);
+CommToken MessageCommunicator::receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,
+                                       int32_t where) {
+  return message(false, peer, tag, nullptr, dst, bytes, stream, where);
 }
 
 CommToken MessageCommunicator::message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst,
-                                       size_t bytes, Stream &stream) {
+                                       size_t bytes, Stream &stream, int32_t where) {
   checkMessage(peer, tag);
   Operation *operation;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    operation = &acquire(MessageCollective);
+    operation = &acquire(where);
     operation->setMessage(sends, peer, messageTag(tag), src, dst, bytes);
   }
   stream.post(std::make_unique<BeginTask>(*this, *operation, stream.device()));
@@ -195,6 +196,30 @@ void MessageCommunicator::wait(CommToken token, Stream &stream) {
     ++waitedFor_;
   }
   stream.post(std::make_unique<EndTask>(*this, *operation));
+}
+
+size_t MessageCommunicator::waitForAny(const std::vector<CommToken> &tokens, Stream &stream, int32_t where) {
+  // The place of one that is over, or as many as there are.
+  auto look = [&] {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Operation *other : running_)
+      goOn(*other);
+    return size_t(
+        std::find_if(tokens.begin(), tokens.end(), [&](CommToken token) { return started(token).isDone(); }) -
+        tokens.begin());
+  };
+  size_t number = look();
+  if (number == tokens.size()) {
+    WaitingScope waiting(entry_, where);
+    for (int64_t turn = 0; number == tokens.size(); ++turn) {
+      uint32_t news = transport_->news();
+      number = look();
+      if (number == tokens.size())
+        transport_->idle(news, turn);
+    }
+  }
+  wait(tokens[number], stream);
+  return number;
 }
 
 void MessageCommunicator::run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,

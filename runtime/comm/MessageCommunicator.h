@@ -25,9 +25,12 @@ public:
                   int32_t where) override;
   CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst,
                   Stream &stream, int32_t where) override;
-  CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) override;
-  CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) override;
+  CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
+                 int32_t where) override;
+  CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,
+                    int32_t where) override;
   void wait(CommToken token, Stream &stream) override;
+  size_t waitForAny(const std::vector<CommToken> &tokens, Stream &stream, int32_t where) override;
   void progress() override;
   void expectAllWaitedFor() override;
   void run(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
@@ -51,7 +54,7 @@ private:
   // Goes on with all that has begun, then says whether `operation` is done; if it is, gives it back.
   bool advance(Operation &operation);
   CommToken message(bool sends, int64_t peer, int64_t tag, const void *src, void *dst, size_t bytes,
-                    Stream &stream);
+                    Stream &stream, int32_t where);
   bool end(Operation &operation, bool mayBlock);
 
   std::unique_ptr<Transport> transport_;

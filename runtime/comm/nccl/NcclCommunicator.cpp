@@ -272,18 +272,20 @@ CommToken NcclCommunicator::start(const Transfers &transfers, int64_t group, io:
   return tokenOf(flight.uses, flight.number);
 }
 
-CommToken NcclCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) {
-  return message(true, peer, tag, src, bytes, stream);
+CommToken NcclCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
+                                 int32_t where) {
+  return message(true, peer, tag, src, bytes, stream, where);
 }
 
-CommToken NcclCommunicator::receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) {
-  return message(false, peer, tag, dst, bytes, stream);
+CommToken NcclCommunicator::receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,
+                                    int32_t where) {
+  return message(false, peer, tag, dst, bytes, stream, where);
 }
 
 CommToken NcclCommunicator::message(bool sends, int64_t peer, int64_t tag, const void *data, size_t bytes,
-                                    Stream &stream) {
+                                    Stream &stream, int32_t where) {
   checkMessage(peer, tag);
-  Flight &flight = acquire(MessageCollective);
+  Flight &flight = acquire(where);
   begin(flight, stream);
   messages_.push_back({&flight, sends, peer, static_cast<char *>(const_cast<void *>(data)), bytes});
   return tokenOf(flight.uses, flight.number);

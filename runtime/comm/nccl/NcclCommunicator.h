@@ -32,8 +32,10 @@ public:
                   int32_t where) override;
   CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst,
                   Stream &stream, int32_t where) override;
-  CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) override;
-  CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) override;
+  CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
+                 int32_t where) override;
+  CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,
+                    int32_t where) override;
   void wait(CommToken token, Stream &stream) override;
   void expectAllWaitedFor() override;
   void endEntry(Stream &stream) override;
@@ -74,7 +76,8 @@ private:
   void end(Flight &flight);
   void reserveStaging(const Transfers &transfers, io::DType type, Stream &stream);
   void allocateStaging(cuda::NativeStream &owner, size_t bytes);
-  CommToken message(bool sends, int64_t peer, int64_t tag, const void *data, size_t bytes, Stream &stream);
+  CommToken message(bool sends, int64_t peer, int64_t tag, const void *data, size_t bytes, Stream &stream,
+                    int32_t where);
   void flushMessages();
   void giveBlocks(const BlockCollective &collective, const Group &group, const char *src, char *dst);
   void giveRows(const BlockCollective &collective, const Group &group, const char *src, char *dst);

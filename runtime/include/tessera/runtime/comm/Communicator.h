@@ -94,12 +94,20 @@ public:
   // A message to the rank `peer` (not a place in a group), which receives as many bytes with the same tag (0
   // to kLargestMessageTag). Messages between two ranks with one tag arrive in the order in which they were
   // sent.
-  virtual CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream) = 0;
-  virtual CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream) = 0;
+  virtual CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
+                         int32_t where = MessageCollective) = 0;
+  virtual CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,
+                            int32_t where = MessageCollective) = 0;
 
   // What is given to `stream` from now on runs after the end of what `token` stands for. Throws Error unless
   // it was started and not yet waited for.
   virtual void wait(CommToken token, Stream &stream) = 0;
+  // wait() for one of several, the first whose end is known, by the host; its place among `tokens`, which are
+  // at least one. Communicators that cannot look wait for the first.
+  virtual size_t waitForAny(const std::vector<CommToken> &tokens, Stream &stream, int32_t where) {
+    wait(tokens.front(), stream);
+    return 0;
+  }
   // Goes on with what was started, as far as it can without waiting: messages that the host drives move only
   // in calls. To be called between pieces of work, where Device::view of their addresses may be used.
   virtual void progress() {}

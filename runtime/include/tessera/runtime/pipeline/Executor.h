@@ -1,0 +1,89 @@
+// Runs one rank's list of a pipeline schedule: what computes is called, values travel between ranks through
+// bounded buffers. docs/Schedules.md, "Running".
+#ifndef TESSERA_RUNTIME_PIPELINE_EXECUTOR_H
+#define TESSERA_RUNTIME_PIPELINE_EXECUTOR_H
+
+#include "tessera/runtime/comm/Communicator.h"
+#include "tessera/runtime/device/Device.h"
+#include "tessera/runtime/schedule/Schedule.h"
+
+namespace tessera::runtime {
+
+// What a rank's stages do. `in`: the value that the action reads, of the stage before (F) or its gradient, of
+// the stage behind (B, I); `out`: where what it gives the next one goes. Null where there is no such stage,
+// and for W.
+class StageWork {
+public:
+  virtual ~StageWork() = default;
+  // `part` computes and is no pair: a pair is called for its forward, then for its backward.
+  virtual void compute(const schedule::Action &part, const void *in, void *out, Stream &stream) = 0;
+  // UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD.
+  virtual void ofStage(const schedule::Action &action, Stream &stream) {}
+};
+
+// Bytes of what two neighbouring stages exchange, by the lower of them.
+struct ValueSizes {
+  std::vector<size_t> forward, backward; // [stages - 1]
+};
+
+// Where a rank's list keeps values between its actions: known before anything runs.
+struct BufferPlan {
+  // Of each action of the list (a pair: of its forward, then its backward), -1: none. `in`: read by it, or
+  // received; `out`: where what it gives stays for another stage of this rank, or until it is sent.
+  struct Use {
+    int64_t in[2] = {-1, -1}, out[2] = {-1, -1};
+  };
+  std::vector<Use> uses;          // [actions], offsets
+  std::vector<int64_t> sendSlots; // offsets of the buffers that sends take in turn
+  size_t sendBytes = 0;           // of each of them
+  size_t bytes = 0;               // of all
+};
+
+// `schedule` is valid with its sends and receives (Validate.h). A value has a buffer from the action that
+// makes it, or the receive that is posted for it, to the one that reads it. `sendBuffers`: at least 1 for who
+// sends.
+BufferPlan planBuffers(const schedule::Schedule &schedule, int32_t rank, const ValueSizes &sizes,
+                       int32_t sendBuffers);
+
+class PipelineExecutor {
+public:
+  // `ranks`: of each coordinate along the pipeline the rank of the communicator. `where`: what the board
+  // shows for the list's first action, and one more for each behind it (Board.h). Throws Error for more
+  // messages than tags can tell apart.
+  PipelineExecutor(const schedule::Schedule &schedule, int32_t rank, std::vector<int64_t> ranks,
+                   const ValueSizes &sizes, int32_t sendBuffers, Communicator &communicator, Device &device,
+                   int32_t where = 0);
+
+  // The whole list, once; all that was sent has arrived when it returns.
+  void run(StageWork &work, Stream &stream);
+  const BufferPlan &buffers() const { return plan_; }
+
+private:
+  int64_t tagOf(const schedule::Action &message) const;
+  int64_t peerOf(const schedule::Action &message) const;
+  size_t bytesOf(const schedule::Action &message) const;
+  void runAction(size_t index, StageWork &work, Stream &stream);
+  // Until a buffer of sends is free; its number.
+  size_t freeSendSlot(Stream &stream, int32_t where);
+  char *at(int64_t offset) { return offset < 0 ? nullptr : memory_.address() + offset; }
+
+  const schedule::Schedule &schedule_;
+  int32_t rank_;
+  std::vector<int64_t> ranks_;
+  ValueSizes sizes_;
+  Communicator &communicator_;
+  int32_t where_;
+  BufferPlan plan_;
+  Buffer memory_;
+
+  // A message that is under way: which, and what to wait for.
+  struct Flight {
+    schedule::Action message;
+    CommToken token;
+    size_t slot = 0;
+  };
+  std::vector<Flight> sent_, posted_;
+};
+
+} // namespace tessera::runtime
+#endif

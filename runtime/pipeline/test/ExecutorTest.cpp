@@ -1,0 +1,130 @@
+#include "RunSchedules.h"
+#include "tessera/runtime/comm/World.h"
+#include "tessera/runtime/core/Wait.h"
+#include "tessera/runtime/schedule/Text.h"
+
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tessera;
+using namespace tessera::runtime;
+
+static bool full() {
+  const char *value = getenv("TESSERA_FULL");
+  return value && std::string(value) == "1";
+}
+
+// Ranks are threads.
+static void onThreads(int32_t ranks, const CollectiveNames &names, double stallSeconds,
+                      const std::function<void(Communicator &)> &body) {
+  setBusyThreads(1000);
+  Mesh mesh({{"pp", ranks}});
+  WorldOptions options{mesh, names, stallSeconds,  /*oneMachine=*/true, RanksFrom::Threads,
+                       0,    {},    [](Board *) {}};
+  findWorld("host", RanksFrom::Threads)->run(options, [&](Communicator &comm, HostPlane &, BoardEntry &) {
+    body(comm);
+  });
+}
+
+// Any order, any placement, with the least buffers.
+TEST(PipelineExecutor, RandomSchedulesArriveWithTheLeastBuffers) {
+  schedule::RandomSchedules random(7);
+  for (int i = 0; i < 2000; ++i) {
+    SCOPED_TRACE(i);
+    RandomRun run(random, 5, 8, 40000);
+    ASSERT_NE(run.least.withoutDeadlock, schedule::kEndless);
+    onThreads(run.schedule.numRanks(), {}, 1e6,
+              [&](Communicator &comm) { runOnRank(run, run.buffers(), comm); });
+    if (HasFailure())
+      return;
+  }
+}
+
+// What a process says and how it ends.
+static std::string inAProcess(const std::function<void()> &body) {
+  int pipe[2];
+  if (::pipe(pipe))
+    return "no pipe";
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(pipe[1], 2);
+    body();
+    _exit(0);
+  }
+  close(pipe[1]);
+  std::string text;
+  char piece[4096];
+  for (ssize_t n; (n = read(pipe[0], piece, sizeof(piece))) > 0;)
+    text.append(piece, size_t(n));
+  close(pipe[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return std::to_string(WEXITSTATUS(status)) + " " + text;
+}
+
+// With one buffer less than the least the simulator says where it stalls; so it does, and the line names an
+// action of the list.
+TEST(PipelineExecutor, OneBufferLessStalls) {
+  schedule::RandomSchedules random(11);
+  int stalled = 0;
+  for (int i = 0; stalled < (full() ? 40 : 4) && i < 2000; ++i) {
+    // More than transports copy.
+    RandomRun run(random, 4, 100000, 120000);
+    if (run.least.withoutDeadlock < 2)
+      continue;
+    ++stalled;
+    schedule::Transport transport;
+    transport.sendBuffers = run.least.withoutDeadlock - 1;
+    schedule::Simulation predicted = schedule::simulate(run.schedule, {}, transport);
+    EXPECT_FALSE(predicted.ended());
+    CollectiveNames names;
+    // One numbering for all ranks.
+    std::vector<int32_t> first;
+    for (const schedule::ActionList &list : run.schedule.ranks) {
+      first.push_back(int32_t(names.names.size()));
+      for (const schedule::Action &action : list)
+        names.names.push_back(schedule::toString(action));
+    }
+    std::string said = inAProcess([&] {
+      onThreads(run.schedule.numRanks(), names, 1, [&](Communicator &comm) {
+        runOnRank(run, transport.sendBuffers, comm, first[size_t(comm.rank())]);
+      });
+    });
+    EXPECT_EQ(said[0], '1') << said;
+    // The first rank of those that wait, at what the simulator has it stand at, or at the message for that.
+    bool named = false;
+    for (const schedule::Place &place : predicted.stalled) {
+      const schedule::Action &action = run.schedule.ranks[size_t(place.rank)][size_t(place.index)];
+      named |= said.find("(" + schedule::toString(action) + ")") != std::string::npos;
+      for (const schedule::Action &part : schedule::partsOf(action))
+        if (std::optional<schedule::Action> receive = schedule::receiveFor(run.schedule, part))
+          named |= said.find("(" + schedule::toString(*receive) + ")") != std::string::npos;
+    }
+    EXPECT_TRUE(named) << said;
+  }
+  EXPECT_GE(stalled, 4);
+}
+
+// Whoever is done with a send may send again, whichever it was.
+TEST(PipelineExecutor, AnySendThatIsDoneFreesItsBuffer) {
+  // Rank 0 sends to ranks 1 and 2; rank 1 takes its message only after what follows from rank 2's.
+  std::vector<int64_t> order;
+  onThreads(3, {}, 1e6, [&](Communicator &comm) {
+    PostingStream stream;
+    std::vector<char> data(100000, char(comm.rank()));
+    if (comm.rank() == 0) {
+      std::vector<CommToken> tokens{comm.send(1, 1, data.data(), data.size(), stream, 0),
+                                    comm.send(2, 2, data.data(), data.size(), stream, 0)};
+      EXPECT_EQ(comm.waitForAny(tokens, stream, 0), 1u);
+      comm.wait(comm.send(1, 3, data.data(), 8, stream, 0), stream);
+      comm.wait(tokens[0], stream);
+    } else if (comm.rank() == 1) {
+      comm.wait(comm.receive(0, 3, data.data(), 8, stream, 0), stream);
+      comm.wait(comm.receive(0, 1, data.data(), data.size(), stream, 0), stream);
+    } else {
+      comm.wait(comm.receive(0, 2, data.data(), data.size(), stream, 0), stream);
+    }
+    comm.expectAllWaitedFor();
+  });
+}
