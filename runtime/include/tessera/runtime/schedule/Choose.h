@@ -1,0 +1,64 @@
+// Which schedule: of all named ones, with any number of stages a rank and of micro-batches, the one whose
+// step is shortest among those that fit into memory.
+#ifndef TESSERA_RUNTIME_SCHEDULE_CHOOSE_H
+#define TESSERA_RUNTIME_SCHEDULE_CHOOSE_H
+
+#include "tessera/runtime/schedule/Cut.h"
+#include "tessera/runtime/schedule/Generate.h"
+#include "tessera/runtime/schedule/Simulate.h"
+
+namespace tessera::schedule {
+
+// What a model takes with micro-batches of one size.
+struct PipelineModel {
+  // Seconds of one micro-batch, of the parts and of what comes before and behind them.
+  LayerCosts forward, backwardInput, backwardWeight;
+  double link = 0; // seconds from a send to the value being there
+  // Bytes: of weights and all that is kept for them; of what one micro-batch keeps from its forward on, and
+  // of that what I frees.
+  LayerCosts weights, saved, freed;
+  double rankBytes = 0;    // of a rank besides, whatever its stages are
+  double messageBytes = 0; // of a value between two stages
+};
+
+// A schedule for p ranks with its cut, and what it costs.
+struct Plan {
+  Name name = Name::GPipe;
+  int32_t stagesPerRank = 1, microBatches = 1;
+  StageSizes sizes; // layers of each stage
+  double seconds = 0;
+  std::vector<double> bytes; // [ranks]
+  double mostBytes() const;
+  // "interleaved:2, 8 micro-batches".
+  std::string toString() const;
+};
+
+struct Choice {
+  Plan best;
+  std::optional<Plan>
+      runnerUp; // the next in time of another schedule, stages a rank or number of micro-batches
+};
+
+// What is looked at.
+struct ChoiceLimits {
+  int32_t ranks = 1;
+  double bytes = 0;                  // of a rank at most; 0: no limit
+  std::vector<int32_t> microBatches; // numbers that may be chosen
+  std::optional<Name> name;          // that one alone
+  int32_t stagesPerRank = 0;         // that many; 0: 1 to mostStagesPerRank
+  int32_t mostStagesPerRank = 4;
+  std::optional<StageSizes> sizes; // pinned; says how many stages there are
+};
+
+// `model(m)`: with m micro-batches. Fails where nothing fits, and says what would and how much that needs, or
+// that no schedule has such sizes.
+Result<Choice> choosePipeline(const std::function<PipelineModel(int32_t)> &model, const ChoiceLimits &limits);
+
+// The stages of `sizes` as costs of the simulator.
+Costs costsOf(const PipelineModel &model, const StageSizes &sizes);
+// What each rank holds at most: weights, what micro-batches keep, and buffers of values.
+std::vector<double> bytesOfRanks(const PipelineModel &model, const StageSizes &sizes,
+                                 const Schedule &schedule);
+
+} // namespace tessera::schedule
+#endif
