@@ -1,5 +1,6 @@
 #include "tessera/runtime/schedule/Cases.h"
 
+#include "tessera/runtime/schedule/CostText.h"
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"
 
@@ -64,16 +65,11 @@ private:
                                                                          {"m", {&options_.microBatches, 1}},
                                                                          {"v", {&options_.stagesPerRank, 1}},
                                                                          {"active", {&options_.active, 1}}};
-    const std::map<std::string, std::vector<double> *> durations = {
-        {"F", &options_.costs.forward},        {"I", &options_.costs.backwardInput},
-        {"W", &options_.costs.backwardWeight}, {"pair", &options_.costs.pair},
-        {"link", &options_.costs.link},        {"hold", &options_.costs.hold},
-        {"free", &options_.costs.freed}};
     if (auto found = counts.find(key); found != counts.end())
       return number(key, value, *found->second.first, found->second.second);
-    if (auto found = durations.find(key); found != durations.end()) {
+    if (std::vector<double> *cost = costOf(options_.costs, key)) {
       options_.bytes |= key == "hold";
-      return numbers(key, value, *found->second);
+      return readCost(key, value, *cost);
     }
     if (key == "lower") {
       options_.lowering = loweringFromName(value);
@@ -103,23 +99,6 @@ private:
                : wrong(key + "=" + value + " is no number from " + std::to_string(least) + " on", key + "=4");
   }
 
-  static Status numbers(const std::string &key, const std::string &value, std::vector<double> &numbers) {
-    numbers.clear();
-    for (size_t at = 0; at <= value.size();) {
-      size_t end = std::min(value.find(',', at), value.size());
-      std::string one = value.substr(at, end - at);
-      char *behind = nullptr;
-      numbers.push_back(std::strtod(one.c_str(), &behind));
-      if (one.empty() || *behind || !std::isfinite(numbers.back()) || numbers.back() < 0 ||
-          (key == "free" && numbers.back() > 1))
-        return wrong(key + "=" + value + ": \"" + one + "\" is no number from 0" +
-                         (key == "free" ? " to 1" : " on"),
-                     "one number, or one a stage with commas between");
-      at = end + 1;
-    }
-    return {};
-  }
-
   Options options_;
   std::vector<std::string> seen_;
   bool received_ = false;
@@ -132,24 +111,6 @@ std::string numberText(double number) {
 }
 
 } // namespace
-
-// One number, or one a stage; of a link one for each two neighbouring stages.
-static Status checkCosts(const Costs &costs, int32_t stages) {
-  struct Row {
-    const char *key;
-    const std::vector<double> &values;
-    int32_t count;
-  };
-  for (const Row &row : {Row{"F", costs.forward, stages}, Row{"I", costs.backwardInput, stages},
-                         Row{"W", costs.backwardWeight, stages}, Row{"pair", costs.pair, stages},
-                         Row{"link", costs.link, stages - 1}, Row{"hold", costs.hold, stages},
-                         Row{"free", costs.freed, stages}})
-    if (row.values.size() > 1 && row.values.size() != size_t(row.count))
-      return Failure{"wrong case", "",
-                     std::string(row.key) + " has " + std::to_string(row.values.size()) + " numbers",
-                     "one, or " + std::to_string(row.count)};
-  return {};
-}
 
 // The schedule that a case is about, before it is lowered.
 static Result<Schedule> scheduleOf(const Options &options, const Case &c) {

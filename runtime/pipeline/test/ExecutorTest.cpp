@@ -1,8 +1,10 @@
 #include "RunSchedules.h"
 #include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Wait.h"
+#include "tessera/runtime/schedule/Generate.h"
 #include "tessera/runtime/schedule/Text.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,5 +128,31 @@ TEST(PipelineExecutor, AnySendThatIsDoneFreesItsBuffer) {
       comm.wait(comm.receive(0, 2, data.data(), data.size(), stream, 0), stream);
     }
     comm.expectAllWaitedFor();
+  });
+}
+
+// A step takes as long as the simulator says, or longer where the machine is busy: the first rank has both
+// the first and the last action.
+TEST(PipelineExecutor, DelaysStretchActionsAndMessages) {
+  schedule::Schedule lists = lower(schedule::generate(schedule::Name::OneForwardOneBackward, 3, 4).take(),
+                                   schedule::Lowering::Eager);
+  schedule::Costs delays;
+  delays.forward = {2, 5, 1};
+  delays.backwardInput = {3, 1, 4};
+  delays.backwardWeight = {1, 2, 1};
+  delays.link = {7};
+  ValueSizes sizes{{100, 64}, {8, 24}}; // of no multiple of what is put behind them
+  onThreads(3, {}, 1e6, [&](Communicator &comm) {
+    PostingStream stream;
+    CheckedWork work(lists, sizes);
+    PipelineExecutor executor(lists, int32_t(comm.rank()), {0, 1, 2}, sizes, 2, comm, stream.device(), 0,
+                              delays);
+    auto begin = std::chrono::steady_clock::now();
+    executor.run(work, stream);
+    std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(work.complaint, "");
+    if (comm.rank() == 0) {
+      EXPECT_GE(took.count(), schedule::simulate(lists, delays).makespan);
+    }
   });
 }

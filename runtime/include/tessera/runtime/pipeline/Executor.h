@@ -5,6 +5,7 @@
 
 #include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/device/Device.h"
+#include "tessera/runtime/pipeline/Delays.h"
 #include "tessera/runtime/schedule/Schedule.h"
 
 namespace tessera::runtime {
@@ -52,7 +53,7 @@ public:
   // messages than tags can tell apart.
   PipelineExecutor(const schedule::Schedule &schedule, int32_t rank, std::vector<int64_t> ranks,
                    const ValueSizes &sizes, int32_t sendBuffers, Communicator &communicator, Device &device,
-                   int32_t where = 0);
+                   int32_t where = 0, std::optional<schedule::Costs> delays = std::nullopt);
 
   // The whole list, once; all that was sent has arrived when it returns.
   void run(StageWork &work, Stream &stream);
@@ -65,6 +66,8 @@ private:
   void runAction(size_t index, StageWork &work, Stream &stream);
   // Until a buffer of sends is free; its number.
   size_t freeSendSlot(Stream &stream, int32_t where);
+  // Until the message in `buffer` is as old as its link is long.
+  void waitForLink(const schedule::Action &receive, const char *buffer, Stream &stream);
   char *at(int64_t offset) { return offset < 0 ? nullptr : memory_.address() + offset; }
 
   const schedule::Schedule &schedule_;
@@ -73,6 +76,7 @@ private:
   ValueSizes sizes_;
   Communicator &communicator_;
   int32_t where_;
+  std::optional<schedule::Costs> delays_;
   BufferPlan plan_;
   Buffer memory_;
 
