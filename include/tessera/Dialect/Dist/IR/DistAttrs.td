@@ -74,4 +74,13 @@ def Dist_Sharding : Dist_Attr<"Sharding", "sharding",
   }];
 }
 
+def Dist_Stage : Dist_Attr<"Stage", "stage"> {
+  let summary = "A stage of a pipeline: which program it runs, and on which layers";
+  let description = [{
+    `#dist.stage<@middle, first = 10, layers = 9, at = 1>`: the module @middle, on the layers 10 to 18, at coordinate 1 of the pipeline's axis. Equal programs on other layers are one module.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$program, "int64_t":$first, "int64_t":$layers, "int64_t":$at);
+  let assemblyFormat = "`<` $program `,` struct($first, $layers, $at) `>`";
+}
+
 #endif

@@ -25,6 +25,23 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let hasVerifier = 1;
 }
 
+def Dist_PipelineOp : Dist_Op<"pipeline", [Symbol, HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The stages of a pipeline, in order, and where each lies";
+  let description = [{
+    The table of docs/Pipelines.md. Every stage is a module beside this op, with a program of its own: no op can use values of two stages. Layers follow each other without a gap; a stage may hold none.
+    What a stage sends under a name (results with `graph.gives = #graph.gives<sent>`) its neighbour receives under the same name (arguments with
+    `graph.fill = #graph.fill<received>`), once, and with the same global type.
+    ```mlir
+    dist.pipeline @pipeline over "pp" = [#dist.stage<@first, first = 0, layers = 2, at = 0>, #dist.stage<@last, first = 2, layers = 2, at = 1>]
+    module @first {}
+    module @last {}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$axis, TypedArrayAttrBase<Dist_Stage, "stages">:$stages);
+  let assemblyFormat = "$sym_name `over` $axis `=` $stages attr-dict";
+  let hasVerifier = 1;
+}
+
 def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<DerivativeOpInterface>,
     DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>,
     DeclareOpInterfaceMethods<ReferenceOpInterface>]> {

@@ -148,4 +148,20 @@ def Differentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }
 
+def CutStages : Pass<"graph-cut-stages", "::mlir::ModuleOp"> {
+  let summary = "Cuts @forward into the stages of a pipeline: a module each, and the table of stages";
+  let description = [{
+    Rung `graph` (docs/Pipelines.md). Before: @forward with one `graph.repeat` over layers. After: `dist.pipeline`, and beside it a module with a @forward for each stage that
+    differs from those before it; stages that differ in the numbers of their layers alone share one. The first stage has what stands before the loop, the last one what stands
+    behind it. Values that the loop carries over a cut are sent and received; so are those of the first stage that later ones read. What follows from inputs alone, without a
+    parameter, each stage computes for itself. A body that uses the layer's number adds the stage's first one, an input.
+  }];
+  let options = [
+    ListOption<"stages", "stages", "int64_t", "Layers of each stage, in order">,
+    ListOption<"at", "at", "int64_t", "Coordinate of each stage on the axis; none given: stage s at s">,
+    Option<"axis", "axis", "std::string", "\"pp\"", "The mesh axis along which stages lie">,
+  ];
+  let dependentDialects = ["::tessera::graph::GraphDialect", "::tessera::dist::DistDialect", "::mlir::func::FuncDialect"];
+}
+
 #endif
