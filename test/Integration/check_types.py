@@ -47,9 +47,6 @@ def carries(collective):
     # One rank has the row that is looked up, the others zeros.
     if "embedding reduces over vocab" in why and "gradient" not in values:
         return "lookup"
-    # Sums over queries, which their op rounds (docs/Precision.md, Limits).
-    if "attention_key_value_gradient reduces over" in why:
-        return "gradients of keys and values"
     if values == "gradient of attention":
         return "another sum"
     # A product of two things that have rows, summed over them; a scale's or a bias's; or what loops keep of them.
@@ -66,7 +63,7 @@ def check(holds, *what):
 def check_collectives(what, entry, compute, gradients):
     """Sums of gradients as asked, others float32, what is moved as it is computed."""
     policy = {"numbers of rows": {"i32"}, "no sum": {compute}, "loss or norm": {"f32"}, "no sum, of float32": {"f32"}, "lookup": {compute},
-              "gradients of keys and values": {compute}, "gradient of a weight": {gradients}, "another sum": {"f32"}}
+              "gradient of a weight": {gradients}, "another sum": {"f32"}}
     sent = 0
     for one in entry["collectives"]:
         kind = carries(one)

@@ -75,3 +75,20 @@ func.func @capped_window(%q: !q_capped_window {graph.kind = #graph.kind<input>, 
       : (!q_capped_window, !k_capped_window, !v_capped_window, !p_capped_window, !o_capped_window, !row_capped_window, !row_capped_window) -> (!k_capped_window, !v_capped_window)
   return %dq, %dk, %dv : !q_capped_window, !k_capped_window, !v_capped_window
 }
+
+// Gradients of keys and values as sums that are rounded later: a rank's terms.
+!q_sums = tensor<1x37x2x1x8xbf16>
+!k_sums = tensor<1x45x2x8xbf16>
+!w_sums = tensor<1x45x2x8xf32>
+!row_sums = tensor<1x37x2x1xf32>
+!p_sums = tensor<1x37xi32>
+func.func @sums(%q: !q_sums {graph.kind = #graph.kind<input>, graph.name = "q"}, %k: !k_sums {graph.kind = #graph.kind<input>, graph.name = "k"}, %v: !k_sums {graph.kind = #graph.kind<input>, graph.name = "v"},
+    %p: !p_sums {graph.kind = #graph.kind<input>, graph.name = "p", graph.fill = #graph.fill<positions>}, %g: !q_sums {graph.kind = #graph.kind<input>, graph.name = "g"}, %delta: !row_sums {graph.kind = #graph.kind<input>, graph.name = "delta"})
+    -> (!k_sums {graph.kind = #graph.kind<output>, graph.name = "dk"}, !k_sums {graph.kind = #graph.kind<output>, graph.name = "dv"}) {
+  %o, %lse = graph.attention %q, %k, %v, %p scale = 0.35 : (!q_sums, !k_sums, !k_sums, !p_sums) -> (!q_sums, !row_sums)
+  %dk, %dv = graph.attention_key_value_gradient %q, %k, %v, %p, %g, %lse, %delta scale = 0.35
+      : (!q_sums, !k_sums, !k_sums, !p_sums, !q_sums, !row_sums, !row_sums) -> (!w_sums, !w_sums)
+  %rounded_dk = graph.cast %dk : (!w_sums) -> !k_sums
+  %rounded_dv = graph.cast %dv : (!w_sums) -> !k_sums
+  return %rounded_dk, %rounded_dv : !k_sums, !k_sums
+}

@@ -49,8 +49,24 @@ func.func @delta_of_another_batch(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8x
 // -----
 
 func.func @key_gradient_elements(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8xbf16>, %p: tensor<1x4xi32>, %r: tensor<1x4x2x3xf32>) {
-  // expected-error @+1 {{key_gradient has element type 'f32', key has 'bf16'}}
-  %0, %1 = graph.attention_key_value_gradient %q, %k, %k, %p, %q, %r, %r scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x6x2x8xbf16>, tensor<1x6x2x8xbf16>, tensor<1x4xi32>, tensor<1x4x2x3x8xf32>, tensor<1x4x2x3xf32>, tensor<1x4x2x3xf32>) -> (tensor<1x6x2x8xf32>, tensor<1x6x2x8xbf16>)
+  // expected-error @+1 {{key_gradient has element type 'f16', key has 'bf16'}}
+  %0, %1 = graph.attention_key_value_gradient %q, %k, %k, %p, %q, %r, %r scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x6x2x8xbf16>, tensor<1x6x2x8xbf16>, tensor<1x4xi32>, tensor<1x4x2x3x8xf32>, tensor<1x4x2x3xf32>, tensor<1x4x2x3xf32>) -> (tensor<1x6x2x8xf16>, tensor<1x6x2x8xbf16>)
+  return
+}
+
+// -----
+
+func.func @rounded_value_gradient(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8xf32>, %p: tensor<1x4xi32>, %r: tensor<1x4x2x3xf32>) {
+  // expected-error @+1 {{value_gradient has element type 'bf16', value has 'f32'}}
+  %0, %1 = graph.attention_key_value_gradient %q, %k, %k, %p, %q, %r, %r scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>, tensor<1x4xi32>, tensor<1x4x2x3x8xf32>, tensor<1x4x2x3xf32>, tensor<1x4x2x3xf32>) -> (tensor<1x6x2x8xf32>, tensor<1x6x2x8xbf16>)
+  return
+}
+
+// -----
+
+func.func @wide_query_gradient(%q: tensor<1x4x2x3x8xbf16>, %k: tensor<1x6x2x8xbf16>, %p: tensor<1x4xi32>, %r: tensor<1x4x2x3xf32>) {
+  // expected-error @+1 {{result has element type 'f32', query has 'bf16'}}
+  %0 = graph.attention_query_gradient %q, %k, %k, %p, %q, %r, %r scale = 1.0 : (tensor<1x4x2x3x8xbf16>, tensor<1x6x2x8xbf16>, tensor<1x6x2x8xbf16>, tensor<1x4xi32>, tensor<1x4x2x3x8xbf16>, tensor<1x4x2x3xf32>, tensor<1x4x2x3xf32>) -> tensor<1x4x2x3x8xf32>
   return
 }
 

@@ -20,3 +20,15 @@ func.func @backward(%q: !q, %k: !k, %v: !v, %p: !p, %g: !o, %delta: !row) -> (!q
   %dk, %dv = graph.attention_key_value_gradient %q, %k, %v, %p, %g, %lse, %delta scale = 0.5 {softcap = 2.0 : f64} : (!q, !k, !v, !p, !o, !row, !row) -> (!k, !v)
   return %dq, %dk, %dv : !q, !k, !v
 }
+
+!q16 = tensor<1x4x2x3x8xbf16>
+!k16 = tensor<1x6x2x8xbf16>
+
+// Gradients of keys and values are sums, and may be as wide as these.
+// CHECK-LABEL: func.func @sums
+func.func @sums(%q: !q16, %k: !k16, %p: !p, %row: !row) -> (!k, !k) {
+  // CHECK: graph.attention_key_value_gradient
+  // CHECK-SAME: -> (tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>)
+  %dk, %dv = graph.attention_key_value_gradient %q, %k, %k, %p, %q, %row, %row scale = 0.5 : (!q16, !k16, !k16, !p, !q16, !row, !row) -> (!k, !k)
+  return %dk, %dv : !k, !k
+}

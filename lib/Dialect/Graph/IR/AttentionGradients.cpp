@@ -82,25 +82,30 @@ template <typename OpT> static LogicalResult verifyGradient(OpT op) {
   return verifyDropped(op, q, op.getDropKeys(), op.getDropShare());
 }
 
-/// `result` has the shape and the elements of `operand`.
-static LogicalResult expectLike(Operation *op, NamedValue result, NamedValue operand) {
-  if (failed(expectRank(op, result, rankOf(operand.value))) ||
-      failed(expectSameSizes(op, result, 0, operand, 0, rankOf(operand.value))))
+/// `result` has the shape of `operand`.
+static LogicalResult expectShapeOf(Operation *op, NamedValue result, NamedValue operand) {
+  if (failed(expectRank(op, result, rankOf(operand.value))))
     return failure();
-  return expectSameElements(op, result, operand);
+  return expectSameSizes(op, result, 0, operand, 0, rankOf(operand.value));
 }
 
 LogicalResult AttentionQueryGradientOp::verify() {
-  if (failed(verifyGradient(*this)))
+  NamedValue result{"result", getResult()}, query{"query", getQuery()};
+  if (failed(verifyGradient(*this)) || failed(expectShapeOf(*this, result, query)))
     return failure();
-  return expectLike(*this, {"result", getResult()}, {"query", getQuery()});
+  return expectSameElements(*this, result, query);
 }
 
 LogicalResult AttentionKeyValueGradientOp::verify() {
-  if (failed(verifyGradient(*this)) ||
-      failed(expectLike(*this, {"key_gradient", getKeyGradient()}, {"key", getKey()})))
+  if (failed(verifyGradient(*this)))
     return failure();
-  return expectLike(*this, {"value_gradient", getValueGradient()}, {"value", getValue()});
+  // Terms of what ranks add up, where queries are split among them.
+  NamedValue results[] = {{"key_gradient", getKeyGradient()}, {"value_gradient", getValueGradient()}};
+  for (auto [result, of] :
+       llvm::zip_equal(results, ArrayRef<NamedValue>{{"key", getKey()}, {"value", getValue()}}))
+    if (failed(expectShapeOf(*this, result, of)) || failed(expectElementsOrSums(*this, result, of)))
+      return failure();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -73,6 +73,13 @@ LogicalResult inner::expectSameElements(Operation *op, NamedValue a, NamedValue 
   return op->emitOpError() << a.name << " has element type " << ea << ", " << b.name << " has " << eb;
 }
 
+LogicalResult inner::expectElementsOrSums(Operation *op, NamedValue result, NamedValue terms) {
+  Type from = typeOf(terms.value).getElementType();
+  if ((from.isBF16() || from.isF16()) && typeOf(result.value).getElementType().isF32())
+    return success();
+  return expectSameElements(op, result, terms);
+}
+
 LogicalResult inner::expectDims(Operation *op, StringRef what, ArrayRef<int64_t> dims, int64_t rank) {
   int64_t last = -1;
   for (int64_t dim : dims) {

@@ -42,6 +42,9 @@ llvm::LogicalResult expectSameSize(mlir::Operation *op, NamedValue a, int64_t da
 llvm::LogicalResult expectSameSizes(mlir::Operation *op, NamedValue a, int64_t da, NamedValue b, int64_t db,
                                     int64_t count);
 llvm::LogicalResult expectSameElements(mlir::Operation *op, NamedValue a, NamedValue b);
+/// The elements of `result` are those of `terms`, or if these are floats of 16 bits float32: what they are
+/// added up in.
+llvm::LogicalResult expectElementsOrSums(mlir::Operation *op, NamedValue result, NamedValue terms);
 /// `dims` are strictly increasing dimensions of a tensor of rank `rank`.
 llvm::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> dims,
                                int64_t rank);

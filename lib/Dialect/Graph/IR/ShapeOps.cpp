@@ -206,23 +206,21 @@ LogicalResult ConcatOp::verify() {
 LogicalResult ReduceOp::verify() {
   if (failed(verifyTensors(*this)))
     return failure();
-  // A sum of 16-bit floats may keep the type that it is computed in.
-  Type from = getInput().getType().getElementType(), to = getResult().getType().getElementType();
-  bool widens = getKind() == ReduceKind::sum && (from.isBF16() || from.isF16()) && to.isF32();
-  if (!widens && failed(expectSameElements(*this, {"input", getInput()}, {"result", getResult()})))
+  NamedValue input{"input", getInput()}, result{"result", getResult()};
+  if (failed(getKind() == ReduceKind::sum ? expectElementsOrSums(*this, result, input)
+                                          : expectSameElements(*this, input, result)))
     return failure();
   int64_t rank = rankOf(getInput());
   if (getDims().empty())
     return emitOpError() << "reduces over no dimension";
   if (failed(expectDims(*this, "dims", getDims(), rank)) ||
-      failed(expectRank(*this, {"result", getResult()}, rank - int64_t(getDims().size()))))
+      failed(expectRank(*this, result, rank - int64_t(getDims().size()))))
     return failure();
   if (getInput().getType().getElementType().isInteger(1))
     return emitOpError() << "does not compute on i1";
   int64_t kept = 0;
   for (int64_t d = 0; d < rank; ++d)
-    if (!llvm::is_contained(getDims(), d) &&
-        failed(expectSameSize(*this, {"input", getInput()}, d, {"result", getResult()}, kept++)))
+    if (!llvm::is_contained(getDims(), d) && failed(expectSameSize(*this, input, d, result, kept++)))
       return failure();
   return success();
 }

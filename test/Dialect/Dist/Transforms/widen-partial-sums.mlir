@@ -126,3 +126,42 @@ func.func @reduced_float16(%x: !hx) -> !hy {
   %1 = dist.all_reduce %0 axes = {"tp"} : !hp -> !hy
   return %1 : !hy
 }
+
+// Both results of an op, each with readers of its own.
+!aq = tensor<1x4x2x1x8xbf16, #dist.sharding<@mesh, [{}, {"tp"}, {}, {}, {}], global=[1, 8, 2, 1, 8]>>
+!ak = tensor<1x8x2x8xbf16, #dist.sharding<@mesh, [{}, {}, {}, {}], global=[1, 8, 2, 8]>>
+!ap = tensor<1x4xi32, #dist.sharding<@mesh, [{}, {"tp"}], global=[1, 8]>>
+!ar = tensor<1x4x2x1xf32, #dist.sharding<@mesh, [{}, {"tp"}, {}, {}], global=[1, 8, 2, 1]>>
+!at = tensor<1x8x2x8xbf16, #dist.sharding<@mesh, [{}, {}, {}, {}], partial=sum{"tp"}, global=[1, 8, 2, 8]>>
+!as = tensor<1x4x2x8xbf16, #dist.sharding<@mesh, [{}, {"tp"}, {}, {}], global=[1, 8, 2, 8]>>
+// CHECK-LABEL: func.func @two_results
+// CHECK: %[[KEYS:.*]], %[[VALUES:.*]] = graph.attention_key_value_gradient {{.*}} -> (tensor<1x8x2x8xf32, {{.*}}>, tensor<1x8x2x8xf32, {{.*}}>)
+// CHECK: %[[SUM:.*]] = dist.all_reduce %[[KEYS]] {{.*}} -> tensor<1x8x2x8xf32
+// CHECK: graph.cast %[[SUM]] {{.*}} -> tensor<1x8x2x8xbf16
+// CHECK: %[[DOUBLE:.*]] = graph.add %[[VALUES]], %[[VALUES]] {{.*}} -> tensor<1x8x2x8xf32
+// CHECK: %[[PIECE:.*]] = dist.reduce_scatter %[[DOUBLE]] {{.*}} -> tensor<1x4x2x8xf32
+// CHECK: graph.cast %[[PIECE]] {{.*}} -> tensor<1x4x2x8xbf16
+func.func @two_results(%q: !aq, %k: !ak, %p: !ap, %g: !aq, %s: !ar, %d: !ar) -> (!ak, !as) {
+  %0, %1 = graph.attention_key_value_gradient %q, %k, %k, %p, %g, %s, %d scale = 0.5 : (!aq, !ak, !ak, !ap, !aq, !ar, !ar) -> (!at, !at)
+  %2 = dist.all_reduce %0 axes = {"tp"} : !at -> !ak
+  %3 = graph.add %1, %1 : (!at, !at) -> !at
+  %4 = dist.reduce_scatter %3 dim = 1 axes = {"tp"} : !at -> !as
+  return %2, %4 : !ak, !as
+}
+
+// A loop carries terms of one of them: both stay narrow, as the sum that is carried must not be rounded.
+// CHECK-LABEL: func.func @one_result_carried
+// CHECK: graph.attention_key_value_gradient {{.*}} -> (tensor<1x8x2x8xbf16, {{.*}}>, tensor<1x8x2x8xbf16, {{.*}}>)
+// CHECK-NOT: f32
+// CHECK: return
+func.func @one_result_carried(%q: !aq, %k: !ak, %p: !ap, %g: !aq, %s: !ar, %d: !ar) -> (!ak, !ak) {
+  %0, %1 = graph.attention_key_value_gradient %q, %k, %k, %p, %g, %s, %d scale = 0.5 : (!aq, !ak, !ak, !ap, !aq, !ar, !ar) -> (!at, !at)
+  %2 = dist.all_reduce %0 axes = {"tp"} : !at -> !ak
+  %3 = graph.repeat 3 carry(%1 : !at) -> (!at) {
+  ^bb0(%layer: !k, %sum: !at):
+    %5 = graph.add %sum, %sum : (!at, !at) -> !at
+    graph.yield %5 : !at
+  }
+  %4 = dist.all_reduce %3 axes = {"tp"} : !at -> !ak
+  return %2, %4 : !ak, !ak
+}

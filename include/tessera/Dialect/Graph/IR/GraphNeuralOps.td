@@ -186,7 +186,7 @@ def Graph_AttentionKeyValueGradientOp : Graph_AttentionGradientOp<"attention_key
   let summary = "The gradients of the keys and values of an attention";
   let description = [{
     As `attention_query_gradient`: with its p and ds, key_gradient is the sum of ds * q and value_gradient that of p (dropped from, with `dropout`) * gradient, over queries and groups: shaped as
-    k and v. Sharded over queries the results are partial sums.
+    k and v. Sharded over queries the results are partial sums. Results of 16-bit keys and values may be float32, as such terms are until they are added up.
   }];
   let results = (outs Graph_FloatTensor:$key_gradient, Graph_FloatTensor:$value_gradient);
 }

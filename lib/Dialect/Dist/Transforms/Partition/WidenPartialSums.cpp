@@ -75,7 +75,7 @@ private:
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           run(inner);
-      if (op.getNumResults() == 1 && op.getNumRegions() == 0)
+      if (op.getNumResults() != 0 && op.getNumRegions() == 0)
         visit(&op);
     }
   }
@@ -86,13 +86,15 @@ private:
       if (Value whole = wide.lookup(operand))
         from.insert(sources[whole].begin(), sources[whole].end());
     bool reads = !from.empty();
-    Type type = op->getResult(0).getType();
-    // Its result is float32 anyhow, or ranks exchange it in the type that somebody chose. What it is made of
-    // may be wide.
-    if (op->hasAttr(graph::kTermsAttr) || (isSum(type) && !isNarrow(type)))
-      return reads ? takeWide(op) : void();
     // The last collective's result is the sum itself.
-    if (!(reads && isa<CollectiveOpInterface>(op)) && !isNarrowSum(type))
+    bool sumsUp = reads && isa<CollectiveOpInterface>(op);
+    SmallVector<Value, 2> terms(llvm::make_filter_range(
+        op->getResults(), [&](Value result) { return (sumsUp ? isNarrow : isNarrowSum)(result.getType()); }));
+    // Its results are float32 anyhow, or ranks exchange them in the type that somebody chose. What they are
+    // made of may be wide.
+    if (op->hasAttr(graph::kTermsAttr) || (terms.empty() && llvm::any_of(op->getResultTypes(), isSum)))
+      return reads ? takeWide(op) : void();
+    if (terms.empty())
       return;
     if (!reads) {
       unsigned number = numbers.lookup(op);
@@ -101,24 +103,28 @@ private:
       from.insert(number);
     }
     SmallVector<Value> operands(op->getOperands());
-    op->getResult(0).setType(wideType(type));
+    SmallVector<Type, 2> types(ValueRange(terms).getTypes());
+    for (Value term : terms)
+      term.setType(wideType(term.getType()));
     readWide(op);
     // Products take operands of any types. What only passes sums on has its other operands in float32 too; a
     // lookup or a contribution, whose other terms are zeros, is exact as it is.
     if (!isValid(op) && (!reads || !widenOperands(op))) {
       op->setOperands(operands);
-      op->getResult(0).setType(type);
+      for (auto [term, type] : llvm::zip_equal(terms, types))
+        term.setType(type);
       return;
     }
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
-    Value whole = op->getResult(0);
-    auto narrow = graph::CastOp::create(builder, op->getLoc(), type, whole);
-    whole.replaceAllUsesExcept(narrow, narrow);
-    casts.push_back({narrow, whole});
-    if (isNarrowSum(type)) {
+    for (auto [whole, type] : llvm::zip_equal(terms, types)) {
+      auto narrow = graph::CastOp::create(builder, op->getLoc(), type, whole);
+      whole.replaceAllUsesExcept(narrow, narrow);
+      casts.push_back({narrow, whole});
+      if (!isNarrowSum(type))
+        continue;
       wide[narrow] = whole;
-      sources[whole] = std::move(from);
+      sources[whole] = from;
     }
   }
 
