@@ -174,6 +174,31 @@ TEST(HostComm, ASlowLinkTakesItsTime) {
   sender->wait(two, stream);
 }
 
+// Rows of a block take the time of all of them, gathered and summed up.
+TEST(HostComm, OverASlowLinkRowsTakeTheTimeOfAll) {
+  const int64_t rows = 10, block = 250; // 10 rows of 1000 bytes
+  setenv("TESSERA_COMM_DELAY", "0,1e6", 1);
+  onThreads(Mesh({{"a", 2}}), false, [&](CommUnderTest &rank) {
+    int64_t group = 0;
+    while (shardCount(conformanceGroups(rank.mesh)[size_t(group)]) < 2)
+      ++group;
+    std::vector<float> piece(size_t(rows * block), 1), whole(size_t(2 * rows * block), 1);
+    for (CollectiveKind kind : {CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
+      bool gathers = kind == CollectiveKind::AllGather;
+      rank.plane.barrier();
+      auto begin = std::chrono::steady_clock::now();
+      rank.comm.run({kind, gathers ? Reduction::None : Reduction::Sum, io::DType::F32, group,
+                     int64_t(gathers ? piece.size() : whole.size()), rows},
+                    gathers ? piece.data() : whole.data(), gathers ? whole.data() : piece.data(), rank.stream,
+                    NoCollective);
+      rank.stream.synchronize();
+      EXPECT_GE(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 0.01)
+          << collectiveName(kind);
+    }
+  });
+  unsetenv("TESSERA_COMM_DELAY");
+}
+
 // Whose data move must meet in the group's rounds: a manifest that says otherwise is refused before anything
 // runs.
 TEST(HostComm, APermuteLeadsNobodyOutOfItsGroup) {

@@ -125,6 +125,10 @@ TEST_F(TrainFailure, Resuming) {
       "its data had other tokens than other.safetensors; resume with the data that it was saved with; "
       "to begin anew from its weights, name it with --model=");
   std::filesystem::copy(folder + "/s", folder + "/t", std::filesystem::copy_options::recursive);
+  std::ofstream(folder + "/t/step-4/tokenizer.json") << "{}";
+  std::ofstream(folder + "/t/step-4/config.json") << R"({"eos_token_id": 0})";
+  expectError(program(2) + resumed(5, "t/step-4", "--epochs=2 --documents"),
+              "its rows were one document each; leave out --documents");
   flip("t/step-2/exp_avg.safetensors", 3);
   expectError(program(2) + resumed(4, "t/step-2"), "its bytes are not those that were saved");
   expectError(program(1) + resumed(4, "t/step-2"), "exp_avg.safetensors, tensor table.");

@@ -73,4 +73,9 @@ run(train + [f"--steps={STEPS}", f"--resume={path('whole/step-' + str(skipped[0]
 for kind in ("model", "exp_avg", "exp_avg_sq"):
     if bytes_of(f"whole/step-{STEPS}", kind) != bytes_of(f"again/step-{STEPS}", kind):
         sys.exit(f"{kind}: a resumed run has other bytes")
+# From a save behind good steps their number goes on, too: the scale doubles when it would have.
+run(train + [f"--steps={STEPS}", f"--resume={path(f'whole/step-{STEPS - 1}')}", f"--save={path('late')}"])
+good = [json.load(open(path(f"{save}/step-{STEPS}/checkpoint.json")))["good_steps"] for save in ("whole", "again", "late")]
+if good != [STEPS - skipped[-1]] * 3 or good[0] < 2:
+    sys.exit(f"{good} steps since the last skipped one, {skipped[-1]} of {STEPS}")
 print(f"{args.mesh}: {len(skipped)} of {STEPS} steps skipped, and resumed")

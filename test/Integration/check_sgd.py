@@ -55,6 +55,28 @@ shutil.copy(path(f"save-none-1/step-{STEPS}/model.safetensors"), path("judged/tr
 json.dump({"train": {"hyper": HYPER, "log": wanted_log}}, open(path("judged/expected.json"), "w"))
 print("none:", run([args.judge, path("judged"), "--training", f"--tolerance={BOUND / 2}"]).stdout.strip())
 
+# The interpreter runs the program's own update, so here is the formula: gradients that stay as they are, of weights that do not move.
+rows = read_safetensors(path("judged/train_tokens.safetensors"))["tokens"][:BATCH]
+write_safetensors(path("alike.safetensors"), {"tokens": np.concatenate([rows, rows])})
+run([path("out"), "train", f"--data={path('alike.safetensors')}", "--steps=2", "--lr=0", "--schedule=constant", f"--grads={path('grads.safetensors')}",
+     f"--weight-decay={HYPER['weight_decay']}", f"--momentum={HYPER['momentum']}", "--clip=0", f"--save={path('alike')}", "--save-every=1"])
+once, twice = (read_safetensors(path(f"alike/step-{step}/momentum_buffer.safetensors")) for step in (1, 2))
+still = read_safetensors(path("alike/step-2/model.safetensors"))
+for name, gradient in read_safetensors(path("grads.safetensors")).items():
+    moved = gradient + (HYPER["weight_decay"] * still[name] if still[name].ndim > 1 else 0)
+    for step, found, times in ((1, once, 1), (2, twice, 1 + HYPER["momentum"])):
+        worst = float(np.abs(found[name] - times * moved).max() / np.abs(times * moved).max())
+        if not worst <= BOUND:
+            sys.exit(f"{name}: after step {step} its momentum differs from that of torch.optim.SGD by {worst:.2g}")
+# And what moves weights is that momentum.
+run([path("out"), "train", f"--data={path('alike.safetensors')}", "--steps=2", f"--lr={RATE}", "--schedule=constant", "--clip=0", f"--save={path('moving')}",
+     "--save-every=1"])
+first, second, momentum = (read_safetensors(path(f"moving/{file}.safetensors")) for file in ("step-1/model", "step-2/model", "step-2/momentum_buffer"))
+for name, tensor in momentum.items():
+    worst = float(np.abs(first[name] - RATE * tensor - second[name]).max() / np.abs(second[name]).max())
+    if not worst <= BOUND:
+        sys.exit(f"{name}: step 2 moves it by other than its momentum, {worst:.2g}")
+
 before = read_safetensors(path(f"save-none-1/step-{STEPS}/momentum_buffer.safetensors"))
 if max(np.abs(buffer).max() for buffer in before.values()) == 0:
     sys.exit("no weight has a gradient")

@@ -170,6 +170,21 @@ TEST_F(TrainingDataTest, DocumentsStartOver) {
   EXPECT_EQ(whole(*of(options, ids, 1, 7), 0, 0).positions, (Ids{0, 1, 2, 3, 4, 5, 6}));
 }
 
+// Of data with more rows than are looked at, the first and the last are.
+TEST_F(TrainingDataTest, DataAreKnownByTheirFirstAndLastRows) {
+  Ids ids;
+  for (int32_t i = 0; i < 100 * 5; ++i)
+    ids.push_back(i);
+  auto known = [&] { return *of({8, 1}, ids, 100, 4)->fingerprint(); };
+  const uint64_t before = known();
+  EXPECT_EQ(known(), before);
+  for (size_t at : {size_t(0), ids.size() - 1}) {
+    ids[at] ^= 1;
+    EXPECT_NE(known(), before) << at;
+    ids[at] ^= 1;
+  }
+}
+
 // Rows over a ranks, columns over b: the pieces put together are the whole, whatever does not divide.
 TEST_F(TrainingDataTest, PiecesOfAllRanksMakeTheWhole) {
   DataOptions options{5, 2, 2};

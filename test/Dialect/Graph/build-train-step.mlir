@@ -48,7 +48,9 @@ graph.parameter @unused : tensor<6xf32> from [#graph.source<"u", file = [6]>]
 // CHECK: graph.mul %[[SUMS]]#3, %[[SUMS]]#3
 // CHECK: %[[NORM:.*]] = graph.sqrt
 // CHECK: %[[ONE:.*]] = graph.constant dense<1.000000e+00> : tensor<f32>
-// CHECK: %[[BY:.*]] = graph.div %[[CLIP]],
+// CHECK: %[[LITTLE:.*]] = graph.constant dense<9.99999997E-7> : tensor<f32>
+// CHECK-NEXT: %[[MORE:.*]] = graph.add %[[NORM]], %[[LITTLE]]
+// CHECK-NEXT: %[[BY:.*]] = graph.div %[[CLIP]], %[[MORE]]
 // CHECK: %[[LESS:.*]] = graph.minimum %[[ONE]], %[[BY]]
 // CHECK: %[[SCALE:.*]] = graph.select %{{.*}}, %[[LESS]], %[[ONE]]
 // Where norm or loss is not finite, weights and states stay as they are.
