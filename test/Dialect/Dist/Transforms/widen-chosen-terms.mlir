@@ -46,3 +46,18 @@ func.func @made_of_wide(%x: !x, %w: !w) -> !yf {
   %3 = dist.all_reduce %2 axes = {"tp"} : !pf -> !yf
   return %3 : !yf
 }
+
+// So does a product that rounds for ranks.
+!v = tensor<5x6xbf16, #dist.sharding<@mesh, [{}, {}], global=[5, 6]>>
+!t = tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp"}, global=[4, 5]>>
+!u = tensor<4x5xbf16, #dist.sharding<@mesh, [{}, {}], global=[4, 5]>>
+// CHECK-LABEL: func.func @chosen_of_wide
+// CHECK: %[[INNER:.*]] = graph.linear {{.*}} -> tensor<4x6xf32
+// CHECK-NEXT: %[[TERM:.*]] = graph.linear %[[INNER]], %arg2 {{.*}} -> tensor<4x5xbf16
+// CHECK-NEXT: dist.all_reduce %[[TERM]] {{.*}} -> tensor<4x5xbf16
+func.func @chosen_of_wide(%x: !x, %w: !w, %v: !v) -> !u {
+  %0 = graph.linear %x, %w contract = 1 : (!x, !w) -> !p
+  %1 = graph.linear %0, %v contract = 1 {graph.terms = bf16} : (!p, !v) -> !t
+  %2 = dist.all_reduce %1 axes = {"tp"} : !t -> !u
+  return %2 : !u
+}
