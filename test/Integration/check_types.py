@@ -39,8 +39,9 @@ def carries(collective):
     if collective["dtype"] == "i32":
         return "numbers of rows"
     if kind not in ("all_reduce", "reduce_scatter"):
-        # Running sums of gradients that change places; statistics of rows, and scales that an op reads in float32.
-        wide = values.startswith("grad.") or collective["bytes_per_rank"] <= NUMBERS * collective["executions"]
+        # Gradients of weights that change places, sums of them too, where they get their names; statistics of rows, and scales that an op reads in float32.
+        gradient = values.startswith("grad.") or (values.startswith("gradient of") and why.startswith("name needs"))
+        wide = gradient or collective["bytes_per_rank"] <= NUMBERS * collective["executions"]
         return "no sum, of float32" if collective["dtype"] == "f32" and wide else "no sum"
     if collective["bytes_per_rank"] <= 16 * collective["executions"]:
         return "loss or norm"
