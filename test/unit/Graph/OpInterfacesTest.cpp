@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -78,7 +79,8 @@ TEST(OpInterfaces, WhateverDropsIsLeftOut) {
       return %y : tensor<4x8xf32>
     })");
   PassManager passes(&program.context);
-  passes.addPass(graph::createLeaveOutDropout());
+  graph::registerGraphPasses();
+  ASSERT_TRUE(succeeded(parsePassPipeline("graph-leave-out-dropout", passes)));
   ASSERT_TRUE(succeeded(passes.run(*program.module)));
   auto train = program.module->lookupSymbol<func::FuncOp>("train");
   ASSERT_TRUE(train);
