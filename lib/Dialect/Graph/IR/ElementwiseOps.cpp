@@ -148,16 +148,41 @@ LogicalResult CastOp::verify() {
   return success();
 }
 
+/// The op that makes `value`, or a layer of it: what a loop returns its bodies make. Null: the caller gives
+/// it.
+static Operation *makerOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      value = repeat.getBody(0).getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+    else if (isa<NameOp>(op))
+      value = op->getOperand(0);
+    else
+      return op;
+  }
+  return nullptr;
+}
+
 bool CastOp::castsTerms() {
   auto from = dyn_cast<FloatType>(getInput().getType().getElementType()),
        to = dyn_cast<FloatType>(getResult().getType().getElementType());
   if (!from || !to)
     return false;
+  if ((*this)->hasAttr(kTermsAttr))
+    return true;
   bool losesNothing = APFloat::semanticsPrecision(to.getFloatSemantics()) >=
                           APFloat::semanticsPrecision(from.getFloatSemantics()) &&
                       APFloat::semanticsMaxExponent(to.getFloatSemantics()) >=
                           APFloat::semanticsMaxExponent(from.getFloatSemantics());
-  return losesNothing || (*this)->hasAttr(kTermsAttr);
+  if (!losesNothing)
+    return false;
+  // Any such cast could hand terms on. That it may is offered where it saves something: to terms that are
+  // narrow by choice, and are added up in a wider type. Each sum that may stay open is priced in all loops
+  // around it.
+  auto sharding = dist::getShardingAttr(getInput().getType());
+  if (sharding && sharding.getPartialKind() != dist::PartialKindEnum::none)
+    return true;
+  Operation *maker = makerOf(getInput());
+  return maker && maker->hasAttr(kTermsAttr);
 }
 
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {

@@ -79,8 +79,8 @@ def Graph_MinimumOp : Graph_BinaryOp<"minimum", "std::fmin(x, y)">;
 def Graph_CastOp : Graph_ElementwiseOp<"cast", "x", 0, [Graph_Derivative]> {
   let summary = "The same numbers in another element type (float to integer truncates)";
   let description = [{
-    Ranks may cast the terms of a sum in place of the sum where that loses nothing, between floats that get no narrower, and where `graph.terms` says that
-    rounded terms are wanted: gradients that are exchanged in 16 bits.
+    Ranks may cast the terms of a sum in place of the sum where `graph.terms` says that rounded terms are wanted, gradients that are exchanged in 16 bits, and
+    from such terms back to a wider type, which loses nothing.
   }];
   code linearGroups = "castsTerms() ? ::tessera::graph::OperandGroups{{0}} : ::tessera::graph::OperandGroups{}";
   let extraClassDeclaration = "bool castsTerms();";
