@@ -23,7 +23,12 @@ void GradientSums::add(OpBuilder &builder, Location loc, Value of, Value gradien
     keepTerms(of, gradient.getDefiningOp());
   }
   Value &sum = sums[of];
-  sum = sum ? AddOp::create(builder, loc, sum.getType(), sum, gradient).getResult() : gradient;
+  if (!sum) {
+    sum = gradient;
+    return;
+  }
+  sum = AddOp::create(builder, loc, sum.getType(), sum, gradient);
+  keepTerms(of, sum.getDefiningOp());
 }
 
 Value GradientSums::orZeros(OpBuilder &builder, Location loc, Value of) const {
