@@ -44,7 +44,8 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
     auto fill = func.getArgAttrOfType<graph::FillAttr>(argument, graph::kFillAttr);
     auto name = func.getArgAttrOfType<StringAttr>(argument, graph::kNameAttr);
     auto parameter = name && module ? module.lookupSymbol<graph::ParameterOp>(name) : graph::ParameterOp();
-    return (fill && fill.getSource() >= graph::FillSource::TokenWeight) ||
+    return (fill && fill.getSource() >= graph::FillSource::TokenWeight &&
+            fill.getSource() <= graph::FillSource::Dropout) ||
            (parameter && parameter->hasAttr(graph::kStateOfAttr));
   };
   std::vector<ReferenceTensor> inputs;

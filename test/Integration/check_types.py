@@ -8,8 +8,9 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
+
+from compiled_programs import run
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
@@ -24,13 +25,6 @@ with open(os.path.join(args.model, "config.json")) as file:
     config = json.load(file)
 NUMBERS = 4 * BATCH * SEQ * (config.get("num_attention_heads") or config["n_head"])  # bytes of a float32 a row and head
 wrong = []
-
-
-def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout
 
 
 def carries(collective):
@@ -100,9 +94,9 @@ for mesh in args.meshes:
         compute, _, gradients = precision.partition(":")
         for k in (1, 2):
             out, what = os.path.join(args.out, "program"), f"{mesh}, {precision}, {k} micro-batches"
-            run(args.compiler, args.model, "--task=train", f"--mesh={mesh}", f"--dtype={compute}", f"--micro-batches={k}", f"--batch={BATCH}", f"--max-seq-len={SEQ}",
-                *([f"--grad-dtype={gradients}"] if gradients else []), "-o", out)
-            info = json.loads(run(out, "info", "--json"))
+            run([args.compiler, args.model, "--task=train", f"--mesh={mesh}", f"--dtype={compute}", f"--micro-batches={k}", f"--batch={BATCH}", f"--max-seq-len={SEQ}",
+                 *([f"--grad-dtype={gradients}"] if gradients else []), "-o", out])
+            info = json.loads(run([out, "info", "--json"]).stdout)
             check_stored(what, info, compute, gradients or "f32", k)
             for step, entry in info["steps"].items():
                 bytes = check_collectives(f"{what}, {step}", entry, compute, gradients or "f32")
