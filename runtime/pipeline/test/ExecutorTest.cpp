@@ -17,6 +17,9 @@ static bool full() {
   return value && std::string(value) == "1";
 }
 
+// Seconds in which no rank gets anywhere: then the run ends with a line that says where they stand.
+static constexpr double kPatience = 60;
+
 // Ranks are threads.
 static void onThreads(int32_t ranks, const CollectiveNames &names, double stallSeconds,
                       const std::function<void(Communicator &)> &body) {
@@ -36,7 +39,7 @@ TEST(PipelineExecutor, RandomSchedulesArriveWithTheLeastBuffers) {
     SCOPED_TRACE(i);
     RandomRun run(random, 5, 8, 40000);
     ASSERT_NE(run.least.withoutDeadlock, schedule::kEndless);
-    onThreads(run.schedule.numRanks(), {}, 1e6,
+    onThreads(run.schedule.numRanks(), {}, kPatience,
               [&](Communicator &comm) { runOnRank(run, run.buffers(), comm); });
     if (HasFailure())
       return;
@@ -112,7 +115,7 @@ TEST(PipelineExecutor, OneBufferLessStalls) {
 TEST(PipelineExecutor, AnySendThatIsDoneFreesItsBuffer) {
   // Rank 0 sends to ranks 1 and 2; rank 1 takes its message only after what follows from rank 2's.
   std::vector<int64_t> order;
-  onThreads(3, {}, 1e6, [&](Communicator &comm) {
+  onThreads(3, {}, kPatience, [&](Communicator &comm) {
     PostingStream stream;
     std::vector<char> data(100000, char(comm.rank()));
     if (comm.rank() == 0) {
@@ -142,7 +145,7 @@ TEST(PipelineExecutor, DelaysStretchActionsAndMessages) {
   delays.backwardWeight = {1, 2, 1};
   delays.link = {7};
   ValueSizes sizes{{100, 64}, {8, 24}}; // of no multiple of what is put behind them
-  onThreads(3, {}, 1e6, [&](Communicator &comm) {
+  onThreads(3, {}, kPatience, [&](Communicator &comm) {
     PostingStream stream;
     CheckedWork work(lists, sizes);
     PipelineExecutor executor(lists, int32_t(comm.rank()), {0, 1, 2}, sizes, 2, comm, stream.device(), 0,

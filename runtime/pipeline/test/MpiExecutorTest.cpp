@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   try {
     CollectiveNames names;
     Mesh mesh({{"pp", atoi(size)}});
-    WorldOptions options{mesh, names, /*stallSeconds=*/1e6, /*oneMachine=*/true, RanksFrom::Mpi,
+    WorldOptions options{mesh, names, /*stallSeconds=*/60, /*oneMachine=*/true, RanksFrom::Mpi,
                          0,    {},    [](Board *) {}};
     findWorld("host", RanksFrom::Mpi)->run(options, [&](Communicator &comm, HostPlane &, BoardEntry &) {
       communicator = &comm;
