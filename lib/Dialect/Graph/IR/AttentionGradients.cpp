@@ -101,8 +101,8 @@ LogicalResult AttentionKeyValueGradientOp::verify() {
     return failure();
   // Terms of what ranks add up, where queries are split among them.
   NamedValue results[] = {{"key_gradient", getKeyGradient()}, {"value_gradient", getValueGradient()}};
-  for (auto [result, of] :
-       llvm::zip_equal(results, ArrayRef<NamedValue>{{"key", getKey()}, {"value", getValue()}}))
+  NamedValue operands[] = {{"key", getKey()}, {"value", getValue()}};
+  for (auto [result, of] : llvm::zip_equal(results, operands))
     if (failed(expectShapeOf(*this, result, of)) || failed(expectElementsOrSums(*this, result, of)))
       return failure();
   return success();
