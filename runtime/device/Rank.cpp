@@ -175,7 +175,7 @@ void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> 
     for (int64_t entry : entries)
       for (int64_t state : manifest_.entries[entry].statesWritten)
         stateWritten_[size_t(state)] = true;
-  ts_call arguments{base, counts.data()};
+  ts_call arguments{base, counts.data(), base};
   std::function<void()> enqueue = [&] {
     for (int64_t entry : entries) {
       program_.entries[entry](&abi_, &arguments);

@@ -35,7 +35,7 @@ public:
     LLVM::GlobalOp kernelTable = emitKernels();
     auto [siblingTable, siblingCount] = emitSiblings();
     auto [imageTable, imageCount] = emitImages();
-    auto type = structType({i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64, ptr, i64});
+    auto type = structType({i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64});
     LLVM::GlobalOp program = global(type, "tessera_program", LLVM::Linkage::External);
     initialize(program, type,
                [&, siblings = siblingTable, images = imageTable, numSiblings = siblingCount,
@@ -50,7 +50,9 @@ public:
                          address(images),
                          number(i64, numImages),
                          address(siblings),
-                         number(i64, numSiblings)};
+                         number(i64, numSiblings),
+                         LLVM::ZeroOp::create(b, ptr),
+                         number(i64, 0)};
                });
   }
 

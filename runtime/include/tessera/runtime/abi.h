@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 5
+#define TESSERA_ABI_VERSION 6
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
@@ -25,6 +25,8 @@ typedef struct ts_call {
   char *base; /* base of the arena of this call, 64-byte aligned; every buffer is base + constant offset */
   const int64_t *counts; /* counts of loops whose length is data, in the order of the entry's "counts" in the
                             manifest; the caller has checked them against the bounds that stand there */
+  char *slot; /* 64-byte aligned; buffers at offsets below the manifest's "slot_bytes" are slot + offset, not
+                 base + offset: what a stage of a pipeline keeps of one micro-batch */
 } ts_call;
 
 /* One entry of the manifest's "entries". Runs on the rank's main thread. */
@@ -87,7 +89,9 @@ typedef struct ts_image {
   uint64_t bytes;
 } ts_image;
 
-typedef struct ts_program {
+struct ts_program;
+typedef struct ts_program ts_program;
+struct ts_program {
   uint32_t abi_version;
   uint32_t num_entries;
   uint32_t num_kernels;
@@ -99,7 +103,10 @@ typedef struct ts_program {
   uint64_t num_images;
   const ts_sibling *siblings;
   uint64_t num_siblings;
-} ts_program;
+  /* Of a pipeline: those of its stages, each with a manifest of its own; this one has no entries then. */
+  const ts_program *const *programs;
+  uint64_t num_programs;
+};
 
 extern const ts_program tessera_program;
 

@@ -44,6 +44,7 @@ inline constexpr llvm::StringLiteral kGradientPrefix = "grad.", kComputedPrefix 
 /// What an executable can do (docs/Step.md, "Entries"): of functions, arguments, results, state arguments,
 /// modules.
 inline constexpr llvm::StringLiteral kRoleAttr = "graph.role";
+inline constexpr llvm::StringLiteral kStagePartAttr = "graph.stage_part";
 inline constexpr llvm::StringLiteral kFillAttr = "graph.fill";
 inline constexpr llvm::StringLiteral kGivesAttr = "graph.gives";
 inline constexpr llvm::StringLiteral kClearAttr = "graph.clear";

@@ -41,6 +41,22 @@ def Graph_RoleAttr : EnumAttr<Graph_Dialect, Graph_Role, "role"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Graph_StagePart : I32EnumAttr<"StagePart", "which part of a stage's step an entry is", [
+    I32EnumAttrCase<"Begin", 0, "begin">, I32EnumAttrCase<"Forward", 1, "forward">, I32EnumAttrCase<"Backward", 2, "backward">,
+    I32EnumAttrCase<"InputGradient", 3, "input_gradient">, I32EnumAttrCase<"WeightGradient", 4, "weight_gradient">,
+    I32EnumAttrCase<"Share", 5, "share">, I32EnumAttrCase<"Sum", 6, "sum">, I32EnumAttrCase<"Update", 7, "update">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_StagePartAttr : EnumAttr<Graph_Dialect, Graph_StagePart, "stage_part"> {
+  let summary = "Which part of a stage's step an entry is";
+  let description = [{
+    Function attribute `graph.stage_part`, beside the role of the step: `#graph.stage_part<begin>` runs once before the micro-batches, `<forward>` and `<backward>` (or
+    `<input_gradient>`, then `<weight_gradient>`) once for each of them, `<share>` (gives the gradients of parameters that several stages have), `<sum>` (gives what is added up over stages) and `<update>` once behind them. docs/Pipelines.md.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes from", [
     I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
     I32EnumAttrCase<"LastIndex", 2, "last_index">, I32EnumAttrCase<"Output", 3, "output">,
@@ -55,7 +71,9 @@ def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes
     I32EnumAttrCase<"FirstCorrection", 22, "first_correction">, I32EnumAttrCase<"SecondCorrection", 23, "second_correction">,
     I32EnumAttrCase<"Pages", 24, "pages">, I32EnumAttrCase<"LossScale", 25, "loss_scale">,
     I32EnumAttrCase<"DropoutKey", 26, "dropout_key">, I32EnumAttrCase<"Dropout", 27, "dropout">,
-    I32EnumAttrCase<"Received", 28, "received">, I32EnumAttrCase<"FirstLayer", 29, "first_layer">]> {
+    I32EnumAttrCase<"Received", 28, "received">, I32EnumAttrCase<"FirstLayer", 29, "first_layer">,
+    I32EnumAttrCase<"ReceivedGradient", 30, "received_gradient">, I32EnumAttrCase<"MicroBatch", 31, "micro_batch">,
+    I32EnumAttrCase<"StageSum", 32, "stage_sum">, I32EnumAttrCase<"SharedGradient", 33, "shared_gradient">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -66,7 +84,7 @@ def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
     Argument attribute `graph.fill`: `#graph.fill<token_ids>` and `<positions>` (of the same places, -1: inert), `<last_index>` (for each row the index within
     the chunk of the position whose logits are wanted), or `<output "hidden" of @prefill>`, what another entry gave last; `<logits>`: those that the call before gave, in their place. States are filled by `<token_ids>`, `<positions>` (what the next step takes),
     `<end_tokens>` and `<drawn_end_tokens>` (ids behind which a row is inert, chosen or drawn; -1: none), `<pages>` (where each page of a row of KV caches stands: `graph.cache_update`; zeros, as a state begins: in its own place), and how tokens are drawn: `<seed>`, `<temperature>`, `<top_k>`, `<top_p>`, and for each row `<prompt_numbers>` and `<prompt_lengths>` (-1: it draws nothing). A step of training
-    takes `<targets>` (-1: no loss) beside token ids and positions, `<token_weight>` (1 / targets that count in the step), and single numbers, its hyperparameters (docs/TrainStep.md). A stage of a pipeline takes `<received>`, what its neighbour gives under the same name, and `<first_layer>` i32 [], the number of its first layer (docs/Pipelines.md). An importer says what fills
+    takes `<targets>` (-1: no loss) beside token ids and positions, `<token_weight>` (1 / targets that count in the step), and single numbers, its hyperparameters (docs/TrainStep.md). A stage of a pipeline takes `<received>`, what its neighbour gives under the same name, `<received_gradient>`, that of what it sent, `<first_layer>` i32 [], the number of its first layer, `<micro_batch>` i32 [], `<stage_sum>`, the sum of what all stages give under this name, and `<shared_gradient>`, what the other stages with a copy of the same parameter give (docs/Pipelines.md). An importer says what fills
     the inputs of `@forward`, `graph-build-generate-step` what fills those of the entries. Without it the caller fills the input.
   }];
   let parameters = (ins EnumParameter<Graph_FillSource>:$source, OptionalParameter<"::mlir::StringAttr">:$output,
@@ -81,7 +99,9 @@ def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
 
 def Graph_Gives : I32EnumAttr<"Gives", "what an output holds", [
     I32EnumAttrCase<"Logits", 0, "logits">, I32EnumAttrCase<"NextTokens", 1, "next_tokens">,
-    I32EnumAttrCase<"Loss", 2, "loss">, I32EnumAttrCase<"GradNorm", 3, "grad_norm">, I32EnumAttrCase<"Sent", 4, "sent">]> {
+    I32EnumAttrCase<"Loss", 2, "loss">, I32EnumAttrCase<"GradNorm", 3, "grad_norm">, I32EnumAttrCase<"Sent", 4, "sent">,
+    I32EnumAttrCase<"SentGradient", 5, "sent_gradient">, I32EnumAttrCase<"StageSum", 6, "stage_sum">,
+    I32EnumAttrCase<"SharedGradient", 7, "shared_gradient">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -89,7 +109,8 @@ def Graph_GivesAttr : EnumAttr<Graph_Dialect, Graph_Gives, "gives"> {
   let summary = "What an output of an entry holds";
   let description = [{
     Result attribute `graph.gives`: `#graph.gives<logits>` [batch, 1, vocab], `<next_tokens>` [batch, 1], the likeliest ids; `<loss>` of a step of training, `<grad_norm>`, the norm of all
-    gradients before clipping, single numbers; `<sent>`: what the neighbouring stage of a pipeline receives under the same name. Without it: what the name says to whoever asks.
+    gradients before clipping, single numbers; `<sent>`: what the next stage of a pipeline receives under the same name, `<sent_gradient>`: what the one before receives; `<stage_sum>`, `<shared_gradient>`: what inputs of all stages, or of the
+    other stages with the parameter, are filled with under the same name. Without it: what the name says to whoever asks.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
