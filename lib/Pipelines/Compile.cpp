@@ -4,6 +4,7 @@
 #include "Executable.h"
 #include "FitMemory.h"
 #include "OutputFiles.h"
+#include "PipelinePlan.h"
 #include "Progress.h"
 #include "Report/Markup.h"
 
@@ -147,6 +148,9 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     } else if (rung == Rung::Sharded && !options.report.empty()) {
       step = module->clone();
     }
+    if (rung == Rung::Step)
+      if (Status s = planPipeline(*module, options); !s)
+        return s;
     if (rung != Rung::Graph)
       progress.begin(rungName(rung));
     DiagnosticCollector diagnostics(context, options.explain ? &llvm::errs() : nullptr);
@@ -154,6 +158,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     buildPhase(pm, rung, options);
     if (failed(pm.run(*module)))
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
+    if (rung == Rung::Step)
+      writeSchedule(*module, options);
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
     if (rung == Rung::Step && check)

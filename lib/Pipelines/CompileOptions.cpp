@@ -238,6 +238,8 @@ private:
                      "write " + flag + "=65536, for example, or leave it out");
     return {};
   }
+  Status pipeline(StringRef flag, StringRef value) { return text(flag, value, options.pipeline); }
+  Status stages(StringRef flag, StringRef value) { return text(flag, value, options.stages); }
   Status cluster(StringRef flag, StringRef) { return missingFeature(flag, "choosing a mesh for a cluster"); }
   Status plan(StringRef flag, StringRef) { return missingFeature(flag, "reading a plan"); }
   Status report(StringRef flag, StringRef value) { return text(flag, value, options.report); }
@@ -274,6 +276,8 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_batch, &Parser::batch},
       {OPT_max_seq_len, &Parser::maxSeqLen},
       {OPT_micro_batches, &Parser::microBatches},
+      {OPT_pipeline, &Parser::pipeline},
+      {OPT_stages, &Parser::stages},
       {OPT_optimizer, &Parser::optimizer},
       {OPT_recompute, &Parser::recompute},
       {OPT_loss_chunks, &Parser::lossChunks},

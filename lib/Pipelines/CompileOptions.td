@@ -28,6 +28,8 @@ defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16: weights, activations and 
 defm task : Value<"task", "TASK", "what OUT does: generate (the default) or train">;
 defm target : Value<"target", "TARGET", "what to compile for (default cpu); its own flags are below">;
 defm micro_batches : Value<"micro-batches", "N", "parts that a step of training takes its batch in (default 1)">;
+defm pipeline : Value<"pipeline", "SCHEDULE", "in which order stages over the axis pp compute: auto (the default), gpipe, 1f1b, looped-bfs:V, interleaved:V, zb1p:V, zbv, dualpipev or a file of lists">;
+defm stages : Value<"stages", "N,...", "layers of each stage of a pipeline (default: so that no stage takes longer than it must)">;
 defm optimizer : Value<"optimizer", "NAME", "how training updates weights: adamw (the default) or sgd">;
 defm grad_dtype : Value<"grad-dtype", "TYPE", "f32 (default) or bf16: gradients of training in 16 bits">;
 defm loss_scale : Value<"loss-scale", "X", "what training in f16 first multiplies its loss with (default 65536)">;

@@ -38,18 +38,32 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
     return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
                    "build the target tessera_runtime"};
 
-  if (Status s = checkManifest(module, options); !s)
-    return s;
-  auto object = ScratchFile::create("tessera", "o");
-  if (!object)
-    return object.takeFailure();
-  if (Status s = (*target)->emitObject(module, object->path()); !s)
-    return s;
-  if (Status s = check(object->path()); !s)
+  // Programs of a pipeline's stages have objects of their own.
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> stages;
+  for (auto stage : llvm::make_early_inc_range(module.getOps<mlir::ModuleOp>())) {
+    stage->remove();
+    stages.push_back(stage);
+  }
+  std::vector<mlir::ModuleOp> programs{module};
+  for (auto &stage : stages)
+    programs.push_back(*stage);
+  std::vector<ScratchFile> objects;
+  for (mlir::ModuleOp program : programs) {
+    if (Status s = checkManifest(program, options); !s)
+      return s;
+    auto object = ScratchFile::create("tessera", "o");
+    if (!object)
+      return object.takeFailure();
+    objects.push_back(object.take());
+    if (Status s = (*target)->emitObject(program, objects.back().path()); !s)
+      return s;
+  }
+  if (Status s = check(objects.front().path()); !s)
     return s;
 
   LinkOptions link;
-  link.objects = {object->path()};
+  for (const ScratchFile &object : objects)
+    link.objects.push_back(object.path());
   link.archives = {installation.runtimeArchive};
   if (const char *tools = std::getenv("TESSERA_LLVM_BIN")) {
     llvm::SmallString<128> linker(tools);

@@ -36,14 +36,32 @@ static void buildStep(OpPassManager &pm, const CompileOptions &options) {
   verifyRung(pm, Rung::Step);
 }
 
+/// What runs on each program of its own: on the model's, or on those of a pipeline's stages.
+static OpPassManager &programs(OpPassManager &pm, const CompileOptions &options) {
+  return options.stageSizes.empty() ? pm : pm.nest<ModuleOp>();
+}
+
+/// The stages of a pipeline as modules of their own.
+static void buildStages(OpPassManager &pm, const CompileOptions &options) {
+  if (options.stageSizes.empty())
+    return;
+  graph::CutStagesOptions cut;
+  cut.stages.assign(options.stageSizes.begin(), options.stageSizes.end());
+  cut.at.assign(options.stageCoordinates.begin(), options.stageCoordinates.end());
+  pm.addPass(graph::createCutStages(cut));
+}
+
 /// One update of the weights.
-static void buildTrainStep(OpPassManager &pm, const CompileOptions &options) {
+static void buildTrainStep(OpPassManager &whole, const CompileOptions &options) {
   if (!options.dtype.empty() && options.dtype != "f32") {
     graph::SetPrecisionOptions precision;
     precision.compute = options.dtype;
     precision.gradients = options.gradDtype.empty() ? "f32" : options.gradDtype;
-    pm.addPass(graph::createSetPrecision(precision));
+    whole.addPass(graph::createSetPrecision(precision));
   }
+  // Behind the casts: what travels has the type that is computed in.
+  buildStages(whole, options);
+  OpPassManager &pm = programs(whole, options);
   graph::BuildTrainStepOptions step;
   step.batch = options.batch;
   step.maxSeqLen = options.maxSeqLen;
@@ -62,7 +80,7 @@ static void buildSharded(OpPassManager &pm, const CompileOptions &options) {
   // Equal values should lie equally: what is computed twice would be placed, and resharded, twice.
   pm.addPass(createCSEPass());
   dist::DistAnnotatePassOptions annotate;
-  annotate.mesh = options.mesh;
+  annotate.mesh = options.stageSizes.empty() ? options.mesh : options.stageMesh;
   annotate.shard = options.shard;
   annotate.machine = options.machine;
   pm.addPass(dist::createDistAnnotatePass(annotate));
@@ -95,13 +113,21 @@ void buildBundledProgram(OpPassManager &pm, const CompileOptions &options) {
     // What backward makes again it may make already.
     pm.addPass(createCSEPass());
   }
+  if (!options.stageSizes.empty()) {
+    // Before bundles are made: they would tie forward to backward. Entries that drop nothing first.
+    pm.addPass(graph::createLeaveOutDropout());
+    dist::DistSplitStagePassOptions split;
+    split.splitsBackward = options.splitsBackward;
+    pm.addPass(dist::createDistSplitStagePass(split));
+  }
   // What is left stands where it will run: loops have given up what they can.
   pm.addPass(dist::createDistBundleCollectivesPass());
   // Counts what is left.
   pm.addPass(dist::createDistReportPaddingPass());
   pm.addPass(dist::createDistReportWeightsPass());
   // Last: both entries are what partition and its clean-up made of one.
-  pm.addPass(graph::createLeaveOutDropout());
+  if (options.stageSizes.empty())
+    pm.addPass(graph::createLeaveOutDropout());
   //===--- Rung spmd ------------------------------------------------------===//
   verifyRung(pm, Rung::Spmd);
 }
@@ -164,13 +190,18 @@ static void buildBinary(OpPassManager &pm, const CompileOptions &options) {
   buildUncheckedBinary(pm, options);
 }
 
-void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
+void buildPhase(OpPassManager &whole, Rung rung, const CompileOptions &options) {
+  if (rung == Rung::Graph) // made by import, or by a person
+    return verifyRung(whole, Rung::Graph);
+  if (rung == Rung::Step) {
+    whole.addPass(graph::createNameCalls());
+    return options.task == Task::Train ? buildTrainStep(whole, options) : buildStep(whole, options);
+  }
+  OpPassManager &pm = programs(whole, options);
   switch (rung) {
-  case Rung::Graph: // made by import, or by a person
-    return verifyRung(pm, Rung::Graph);
+  case Rung::Graph:
   case Rung::Step:
-    pm.addPass(graph::createNameCalls());
-    return options.task == Task::Train ? buildTrainStep(pm, options) : buildStep(pm, options);
+    break;
   case Rung::Sharded:
     return buildSharded(pm, options);
   case Rung::Spmd:
@@ -181,7 +212,14 @@ void buildPhase(OpPassManager &pm, Rung rung, const CompileOptions &options) {
   case Rung::Exec:
     return buildExec(pm, options);
   case Rung::Binary:
-    return buildBinary(pm, options);
+    buildBinary(pm, options);
+    if (options.stageSizes.empty())
+      return;
+    LinkStagesOptions link;
+    link.target = options.target;
+    link.targetOptions = printTargetOptions(options.targetOptions);
+    link.mesh = options.mesh;
+    whole.addPass(createLinkStages(link));
   }
 }
 

@@ -9,8 +9,8 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1])
 BUILDERS = re.compile(r"lib/Pipelines/Phases\.cpp|lib/Target/\w+/Pipeline\.cpp")
-# Called by name alone: tests and people differentiate programs of their own, and no phase makes pipelines yet.
-BY_NAME = {"graph-differentiate", "graph-cut-stages"}
+# Called by name alone: tests and people differentiate programs of their own.
+BY_NAME = {"graph-differentiate"}
 SINGLE_PASS_TESTS = ("test/Dialect/", "test/Conversion/", "test/Target/")
 
 

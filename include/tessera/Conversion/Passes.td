@@ -72,4 +72,18 @@ def ExecToLLVM : Pass<"exec-to-llvm", "::mlir::ModuleOp"> {
   ];
 }
 
+def LinkStages : Pass<"exec-link-stages", "::mlir::ModuleOp"> {
+  let summary = "One program of the programs of a pipeline's stages";
+  let description = [{
+    End of phase `binary`, on the module that holds `dist.pipeline` and the stages' modules, which are the LLVM dialect alone by then. It gains `tessera_program`, which names those of the
+    stages, and the manifest of the whole: the mesh, the stages, and what each rank does in which order (docs/Manifest.md).
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"cpu\"", "What the kernels were compiled for: goes into the manifest">,
+    Option<"targetOptions", "target-options", "std::string", /*default=*/"\"\"", "NAME=VALUE,... of the target: cpu=x86-64-v3">,
+    Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "The whole mesh, of which stages see all but the pipeline's axis">
+  ];
+}
+
 #endif

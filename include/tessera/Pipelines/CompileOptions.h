@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -45,6 +46,14 @@ struct CompileOptions {
   int64_t memory = 0;            ///< bytes of a rank at most; 0: not given
   int64_t savedBytes = -1; ///< of what loops save for backward, at most; negative: as `recompute` says (no
                            ///< flag sets it; --memory does)
+  std::string pipeline, stages; ///< as given: --pipeline, --stages
+  // What the two come to for a model and its mesh (no flags; empty: there is no pipeline).
+  std::vector<int64_t> stageSizes, stageCoordinates; ///< of each stage: its layers, where it lies
+  std::string stageMesh; ///< what programs of stages see of `mesh`: the pipeline's axis has size 1
+  std::string scheduleName;
+  std::vector<std::string> actionLists; ///< of each coordinate, with sends and receives (docs/Schedules.md)
+  int64_t sendBuffers = 0;              ///< of a rank
+  bool splitsBackward = false;          ///< gradients of weights are a part of their own
   bool embedWeights = false, explain = false, help = false;
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;

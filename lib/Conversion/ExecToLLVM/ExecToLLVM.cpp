@@ -44,6 +44,9 @@ public:
     Value call = block->getArgument(1);
     arena = LLVM::LoadOp::create(b, ptr, call);
     counts = LLVM::LoadOp::create(b, ptr, gep(call, 8));
+    auto slotBytes = module->getAttrOfType<IntegerAttr>(kSlotBytesAttr);
+    endOfSlot = slotBytes ? slotBytes.getInt() : 0;
+    slot = endOfSlot > 0 ? LLVM::LoadOp::create(b, ptr, gep(call, 16)).getResult() : arena;
     params = LLVM::LoadOp::create(b, ptr, rank);
     // One argument array serves all launches: a launch copies it before it returns.
     size_t buffers = 1, scalars = 1;
@@ -103,7 +106,7 @@ private:
     if (auto constantOp = dyn_cast<arith::ConstantIndexOp>(op)) {
       values[op->getResult(0)] = constant(constantOp.value());
     } else if (auto buffer = dyn_cast<BufferOp>(op)) {
-      values[buffer] = gep(arena, buffer.getOffset());
+      values[buffer] = gep(int64_t(buffer.getOffset()) < endOfSlot ? slot : arena, buffer.getOffset());
     } else if (auto param = dyn_cast<ParamOp>(op)) {
       values[param] = LLVM::LoadOp::create(b, ptr, gep(params, 8 * manifest.param(param.getParamAttr())));
     } else if (auto group = dyn_cast<GroupIndexOp>(op)) {
@@ -237,8 +240,9 @@ private:
   ManifestWriter &manifest;
   ImplicitLocOpBuilder b;
   Type ptr, i64, i32, nothing;
-  Value stream; ///< of the op that is emitted
-  Value rank, arena, counts, params, bufferArray, scalarArray;
+  Value stream;          ///< of the op that is emitted
+  int64_t endOfSlot = 0; ///< bytes of the arena that a micro-batch has its own of
+  Value rank, arena, slot, counts, params, bufferArray, scalarArray;
   llvm::DenseMap<Value, Value> values;
   llvm::MapVector<StringAttr, KernelRow> kernels;
 };

@@ -297,6 +297,8 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
       {"calls", callsJson(entry.getBody().front())}};
   if (auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr))
     object["role"] = graph::stringifyRole(role.getValue()).str();
+  if (auto part = entry->getAttrOfType<graph::StagePartAttr>(graph::kStagePartAttr))
+    object["stage_part"] = graph::stringifyStagePart(part.getValue()).str();
   if (auto flops = entry->getAttrOfType<DenseI64ArrayAttr>(dist::kPaddingFlopsAttr))
     object["padding_flops"] = json::Array{flops[0], flops[1]};
   addBuffers(entry);
@@ -382,6 +384,8 @@ std::string ManifestWriter::text() {
   }
   if (events > 0)
     document["events"] = events;
+  if (int64_t bytes = intAttr(kSlotBytesAttr, 0))
+    document["slot_bytes"] = bytes;
   std::string text;
   llvm::raw_string_ostream(text) << json::Value(std::move(document));
   return text;

@@ -14,6 +14,12 @@ using namespace exec;
 
 namespace {
 
+/// What the program of `module` is called in objects.
+std::string programSymbol(ModuleOp module) {
+  bool isStage = module->getParentOp() != nullptr;
+  return isStage ? ("tessera_program_" + module.getSymName().value_or("")).str() : "tessera_program";
+}
+
 class ProgramTables {
 public:
   ProgramTables(ModuleOp module, ArrayRef<KernelRow> kernels)
@@ -25,23 +31,48 @@ public:
   }
 
   void emit(ArrayRef<LLVM::LLVMFuncOp> entries, const std::string &manifest) {
-    LLVM::GlobalOp text = textGlobal("tessera_manifest", manifest);
     LLVM::GlobalOp entryTable = table("tessera_entries", ptr, entries.size(), [&] {
       SmallVector<Value> functions;
       for (LLVM::LLVMFuncOp entry : entries)
         functions.push_back(LLVM::AddressOfOp::create(b, entry));
       return functions;
     });
+    emitProgram(manifest, entryTable, entries.size(), {});
+    // Several programs may be linked into one executable: nothing but the program is to be seen from outside.
+    if (module->getParentOp())
+      for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+        if (!function.isExternal())
+          function.setLinkage(LLVM::Linkage::Internal);
+  }
+
+  void emitStages(ArrayRef<ModuleOp> stages, const std::string &manifest) {
+    SmallVector<LLVM::GlobalOp> programs;
+    for (ModuleOp stage : stages)
+      programs.push_back(global(programType(), programSymbol(stage), LLVM::Linkage::External));
+    LLVM::GlobalOp programTable = table("tessera_programs", ptr, programs.size(), [&] {
+      return llvm::map_to_vector(programs, [&](LLVM::GlobalOp op) { return address(op); });
+    });
+    emitProgram(manifest, table("tessera_entries", ptr, 0, [] { return SmallVector<Value>(); }), 0,
+                {programTable, programs.size()});
+  }
+
+private:
+  LLVM::LLVMStructType programType() {
+    return structType({i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64});
+  }
+
+  void emitProgram(const std::string &manifest, LLVM::GlobalOp entryTable, size_t numEntries,
+                   std::pair<LLVM::GlobalOp, size_t> programs) {
+    LLVM::GlobalOp text = textGlobal(kManifestSymbol, manifest);
     LLVM::GlobalOp kernelTable = emitKernels();
     auto [siblingTable, siblingCount] = emitSiblings();
     auto [imageTable, imageCount] = emitImages();
-    auto type = structType({i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64});
-    LLVM::GlobalOp program = global(type, "tessera_program", LLVM::Linkage::External);
-    initialize(program, type,
+    LLVM::GlobalOp program = global(programType(), programSymbol(module), LLVM::Linkage::External);
+    initialize(program, programType(),
                [&, siblings = siblingTable, images = imageTable, numSiblings = siblingCount,
                 numImages = imageCount]() -> SmallVector<Value> {
                  return {number(i32, TESSERA_ABI_VERSION),
-                         number(i32, entries.size()),
+                         number(i32, numEntries),
                          number(i32, kernels.size()),
                          address(text),
                          number(i64, manifest.size()),
@@ -51,12 +82,11 @@ public:
                          number(i64, numImages),
                          address(siblings),
                          number(i64, numSiblings),
-                         LLVM::ZeroOp::create(b, ptr),
-                         number(i64, 0)};
+                         programs.first ? address(programs.first) : LLVM::ZeroOp::create(b, ptr).getResult(),
+                         number(i64, programs.second)};
                });
   }
 
-private:
   /// An array of ts_kernel.
   LLVM::GlobalOp emitKernels() {
     SmallVector<LLVM::GlobalOp> names, buffers;
@@ -188,6 +218,10 @@ private:
 void emitProgramTables(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, ArrayRef<KernelRow> kernels,
                        const std::string &manifest) {
   ProgramTables(module, kernels).emit(entries, manifest);
+}
+
+void emitStageTables(ModuleOp module, ArrayRef<ModuleOp> stages, const std::string &manifest) {
+  ProgramTables(module, {}).emitStages(stages, manifest);
 }
 
 } // namespace tessera

@@ -17,10 +17,17 @@ struct KernelRow {
   int64_t scalars;
 };
 
-/// Adds `tessera_program` to the module: entries and kernels in the order of their numbers, siblings of
-/// kernels and images as its ops say.
+/// The JSON of docs/Manifest.md.
+inline constexpr llvm::StringLiteral kManifestSymbol = "tessera_manifest";
+
+/// Adds `tessera_program` (of a stage of a pipeline: with its module's name behind it) to the module: entries
+/// and kernels in the order of their numbers, siblings of kernels and images as its ops say.
 void emitProgramTables(mlir::ModuleOp module, llvm::ArrayRef<mlir::LLVM::LLVMFuncOp> entries,
                        llvm::ArrayRef<KernelRow> kernels, const std::string &manifest);
+
+/// Adds `tessera_program` to the module, with the programs of `stages`, whose symbols other objects define.
+void emitStageTables(mlir::ModuleOp module, llvm::ArrayRef<mlir::ModuleOp> stages,
+                     const std::string &manifest);
 
 } // namespace tessera
 

@@ -18,7 +18,8 @@ static FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr att
               attrs.get(kShardingAttr),
               attrs.get(graph::kFillAttr),
               attrs.get(graph::kGivesAttr),
-              attrs.get(graph::kClearAttr)};
+              attrs.get(graph::kClearAttr),
+              attrs.contains(graph::kSlotAttr)};
 }
 
 FailureOr<EntryPorts> readPorts(func::FuncOp func) {

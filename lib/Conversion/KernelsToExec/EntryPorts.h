@@ -14,6 +14,7 @@ struct Port {
   llvm::StringRef name;
   mlir::RankedTensorType type;
   mlir::Attribute sharding, fill, gives, clear;
+  bool slot = false; ///< a state that each micro-batch has its own of
   int64_t offset = -1;
 
   mlir::DictionaryAttr toAttr() const {

@@ -27,9 +27,10 @@ int64_t alignedBytes(Type type) { return int64_t(llvm::alignTo(arrayBytes(type),
 /// States, inputs and outputs of all entries: what must outlive a call.
 class PersistentBuffers {
 public:
-  LogicalResult addStates(func::FuncOp func, EntryPorts &ports) {
+  /// Those of micro-batches (`slots`) come first: at the beginning of the arena.
+  LogicalResult addStates(func::FuncOp func, EntryPorts &ports, bool slots) {
     for (Port &port : ports.arguments) {
-      if (port.kind != graph::Kind::State)
+      if (port.kind != graph::Kind::State || port.slot != slots)
         continue;
       auto [it, isNew] = states.insert({port.name, port});
       if (isNew) {
@@ -48,7 +49,7 @@ public:
       port.offset = it->second.offset;
     }
     for (Port &port : ports.results)
-      if (port.kind == graph::Kind::State) {
+      if (port.kind == graph::Kind::State && port.slot == slots) {
         auto it = states.find(port.name);
         if (it == states.end() || it->second.type != port.type || it->second.sharding != port.sharding)
           return func.emitOpError() << "returns state " << port.name
@@ -427,10 +428,14 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
         return signalPassFailure();
       updates.push_back(std::move(*taken));
       FailureOr<EntryPorts> ports = readPorts(func);
-      if (failed(ports) || failed(persistent.addStates(func, *ports)))
+      if (failed(ports) || failed(persistent.addStates(func, *ports, /*slots=*/true)))
         return signalPassFailure();
       entries.push_back({func, std::move(*ports)});
     }
+    int64_t slotBytes = persistent.bytes;
+    for (auto &[func, ports] : entries)
+      if (failed(persistent.addStates(func, ports, /*slots=*/false)))
+        return signalPassFailure();
     for (auto &[func, ports] : entries)
       persistent.addPorts(ports);
 
@@ -485,6 +490,8 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
         func.erase();
     module->setAttr("exec.states", persistent.stateAttrs(&getContext()));
     module->setAttr(kArenaAttr, b.getI64IntegerAttr(arena));
+    if (slotBytes > 0)
+      module->setAttr(kSlotBytesAttr, b.getI64IntegerAttr(slotBytes));
   }
 };
 

@@ -47,10 +47,11 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
   }
   // Each of these has an attribute of its own; which side of the function it belongs to is checked by those
   // who read it.
-  bool known = name == kFillAttr || name == kGivesAttr || name == kClearAttr;
+  bool known = name == kFillAttr || name == kGivesAttr || name == kClearAttr || name == kSlotAttr;
   if ((name == kFillAttr && isa<FillAttr>(attr.getValue())) ||
       (name == kGivesAttr && isa<GivesAttr>(attr.getValue())) ||
-      (name == kClearAttr && isa<ClearAttr>(attr.getValue())))
+      (name == kClearAttr && isa<ClearAttr>(attr.getValue())) ||
+      (name == kSlotAttr && isa<UnitAttr>(attr.getValue())))
     return success();
   if (known)
     return op->emitError() << what << " has " << name << " = " << attr.getValue() << ", which is no #"

@@ -374,7 +374,8 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
                                            FlatSymbolRefAttr::get(equal->second.getSymNameAttr()),
                                            range.first, range.layers, at.empty() ? int64_t(i) : at[i]));
     }
-    dist::PipelineOp::create(builder, forward.getLoc(), "pipeline", axis, builder.getArrayAttr(table));
+    dist::PipelineOp::create(builder, forward.getLoc(), "pipeline", axis, builder.getArrayAttr(table),
+                             /*schedule=*/nullptr, /*lists=*/nullptr, /*send_buffers=*/nullptr);
     for (auto &program : programs)
       builder.insert(program.second);
     for (auto parameter : llvm::make_early_inc_range(outer.getOps<ParameterOp>()))

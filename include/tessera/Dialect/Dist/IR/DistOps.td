@@ -30,14 +30,16 @@ def Dist_PipelineOp : Dist_Op<"pipeline", [Symbol, HasParent<"::mlir::ModuleOp">
   let description = [{
     The table of docs/Pipelines.md. Every stage is a module beside this op, with a program of its own: no op can use values of two stages. Layers follow each other without a gap; a stage may hold none.
     What a stage sends under a name (results with `graph.gives = #graph.gives<sent>`) its neighbour receives under the same name (arguments with
-    `graph.fill = #graph.fill<received>`), once, and with the same global type.
+    `graph.fill = #graph.fill<received>`), once, and with the same global type. `lists` has for each coordinate on the axis what its ranks do, in order (docs/Schedules.md), `schedule` what the
+    lists are called, `send_buffers` how many values that are sent a rank holds at once.
     ```mlir
     dist.pipeline @pipeline over "pp" = [#dist.stage<@first, first = 0, layers = 2, at = 0>, #dist.stage<@last, first = 2, layers = 2, at = 1>]
     module @first {}
     module @last {}
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$axis, TypedArrayAttrBase<Dist_Stage, "stages">:$stages);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$axis, TypedArrayAttrBase<Dist_Stage, "stages">:$stages,
+      OptionalAttr<StrAttr>:$schedule, OptionalAttr<StrArrayAttr>:$lists, OptionalAttr<I64Attr>:$send_buffers);
   let assemblyFormat = "$sym_name `over` $axis `=` $stages attr-dict";
   let hasVerifier = 1;
 }

@@ -207,6 +207,24 @@ def DistChooseSavedPass : Pass<"dist-choose-saved", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::graph::GraphDialect"];
 }
 
+def DistSplitStagePass : Pass<"dist-split-stage", "::mlir::ModuleOp"> {
+  let summary = "Cuts the step of a pipeline's stage into the entries that a schedule calls";
+  let description = [{
+    Rung `spmd` (docs/Pipelines.md, "Entries"). A stage's step is one function up to here; its loop over micro-batches, marked `graph.micro_batches`, goes, and
+    what stands before it, its body, and what stands behind it become entries with `graph.stage_part`. `forward` is what values that are sent and the loss need, `backward` the rest; with `splits-backward`
+    `input_gradient` is what gradients that are sent need, `weight_gradient` the rest. What one part makes and another reads is a state, of a micro-batch (`graph.slot`) or of the step; what follows from inputs alone is made again.
+    ```mlir
+    func.func private @train(%x: tensor<2x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.fill = #graph.fill<received>, graph.dims = ["micro", "hidden"]})
+        -> (tensor<2x4xf32> {graph.kind = #graph.kind<output>, graph.name = "x", graph.gives = #graph.gives<sent>}) attributes {graph.role = #graph.role<train>}
+    // to
+    func.func private @train_forward(%x: tensor<4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.fill = #graph.fill<received>, graph.dims = ["hidden"]})
+        -> (tensor<4xf32> {graph.kind = #graph.kind<output>, graph.name = "x", graph.gives = #graph.gives<sent>}) attributes {graph.role = #graph.role<train>, graph.stage_part = #graph.stage_part<forward>}
+    ```
+  }];
+  let options = [Option<"splitsBackward", "splits-backward", "bool", "false", "Gradients of weights after those of the input.">];
+  let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
+}
+
 def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleOp"> {
   let summary = "Makes one collective of several small ones that do not wait for each other";
   let description = [{

@@ -49,6 +49,9 @@ inline constexpr llvm::StringLiteral kEntryAttr =
     "exec.entry"; ///< on a host function: an entry of the program
 inline constexpr llvm::StringLiteral kArenaAttr =
     "exec.arena_bytes"; ///< on the module: size of a rank's arena
+inline constexpr llvm::StringLiteral kSlotBytesAttr =
+    "exec.slot_bytes"; ///< on the module: the first bytes of the arena, of which each micro-batch that is
+                       ///< under way has its own; absent: none
 inline constexpr llvm::StringLiteral kReturnsAttr =
     "exec.returns"; ///< on an entry: names of the states that it leaves a value in; others stay as they were
 inline constexpr llvm::StringLiteral kStreamsAttr =

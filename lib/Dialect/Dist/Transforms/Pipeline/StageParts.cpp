@@ -1,0 +1,233 @@
+//===- StageParts.cpp -----------------------------------------------------===//
+#include "Pipeline/StageParts.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Interfaces/Interfaces.h"
+
+using namespace mlir;
+using tessera::graph::FillSource;
+using tessera::graph::Gives;
+
+namespace tessera::dist {
+
+std::optional<Gives> givesOf(func::FuncOp function, unsigned number) {
+  auto gives = function.getResultAttrOfType<graph::GivesAttr>(number, graph::kGivesAttr);
+  return gives ? std::optional(gives.getValue()) : std::nullopt;
+}
+
+std::optional<FillSource> fillOf(func::FuncOp function, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != &function.getBody().front())
+    return std::nullopt;
+  auto fill = function.getArgAttrOfType<graph::FillAttr>(argument.getArgNumber(), graph::kFillAttr);
+  return fill ? std::optional(fill.getSource()) : std::nullopt;
+}
+
+/// What a body reads from the stack that `slice` is a slice of, or null.
+static Value stackOfSlice(graph::RepeatOp loop, Value slice) {
+  auto argument = dyn_cast<BlockArgument>(slice);
+  if (!argument || argument.getOwner() != &loop.getBody(0))
+    return {};
+  unsigned first = 1 + unsigned(loop.getInits().size());
+  return argument.getArgNumber() < first ? Value() : loop.getStacks()[argument.getArgNumber() - first];
+}
+
+std::optional<StageParts::Part> StageParts::of(Value value) {
+  if (Operation *op = value.getDefiningOp()) {
+    auto found = parts.find(op);
+    return found == parts.end() ? std::nullopt : std::optional(found->second);
+  }
+  Value stack = stackOfSlice(loop, value);
+  if (!stack)
+    return std::nullopt;
+  std::optional<FillSource> fill = fillOf(function, stack);
+  if (fill == FillSource::Received)
+    return Part::Forward;
+  if (fill == FillSource::ReceivedGradient)
+    return splitsBackward ? Part::InputGradient : Part::Backward;
+  return std::nullopt;
+}
+
+bool StageParts::isFree(Value value) {
+  if (Operation *op = value.getDefiningOp()) {
+    bool stands = op->getParentRegion() == &function.getBody() || op->getBlock() == &loop.getBody(0);
+    return stands && op->getNumRegions() == 0 && isPure(op) && !isa<DistDialect>(op->getDialect()) &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand); });
+  }
+  if (Value stack = stackOfSlice(loop, value))
+    return isFree(stack);
+  auto argument = cast<BlockArgument>(value);
+  if (argument.getOwner() == &loop.getBody(0))
+    return argument.getArgNumber() == 0;
+  if (graph::argumentKind(value) != graph::Kind::Input)
+    return false;
+  std::optional<FillSource> fill = fillOf(function, value);
+  return fill != FillSource::Received && fill != FillSource::ReceivedGradient;
+}
+
+bool StageParts::isOfNoMicroBatch(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && op->getBlock() == &loop.getBody(0) && op->getNumRegions() == 0 && isPure(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return operand.getParentRegion() == &function.getBody() || isOfNoMicroBatch(operand);
+         });
+}
+
+bool StageParts::isCheap(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (op->getNumRegions() > 0 || !isPure(op) || isa<DistDialect>(op->getDialect()) || !cost)
+    return op->getNumRegions() == 0 && isPure(op) && !isa<DistDialect>(op->getDialect());
+  int64_t elements = 0;
+  for (Value result : op->getResults())
+    elements += cast<RankedTensorType>(result.getType()).getNumElements();
+  // So often an element costs no more than to write it and to read it again.
+  constexpr double kFlopsOfElement = 16;
+  return cost.getCost().flops <= kFlopsOfElement * double(elements);
+}
+
+void StageParts::take(Value value, Part part) {
+  SmallVector<Value> work{value};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || op == loop)
+      continue;
+    // An op within another one belongs to what that one belongs to.
+    bool inBody = isInLoop(part);
+    Block *block = inBody ? &loop.getBody(0) : loop->getBlock();
+    op = block->findAncestorOpInBlock(*op);
+    if (!op || (!inBody && op->isBeforeInBlock(loop)) || !parts.try_emplace(op, part).second)
+      continue;
+    op->walk([&](Operation *inner) { llvm::append_range(work, inner->getOperands()); });
+  }
+}
+
+LogicalResult StageParts::findResults() {
+  Operation *end = function.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+    std::optional<Gives> gives = givesOf(function, unsigned(i));
+    bool travels = gives == Gives::Sent || gives == Gives::SentGradient;
+    auto result = dyn_cast<OpResult>(value);
+    bool isStack = result && result.getOwner() == loop && result.getResultNumber() >= loop.getInits().size();
+    if (travels && !isStack)
+      return function.emitError() << "result #" << i << " goes to another stage, but is no stack that the "
+                                  << "loop over micro-batches returns";
+    stackNumbers.push_back(travels ? int64_t(result.getResultNumber() - loop.getInits().size()) : -1);
+    if (gives == Gives::Sent)
+      resultParts.push_back(Part::Forward);
+    else if (gives == Gives::SentGradient)
+      resultParts.push_back(splitsBackward ? Part::InputGradient : Part::Backward);
+    else if (gives == Gives::SharedGradient)
+      resultParts.push_back(Part::Share);
+    else if (gives == Gives::StageSum)
+      resultParts.push_back(Part::Sum);
+    else
+      resultParts.push_back(Part::Update);
+  }
+  for (OpResult stack : loop.getCollected())
+    for (OpOperand &use : stack.getUses())
+      if (use.getOwner() != end || stackNumbers[use.getOperandNumber()] < 0)
+        return use.getOwner()->emitOpError()
+               << "reads values of all micro-batches: it cannot be a part of a stage's step";
+  return success();
+}
+
+/// What is forward's even though it adds to a gradient: all it needs is there when forward ends. Kept for
+/// backward it would be kept once for each micro-batch.
+void StageParts::findBodyParts() {
+  Operation *yield = loop.getBody(0).getTerminator();
+  Operation *end = function.getBody().front().getTerminator();
+  size_t carried = loop.getInits().size();
+  bool isTraining =
+      function->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr).getValue() != graph::Role::Evaluate;
+  // The loss: what the sum over stages called so comes from.
+  llvm::SmallPtrSet<Operation *, 16> ofLoss;
+  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+    auto name = function.getResultAttrOfType<StringAttr>(unsigned(i), graph::kNameAttr);
+    if (givesOf(function, unsigned(i)) != Gives::StageSum || !name || name.getValue() != graph::kLossSum)
+      continue;
+    SmallVector<Value> work{value};
+    while (!work.empty()) {
+      Value at = work.pop_back_val();
+      auto result = dyn_cast<OpResult>(at);
+      if (!result)
+        continue;
+      if (result.getOwner() == loop)
+        take(yield->getOperand(result.getResultNumber()), Part::Forward);
+      else if (ofLoss.insert(result.getOwner()).second)
+        llvm::append_range(work, result.getOwner()->getOperands());
+    }
+  }
+  Part backward = splitsBackward ? Part::InputGradient : Part::Backward;
+  for (Part part : {Part::Forward, backward})
+    for (unsigned i = 0; i < resultParts.size(); ++i)
+      if (stackNumbers[i] >= 0 && resultParts[i] == part)
+        take(yield->getOperand(unsigned(carried + size_t(stackNumbers[i]))), part);
+  for (unsigned i = 0; i < carried; ++i) {
+    // Ops that are not forward's on the way to the next value.
+    SmallVector<Operation *> missing;
+    SmallVector<Value> work{yield->getOperand(i)};
+    bool isReady = true;
+    while (!work.empty() && isReady) {
+      Value at = work.pop_back_val();
+      Operation *op = at.getDefiningOp();
+      if (!op || op->getBlock() != &loop.getBody(0)) {
+        isReady = of(at).value_or(Part::Forward) == Part::Forward;
+        continue;
+      }
+      if (auto known = parts.find(op); known != parts.end()) {
+        isReady = known->second == Part::Forward;
+        continue;
+      }
+      bool moves = isCheap(op) || isa<DistDialect>(op->getDialect());
+      isReady = moves && op->getNumRegions() == 0;
+      missing.push_back(op);
+      llvm::append_range(work, op->getOperands());
+    }
+    if (isReady)
+      for (Operation *op : missing)
+        parts.try_emplace(op, Part::Forward);
+  }
+  for (Operation &op : loop.getBody(0).without_terminator())
+    parts.try_emplace(&op, !isTraining      ? Part::Forward
+                           : splitsBackward ? Part::WeightGradient
+                                            : Part::Backward);
+  for (unsigned i = 0; i < carried; ++i) {
+    Operation *maker = yield->getOperand(i).getDefiningOp();
+    carriedParts.push_back(maker && parts.count(maker) ? parts.lookup(maker) : Part::Forward);
+  }
+}
+
+void StageParts::findPartsBehind() {
+  Operation *end = function.getBody().front().getTerminator();
+  for (Part part : {Part::Share, Part::Sum})
+    for (auto [i, value] : llvm::enumerate(end->getOperands()))
+      if (resultParts[i] == part)
+        take(value, part);
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (&op != loop)
+      parts.try_emplace(&op, op.isBeforeInBlock(loop) ? Part::Begin : Part::Update);
+}
+
+LogicalResult StageParts::analyze() {
+  if (loop.getBodies().size() != 1 || loop.getReverse())
+    return loop.emitOpError() << "runs over micro-batches: expected one body, and the first one first";
+  if (failed(findResults()))
+    return failure();
+  findBodyParts();
+  findPartsBehind();
+  // What forward needs must not wait for a gradient.
+  for (Operation &op : loop.getBody(0).without_terminator()) {
+    LogicalResult ordered = success();
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (std::optional<Part> made = of(operand); made && isInLoop(*made) && *made > of(&op))
+          ordered = failure();
+    });
+    if (failed(ordered))
+      return op.emitOpError()
+             << "is needed by what a stage sends on, and waits for a gradient that it receives";
+  }
+  return success();
+}
+
+} // namespace tessera::dist

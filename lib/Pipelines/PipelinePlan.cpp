@@ -1,0 +1,211 @@
+//===- PipelinePlan.cpp ---------------------------------------------------===//
+#include "PipelinePlan.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Interfaces/Interfaces.h"
+#include "tessera/runtime/schedule/Choose.h"
+#include "tessera/runtime/schedule/Lower.h"
+#include "tessera/runtime/schedule/Text.h"
+#include "tessera/runtime/schedule/Validate.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+/// The axis that stages lie along.
+constexpr llvm::StringLiteral kPipelineAxis = "pp";
+/// Values that are sent, at least: the next one can be made while one is under way.
+constexpr int32_t kSendBuffers = 2;
+
+Failure badFlag(const std::string &flag, const std::string &why, const std::string &hint = "") {
+  return {"cannot compile", flag, why, hint};
+}
+
+double flopsOf(Operation &op) {
+  double flops = 0;
+  op.walk([&](CostOpInterface inner) {
+    if (!isa<graph::RepeatOp>(inner.getOperation()))
+      flops += inner.getCost().flops;
+  });
+  return flops;
+}
+
+/// FLOPs of the parts of @forward.
+Result<schedule::LayerCosts> costsOf(ModuleOp module, const CompileOptions &options) {
+  auto forward = module.lookupSymbol<func::FuncOp>("forward");
+  graph::RepeatOp loop;
+  if (forward && !forward.isExternal())
+    for (auto repeat : forward.getBody().front().getOps<graph::RepeatOp>())
+      loop = repeat;
+  if (!loop)
+    return badFlag("--mesh=" + options.mesh, "the model has no run of equal layers that could be cut",
+                   "use another axis than pp");
+  schedule::LayerCosts costs;
+  for (Operation &op : forward.getBody().front())
+    if (&op != loop)
+      (op.isBeforeInBlock(loop) ? costs.before : costs.after) += flopsOf(op);
+  SmallVector<double> ofBody;
+  for (Region &body : loop.getBodies()) {
+    ofBody.push_back(0);
+    for (Operation &op : body.front())
+      ofBody.back() += flopsOf(op);
+  }
+  for (int64_t layer = 0; layer < int64_t(loop.getCount()); ++layer)
+    costs.layers.push_back(ofBody[size_t(layer) % ofBody.size()]);
+  return costs;
+}
+
+Result<schedule::Schedule> readSchedule(const std::string &file, const CompileOptions &options,
+                                        int32_t ranks) {
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return badFlag("--pipeline=" + file, "the file cannot be read: " + buffer.getError().message(),
+                   "name a file with lists of actions, or a schedule");
+  Result<schedule::Schedule> read =
+      schedule::parseSchedule({(*buffer)->getBufferStart(), (*buffer)->getBufferSize()}, file);
+  if (!read)
+    return read;
+  schedule::Schedule lists = schedule::scheduleOf(read->ranks);
+  if (lists.numRanks() != ranks)
+    return badFlag("--pipeline=" + file,
+                   "it has lists of " + std::to_string(lists.numRanks()) + " ranks, and the axis pp has " +
+                       std::to_string(ranks),
+                   "give --mesh=pp=" + std::to_string(lists.numRanks()));
+  if (lists.microBatches != options.microBatches)
+    return badFlag("--pipeline=" + file,
+                   "it is for " + std::to_string(lists.microBatches) + " micro-batches, and a step has " +
+                       std::to_string(options.microBatches),
+                   "give --micro-batches=" + std::to_string(lists.microBatches));
+  if (std::optional<schedule::Problem> problem = schedule::validate(lists)) {
+    llvm::errs() << schedule::grid(lists, *problem);
+    return badFlag("--pipeline=" + file, "it cannot run: " + problem->why, "mend the lists");
+  }
+  return lists;
+}
+
+bool hasMessages(const schedule::Schedule &lists) {
+  for (const schedule::ActionList &list : lists.ranks)
+    for (const schedule::Action &action : list)
+      if (schedule::sends(action.kind))
+        return true;
+  return false;
+}
+} // namespace
+
+Status planPipeline(ModuleOp graph, CompileOptions &options) {
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  std::optional<int> axis = mesh ? mesh->find(kPipelineAxis.str()) : std::nullopt;
+  if (!axis || mesh->axes[size_t(*axis)].size == 1) {
+    if (!options.pipeline.empty() || !options.stages.empty())
+      return badFlag(options.pipeline.empty() ? "--stages=" + options.stages
+                                              : "--pipeline=" + options.pipeline,
+                     "the mesh has no axis pp that stages could lie along", "give --mesh=pp=2, for example");
+    return {};
+  }
+  if (options.task != Task::Train) {
+    if (!options.pipeline.empty() || !options.stages.empty())
+      return badFlag(options.pipeline.empty() ? "--stages=" + options.stages
+                                              : "--pipeline=" + options.pipeline,
+                     "pipelines are not implemented for generation", "leave it out");
+    return {};
+  }
+  for (auto [isGiven, flag] : {std::pair(options.explain, "--explain"),
+                               {options.check, "--check"},
+                               {!options.report.empty(), "--report"},
+                               {options.memory > 0, "--memory"}})
+    if (isGiven)
+      return badFlag(flag, "it is not implemented for pipelines", "leave it out");
+  auto ranks = int32_t(mesh->axes[size_t(*axis)].size);
+  auto microBatches = int32_t(options.microBatches);
+  Result<schedule::LayerCosts> costs = costsOf(graph, options);
+  if (!costs)
+    return costs.takeFailure();
+  Result<schedule::PipelineChoice> choice =
+      schedule::parsePipelineChoice(options.pipeline.empty() ? "auto" : options.pipeline);
+  if (!choice)
+    return choice.takeFailure();
+  std::optional<schedule::StageSizes> pinned;
+  if (!options.stages.empty()) {
+    Result<schedule::StageSizes> sizes =
+        schedule::parseStageSizes(options.stages, int64_t(costs->layers.size()));
+    if (!sizes)
+      return sizes.takeFailure();
+    pinned = sizes.take();
+  }
+
+  schedule::Schedule lists;
+  if (!choice->file.empty()) {
+    Result<schedule::Schedule> read = readSchedule(choice->file, options, ranks);
+    if (!read)
+      return read.takeFailure();
+    lists = read.take();
+    options.scheduleName = choice->file;
+  } else {
+    // Gradients of the input and of weights take about as long as forward, each of them.
+    schedule::PipelineModel model{*costs, *costs, *costs};
+    schedule::ChoiceLimits limits;
+    limits.ranks = ranks;
+    limits.microBatches = {microBatches};
+    limits.name = choice->name;
+    limits.stagesPerRank = choice->stagesPerRank;
+    limits.sizes = pinned;
+    Result<schedule::Choice> chosen = schedule::choosePipeline([&](int32_t) { return model; }, limits);
+    if (!chosen)
+      return chosen.takeFailure();
+    const schedule::Plan &best = chosen->best;
+    Result<schedule::Schedule> made = schedule::generate(best.name, ranks, microBatches, best.stagesPerRank);
+    if (!made)
+      return made.takeFailure();
+    lists = made.take();
+    pinned = best.sizes;
+    options.scheduleName = std::string(schedule::scheduleName(best.name));
+    if (schedule::takesStagesPerRank(best.name))
+      options.scheduleName += ":" + std::to_string(best.stagesPerRank);
+  }
+  if (!pinned) {
+    Result<schedule::StageSizes> sizes = schedule::cutLayers(*costs, lists.numStages());
+    if (!sizes)
+      return sizes.takeFailure();
+    pinned = sizes.take();
+  }
+  if (int64_t(pinned->size()) != lists.numStages())
+    return badFlag("--stages=" + options.stages,
+                   "it names " + std::to_string(pinned->size()) + " stages, and " + options.scheduleName +
+                       " has " + std::to_string(lists.numStages()) + " on " + std::to_string(ranks) +
+                       " ranks",
+                   "give as many numbers, separated by commas");
+  for (const schedule::ActionList &list : lists.ranks)
+    for (const schedule::Action &action : list)
+      options.splitsBackward |=
+          action.kind == schedule::Kind::BackwardInput || action.kind == schedule::Kind::BackwardWeight;
+  if (!hasMessages(lists))
+    lists = schedule::lower(lists, schedule::Lowering::Eager);
+  for (const MeshAxis &one : mesh->axes)
+    options.stageMesh += (options.stageMesh.empty() ? "" : ",") + one.name + "=" +
+                         std::to_string(one.name == kPipelineAxis ? 1 : one.size);
+  options.stageSizes.assign(pinned->begin(), pinned->end());
+  options.stageCoordinates.assign(lists.rankOfStage.begin(), lists.rankOfStage.end());
+  options.sendBuffers = std::max(kSendBuffers, schedule::leastSendBuffers(lists).withoutDelay);
+  for (const schedule::ActionList &list : lists.ranks)
+    options.actionLists.push_back(schedule::toString(list));
+  return {};
+}
+
+void writeSchedule(ModuleOp module, const CompileOptions &options) {
+  for (auto pipeline : module.getOps<dist::PipelineOp>()) {
+    Builder b(module.getContext());
+    SmallVector<StringRef> lists(options.actionLists.begin(), options.actionLists.end());
+    pipeline.setScheduleAttr(b.getStringAttr(options.scheduleName));
+    pipeline.setListsAttr(b.getStrArrayAttr(lists));
+    pipeline.setSendBuffersAttr(b.getI64IntegerAttr(options.sendBuffers));
+  }
+}
+
+} // namespace tessera
