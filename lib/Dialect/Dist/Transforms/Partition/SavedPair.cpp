@@ -167,8 +167,7 @@ std::string SavedPair::nameOf(Value value) const {
   return called.empty() ? nameOfSaved(value) : called;
 }
 
-/// The stack that loops return of slices of `type`.
-static Type stackOf(Type type, int64_t count) {
+Type tessera::dist::stackOf(Type type, int64_t count) {
   auto slice = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(slice.getShape()), global = globalShape(slice);
   shape.insert(shape.begin(), count);

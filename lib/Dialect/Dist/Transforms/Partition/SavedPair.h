@@ -10,6 +10,9 @@
 
 namespace tessera::dist {
 
+/// The stack that a loop of so many layers returns of slices of `type`.
+mlir::Type stackOf(mlir::Type type, int64_t count);
+
 /// A forward loop of one body and the loop that reads its saved stacks, backward over the same layers. A
 /// value of backward's body *is* one of forward's if it is made in the same way, of the same: a layer of the
 /// same stack, of a saved one what was yielded for it, or the result of an equal op of equal operands.

@@ -1,6 +1,8 @@
 //===- StageParts.cpp -----------------------------------------------------===//
 #include "Pipeline/StageParts.h"
 
+#include "Pipeline/SplitRepeat.h"
+
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Interfaces/Interfaces.h"
 
@@ -131,6 +133,55 @@ LogicalResult StageParts::findResults() {
   return success();
 }
 
+SmallVector<Value> StageParts::inputGradients() {
+  SmallVector<Value> values;
+  Operation *yield = loop.getBody(0).getTerminator();
+  for (unsigned i = 0; i < resultParts.size(); ++i)
+    if (givesOf(function, i) == Gives::SentGradient)
+      values.push_back(yield->getOperand(unsigned(loop.getInits().size() + size_t(stackNumbers[i]))));
+  if (!values.empty())
+    return values;
+  for (auto layers : loop.getBody(0).getOps<graph::RepeatOp>())
+    if (!parts.count(layers) && !layers.getInits().empty())
+      for (size_t i = 0; i < layers.getInits().size(); ++i)
+        values.push_back(layers.getResult(unsigned(i)));
+  return values;
+}
+
+void StageParts::splitLoops() {
+  llvm::SmallPtrSet<Operation *, 4> done; // what they return besides is for the second halves
+  for (bool again = true; again;) {
+    again = false;
+    llvm::SmallDenseSet<Value> needed;
+    SmallVector<Value> work = inputGradients();
+    llvm::SmallSetVector<Operation *, 4> loops;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (!op || op->getBlock() != &loop.getBody(0) || parts.count(op) || !needed.insert(value).second)
+        continue;
+      if (isa<graph::RepeatOp>(op))
+        loops.insert(op);
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (!op->isAncestor(operand.getParentRegion()->getParentOp()))
+            work.push_back(operand);
+      });
+    }
+    for (Operation *op : loops) {
+      llvm::BitVector wanted(op->getNumResults());
+      for (OpResult result : op->getResults())
+        wanted[result.getResultNumber()] = needed.contains(result);
+      // Operands of both halves are known only now.
+      if (done.contains(op))
+        continue;
+      done.insert(splitRepeat(cast<graph::RepeatOp>(op), wanted));
+      again = true;
+      break;
+    }
+  }
+}
+
 /// What is forward's even though it adds to a gradient: all it needs is there when forward ends. Kept for
 /// backward it would be kept once for each micro-batch.
 void StageParts::findBodyParts() {
@@ -157,11 +208,14 @@ void StageParts::findBodyParts() {
         llvm::append_range(work, result.getOwner()->getOperands());
     }
   }
-  Part backward = splitsBackward ? Part::InputGradient : Part::Backward;
-  for (Part part : {Part::Forward, backward})
-    for (unsigned i = 0; i < resultParts.size(); ++i)
-      if (stackNumbers[i] >= 0 && resultParts[i] == part)
-        take(yield->getOperand(unsigned(carried + size_t(stackNumbers[i]))), part);
+  for (unsigned i = 0; i < resultParts.size(); ++i)
+    if (stackNumbers[i] >= 0 && resultParts[i] == Part::Forward)
+      take(yield->getOperand(unsigned(carried + size_t(stackNumbers[i]))), Part::Forward);
+  if (isTraining && splitsBackward) {
+    splitLoops();
+    for (Value gradient : inputGradients())
+      take(gradient, Part::InputGradient);
+  }
   for (unsigned i = 0; i < carried; ++i) {
     // Ops that are not forward's on the way to the next value.
     SmallVector<Operation *> missing;

@@ -58,6 +58,11 @@ private:
   /// Puts what `value` needs into `part`, as far as no part has it.
   void take(mlir::Value value, Part part);
   llvm::LogicalResult findResults();
+  /// Values of the body that the gradients which are sent are; in the first stage, which sends none, the
+  /// gradients that loops over layers carry.
+  llvm::SmallVector<mlir::Value> inputGradients();
+  /// Cuts loops over layers that make both gradients that are sent and gradients of weights.
+  void splitLoops();
   void findBodyParts();
   void findPartsBehind();
 
