@@ -88,7 +88,7 @@ Result<FileLayout> layoutOf(const std::vector<ParamSpec> &params, const std::str
   for (const ParamSpec &param : params)
     for (const ParamSource &source : param.sources)
       for (int64_t layer = 0; layer < std::max<int64_t>(param.layers, 1); ++layer) {
-        std::string name = param.layers ? runtime::layerName(source.name, layer) : source.name;
+        std::string name = runtime::tensorName(param, source, layer);
         auto [at, isNew] = assemblies.try_emplace(name);
         FileTensor &tensor = at->second.tensor;
         if (isNew)
@@ -128,9 +128,10 @@ Result<FileLayout> layoutOf(const std::vector<ParamSpec> &params, const std::str
 Replica replicaOf(const ParamSpec &param, const runtime::Mesh &mesh, int64_t rank) {
   Replica replica{0, 0};
   auto holdsTheSame = [&](int64_t other) {
-    return std::all_of(param.sharding.begin(), param.sharding.end(), [&](const runtime::AxisList &axes) {
-      return mesh.index(other, axes) == mesh.index(rank, axes);
-    });
+    return runtime::holds(param, mesh, other) &&
+           std::all_of(param.sharding.begin(), param.sharding.end(), [&](const runtime::AxisList &axes) {
+             return mesh.index(other, axes) == mesh.index(rank, axes);
+           });
   };
   for (int64_t other = 0; other < mesh.size(); ++other)
     if (holdsTheSame(other)) {

@@ -18,6 +18,8 @@ int StateWriter::write() {
 
 int StateWriter::writeParam(int64_t number) {
   const ParamSpec &param = (*state_.params)[size_t(number)];
+  if (!runtime::holds(param, mesh_, rank_))
+    return 0;
   const Replica replica = replicaOf(param);
   std::vector<SourcePieces> sources;
   for (size_t s = 0; s < param.sources.size(); ++s)
@@ -27,8 +29,7 @@ int StateWriter::writeParam(int64_t number) {
       continue; // the copies share the work
     const char *piece = static_cast<const char *>(state_.piece(number, layer));
     for (size_t s = 0; s < sources.size(); ++s) {
-      const std::string &pattern = param.sources[s].name;
-      int64_t tensor = layout_.find(param.layers ? runtime::layerName(pattern, layer) : pattern);
+      int64_t tensor = layout_.find(runtime::tensorName(param, param.sources[s], layer));
       if (int error = writeSource(sources[s], tensor, piece, io::blockBytes(param.dtype)))
         return error;
     }
@@ -47,12 +48,12 @@ int StateWriter::writeSource(const SourcePieces &source, int64_t tensor, const c
   return 0;
 }
 
-// Looks at every rank, so once for each sharding.
+// Looks at every rank, so once for each way to lie on them.
 Replica StateWriter::replicaOf(const ParamSpec &param) {
-  for (const auto &[sharding, replica] : replicas_)
-    if (sharding == param.sharding)
+  for (const auto &[of, replica] : replicas_)
+    if (of->sharding == param.sharding && of->heldAlong == param.heldAlong && of->heldAt == param.heldAt)
       return replica;
-  replicas_.emplace_back(param.sharding, checkpoint::replicaOf(param, mesh_, rank_));
+  replicas_.emplace_back(&param, checkpoint::replicaOf(param, mesh_, rank_));
   return replicas_.back().second;
 }
 

@@ -27,7 +27,7 @@ private:
   int64_t rank_;
   OutputHandle &file_;
   uint64_t *sums_;
-  std::vector<std::pair<runtime::Sharding, Replica>> replicas_;
+  std::vector<std::pair<const runtime::ParamSpec *, Replica>> replicas_;
 };
 
 } // namespace tessera::checkpoint

@@ -21,7 +21,7 @@ std::string toString(const Shape &shape) {
   return text + "]";
 }
 
-bool fillsTraining(Fill fill) { return fill >= Fill::Targets; }
+bool fillsTraining(Fill fill) { return fill >= Fill::Targets && fill < Fill::Received; }
 
 template <typename List, typename Same> static auto find(const List &list, Same &&same) {
   auto it = std::find_if(list.begin(), list.end(), same);
@@ -57,10 +57,21 @@ const StateSpec *Manifest::state(Fill fill) const {
   return find(states, [&](const StateSpec &state) { return state.fill == fill; });
 }
 
+bool holds(const ParamSpec &param, const Mesh &mesh, int64_t rank) {
+  return param.heldAlong.empty() || mesh.index(rank, param.heldAlong) == param.heldAt;
+}
+
 int64_t Manifest::entryIndex(std::string_view name) const {
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].name == name)
       return i;
+  return -1;
+}
+
+int64_t Manifest::partIndex(Role role, StagePart part) const {
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].role == role && entries[i].part == part)
+      return int64_t(i);
   return -1;
 }
 

@@ -159,7 +159,7 @@ struct Checker {
     for (const StateSpec &s : m.states) {
       buffer(s, "state " + s.name);
       require(s.fill != Fill::LastIndex && s.fill != Fill::Output && s.fill != Fill::Logits &&
-                  !fillsTraining(s.fill),
+                  s.fill < Fill::Targets,
               "state " + s.name, "what fills it is no state");
       // Pages stand in their own place where nobody says anything else.
       require(s.fill == Fill::Caller || s.fill == Fill::Pages || m.generate, "state " + s.name,
@@ -333,9 +333,16 @@ struct Checker {
     require(t.flopsPerToken >= 0, "train", "the FLOPs of a token are negative");
     require(t.microBatches <= t.batch, "train", "there are more micro-batches than rows");
     gradients(t);
+    require(!t.lossScale || *t.lossScale > 0, "train", "the loss scale is not positive");
+    bool inParts = std::any_of(m.entries.begin(), m.entries.end(),
+                               [](const EntrySpec &e) { return e.part != StagePart::Whole; });
+    if (m.pipeline || inParts) {
+      require(t.train < 0 && t.evaluate < 0 && t.trainDropout < 0, "train",
+              "of its entries some are parts of a stage's step, others whole steps");
+      return;
+    }
     require(t.train >= 0, "train", "no entry has the role train");
     trains(t, t.train, /*updates=*/true);
-    require(!t.lossScale || *t.lossScale > 0, "train", "the loss scale is not positive");
     require(t.lossScale.has_value() == bool(m.entries[t.train].input(Fill::LossScale)), "train",
             "either its entry takes a loss scale or it has a first one, and not both");
     if (t.evaluate >= 0)
@@ -442,6 +449,9 @@ struct Checker {
 };
 } // namespace
 
-void checkManifest(const Manifest &manifest) { Checker{manifest}.all(); }
+void checkManifest(const Manifest &manifest) {
+  Checker{manifest}.all();
+  checkPipeline(manifest);
+}
 
 } // namespace tessera::runtime

@@ -3,6 +3,8 @@
 #include "ManifestCheck.h"
 #include "tessera/runtime/core/Fields.h"
 
+#include <algorithm>
+
 namespace tessera::runtime {
 
 // The value called `text` in `names`, an error that says `what` otherwise.
@@ -22,6 +24,15 @@ static constexpr std::pair<Role, const char *> roleNames[] = {{Role::Prompt, "pr
                                                               {Role::Train, "train"},
                                                               {Role::Evaluate, "evaluate"},
                                                               {Role::TrainDropout, "train_dropout"}};
+static constexpr std::pair<StagePart, const char *> partNames[] = {
+    {StagePart::Begin, "begin"},
+    {StagePart::Forward, "forward"},
+    {StagePart::Backward, "backward"},
+    {StagePart::InputGradient, "input_gradient"},
+    {StagePart::WeightGradient, "weight_gradient"},
+    {StagePart::Share, "share"},
+    {StagePart::Sum, "sum"},
+    {StagePart::Update, "update"}};
 static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "token_ids"},
                                                               {Fill::Positions, "positions"},
                                                               {Fill::LastIndex, "last_index"},
@@ -48,11 +59,18 @@ static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "
                                                               {Fill::SecondCorrection, "second_correction"},
                                                               {Fill::LossScale, "loss_scale"},
                                                               {Fill::DropoutKey, "dropout_key"},
-                                                              {Fill::Dropout, "dropout"}};
-static constexpr std::pair<Gives, const char *> givesNames[] = {{Gives::Logits, "logits"},
-                                                                {Gives::NextTokens, "next_tokens"},
-                                                                {Gives::Loss, "loss"},
-                                                                {Gives::GradNorm, "grad_norm"}};
+                                                              {Fill::Dropout, "dropout"},
+                                                              {Fill::Received, "received"},
+                                                              {Fill::ReceivedGradient, "received_gradient"},
+                                                              {Fill::FirstLayer, "first_layer"},
+                                                              {Fill::MicroBatch, "micro_batch"},
+                                                              {Fill::StageSum, "stage_sum"},
+                                                              {Fill::SharedGradient, "shared_gradient"}};
+static constexpr std::pair<Gives, const char *> givesNames[] = {
+    {Gives::Logits, "logits"},      {Gives::NextTokens, "next_tokens"},
+    {Gives::Loss, "loss"},          {Gives::GradNorm, "grad_norm"},
+    {Gives::Sent, "sent"},          {Gives::SentGradient, "sent_gradient"},
+    {Gives::StageSum, "stage_sum"}, {Gives::SharedGradient, "shared_gradient"}};
 static constexpr std::pair<Clear, const char *> clearNames[] = {{Clear::AtStart, "at_start"},
                                                                 {Clear::BeforePrompts, "before_prompts"}};
 
@@ -243,6 +261,8 @@ static EntrySpec readEntry(const Json &json) {
   std::string where = "entry " + entry.name;
   if (const Json *role = fields.find("role"))
     entry.role = byName(roleNames, *role, where);
+  if (const Json *part = fields.find("stage_part"))
+    entry.part = byName(partNames, *part, where);
   if (const Json *counts = fields.find("counts"))
     for (auto [least, most] : readPairs(*counts))
       entry.counts.push_back({least, most});
@@ -278,11 +298,11 @@ static EntrySpec readEntry(const Json &json) {
   return entry;
 }
 
-// The entry with `role`, which must be the only one; -1 if there is none.
+// The whole entry with `role`, which must be the only one; -1 if there is none.
 static int64_t onlyEntry(const std::vector<EntrySpec> &entries, Role role) {
   int64_t found = -1;
   for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].role == role) {
+    if (entries[i].role == role && entries[i].part == StagePart::Whole) {
       if (found >= 0)
         damaged("entry " + entries[i].name, "has the role of entry " + entries[found].name);
       found = int64_t(i);
@@ -339,6 +359,33 @@ static TrainSpec readTrain(const Json &json, const std::vector<EntrySpec> &entri
   return t;
 }
 
+static PipelineSpec readPipeline(const Json &json) {
+  Fields fields(json, "pipeline");
+  PipelineSpec p;
+  p.axis = fields.get<std::string>("axis");
+  for (const Json &stage : fields["stages"]) {
+    Fields one(stage, "pipeline, stages");
+    p.stages.push_back({one["program"], one["first_layer"], one["layers"], one["at"]});
+    one.checkAllRead();
+  }
+  p.schedule = fields.get<std::string>("schedule");
+  p.lists = fields["lists"].get<std::vector<std::string>>();
+  p.sendBuffers = fields["send_buffers"];
+  for (const Json &shared : fields["shared"]) {
+    Fields one(shared, "pipeline, shared");
+    PipelineSpec::Shared weight{one.get<std::string>("parameter"), {0, 0}};
+    auto stages = one["stages"].get<std::vector<int64_t>>();
+    if (stages.size() != 2)
+      damaged("pipeline, shared", std::to_string(stages.size()) + " stages have " + weight.parameter +
+                                      "; only two can share a parameter");
+    std::copy(stages.begin(), stages.end(), weight.stages);
+    p.shared.push_back(std::move(weight));
+    one.checkAllRead();
+  }
+  fields.checkAllRead();
+  return p;
+}
+
 static SavedSpec readSaved(const Json &json) {
   Fields fields(json, "saved");
   SavedSpec s;
@@ -382,6 +429,7 @@ static void readTop(const Json &json, Manifest &m) {
   }
   m.events = fields.get<int64_t>("events", 0);
   m.arenaBytes = fields["arena_bytes"];
+  m.slotBytes = fields.get<int64_t>("slot_bytes", 0);
   if (const Json *memory = fields.find("memory"))
     m.memory = memory->get<std::map<std::string, std::map<std::string, int64_t>>>();
   if (const Json *saved = fields.find("saved"))
@@ -403,6 +451,8 @@ static void readTop(const Json &json, Manifest &m) {
     m.generate = readGenerate(*generate, m.entries, m.states);
   if (const Json *train = fields.find("train"))
     m.train = readTrain(*train, m.entries);
+  if (const Json *pipeline = fields.find("pipeline"))
+    m.pipeline = readPipeline(*pipeline);
   fields.checkAllRead();
 }
 

@@ -14,6 +14,10 @@ std::string layerName(const std::string &pattern, int64_t layer) {
   return at == std::string::npos ? name : name.replace(at, 2, std::to_string(layer));
 }
 
+std::string tensorName(const ParamSpec &param, const ParamSource &source, int64_t layer) {
+  return param.layers ? layerName(source.name, param.firstLayer + layer) : source.name;
+}
+
 // One tensor pattern of the file: elements [base, base + count) of the parameter's global layer.
 struct ShardReader::Source : SourceView {
   int64_t base = 0;
@@ -65,6 +69,7 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
   for (unsigned char c : param.name)
     hash = (hash ^ c) * 0x100000001b3u;
   seed_ = randomBits(seed, hash, 0);
+  firstLayer_ = param.layers ? param.firstLayer : 0;
   mean_ = float(param.mean);
   scale_ = randomScale(param.deviation);
 }
@@ -79,7 +84,7 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
     source->base = base;
     base += source->count;
     for (int64_t layer = 0; layer < std::max<int64_t>(param.layers, 1); ++layer) {
-      std::string name = param.layers ? layerName(spec.name, layer) : spec.name;
+      std::string name = tensorName(param, spec, layer);
       const io::TensorInfo *tensor = model.find(name);
       if (!tensor)
         throw Error("cannot load weights", model.path() + ", tensor " + name, "the model has no such tensor",
@@ -196,7 +201,8 @@ void ShardReader::read(int64_t layer, int64_t begin, int64_t count, float *out) 
           out[c] = 0;
           continue;
         }
-        uint64_t bits = randomBits(seed_, uint64_t(layer), uint64_t(row * tail_ + globalColumns_[c]));
+        uint64_t bits =
+            randomBits(seed_, uint64_t(firstLayer_ + layer), uint64_t(row * tail_ + globalColumns_[c]));
         out[c] = randomWeight(bits, scale_, mean_);
       }
     }

@@ -72,7 +72,8 @@ struct Load {
     ShardReader reader = model ? ShardReader(spec, rowDimensions, mesh, rank, *model)
                                : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
     bool beside = stride == layout.bytes; // the few that lie apart come from here
-    if (!model && !layout.packed && beside &&
+    // Devices count layers from 0.
+    if (!model && !layout.packed && beside && reader.random().firstLayer == 0 &&
         device.storeRandom(module, layout, layers, to, reader.random())) {
       if (onBytes)
         onBytes(io::bytesOf(spec.dtype, layers * reader.rows() * reader.columns()));

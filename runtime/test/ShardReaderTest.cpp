@@ -212,6 +212,32 @@ TEST(ShardReader, NamesWhatDoesNotMatch) {
   fail(param({4, 4}, none2, {source("x", {4, 4}, {4, 4})}), "no such tensor");
 }
 
+// A stage's layer 0 is one of the model's.
+TEST(ShardReader, StagesReadTheLayersOfTheModel) {
+  File file({{"l.0.w", {3, 5}}, {"l.1.w", {3, 5}}, {"l.2.w", {3, 5}}, {"head", {3, 5}}});
+  const ParamSpec whole = param({3, 5}, none2, {source("l.{}.w", {3, 5}, {3, 5})}, 3);
+  ParamSpec last = whole;
+  last.layers = 2;
+  last.firstLayer = 1;
+  auto layers = [](const ShardReader &reader, std::vector<int64_t> numbers) {
+    std::vector<float> values(numbers.size() * 15);
+    for (size_t i = 0; i < numbers.size(); ++i)
+      reader.read(numbers[i], 0, 3, values.data() + i * 15);
+    return values;
+  };
+  EXPECT_EQ(layers(ShardReader(last, 1, Mesh(), 0, *file.model), {0, 1}),
+            layers(ShardReader(whole, 1, Mesh(), 0, *file.model), {1, 2}));
+  EXPECT_EQ(layers(ShardReader(last, 1, Mesh(), 0, 42), {0, 1}),
+            layers(ShardReader(whole, 1, Mesh(), 0, 42), {1, 2}));
+  EXPECT_EQ(tensorName(last, last.sources[0], 1), "l.2.w");
+  // What is no stack has no layer to be counted from.
+  ParamSpec head = param({3, 5}, none2, {source("head", {3, 5}, {3, 5})}), ofStage = head;
+  ofStage.firstLayer = 1;
+  EXPECT_EQ(layers(ShardReader(ofStage, 1, Mesh(), 0, 42), {0}),
+            layers(ShardReader(head, 1, Mesh(), 0, 42), {0}));
+  EXPECT_EQ(tensorName(ofStage, head.sources[0], 0), "head");
+}
+
 TEST(ShardReader, MadeUpValuesDependOnTheGlobalIndexOnly) {
   ParamSpec whole = param({6, 10}, none2, {source("blk.{}.w.weight", {6, 10}, {6, 10})}, 2);
   ShardReader one(whole, 1, Mesh(), 0, 42);

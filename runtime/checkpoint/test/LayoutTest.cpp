@@ -61,6 +61,14 @@ TEST_F(LayoutTest, TheFileDoesNotDependOnTheMesh) {
     EXPECT_EQ(bytesOn(Mesh({{"dp", 2}, {"tp", 2}}), sharded(params, {{"dp", 1, 2}, {"tp", 1, 2}})), expected);
     EXPECT_EQ(bytesOn(Mesh({{"dp", 3}}), params), expected); // copies share the writing
     EXPECT_EQ(bytesOn(Mesh({{"x", 4}}), sharded(params, {{"x", 2, 2}}, {{"x", 1, 2}})), expected);
+    // Stages of a pipeline hold layers of their own; copies of a stage share the writing.
+    for (const auto &[mesh, of] : {std::pair(Mesh({{"pp", 2}, {"tp", 2}}), sharded(params, tp2)),
+                                   std::pair(Mesh({{"dp", 2}, {"pp", 2}}), params)}) {
+      const State stages = inStages({"model.safetensors", of}, {{"pp", 1, 2}});
+      TrainingRun run{mesh, {stages}};
+      ASSERT_TRUE(run.save(path("stages"), 1, 1));
+      EXPECT_EQ(io::test::readBytes(path("stages/step-1/model.safetensors")), expected);
+    }
   }
 }
 

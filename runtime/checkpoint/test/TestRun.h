@@ -99,7 +99,27 @@ inline std::vector<char> pieceOf(const ParamSpec &p, size_t number, int64_t laye
 struct State {
   std::string file;
   std::vector<ParamSpec> params;
+  std::vector<size_t> numbers = {}; // of each in the model; empty: as they stand
 };
+
+// The same parameters as two stages of a pipeline have them: the second one all layers but the first, and
+// what is no stack, but for the first of these.
+inline State inStages(const State &model, const runtime::AxisList &along) {
+  State stages{model.file, {}, {}};
+  for (size_t i = 0; i < model.params.size(); ++i)
+    for (int64_t stage : {0, 1}) {
+      ParamSpec p = model.params[i];
+      if (p.layers == 0 && stage != (i > 0))
+        continue;
+      p.heldAlong = along;
+      p.heldAt = stage;
+      p.firstLayer = p.layers == 0 ? 0 : stage;
+      p.layers = p.layers == 0 ? 0 : stage == 0 ? 1 : p.layers - 1;
+      stages.params.push_back(p);
+      stages.numbers.push_back(i);
+    }
+  return stages;
+}
 
 struct TrainingRun {
   Mesh mesh;
@@ -120,8 +140,11 @@ struct TrainingRun {
         std::vector<char> held;
         for (const State &state : states)
           request.files.push_back({state.file, &state.params, [&, rank](int64_t p, int64_t layer) {
-                                     held =
-                                         pieceOf(state.params[size_t(p)], size_t(p), layer, step, mesh, rank);
+                                     const ParamSpec &param = state.params[size_t(p)];
+                                     EXPECT_TRUE(runtime::holds(param, mesh, rank));
+                                     held = pieceOf(
+                                         param, state.numbers.empty() ? size_t(p) : state.numbers[size_t(p)],
+                                         param.firstLayer + layer, step, mesh, rank);
                                      return held.data();
                                    }});
         if (rank == 0)

@@ -36,7 +36,8 @@ struct FileLayout {
 // type: it could not be put together again. `holds`: as StateFile::holds; the header says it.
 Result<FileLayout> layoutOf(const std::vector<runtime::ParamSpec> &params, const std::string &holds = "");
 
-// Of the ranks that hold the same piece of `param`: how many they are, and which of them `rank` is.
+// Of the ranks that hold the same piece of `param`: how many they are, and which of them `rank` is, which
+// holds one.
 struct Replica {
   int64_t index = 0, count = 1;
 };

@@ -34,7 +34,8 @@ struct StateFile {
   std::string name;
   const std::vector<runtime::ParamSpec> *params = nullptr; // each with this state's type and sharding
   // This rank's piece of a layer: `local` of the parameter in its type, row-major. Valid until the next call;
-  // asked for at most once a layer, and not at all where another rank writes the same piece.
+  // asked for at most once a layer, and not at all where another rank writes the same piece, or where this
+  // one holds none (ParamSpec::heldAt).
   std::function<const void *(int64_t param, int64_t layer)> piece;
   // What the tensors are of the weights that they are named after, which nobody should take for weights:
   // "exp_avg", "gradients". Empty: the weights themselves.

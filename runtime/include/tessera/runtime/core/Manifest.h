@@ -49,7 +49,16 @@ struct ParamSpec {
   std::string state;
   int64_t of = -1;
   bool isState() const { return of >= 0; }
+  // Of a stage of a pipeline, which knows neither (StagePrograms.h). The number of its first layer in the
+  // model, whose layers are meant where tensors are named and weights made up.
+  int64_t firstLayer = 0;
+  // Only ranks at this coordinate of the axis hold it. No axis: all ranks do.
+  AxisList heldAlong;
+  int64_t heldAt = 0;
 };
+
+// Whether `rank` holds a piece of it.
+bool holds(const ParamSpec &param, const Mesh &mesh, int64_t rank);
 
 // A named buffer in the arena: state, input or output.
 struct BufferSpec {
@@ -95,15 +104,35 @@ enum class Fill {
   SecondCorrection,
   LossScale,  // what the loss is multiplied with before gradients are taken; they are divided by it
   DropoutKey, // i64: 64 random bits of the step
-  Dropout     // the share of elements that are dropped
+  Dropout,    // the share of elements that are dropped
+  // What a stage of a pipeline takes: from the stage before what that sends, and from the stage behind the
+  // gradient of what was sent to it, each under its name; the number of its first layer and of its
+  // micro-batch; what all stages give under this name, added up; what the other holder of a parameter gives.
+  Received,
+  ReceivedGradient,
+  FirstLayer,
+  MicroBatch,
+  StageSum,
+  SharedGradient
 };
-bool fillsTraining(Fill fill); // Targets and what comes after it
+bool fillsTraining(Fill fill); // Targets and what comes after it, but for what stages take
 struct InputSpec : BufferSpec {
   Fill fill = Fill::Caller;
   int64_t entry = -1, output = -1; // Fill::Output
 };
 // What an output holds, where the runtime has to know.
-enum class Gives { Other, Logits, NextTokens, Loss, GradNorm };
+enum class Gives {
+  Other,
+  Logits,
+  NextTokens,
+  Loss,
+  GradNorm,
+  // Of a stage of a pipeline: what fills inputs of the same name of other stages.
+  Sent,
+  SentGradient,
+  StageSum,
+  SharedGradient
+};
 struct OutputSpec : BufferSpec {
   Gives gives = Gives::Other;
 };
@@ -161,9 +190,27 @@ enum class Role {
   TrainDropout // a training step in which elements are dropped
 };
 
+// Which part of a stage's step an entry is (docs/Pipelines.md).
+enum class StagePart {
+  Whole,          // no part: the entry is a step
+  Begin,          // once, before the micro-batches
+  Forward,        // of a micro-batch
+  Backward,       // the two below at once
+  InputGradient,  // gives what the stage before needs
+  WeightGradient, // adds to the gradients of the weights
+  Share,          // once: gives the gradients of weights that another stage has too
+  Sum,            // once: gives what is added up over all stages
+  Update          // once: gives loss and norm, updates variables
+};
+// Forward to WeightGradient: called once for each micro-batch, on a slot.
+constexpr bool isOfMicroBatch(StagePart part) {
+  return part >= StagePart::Forward && part <= StagePart::WeightGradient;
+}
+
 struct EntrySpec {
   std::string name;
   Role role = Role::None;
+  StagePart part = StagePart::Whole;
   std::vector<CountSpec> counts;
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
@@ -193,13 +240,34 @@ struct GenerateSpec {
 // How a program trains: sizes, and the numbers of the entries that do it.
 struct TrainSpec {
   int64_t batch = 1, seq = 1, microBatches = 1, vocab = 1; // batch: rows of a step, over all micro-batches
-  int64_t train = -1, evaluate = -1, trainDropout = -1;    // -1: there is none, which `train` never is
-  std::optional<double> lossScale;                         // the first one; none: the step takes no scale
+  // -1: there is none. Of stages, whose steps are in parts, and of pipelines none of them is there.
+  int64_t train = -1, evaluate = -1, trainDropout = -1;
+  std::optional<double> lossScale; // the first one; none: the step takes no scale
   int64_t flopsPerToken = 0; // of the model, forward and backward, for a token of a whole row; 0: nobody says
   // The optimizer's state that an update leaves the gradient in where all numbers that it takes are 0. Every
   // weight with states has it. Empty: there is none.
   std::string gradientState;
   int64_t microRows() const { return (batch + microBatches - 1) / microBatches; }
+};
+
+// A pipeline: which stages there are, and in which order ranks run them.
+struct PipelineSpec {
+  struct Stage {
+    int64_t program = 0; // number in ts_program.programs
+    int64_t firstLayer = 0, layers = 0;
+    int64_t at = 0; // coordinate on the axis
+  };
+  // A weight that two stages have: each has a copy.
+  struct Shared {
+    std::string parameter;
+    int64_t stages[2] = {0, 0}; // ascending
+  };
+  std::string axis;
+  std::vector<Stage> stages;
+  std::string schedule;           // what it is called
+  std::vector<std::string> lists; // by coordinate: actions with their messages (schedule/Text.h)
+  int64_t sendBuffers = 1;        // of a rank
+  std::vector<Shared> shared;
 };
 
 // A value that forward saves for backward, as a rank holds it; of layers a stack. Empty value: it has no
@@ -220,6 +288,9 @@ struct Manifest {
   std::vector<StreamKind> streams{StreamKind::Compute}; // by number; the first one computes
   int64_t events = 0;                                   // numbers of events that calls use are below it
   int64_t arenaBytes = 0;
+  // Of them the first ones are those of a micro-batch: of states that the entries of a stage keep for it.
+  // Calls may have others in their place (ts_call.slot).
+  int64_t slotBytes = 0;
   // Bytes of the arena, by what they are for and type; empty: nobody says.
   std::map<std::string, std::map<std::string, int64_t>> memory;
   std::vector<SavedSpec> saved;
@@ -231,6 +302,7 @@ struct Manifest {
   std::vector<EntrySpec> entries;
   std::optional<GenerateSpec> generate; // none: the program does not generate text
   std::optional<TrainSpec> train;       // none: it does not train
+  std::optional<PipelineSpec> pipeline; // the program is its stages' programs, and has no entries
 
   // Throws Error on text that is no manifest, that has a field nobody knows, or that contradicts itself (an
   // axis the mesh lacks, buffers beyond the arena, ids out of range, entries that lack what their role
@@ -241,6 +313,8 @@ struct Manifest {
 
   int64_t entryIndex(std::string_view name) const; // -1 if there is none
   const StateSpec *state(Fill fill) const;         // null if there is none
+  // The entry that is this part of a step; -1 if there is none. Manifest::parse lets no two be the same.
+  int64_t partIndex(Role role, StagePart part) const;
 };
 
 // Bytes one rank sends in one execution (docs/Manifest.md, byte accounting).

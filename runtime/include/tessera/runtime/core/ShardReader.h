@@ -13,10 +13,11 @@
 namespace tessera::runtime {
 
 // What made-up rows of a shard are a function of, so that a device can make them: element (r, c) of a layer
-// is randomWeight(randomBits(seed, layer, globalRows[r] * tail + globalColumns[c]), scale, mean), and 0 where
-// one of the two is negative, which is padding.
+// is randomWeight(randomBits(seed, firstLayer + layer, globalRows[r] * tail + globalColumns[c]), scale,
+// mean), and 0 where one of the two is negative, which is padding.
 struct RandomRows {
   uint64_t seed;
+  int64_t firstLayer;
   float scale, mean;
   int64_t tail;
   const std::vector<int64_t> &globalRows, &globalColumns;
@@ -31,8 +32,8 @@ public:
   // type that holds weights; throws Error naming the tensor otherwise.
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
               const io::ModelFile &model);
-  // From a seed: values depend on (seed, parameter, layer, global index) only, hence not on the mesh. They
-  // lie around the parameter's mean, with its standard deviation.
+  // From a seed: values depend on (seed, parameter, layer of the model, global index) only, hence neither on
+  // the mesh nor on stages. They lie around the parameter's mean, with its standard deviation.
   ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank, uint64_t seed);
   ~ShardReader();
 
@@ -45,7 +46,9 @@ public:
   // The same, rounded to `type`: the bytes of the file where it has that type and rows of it lie together.
   void readAs(io::DType type, int64_t layer, int64_t begin, int64_t count, void *out) const;
   // Of a shard from a seed.
-  RandomRows random() const { return {seed_, scale_, mean_, tail_, globalRows_, globalColumns_}; }
+  RandomRows random() const {
+    return {seed_, firstLayer_, scale_, mean_, tail_, globalRows_, globalColumns_};
+  }
   // The system may take back the pages that hold this layer.
   void release(int64_t layer) const;
 
@@ -58,6 +61,7 @@ private:
 
   const io::ModelFile *model_ = nullptr;
   uint64_t seed_ = 0;
+  int64_t firstLayer_ = 0;
   float scale_ = 0, mean_ = 0;
   int64_t rows_ = 1, columns_ = 1;
   int64_t tail_ = 1;                // elements of one global row
@@ -68,6 +72,8 @@ private:
 
 // "layers.{}.w" and 3 -> "layers.3.w".
 std::string layerName(const std::string &pattern, int64_t layer);
+// Of a layer of the parameter as this program has it.
+std::string tensorName(const ParamSpec &param, const ParamSource &source, int64_t layer);
 
 // What makes a standard deviation of the sums that randomWeight adds up: four numbers from 0 to 65535 have
 // one of 65536 / sqrt(3). Of 7 bits, so that its product with a sum, which has 17, is exact.
