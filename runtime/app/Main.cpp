@@ -34,26 +34,32 @@ std::string megabytes(double bytes) {
 }
 
 // Loads with a progress bar at the rank that talks.
-void loadWithProgress(Rank &rank, const WeightOrigin &origin) {
+void loadWithProgress(RankPrograms &programs, const WeightOrigin &origin) {
+  RankDevice &rank = programs[0]->shared();
   if (rank.id() != 0) {
-    rank.loadWeights(origin);
+    for (const std::unique_ptr<Rank> &one : programs)
+      one->loadWeights(origin);
     rank.plane().barrier();
     return;
   }
+  int64_t all = 0;
+  for (const std::unique_ptr<Rank> &one : programs)
+    all += one->plan().bytes(origin);
   auto start = std::chrono::steady_clock::now();
   {
-    ProgressBar bar("loading weights", rank.plan().bytes(origin));
+    ProgressBar bar("loading weights", all);
     std::mutex mutex;
-    rank.loadWeights(origin, [&](int64_t bytes) {
-      std::lock_guard<std::mutex> lock(mutex);
-      bar.advance(bytes);
-    });
+    for (const std::unique_ptr<Rank> &one : programs)
+      one->loadWeights(origin, [&](int64_t bytes) {
+        std::lock_guard<std::mutex> lock(mutex);
+        bar.advance(bytes);
+      });
   }
   rank.plane().barrier(); // or else it says so behind the error of another rank
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   char text[64];
   snprintf(text, sizeof(text), " of weights a rank in %.2f s", seconds);
-  logLine((origin.model ? "loaded " : "made up ") + megabytes(double(rank.plan().bytes(origin))) + text);
+  logLine((origin.model ? "loaded " : "made up ") + megabytes(double(all)) + text);
 }
 
 LaunchOptions launchOptions(const Options &options, Models &models) {
@@ -124,9 +130,9 @@ int train(const ts_program &program, const Manifest &manifest, const Options &op
   launch.terms = whatIsComputed(options);
   launch.inputs = whatIsRead(*job);
   launch.origin = job->origin;
-  launch.load = [&](Rank &rank, const WeightOrigin &origin) {
-    checkResumed(rank, *job);
-    loadWithProgress(rank, origin);
+  launch.load = [&](RankPrograms &programs, const WeightOrigin &origin) {
+    checkResumed(*programs[0], *job);
+    loadWithProgress(programs, origin);
   };
   watchForInterruption(launcher);
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { trainOnRank(rank, *job); });

@@ -17,22 +17,26 @@ static Transfers transfersOf(const Mesh &mesh, const CollectiveSpec &c, int64_t 
                             : mirror(mesh, c.elements, c.mirrored, rank);
 }
 
-ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &comm)
-    : manifest_(manifest), comm_(comm) {
-  const Mesh &mesh = manifest.mesh;
+std::vector<RankGroup> ProgramCollectives::groups(const Manifest &manifest, int64_t rank) {
   std::vector<RankGroup> groups;
-  for (const AxisList &axes : manifest.groups) {
+  for (const AxisList &axes : manifest.groups)
+    groups.push_back({manifest.mesh.group(rank, axes), manifest.mesh.index(rank, axes)});
+  return groups;
+}
+
+ProgramCollectives::ProgramCollectives(const Manifest &manifest, Communicator &comm, int64_t firstGroup,
+                                       int32_t firstName)
+    : manifest_(manifest), comm_(comm), firstGroup_(firstGroup), firstName_(firstName) {
+  const Mesh &mesh = manifest.mesh;
+  for (const AxisList &axes : manifest.groups)
     indices_.push_back(mesh.index(comm.rank(), axes));
-    groups.push_back({mesh.group(comm.rank(), axes), indices_.back()});
-  }
-  comm.setGroups(std::move(groups));
   for (size_t id = 0; id < manifest.collectives.size(); ++id) {
     const CollectiveSpec &c = manifest.collectives[id];
     const AxisList &group = manifest.groups[c.group];
     transfers_.push_back(movesPieces(c) ? transfersOf(mesh, c, comm.rank()) : Transfers());
     if (movesPieces(c))
       comm.announce(transfers_.back(), c.type);
-    blocks_.push_back({c.kind, c.op, c.type, c.group, c.elements, c.rows, c.cut});
+    blocks_.push_back({c.kind, c.op, c.type, firstGroup + c.group, c.elements, c.rows, c.cut});
     for (const std::vector<BoxTransfer> *list : {&transfers_.back().goes, &transfers_.back().comes})
       for (const BoxTransfer &transfer : *list)
         if (mesh.member(comm.rank(), group, mesh.index(transfer.peer, group)) != transfer.peer)
@@ -58,8 +62,8 @@ void ProgramCollectives::countSent(int32_t id) {
   int64_t &sent = sent_[c.kind];
   if (!movesPieces(c)) {
     const BlockCollective &block = blocks_[id];
-    sent += bytesSent(block.kind, shardCount(manifest_.groups[block.group]),
-                      io::bytesOf(block.type, block.elements));
+    sent +=
+        bytesSent(block.kind, shardCount(manifest_.groups[c.group]), io::bytesOf(block.type, block.elements));
     return;
   }
   for (const BoxTransfer &transfer : transfers_[id].goes)
@@ -67,21 +71,41 @@ void ProgramCollectives::countSent(int32_t id) {
       sent += io::bytesOf(c.type, elementCount(transfer.box.size));
 }
 
+CommToken ProgramCollectives::begun(CommToken token, int32_t id) {
+  open_.emplace(token, id);
+  return token;
+}
+
 CommToken ProgramCollectives::start(int32_t id, const void *src, void *dst, Stream &stream) {
   countSent(id);
   const CollectiveSpec &c = manifest_.collectives[id];
   if (movesPieces(c))
-    return comm_.start(transfers_[id], c.group, c.type, src, dst, stream, id);
-  return comm_.start(blocks_[id], src, dst, stream, id);
+    return begun(
+        comm_.start(transfers_[id], firstGroup_ + c.group, c.type, src, dst, stream, firstName_ + id), id);
+  return begun(comm_.start(blocks_[id], src, dst, stream, firstName_ + id), id);
+}
+
+void ProgramCollectives::wait(CommToken token, Stream &stream) {
+  comm_.wait(token, stream);
+  open_.erase(token);
+}
+
+void ProgramCollectives::expectAllWaitedFor() {
+  if (open_.empty())
+    return;
+  int32_t id = open_.begin()->second;
+  throw Error("cannot go on", id >= 0 ? "collective " + std::to_string(id) : std::string("a message"),
+              "rank " + std::to_string(comm_.rank()) + " started it and never waited for it",
+              "look for the exec.wait that is missing");
 }
 
 void ProgramCollectives::run(int32_t id, const void *src, void *dst, Stream &stream) {
   if (movesPieces(manifest_.collectives[id])) {
-    comm_.wait(start(id, src, dst, stream), stream);
+    wait(start(id, src, dst, stream), stream);
     return;
   }
   countSent(id);
-  comm_.run(blocks_[id], src, dst, stream, id);
+  comm_.run(blocks_[id], src, dst, stream, firstName_ + id);
 }
 
 int64_t ProgramCollectives::peer(int32_t group, int64_t index) const {
@@ -96,12 +120,12 @@ int64_t ProgramCollectives::peer(int32_t group, int64_t index) const {
 
 CommToken ProgramCollectives::send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes,
                                    Stream &stream) {
-  return comm_.send(peer(group, index), tag, src, bytes, stream);
+  return begun(comm_.send(peer(group, index), tag, src, bytes, stream), -1);
 }
 
 CommToken ProgramCollectives::receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes,
                                       Stream &stream) {
-  return comm_.receive(peer(group, index), tag, dst, bytes, stream);
+  return begun(comm_.receive(peer(group, index), tag, dst, bytes, stream), -1);
 }
 
 } // namespace tessera::runtime

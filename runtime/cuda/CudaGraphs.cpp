@@ -35,8 +35,8 @@ void CudaGraphs::streamGoes(CUstream stream) {
 
 CudaGraphs::Recording *CudaGraphs::find(const Call &call, CUstream stream) {
   for (Recording &recording : recordings_)
-    if (recording.entries == call.entries && recording.base == call.base && recording.stream == stream &&
-        recording.counts == call.counts)
+    if (recording.entries == call.entries && recording.base == call.base && recording.slot == call.slot &&
+        recording.stream == stream && recording.counts == call.counts)
       return &recording;
   return nullptr;
 }
@@ -52,6 +52,7 @@ CudaGraphs::Recording &CudaGraphs::add(const Call &call, CUstream stream) {
   Recording recording;
   recording.entries = call.entries;
   recording.base = call.base;
+  recording.slot = call.slot;
   recording.counts = call.counts;
   recording.stream = stream;
   recording.name = call.name;

@@ -32,7 +32,7 @@ void ts_launch(ts_rank *handle, int32_t stream, int32_t kernel, void *const *buf
   Rank &rank = Rank::of(handle);
   observed(rank, {CallKind::Launch, kernel, buffers, scalars}, [&](ObservedCall &) {
     rank.stream(stream).launch(rank.module(), {kernel, buffers, scalars, count, grain});
-    rank.progress();
+    rank.shared().progress();
   });
 }
 
@@ -42,7 +42,7 @@ void ts_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const
   const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
   observed(rank, {CallKind::Matmul, id, nullptr, nullptr, y}, [&](ObservedCall &) {
     rank.stream(stream).multiply(rank.product(id), {x, weights, y, bias, addend});
-    rank.progress();
+    rank.shared().progress();
   });
 }
 
@@ -71,7 +71,8 @@ int64_t ts_collective_start(ts_rank *handle, int32_t stream, int32_t id, const v
   Rank &rank = Rank::of(handle);
   int64_t token = 0;
   observed(rank, {CallKind::Start, id, nullptr, nullptr, dst}, [&](ObservedCall &call) {
-    call.token = token = rank.collectives().start(id, src, dst, rank.beginCommunication(rank.stream(stream)));
+    call.token = token =
+        rank.collectives().start(id, src, dst, rank.shared().beginCommunication(rank.stream(stream)));
   });
   return token;
 }
@@ -82,7 +83,7 @@ int64_t ts_send(ts_rank *handle, int32_t stream, int32_t group, int64_t index, i
   int64_t token = 0;
   observed(rank, {CallKind::Send}, [&](ObservedCall &call) {
     call.token = token = rank.collectives().send(group, index, tag, src, size_t(bytes),
-                                                 rank.beginCommunication(rank.stream(stream)));
+                                                 rank.shared().beginCommunication(rank.stream(stream)));
   });
   return token;
 }
@@ -93,7 +94,7 @@ int64_t ts_receive(ts_rank *handle, int32_t stream, int32_t group, int64_t index
   int64_t token = 0;
   observed(rank, {CallKind::Receive, -1, nullptr, nullptr, dst}, [&](ObservedCall &call) {
     call.token = token = rank.collectives().receive(group, index, tag, dst, size_t(bytes),
-                                                    rank.beginCommunication(rank.stream(stream)));
+                                                    rank.shared().beginCommunication(rank.stream(stream)));
   });
   return token;
 }
@@ -101,8 +102,8 @@ int64_t ts_receive(ts_rank *handle, int32_t stream, int32_t group, int64_t index
 void ts_collective_wait(ts_rank *handle, int32_t stream, int64_t token) {
   Rank &rank = Rank::of(handle);
   observed(rank, {CallKind::Wait, -1, nullptr, nullptr, nullptr, token}, [&](ObservedCall &) {
-    rank.collectives().wait(token, rank.communication());
-    rank.joinCommunication(rank.stream(stream));
+    rank.collectives().wait(token, rank.shared().communication());
+    rank.shared().joinCommunication(rank.stream(stream));
   });
 }
 

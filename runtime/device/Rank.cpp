@@ -1,6 +1,5 @@
 #include "tessera/runtime/device/Rank.h"
 #include "tessera/runtime/core/Error.h"
-#include "tessera/runtime/device/DeviceMemory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,67 +29,38 @@ static std::vector<ByteSpan> deadBefore(const Manifest &manifest, const std::vec
   return dead;
 }
 
-// The rank's own thread comes first: what is missing is missing for all threads, and said once.
-static int prepareOwnThread(const Driver &driver, int threads) {
-  driver.prepareThread();
-  return threads;
-}
-
-Rank::Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
-           HostPlane &plane, BoardEntry &entry, int threads)
-    : program_(program), manifest_(manifest), plan_(plan), plane_(plane), collectives_(manifest, comm),
-      entry_(entry),
-      pool_(prepareOwnThread(plan.driver(), threads), [&driver = plan.driver()] { driver.prepareThread(); }) {
-  device_ = plan.driver().open(
-      {plane.rank(), pool_, entry, &plane, deviceMemory(program, manifest, plan, plane.rank()).total()});
-  drivesMessages_ = device_->worksInCalls() && comm.ranks() > 1;
-  for (StreamKind kind : manifest.streams) {
-    if (kind == StreamKind::Communication && communicationNumber_ == 0)
-      communicationNumber_ = streams_.size();
-    streams_.push_back(device_->createStream(kind));
-  }
-  if (communicationNumber_ == 0)
-    communication_ = device_->createStream(StreamKind::Communication);
-  for (int64_t i = 0; i < manifest.events; ++i)
-    events_.push_back(device_->createEvent());
-  comm.attach(compute(), plane);
-  begun_ = device_->createEvent();
-  joined_ = device_->createEvent();
-  std::string who = " of rank " + std::to_string(plane.rank());
-  arena_ = device_->allocate(size_t(manifest.arenaBytes), "the arena" + who, MemoryUse::Arena);
-  weights_ = device_->allocate(size_t(plan.bytes()), "the weights" + who, MemoryUse::Weights);
-  for (int64_t i = 0; i < plan.count(); ++i)
-    paramPointers_.push_back(plan.param(i).plainOffset < 0 ? nullptr : plainWeights(i, 0));
+Rank::Rank(RankDevice &shared, size_t number)
+    : shared_(shared), program_(shared.program(number).program), manifest_(shared.program(number).manifest),
+      plan_(shared.program(number).plan), collectives_(shared.collectives(number)) {
+  size_t next[] = {0, 0}; // by kind
+  for (StreamKind kind : manifest_.streams)
+    streams_.push_back(&shared.stream(kind, next[size_t(kind)]++));
+  for (int64_t i = 0; i < manifest_.events; ++i)
+    events_.push_back(device().createEvent());
+  std::string who = " of rank " + std::to_string(id());
+  arena_ = device().allocate(size_t(manifest_.arenaBytes), "the arena" + who, MemoryUse::Arena);
+  weights_ = device().allocate(size_t(plan_.bytes()), "the weights" + who, MemoryUse::Weights);
+  for (int64_t i = 0; i < plan_.count(); ++i)
+    paramPointers_.push_back(plan_.param(i).plainOffset < 0 ? nullptr : plainWeights(i, 0));
   abi_ = {paramPointers_.data()};
-  module_ = device_->load(program);
-  for (const MatmulSpec &spec : manifest.matmuls)
+  module_ = device().load(program_);
+  for (const MatmulSpec &spec : manifest_.matmuls)
     products_.push_back(
-        device_->createProduct(spec, spec.param < 0 ? nullptr : plan.param(spec.param).layout.get()));
-  device_->tuneProducts(arena_, weights_);
+        device().createProduct(spec, spec.param < 0 ? nullptr : plan_.param(spec.param).layout.get()));
+  device().tuneProducts(arena_, weights_);
   module_->tune(arena_);
-  for (size_t entry = 0; entry < manifest.entries.size(); ++entry)
+  for (size_t entry = 0; entry < manifest_.entries.size(); ++entry)
     kindOf({int64_t(entry)});
   staging_.resize(8);
-  stateWritten_.resize(manifest.states.size());
+  stateWritten_.resize(manifest_.states.size());
 }
 
 Rank::~Rank() { finish(); }
 
-void Rank::finish() {
-  try {
-    if (communication_)
-      communication_->synchronize();
-    for (size_t i = streams_.size(); i-- > 0;)
-      streams_[i]->synchronize();
-  } catch (const std::exception &e) {
-    endRun(e);
-  }
-}
-
 void Rank::loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes) {
-  runtime::loadWeights(plan_, manifest_.mesh, id(), origin, *device_, *module_, weights_.address(), pool_,
+  runtime::loadWeights(plan_, manifest_.mesh, id(), origin, device(), *module_, weights_.address(), pool(),
                        [&](int64_t bytes) {
-                         entry_.progress.fetch_add(1, std::memory_order_relaxed);
+                         entry().progress.fetch_add(1, std::memory_order_relaxed);
                          if (onBytes)
                            onBytes(bytes);
                        });
@@ -101,16 +71,16 @@ void Rank::write(char *dst, const void *data, size_t bytes) {
     return;
   Staging &staging = staging_[nextStaging_++ % staging_.size()];
   if (!staging.copied)
-    staging.copied = device_->createEvent();
+    staging.copied = device().createEvent();
   staging.copied->wait();
   // All of them at once, for inputs of common sizes: pinning memory in the midst of a run takes time.
   constexpr size_t least = 4096;
   if (bytes <= least && staging.memory.bytes() == 0)
     for (Staging &one : staging_)
       if (one.memory.bytes() == 0)
-        one.memory = device_->allocateHost(least, "an input of rank " + std::to_string(id()));
+        one.memory = device().allocateHost(least, "an input of rank " + std::to_string(id()));
   if (staging.memory.bytes() < bytes)
-    staging.memory = device_->allocateHost(bytes, "an input of rank " + std::to_string(id()));
+    staging.memory = device().allocateHost(bytes, "an input of rank " + std::to_string(id()));
   memcpy(staging.memory.as<char>(), data, bytes);
   compute().upload(dst, staging.memory.as<char>(), bytes);
   compute().record(*staging.copied);
@@ -126,7 +96,7 @@ void Rank::read(void *data, const char *src, size_t bytes) {
     return compute().synchronize();
   }
   if (readStaging_.bytes() < bytes)
-    readStaging_ = device_->allocateHost(bytes, "an output of rank " + std::to_string(id()));
+    readStaging_ = device().allocateHost(bytes, "an output of rank " + std::to_string(id()));
   compute().download(readStaging_.as<char>(), src, bytes);
   compute().synchronize();
   memcpy(data, readStaging_.as<char>(), bytes);
@@ -149,15 +119,15 @@ void Rank::readVariable(int64_t param, int64_t layer, void *rows) {
   read(rows, plainWeights(param, layer), size_t((p.plain ? p.plain : p.layout)->bytes));
 }
 
-void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base) {
+void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base, char *slot) {
   manifest_.entries[entry].checkCounts(counts);
-  give({entry}, counts, base);
+  give({entry}, counts, base, slot ? slot : base);
 }
 
 void Rank::callInTurn(const std::vector<int64_t> &entries) {
   for (int64_t entry : entries)
     manifest_.entries[entry].checkCounts({});
-  give(entries, {}, arena());
+  give(entries, {}, arena(), arena());
 }
 
 const Rank::CallKind &Rank::kindOf(const std::vector<int64_t> &entries) {
@@ -170,12 +140,13 @@ const Rank::CallKind &Rank::kindOf(const std::vector<int64_t> &entries) {
   return kind->second;
 }
 
-void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base) {
+void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base,
+                char *slot) {
   if (base == arena())
     for (int64_t entry : entries)
       for (int64_t state : manifest_.entries[entry].statesWritten)
         stateWritten_[size_t(state)] = true;
-  ts_call arguments{base, counts.data(), base};
+  ts_call arguments{base, counts.data(), slot};
   std::function<void()> enqueue = [&] {
     for (int64_t entry : entries) {
       program_.entries[entry](&abi_, &arguments);
@@ -183,23 +154,8 @@ void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> 
     }
   };
   const CallKind &kind = kindOf(entries);
-  device_->call({entries, base, counts, kind.dead, enqueue, kind.name}, compute());
+  device().call({entries, base, counts, kind.dead, enqueue, kind.name, slot}, compute());
   collectives_.expectAllWaitedFor();
-}
-
-Stream &Rank::beginCommunication(Stream &stream) {
-  if (&stream != &communication()) {
-    stream.record(*begun_);
-    communication().wait(*begun_);
-  }
-  return communication();
-}
-
-void Rank::joinCommunication(Stream &stream) {
-  if (&stream == &communication())
-    return;
-  communication().record(*joined_);
-  stream.wait(*joined_);
 }
 
 void Rank::clearStates() {

@@ -113,36 +113,34 @@ int threadsPerRank(const Manifest &manifest, const Launcher &launcher, std::opti
   return int(std::max<int64_t>(1, threads.value_or(share) / ranks));
 }
 
-static CollectiveNames collectiveNames(const Manifest &manifest) {
-  CollectiveNames names;
+void addCollectiveNames(CollectiveNames &names, const Manifest &manifest, const std::string &of) {
   for (size_t i = 0; i < manifest.collectives.size(); ++i) {
     const CollectiveSpec &c = manifest.collectives[i];
     std::string axes;
     for (const SubAxis &axis : manifest.groups[c.group])
       axes += (axes.empty() ? "" : ",") + axis.axis;
-    names.names.push_back("collective " + std::to_string(i) + ", " + collectiveName(c.kind) + " over " +
+    names.names.push_back(of + "collective " + std::to_string(i) + ", " + collectiveName(c.kind) + " over " +
                           (axes.empty() ? "nobody" : axes));
   }
-  return names;
 }
 
 // FNV-1a, 64 bits.
-static uint64_t digest(std::string_view text) {
+static uint64_t digest(const std::vector<std::string_view> &texts) {
   uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char c : text)
-    hash = (hash ^ c) * 0x100000001b3;
+  for (std::string_view text : texts)
+    for (unsigned char c : text)
+      hash = (hash ^ c) * 0x100000001b3;
   return hash;
 }
 
 // Processes that compute different things would exchange numbers all the same, and nobody would see it.
-static void checkSameRun(HostPlane &plane, const ts_program &program, const LaunchOptions &options) {
+static void checkSameRun(HostPlane &plane, const RunPlan &plan, const LaunchOptions &options) {
   constexpr size_t kinds = 3;
   static constexpr const char *why[kinds] = {"it runs another program than rank 0",
                                              "its arguments are not those of rank 0",
                                              "the data or the save that it reads are not those of rank 0"};
   const char *everywhere = "start the same executable with the same arguments everywhere";
-  const uint64_t own[kinds] = {digest({program.manifest, size_t(program.manifest_bytes)}),
-                               digest(options.terms), digest(options.inputs)};
+  const uint64_t own[kinds] = {digest(plan.manifests), digest({options.terms}), digest({options.inputs})};
   std::vector<uint64_t> all(plane.rank() == 0 ? kinds * size_t(plane.ranks()) : 0);
   plane.gather(own, sizeof(own), all.data(), 0);
   for (size_t rank = 0; kinds * rank < all.size(); ++rank)
@@ -152,39 +150,42 @@ static void checkSameRun(HostPlane &plane, const ts_program &program, const Laun
                     what == 2 ? "give all processes the same files" : everywhere);
 }
 
-static void rankBody(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
-                     Communicator &comm, HostPlane &plane, BoardEntry &entry, int threads,
-                     const LaunchOptions &options, const std::function<void(Rank &)> &body) {
+static void rankBody(const RunPlan &plan, Communicator &comm, HostPlane &plane, BoardEntry &entry,
+                     int threads, const LaunchOptions &options,
+                     const std::function<void(RankPrograms &)> &body) {
   currentRank() = plane.rank();
   entry.activity = int32_t(Activity::Working);
-  Rank rank(program, manifest, plan, comm, plane, entry, threads);
+  RankDevice device(plan.ofRank(plane.rank()), comm, plane, entry, threads, plan.ownGroups(plane.rank()));
+  RankPrograms programs;
+  for (size_t number = 0; number < device.programs(); ++number)
+    programs.push_back(std::make_unique<Rank>(device, number));
   entry.activity = int32_t(Activity::Outside); // files may lie on a slow disk or another machine
   if (options.load)
-    options.load(rank, options.origin);
+    options.load(programs, options.origin);
   else
-    rank.loadWeights(options.origin);
+    for (const std::unique_ptr<Rank> &one : programs)
+      one->loadWeights(options.origin);
   entry.activity = int32_t(Activity::Working);
   plane.barrier();
-  body(rank);
+  body(programs);
   entry.activity = int32_t(Activity::Finished);
 }
 
-void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
-              const LaunchOptions &options, const std::function<void(Rank &)> &body) {
+void runRanks(const RunPlan &plan, const Launcher &launcher, const LaunchOptions &options,
+              const std::function<void(RankPrograms &)> &body) {
   // Few malloc arenas: their slack is memory nobody planned.
   mallopt(M_ARENA_MAX, 4);
+  const Manifest &manifest = plan.manifest;
   const Driver &driver = options.driver ? *options.driver : driverFor(manifest.target);
   driver.prepareProcess();
-  WeightPlan plan(manifest, driver);
-  CollectiveNames names = collectiveNames(manifest);
   int threads = threadsPerRank(manifest, launcher, options.threads);
   setBusyThreads(int(std::min<int64_t>(
       threads * std::max(manifest.mesh.size() / launcher.size, launcher.localRanks), 1 << 20)));
   auto guarded = [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
     try {
       if (launcher.size > 1)
-        checkSameRun(plane, program, options);
-      rankBody(program, manifest, plan, comm, plane, entry, threads, options, body);
+        checkSameRun(plane, plan, options);
+      rankBody(plan, comm, plane, entry, threads, options, body);
     } catch (const std::exception &e) {
       endRun(e);
     }
@@ -194,14 +195,25 @@ void runRanks(const ts_program &program, const Manifest &manifest, const Launche
   if (!world)
     throw Error("cannot start the ranks", driver.name(), "this runtime has nothing that connects them",
                 "compile the program again with this version of llm-compile");
-  world->run({manifest.mesh, names, stallTimeout(), oneMachine, launcher.from(), launcher.rank,
+  world->run({manifest.mesh, plan.names, stallTimeout(), oneMachine, launcher.from(), launcher.rank,
               launcher.meeting,
               [&](Board *board) {
-                setCrashBoard(board, board ? &names : nullptr);
+                setCrashBoard(board, board ? &plan.names : nullptr);
                 if (board)
                   installCrashHandlers();
               }},
              guarded);
+}
+
+void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
+              const LaunchOptions &options, const std::function<void(Rank &)> &body) {
+  const Driver &driver = options.driver ? *options.driver : driverFor(manifest.target);
+  WeightPlan weights(manifest, driver);
+  RunPlan plan{manifest, {}, {{program.manifest, size_t(program.manifest_bytes)}}, [&](int64_t) {
+                 return std::vector<ProgramOfRank>{{program, manifest, weights}};
+               }};
+  addCollectiveNames(plan.names, manifest);
+  runRanks(plan, launcher, options, [&](RankPrograms &programs) { body(*programs[0]); });
 }
 
 } // namespace tessera::runtime

@@ -70,7 +70,8 @@ void onRanks(uint64_t seed, const std::function<void(Rank &)> &body) {
     auto comm = createHostCommunicator(world, r);
     auto plane = createHostPlane(world, r);
     try {
-      Rank rank(program, manifest, plan, *comm, *plane, board.entry(r), 2);
+      RankDevice device({{program, manifest, plan}}, *comm, *plane, board.entry(r), 2);
+      Rank rank(device);
       body(rank);
     } catch (const std::exception &e) {
       endRun(e.what());

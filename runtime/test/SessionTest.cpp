@@ -29,8 +29,8 @@ struct OneRank {
                 kernels.data()},
         plan(manifest, driver), board(manifest.mesh.size()),
         world(createHostWorld(manifest.mesh.size(), board)), comm(createHostCommunicator(world, id)),
-        plane(createHostPlane(world, id)), rank(program, manifest, plan, *comm, *plane, board.entry(id), 1),
-        session(rank) {}
+        plane(createHostPlane(world, id)),
+        device({{program, manifest, plan}}, *comm, *plane, board.entry(id), 1), rank(device), session(rank) {}
 
   const std::string text;
   const std::vector<ts_entry_fn> entries;
@@ -41,6 +41,7 @@ struct OneRank {
   decltype(createHostWorld(1, std::declval<Board &>())) world;
   std::unique_ptr<Communicator> comm;
   std::unique_ptr<HostPlane> plane;
+  RankDevice device;
   Rank rank;
   Session session;
 };

@@ -11,10 +11,14 @@ namespace tessera::runtime {
 
 class ProgramCollectives {
 public:
-  // Makes the groups of `manifest` known to `comm`, and finds out with whom this rank exchanges what: in time
-  // linear in what it sends and receives. Throws Error if a message would leave its group. All arguments must
-  // outlive the object.
-  ProgramCollectives(const Manifest &manifest, Communicator &comm);
+  // Finds out with whom this rank exchanges what: in time linear in what it sends and receives. The groups of
+  // the manifest are to be known to `comm` before anything is started, from number `firstGroup` on;
+  // `firstName` is what the board shows of collective 0. Throws Error if a message would leave its group.
+  // `manifest` and `comm` must outlive the object.
+  ProgramCollectives(const Manifest &manifest, Communicator &comm, int64_t firstGroup = 0,
+                     int32_t firstName = 0);
+  // The groups of `manifest`, as Communicator::setGroups takes them.
+  static std::vector<RankGroup> groups(const Manifest &manifest, int64_t rank);
 
   Communicator &comm() { return comm_; }
   // This rank's place in manifest.groups[group].
@@ -26,10 +30,10 @@ public:
   // Messages to and from member `index` of manifest.groups[group].
   CommToken send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes, Stream &stream);
   CommToken receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes, Stream &stream);
-  void wait(CommToken token, Stream &stream) { comm_.wait(token, stream); }
-  void progress() { comm_.progress(); }
-  // At the end of an entry. Throws Error if something was started and not waited for.
-  void expectAllWaitedFor() { comm_.expectAllWaitedFor(); }
+  void wait(CommToken token, Stream &stream);
+  // At the end of an entry. Throws Error if something was started here and not waited for: messages beside
+  // the program may still be on their way.
+  void expectAllWaitedFor();
   // Bytes that this rank has sent in collectives since the object was made, by kind: of blocks as they were
   // given to the communicator, in a ring (core/Collective.h), of pieces what leaves the rank.
   const std::map<CollectiveKind, int64_t> &sent() const { return sent_; }
@@ -40,8 +44,13 @@ private:
   int64_t peer(int32_t group, int64_t index) const;
   void countSent(int32_t id);
 
+  CommToken begun(CommToken token, int32_t id);
+
   const Manifest &manifest_;
   Communicator &comm_;
+  int64_t firstGroup_;
+  int32_t firstName_;
+  std::map<CommToken, int32_t> open_;   // what is not waited for, and the collective that it is of, or -1
   std::vector<int64_t> indices_;        // by group
   std::vector<Transfers> transfers_;    // by collective; of those that work on pieces
   std::vector<BlockCollective> blocks_; // by collective; of the others

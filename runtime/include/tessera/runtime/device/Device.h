@@ -108,11 +108,12 @@ struct Call {
   const std::vector<int64_t> &entries;
   char *base;
   const std::vector<int64_t>
-      &counts; // of their loops: with the entries and the base, all that the work depends on
+      &counts; // of their loops: with the entries, the base and the slot, all that the work depends on
   const std::vector<ByteSpan>
       &dead; // from `base`: what holds no value before the call, neither states nor inputs
   const std::function<void()> &enqueue; // gives the entries' work to the streams
   std::string_view name = "an entry";   // "decode", "decode, draw": for messages
+  char *slot = nullptr;                 // what stands in place of the first bytes of the arena (ts_call.slot)
 };
 
 class Device {
@@ -131,8 +132,8 @@ public:
   // `layout`: of the weight; null: plain rows given at run time.
   virtual std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) = 0;
 
-  // Once, after all products were created and before anything is computed: the driver may try them out on
-  // memory that nothing uses yet, which is zero and is so on return. Every rank calls it.
+  // Once for each program, after its products were created and before anything is computed: the driver may
+  // try them out on memory that nothing uses yet, which is zero and is so on return. Every rank calls it.
   virtual void tuneProducts(const Buffer &arena, const Buffer &weights) {}
 
   // Rows [begin, begin + count) of a layer at `weight`, from row-major host memory that may be used again on

@@ -1,13 +1,9 @@
-// One rank: its device, arena, weights and products; what abi.h's ts_rank points to.
+// A program on a rank: its code, arena, weights and products; what abi.h's ts_rank points to.
 #ifndef TESSERA_RUNTIME_DEVICE_RANK_H
 #define TESSERA_RUNTIME_DEVICE_RANK_H
 
-#include "tessera/runtime/abi.h"
-#include "tessera/runtime/comm/HostPlane.h"
-#include "tessera/runtime/comm/ProgramCollectives.h"
 #include "tessera/runtime/device/CallObserver.h"
-#include "tessera/runtime/device/Device.h"
-#include "tessera/runtime/device/Weights.h"
+#include "tessera/runtime/device/RankDevice.h"
 
 #include <functional>
 #include <map>
@@ -18,50 +14,36 @@ namespace tessera::runtime {
 
 class Rank {
 public:
-  // Opens a device of the plan's driver, allocates arena and weights there and makes the products ready. Runs
-  // on the rank's main thread, which is the only one that may use the object later. `entry` is this rank's
-  // entry of the board.
-  Rank(const ts_program &program, const Manifest &manifest, const WeightPlan &plan, Communicator &comm,
-       HostPlane &plane, BoardEntry &entry, int threads);
+  // Program number `number` of the rank's: allocates arena and weights on its device and makes the products
+  // ready. All programs of a rank come to be before one of them computes.
+  explicit Rank(RankDevice &device, size_t number = 0);
   ~Rank();
 
   // Fills the weights, all threads of the rank at work. `onBytes` is told the bytes as they come (any
   // thread).
   void loadWeights(const WeightOrigin &origin, const std::function<void(int64_t)> &onBytes = nullptr);
 
-  int64_t id() const { return plane_.rank(); }
+  RankDevice &shared() { return shared_; }
+  int64_t id() const { return shared_.id(); }
   const Manifest &manifest() const { return manifest_; }
-  HostPlane &plane() { return plane_; }
+  HostPlane &plane() { return shared_.plane(); }
   ProgramCollectives &collectives() { return collectives_; }
-  ThreadPool &pool() { return pool_; }
-  BoardEntry &entry() { return entry_; }
+  ThreadPool &pool() { return shared_.pool(); }
+  BoardEntry &entry() { return shared_.entry(); }
   const WeightPlan &plan() const { return plan_; }
   int64_t groupIndex(int64_t group) const { return collectives_.groupIndex(group); }
 
-  Device &device() { return *device_; }
+  Device &device() { return shared_.device(); }
   Module &module() { return *module_; }
   Product &product(int64_t id) { return *products_[id]; }
   const ts_kernel &kernel(int64_t number) const { return program_.kernels[number]; }
   // Who is told of the calls of generated code from now on; null, as it begins: nobody. Must outlive them.
   void observe(CallObserver *observer) { observer_ = observer; }
   CallObserver *observer() const { return observer_; }
-  // Where calls compute, and where the copies from and to their inputs and outputs run.
-  Stream &compute() { return *streams_[0]; }
+  Stream &compute() { return shared_.compute(); }
   // By their numbers in the manifest.
   Stream &stream(int64_t number) { return *streams_.at(size_t(number)); }
   Event &event(int64_t number) { return *events_.at(size_t(number)); }
-  // Where what is started and waited for runs: a stream of the program that is for communication, or else one
-  // beside them.
-  Stream &communication() { return communication_ ? *communication_ : *streams_[communicationNumber_]; }
-  // The same, after all that `stream` was given so far.
-  Stream &beginCommunication(Stream &stream);
-  // From now on `stream` runs after all that was given to the stream of communication.
-  void joinCommunication(Stream &stream);
-  // Between two calls of a program: where nobody else goes on with its messages, this thread does.
-  void progress() {
-    if (drivesMessages_)
-      collectives_.progress();
-  }
 
   // Addresses of device memory.
   char *arena() const { return arena_.address(); }
@@ -80,14 +62,13 @@ public:
   // Copies from device memory and waits for it, and so for all calls before.
   void read(void *data, const char *src, size_t bytes);
 
-  // Waits until all is done that was given to the device: before memory that it uses goes. Ends the run if it
-  // failed.
-  void finish();
+  void finish() { shared_.finish(); }
 
   // Runs manifest.entries[entry] on the arena at `base`, its loops as often as `counts` says; its work is
-  // given to the streams on return. Throws Error if a count is missing, or outside the bounds that the
-  // manifest gives.
-  void call(int64_t entry, const std::vector<int64_t> &counts, char *base);
+  // given to the streams on return. `slot`: manifest.slotBytes, 64-byte aligned, in place of the first ones
+  // of the arena; null: these. Throws Error if a count is missing, or outside the bounds that the manifest
+  // gives.
+  void call(int64_t entry, const std::vector<int64_t> &counts, char *base, char *slot = nullptr);
   // The same on this rank's own arena.
   void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
   // Several entries without counts, one after the other, as one call: a driver may record them as one piece
@@ -96,7 +77,7 @@ public:
   // One more arena for calls of this program, zero at first: with a base of its own, states and all. Calls on
   // different bases know nothing of each other.
   Buffer newArena() {
-    return device_->allocate(size_t(manifest_.arenaBytes), "one more arena of rank " + std::to_string(id()),
+    return device().allocate(size_t(manifest_.arenaBytes), "one more arena of rank " + std::to_string(id()),
                              MemoryUse::Arena);
   }
   // Makes the packed form of a variable again from its plain one, of one layer or (layer < 0) of all.
@@ -117,27 +98,20 @@ private:
   };
 
   ts_rank abi_; // first: generated code is handed &abi_
+  RankDevice &shared_;
   const ts_program &program_;
   const Manifest &manifest_;
   const WeightPlan &plan_;
-  HostPlane &plane_;
-  ProgramCollectives collectives_;
-  BoardEntry &entry_;
+  ProgramCollectives &collectives_;
   CallObserver *observer_ = nullptr;
-  bool drivesMessages_ = false;
-  ThreadPool pool_;
-  std::unique_ptr<Device> device_;               // outlives what follows
-  std::vector<std::unique_ptr<Stream>> streams_; // of the program
+  std::vector<Stream *> streams_; // by their numbers in the manifest
   std::vector<std::unique_ptr<Event>> events_;
-  std::unique_ptr<Stream> communication_; // where the program has none of this kind
-  size_t communicationNumber_ = 0;        // where it has one
-  std::unique_ptr<Event> begun_, joined_;
   Buffer arena_, weights_;
   std::vector<bool> stateWritten_; // since it was zero, in this rank's own arena
   std::vector<char *> paramPointers_;
   std::unique_ptr<Module> module_;
   std::vector<std::unique_ptr<Product>> products_;
-  void give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base);
+  void give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base, char *slot);
 
   struct CallKind {
     std::vector<ByteSpan> dead;

@@ -28,18 +28,42 @@ struct Launcher {
   void check(const Manifest &manifest, const Driver &driver) const;
 };
 
+// The programs of one rank, in the order of RunPlan::ofRank: at least one.
+using RankPrograms = std::vector<std::unique_ptr<Rank>>;
+
+// What the ranks of a run run. All of it must outlive the run.
+struct RunPlan {
+  // Mesh and target of the run.
+  const Manifest &manifest;
+  // What the board shows, by ProgramOfRank::firstName and what is counted from it.
+  CollectiveNames names;
+  // The manifests, which all processes must have alike.
+  std::vector<std::string_view> manifests;
+  std::function<std::vector<ProgramOfRank>(int64_t rank)> ofRank;
+  // Groups of the runtime's own that the rank is in: the same number of them on all (RankDevice).
+  std::function<std::vector<RankGroup>(int64_t rank)> ownGroups = [](int64_t) {
+    return std::vector<RankGroup>();
+  };
+};
+// What the board shows of a program's collectives, by number; `of` comes first: "stage 1, ".
+void addCollectiveNames(CollectiveNames &names, const Manifest &manifest, const std::string &of = "");
+
 struct LaunchOptions {
   std::optional<int64_t> threads; // of this process in all; default: its share of the cores
   WeightOrigin origin;
   std::string terms;              // what all processes of a run must agree on, beside the program
   std::string inputs;             // and what of the files that they read
   const Driver *driver = nullptr; // default: the one for the manifest's target
-  // Has a rank load its weights from `origin`; default: Rank::loadWeights. For whoever shows how far it is.
-  std::function<void(Rank &, const WeightOrigin &)> load;
+  // Has a rank load its weights from `origin`; default: Rank::loadWeights of each. For whoever shows how far
+  // it is.
+  std::function<void(RankPrograms &, const WeightOrigin &)> load;
 };
 
-// Creates the ranks of `program` that live in this process, loads their weights, runs `body` on each and ends
+// Creates the ranks of a run that live in this process, loads their weights, runs `body` on each and ends
 // them. Errors of any rank end the process through endRun.
+void runRanks(const RunPlan &plan, const Launcher &launcher, const LaunchOptions &options,
+              const std::function<void(RankPrograms &)> &body);
+// The same of one program, which all ranks run.
 void runRanks(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
               const LaunchOptions &options, const std::function<void(Rank &)> &body);
 
