@@ -14,6 +14,9 @@ namespace tessera::runtime {
 
 void checkBenchTraining(const Manifest &manifest, const Options &options) {
   checkPeakFlops("cannot measure", manifest, options.peakFlops);
+  if (manifest.pipeline)
+    throw Error("cannot measure", manifest.model, "the steps of a pipeline cannot be measured yet",
+                "train with it, and look at the log");
   for (auto [flag, value] :
        {std::pair("--prompt-len=", options.promptLength), std::pair("--decode=", options.decodeSteps)})
     if (value)

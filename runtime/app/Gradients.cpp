@@ -9,8 +9,8 @@
 
 namespace tessera::runtime {
 
-const SavedFile &gradientsFile(const TrainJob &job, const Manifest &manifest) {
-  const std::string &state = manifest.train->gradientState;
+const SavedFile &gradientsFile(const TrainJob &job, const TrainSpec &spec) {
+  const std::string &state = spec.gradientState;
   auto file = std::find_if(job.files.begin(), job.files.end(),
                            [&](const SavedFile &one) { return !state.empty() && one.state == state; });
   if (file == job.files.end())
@@ -35,29 +35,30 @@ static void clearStatesOfOptimizer(Rank &rank) {
   }
 }
 
-void writeGradients(Rank &rank, const TrainJob &job, Trainer &trainer, double lossScale) {
+void writeGradients(TrainStep &step, const TrainJob &job, double lossScale) {
   Hyperparameters still; // no weight moves, whatever a gradient is
   still.learningRate = still.weightDecay = still.beta1 = still.beta2 = still.momentum = still.clip = 0;
   still.epsilon = 1; // never 0 / 0
   still.dropout = job.numbers.dropout;
   still.dropoutKey = dropoutKeyOf(job.options.seed.value_or(0), 0);
   train::LossScale scale{lossScale, 0};
-  Trainer::Loss loss;
+  TrainStep::Loss loss;
   do { // as steps would that overflow: a smaller scale each time
     still.lossScale = scale.scale;
-    loss = trainer.train(rowsOf(*job.data, 0), 0, still);
+    loss = step.train(rowsOf(*job.data, 0), 0, still);
   } while (lossScale > 0 && !std::isfinite(loss.gradNorm) && std::isfinite(loss.loss) && scale.next(true));
-  const SavedFile &file = gradientsFile(job, rank.manifest());
+  const SavedFile &file = gradientsFile(job, step.spec());
   if (std::isfinite(loss.loss) && std::isfinite(loss.gradNorm)) {
-    Outside files(rank.entry());
-    PieceReader reader(rank, job.origin, file);
+    Outside files(step.rank().entry());
+    PieceReader reader(step, job.origin, file);
     check(checkpoint::writeTensorFile(
         job.options.grads,
         {file.state, &file.params, [&](int64_t param, int64_t layer) { return reader.piece(param, layer); },
          "gradients"},
-        rank.manifest().mesh, rank.plane()));
+        step.mesh(), step.rank().plane()));
   }
-  clearStatesOfOptimizer(rank);
+  for (size_t program = 0; program < step.rank().programs(); ++program)
+    clearStatesOfOptimizer(step.program(program));
 }
 
 } // namespace tessera::runtime

@@ -4,11 +4,14 @@
 #include "Interruption.h"
 #include "Models.h"
 #include "Options.h"
+#include "PipelineReport.h"
+#include "PipelineStep.h"
 #include "PlotLogs.h"
 #include "Report.h"
 #include "Session.h"
 #include "Terminal.h"
 #include "Train.h"
+#include "Trainer.h"
 #include "WrittenFile.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/Executable.h"
@@ -124,18 +127,37 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
 int train(const ts_program &program, const Manifest &manifest, const Options &options,
           const Launcher &launcher) {
   Models models(manifest, options);
-  std::unique_ptr<TrainJob> job = prepareTrain(manifest, options, models, launcher.rank == 0);
+  std::optional<StagePrograms> stages;
+  TrainedProgram trained{manifest, {&manifest}};
+  if (manifest.pipeline) {
+    stages.emplace(program, manifest);
+    trained.parts.clear();
+    for (const Manifest &stage : stages->manifests())
+      trained.parts.push_back(&stage);
+  }
+  std::unique_ptr<TrainJob> job = prepareTrain(trained, options, models, launcher.rank == 0);
   LaunchOptions launch;
   launch.threads = options.threads;
   launch.terms = whatIsComputed(options);
   launch.inputs = whatIsRead(*job);
   launch.origin = job->origin;
   launch.load = [&](RankPrograms &programs, const WeightOrigin &origin) {
-    checkResumed(*programs[0], *job);
+    checkResumed(programs[0]->shared(), *job);
     loadWithProgress(programs, origin);
   };
   watchForInterruption(launcher);
-  runRanks(program, manifest, launcher, launch, [&](Rank &rank) { trainOnRank(rank, *job); });
+  if (stages) {
+    PipelineRun run(*stages, program, driverFor(manifest.target));
+    runRanks(run.plan(), launcher, launch, [&](RankPrograms &programs) {
+      PipelineStep step(run, programs);
+      trainOnRank(step, *job);
+    });
+  } else {
+    runRanks(program, manifest, launcher, launch, [&](Rank &rank) {
+      Trainer step(rank);
+      trainOnRank(step, *job);
+    });
+  }
   return job->interrupted ? interruptedStatus : 0;
 }
 
@@ -151,6 +173,12 @@ void bench(const ts_program &program, const Manifest &manifest, const Options &o
   Models models(manifest, options);
   runRanks(program, manifest, launcher, launchOptions(options, models),
            [&](Rank &rank) { benchOnRank(rank, plan, options.json); });
+}
+
+std::string describe(const ts_program &program, const Manifest &manifest, bool json) {
+  return manifest.pipeline
+             ? describePipeline(StagePrograms(program, manifest), driverFor(manifest.target), json)
+             : describeProgram(program, manifest, json);
 }
 
 // The status to exit with.
@@ -177,7 +205,7 @@ int run(int argc, char **argv, Launcher &launcher) {
       return 0;
     StandardOutput out;
     out.write(options.command == Options::Command::Help ? options.help
-                                                        : describeProgram(program, manifest, options.json));
+                                                        : describe(program, manifest, options.json));
     out.close();
     return 0;
   }

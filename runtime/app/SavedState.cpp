@@ -5,17 +5,24 @@
 
 namespace tessera::runtime {
 
-std::vector<SavedFile> savedFiles(const Manifest &manifest) {
-  std::vector<SavedFile> files = {{checkpoint::weightsName, "", {}, {}}};
-  for (size_t i = 0; i < manifest.params.size(); ++i) {
-    const ParamSpec &param = manifest.params[i];
-    auto file = std::find_if(files.begin(), files.end(),
-                             [&](const SavedFile &one) { return one.state == param.state; });
-    if (file == files.end())
-      file = files.insert(file, {param.state + ".safetensors", param.state, {}, {}});
-    file->params.push_back(param);
-    file->numbers.push_back(int64_t(i));
-  }
+std::vector<SavedFile> savedFiles(const TrainedProgram &program) {
+  std::vector<SavedFile> files = {{checkpoint::weightsName, "", {}, {}, {}}};
+  for (size_t part = 0; part < program.parts.size(); ++part)
+    for (size_t i = 0; i < program.parts[part]->params.size(); ++i) {
+      const ParamSpec &param = program.parts[part]->params[i];
+      auto file = std::find_if(files.begin(), files.end(),
+                               [&](const SavedFile &one) { return one.state == param.state; });
+      if (file == files.end())
+        file = files.insert(file, {param.state + ".safetensors", param.state, {}, {}, {}});
+      // Stacks of one name have other layers in each part.
+      if (std::any_of(file->params.begin(), file->params.end(), [&](const ParamSpec &earlier) {
+            return earlier.name == param.name && param.layers == 0;
+          }))
+        continue;
+      file->params.push_back(param);
+      file->parts.push_back(part);
+      file->numbers.push_back(int64_t(i));
+    }
   return files;
 }
 
@@ -28,16 +35,17 @@ Status checkSave(const checkpoint::Checkpoint &save, const std::vector<SavedFile
 
 const void *PieceReader::piece(int64_t param, int64_t layer) {
   const ParamSpec &spec = file_.params[size_t(param)];
+  Rank &rank = *step_.holder(file_.parts[size_t(param)]);
   held_.resize(size_t(io::bytesOf(spec.dtype, elementCount(spec.local))));
   if (spec.variable) {
-    rank_.readVariable(file_.numbers[size_t(param)], layer, held_.data());
+    rank.readVariable(file_.numbers[size_t(param)], layer, held_.data());
     return held_.data();
   }
   ParamSpec plain = spec;
   plain.packOutDims.reset();
-  const Mesh &mesh = rank_.manifest().mesh;
-  ShardReader reader = origin_.model ? ShardReader(plain, rowDims(plain), mesh, rank_.id(), *origin_.model)
-                                     : ShardReader(plain, rowDims(plain), mesh, rank_.id(), origin_.seed);
+  const Mesh &mesh = rank.manifest().mesh;
+  ShardReader reader = origin_.model ? ShardReader(plain, rowDims(plain), mesh, rank.id(), *origin_.model)
+                                     : ShardReader(plain, rowDims(plain), mesh, rank.id(), origin_.seed);
   reader.readAs(spec.dtype, layer, 0, reader.rows(), held_.data());
   return held_.data();
 }
@@ -46,14 +54,14 @@ std::string PieceReader::notFinite() {
   std::vector<float> numbers;
   for (size_t p = 0; p < file_.params.size(); ++p) {
     const ParamSpec &spec = file_.params[p];
-    if (!spec.variable)
+    if (!spec.variable || !step_.holder(file_.parts[p]))
       continue;
     numbers.resize(size_t(elementCount(spec.local)));
     for (int64_t layer = 0; layer < std::max<int64_t>(spec.layers, 1); ++layer) {
       io::traits(spec.dtype).widen(piece(int64_t(p), layer), int64_t(numbers.size()), numbers.data());
       if (!std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }))
         return spec.name;
-      rank_.entry().progress.fetch_add(1, std::memory_order_relaxed);
+      step_.rank().entry().progress.fetch_add(1, std::memory_order_relaxed);
     }
   }
   return {};

@@ -44,11 +44,11 @@ std::string traceNote(int64_t first, int64_t last, size_t cut) {
 
 class Run {
 public:
-  Run(Rank &rank, TrainJob &job)
-      : rank_(rank), job_(job), trainer_(rank), place_(job.place),
+  Run(TrainStep &step, TrainJob &job)
+      : step_(step), rank_(step.rank()), job_(job), place_(job.place),
         store_(job.options.save, job.options.keep.value_or(2)) {
     // A save of a run in another precision has no scale, or one that this program has no use for.
-    const std::optional<double> &first = rank.manifest().train->lossScale;
+    const std::optional<double> &first = step.spec().lossScale;
     if (!first)
       place_.lossScale = place_.goodSteps = 0;
     else if (place_.lossScale == 0)
@@ -57,7 +57,7 @@ public:
     place_.shuffle = job.options.shuffle;
     place_.fingerprint = job.fingerprint;
     place_.documents = job.options.documents;
-    if (rank.id() != 0)
+    if (rank_.id() != 0)
       return;
     if (!job.options.log.empty())
       log_.emplace(take(train::TrainingLog::open(job.options.log, place_.step)));
@@ -71,16 +71,16 @@ public:
     const int64_t steps = job_.options.rate.steps;
     const auto every = [](const std::optional<int64_t> &n, int64_t step) { return n && step % *n == 0; };
     // Where MFU is a share of something.
-    if (rank_.manifest().train->flopsPerToken > 0)
-      peakFlops_ = job_.peakFlops ? *job_.peakFlops : measurePeakFlops(rank_);
+    if (step_.spec().flopsPerToken > 0)
+      peakFlops_ = job_.peakFlops ? *job_.peakFlops : measurePeakFlops(step_.program(0));
     if (!job_.options.trace.empty())
       startTrace();
     if (!job_.options.grads.empty())
-      writeGradients(rank_, job_, trainer_, place_.lossScale);
+      writeGradients(step_, job_, place_.lossScale);
     bool stop = anyRank(rank_.plane(), isInterrupted()), saved = true;
     while (!stop && place_.step < steps) {
       if (job_.data->countedTokens(place_.step) > 0)
-        step();
+        train();
       else
         passOver();
       saved = false;
@@ -106,7 +106,7 @@ public:
   }
 
 private:
-  void step() {
+  void train() {
     using Clock = std::chrono::steady_clock;
     auto start = Clock::now();
     Hyperparameters numbers = job_.numbers;
@@ -114,13 +114,13 @@ private:
     numbers.lossScale = place_.lossScale;
     observe(trace_ && place_.step + 1 >= traced_.first);
     numbers.dropoutKey = dropoutKeyOf(job_.options.seed.value_or(0), place_.step);
-    Trainer::Loss loss = trainer_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
+    TrainStep::Loss loss = step_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
     observe(false);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     takeRows();
     train::LogLine line{place_.step, loss.loss, loss.gradNorm, numbers.learningRate,
                         double(loss.targets) / seconds};
-    line.mfu = modelFlopsUtilization(*rank_.manifest().train, line.tokensPerSecond, peakFlops_);
+    line.mfu = modelFlopsUtilization(step_.spec(), line.tokensPerSecond, peakFlops_);
     if (int64_t bytes = residentBytes(); bytes >= 0)
       line.memoryBytes = double(bytes);
     const bool skipped = adaptScale(loss, line);
@@ -143,7 +143,7 @@ private:
 
   void takeRows() {
     ++place_.step;
-    place_.rows += rank_.manifest().train->batch;
+    place_.rows += step_.spec().batch;
   }
 
   // Rows without a token to predict: they are taken, on all ranks alike, and nothing changes.
@@ -170,17 +170,18 @@ private:
       check(traceFile_->open()); // known before the steps
     }
     clock_.emplace(rank_.plane());
-    trace_.emplace(rank_.manifest().entries[size_t(trainer_.entryOf(job_.numbers))]);
+    trace_.emplace(*step_.wholeStep(job_.numbers));
   }
 
   // From now on: calls of the step that comes next, or none.
   void observe(bool yes) {
+    Rank &program = step_.program(0);
     if (yes)
       trace_->beginStep(place_.step + 1);
-    else if (rank_.observer())
+    else if (program.observer())
       trace_->endStep();
-    rank_.observe(yes ? &*trace_ : nullptr);
-    rank_.collectives().comm().observe(yes ? &*trace_ : nullptr);
+    program.observe(yes ? &*trace_ : nullptr);
+    rank_.comm().observe(yes ? &*trace_ : nullptr);
   }
 
   // All that is traced has been; the file is there while the run goes on.
@@ -190,8 +191,8 @@ private:
     std::vector<int64_t> cut;
     {
       Outside files(rank_.entry());
-      cut =
-          writeTrace(rank_.plane(), rank_.manifest(), *trace_, *clock_, traceFile_ ? &*traceFile_ : nullptr);
+      cut = writeTrace(rank_.plane(), step_.program(0).manifest(), *trace_, *clock_,
+                       traceFile_ ? &*traceFile_ : nullptr);
     }
     trace_.reset();
     traceFile_.reset();
@@ -200,7 +201,7 @@ private:
   }
 
   // Whether the step has changed nothing: gradients overflowed, which the norm showed all ranks.
-  bool adaptScale(const Trainer::Loss &loss, train::LogLine &line) {
+  bool adaptScale(const TrainStep::Loss &loss, train::LogLine &line) {
     if (place_.lossScale == 0)
       return false;
     line.lossScale = place_.lossScale;
@@ -219,21 +220,21 @@ private:
     if (!job_.evaluation ||
         (line.step != options.rate.steps && (!options.evalEvery || line.step % *options.evalEvery != 0)))
       return;
-    line.evalLoss = trainer_.evaluate(*job_.evaluation);
+    line.evalLoss = step_.evaluate(*job_.evaluation);
   }
 
   // The numbers are the same on all ranks, the log has its line, and the step has changed nothing: run again,
   // it gives the same, and every call of it is looked at.
   [[noreturn]] void refuse(const std::string &what, double value, const Hyperparameters &numbers) {
-    const Manifest &manifest = rank_.manifest();
-    const EntrySpec &entry = manifest.entries[size_t(trainer_.entryOf(numbers))];
+    const EntrySpec *entry = step_.wholeStep(numbers);
     endTrace();
     std::string first;
-    if (!entry.calls.empty()) {
-      FirstNotFinite search(rank_, entry);
-      rank_.observe(&search);
-      trainer_.train(rowsOf(*job_.data, place_.step - 1), place_.updates - 1, numbers);
-      rank_.observe(nullptr);
+    if (entry && !entry->calls.empty()) {
+      Rank &program = step_.program(0);
+      FirstNotFinite search(program, *entry);
+      program.observe(&search);
+      step_.train(rowsOf(*job_.data, place_.step - 1), place_.updates - 1, numbers);
+      program.observe(nullptr);
       first = firstOfAllRanks(rank_.plane(), search.number(), search.text());
     }
     rank_.plane().barrier();
@@ -250,7 +251,7 @@ private:
   std::vector<PieceReader> readers() {
     std::vector<PieceReader> readers;
     for (const SavedFile &file : job_.files)
-      readers.emplace_back(rank_, job_.origin, file);
+      readers.emplace_back(step_, job_.origin, file);
     return readers;
   }
 
@@ -277,14 +278,14 @@ private:
            job_.files[i].state});
     if (rank_.id() == 0)
       request.texts = job_.texts;
-    check(store_.save(request, rank_.manifest().mesh, rank_.plane()));
+    check(store_.save(request, step_.mesh(), rank_.plane()));
     if (progress_)
       progress_->note("saved step " + std::to_string(place_.step) + " in " + job_.options.save);
   }
 
-  Rank &rank_;
+  TrainStep &step_;
+  RankDevice &rank_;
   TrainJob &job_;
-  Trainer trainer_;
   checkpoint::TrainingPlace place_; // steps done
   double peakFlops_ = 0;            // of all ranks
   bool overflowed_ = false;         // in any step
@@ -300,6 +301,6 @@ private:
 
 } // namespace
 
-void trainOnRank(Rank &rank, TrainJob &job) { Run(rank, job).run(); }
+void trainOnRank(TrainStep &step, TrainJob &job) { Run(step, job).run(); }
 
 } // namespace tessera::runtime

@@ -4,8 +4,8 @@
 
 #include "Models.h"
 #include "SavedState.h"
-#include "Trainer.h"
-#include "tessera/runtime/device/Rank.h"
+#include "TrainStep.h"
+#include "TrainedProgram.h"
 
 #include <atomic>
 #include <memory>
@@ -35,7 +35,7 @@ struct TrainJob {
 // short, of another width or beyond the vocabulary, a save of another model, flags that the program has no
 // use for, a --grads, --trace, --log or --save that cannot be written there or would replace what the run
 // reads. `saves`: whether this process is to write them.
-std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &options, Models &models,
+std::unique_ptr<TrainJob> prepareTrain(const TrainedProgram &program, const Options &options, Models &models,
                                        bool saves);
 
 // What of the files that this process has opened decides the numbers, on which all processes must agree: they
@@ -43,10 +43,10 @@ std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &
 std::string whatIsRead(const TrainJob &job);
 
 // Checks the bytes of the save that the run goes on from, each rank its share; before it is loaded.
-void checkResumed(Rank &rank, const TrainJob &job);
+void checkResumed(RankDevice &rank, const TrainJob &job);
 
 // The part of one rank. Lines go out at rank 0 only.
-void trainOnRank(Rank &rank, TrainJob &job);
+void trainOnRank(TrainStep &step, TrainJob &job);
 
 } // namespace tessera::runtime
 #endif

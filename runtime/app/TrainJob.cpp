@@ -14,9 +14,9 @@
 namespace tessera::runtime {
 
 // The program's defaults, and what the command line says in their place.
-static Hyperparameters hyperparameters(const Manifest &manifest, const TrainOptions &options) {
+static Hyperparameters hyperparameters(const TrainedProgram &program, const TrainOptions &options) {
   Hyperparameters numbers;
-  const EntrySpec &entry = manifest.entries[size_t(manifest.train->train)];
+  const Manifest &manifest = program.whole;
   struct {
     const char *flag;
     const std::optional<double> &given;
@@ -31,13 +31,13 @@ static Hyperparameters hyperparameters(const Manifest &manifest, const TrainOpti
   for (auto &[flag, given, fill, number] : flags) {
     if (!given)
       continue;
-    if (!entry.input(fill))
+    if (!program.takes(fill))
       throw Error("cannot train", flag,
                   "the optimizer that this program was compiled with has no such number",
                   "leave it out, or compile with another --optimizer");
     number = *given;
   }
-  if (options.dropout > 0 && manifest.train->trainDropout < 0)
+  if (options.dropout > 0 && !program.has(Role::TrainDropout))
     throw Error("cannot train", "--dropout",
                 "the authors of " + (manifest.architecture.empty() ? "this model" : manifest.architecture) +
                     " train without dropout, and so does this program",
@@ -70,7 +70,8 @@ static std::vector<int32_t> documentEnds(Models &models, int64_t vocabulary) {
   return ends;
 }
 
-static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
+static void openData(TrainJob &job, const TrainedProgram &program, Models &models) {
+  const TrainSpec &spec = *program.whole.train;
   const TrainOptions &options = job.options;
   data::DataOptions rows{spec.batch, spec.microBatches, options.epochs, options.shuffle, options.documents};
   if (options.documents)
@@ -80,7 +81,7 @@ static void openData(TrainJob &job, const TrainSpec &spec, Models &models) {
   check(job.data->checkSteps(options.rate.steps));
   if (options.eval.empty())
     return;
-  if (spec.evaluate < 0)
+  if (!program.has(Role::Evaluate))
     throw Error("cannot evaluate", options.eval, "the program has no entry that does",
                 "compile it again with this version of llm-compile");
   rows.epochs = 1;
@@ -143,14 +144,17 @@ static void checkOrder(const TrainJob &job) {
            job.place.documents ? "add --documents" : "leave out --documents");
 }
 
-static void checkTrace(const TrainJob &job, const Manifest &manifest) {
+static void checkTrace(const TrainJob &job, const TrainedProgram &program) {
   const TrainOptions &options = job.options;
   if (options.trace.empty())
     return;
   auto refuse = [&](const std::string &where, const std::string &why, const std::string &hint) {
     throw Error("cannot trace", where, why, hint);
   };
-  if (manifest.entries[size_t(manifest.train->train)].calls.empty())
+  const int64_t whole = program.whole.train->train;
+  if (whole < 0)
+    refuse(options.trace, "the steps of a pipeline cannot be traced yet", "leave it out");
+  if (program.whole.entries[size_t(whole)].calls.empty())
     refuse(options.trace, "this program does not name its calls",
            "compile it again with this version of llm-compile");
   if (options.traceSteps && options.traceSteps->first <= job.place.step)
@@ -160,10 +164,10 @@ static void checkTrace(const TrainJob &job, const Manifest &manifest) {
 }
 
 // What the run writes is none of what it reads, and can be written; known before anything is loaded.
-static void checkWrittenFiles(const TrainJob &job, const Manifest &manifest, bool writes) {
+static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool writes) {
   const TrainOptions &options = job.options;
   if (!options.grads.empty()) {
-    gradientsFile(job, manifest);
+    gradientsFile(job, spec);
     if (job.data->countedTokens(0) == 0)
       throw Error("cannot write tensors", "--grads=" + options.grads,
                   "none of the rows of step 1 has a token to predict", "leave it out");
@@ -223,25 +227,26 @@ static void openOrigin(TrainJob &job, const Options &options, Models &models) {
   job.origin.model = &weights;
 }
 
-std::unique_ptr<TrainJob> prepareTrain(const Manifest &manifest, const Options &options, Models &models,
+std::unique_ptr<TrainJob> prepareTrain(const TrainedProgram &program, const Options &options, Models &models,
                                        bool saves) {
+  const Manifest &manifest = program.whole;
   const TrainSpec &spec = trainOf(manifest);
   checkPeakFlops("cannot train", manifest, options.peakFlops);
   auto job = std::make_unique<TrainJob>();
   job->options = options.train;
   job->peakFlops = options.peakFlops;
-  job->numbers = hyperparameters(manifest, options.train);
-  job->files = savedFiles(manifest);
+  job->numbers = hyperparameters(program, options.train);
+  job->files = savedFiles(program);
   if (options.train.resume.empty())
     openOrigin(*job, options, models);
   else {
     openResumed(*job, spec);
     models.takeTextsFrom(job->resumed->path());
   }
-  openData(*job, spec, models);
+  openData(*job, program, models);
   checkOrder(*job);
-  checkTrace(*job, manifest);
-  checkWrittenFiles(*job, manifest, saves);
+  checkTrace(*job, program);
+  checkWrittenFiles(*job, spec, saves);
   if (options.train.save.empty() || !saves)
     return job;
   job->texts = job->resumed ? take(checkpoint::textsBeside(job->resumed->path())) : models.textsBeside();
@@ -259,7 +264,7 @@ std::string whatIsRead(const TrainJob &job) {
   return text.str();
 }
 
-void checkResumed(Rank &rank, const TrainJob &job) {
+void checkResumed(RankDevice &rank, const TrainJob &job) {
   if (job.resumed)
     check(job.resumed->verify(rank.id(), rank.plane().ranks()));
 }

@@ -1,0 +1,102 @@
+#include "PipelineReport.h"
+#include "tessera/runtime/device/DeviceMemory.h"
+#include "tessera/runtime/pipeline/SlotPlan.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tessera::runtime {
+
+using Json = nlohmann::ordered_json;
+
+// Of a rank that holds it: bytes.
+static Json stageJson(const StagePrograms &stages, int32_t number, const Driver &driver) {
+  const PipelineSpec::Stage &spec = stages.spec().stages[size_t(number)];
+  const Manifest &manifest = stages.manifest(number);
+  const schedule::Schedule &lists = stages.lists(Role::Train);
+  const SlotPlan slots = planSlots(lists.ranks[size_t(spec.at)], number, lists.microBatches);
+  WeightPlan plan(manifest, driver);
+  StageMessage sent = stages.message(number, Role::Train, true),
+               sentBack = stages.message(number, Role::Train, false);
+  return {{"program", spec.program},      {"first_layer", spec.firstLayer},
+          {"layers", spec.layers},        {"at", spec.at},
+          {"weight_bytes", plan.bytes()}, {"arena_bytes", manifest.arenaBytes},
+          {"slots", slots.slots},         {"slot_bytes", manifest.slotBytes},
+          {"sends_bytes", sent.bytes},    {"sends_back_bytes", sentBack.bytes}};
+}
+
+static Json infoJson(const StagePrograms &stages, const Driver &driver) {
+  const Manifest &m = stages.whole();
+  Json axes = Json::object();
+  for (const MeshAxis &axis : m.mesh.axes())
+    axes[axis.name] = axis.size;
+  Json list = Json::array();
+  for (int32_t stage = 0; stage < stages.stages(); ++stage)
+    list.push_back(stageJson(stages, stage, driver));
+  Json shared = Json::array();
+  for (const PipelineSpec::Shared &one : stages.spec().shared)
+    shared.push_back({{"parameter", one.parameter}, {"stages", {one.stages[0], one.stages[1]}}});
+  return {{"task", m.task},
+          {"target", m.target},
+          {"dtype", m.dtype},
+          {"architecture", m.architecture},
+          {"model", m.model},
+          {"compiled_for", driver.compiledFor(m)},
+          {"mesh", axes},
+          {"ranks", m.mesh.size()},
+          {"train",
+           {{"batch", m.train->batch},
+            {"seq", m.train->seq},
+            {"micro_batches", m.train->microBatches},
+            {"vocab", m.train->vocab}}},
+          {"pipeline",
+           {{"axis", stages.spec().axis},
+            {"schedule", stages.spec().schedule},
+            {"send_buffers", stages.spec().sendBuffers},
+            {"shared", shared},
+            {"stages", list},
+            {"lists", stages.spec().lists}}}};
+}
+
+static std::string mega(const Json &bytes) {
+  char text[32];
+  snprintf(text, sizeof text, bytes.get<double>() < 5e4 ? "%.4f MB" : "%.1f MB", bytes.get<double>() / 1e6);
+  return text;
+}
+
+std::string describePipeline(const StagePrograms &stages, const Driver &driver, bool json) {
+  const Json info = infoJson(stages, driver);
+  if (json)
+    return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const Manifest &m = stages.whole();
+  const Json &pipeline = info["pipeline"];
+  std::string page =
+      m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target + "\n";
+  page += "mesh         " + m.mesh.describe() + " (" + std::to_string(m.mesh.size()) + " ranks)\n";
+  page += "training     " + std::to_string(m.train->batch) + " rows of " + std::to_string(m.train->seq) +
+          " tokens a step, " + std::to_string(m.train->microBatches) + " micro-batches, vocabulary " +
+          std::to_string(m.train->vocab) + "\n";
+  page += "pipeline     " + pipeline["schedule"].get<std::string>() + " over " + stages.spec().axis + ", " +
+          std::to_string(stages.stages()) + " stages, " + std::to_string(stages.spec().sendBuffers) +
+          " send buffers a rank\n";
+  for (size_t s = 0; s < pipeline["stages"].size(); ++s) {
+    const Json &stage = pipeline["stages"][s];
+    const int64_t first = stage["first_layer"], layers = stage["layers"];
+    page += "stage " + std::to_string(s) + "      at " + std::to_string(stage["at"].get<int64_t>()) + ", " +
+            (layers == 0 ? "no layers"
+                         : "layers " + std::to_string(first) + " to " + std::to_string(first + layers - 1)) +
+            ", weights " + mega(stage["weight_bytes"]) + ", arena " + mega(stage["arena_bytes"]) + ", " +
+            std::to_string(stage["slots"].get<int64_t>()) + " micro-batches of " + mega(stage["slot_bytes"]) +
+            " kept, sends " + mega(stage["sends_bytes"]) + " on and " + mega(stage["sends_back_bytes"]) +
+            " back\n";
+  }
+  for (const Json &shared : pipeline["shared"])
+    page += "shared       " + shared["parameter"].get<std::string>() + ", by stages " +
+            std::to_string(shared["stages"][0].get<int64_t>()) + " and " +
+            std::to_string(shared["stages"][1].get<int64_t>()) + "\n";
+  for (size_t at = 0; at < pipeline["lists"].size(); ++at)
+    page += "r" + std::to_string(at) + " " + pipeline["lists"][at].get<std::string>() + "\n";
+  return page;
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,185 @@
+// OUT train of a pipeline: the numbers of the same model in one program, saves, refusals.
+#include "TrainRun.h"
+
+using namespace fake;
+using nlohmann::json;
+
+namespace {
+
+// A program of FakePipeline.cpp.
+struct Cut {
+  std::string stages = "5", schedule = "1f1b";
+  int pp = 1, dp = 1;
+  std::string more{};
+  std::string environment() const {
+    return "FAKE_STAGES=" + stages + " FAKE_SCHEDULE=" + schedule + " FAKE_PP=" + std::to_string(pp) +
+           " FAKE_DP=" + std::to_string(dp) + " " + more + " ";
+  }
+};
+std::ostream &operator<<(std::ostream &out, const Cut &cut) { return out << cut.environment(); }
+
+class PipelineTrain : public TrainRun {
+protected:
+  static std::string run(const Cut &cut, const std::string &words, const char *driver = "fake") {
+    return cut.environment() + FAKE_PROGRAM_DIR + "/" + driver +
+           "_pipeline train --data=data.safetensors --epochs=9 --lr=0.1 " + words;
+  }
+  // A run of steps from made-up weights. Without clipping, which multiplies with a norm: sums over stages are
+  // other sums.
+  static std::string steps(const Cut &cut, int count, const std::string &save, const char *driver = "fake") {
+    return run(cut,
+               "--init=random:7 --clip=0 --eval=data.safetensors --log=" + save + ".log --save=" + save +
+                   " --steps=" + std::to_string(count),
+               driver);
+  }
+  std::vector<json> lines(const std::string &name) const {
+    std::istringstream text(read(name));
+    std::vector<json> lines;
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(json::parse(line));
+    return lines;
+  }
+  // The same losses, to the last bit or nearly.
+  void expectLog(const std::string &name, const std::string &wanted, double within) const {
+    const std::vector<json> got = lines(name), want = lines(wanted);
+    ASSERT_EQ(got.size(), want.size());
+    ASSERT_FALSE(want.empty());
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i]["loss"].get<double>(), want[i]["loss"].get<double>(), within) << i;
+      EXPECT_NEAR(got[i]["grad_norm"].get<double>(), want[i]["grad_norm"].get<double>(), 1e-5) << i;
+    }
+    EXPECT_NEAR(got.back()["eval_loss"].get<double>(), want.back()["eval_loss"].get<double>(), within);
+  }
+};
+
+// However the layers are cut, wherever stages lie, in whatever order they run: one program's numbers.
+TEST_F(PipelineTrain, NumbersOfOneProgram) {
+  ASSERT_EQ(shell(steps({}, 4, "whole")).status, 0) << read("err");
+  for (const Cut &cut :
+       {Cut{"2,3", "1f1b", 2}, Cut{"2,3", "gpipe", 2}, Cut{"2,3", "zb1p", 2}, Cut{"2,0,3", "1f1b", 3},
+        Cut{"1,1,1,2", "interleaved", 2}, Cut{"1,1,1,2", "zbv", 2}, Cut{"1,2,1,1", "1f1b", 4},
+        Cut{"2,3", "1f1b", 2, 1, "FAKE_RECOMPUTE=1"}, Cut{"1,1,3", "zb1p", 3, 1, "FAKE_RECOMPUTE=1"}})
+    for (const char *driver : {"fake", "checked"}) {
+      SCOPED_TRACE(testing::Message() << cut << driver);
+      Outcome o = shell(steps(cut, 4, "cut", driver));
+      ASSERT_EQ(o.status, 0) << o.err;
+      EXPECT_EQ(o.out, "");
+      expectLog("cut.log", "whole.log", 0);
+      expectSame("whole/step-4", "cut/step-4");
+      std::filesystem::remove_all(folder + "/cut");
+      std::filesystem::remove(folder + "/cut.log");
+    }
+}
+
+// Rows over other ranks, too: each stage reduces its gradients among them.
+TEST_F(PipelineTrain, StagesBesideReplicas) {
+  ASSERT_EQ(shell(steps({"5", "1f1b", 1, 2}, 4, "whole")).status, 0) << read("err");
+  for (const Cut &cut : {Cut{"2,3", "1f1b", 2, 2}, Cut{"1,1,1,2", "zbv", 2, 2}}) {
+    SCOPED_TRACE(testing::Message() << cut);
+    ASSERT_EQ(shell(steps(cut, 4, "cut")).status, 0) << read("err");
+    expectLog("cut.log", "whole.log", 0);
+    expectSame("whole/step-4", "cut/step-4");
+    std::filesystem::remove_all(folder + "/cut");
+    std::filesystem::remove(folder + "/cut.log");
+  }
+}
+
+TEST_F(PipelineTrain, UnderMpi) {
+  if (!haveMpi())
+    GTEST_SKIP() << "no mpirun";
+  ASSERT_EQ(shell(steps({}, 4, "whole")).status, 0) << read("err");
+  ASSERT_EQ(shell(steps({"5", "1f1b", 1, 2}, 4, "rows")).status, 0) << read("err");
+  for (const Cut &cut :
+       {Cut{"2,3", "1f1b", 2}, Cut{"1,1,1,2", "zbv", 2}, Cut{"2,0,3", "1f1b", 3}, Cut{"2,3", "zb1p", 2, 2}}) {
+    SCOPED_TRACE(testing::Message() << cut);
+    const std::string wanted = cut.dp == 1 ? "whole" : "rows";
+    Outcome o = shell("export " + cut.environment() + "; " +
+                      mpirun(cut.pp * cut.dp, steps(Cut(), 4, "cut").substr(Cut().environment().size())));
+    ASSERT_EQ(o.status, 0) << o.err;
+    expectLog("cut.log", wanted + ".log", 0);
+    expectSame(wanted + "/step-4", "cut/step-4");
+    std::filesystem::remove_all(folder + "/cut");
+    std::filesystem::remove(folder + "/cut.log");
+  }
+}
+
+// The norm is added up by stages, and clips all of them alike.
+TEST_F(PipelineTrain, StagesClipByTheNormOfTheWhole) {
+  const std::string words = "--init=random:7 --clip=0.3 --steps=5 --eval=data.safetensors ";
+  ASSERT_EQ(shell(run({}, words + "--log=whole.log --save=whole")).status, 0) << read("err");
+  ASSERT_EQ(shell(run({"2,0,3", "1f1b", 3}, words + "--log=cut.log --save=cut")).status, 0) << read("err");
+  expectLog("cut.log", "whole.log", 1e-5);
+  for (const char *name : {"table", "bias", "layers.1.scale", "layers.4.scale"}) {
+    std::vector<float> whole = tensor("whole/step-5/model.safetensors", name),
+                       cut = tensor("cut/step-5/model.safetensors", name);
+    ASSERT_EQ(whole.size(), cut.size());
+    for (size_t i = 0; i < whole.size(); ++i)
+      EXPECT_NEAR(cut[i], whole[i], 1e-5) << name << " " << i;
+  }
+}
+
+// A save has no stages: it goes on on any cut.
+TEST_F(PipelineTrain, ARunGoesOnOnOtherStages) {
+  const std::string same = "--clip=0 --schedule=constant ";
+  ASSERT_EQ(shell(run({}, same + "--init=random:7 --steps=5 --save=whole")).status, 0) << read("err");
+  ASSERT_EQ(shell(run({"2,3", "1f1b", 2}, same + "--init=random:7 --steps=2 --save=two")).status, 0)
+      << read("err");
+  for (const Cut &cut : {Cut{"2,3", "1f1b", 2}, Cut{"1,1,1,2", "zbv", 2}, Cut{"4,0,1", "gpipe", 3}, Cut{}}) {
+    SCOPED_TRACE(testing::Message() << cut);
+    ASSERT_EQ(shell(run(cut, same + "--resume=two --steps=5 --save=on")).status, 0) << read("err");
+    expectSame("whole/step-5", "on/step-5");
+    std::filesystem::remove_all(folder + "/on");
+  }
+}
+
+TEST_F(PipelineTrain, WritesGradients) {
+  const std::string words = "--init=random:7 --clip=0 --steps=2 ";
+  ASSERT_EQ(shell(run({}, words + "--grads=whole.safetensors --save=whole")).status, 0) << read("err");
+  ASSERT_EQ(shell(run({"2,0,3", "zb1p", 3}, words + "--grads=cut.safetensors --save=cut")).status, 0)
+      << read("err");
+  EXPECT_EQ(read("cut.safetensors"), read("whole.safetensors"));
+  EXPECT_GT(read("cut.safetensors").size(), size_t(11 * 8 * 4));
+  expectSame("whole/step-2", "cut/step-2");
+}
+
+TEST_F(PipelineTrain, InfoShowsStagesAndLists) {
+  const Cut cut{"1,1,1,2", "interleaved", 2};
+  const std::string program = cut.environment() + FAKE_PROGRAM_DIR + "/fake_pipeline ";
+  Outcome o = shell(program + "info --json");
+  ASSERT_EQ(o.status, 0) << o.err;
+  json pipeline = json::parse(o.out)["pipeline"];
+  ASSERT_EQ(pipeline["stages"].size(), 4u);
+  EXPECT_EQ(pipeline["stages"][1]["program"], pipeline["stages"][2]["program"]);
+  EXPECT_EQ(pipeline["stages"][3]["first_layer"], 3);
+  EXPECT_EQ(pipeline["stages"][3]["at"], 1);
+  EXPECT_EQ(pipeline["lists"].size(), 2u);
+  o = shell(program + "info");
+  EXPECT_NE(o.out.find("stage 3      at 1, layers 3 to 4, weights "), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("shared       table, by stages 0 and 3\n"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("r0 0F0 0SEND_F0"), std::string::npos) << o.out;
+}
+
+// What stages do not have in common, and what pipelines cannot do yet.
+TEST_F(PipelineTrain, OneLineSaysWhatIsWrong) {
+  const Cut cut{"2,3", "1f1b", 2};
+  auto refused = [&](const std::string &breaks, const std::string &words, const std::string &why) {
+    Cut broken = cut;
+    broken.more = breaks;
+    expectError("env " + run(broken, "--init=random:7 --steps=2 " + words), why);
+  };
+  refused("FAKE_BREAK=name", "", "stage 1, entry train_forward, input y): stage 0 does not send it");
+  refused("FAKE_BREAK=batch", "", "stage 0): its sizes of training are not those of the whole");
+  refused("FAKE_BREAK=shared", "",
+          "stage 1): it has table as another stage does, and does not give or take its gradient");
+  refused("FAKE_BREAK=list", "", "pipeline, lists): ");
+  refused("", "--trace=t.json", "the steps of a pipeline cannot be traced yet");
+  expectError("env " + cut.environment() + FAKE_PROGRAM_DIR + "/fake_pipeline bench --init=random:1",
+              "the steps of a pipeline cannot be measured yet");
+  refused("", "--clip=0 --lr=1e30 --steps=9", "--lr is given twice");
+  expectError("env " + cut.environment() + FAKE_PROGRAM_DIR +
+                  "/fake_pipeline train --data=data.safetensors --epochs=9 --init=random:7 --clip=0 "
+                  "--schedule=constant --lr=1e30 --steps=9",
+              "step 2): the loss is ");
+}
+
+} // namespace
