@@ -94,7 +94,7 @@ void DimNames::nameOp(Operation *op) {
       // A stack of values that only the body names.
       for (Value slice : edge.slices)
         if (Names names(this->names(slice)); edge.collected && !names.empty()) {
-          names.insert(names.begin(), "layer");
+          names.insert(names.begin(), op->hasAttr("graph.micro_batches") ? "micro" : "layer");
           give(edge.stack, names);
         }
     }

@@ -87,6 +87,21 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (name == kStateOfAttr && !(isa<StateOfAttr>(attr.getValue()) && isa<ParameterOp>(op)))
     return op->emitError() << "has graph.state_of = " << attr.getValue()
                            << "; it is a #graph.state_of of a graph.parameter";
+  auto number = dyn_cast<IntegerAttr>(attr.getValue());
+  if (name == kCopyAttr &&
+      !(number && number.getType().isInteger(64) && number.getInt() >= 0 && isa<ParameterOp>(op)))
+    return op->emitError() << "has graph.copy = " << attr.getValue()
+                           << "; it is an i64, which copy of a graph.parameter this is";
+  if (name == kVocabAttr && !(number && number.getType().isInteger(64) && number.getInt() > 0))
+    return op->emitError() << "has graph.vocab = " << attr.getValue() << "; it is an i64 above 0";
+  if (auto site = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+      name == kDropSiteAttr &&
+      !(site && site.size() == 2 && site[0] >= 0 && site[0] < site[1] && isa<DropSiteOpInterface>(op)))
+    return op->emitError() << "has graph.drop_site = " << attr.getValue()
+                           << "; it is array<i64: N, M>, number N of M ops that may drop elements";
+  if (name == kMicroBatchesAttr && !(isa<UnitAttr>(attr.getValue()) && isa<RepeatOp>(op)))
+    return op->emitError() << "has graph.micro_batches = " << attr.getValue()
+                           << "; it is a unit, of a graph.repeat";
   auto gradient = dyn_cast<TypeAttr>(attr.getValue());
   if (name == kGradientAttr && !(gradient && isa<FloatType>(gradient.getValue()) && isa<CastOp>(op)))
     return op->emitError() << "has graph.gradient = " << attr.getValue()

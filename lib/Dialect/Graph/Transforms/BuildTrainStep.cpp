@@ -1,12 +1,8 @@
 //===- BuildTrainStep.cpp - @forward to @train and @evaluate --------------===//
-#include "Differentiator.h"
 #include "FloatArithmetic.h"
 #include "TrainStepBuilder.h"
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
-#include "tessera/Dialect/Graph/IR/RowNumbers.h"
-#include "tessera/Dialect/Graph/Transforms/Differentiate.h"
-#include "tessera/Dialect/Graph/Transforms/Documents.h"
 #include "tessera/Dialect/Graph/Transforms/Dropout.h"
 #include "tessera/Dialect/Graph/Transforms/ModelFlops.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
@@ -55,8 +51,15 @@ SmallVector<Port> TrainStepBuilder::inputPorts(ArrayRef<FillSource> numbers) {
   SmallVector<Port> ports;
   for (auto [argument, source] : inputs)
     ports.push_back(rowsPort(argText(forward, argument, kNameAttr), source));
-  ports.push_back(rowsPort(freeName("targets", taken), FillSource::Targets));
-  ports.push_back(numberPort(FillSource::TokenWeight));
+  if (logits)
+    ports.push_back(rowsPort(freeName("targets", taken), FillSource::Targets));
+  if (isStage)
+    addStackPorts(ports);
+  stacks = ports.size();
+  if (isStage)
+    addSumPorts(ports);
+  if (logits)
+    ports.push_back(numberPort(FillSource::TokenWeight));
   for (FillSource source : numbers)
     ports.push_back(numberPort(source));
   return ports;
@@ -72,9 +75,21 @@ func::FuncOp TrainStepBuilder::begin(StringRef name, Role role, ArrayRef<Port> p
   function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), role));
   Block *entry = function.addEntryBlock();
   numbers.clear();
-  for (auto [port, argument] : llvm::zip_equal(ports, entry->getArguments()))
-    if (port.fact && port.dims.empty())
-      numbers[cast<FillAttr>(port.fact->getValue()).getSource()] = argument;
+  stageInputs.clear();
+  givenPorts.clear();
+  given.clear();
+  firstWeight = unsigned(ports.size());
+  for (auto [port, argument] : llvm::zip_equal(ports, entry->getArguments())) {
+    if (port.kind == Kind::Parameter)
+      firstWeight = std::min(firstWeight, argument.getArgNumber());
+    if (!port.fact)
+      continue;
+    FillSource source = cast<FillAttr>(port.fact->getValue()).getSource();
+    if (source == FillSource::StageSum || source == FillSource::SharedGradient)
+      stageInputs[port.name] = argument;
+    else if (port.dims.empty())
+      numbers[source] = argument;
+  }
   builder.setInsertionPointToEnd(entry);
   return function;
 }
@@ -86,208 +101,6 @@ void TrainStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayR
       llvm::map_to_vector(results, [&](const Port &port) { return port.attributes(builder); }));
 }
 
-IRMapping TrainStepBuilder::emitForward(Block &entry, ValueRange rows) {
-  IRMapping mapping;
-  Value positions, keys;
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    mapping.map(forward.getArgument(input.first), rows[i]);
-    if (input.second == FillSource::Positions) {
-      positions = rows[i];
-      keys = keysOfDocuments(builder, forward.getLoc(), positions);
-    }
-  }
-  size_t firstWeight = inputs.size() + 1 + numbers.size();
-  for (auto [i, weight] : llvm::enumerate(weights))
-    mapping.map(forward.getArgument(weight.argument), entry.getArgument(unsigned(firstWeight + i)));
-  auto retype = [&](Value value) {
-    mapping.lookup(value).setType(positionWise.resized(value, sizes.rows(), sizes.seq));
-  };
-  for (Operation &op : forward.getBody().front().without_terminator()) {
-    if (tail.ops.contains(&op))
-      continue;
-    Operation *copy = builder.clone(op, mapping);
-    if (positions)
-      useKeysOfDocuments(copy, positions, keys);
-    op.walk([&](Operation *inner) {
-      llvm::for_each(inner->getResults(), retype);
-      for (Region &region : inner->getRegions())
-        for (Block &block : region)
-          llvm::for_each(block.getArguments(), retype);
-    });
-  }
-  return mapping;
-}
-
-FailureOr<Value> TrainStepBuilder::emitLoss(IRMapping &values, Value targets, Value seed,
-                                            SmallVectorImpl<LossInChunks::Gradient> &known) {
-  Location loc = markPart(nameCall(forward.getLoc(), "loss"), StepPart::Loss);
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  Value tokenWeight = numbers.lookup(FillSource::TokenWeight);
-  if (lossChunks > 1)
-    return LossInChunks{positionWise, tail, logits, sizes.rows(), sizes.seq, lossChunks, targets, tokenWeight}
-        .emit(builder, loc, values, seed, known);
-  FloatArithmetic f{builder, loc};
-  auto lossOfRow = f.type({sizes.rows(), sizes.seq});
-  auto loss = CrossEntropyOp::create(builder, loc, lossOfRow, lossOfRow, values.lookup(logits), targets);
-  return f.mul(f.sum(loss.getLoss()), tokenWeight);
-}
-
-/// `block` is the entry's, or the body of the loop over micro-batches; `values` maps what it has of @forward.
-LogicalResult TrainStepBuilder::emitDropout(Block &block, IRMapping &values) {
-  SmallVector<DropSiteOpInterface> marked = dropoutSites(forward.getBody().front()), sites;
-  for (DropSiteOpInterface site : marked)
-    sites.push_back(cast<DropSiteOpInterface>(values.lookup(site.getOperation())));
-  DropoutInputs inputs{numbers.lookup(FillSource::DropoutKey), numbers.lookup(FillSource::Dropout), {}};
-  if (!inputs.key) { // evaluation drops nothing
-    keepAtSites(sites);
-    return success();
-  }
-  if (auto microBatches = dyn_cast<RepeatOp>(block.getParentOp())) {
-    OpBuilder first = OpBuilder::atBlockBegin(&block);
-    Location loc = forward.getLoc();
-    auto scalar = RankedTensorType::get({}, builder.getI64Type());
-    Value index = CastOp::create(first, loc, scalar, microBatches.getIndex(0));
-    inputs.firstRow = MulOp::create(first, loc, scalar, index, integerConstant(first, loc, sizes.rows()));
-  }
-  FailureOr<SmallVector<Value>> left = dropAtSites(sites, inputs, block.getParentOp());
-  if (failed(left))
-    return failure();
-  // Whoever asks for such a value from here on means what is left of it.
-  for (auto [site, value] : llvm::zip_equal(marked, *left))
-    values.map(site->getResult(0), value);
-  return success();
-}
-
-/// As calls of its ops are named.
-static std::string gradientName(TrainedWeight &weight) {
-  return ("gradient of " + weight.symbol.getSymName()).str();
-}
-
-Value TrainStepBuilder::named(TrainedWeight &weight, Value gradient) {
-  return NameOp::create(builder, nameCall(forward.getLoc(), gradientName(weight)), gradient.getType(),
-                        gradient, (kGradientPrefix + weight.symbol.getSymName()).str(),
-                        builder.getStrArrayAttr(weight.dims),
-                        /*inner=*/true);
-}
-
-/// At the end of `block`, which ends in nothing yet: the loss of `rows` and its gradients, null where there
-/// is none.
-FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatch(Block &entry, Block &block, ValueRange rows,
-                                                               ArrayRef<BlockArgument> wanted) {
-  builder.setInsertionPointToEnd(&block);
-  IRMapping values = emitForward(entry, rows);
-  if (failed(emitDropout(block, values)))
-    return failure();
-  // Before there is a loop that is none of layers.
-  if (!wanted.empty() && failed(recompute.checkNames(block)))
-    return failure();
-  Value scale = numbers.lookup(FillSource::LossScale), seed;
-  if (!wanted.empty())
-    seed = scale ? scale : FloatArithmetic{builder, forward.getLoc()}.number(1);
-  SmallVector<LossInChunks::Gradient> known;
-  FailureOr<Value> loss = emitLoss(values, rows.back(), seed, known);
-  if (failed(loss))
-    return failure();
-  SmallVector<Value> results{*loss};
-  if (wanted.empty())
-    return results;
-  // Gradients are emitted in front of a terminator that gives the loss, or what its gradient has come to.
-  // What it is of does not matter.
-  SmallVector<Value> seeds{lossChunks > 1 ? Value() : seed};
-  for (auto [value, gradient] : known) {
-    results.push_back(value);
-    seeds.push_back(gradient);
-  }
-  Operation *terminator = YieldOp::create(builder, forward.getLoc(), results);
-  FailureOr<SmallVector<Value>> gradients = differentiate(block, seeds, wanted, recompute);
-  if (failed(gradients))
-    return failure();
-  results.assign(1, terminator->getOperand(0));
-  terminator->erase();
-  builder.setInsertionPointToEnd(&block);
-  llvm::append_range(results, *gradients);
-  return results;
-}
-
-/// Weights are rounded, and named, once a step, not once a micro-batch.
-static void hoistCasts(RepeatOp repeat) {
-  for (Operation &op : llvm::make_early_inc_range(repeat.getBody(0)))
-    if (isa<CastOp, NameOp>(op) && !repeat->isAncestor(op.getOperand(0).getParentRegion()->getParentOp()))
-      op.moveBefore(repeat);
-}
-
-/// The gradient of a weight of @forward as ranks exchange it: in the type that is chosen for it. Sums
-/// over micro-batches are float32, and rounded once.
-static Value exchanged(OpBuilder &builder, func::FuncOp forward, TrainedWeight &of, Value gradient) {
-  BlockArgument weight = forward.getArgument(of.argument);
-  FloatArithmetic f{builder, nameCall(gradient.getLoc(), ("gradient of " + of.symbol.getSymName()).str())};
-  Type own = getElementTypeOrSelf(gradient);
-  for (Operation *reader : weight.getUsers()) {
-    Type chosen = reader->getNumResults() == 1 ? chosenGradientType(reader->getResult(0)) : Type();
-    if (!chosen || chosen.getIntOrFloatBitWidth() >= own.getIntOrFloatBitWidth())
-      continue;
-    if (auto cast = gradient.getDefiningOp<CastOp>(); cast && getElementTypeOrSelf(cast.getInput()) == chosen)
-      return gradient;
-    Value rounded = f.in(gradient, chosen);
-    rounded.getDefiningOp()->setAttr(kTermsAttr, TypeAttr::get(chosen));
-    return f.in(rounded, own);
-  }
-  return gradient;
-}
-
-/// The loss of the step, and sums of gradients over micro-batches; null where the loss depends on none.
-FailureOr<SmallVector<Value>> TrainStepBuilder::emitMicroBatches(Block &entry,
-                                                                 ArrayRef<BlockArgument> wanted) {
-  Location loc = forward.getLoc();
-  FloatArithmetic f{builder, loc};
-  ValueRange stacks = entry.getArguments().take_front(inputs.size() + 1);
-  auto rows = RankedTensorType::get({sizes.rows(), sizes.seq}, builder.getI32Type());
-  if (sizes.microBatches == 1) {
-    SmallVector<Value> whole = llvm::map_to_vector(
-        stacks, [&](Value stack) -> Value { return ReshapeOp::create(builder, loc, rows, stack); });
-    FailureOr<SmallVector<Value>> found = emitMicroBatch(entry, entry, whole, wanted);
-    if (succeeded(found))
-      for (auto [weight, gradient] : llvm::zip(weights, llvm::MutableArrayRef(*found).drop_front()))
-        if (gradient)
-          gradient = named(weight, exchanged(builder, forward, weight, gradient));
-    return found;
-  }
-  // Inside an op from the beginning: what is differentiated asks what lies in what.
-  auto bare = RepeatOp::create(builder, loc, TypeRange(), sizes.microBatches, ValueRange(), stacks, 1);
-  Block &body = bare.getBodies()[0].emplaceBlock();
-  body.addArgument(RankedTensorType::get({}, builder.getI32Type()), loc);
-  SmallVector<Value> slices =
-      llvm::map_to_vector(stacks, [&](Value) -> Value { return body.addArgument(rows, loc); });
-  // Gradients are known once they are emitted: what is carried comes between afterwards.
-  FailureOr<SmallVector<Value>> found = emitMicroBatch(entry, body, slices, wanted);
-  if (failed(found))
-    return failure();
-  SmallVector<Value> next, inits, results(found->size());
-  SmallVector<size_t> carried;
-  for (auto [i, value] : llvm::enumerate(*found)) {
-    if (!value)
-      continue;
-    Value sum = body.insertArgument(unsigned(1 + carried.size()), value.getType(), loc);
-    carried.push_back(i);
-    std::string name = i == 0 ? "loss" : gradientName(weights[i - 1]);
-    Value added = FloatArithmetic{builder, nameCall(loc, name)}.add(sum, value);
-    next.push_back(i == 0 ? added : named(weights[i - 1], added));
-  }
-  YieldOp::create(builder, loc, next);
-  builder.setInsertionPoint(bare);
-  for (Value value : next)
-    inits.push_back(f.splat(cast<RankedTensorType>(value.getType()), 0));
-  auto repeat = RepeatOp::create(builder, nameCall(loc, "micro-batch"), ValueRange(inits).getTypes(),
-                                 sizes.microBatches, inits, stacks, 1);
-  repeat.getBodies()[0].takeBody(bare.getBodies()[0]);
-  hoistCasts(repeat);
-  builder.setInsertionPointToEnd(&entry);
-  bare.erase();
-  for (auto [i, result] : llvm::zip_equal(carried, repeat.getResults()))
-    results[i] = i == 0 ? result : exchanged(builder, forward, weights[i - 1], result);
-  return results;
-}
-
 LogicalResult TrainStepBuilder::buildTrain() {
   Location loc = forward.getLoc();
   SmallVector<FillSource> sources(optimizer.hyperparameters);
@@ -297,20 +110,26 @@ LogicalResult TrainStepBuilder::buildTrain() {
   bool drops = !dropoutSites(forward.getBody().front()).empty();
   if (drops)
     llvm::append_range(sources, ArrayRef{FillSource::DropoutKey, FillSource::Dropout});
+  trains = true;
   SmallVector<Port> ports = inputPorts(sources);
-  unsigned firstWeight = unsigned(ports.size());
   for (TrainedWeight &weight : weights)
     ports.push_back(weightPort(weight, weight.symbol.getSymName()));
   func::FuncOp function =
       drops ? begin("train_dropout", Role::TrainDropout, ports) : begin("train", Role::Train, ports);
   Block &entry = function.getBody().front();
-  FailureOr<SmallVector<Value>> found =
+  FailureOr<MicroBatchValues> found =
       emitMicroBatches(entry, entry.getArguments().slice(firstWeight, weights.size()));
   if (failed(found))
     return failure();
-  ArrayRef<Value> gradients = ArrayRef<Value>(*found).drop_front();
+  if (isStage) {
+    sendStacks(*found);
+    addSharedGradients(found->gradients);
+  }
+  // A parameter that two stages have counts in the first of them.
   SmallVector<Value> known;
-  llvm::copy_if(gradients, std::back_inserter(known), [](Value gradient) { return bool(gradient); });
+  for (auto [weight, gradient] : llvm::zip_equal(weights, found->gradients))
+    if (gradient && weight.copy.value_or(0) == 0)
+      known.push_back(gradient);
 
   FloatArithmetic f{builder, loc};
   // Gradients of the loss times its scale, which is taken back in the first thing that reads them.
@@ -320,15 +139,23 @@ LogicalResult TrainStepBuilder::buildTrain() {
     for (Value &gradient : known)
       gradient = f.mul(gradient, inverse);
   }
-  Value norm = globalNorm(builder, nameCall(loc, "grad_norm"), known);
+  FloatArithmetic ofNorm{builder, nameCall(loc, "grad_norm")};
+  Value loss = found->loss, squares = sumOfSquares(builder, ofNorm.loc, known);
+  if (isStage) {
+    loss = sumOverStages("loss", loss);
+    squares = sumOverStages("norm_squared", squares);
+  }
+  Value norm = ofNorm.sqrt(squares);
   Value scale = clippingScale(builder, loc, norm, numbers.lookup(FillSource::Clip));
   // A step whose loss or norm is not finite changes nothing: both are known to every rank.
-  Value isFinite = f.isFinite(f.add(norm, found->front()));
+  Value isFinite = f.isFinite(f.add(norm, loss));
   if (scaled)
     scale = f.mul(scale, inverse);
-  SmallVector<Value> values{found->front(), norm};
+  SmallVector<Value> values{loss, norm};
   SmallVector<Port> results{gives("loss", Gives::Loss), gives("grad_norm", Gives::GradNorm)};
-  for (auto [i, weight, gradient] : llvm::enumerate(weights, gradients)) {
+  llvm::append_range(values, given);
+  llvm::append_range(results, givenPorts);
+  for (auto [i, weight, gradient] : llvm::enumerate(weights, found->gradients)) {
     StringRef name = weight.symbol.getSymName();
     if (!gradient) {
       remark::missed(loc, remark::RemarkOpts::name("gradient").category("graph"))
@@ -367,13 +194,22 @@ LogicalResult TrainStepBuilder::buildTrain() {
 }
 
 void TrainStepBuilder::buildEvaluate() {
+  trains = false;
   SmallVector<Port> ports = inputPorts({});
   for (TrainedWeight &weight : weights)
     ports.push_back(weightPort(weight, weight.symbol.getSymName()));
   func::FuncOp function = begin("evaluate", Role::Evaluate, ports);
   // Nothing that is wanted can fail.
-  SmallVector<Value> values = *emitMicroBatches(function.getBody().front(), {});
-  end(function, values, {gives("loss", Gives::Loss)});
+  MicroBatchValues found = *emitMicroBatches(function.getBody().front(), {});
+  SmallVector<Value> values{found.loss};
+  SmallVector<Port> results{gives("loss", Gives::Loss)};
+  if (isStage) {
+    sendStacks(found);
+    values.front() = sumOverStages("loss", found.loss);
+    llvm::append_range(values, given);
+    llvm::append_range(results, givenPorts);
+  }
+  end(function, values, results);
 }
 
 //===----------------------------------------------------------------------===//

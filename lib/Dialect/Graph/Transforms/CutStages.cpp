@@ -1,8 +1,12 @@
 //===- CutStages.cpp - @forward to the stages of a pipeline ---------------===//
+#include "StageCopies.h"
+
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/Transforms/Dropout.h"
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/Recompute.h"
 #include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -25,6 +29,9 @@ struct StageRange {
   int64_t first = 0, layers = 0;
   bool isFirst = false, isLast = false;
   int64_t phase = 0; ///< of the period of bodies, where it begins
+
+  /// Bodies that a stage of a period of `period` has.
+  int64_t bodies(int64_t period) const { return std::min(layers, period); }
 
   /// Whether one program serves both.
   bool equals(const StageRange &other) const {
@@ -58,6 +65,10 @@ private:
   Value received(Value value, StringRef name);
   /// A parameter of @forward, cut to the stage's layers if it is a stack of them.
   FailureOr<Value> parameter(BlockArgument argument, bool isStack);
+  /// A stack of the loop: a parameter, or what it is rounded to, with the layers of the stage.
+  FailureOr<Value> stack(Value value);
+  /// Ids that the logits [batch, seq, vocab] are of; 0: there are none.
+  int64_t vocabulary();
   LogicalResult buildLoop(const StageRange &stage, SmallVectorImpl<Value> &carried);
   NamedAttribute fill(FillSource source) {
     return builder.getNamedAttr(kFillAttr, FillAttr::get(builder.getContext(), source));
@@ -70,14 +81,26 @@ private:
   RepeatOp loop;
   llvm::SmallSetVector<Value, 4> travelling;
   SmallVector<std::string> carriedNames, travellingNames;
+  bool readsLayer = false; ///< bodies ask for the number of their layer, or what they drop goes by it
 
   // The stage that is built.
   ModuleOp module;
   func::FuncOp function;
-  IRMapping mapping;
+  IRMapping mapping, stacks;
   StageRange range;
 };
 } // namespace
+
+/// The parameter that `value` is but for its type and its name: who reads it rounds its own copy. Null: it is
+/// none.
+static BlockArgument parameterOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<CastOp, NameOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return argumentKind(value) == Kind::Parameter ? cast<BlockArgument>(value) : BlockArgument();
+}
 
 //===----------------------------------------------------------------------===//
 // What travels
@@ -94,7 +117,7 @@ bool StageCutter::isFree(Value value) {
 void StageCutter::findTravelling() {
   auto consider = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    if (op && op->getBlock() == &block && op->isBeforeInBlock(loop) && !isFree(value))
+    if (op && op->getBlock() == &block && op->isBeforeInBlock(loop) && !isFree(value) && !parameterOf(value))
       travelling.insert(value);
   };
   loop->walk([&](Operation *op) {
@@ -128,9 +151,13 @@ LogicalResult StageCutter::analyze() {
   if (loop.getReverse() || !loop.getCollected().empty())
     return loop.emitOpError() << "returns stacks, or runs from the last layer: it cannot be cut into stages";
   for (Value stack : loop.getStacks())
-    if (argumentKind(stack) != Kind::Parameter)
+    if (!parameterOf(stack))
       return loop.emitOpError() << "has a stack that is no parameter: stages cannot tell which layers of it "
                                    "are theirs";
+  numberSites(dropoutSites(block));
+  loop->walk([&](Operation *op) { readsLayer |= isDropoutSite(op); });
+  for (unsigned body = 0; body < unsigned(period()); ++body)
+    readsLayer |= !loop.getIndex(body).use_empty();
   findTravelling();
   llvm::StringSet<> taken;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i)
@@ -188,6 +215,25 @@ FailureOr<Value> StageCutter::parameter(BlockArgument argument, bool isStack) {
   return addArgument(type, name, Kind::Parameter, names.names(argument), std::nullopt);
 }
 
+FailureOr<Value> StageCutter::stack(Value value) {
+  if (Value known = stacks.lookupOrNull(value))
+    return known;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    FailureOr<Value> cut = parameter(argument, /*isStack=*/true);
+    if (succeeded(cut))
+      stacks.map(value, *cut);
+    return cut;
+  }
+  Operation *op = value.getDefiningOp();
+  if (failed(stack(op->getOperand(0))))
+    return failure();
+  Value copy = builder.clone(*op, stacks)->getResult(0);
+  SmallVector<int64_t> shape(cast<RankedTensorType>(value.getType()).getShape());
+  shape.front() = range.layers;
+  copy.setType(cast<RankedTensorType>(value.getType()).clone(shape));
+  return copy;
+}
+
 Value StageCutter::get(Value value) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
@@ -223,41 +269,38 @@ Value StageCutter::get(Value value) {
 }
 
 LogicalResult StageCutter::buildLoop(const StageRange &stage, SmallVectorImpl<Value> &carried) {
-  SmallVector<Value> stacks;
-  for (Value stack : loop.getStacks()) {
-    FailureOr<Value> mapped = parameter(cast<BlockArgument>(stack), /*isStack=*/true);
-    if (failed(mapped))
+  SmallVector<Value> read;
+  for (Value of : loop.getStacks()) {
+    FailureOr<Value> cut = stack(of);
+    if (failed(cut))
       return failure();
-    stacks.push_back(*mapped);
+    read.push_back(*cut);
   }
   // What bodies read from outside comes first: their ops are copied as they stand.
-  bool complete = true, readsIndex = false;
+  bool complete = true;
   loop->walk([&](Operation *op) {
-    for (Value operand : op->getOperands()) {
+    for (Value operand : op->getOperands())
       if (op != loop && !loop->isAncestor(operand.getParentRegion()->getParentOp()))
         complete &= bool(get(operand));
-      for (unsigned body = 0; body < unsigned(period()); ++body)
-        readsIndex |= operand == loop.getIndex(body);
-    }
   });
   if (!complete)
     return failure();
   Value first;
-  if (readsIndex)
+  if (readsLayer)
     first = addArgument(RankedTensorType::get({}, builder.getI32Type()), "first_layer", Kind::Input, {},
                         fill(FillSource::FirstLayer));
+  const int64_t bodies = stage.bodies(period());
   auto repeat = RepeatOp::create(builder, loop.getLoc(), ValueRange(carried).getTypes(), stage.layers,
-                                 carried, stacks, unsigned(period()));
+                                 carried, read, unsigned(bodies));
   repeat->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  for (int64_t body = 0; body < period(); ++body) {
+  for (int64_t body = 0; body < bodies; ++body) {
     IRMapping inner = mapping;
     loop.getBodies()[unsigned((body + stage.phase) % period())].cloneInto(&repeat.getBodies()[unsigned(body)],
                                                                           inner);
-    if (!first)
-      continue;
-    Block &copy = repeat.getBody(unsigned(body));
-    OpBuilder atBegin = OpBuilder::atBlockBegin(&copy);
     Value index = repeat.getIndex(unsigned(body));
+    if (index.use_empty())
+      continue;
+    OpBuilder atBegin = OpBuilder::atBlockBegin(&repeat.getBody(unsigned(body)));
     auto layer = AddOp::create(atBegin, loop.getLoc(), index.getType(), index, first);
     index.replaceAllUsesExcept(layer, layer);
   }
@@ -266,15 +309,25 @@ LogicalResult StageCutter::buildLoop(const StageRange &stage, SmallVectorImpl<Va
   return success();
 }
 
+int64_t StageCutter::vocabulary() {
+  auto logits = forward.getNumResults() == 1 ? dyn_cast<RankedTensorType>(forward.getResultTypes().front())
+                                             : RankedTensorType();
+  return logits && logits.getRank() == 3 ? logits.getDimSize(2) : 0;
+}
+
 FailureOr<ModuleOp> StageCutter::build(const StageRange &stage, StringRef name) {
   range = stage;
   mapping.clear();
+  stacks.clear();
   Location loc = forward.getLoc();
   module = ModuleOp::create(loc, name);
   auto outer = forward->getParentOfType<ModuleOp>();
   module->setDiscardableAttrs(outer->getDiscardableAttrDictionary());
   builder.setInsertionPointToEnd(module.getBody());
   function = func::FuncOp::create(builder, loc, forward.getName(), builder.getFunctionType({}, {}));
+  function->setAttr(kStageAttr, builder.getUnitAttr());
+  if (int64_t vocab = vocabulary())
+    function->setAttr(kVocabAttr, builder.getI64IntegerAttr(vocab));
   function.addEntryBlock();
   builder.setInsertionPointToEnd(&function.getBody().front());
 
@@ -342,7 +395,7 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
       return outer.emitError() << "has no func @forward";
     DimNames names(outer);
     StageCutter cutter(forward, names);
-    if (failed(cutter.analyze()))
+    if (failed(cutter.analyze()) || failed(Recompute::parse(recompute).checkNames(forward.getBody().front())))
       return failure();
     int64_t sum = 0;
     for (int64_t layers : stages) {
@@ -355,29 +408,38 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
                                  << " together; give the layers of each stage so that they add up";
     if (!at.empty() && at.size() != stages.size())
       return forward.emitError() << "has " << stages.size() << " stages and coordinates for " << at.size();
-    OpBuilder builder(forward);
-    SmallVector<std::pair<StageRange, ModuleOp>> programs;
-    SmallVector<Attribute> table;
+    SmallVector<StageRange> ranges;
+    StagePrograms programs;
     int64_t first = 0;
     for (auto [i, layers] : llvm::enumerate(stages)) {
       StageRange range{first, layers, i == 0, i + 1 == stages.size(), first % cutter.period()};
       first += layers;
-      auto equal = llvm::find_if(programs, [&](auto &program) { return program.first.equals(range); });
-      if (equal == programs.end()) {
-        FailureOr<ModuleOp> module = cutter.build(range, "stage" + std::to_string(programs.size()));
-        if (failed(module))
-          return failure();
-        programs.push_back({range, *module});
-        equal = std::prev(programs.end());
+      size_t equal = 0;
+      while (equal < ranges.size() && !ranges[equal].equals(range))
+        ++equal;
+      ranges.push_back(range);
+      if (equal != i) {
+        programs.ofStage.push_back(programs.ofStage[equal]);
+        continue;
       }
-      table.push_back(dist::StageAttr::get(&getContext(),
-                                           FlatSymbolRefAttr::get(equal->second.getSymNameAttr()),
-                                           range.first, range.layers, at.empty() ? int64_t(i) : at[i]));
+      FailureOr<ModuleOp> module = cutter.build(range, programs.nextName());
+      if (failed(module))
+        return failure();
+      programs.ofStage.push_back(unsigned(programs.modules.size()));
+      programs.modules.push_back(*module);
     }
+    if (failed(programs.markCopies(forward)))
+      return failure();
+    OpBuilder builder(forward);
+    SmallVector<Attribute> table;
+    for (auto [i, range] : llvm::enumerate(ranges))
+      table.push_back(dist::StageAttr::get(&getContext(),
+                                           FlatSymbolRefAttr::get(programs.of(i).getSymNameAttr()),
+                                           range.first, range.layers, at.empty() ? int64_t(i) : at[i]));
     dist::PipelineOp::create(builder, forward.getLoc(), "pipeline", axis, builder.getArrayAttr(table),
                              /*schedule=*/nullptr, /*lists=*/nullptr, /*send_buffers=*/nullptr);
-    for (auto &program : programs)
-      builder.insert(program.second);
+    for (ModuleOp program : programs.modules)
+      builder.insert(program);
     for (auto parameter : llvm::make_early_inc_range(outer.getOps<ParameterOp>()))
       parameter.erase();
     forward.erase();

@@ -21,9 +21,17 @@ SmallVector<DropSiteOpInterface> dropoutSites(Block &block) {
   return sites;
 }
 
+void numberSites(ArrayRef<DropSiteOpInterface> sites) {
+  for (auto [number, site] : llvm::enumerate(sites))
+    site->setAttr(kDropSiteAttr,
+                  DenseI64ArrayAttr::get(site->getContext(), {int64_t(number), int64_t(sites.size())}));
+}
+
 void keepAtSites(ArrayRef<DropSiteOpInterface> sites) {
-  for (DropSiteOpInterface site : sites)
+  for (DropSiteOpInterface site : sites) {
     site.setMayDrop(false);
+    site->removeAttr(kDropSiteAttr);
+  }
 }
 
 namespace {
@@ -60,8 +68,12 @@ private:
       }
       layer = index;
     };
-    for (auto [loop, body] : llvm::reverse(llvm::zip_equal(loops, bodies)))
-      then(int64_t(loop.getCount()), CastOp::create(builder, loc, scalar, loop.getIndex(body)));
+    for (auto [loop, body] : llvm::reverse(llvm::zip_equal(loops, bodies))) {
+      Value index = loop.getIndex(body);
+      if (!layer && inputs.firstLayer)
+        index = AddOp::create(builder, loc, index.getType(), index, inputs.firstLayer);
+      then(int64_t(loop.getCount()), CastOp::create(builder, loc, scalar, index));
+    }
     then(sites, integerConstant(builder, loc, number));
     return layer;
   }
@@ -82,10 +94,16 @@ private:
 
 FailureOr<SmallVector<Value>> dropAtSites(ArrayRef<DropSiteOpInterface> sites, const DropoutInputs &inputs,
                                           Operation *outer) {
+  SmallVector<std::pair<int64_t, int64_t>> places;
+  for (auto [number, site] : llvm::enumerate(sites)) {
+    auto place = site->getAttrOfType<DenseI64ArrayAttr>(kDropSiteAttr);
+    places.push_back(place ? std::pair(place[0], place[1])
+                           : std::pair(int64_t(number), int64_t(sites.size())));
+  }
   keepAtSites(sites);
   SmallVector<Value> left;
-  for (auto [number, site] : llvm::enumerate(sites)) {
-    FailureOr<Value> dropped = SiteWriter(site, int64_t(number), int64_t(sites.size()), inputs, outer).run();
+  for (auto [place, site] : llvm::zip_equal(places, sites)) {
+    FailureOr<Value> dropped = SiteWriter(site, place.first, place.second, inputs, outer).run();
     if (failed(dropped))
       return failure();
     left.push_back(*dropped);

@@ -72,14 +72,14 @@ Value clippingScale(OpBuilder &builder, Location loc, Value norm, Value clip) {
   return SelectOp::create(builder, loc, scale.getType(), isOn, scale, one);
 }
 
-Value globalNorm(OpBuilder &builder, Location loc, ValueRange gradients) {
+Value sumOfSquares(OpBuilder &builder, Location loc, ValueRange gradients) {
   FloatArithmetic f{builder, loc};
   Value squares;
   for (Value gradient : gradients) {
     Value sum = f.sum(f.mul(gradient, gradient));
     squares = squares ? f.add(squares, sum) : sum;
   }
-  return f.sqrt(squares ? squares : f.number(0));
+  return squares ? squares : f.number(0);
 }
 
 } // namespace tessera::graph

@@ -30,7 +30,7 @@ LogicalResult Recompute::checkNames(Block &block) const {
   llvm::SetVector<StringRef> known;
   block.walk([&](RepeatOp repeat) { repeat->walk([&](NameOp op) { known.insert(op.getName()); }); });
   for (const std::string &name : names)
-    if (!known.contains(name))
+    if (!known.contains(name) && !isOfPart)
       return block.getParentOp()->emitError()
              << "cannot compute '" << name << "' again (--recompute=" << llvm::join(names, ",")
              << "): no value in a loop of layers is called so; "

@@ -9,6 +9,8 @@ namespace tessera::graph {
 
 LogicalResult TrainStepBuilder::analyzeInput(unsigned argument) {
   auto attr = forward.getArgAttrOfType<FillAttr>(argument, kFillAttr);
+  if (attr && takeStageInput(argument, attr.getSource()))
+    return success();
   if (!attr || (attr.getSource() != FillSource::TokenIds && attr.getSource() != FillSource::Positions))
     return forward.emitError() << "argument #" << argument
                                << " must say whether token ids or positions fill it: " << kFillAttr
@@ -48,12 +50,42 @@ LogicalResult TrainStepBuilder::analyzeWeight(unsigned argument) {
   FailureOr<bool> decaying = decays(symbol);
   if (failed(decaying))
     return failure();
-  weights.push_back({argument, symbol, SmallVector<StringRef>(names.names(value)), *decaying, {}});
+  std::optional<int64_t> copy;
+  if (auto number = symbol->getAttrOfType<IntegerAttr>(kCopyAttr))
+    copy = number.getInt();
+  weights.push_back({argument, symbol, SmallVector<StringRef>(names.names(value)), *decaying, {}, copy});
+  return success();
+}
+
+/// A stage but the last one sends all that it returns.
+LogicalResult TrainStepBuilder::analyzeResults() {
+  Operation *terminator = forward.getBody().front().getTerminator();
+  auto isSent = [&](unsigned result) {
+    auto gives = forward.getResultAttrOfType<GivesAttr>(result, kGivesAttr);
+    return gives && gives.getValue() == Gives::Sent;
+  };
+  if (isStage && forward.getNumResults() > 0 && isSent(0)) {
+    for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+      auto name = forward.getResultAttrOfType<StringAttr>(unsigned(i), kNameAttr);
+      if (!isSent(unsigned(i)) || !name)
+        return forward.emitError() << "result #" << i
+                                   << " must say that it is sent, and its name, as #0 does";
+      sent.push_back({value, name.str(), SmallVector<StringRef>(names.names(value))});
+    }
+    return success();
+  }
+  if (forward.getNumResults() != 1)
+    return forward.emitError() << "must be one block that returns the logits alone";
+  logits = terminator->getOperand(0);
+  if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
+      cast<RankedTensorType>(logits.getType()).getRank() != 3)
+    return forward.emitError()
+           << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
   return success();
 }
 
 LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
-  if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
+  if (forward.getBody().getBlocks().size() != 1 || (!isStage && forward.getNumResults() != 1))
     return forward.emitError() << "must be one block that returns the logits alone";
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
@@ -66,30 +98,33 @@ LogicalResult TrainStepBuilder::analyze(int64_t forwardSeq) {
     taken.insert(argText(forward, i, kNameAttr));
   }
   auto isTokens = [](auto &input) { return input.second == FillSource::TokenIds; };
-  if (llvm::none_of(inputs, isTokens))
+  if (!isStage && llvm::none_of(inputs, isTokens))
     return forward.emitError() << "has no argument that token ids fill: nothing can be trained on";
-  if (weights.empty())
+  if (!isStage && weights.empty())
     return forward.emitError() << "has no parameter: there is nothing to train";
   if (failed(positionWise.checkPassesThrough("batch")) ||
       (sizes.seq != forwardSeq && failed(positionWise.checkPassesThrough("seq"))))
     return failure();
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
-      cast<RankedTensorType>(logits.getType()).getRank() != 3)
-    return forward.emitError()
-           << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
+  if (failed(analyzeResults()))
+    return failure();
+  if (!logits && !forward->hasAttr(kVocabAttr))
+    return forward.emitError() << "has no " << kVocabAttr << ", the size of the vocabulary, and no logits";
   return success();
 }
 
 TrainAttr TrainStepBuilder::attribute() {
-  auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
-  return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches,
-                        logits.getDimSize(2), lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr(), 0,
+  int64_t vocab = logits ? cast<RankedTensorType>(logits.getType()).getDimSize(2)
+                         : forward->getAttrOfType<IntegerAttr>(kVocabAttr).getInt();
+  return TrainAttr::get(builder.getContext(), sizes.batch, sizes.seq, sizes.microBatches, vocab,
+                        lossScale ? builder.getF64FloatAttr(lossScale) : FloatAttr(), 0,
                         builder.getStringAttr(optimizer.gradientState));
 }
 
 LogicalResult TrainStepBuilder::chooseChunks() {
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+  if (!logits) {
+    lossChunks = 1;
+    return success();
+  }
   PositionWise::Tail found = positionWise.findTail();
   bool drops = llvm::any_of(found.ops, isDropoutSite);
   if (lossChunks == 0 && !found.ops.empty() && !drops) {

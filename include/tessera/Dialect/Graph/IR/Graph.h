@@ -61,6 +61,17 @@ inline constexpr llvm::StringLiteral kTrainAttr = "graph.train";
 /// Of a graph.parameter that an optimizer keeps beside a weight.
 inline constexpr llvm::StringLiteral kStateOfAttr = "graph.state_of";
 
+/// Of stages of a pipeline (docs/Pipelines.md). A unit: this @forward is that of a stage.
+inline constexpr llvm::StringLiteral kStageAttr = "graph.stage";
+/// Of a stage's @forward, i64: ids of the whole model's vocabulary; the last stage alone has the logits.
+inline constexpr llvm::StringLiteral kVocabAttr = "graph.vocab";
+/// Of a graph.parameter that two stages have, i64: which of the copies this is, 0 in the first of them.
+inline constexpr llvm::StringLiteral kCopyAttr = "graph.copy";
+/// Of an op that may drop elements, array<i64: N, M>: it is number N of the whole model's M such ops.
+inline constexpr llvm::StringLiteral kDropSiteAttr = "graph.drop_site";
+/// A unit, of a graph.repeat: it runs the micro-batches of a stage's step.
+inline constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches";
+
 /// Of a `cast`: the element type of its result's gradient (docs/Derivatives.md, "Types"). Without it the type
 /// float32, where the input is that wide and the result is not.
 inline constexpr llvm::StringLiteral kGradientAttr = "graph.gradient";

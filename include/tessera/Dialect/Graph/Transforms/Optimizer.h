@@ -41,8 +41,8 @@ std::string optimizerNames();
 /// 1e-6)), or 1 where `clip` is 0.
 mlir::Value clippingScale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value norm, mlir::Value clip);
 
-/// The root of the sum of the squares of all elements of `gradients`; of none 0.
-mlir::Value globalNorm(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange gradients);
+/// The sum of the squares of all elements of `gradients`; of none 0. The norm is its root.
+mlir::Value sumOfSquares(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange gradients);
 
 } // namespace tessera::graph
 #endif

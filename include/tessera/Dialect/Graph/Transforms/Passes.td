@@ -160,6 +160,7 @@ def CutStages : Pass<"graph-cut-stages", "::mlir::ModuleOp"> {
     ListOption<"stages", "stages", "int64_t", "Layers of each stage, in order">,
     ListOption<"at", "at", "int64_t", "Coordinate of each stage on the axis; none given: stage s at s">,
     Option<"axis", "axis", "std::string", "\"pp\"", "The mesh axis along which stages lie">,
+    Option<"recompute", "recompute", "std::string", "\"none\"", "What graph-build-train-step will be told: names that no value in the loop has are an error, for a stage need not have them all">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::tessera::dist::DistDialect", "::mlir::func::FuncDialect"];
 }

@@ -20,6 +20,8 @@ struct Recompute {
   llvm::SmallVector<std::string>
       names; ///< values called so by graph.name, and what leads to them from others
 
+  bool isOfPart = false; ///< the program is a part of the model: names may be those of other parts
+
   /// Reads `none`, `full` or names between commas.
   static Recompute parse(llvm::StringRef text);
 

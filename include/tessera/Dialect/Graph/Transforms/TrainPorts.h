@@ -27,6 +27,8 @@ struct TrainedWeight {
   bool decays = false;
   /// What the optimizer keeps; none: the loss does not depend on the weight, and it stays.
   llvm::SmallVector<ParameterOp, 2> states;
+  /// Which copy of it this is, where two stages of a pipeline have one.
+  std::optional<int64_t> copy;
 };
 
 /// Weights decay whose tensors in the file have two or more dimensions: not what is split by heads here, nor
