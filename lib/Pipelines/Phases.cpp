@@ -48,6 +48,7 @@ static void buildStages(OpPassManager &pm, const CompileOptions &options) {
   graph::CutStagesOptions cut;
   cut.stages.assign(options.stageSizes.begin(), options.stageSizes.end());
   cut.at.assign(options.stageCoordinates.begin(), options.stageCoordinates.end());
+  cut.recompute = options.recompute;
   pm.addPass(graph::createCutStages(cut));
 }
 
@@ -226,6 +227,20 @@ void buildPhase(OpPassManager &whole, Rung rung, const CompileOptions &options) 
 void buildPhases(OpPassManager &pm, Rung first, Rung last, const CompileOptions &options) {
   for (int rung = int(first); rung <= int(last); ++rung)
     buildPhase(pm, Rung(rung), options);
+}
+
+void buildStagePhases(OpPassManager &pm, Rung last, const CompileOptions &options, ArrayRef<int64_t> layers) {
+  CompileOptions staged = options;
+  staged.stageSizes.assign(layers.begin(), layers.end());
+  staged.stageCoordinates.clear();
+  staged.stageMesh = options.mesh;
+  buildPhases(pm, Rung::Step, std::min(last, Rung::Sharded), staged);
+  if (last <= Rung::Sharded)
+    return;
+  // As it is before steps are cut into entries.
+  OpPassManager &stage = programs(pm, staged);
+  buildLocalProgram(stage);
+  buildBundledProgram(stage, options);
 }
 
 } // namespace tessera

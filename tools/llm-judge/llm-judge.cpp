@@ -9,6 +9,7 @@
 #include "Draw.h"
 #include "Gradients.h"
 #include "Model.h"
+#include "Pipeline.h"
 #include "Program.h"
 #include "Training.h"
 
@@ -96,7 +97,16 @@ static llvm::cl::opt<bool> training(
     llvm::cl::desc("Of a model's directory: run its training on rung step, sharded or spmd and compare "
                    "with expected.json and trained.safetensors"),
     llvm::cl::cat(category));
-static llvm::cl::opt<int64_t> microBatches("micro-batches", llvm::cl::desc("Of --training"),
+static llvm::cl::list<int64_t>
+    stages("stages", llvm::cl::CommaSeparated,
+           llvm::cl::desc("Layers of each stage of a pipeline: run steps of training of the stages, on rung "
+                          "step, sharded or spmd, and compare with one device"),
+           llvm::cl::cat(category));
+static llvm::cl::opt<std::string> optimizer("optimizer", llvm::cl::desc("Of --stages: adamw or sgd"),
+                                            llvm::cl::init("adamw"), llvm::cl::cat(category));
+static llvm::cl::opt<int64_t> microBatches("micro-batches",
+                                           llvm::cl::desc("Of --training and --stages, as "
+                                                          "the rest up to --dropout"),
                                            llvm::cl::init(1), llvm::cl::cat(category));
 static llvm::cl::opt<std::string> trainingType("dtype",
                                                llvm::cl::desc("Of --training: f32 (default), bf16 or f16"),
@@ -347,11 +357,40 @@ int main(int argc, char **argv) {
     return fail("gradients (" + inputFile +
                 "): of a model with --expected, or of --random; a program's own are made "
                 "by graph-differentiate in its pipeline");
-  if (!training && (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
-                    trainingType.getNumOccurrences() || recompute.getNumOccurrences() ||
-                    lossChunks.getNumOccurrences() || dropout.getNumOccurrences()))
-    return fail(
-        "micro-batches, steps, dtype, recompute, loss-chunks, dropout: of --training; leave them out");
+  if (!training && stages.empty() &&
+      (microBatches.getNumOccurrences() || trainingSteps.getNumOccurrences() ||
+       trainingType.getNumOccurrences() || recompute.getNumOccurrences() || lossChunks.getNumOccurrences() ||
+       dropout.getNumOccurrences()))
+    return fail("micro-batches, steps, dtype, recompute, loss-chunks, dropout: of --training or --stages; "
+                "leave them out");
+  if (!stages.empty()) {
+    if (machine || randomPrograms || training || !expectedFile.empty() || !pipeline.empty() ||
+        inputFile.empty() || rung == "graph" || microBatches < 1 || trainingSteps < 0 || lossChunks < 0 ||
+        !(dropout >= 0 && dropout < 1))
+      return fail(
+          "stages (" + inputFile +
+          "): of a model or a .mlir file with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches "
+          "of 1 or more, --steps, --dtype, --optimizer, --recompute, --loss-chunks and --dropout below 1");
+    PipelineJudgement judgement;
+    judgement.layers.assign(stages.begin(), stages.end());
+    judgement.rung = rung.empty() ? "step" : rung.getValue();
+    judgement.options.model = inputFile;
+    judgement.options.mesh = meshText;
+    judgement.options.shard = shardText;
+    judgement.options.dtype = trainingType;
+    judgement.options.lossScale = trainingType == "f16" ? 4096 : 0;
+    judgement.options.microBatches = microBatches;
+    judgement.options.recompute = recompute;
+    judgement.options.lossChunks = lossChunks;
+    judgement.options.optimizer = optimizer;
+    judgement.dropout = dropout;
+    judgement.seed = seed;
+    if (trainingSteps)
+      judgement.steps = trainingSteps;
+    if (tolerance)
+      judgement.tolerance = tolerance;
+    return judgePipeline(context, judgement);
+  }
   if (training) {
     if (machine || randomPrograms || !expectedFile.empty() || microBatches < 1 || trainingSteps < 0 ||
         lossChunks < 0 || !(dropout >= 0 && dropout < 1) ||

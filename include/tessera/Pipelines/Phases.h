@@ -20,6 +20,12 @@ void buildPhase(mlir::OpPassManager &pm, Rung rung, const CompileOptions &option
 /// The phases `first` to `last`, both included.
 void buildPhases(mlir::OpPassManager &pm, Rung first, Rung last, const CompileOptions &options);
 
+/// From rung graph to `last` (step, sharded or spmd): a training program that is cut into stages of a
+/// pipeline, with so many layers each. Stages are modules beside `dist.pipeline`, and every pass runs on each
+/// of them, on the mesh that `options.mesh` says: the pipeline's axis is none of it.
+void buildStagePhases(mlir::OpPassManager &pm, Rung last, const CompileOptions &options,
+                      llvm::ArrayRef<int64_t> layers);
+
 /// Two parts of phase `spmd`, for those who weigh what loops save between them: everything up to the choice,
 /// and the choice (`options.savedBytes`) with all that follows.
 void buildLocalProgram(mlir::OpPassManager &pm);

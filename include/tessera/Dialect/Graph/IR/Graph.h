@@ -69,8 +69,6 @@ inline constexpr llvm::StringLiteral kVocabAttr = "graph.vocab";
 inline constexpr llvm::StringLiteral kCopyAttr = "graph.copy";
 /// Of an op that may drop elements, array<i64: N, M>: it is number N of the whole model's M such ops.
 inline constexpr llvm::StringLiteral kDropSiteAttr = "graph.drop_site";
-/// A unit, of a graph.repeat: it runs the micro-batches of a stage's step.
-inline constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches";
 
 /// Of a `cast`: the element type of its result's gradient (docs/Derivatives.md, "Types"). Without it the type
 /// float32, where the input is that wide and the result is not.
