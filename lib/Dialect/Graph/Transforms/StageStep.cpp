@@ -49,7 +49,7 @@ void TrainStepBuilder::addStackPorts(SmallVectorImpl<Port> &ports) {
 
 static std::string sumName(StringRef name) { return ("sum." + name).str(); }
 static std::string sharedName(const TrainedWeight &weight) {
-  return ("shared." + ParameterOp(weight.symbol).getSymName()).str();
+  return (kSharedPrefix + ParameterOp(weight.symbol).getSymName()).str();
 }
 
 void TrainStepBuilder::addSumPorts(SmallVectorImpl<Port> &ports) {
