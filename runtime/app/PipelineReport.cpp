@@ -25,6 +25,28 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
           {"sends_bytes", sent.bytes},    {"sends_back_bytes", sentBack.bytes}};
 }
 
+// Of a rank at a coordinate: bytes by what they are for.
+static Json rankJson(const StagePrograms &stages, int64_t at, const Driver &driver) {
+  int64_t weights = 0, arenas = 0, slots = 0;
+  for (int32_t number : stages.stagesAt(at)) {
+    const Manifest &manifest = stages.manifest(number);
+    const schedule::Schedule &lists = stages.lists(Role::Train);
+    const int64_t held = planSlots(lists.ranks[size_t(at)], number, lists.microBatches).slots;
+    const KeptMessages kept = stages.keptMessages(number, Role::Train);
+    weights += WeightPlan(manifest, driver).bytes();
+    arenas += manifest.arenaBytes;
+    slots += (held - 1) * ((manifest.slotBytes + 63) / 64 * 64) + held * int64_t(kept.value + kept.gradient);
+  }
+  auto values = int64_t(planBuffers(stages.lists(Role::Train), int32_t(at), stages.sizes(Role::Train),
+                                    stages.sendBuffers(Role::Train))
+                            .bytes);
+  return {{"weight_bytes", weights},
+          {"arena_bytes", arenas},
+          {"slot_bytes", slots}, // beside the first ones, which lie in the arenas
+          {"value_bytes", values},
+          {"device_bytes", weights + arenas + slots + values}};
+}
+
 static Json infoJson(const StagePrograms &stages, const Driver &driver) {
   const Manifest &m = stages.whole();
   Json axes = Json::object();
@@ -33,6 +55,9 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
   Json list = Json::array();
   for (int32_t stage = 0; stage < stages.stages(); ++stage)
     list.push_back(stageJson(stages, stage, driver));
+  Json ranks = Json::array();
+  for (int64_t at = 0; at < int64_t(stages.spec().lists.size()); ++at)
+    ranks.push_back(rankJson(stages, at, driver));
   Json shared = Json::array();
   for (const PipelineSpec::Shared &one : stages.spec().shared)
     shared.push_back({{"parameter", one.parameter}, {"stages", {one.stages[0], one.stages[1]}}});
@@ -55,6 +80,7 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
             {"send_buffers", stages.spec().sendBuffers},
             {"shared", shared},
             {"stages", list},
+            {"ranks", ranks},
             {"lists", stages.spec().lists}}}};
 }
 
@@ -94,6 +120,13 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
     page += "shared       " + shared["parameter"].get<std::string>() + ", by stages " +
             std::to_string(shared["stages"][0].get<int64_t>()) + " and " +
             std::to_string(shared["stages"][1].get<int64_t>()) + "\n";
+  for (size_t at = 0; at < pipeline["ranks"].size(); ++at) {
+    const Json &rank = pipeline["ranks"][at];
+    page += "per rank     at " + std::to_string(at) + ": weights " + mega(rank["weight_bytes"]) +
+            ", arenas " + mega(rank["arena_bytes"]) + ", micro-batches kept " + mega(rank["slot_bytes"]) +
+            ", values between stages " + mega(rank["value_bytes"]) + "; " + mega(rank["device_bytes"]) +
+            " in all\n";
+  }
   for (size_t at = 0; at < pipeline["lists"].size(); ++at)
     page += "r" + std::to_string(at) + " " + pipeline["lists"][at].get<std::string>() + "\n";
   return page;

@@ -65,22 +65,15 @@ void PipelineStep::describe(Stage &stage, Role role) {
     of.taken[Values] = stages_.message(stage.number - 1, role, true);
   if (stage.number + 1 < stages_.stages())
     of.taken[Gradients] = stages_.message(stage.number + 1, role, false);
-  for (const EntrySpec &e : stage.rank.manifest().entries) {
-    if (e.role != role)
-      continue;
-    of.keepsValue |= isOfMicroBatch(e.part) && e.part != StagePart::Forward && e.input(Fill::Received);
-    of.keepsGradient |= e.part == StagePart::WeightGradient && e.input(Fill::ReceivedGradient);
-  }
+  of.kept = stages_.keptMessages(stage.number, role);
 }
 
 void PipelineStep::allocateSlots(Stage &stage) {
   const schedule::Schedule &lists = stages_.lists(Role::Train);
   stage.slots = planSlots(lists.ranks[size_t(coordinate_)], stage.number, lists.microBatches);
   for (const auto &[role, of] : stage.roles) {
-    if (of.keepsValue)
-      stage.valueBytes = std::max(stage.valueBytes, of.taken[Values].bytes);
-    if (of.keepsGradient)
-      stage.gradientBytes = std::max(stage.gradientBytes, of.taken[Gradients].bytes);
+    stage.valueBytes = std::max(stage.valueBytes, of.kept.value);
+    stage.gradientBytes = std::max(stage.gradientBytes, of.kept.gradient);
   }
   stage.slotBytes = lines(size_t(stage.rank.manifest().slotBytes));
   auto slots = size_t(stage.slots.slots);
@@ -181,14 +174,14 @@ void PipelineStep::compute(const Action &part, const void *in, void *out, Stream
   auto message = static_cast<const char *>(in);
   CallInputs inputs{part.microBatch, message, message, static_cast<char *>(out), stage.slot(slot)};
   if (part.kind == Kind::Forward) {
-    if (of.keepsValue)
-      stream.copy(stage.keptValue(slot), message, of.taken[Values].bytes);
+    if (of.kept.value)
+      stream.copy(stage.keptValue(slot), message, of.kept.value);
     call(stage, StagePart::Forward, inputs);
     return;
   }
   inputs.value = stage.keptValue(slot);
-  if (message && of.keepsGradient)
-    stream.copy(stage.keptGradient(slot), message, of.taken[Gradients].bytes);
+  if (message && of.kept.gradient)
+    stream.copy(stage.keptGradient(slot), message, of.kept.gradient);
   if (part.kind == Kind::Backward && call(stage, StagePart::Backward, inputs))
     return;
   if (part.kind != Kind::BackwardWeight)

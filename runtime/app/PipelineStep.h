@@ -18,6 +18,7 @@ class PipelineStep final : public TrainStep, private StageWork {
 public:
   // `programs`: of this rank, as `run` gave them.
   PipelineStep(const PipelineRun &run, RankPrograms &programs);
+  ~PipelineStep() override { rank().finish(); } // what it holds may still be read
 
   const TrainSpec &spec() const override { return *stages_.whole().train; }
   const Mesh &mesh() const override { return stages_.whole().mesh; }
@@ -30,11 +31,10 @@ public:
   Loss evaluate(const StepRows &rows) override { return run(Role::Evaluate, rows, 0, {}); }
 
 private:
-  // A step of a stage by its role: what it takes and gives, and what of it has to be there again for entries
-  // behind the one that it came for.
+  // A step of a stage by its role: what it takes and gives.
   struct StageRole {
     StageMessage taken[2], given[2]; // values, and their gradients
-    bool keepsValue = false, keepsGradient = false;
+    KeptMessages kept;
   };
   struct Stage {
     int32_t number;

@@ -81,7 +81,7 @@ void StagePrograms::checkStage(int32_t stage) const {
           "it is of another task, type or target than the whole");
   const TrainSpec &all = *whole_.train;
   require(m.train && m.train->batch == all.batch && m.train->seq == all.seq &&
-              m.train->microBatches == all.microBatches && m.train->vocab == all.vocab,
+              m.train->microBatches == all.microBatches,
           where, "its sizes of training are not those of the whole");
   for (const EntrySpec &e : m.entries)
     require(e.part != StagePart::Whole, where, "entry " + e.name + " is no part of a step");
@@ -131,6 +131,10 @@ void StagePrograms::checkStep(Role role) const {
     });
     for (bool forward : {true, false})
       checkMessages(stage, role, forward);
+    require(stage + 1 == stages() || message(stage, role, true).bytes > 0, where,
+            "it sends nothing to the next stage");
+    require(stage == 0 || role == Role::Evaluate || message(stage, role, false).bytes > 0, where,
+            "it sends nothing back to the stage before");
   }
   require(role == Role::Evaluate || takesScale == whole_.train->lossScale.has_value(), "train",
           "either its stages take a loss scale or it has a first one, and not both");
@@ -157,6 +161,17 @@ ValueSizes StagePrograms::sizes(Role role) const {
     sizes.backward.push_back(message(stage + 1, role, false).bytes);
   }
   return sizes;
+}
+
+KeptMessages StagePrograms::keptMessages(int32_t stage, Role role) const {
+  KeptMessages kept;
+  entriesOf(manifest(stage), role, [&](const EntrySpec &e) {
+    if (isOfMicroBatch(e.part) && e.part != StagePart::Forward && e.input(Fill::Received))
+      kept.value = message(stage - 1, role, true).bytes;
+    if (e.part == StagePart::WeightGradient && e.input(Fill::ReceivedGradient))
+      kept.gradient = message(stage + 1, role, false).bytes;
+  });
+  return kept;
 }
 
 std::vector<std::string> StagePrograms::sums(Role role) const {

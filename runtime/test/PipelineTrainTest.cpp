@@ -153,6 +153,15 @@ TEST_F(PipelineTrain, InfoShowsStagesAndLists) {
   EXPECT_EQ(pipeline["stages"][3]["first_layer"], 3);
   EXPECT_EQ(pipeline["stages"][3]["at"], 1);
   EXPECT_EQ(pipeline["lists"].size(), 2u);
+  const json &rank = pipeline["ranks"][1];
+  EXPECT_EQ(rank["weight_bytes"], pipeline["stages"][1]["weight_bytes"].get<int64_t>() +
+                                      pipeline["stages"][3]["weight_bytes"].get<int64_t>());
+  int64_t slots = 0;
+  for (int stage : {1, 3})
+    slots += (pipeline["stages"][stage]["slots"].get<int64_t>() - 1) *
+             pipeline["stages"][stage]["slot_bytes"].get<int64_t>();
+  EXPECT_GT(slots, 0);
+  EXPECT_EQ(rank["slot_bytes"], slots);
   o = shell(program + "info");
   EXPECT_NE(o.out.find("stage 3      at 1, layers 3 to 4, weights "), std::string::npos) << o.out;
   EXPECT_NE(o.out.find("shared       table, by stages 0 and 3\n"), std::string::npos) << o.out;

@@ -1,6 +1,6 @@
 """Trains a given model on a mesh and compares with what is expected of it (test/Inputs/models).
 
-    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
+    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--pipeline SCHEDULE [--stages SIZES]] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
 
 Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
 rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
@@ -22,6 +22,8 @@ for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh", action="append", required=True, help="none: one rank; zero1:dp=4: with that template")
 parser.add_argument("--micro-batches", type=int, default=1)
+parser.add_argument("--pipeline")
+parser.add_argument("--stages")
 parser.add_argument("--dtype", default="f32")
 parser.add_argument("--grad-dtype")
 parser.add_argument("--recompute")
@@ -44,6 +46,9 @@ FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}
 def compiled(mesh, batch=hyper["batch"]):
     out, flags = path(f"{mesh}-{batch}"), flags_of(mesh)
     flags += [f"--recompute={args.recompute}"] if args.recompute else []
+    if "pp=" in mesh:
+        flags += [f"--pipeline={args.pipeline}"] if args.pipeline else []
+        flags += [f"--stages={args.stages}"] if args.stages else []
     flags += [f"--memory={args.memory}"] if args.memory else []
     flags += [f"--dtype={args.dtype}"] + ([f"--grad-dtype={args.grad_dtype}"] if args.grad_dtype else [])
     flags += [f"--loss-chunks={args.loss_chunks}"] if args.loss_chunks else []

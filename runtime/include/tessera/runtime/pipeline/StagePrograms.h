@@ -24,6 +24,12 @@ struct StageMessage {
   const TravellingValue *find(const std::string &name) const; // null if there is none
 };
 
+// Bytes of messages that are read again behind the action that they came for, by entries of the same
+// micro-batch: what was received, where backward takes it, and its gradient, where weight_gradient does.
+struct KeptMessages {
+  size_t value = 0, gradient = 0;
+};
+
 class StagePrograms {
 public:
   // Reads the manifests of `program.programs`. `whole`, that of the program itself, must outlive the object.
@@ -55,6 +61,7 @@ public:
   // What `stage` gives to the next one, or (forward false) to the one before.
   StageMessage message(int32_t stage, Role role, bool forward) const;
   ValueSizes sizes(Role role) const;
+  KeptMessages keptMessages(int32_t stage, Role role) const;
   // Names of outputs that are added up over the stages, in the order of the stages that give them.
   std::vector<std::string> sums(Role role) const;
 
