@@ -95,7 +95,7 @@ Rank *PipelineStep::holder(size_t part) {
 
 const EntrySpec *PipelineStep::entry(const Stage &stage, StagePart part) const {
   const Manifest &manifest = stage.rank.manifest();
-  int64_t number = manifest.partIndex(role_, part);
+  int64_t number = manifest.partIndex(stages_.ownRole(stage.number, role_), part);
   return number < 0 ? nullptr : &manifest.entries[size_t(number)];
 }
 
@@ -216,7 +216,7 @@ TrainStep::Loss PipelineStep::run(Role role, const StepRows &rows, int64_t updat
   inputs_.begin(rows, update, numbers);
   for (Stage &one : own_)
     for (const EntrySpec &e : one.rank.manifest().entries)
-      if (e.role == role)
+      if (e.role == stages_.ownRole(one.number, role))
         inputs_.read(rows, e);
   for (Stage &one : own_)
     call(one, StagePart::Begin, {});
@@ -306,7 +306,7 @@ void PipelineStep::addUp() {
     auto at = size_t(stages_.spec().stages[size_t(s)].at);
     const float *of = all.data() + at * block + next[at]++ * names.size();
     const Manifest &manifest = stages_.manifest(s);
-    int64_t number = manifest.partIndex(role_, StagePart::Sum);
+    int64_t number = manifest.partIndex(stages_.ownRole(s, role_), StagePart::Sum);
     for (size_t n = 0; number >= 0 && n < names.size(); ++n)
       if (manifest.entries[size_t(number)].output(names[n]))
         sums_[names[n]] += of[n];

@@ -103,11 +103,9 @@ bool StagePrograms::has(Role role) const {
   return false;
 }
 
-// Visits the entries of a stage's step.
-template <typename Visit> static void entriesOf(const Manifest &m, Role role, Visit &&visit) {
-  for (const EntrySpec &e : m.entries)
-    if (e.role == role)
-      visit(e);
+Role StagePrograms::ownRole(int32_t stage, Role role) const {
+  return role == Role::TrainDropout && manifest(stage).partIndex(role, StagePart::Forward) < 0 ? Role::Train
+                                                                                               : role;
 }
 
 void StagePrograms::checkStep(Role role) const {
@@ -116,13 +114,14 @@ void StagePrograms::checkStep(Role role) const {
   for (int32_t stage = 0; stage < stages(); ++stage) {
     const Manifest &m = manifest(stage);
     std::string where = stageName(stage);
-    int64_t update = m.partIndex(role, StagePart::Update);
-    require(m.partIndex(role, StagePart::Forward) >= 0 && update >= 0, where,
+    const Role own = ownRole(stage, role);
+    int64_t update = m.partIndex(own, StagePart::Update);
+    require(m.partIndex(own, StagePart::Forward) >= 0 && update >= 0, where,
             "it has no forward or no update where other stages have one");
     const EntrySpec &last = m.entries[size_t(update)];
     require(last.output(Gives::Loss) && (role == Role::Evaluate || last.output(Gives::GradNorm)), where,
             "entry " + last.name + " gives no loss, or no norm");
-    entriesOf(m, role, [&](const EntrySpec &e) {
+    entriesOf(stage, role, [&](const EntrySpec &e) {
       takesScale |= e.input(Fill::LossScale) != nullptr;
       for (const InputSpec &input : e.inputs)
         require(input.fill != Fill::StageSum ||
@@ -143,7 +142,7 @@ void StagePrograms::checkStep(Role role) const {
 
 StageMessage StagePrograms::message(int32_t stage, Role role, bool forward) const {
   StageMessage message;
-  entriesOf(manifest(stage), role, [&](const EntrySpec &e) {
+  entriesOf(stage, role, [&](const EntrySpec &e) {
     for (const OutputSpec &output : e.outputs)
       if (output.gives == (forward ? Gives::Sent : Gives::SentGradient)) {
         auto bytes = size_t(io::bytesOf(output.dtype, elementCount(output.local)));
@@ -165,7 +164,7 @@ ValueSizes StagePrograms::sizes(Role role) const {
 
 KeptMessages StagePrograms::keptMessages(int32_t stage, Role role) const {
   KeptMessages kept;
-  entriesOf(manifest(stage), role, [&](const EntrySpec &e) {
+  entriesOf(stage, role, [&](const EntrySpec &e) {
     if (isOfMicroBatch(e.part) && e.part != StagePart::Forward && e.input(Fill::Received))
       kept.value = message(stage - 1, role, true).bytes;
     if (e.part == StagePart::WeightGradient && e.input(Fill::ReceivedGradient))
@@ -176,8 +175,8 @@ KeptMessages StagePrograms::keptMessages(int32_t stage, Role role) const {
 
 std::vector<std::string> StagePrograms::sums(Role role) const {
   std::vector<std::string> names;
-  for (const Manifest &m : manifests_)
-    entriesOf(m, role, [&](const EntrySpec &e) {
+  for (int32_t stage = 0; stage < stages(); ++stage)
+    entriesOf(stage, role, [&](const EntrySpec &e) {
       for (const OutputSpec &output : e.outputs)
         if (output.gives == Gives::StageSum &&
             std::find(names.begin(), names.end(), output.name) == names.end())
@@ -192,7 +191,7 @@ void StagePrograms::checkMessages(int32_t stage, Role role, bool forward) const 
   const Gives gives = forward ? Gives::Sent : Gives::SentGradient;
   const Fill fill = forward ? Fill::Received : Fill::ReceivedGradient;
   std::vector<const OutputSpec *> given;
-  entriesOf(manifest(stage), role, [&](const EntrySpec &e) {
+  entriesOf(stage, role, [&](const EntrySpec &e) {
     for (const OutputSpec &output : e.outputs)
       if (output.gives == gives)
         given.push_back(&output);
@@ -201,7 +200,7 @@ void StagePrograms::checkMessages(int32_t stage, Role role, bool forward) const 
   auto takes = [&](int32_t by) {
     if (by < 0 || by >= stages())
       return;
-    entriesOf(manifest(by), role, [&](const EntrySpec &e) {
+    entriesOf(by, role, [&](const EntrySpec &e) {
       for (const InputSpec &input : e.inputs) {
         if (input.fill != fill)
           continue;
@@ -223,7 +222,7 @@ void StagePrograms::checkMessages(int32_t stage, Role role, bool forward) const 
   // At the ends there is nobody who could give anything.
   const int32_t end = forward ? 0 : stages() - 1;
   if (stage == end)
-    entriesOf(manifest(end), role, [&](const EntrySpec &e) {
+    entriesOf(end, role, [&](const EntrySpec &e) {
       require(!e.input(fill), stageName(end) + ", entry " + e.name, "receives what no stage sends");
     });
 }
@@ -237,7 +236,7 @@ void StagePrograms::checkShared(Role role) const {
     for (int end : {0, 1}) {
       auto stage = int32_t(shared.stages[end]);
       bool taken = false;
-      entriesOf(manifest(stage), role, [&](const EntrySpec &e) {
+      entriesOf(stage, role, [&](const EntrySpec &e) {
         for (const OutputSpec &output : e.outputs)
           if (output.gives == Gives::SharedGradient && output.name == sharedName(shared))
             given[end] = &output;
@@ -254,7 +253,7 @@ void StagePrograms::checkShared(Role role) const {
             "pipeline, shared", "the gradients of " + shared.parameter + " lie otherwise on its two stages");
   }
   for (int32_t stage = 0; stage < stages(); ++stage)
-    entriesOf(manifest(stage), role, [&](const EntrySpec &e) {
+    entriesOf(stage, role, [&](const EntrySpec &e) {
       for (const InputSpec &input : e.inputs)
         require(input.fill != Fill::SharedGradient || known.count({stage, input.name}), stageName(stage),
                 "entry " + e.name + ", input " + input.name + ": no other stage gives it");

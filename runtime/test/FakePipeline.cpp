@@ -5,6 +5,7 @@
 //   FAKE_PP=2           ranks of the pipeline
 //   FAKE_DP=1           ranks that share the rows
 //   FAKE_RECOMPUTE=1    backward begins with the forward of the stage, from what it received
+//   FAKE_DROPS=1        the first stage has a step with dropout, which drops nothing all the same
 //   FAKE_BREAK=WHAT     a mistake in the manifests, for tests of what is refused
 #include "FakePipelineModel.h"
 #include "tessera/runtime/schedule/Generate.h"
@@ -27,6 +28,7 @@ struct Program : Layout {
   ts_program program{};
 
   void make(int64_t number);
+  void addDropout(Json &all) const;
   Json entry(const char *role, const char *part, Json inputs, Json outputs, bool updates) const;
 };
 Program programs[4];
@@ -202,7 +204,8 @@ void Program::make(int64_t index) {
   positions = place(batches * ids * 4);
   targets = place(batches * ids * 4);
   micro = place(4);
-  for (int64_t *one : {&weight, &firstLayer, &lossSum, &squares, &allLoss, &allSquares, &loss, &norm})
+  for (int64_t *one :
+       {&weight, &firstLayer, &key, &share, &lossSum, &squares, &allLoss, &allSquares, &loss, &norm})
     *one = place(4);
   for (int64_t *one : {&received, &receivedGradient, &sent, &sentGradient})
     *one = place(X * 4);
@@ -334,16 +337,37 @@ void Program::make(int64_t index) {
     all.push_back(entry("evaluate", "forward", forwardInputs, sent, false));
     all.push_back(entry("evaluate", "sum", none, sumsOut, false));
     all.push_back(entry("evaluate", "update", sumsIn, Json::array({lossOut}), false));
+    if (isFirst && setting("FAKE_DROPS", "0") == "1")
+      addDropout(all);
     auto take = [&](auto of) { entries = inTwo() ? of.apart() : of.together(); };
     index == 0   ? take(Entries<0>())
     : index == 1 ? take(Entries<1>())
     : index == 2 ? take(Entries<2>())
                  : take(Entries<3>());
   }
+  // The parts of the step with dropout do what those without do.
+  for (size_t i = 0, steps = all.size() - entries.size(); i < steps; ++i)
+    entries.push_back(entries[i]);
   manifest = json.dump();
   program = {TESSERA_ABI_VERSION, uint32_t(entries.size()), uint32_t(kernels.size()),
              manifest.data(),     manifest.size(),          entries.data(),
              kernels.data()};
+}
+
+// A step with dropout beside the one without, behind all entries.
+void Program::addDropout(Json &all) const {
+  const Json without = all;
+  for (Json e : without) {
+    if (e["role"] != "train")
+      continue;
+    e["name"] = "dropout_" + e["name"].get<std::string>();
+    e["role"] = "train_dropout";
+    if (e["stage_part"] == "forward") {
+      e["inputs"].push_back(filled(number("key", key, "i64"), "dropout_key"));
+      e["inputs"].push_back(filled(number("share", share), "dropout"));
+    }
+    all.push_back(e);
+  }
 }
 
 std::string wholeManifest;

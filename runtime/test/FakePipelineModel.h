@@ -221,7 +221,7 @@ struct Layout {
   int64_t sumsAt = 0, total = 0, tokens = 0, positions = 0, targets = 0, weight = 0, micro = 0,
           firstLayer = 0, received = 0, receivedGradient = 0, sent = 0, sentGradient = 0, shared = 0,
           otherShared = 0, lossSum = 0, squares = 0, allLoss = 0, allSquares = 0, numbers = 0, loss = 0,
-          norm = 0, arena = 0;
+          norm = 0, key = 0, share = 0, arena = 0;
 };
 
 // A call of a kernel: buffers in the arena, in the slot, or of parameters.

@@ -71,6 +71,16 @@ TEST_F(PipelineTrain, NumbersOfOneProgram) {
     }
 }
 
+// A stage that drops nothing has no step with dropout: it runs the one without.
+TEST_F(PipelineTrain, StagesThatDropNothing) {
+  ASSERT_EQ(shell(steps({}, 3, "whole")).status, 0) << read("err");
+  const Cut cut{"2,3", "zb1p", 2, 1, "FAKE_DROPS=1"};
+  ASSERT_EQ(shell(steps(cut, 3, "cut") + " --dropout=0.5").status, 0) << read("err");
+  expectLog("cut.log", "whole.log", 0);
+  expectSame("whole/step-3", "cut/step-3");
+  expectError("env " + steps({"2,3", "zb1p", 2}, 3, "none") + " --dropout=0.5", "train without dropout");
+}
+
 // Rows over other ranks, too: each stage reduces its gradients among them.
 TEST_F(PipelineTrain, StagesBesideReplicas) {
   ASSERT_EQ(shell(steps({"5", "1f1b", 1, 2}, 4, "whole")).status, 0) << read("err");

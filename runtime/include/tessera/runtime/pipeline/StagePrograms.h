@@ -49,7 +49,10 @@ public:
   // The pipeline's axis, and the stages at a coordinate of it, ascending.
   const AxisList &axis() const { return axis_; }
   std::vector<int32_t> stagesAt(int64_t coordinate) const;
-  bool has(Role role) const; // whether the stages have parts of such a step
+  bool has(Role role) const; // whether some of the stages have parts of such a step
+  // The role of the entries that a stage runs in such a step: what drops nothing there is the step without
+  // dropout.
+  Role ownRole(int32_t stage, Role role) const;
 
   // With their sends and receives: those of a step, and those of an evaluation, which are the forwards of all
   // micro-batches in order.
@@ -72,6 +75,13 @@ private:
   void checkStep(Role role) const;
   void checkMessages(int32_t stage, Role role, bool forward) const;
   void checkShared(Role role) const;
+  // Visits the entries that a stage runs in such a step.
+  template <typename Visit> void entriesOf(int32_t stage, Role role, Visit &&visit) const {
+    const Role own = ownRole(stage, role);
+    for (const EntrySpec &e : manifest(stage).entries)
+      if (e.role == own)
+        visit(e);
+  }
 
   const Manifest &whole_;
   AxisList axis_;
