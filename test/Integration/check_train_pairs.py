@@ -2,15 +2,15 @@
 
     check_train_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
 
-Rows are chosen greedily: of many random ones the one with most pairs that no row had yet (Cohen et al., AETG, 1997), until there are no such pairs;
-N: that many of them, drawn by the seed. Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
+N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
 import argparse
-import itertools
 import math
 import os
 import random
 import subprocess
 import sys
+
+from pairwise import covering_rows
 
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--models", "--out"):
@@ -33,18 +33,8 @@ def can_be(row):
     return row["ranks"] == "threads" or math.prod(sizes) == 4
 
 
-def pairs(row):
-    return set(itertools.combinations(row.items(), 2))
-
-
-every_row = [row for values in itertools.product(*CHOICES.values()) if can_be(row := dict(zip(CHOICES, values)))]
-left = set().union(*map(pairs, every_row))
-rows = []
-while left:
-    draw.shuffle(every_row)
-    rows.append(max(every_row, key=lambda row: len(pairs(row) & left)))
-    left -= pairs(rows[-1])
-print(f"{len(rows)} rows hold every pair of {len(every_row)}")
+rows, possible = covering_rows(CHOICES, can_be, draw)
+print(f"{len(rows)} rows hold every pair of {possible}")
 if args.rows:
     rows = draw.sample(rows, min(args.rows, len(rows)))
 for row in rows:

@@ -107,7 +107,7 @@ LogicalResult TrainStepBuilder::buildTrain() {
   sources.push_back(FillSource::Clip);
   if (lossScale)
     sources.push_back(FillSource::LossScale);
-  bool drops = !dropoutSites(forward.getBody().front()).empty() || forward->hasAttr(kDropsAttr);
+  bool drops = !dropoutSites(forward.getBody().front()).empty();
   if (drops)
     llvm::append_range(sources, ArrayRef{FillSource::DropoutKey, FillSource::Dropout});
   trains = true;

@@ -326,8 +326,6 @@ FailureOr<ModuleOp> StageCutter::build(const StageRange &stage, StringRef name) 
   builder.setInsertionPointToEnd(module.getBody());
   function = func::FuncOp::create(builder, loc, forward.getName(), builder.getFunctionType({}, {}));
   function->setAttr(kStageAttr, builder.getUnitAttr());
-  if (!dropoutSites(block).empty())
-    function->setAttr(kDropsAttr, builder.getUnitAttr());
   if (int64_t vocab = vocabulary())
     function->setAttr(kVocabAttr, builder.getI64IntegerAttr(vocab));
   function.addEntryBlock();

@@ -67,9 +67,6 @@ inline constexpr llvm::StringLiteral kStageAttr = "graph.stage";
 inline constexpr llvm::StringLiteral kVocabAttr = "graph.vocab";
 /// Of a graph.parameter that two stages have, i64: which of the copies this is, 0 in the first of them.
 inline constexpr llvm::StringLiteral kCopyAttr = "graph.copy";
-/// A unit, of a stage's @forward: somewhere in the model elements may be dropped, so all stages have a step
-/// that does.
-inline constexpr llvm::StringLiteral kDropsAttr = "graph.drops";
 /// Of an op that may drop elements, array<i64: N, M>: it is number N of the whole model's M such ops.
 inline constexpr llvm::StringLiteral kDropSiteAttr = "graph.drop_site";
 

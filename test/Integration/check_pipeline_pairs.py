@@ -1,0 +1,58 @@
+"""Trains models as pipelines so that every two choices meet in a run: model, mesh, schedule, micro-batches, what is computed again, threads or processes.
+
+    check_pipeline_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
+
+N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
+import argparse
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+
+from pairwise import covering_rows
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--models", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--rows", type=int)
+args = parser.parse_args()
+FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline-pp2-m4.schedule")
+CHOICES = {
+    "model": ["tiny-llama", "tiny-gpt2"],
+    "mesh": ["pp=2", "pp=3", "pp=4", "pp=7", "dp=2,pp=2", "fsdp=2,pp=2", "tp=2,pp=2", "tp=2,pp=3", "dp=2,tp=2,pp=2"],
+    "schedule": ["auto", "gpipe", "1f1b", "looped-bfs:2", "interleaved:2", "zb1p", "zb1p:2", "zbv", "dualpipev", "file"],
+    "micro-batches": ["4", "8"],
+    "recompute": ["none", "full"],
+    "ranks": ["threads", "processes"],
+}
+draw = random.Random(args.seed)
+
+
+def can_be(row):
+    sizes = dict(re.findall(r"(\w+)=(\d+)", row["mesh"]))
+    stages, micro_batches = int(sizes["pp"]), int(row["micro-batches"])
+    if row["schedule"] == "interleaved:2" and micro_batches % stages:
+        return False
+    if row["schedule"] == "dualpipev" and micro_batches < 2 * stages:
+        return False
+    if row["schedule"] == "file" and (stages, micro_batches) != (2, 4):
+        return False
+    return row["ranks"] == "threads" or math.prod(map(int, sizes.values())) == 4
+
+
+rows, possible = covering_rows(CHOICES, can_be, draw)
+print(f"{len(rows)} rows hold every pair of {possible}")
+if args.rows:
+    rows = draw.sample(rows, min(args.rows, len(rows)))
+for row in rows:
+    schedule = FILE if row["schedule"] == "file" else row["schedule"]
+    command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_train.py"), "--compiler", args.compiler,
+               "--model", os.path.join(args.models, row["model"]), "--out", args.out, "--mesh", f"{row['mesh']}@{schedule}",
+               f"--micro-batches={row['micro-batches']}", f"--recompute={row['recompute']}"] + (["--mpi"] if row["ranks"] == "processes" else [])
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(" ".join(row.values()), done.stdout.strip(), flush=True)
+    if done.returncode != 0:
+        sys.exit(1)
