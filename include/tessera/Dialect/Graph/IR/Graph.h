@@ -67,6 +67,8 @@ inline constexpr llvm::StringLiteral kStageAttr = "graph.stage";
 inline constexpr llvm::StringLiteral kVocabAttr = "graph.vocab";
 /// Of a graph.parameter that two stages have, i64: which of the copies this is, 0 in the first of them.
 inline constexpr llvm::StringLiteral kCopyAttr = "graph.copy";
+/// What ports with the gradient of such a parameter are called: this, and its name.
+inline constexpr llvm::StringLiteral kSharedPrefix = "shared.";
 /// Of an op that may drop elements, array<i64: N, M>: it is number N of the whole model's M such ops.
 inline constexpr llvm::StringLiteral kDropSiteAttr = "graph.drop_site";
 

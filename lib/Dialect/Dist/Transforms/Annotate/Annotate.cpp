@@ -34,7 +34,7 @@ public:
     if (failed(heads.spell(items, names)) || failed(items.check()))
       return failure();
     for (auto function : module.getOps<func::FuncOp>())
-      if (failed(annotateArguments(function)))
+      if (failed(annotateArguments(function)) || failed(annotateSent(function)))
         return failure();
     WalkResult walked = module.walk([&](graph::NameOp op) {
       return failed(annotateNamed(op)) ? WalkResult::interrupt() : WalkResult::advance();
@@ -166,7 +166,7 @@ private:
       // A named argument is decided by its names, an item decides; elsewhere what has no axis is left to
       // propagation.
       dim.open = dim.axes.empty() && !wantedWhole[d] && !(item && item->axes.empty()) &&
-                 (!subject.isDecided || name.empty());
+                 (!subject.isDecided || name.empty()) && !subject.isExchanged;
     }
     for (const ReplicatedDim &one : left)
       whole.left(subject, sharding, one);
@@ -191,7 +191,8 @@ private:
       if (!type || function.getArgAttr(i, kShardingAttr)) // what a person wrote stays
         continue;
       ShardableValue subject = subjects.of(function, arg);
-      if (llvm::all_of(subject.dims, [](StringRef name) { return name.empty(); }) && type.getRank() > 0)
+      if (llvm::all_of(subject.dims, [](StringRef name) { return name.empty(); }) && type.getRank() > 0 &&
+          !subject.isExchanged)
         continue;
       bool seeded;
       auto sharding = seed(subject, seeded);
@@ -203,6 +204,22 @@ private:
         function.setArgAttr(i, kWidenableAttr, UnitAttr::get(module.getContext()));
       whole.replicated(subject, *sharding, subjects.largest());
       explain(subject, *sharding);
+    }
+    return success();
+  }
+
+  /// What another stage of a pipeline takes.
+  LogicalResult annotateSent(func::FuncOp function) {
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      std::optional<ShardableValue> subject = subjects.ofSent(function, i);
+      if (!subject || function.getResultAttr(i, kShardingAttr))
+        continue;
+      bool seeded;
+      auto sharding = seed(*subject, seeded);
+      if (failed(sharding))
+        return failure();
+      function.setResultAttr(i, kShardingAttr,
+                             ShardingAttr::get(module.getContext(), meshName, *sharding, mesh));
     }
     return success();
   }

@@ -60,6 +60,44 @@ ShardableValue ShardableValues::of(func::FuncOp function, BlockArgument arg) con
   subject.bytes = tensorBytes(arg.getType());
   // What another function of the program gives lies as that one leaves it, and as names want.
   subject.isDecided = !subject.isInput || !outputs.count(subject.name);
+  if (auto fill = function.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr))
+    if (fill.getSource() == graph::FillSource::Received ||
+        fill.getSource() == graph::FillSource::ReceivedGradient ||
+        fill.getSource() == graph::FillSource::SharedGradient)
+      exchange(subject, fill.getSource() == graph::FillSource::SharedGradient);
+  return subject;
+}
+
+void ShardableValues::exchange(ShardableValue &subject, bool isShared) const {
+  subject.isExchanged = subject.isDecided = true;
+  subject.isInput = false; // the host has nothing to hand out
+  if (isShared) {
+    // Where its sum with the other stage's is read.
+    subject.name.consume_front(graph::kSharedPrefix);
+    subject.isWeight = true;
+    subject.valueClass = kWeights;
+  } else {
+    subject.name.consume_front(graph::kGradientPrefix);
+  }
+}
+
+std::optional<ShardableValue> ShardableValues::ofSent(func::FuncOp function, unsigned result) const {
+  auto gives = function.getResultAttrOfType<graph::GivesAttr>(result, graph::kGivesAttr);
+  auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[result]);
+  if (!gives || !type ||
+      (gives.getValue() != graph::Gives::Sent && gives.getValue() != graph::Gives::SentGradient &&
+       gives.getValue() != graph::Gives::SharedGradient))
+    return std::nullopt;
+  ShardableValue subject{function.getLoc(), {}, {}, {}};
+  if (auto name = function.getResultAttrOfType<StringAttr>(result, graph::kNameAttr))
+    subject.name = name;
+  if (auto dims = function.getResultAttrOfType<ArrayAttr>(result, graph::kDimsAttr))
+    for (auto dim : dims.getAsRange<StringAttr>())
+      subject.dims.push_back(dim);
+  subject.shape = llvm::to_vector(type.getShape());
+  subject.dims.resize(subject.shape.size());
+  subject.bytes = tensorBytes(type);
+  exchange(subject, gives.getValue() == graph::Gives::SharedGradient);
   return subject;
 }
 

@@ -30,6 +30,7 @@ struct ShardableValue {
   llvm::StringRef valueClass = {}; ///< kWeights, kStates, kGradients or kComputed; empty: none
   bool isInput = false;
   bool isDecided = false;     ///< an argument: what names do not shard is whole
+  bool isExchanged = false;   ///< by stages of a pipeline: what is not sharded is whole, at both ends
   llvm::StringRef maker = {}; ///< name of the op that makes it, for messages
   double bytes = 0;           ///< unsharded
   bool isHeld = false;        ///< from step to step: a weight or a state
@@ -45,6 +46,9 @@ public:
 
   ShardableValue of(mlir::func::FuncOp function, mlir::BlockArgument arg) const;
   ShardableValue of(graph::NameOp op) const;
+  /// What stages of a pipeline hand each other lies at both ends as its name says: values, and gradients,
+  /// which lie as what they are of. Nothing: the result is no such value.
+  std::optional<ShardableValue> ofSent(mlir::func::FuncOp function, unsigned result) const;
 
   /// Names of the dimensions of all values called so, or of a class called so.
   const std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> &dims() const { return valueDims; }
@@ -57,6 +61,8 @@ public:
   double largest() const { return largestBytes; }
 
 private:
+  void exchange(ShardableValue &subject, bool isShared) const;
+
   mutable mlir::ModuleOp module; // lookups are not const
   const DimNames &names;
   std::set<llvm::StringRef> outputs; ///< names of what functions return, states aside
