@@ -130,3 +130,31 @@ graph.parameter @s : tensor<4xf32> variable from [#graph.source<"w", file = [4]>
 graph.parameter @w : tensor<4xf32> variable from [#graph.source<"w", file = [4]>]
 // expected-error @+1 {{is a state of @w and must be a variable of the weight's shape and sources}}
 graph.parameter @s : tensor<4xf32> variable from [#graph.source<"v", file = [4]>] {graph.state_of = #graph.state_of<"exp_avg" of @w>}
+
+// -----
+
+// expected-error @+1 {{has graph.copy = "first"; it is an i64, which copy of a graph.parameter this is}}
+graph.parameter @w : tensor<4xf32> from [#graph.source<"w", file = [4]>] {graph.copy = "first"}
+
+// -----
+
+// expected-error @+1 {{has graph.vocab = 0 : i64; it is an i64 above 0}}
+func.func @forward() attributes {graph.vocab = 0 : i64} {
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has graph.drop_site = array<i64: 3, 3>; it is array<i64: N, M>, number N of M ops that may drop elements}}
+  %0 = graph.name %x "x" drops {graph.drop_site = array<i64: 3, 3>} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has graph.micro_batches = unit; it is a unit, of a graph.repeat}}
+  %0 = graph.exp %x {graph.micro_batches} : tensor<4xf32>
+  return
+}
