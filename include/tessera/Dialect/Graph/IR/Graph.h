@@ -51,8 +51,6 @@ inline constexpr llvm::StringLiteral kSlotAttr = "graph.slot";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches";
 /// What the parts of the loss, and of the norm's square, that stages add up are called.
 inline constexpr llvm::StringLiteral kLossSum = "sum.loss", kNormSum = "sum.norm_squared";
-/// What ports for the gradient of a parameter that two stages have begin with.
-inline constexpr llvm::StringLiteral kSharedPrefix = "shared.";
 inline constexpr llvm::StringLiteral kFillAttr = "graph.fill";
 inline constexpr llvm::StringLiteral kGivesAttr = "graph.gives";
 inline constexpr llvm::StringLiteral kClearAttr = "graph.clear";
