@@ -3,6 +3,7 @@
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -333,11 +334,23 @@ private:
                           reduced * 1e6));
   }
 
+  /// It goes to another stage of a pipeline, slice by slice: there is no place for what is done to all of them.
+  static bool isSent(Value stack) {
+    return llvm::any_of(stack.getUses(), [](OpOperand &use) {
+      auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
+      if (!function || !use.getOwner()->hasTrait<OpTrait::ReturnLike>())
+        return false;
+      auto gives = function.getResultAttrOfType<graph::GivesAttr>(use.getOperandNumber(), graph::kGivesAttr);
+      return gives && (gives.getValue() == graph::Gives::Sent ||
+                       gives.getValue() == graph::Gives::SentGradient);
+    });
+  }
+
   /// A stack that the loop returns: one reduction of all its layers in place of one in each iteration. Only
   /// over axes that do not split it, or what the loop fills would be larger than what is wanted of it.
   void chooseReturned(const StackEdge &stack, PartialKind kind) {
     Sharding closed = written.of(stack.stack), best = closed;
-    if (!closed.partial.empty())
+    if (!closed.partial.empty() || isSent(stack.stack))
       return;
     DataFlowEdge place{{stack.stack}};
     AxisList used = closed.usedAxes();
