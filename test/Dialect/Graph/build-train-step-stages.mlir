@@ -3,6 +3,8 @@
 // RUN: llm-opt %test_dir/Semantics/Inputs/period-of-layers.mlir --pass-pipeline="builtin.module(graph-cut-stages{stages=2,0,3},builtin.module(graph-build-train-step))" | FileCheck %s --check-prefix=EMPTY
 // The loop over micro-batches is still known on rung spmd.
 // RUN: llm-opt %test_dir/Semantics/Inputs/period-of-layers.mlir --pass-pipeline="builtin.module(graph-cut-stages{stages=2,3},builtin.module(graph-build-train-step{micro-batches=2},tessera-shard{mesh=dp=2,fsdp=2}))" | FileCheck %s --check-prefix=SPMD
+// RUN: llm-opt %test_dir/Semantics/Inputs/period-of-layers.mlir --pass-pipeline="builtin.module(graph-cut-stages{stages=2,3},builtin.module(graph-build-train-step,tessera-shard{mesh=tp=2 shard=residual:seq=tp}))" | FileCheck %s --check-prefix=PIN
+// PIN: tensor<1x5x6x6xf32, #dist.sharding<@mesh, [{}, {}, {"tp"}, {}], global=[1, 5, 12, 6]>> {graph.dims = {{[^}]*}}#graph.fill<received_gradient>, {{[^}]*}}graph.name = "grad.residual"}
 
 // The first stage sends, and begins backward with gradients that come back. Of the table it has copy 0.
 // CHECK-LABEL: module @stage0 attributes {graph.train = #graph.train<batch = 5, seq = 12, micro_batches = 2, vocab = 11,
