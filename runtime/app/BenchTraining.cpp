@@ -1,7 +1,6 @@
 #include "BenchTraining.h"
 #include "PeakFlops.h"
 #include "Terminal.h"
-#include "Trainer.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -14,9 +13,6 @@ namespace tessera::runtime {
 
 void checkBenchTraining(const Manifest &manifest, const Options &options) {
   checkPeakFlops("cannot measure", manifest, options.peakFlops);
-  if (manifest.pipeline)
-    throw Error("cannot measure", manifest.model, "the steps of a pipeline cannot be measured yet",
-                "train with it, and look at the log");
   for (auto [flag, value] :
        {std::pair("--prompt-len=", options.promptLength), std::pair("--decode=", options.decodeSteps)})
     if (value)
@@ -64,7 +60,7 @@ static double median(std::vector<double> &values) {
 }
 
 // Of each kind of collective what the rank has sent that sent most; on rank 0.
-static nlohmann::ordered_json mostSent(Rank &rank, const std::map<CollectiveKind, int64_t> &sent) {
+static nlohmann::ordered_json mostSent(RankDevice &rank, const std::map<CollectiveKind, int64_t> &sent) {
   nlohmann::ordered_json most = nlohmann::ordered_json::object();
   for (CollectiveKind kind :
        {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
@@ -79,10 +75,19 @@ static nlohmann::ordered_json mostSent(Rank &rank, const std::map<CollectiveKind
   return most;
 }
 
-void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json) {
+// By all programs of the rank, since they were made.
+static std::map<CollectiveKind, int64_t> sentBy(RankDevice &rank) {
+  std::map<CollectiveKind, int64_t> sent;
+  for (size_t program = 0; program < rank.programs(); ++program)
+    for (auto [kind, bytes] : rank.collectives(program).sent())
+      sent[kind] += bytes;
+  return sent;
+}
+
+void benchTrainingOnRank(TrainStep &trainer, std::optional<double> peakFlops, bool json) {
   using Clock = std::chrono::steady_clock;
-  Trainer trainer(rank);
-  const TrainSpec &spec = trainOf(rank.manifest());
+  RankDevice &rank = trainer.rank();
+  const TrainSpec &spec = trainer.spec();
   const StepRows rows = madeUpRows(spec);
   Hyperparameters numbers;
   numbers.learningRate = 1e-5;
@@ -92,9 +97,9 @@ void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json)
     rank.plane().barrier();
     const auto start = Clock::now();
     const double used = processorSeconds();
-    auto before = rank.collectives().sent();
+    auto before = sentBy(rank);
     trainer.train(rows, update, numbers);
-    for (auto [kind, bytes] : rank.collectives().sent())
+    for (auto [kind, bytes] : sentBy(rank))
       sent[kind] = bytes - before[kind];
     rank.plane().barrier();
     if (update >= 2) {
@@ -104,7 +109,7 @@ void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json)
   }
   // After the steps, when the machine is as warm as it was for them.
   const bool counted = spec.flopsPerToken > 0;
-  const double peak = peakFlops ? *peakFlops : counted ? measurePeakFlops(rank) : 0;
+  const double peak = peakFlops ? *peakFlops : counted ? measurePeakFlops(trainer.program(0)) : 0;
   const nlohmann::ordered_json most = mostSent(rank, sent);
   if (rank.id() != 0)
     return;

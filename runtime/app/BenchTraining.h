@@ -3,7 +3,7 @@
 #define TESSERA_RUNTIME_APP_BENCHTRAINING_H
 
 #include "Options.h"
-#include "tessera/runtime/device/Rank.h"
+#include "TrainStep.h"
 
 namespace tessera::runtime {
 
@@ -11,7 +11,7 @@ namespace tessera::runtime {
 void checkBenchTraining(const Manifest &manifest, const Options &options);
 
 // Times training steps on made-up tokens (median of 5 after 2). Rank 0 prints.
-void benchTrainingOnRank(Rank &rank, std::optional<double> peakFlops, bool json);
+void benchTrainingOnRank(TrainStep &step, std::optional<double> peakFlops, bool json);
 
 } // namespace tessera::runtime
 #endif

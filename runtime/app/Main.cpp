@@ -123,14 +123,34 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
 }
 
+// A pipeline's; none of a program that is no pipeline.
+std::optional<StagePrograms> stagesOf(const ts_program &program, const Manifest &manifest) {
+  return manifest.pipeline ? std::make_optional<StagePrograms>(program, manifest) : std::nullopt;
+}
+
+// Has each rank run `body` with its step of training.
+void runSteps(const ts_program &program, const Manifest &manifest, const std::optional<StagePrograms> &stages,
+              const Launcher &launcher, const LaunchOptions &launch,
+              const std::function<void(TrainStep &)> &body) {
+  if (!stages)
+    return runRanks(program, manifest, launcher, launch, [&](Rank &rank) {
+      Trainer step(rank);
+      body(step);
+    });
+  PipelineRun run(*stages, program, driverFor(manifest.target));
+  runRanks(run.plan(), launcher, launch, [&](RankPrograms &programs) {
+    PipelineStep step(run, programs);
+    body(step);
+  });
+}
+
 // The status to exit with.
 int train(const ts_program &program, const Manifest &manifest, const Options &options,
           const Launcher &launcher) {
   Models models(manifest, options);
-  std::optional<StagePrograms> stages;
+  const std::optional<StagePrograms> stages = stagesOf(program, manifest);
   TrainedProgram trained{manifest, {&manifest}};
-  if (manifest.pipeline) {
-    stages.emplace(program, manifest);
+  if (stages) {
     trained.parts.clear();
     for (const Manifest &stage : stages->manifests())
       trained.parts.push_back(&stage);
@@ -146,18 +166,7 @@ int train(const ts_program &program, const Manifest &manifest, const Options &op
     loadWithProgress(programs, origin);
   };
   watchForInterruption(launcher);
-  if (stages) {
-    PipelineRun run(*stages, program, driverFor(manifest.target));
-    runRanks(run.plan(), launcher, launch, [&](RankPrograms &programs) {
-      PipelineStep step(run, programs);
-      trainOnRank(step, *job);
-    });
-  } else {
-    runRanks(program, manifest, launcher, launch, [&](Rank &rank) {
-      Trainer step(rank);
-      trainOnRank(step, *job);
-    });
-  }
+  runSteps(program, manifest, stages, launcher, launch, [&](TrainStep &step) { trainOnRank(step, *job); });
   return job->interrupted ? interruptedStatus : 0;
 }
 
@@ -166,8 +175,8 @@ void bench(const ts_program &program, const Manifest &manifest, const Options &o
   if (manifest.train) {
     checkBenchTraining(manifest, options);
     Models models(manifest, options);
-    return runRanks(program, manifest, launcher, launchOptions(options, models),
-                    [&](Rank &rank) { benchTrainingOnRank(rank, options.peakFlops, options.json); });
+    return runSteps(program, manifest, stagesOf(program, manifest), launcher, launchOptions(options, models),
+                    [&](TrainStep &step) { benchTrainingOnRank(step, options.peakFlops, options.json); });
   }
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);

@@ -192,13 +192,23 @@ TEST_F(PipelineTrain, OneLineSaysWhatIsWrong) {
           "stage 1): it has table as another stage does, and does not give or take its gradient");
   refused("FAKE_BREAK=list", "", "pipeline, lists): ");
   refused("", "--trace=t.json", "the steps of a pipeline cannot be traced yet");
-  expectError("env " + cut.environment() + FAKE_PROGRAM_DIR + "/fake_pipeline bench --init=random:1",
-              "the steps of a pipeline cannot be measured yet");
   refused("", "--clip=0 --lr=1e30 --steps=9", "--lr is given twice");
   expectError("env " + cut.environment() + FAKE_PROGRAM_DIR +
                   "/fake_pipeline train --data=data.safetensors --epochs=9 --init=random:7 --clip=0 "
                   "--schedule=constant --lr=1e30 --steps=9",
               "step 2): the loss is ");
+}
+
+TEST_F(PipelineTrain, Bench) {
+  const Cut cut{"1,1,1,2", "zbv", 2, 2};
+  Outcome o = shell(cut.environment() + FAKE_PROGRAM_DIR + "/fake_pipeline bench --json --init=random:1");
+  ASSERT_EQ(o.status, 0) << o.err;
+  json bench = json::parse(o.out);
+  EXPECT_GT(bench["step_s"].get<double>(), 0);
+  EXPECT_EQ(bench["micro_batches"], 4);
+  // Of two stages, one reduction each: over two ranks half of the bytes, twice.
+  const int64_t others = 2 * 11 * 8 + 11 + 1;
+  EXPECT_EQ(bench["sent_bytes"]["all_reduce"], 4 * (others + 8 + others + 2 * 8));
 }
 
 } // namespace

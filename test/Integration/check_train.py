@@ -1,10 +1,11 @@
 """Trains a given model on a mesh and compares with what is expected of it (test/Inputs/models).
 
-    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--pipeline SCHEDULE [--stages SIZES]] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
+    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--pipeline SCHEDULE ... [--stages SIZES] [--same-bytes]] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
 
 Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
 rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
-on: on the same mesh to the same bytes, on the others to the same numbers. In 16 bits the losses alone are compared, within 1.5e-3 (bf16) or 3e-4 (f16).
+on: on the same mesh to the same bytes, on the others to the same numbers. On meshes with an axis pp each --pipeline is tried; with --same-bytes
+all runs end with the same bytes. In 16 bits the losses alone are compared, within 1.5e-3 (bf16) or 3e-4 (f16).
 With --peak memory is watched in a run more. Needs numpy."""
 import argparse
 import json
@@ -22,7 +23,8 @@ for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh", action="append", required=True, help="none: one rank; zero1:dp=4: with that template")
 parser.add_argument("--micro-batches", type=int, default=1)
-parser.add_argument("--pipeline")
+parser.add_argument("--pipeline", action="append")
+parser.add_argument("--same-bytes", action="store_true")
 parser.add_argument("--stages")
 parser.add_argument("--dtype", default="f32")
 parser.add_argument("--grad-dtype")
@@ -43,11 +45,12 @@ FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}
          f"--eps={hyper['eps']}", f"--clip={hyper['clip_grad_norm']}", "--steps=20"]
 
 
-def compiled(mesh, batch=hyper["batch"]):
+def compiled(mesh, batch=hyper["batch"], pipeline=None):
     out, flags = path(f"{mesh}-{batch}"), flags_of(mesh)
+    pipeline = pipeline or (args.pipeline or [None])[0]
     flags += [f"--recompute={args.recompute}"] if args.recompute else []
     if "pp=" in mesh:
-        flags += [f"--pipeline={args.pipeline}"] if args.pipeline else []
+        flags += [f"--pipeline={pipeline}"] if pipeline else []
         flags += [f"--stages={args.stages}"] if args.stages else []
     flags += [f"--memory={args.memory}"] if args.memory else []
     flags += [f"--dtype={args.dtype}"] + ([f"--grad-dtype={args.grad_dtype}"] if args.grad_dtype else [])
@@ -97,19 +100,24 @@ def check_peak(program, mesh):
 
 def check_numbers():
     wanted = read_safetensors(os.path.join(args.model, "trained.safetensors"))
-    for mesh in args.mesh:
-        program = compiled(mesh)
+    first = None
+    for mesh, pipeline in [(mesh, pipeline) for mesh in args.mesh for pipeline in (args.pipeline or [None])]:
+        program, what = compiled(mesh, pipeline=pipeline), f"{mesh} {pipeline}" if pipeline else mesh
         if args.peak:
             check_peak(program, mesh)
-        run(program + ["train", *FLAGS, f"--log={path('log')}", f"--save={path('save-' + mesh)}"])
+        save = f"save-{mesh}" + (f"-{pipeline}" if pipeline else "")
+        run(program + ["train", *FLAGS, f"--log={path('log')}", f"--save={path(save)}"])
         log = read_log(path("log"))
-        check_log(log, mesh)
+        check_log(log, what)
+        if args.same_bytes and first:
+            same_bytes(first, f"{save}/step-20")
+        first = first or f"{save}/step-20"
         if args.dtype != "f32":
             worst = max(abs(line["loss"] - of["loss"]) / of["loss"] for line, of in zip(log, expected["log"]))
-            print(f"{mesh}: losses within {worst:.1e}")
+            print(f"{what}: losses within {worst:.1e}")
             continue
-        worst = check_weights(path(f"save-{mesh}/step-20"), wanted, 2e-4, mesh)
-        print(f"{mesh}: weights within {worst:.1e}")
+        worst = check_weights(path(f"{save}/step-20"), wanted, 2e-4, what)
+        print(f"{what}: weights within {worst:.1e}")
 
 
 def same_bytes(one, other):
