@@ -50,7 +50,7 @@ if args.rows:
 for row in rows:
     schedule = FILE if row["schedule"] == "file" else row["schedule"]
     command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_train.py"), "--compiler", args.compiler,
-               "--model", os.path.join(args.models, row["model"]), "--out", args.out, "--mesh", f"{row['mesh']}@{schedule}",
+               "--model", os.path.join(args.models, row["model"]), "--out", args.out, "--mesh", row["mesh"], f"--pipeline={schedule}",
                f"--micro-batches={row['micro-batches']}", f"--recompute={row['recompute']}"] + (["--mpi"] if row["ranks"] == "processes" else [])
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(" ".join(row.values()), done.stdout.strip(), flush=True)

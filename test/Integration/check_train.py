@@ -46,7 +46,7 @@ FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}
 
 
 def compiled(mesh, batch=hyper["batch"], pipeline=None):
-    out, flags = path(f"{mesh}-{batch}"), flags_of(mesh)
+    out, flags = path(f"{mesh}-{batch}".replace("/", "_")), flags_of(mesh)
     pipeline = pipeline or (args.pipeline or [None])[0]
     flags += [f"--recompute={args.recompute}"] if args.recompute else []
     if "pp=" in mesh:
@@ -105,7 +105,7 @@ def check_numbers():
         program, what = compiled(mesh, pipeline=pipeline), f"{mesh} {pipeline}" if pipeline else mesh
         if args.peak:
             check_peak(program, mesh)
-        save = f"save-{mesh}" + (f"-{pipeline}" if pipeline else "")
+        save = f"save-{mesh}" + (f"-{pipeline}" if pipeline else "").replace("/", "_")
         run(program + ["train", *FLAGS, f"--log={path('log')}", f"--save={path(save)}"])
         log = read_log(path("log"))
         check_log(log, what)

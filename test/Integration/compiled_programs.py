@@ -29,16 +29,14 @@ def run(command, status=0, **variables):
 
 
 def flags_of(mesh):
-    """What llm-compile takes for a mesh as checks name it: none, dp=2, zero1:dp=4 with that template, or pp=2@1f1b with that schedule, pp=2@1f1b@4,0 with those stages too."""
-    mesh, *pipeline = mesh.split("@")
+    """What llm-compile takes for a mesh as checks name it: none, dp=2, or zero1:dp=4 with that template."""
     template, _, axes = mesh.rpartition(":")
-    return ([] if mesh == "none" else [f"--mesh={axes}"]) + ([f"--template={template}"] if template else []) + \
-        [f"{flag}={value}" for flag, value in zip(("--pipeline", "--stages"), pipeline)]
+    return ([] if mesh == "none" else [f"--mesh={axes}"]) + ([f"--template={template}"] if template else [])
 
 
 def launcher(mesh):
     """mpirun with the ranks of such a mesh."""
-    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(math.prod(map(int, re.findall(r"=(\d+)", mesh.partition("@")[0]))))]
+    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(math.prod(map(int, re.findall(r"=(\d+)", mesh))))]
 
 
 def read_log(path):
