@@ -334,15 +334,16 @@ private:
                           reduced * 1e6));
   }
 
-  /// It goes to another stage of a pipeline, slice by slice: there is no place for what is done to all of them.
+  /// It goes to another stage of a pipeline, slice by slice: there is no place for what is done to all of
+  /// them.
   static bool isSent(Value stack) {
     return llvm::any_of(stack.getUses(), [](OpOperand &use) {
       auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
       if (!function || !use.getOwner()->hasTrait<OpTrait::ReturnLike>())
         return false;
       auto gives = function.getResultAttrOfType<graph::GivesAttr>(use.getOperandNumber(), graph::kGivesAttr);
-      return gives && (gives.getValue() == graph::Gives::Sent ||
-                       gives.getValue() == graph::Gives::SentGradient);
+      return gives &&
+             (gives.getValue() == graph::Gives::Sent || gives.getValue() == graph::Gives::SentGradient);
     });
   }
 
