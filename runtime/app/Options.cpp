@@ -38,7 +38,7 @@ constexpr const char *flagsOfTheCompiler[] = {
     "--task",        "--target",      "--cpu",       "--grain",         "--page",       "--memory",
     "--recompute",   "--overlap",     "--optimizer", "--micro-batches", "--grad-dtype", "--loss-scale",
     "--loss-chunks", "--machine",     "--check",     "--embed-weights", "--compile-to", "--dump-rungs",
-    "--explain",     "--report"};
+    "--explain",     "--report",      "--pipeline",  "--stages"};
 
 } // namespace
 
