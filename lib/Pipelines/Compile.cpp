@@ -75,7 +75,9 @@ static Status checkEnvironment(const CompileOptions &options) {
       return Failure{"cannot write rungs", options.dumpRungs, error.message(),
                      "name a folder that can be written to"};
   }
-  return checkMesh(options);
+  if (Status s = checkMesh(options); !s)
+    return s;
+  return checkPipeline(options);
 }
 
 static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options) {

@@ -217,8 +217,6 @@ void buildPhase(OpPassManager &whole, Rung rung, const CompileOptions &options) 
     if (options.stageSizes.empty())
       return;
     LinkStagesOptions link;
-    link.target = options.target;
-    link.targetOptions = printTargetOptions(options.targetOptions);
     link.mesh = options.mesh;
     whole.addPass(createLinkStages(link));
   }

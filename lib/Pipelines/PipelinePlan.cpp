@@ -82,11 +82,25 @@ Result<schedule::Schedule> readSchedule(const std::string &file, const CompileOp
                    "it is for " + std::to_string(lists.microBatches) + " micro-batches, and a step has " +
                        std::to_string(options.microBatches),
                    "give --micro-batches=" + std::to_string(lists.microBatches));
+  for (const schedule::ActionList &list : lists.ranks)
+    for (const schedule::Action &action : list)
+      if (schedule::ofWholeStage(action.kind))
+        return badFlag("--pipeline=" + file,
+                       "it has " + schedule::toString(action) + ", and weights are gathered in each layer",
+                       "leave out actions of whole stages");
   if (std::optional<schedule::Problem> problem = schedule::validate(lists)) {
     llvm::errs() << schedule::grid(lists, *problem);
     return badFlag("--pipeline=" + file, "it cannot run: " + problem->why, "mend the lists");
   }
   return lists;
+}
+
+/// Size of the mesh's axis for stages; 1: there is none.
+int64_t ranksOfPipeline(const CompileOptions &options) {
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  std::optional<int> axis = mesh ? mesh->find(kPipelineAxis.str()) : std::nullopt;
+  return axis ? mesh->axes[size_t(*axis)].size : 1;
 }
 
 bool hasMessages(const schedule::Schedule &lists) {
@@ -98,31 +112,33 @@ bool hasMessages(const schedule::Schedule &lists) {
 }
 } // namespace
 
-Status planPipeline(ModuleOp graph, CompileOptions &options) {
-  std::string error;
-  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
-  std::optional<int> axis = mesh ? mesh->find(kPipelineAxis.str()) : std::nullopt;
-  if (!axis || mesh->axes[size_t(*axis)].size == 1) {
-    if (!options.pipeline.empty() || !options.stages.empty())
-      return badFlag(options.pipeline.empty() ? "--stages=" + options.stages
-                                              : "--pipeline=" + options.pipeline,
-                     "the mesh has no axis pp that stages could lie along", "give --mesh=pp=2, for example");
-    return {};
-  }
-  if (options.task != Task::Train) {
-    if (!options.pipeline.empty() || !options.stages.empty())
-      return badFlag(options.pipeline.empty() ? "--stages=" + options.stages
-                                              : "--pipeline=" + options.pipeline,
-                     "pipelines are not implemented for generation", "leave it out");
-    return {};
-  }
-  for (auto [isGiven, flag] : {std::pair(options.explain, "--explain"),
+Status checkPipeline(const CompileOptions &options) {
+  const bool isPlanned = !options.pipeline.empty() || !options.stages.empty();
+  const std::string flag =
+      options.pipeline.empty() ? "--stages=" + options.stages : "--pipeline=" + options.pipeline;
+  const int64_t ranks = ranksOfPipeline(options);
+  if (ranks == 1)
+    return isPlanned ? Status(badFlag(flag, "the mesh has no axis pp that stages could lie along",
+                                      "give --mesh=pp=2, for example"))
+                     : Status();
+  if (options.task != Task::Train)
+    return isPlanned ? Status(badFlag(flag, "pipelines are not implemented for generation", "leave it out"))
+                     : Status();
+  for (auto [isGiven, name] : {std::pair(options.explain, "--explain"),
                                {options.check, "--check"},
                                {!options.report.empty(), "--report"},
                                {options.memory > 0, "--memory"}})
     if (isGiven)
-      return badFlag(flag, "it is not implemented for pipelines", "leave it out");
-  auto ranks = int32_t(mesh->axes[size_t(*axis)].size);
+      return badFlag(name, "it is not implemented for pipelines", "leave it out");
+  return {};
+}
+
+Status planPipeline(ModuleOp graph, CompileOptions &options) {
+  if (options.task != Task::Train || ranksOfPipeline(options) == 1)
+    return {};
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  auto ranks = int32_t(ranksOfPipeline(options));
   auto microBatches = int32_t(options.microBatches);
   Result<schedule::LayerCosts> costs = costsOf(graph, options);
   if (!costs)

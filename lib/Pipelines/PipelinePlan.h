@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+/// Flags that pipelines do not have, or that have no meaning without one: what can be seen before any work.
+Status checkPipeline(const CompileOptions &options);
+
 /// Completes `options.stages` for the @forward of `graph` (rung graph), which is cut over the mesh's axis
 /// "pp": layers of each stage, coordinates, and the schedule with its sends and receives. Nothing where the
 /// mesh has no such axis. Fails with the flag that cannot be met.

@@ -80,8 +80,6 @@ def LinkStages : Pass<"exec-link-stages", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
-    Option<"target", "target", "std::string", /*default=*/"\"cpu\"", "What the kernels were compiled for: goes into the manifest">,
-    Option<"targetOptions", "target-options", "std::string", /*default=*/"\"\"", "NAME=VALUE,... of the target: cpu=x86-64-v3">,
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "The whole mesh, of which stages see all but the pipeline's axis">
   ];
 }

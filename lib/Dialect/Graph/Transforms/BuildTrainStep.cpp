@@ -142,8 +142,8 @@ LogicalResult TrainStepBuilder::buildTrain() {
   FloatArithmetic ofNorm{builder, nameCall(loc, "grad_norm")};
   Value loss = found->loss, squares = sumOfSquares(builder, ofNorm.loc, known);
   if (isStage) {
-    loss = sumOverStages("loss", loss);
-    squares = sumOverStages("norm_squared", squares);
+    loss = sumOverStages(kLossSum, loss);
+    squares = sumOverStages(kNormSum, squares);
   }
   Value norm = ofNorm.sqrt(squares);
   Value scale = clippingScale(builder, loc, norm, numbers.lookup(FillSource::Clip));
@@ -205,7 +205,7 @@ void TrainStepBuilder::buildEvaluate() {
   SmallVector<Port> results{gives("loss", Gives::Loss)};
   if (isStage) {
     sendStacks(found);
-    values.front() = sumOverStages("loss", found.loss);
+    values.front() = sumOverStages(kLossSum, found.loss);
     llvm::append_range(values, given);
     llvm::append_range(results, givenPorts);
   }

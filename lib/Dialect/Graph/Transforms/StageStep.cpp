@@ -47,7 +47,6 @@ void TrainStepBuilder::addStackPorts(SmallVectorImpl<Port> &ports) {
           stackPort(value, kGradientPrefix + value.name, Kind::Input, fill(FillSource::ReceivedGradient)));
 }
 
-static std::string sumName(StringRef name) { return ("sum." + name).str(); }
 static std::string sharedName(const TrainedWeight &weight) {
   return (kSharedPrefix + ParameterOp(weight.symbol).getSymName()).str();
 }
@@ -58,10 +57,10 @@ void TrainStepBuilder::addSumPorts(SmallVectorImpl<Port> &ports) {
   };
   if (firstLayer)
     scalar(builder.getI32Type(), argText(forward, *firstLayer, kNameAttr), FillSource::FirstLayer);
-  scalar(builder.getF32Type(), sumName("loss"), FillSource::StageSum);
+  scalar(builder.getF32Type(), kLossSum, FillSource::StageSum);
   if (!trains)
     return;
-  scalar(builder.getF32Type(), sumName("norm_squared"), FillSource::StageSum);
+  scalar(builder.getF32Type(), kNormSum, FillSource::StageSum);
   for (const TrainedWeight &weight : weights)
     if (weight.copy) {
       Port port = weightPort(weight, sharedName(weight), Kind::Input);
@@ -117,8 +116,8 @@ void TrainStepBuilder::addSharedGradients(MutableArrayRef<Value> gradients) {
 
 Value TrainStepBuilder::sumOverStages(StringRef name, Value own) {
   if (own)
-    give({own.getType(), Kind::Output, sumName(name), {}, givesFact(Gives::StageSum)}, own);
-  return stageInputs.lookup(sumName(name));
+    give({own.getType(), Kind::Output, name.str(), {}, givesFact(Gives::StageSum)}, own);
+  return stageInputs.lookup(name);
 }
 
 } // namespace tessera::graph
