@@ -127,6 +127,7 @@ private:
   Status readArgument(const opt::Arg &argument);
   Failure unknownFlag(StringRef argument);
   Status checkTask();
+  bool isPipeline();
   Result<CompileOptions> finish();
 
   Status task(StringRef flag, StringRef value) {
@@ -381,12 +382,22 @@ Result<CompileOptions> Parser::parse() {
   return finish();
 }
 
+/// Whether the mesh, as far as its grammar is known here, has the axis that stages lie along.
+bool Parser::isPipeline() {
+  llvm::SmallVector<StringRef> axes;
+  StringRef(options.mesh).split(axes, ',');
+  return llvm::any_of(axes, [](StringRef axis) { return axis.starts_with("pp="); });
+}
+
 /// Flags that the other task has no use for, or that training does not honour yet.
 Status Parser::checkTask() {
   if (options.task == Task::Generate) {
-    if (seen.contains(OPT_micro_batches))
-      return badFlag("--micro-batches=" + llvm::Twine(options.microBatches), "belongs to training",
-                     "give --task=train as well, or leave the flag out");
+    if (seen.contains(OPT_micro_batches) && !isPipeline())
+      return badFlag("--micro-batches=" + llvm::Twine(options.microBatches),
+                     "belongs to training and to pipelines",
+                     "give --task=train or --mesh=pp=2 as well, or leave the flag out");
+    if (!seen.contains(OPT_micro_batches) && isPipeline())
+      options.microBatches = 0; // it says how many groups of rows there are
     if (seen.contains(OPT_optimizer))
       return badFlag("--optimizer=" + options.optimizer, "belongs to training",
                      "give --task=train as well, or leave the flag out");

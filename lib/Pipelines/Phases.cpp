@@ -21,26 +21,6 @@ static void verifyRung(OpPassManager &pm, Rung rung) {
   pm.addPass(dist::createVerifyRungPass(options));
 }
 
-/// Prefill, decode and head with a KV cache.
-static void buildStep(OpPassManager &pm, const CompileOptions &options) {
-  graph::BuildGenerateStepOptions step;
-  step.batch = options.batch;
-  step.maxSeqLen = options.maxSeqLen;
-  step.chunk = options.chunk;
-  step.draws = true;
-  if (auto target = resolveTarget(options.target, options.targetOptions)) {
-    step.largestChunk = (*target)->tiling().prefillChunk;
-    step.page = (*target)->tiling().cachePage;
-  }
-  pm.addPass(graph::createBuildGenerateStep(step));
-  verifyRung(pm, Rung::Step);
-}
-
-/// What runs on each program of its own: on the model's, or on those of a pipeline's stages.
-static OpPassManager &programs(OpPassManager &pm, const CompileOptions &options) {
-  return options.stageSizes.empty() ? pm : pm.nest<ModuleOp>();
-}
-
 /// The stages of a pipeline as modules of their own.
 static void buildStages(OpPassManager &pm, const CompileOptions &options) {
   if (options.stageSizes.empty())
@@ -50,6 +30,30 @@ static void buildStages(OpPassManager &pm, const CompileOptions &options) {
   cut.at.assign(options.stageCoordinates.begin(), options.stageCoordinates.end());
   cut.recompute = options.recompute;
   pm.addPass(graph::createCutStages(cut));
+}
+
+/// What runs on each program of its own: on the model's, or on those of a pipeline's stages.
+static OpPassManager &programs(OpPassManager &pm, const CompileOptions &options) {
+  return options.stageSizes.empty() ? pm : pm.nest<ModuleOp>();
+}
+
+/// Prefill, decode and head with a KV cache.
+static void buildStep(OpPassManager &whole, const CompileOptions &options) {
+  buildStages(whole, options);
+  OpPassManager &pm = programs(whole, options);
+  graph::BuildGenerateStepOptions step;
+  step.batch = options.batch;
+  if (!options.stageSizes.empty()) // rows of a group
+    step.batch = (options.batch + options.microBatches - 1) / options.microBatches;
+  step.maxSeqLen = options.maxSeqLen;
+  step.chunk = options.chunk;
+  step.draws = true;
+  if (auto target = resolveTarget(options.target, options.targetOptions)) {
+    step.largestChunk = (*target)->tiling().prefillChunk;
+    step.page = (*target)->tiling().cachePage;
+  }
+  pm.addPass(graph::createBuildGenerateStep(step));
+  verifyRung(pm, Rung::Step);
 }
 
 /// One update of the weights.
@@ -114,7 +118,7 @@ void buildBundledProgram(OpPassManager &pm, const CompileOptions &options) {
     // What backward makes again it may make already.
     pm.addPass(createCSEPass());
   }
-  if (!options.stageSizes.empty()) {
+  if (!options.stageSizes.empty() && options.task == Task::Train) {
     // Before bundles are made: they would tie forward to backward. Entries that drop nothing first.
     pm.addPass(graph::createLeaveOutDropout());
     dist::DistSplitStagePassOptions split;

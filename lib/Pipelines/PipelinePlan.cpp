@@ -10,8 +10,12 @@
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"
 
+#include "tessera/Target/Target.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -103,6 +107,76 @@ int64_t ranksOfPipeline(const CompileOptions &options) {
   return axis ? mesh->axes[size_t(*axis)].size : 1;
 }
 
+/// Of a chunk of a prompt: its head, which is of one position, is next to nothing.
+schedule::LayerCosts withoutHead(schedule::LayerCosts costs) {
+  costs.after = 0;
+  return costs;
+}
+
+/// The time of a batch's prompts and of what follows them, half of the context each: chunks of all groups
+/// follow each other through the stages, and a group takes its next token when it is through.
+double generationTime(const schedule::LayerCosts &position, const schedule::StageSizes &sizes, double groups,
+                      double chunk, double context) {
+  schedule::LayerCosts ofChunk = position; // logits are of one position
+  ofChunk.before *= chunk;
+  for (double &layer : ofChunk.layers)
+    layer *= chunk;
+  auto sum = [](const std::vector<double> &costs) { return std::accumulate(costs.begin(), costs.end(), 0.); };
+  auto most = [](const std::vector<double> &costs) { return *std::max_element(costs.begin(), costs.end()); };
+  const std::vector<double> prompt = schedule::stageCosts(ofChunk, sizes),
+                            token = schedule::stageCosts(position, sizes);
+  const double chunks = std::max(1., context / 2 / chunk);
+  return sum(prompt) + (chunks * groups - 1) * most(prompt) +
+         context / 2 * std::max(sum(token), groups * most(token));
+}
+
+/// Each rank has a stage, and takes the groups of rows in turn.
+Status planGeneration(ModuleOp graph, const schedule::LayerCosts &costs, int32_t ranks,
+                      CompileOptions &options) {
+  auto forward = graph.lookupSymbol<func::FuncOp>("forward");
+  auto logits = forward.getNumResults() == 1 ? dyn_cast<RankedTensorType>(forward.getResultTypes().front())
+                                             : RankedTensorType();
+  if (!logits || logits.getRank() != 3)
+    return badFlag("--mesh=" + options.mesh, "@forward does not return logits [batch, seq, vocab]",
+                   "leave pp out of the mesh");
+  if (!options.batch)
+    options.batch = logits.getDimSize(0);
+  int64_t &groups = options.microBatches;
+  if (groups > options.batch)
+    return badFlag("--micro-batches=" + std::to_string(groups),
+                   "a batch has " + std::to_string(options.batch) + " rows",
+                   "use a larger --batch or fewer micro-batches");
+  if (!groups)
+    groups = std::min<int64_t>(options.batch, ranks);
+
+  const schedule::LayerCosts &position = costs; // in proportion
+  const int64_t context = options.maxSeqLen ? options.maxSeqLen : logits.getDimSize(1);
+  int64_t chunk = context;
+  if (Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions))
+    chunk = std::min<int64_t>(chunk, (*target)->tiling().prefillChunk);
+  auto time = [&](const schedule::StageSizes &sizes) {
+    return generationTime(position, sizes, double(groups), double(chunk), double(context));
+  };
+  Result<schedule::StageSizes> sizes =
+      options.stages.empty() ? schedule::cutLayers(withoutHead(position), ranks)
+                             : schedule::parseStageSizes(options.stages, int64_t(costs.layers.size()));
+  if (!sizes)
+    return sizes.takeFailure();
+  if (int32_t(sizes->size()) != ranks)
+    return badFlag("--stages=" + options.stages,
+                   "it names " + std::to_string(sizes->size()) + " stages, and the axis pp has " +
+                       std::to_string(ranks) + " ranks",
+                   "give as many numbers, separated by commas");
+  if (options.stages.empty())
+    *sizes = schedule::improveCut(*sizes, time);
+  options.stageSizes.assign(sizes->begin(), sizes->end());
+  for (int32_t stage = 0; stage < ranks; ++stage)
+    options.stageCoordinates.push_back(stage);
+  options.scheduleName = "in-turn";
+  options.sendBuffers = kSendBuffers;
+  return {};
+}
+
 bool hasMessages(const schedule::Schedule &lists) {
   for (const schedule::ActionList &list : lists.ranks)
     for (const schedule::Action &action : list)
@@ -121,9 +195,8 @@ Status checkPipeline(const CompileOptions &options) {
     return isPlanned ? Status(badFlag(flag, "the mesh has no axis pp that stages could lie along",
                                       "give --mesh=pp=2, for example"))
                      : Status();
-  if (options.task != Task::Train)
-    return isPlanned ? Status(badFlag(flag, "pipelines are not implemented for generation", "leave it out"))
-                     : Status();
+  if (options.task != Task::Train && !options.pipeline.empty())
+    return badFlag(flag, "stages that generate text take groups of rows in turn", "leave it out");
   for (auto [isGiven, name] : {std::pair(options.explain, "--explain"),
                                {options.check, "--check"},
                                {!options.report.empty(), "--report"},
@@ -134,7 +207,7 @@ Status checkPipeline(const CompileOptions &options) {
 }
 
 Status planPipeline(ModuleOp graph, CompileOptions &options) {
-  if (options.task != Task::Train || ranksOfPipeline(options) == 1)
+  if (ranksOfPipeline(options) == 1)
     return {};
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
@@ -143,6 +216,11 @@ Status planPipeline(ModuleOp graph, CompileOptions &options) {
   Result<schedule::LayerCosts> costs = costsOf(graph, options);
   if (!costs)
     return costs.takeFailure();
+  for (const MeshAxis &one : mesh->axes)
+    options.stageMesh += (options.stageMesh.empty() ? "" : ",") + one.name + "=" +
+                         std::to_string(one.name == kPipelineAxis ? 1 : one.size);
+  if (options.task == Task::Generate)
+    return planGeneration(graph, *costs, ranks, options);
   Result<schedule::PipelineChoice> choice =
       schedule::parsePipelineChoice(options.pipeline.empty() ? "auto" : options.pipeline);
   if (!choice)
@@ -203,9 +281,6 @@ Status planPipeline(ModuleOp graph, CompileOptions &options) {
           action.kind == schedule::Kind::BackwardInput || action.kind == schedule::Kind::BackwardWeight;
   if (!hasMessages(lists))
     lists = schedule::lower(lists, schedule::Lowering::Eager);
-  for (const MeshAxis &one : mesh->axes)
-    options.stageMesh += (options.stageMesh.empty() ? "" : ",") + one.name + "=" +
-                         std::to_string(one.name == kPipelineAxis ? 1 : one.size);
   options.stageSizes.assign(pinned->begin(), pinned->end());
   options.stageCoordinates.assign(lists.rankOfStage.begin(), lists.rankOfStage.end());
   options.sendBuffers = std::max(kSendBuffers, schedule::leastSendBuffers(lists).withoutDelay);
@@ -222,6 +297,14 @@ void writeSchedule(ModuleOp module, const CompileOptions &options) {
     pipeline.setListsAttr(b.getStrArrayAttr(lists));
     pipeline.setSendBuffersAttr(b.getI64IntegerAttr(options.sendBuffers));
   }
+  if (options.task != Task::Generate)
+    return;
+  // Of the whole: its stages take the rows of a group.
+  for (auto stage : module.getOps<ModuleOp>())
+    if (auto of = stage->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr))
+      module->setAttr(graph::kGenerateAttr,
+                      graph::GenerateAttr::get(module.getContext(), options.batch, of.getChunk(),
+                                               of.getMaxSeqLen(), of.getVocab()));
 }
 
 } // namespace tessera

@@ -110,52 +110,54 @@ private:
   size_t current_ = 0;
 };
 
-// One round: up to `batch` prompts together.
+// One round: `count` prompts together, up to `batch`.
 class Round {
 public:
-  Round(Session &session, const GenerateJob &job, size_t first, Printer *printer,
+  Round(TextSession &session, const GenerateJob &job, size_t first, size_t count, Printer *printer,
         io::SafetensorsRowWriter *logits)
-      : session_(session), job_(job), first_(first),
-        count_(std::min<size_t>(job.prompts.size() - first, session.batch())), printer_(printer),
-        logitsFile_(logits), wantLogits_(!job.logitsFile.empty() && first == 0),
-        drawing_(job.temperature > 0), ahead_(session.goesOn() && !wantLogits_), made_(count_, 0),
-        current_(session.batch(), 0), active_(session.batch(), 0) {
+      : session_(session), job_(job), first_(first), count_(count), printer_(printer), logitsFile_(logits),
+        wantLogits_(!job.logitsFile.empty() && first == 0), drawing_(job.temperature > 0),
+        ahead_(session.goesOn() && !wantLogits_), made_(count_, 0), current_(session.batch(), 0),
+        active_(session.batch(), 0) {
     for (size_t row = 0; row < count_; ++row)
       stepsLeft_ = std::max(stepsLeft_, job_.limits[first_ + row] - 1);
+    for (size_t row = 0; row < count_; ++row)
+      longest_ = std::max<int64_t>(longest_, prompt(row).size());
+    session_.clear();
   }
 
-  void takePrompts() {
-    session_.clear();
-    int64_t longest = 0, chunk = session_.chunk();
-    for (size_t row = 0; row < count_; ++row)
-      longest = std::max<int64_t>(longest, prompt(row).size());
-    for (int64_t begin = 0; begin < longest; begin += chunk) {
-      std::vector<int32_t> tokens(session_.batch() * chunk, 0), positions(session_.batch() * chunk, -1),
-          index(session_.batch(), 0);
-      std::vector<size_t> ready;
-      for (size_t row = 0; row < count_; ++row) {
-        int64_t length = prompt(row).size();
-        for (int64_t i = begin; i < std::min(length, begin + chunk); ++i) {
-          tokens[row * chunk + i - begin] = prompt(row)[i];
-          positions[row * chunk + i - begin] = int32_t(i);
-        }
-        if (length > begin && length <= begin + chunk) {
-          index[row] = int32_t(length - 1 - begin);
-          ready.push_back(row);
-        }
+  // The next chunk of the prompts; false: there is none.
+  bool takeChunk() {
+    const int64_t begin = begin_, chunk = session_.chunk();
+    if (begin >= longest_)
+      return false;
+    begin_ += chunk;
+    std::vector<int32_t> tokens(session_.batch() * chunk, 0), positions(session_.batch() * chunk, -1),
+        index(session_.batch(), 0);
+    std::vector<size_t> ready;
+    for (size_t row = 0; row < count_; ++row) {
+      int64_t length = prompt(row).size();
+      for (int64_t i = begin; i < std::min(length, begin + chunk); ++i) {
+        tokens[row * chunk + i - begin] = prompt(row)[i];
+        positions[row * chunk + i - begin] = int32_t(i);
       }
-      session_.prompt(tokens, positions, index);
-      if (drawing_)
-        drawFirst(ready);
-      choose(ready, /*ofPrompts=*/true);
-      if (wantLogits_)
-        promptLogits(begin);
+      if (length > begin && length <= begin + chunk) {
+        index[row] = int32_t(length - 1 - begin);
+        ready.push_back(row);
+      }
     }
-    if (drawing_) {
+    session_.prompt(tokens, positions, index);
+    if (drawing_)
+      drawFirst(ready);
+    choose(ready, /*ofPrompts=*/true);
+    if (wantLogits_)
+      promptLogits(begin);
+    if (drawing_ && begin_ >= longest_) {
       std::vector<size_t> all(count_);
       std::iota(all.begin(), all.end(), size_t(0));
       setDrawnRows(all);
     }
+    return true;
   }
 
   // True while the first token of a prompt is on its way.
@@ -169,8 +171,13 @@ public:
 
   // One more step, or one of those given before is read.
   void advance() {
-    if (!ahead_)
-      return advanceByHost();
+    if (!ahead_) {
+      while (!sent_.empty())
+        takeOldest();
+      if (running())
+        advanceByHost();
+      return;
+    }
     if (stepsLeft_ > 0) {
       --stepsLeft_;
       drawing_ ? session_.advanceDrawing() : session_.advance();
@@ -237,7 +244,7 @@ private:
   // What a step chose, on its way to the host.
   struct Sent {
     bool ofPrompts = false;
-    std::vector<size_t> rows = {}; // ofPrompts: those that have their first token. Else those that go on
+    std::vector<size_t> rows = {}; // that have a new token; empty, of steps that go on: those that are active
   };
 
   // The last step's tokens go to the host, which reads those of an earlier one if more are on their way than
@@ -253,7 +260,7 @@ private:
   void takeOldest() {
     Sent sent = std::move(sent_.front());
     sent_.pop_front();
-    if (!sent.ofPrompts)
+    if (sent.rows.empty())
       for (size_t row = 0; row < count_; ++row)
         if (active_[row])
           sent.rows.push_back(row);
@@ -277,7 +284,7 @@ private:
     }
     if (rows.empty())
       return;
-    if (ahead_)
+    if (!wantLogits_)
       return send({ofPrompts, std::move(rows)});
     std::vector<int32_t> chosen = session_.next();
     if (wantLogits_ && rows[0] == 0) {
@@ -328,15 +335,16 @@ private:
       lateLogits_.assign(logits, logits + session_.vocab());
   }
 
-  Session &session_;
+  TextSession &session_;
   const GenerateJob &job_;
   size_t first_, count_;
   Printer *printer_;
   io::SafetensorsRowWriter *logitsFile_;
   bool wantLogits_, promptWritten_ = false;
-  bool drawing_;          // tokens are drawn; else the most likely
-  bool ahead_;            // steps go on by themselves, and the host reads some steps behind
-  int64_t stepsLeft_ = 0; // that may be given to the device, ahead_
+  int64_t begin_ = 0, longest_ = 0; // of the prompts: where the next chunk begins, where the last one ends
+  bool drawing_;                    // tokens are drawn; else the most likely
+  bool ahead_;                      // steps go on by themselves, and the host reads some steps behind
+  int64_t stepsLeft_ = 0;           // that may be given to the device, ahead_
   std::deque<Sent> sent_;
   std::vector<int64_t> made_;
   std::vector<int32_t> current_;
@@ -348,20 +356,26 @@ private:
 
 void generateOnRank(Rank &rank, const GenerateJob &job) {
   Session session(rank);
-  bool root = session.isRoot();
-  if (job.temperature > 0) {
-    if (!session.draws())
-      throw Error("cannot draw tokens", rank.manifest().model, "the program has no entry that draws",
-                  "compile it again with this version of llm-compile");
-    session.setDrawing({job.temperature, job.topP, job.topK, job.seed});
-  }
-  session.setEndTokens(job.endTokens, job.temperature > 0);
-  if (!job.logitsFile.empty() && !session.hasPromptLogits())
+  generateOnRank(rank, {&session}, job);
+}
+
+void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job) {
+  TextSession &any = *groups.front();
+  bool root = any.isRoot();
+  if (job.temperature > 0 && !any.draws())
+    throw Error("cannot draw tokens", rank.manifest().model, "the program has no entry that draws",
+                "compile it again with this version of llm-compile");
+  if (!job.logitsFile.empty() && !any.hasPromptLogits())
     throw Error("cannot write logits", job.logitsFile, "the program has no entry for them",
                 "compile it again with this version of llm-compile");
+  for (TextSession *group : groups) {
+    if (job.temperature > 0)
+      group->setDrawing({job.temperature, job.topP, job.topK, job.seed});
+    group->setEndTokens(job.endTokens, job.temperature > 0);
+  }
   std::unique_ptr<io::SafetensorsRowWriter> logits;
   if (root && !job.logitsFile.empty())
-    logits = take(io::SafetensorsRowWriter::create(job.logitsFile, "logits", session.vocab()));
+    logits = take(io::SafetensorsRowWriter::create(job.logitsFile, "logits", any.vocab()));
   std::optional<Printer> printer;
   if (root)
     printer.emplace(job, rank.entry());
@@ -369,18 +383,40 @@ void generateOnRank(Rank &rank, const GenerateJob &job) {
   using Clock = std::chrono::steady_clock;
   double prefillSeconds = 0, decodeSeconds = 0;
   int64_t promptTokens = 0, firstTokens = 0, newTokens = 0;
-  for (size_t first = 0; first < job.prompts.size(); first += session.batch()) {
-    Round round(session, job, first, printer ? &*printer : nullptr, first == 0 ? logits.get() : nullptr);
+  const size_t prompts = job.prompts.size(), batch = size_t(any.batch());
+  for (size_t first = 0, end; first < prompts; first = end) {
+    end = std::min(prompts, first + batch * groups.size());
+    // As even as can be: groups go on beside each other.
+    const size_t each = (end - first + groups.size() - 1) / groups.size();
     auto start = Clock::now();
-    round.takePrompts();
-    round.flushLogits();
-    while (round.awaitsPrompts())
-      round.advance();
+    std::deque<Round> rounds;
+    for (size_t begin = first, group = 0; begin < end; begin += each, ++group)
+      rounds.emplace_back(*groups[group], job, begin, std::min(each, end - begin),
+                          printer ? &*printer : nullptr, begin == 0 ? logits.get() : nullptr);
+    // A chunk of each group, then the next ones.
+    for (bool isMore = true; isMore;) {
+      isMore = false;
+      for (Round &round : rounds)
+        isMore |= round.takeChunk();
+    }
+    for (Round &round : rounds)
+      round.flushLogits();
+    auto anyOf = [&](bool (Round::*is)() const) {
+      return std::any_of(rounds.begin(), rounds.end(), [&](const Round &round) { return (round.*is)(); });
+    };
+    while (anyOf(&Round::awaitsPrompts))
+      for (Round &round : rounds)
+        if (round.awaitsPrompts())
+          round.advance();
     auto middle = Clock::now();
-    firstTokens += round.made();
-    while (round.running())
-      round.advance();
-    newTokens += round.made();
+    for (const Round &round : rounds)
+      firstTokens += round.made();
+    while (anyOf(&Round::running))
+      for (Round &round : rounds)
+        if (round.running())
+          round.advance();
+    for (const Round &round : rounds)
+      newTokens += round.made();
     prefillSeconds += std::chrono::duration<double>(middle - start).count();
     decodeSeconds += std::chrono::duration<double>(Clock::now() - middle).count();
   }

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_APP_GENERATE_H
 
 #include "Options.h"
+#include "TextSession.h"
 #include "tessera/runtime/device/Rank.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
@@ -28,7 +29,9 @@ struct GenerateJob {
 GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
                           const std::vector<std::vector<int32_t>> &prompts);
 
-// The part of one rank. Output goes out at rank 0 only.
+// The part of one rank. Output goes out at rank 0 only. `groups`: of rows, each on its way by itself.
+void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job);
+// The same of a program that is no pipeline.
 void generateOnRank(Rank &rank, const GenerateJob &job);
 
 } // namespace tessera::runtime

@@ -9,6 +9,7 @@
 #include "PlotLogs.h"
 #include "Report.h"
 #include "Session.h"
+#include "StageSession.h"
 #include "Terminal.h"
 #include "Train.h"
 #include "Trainer.h"
@@ -22,6 +23,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -77,6 +79,11 @@ LaunchOptions launchOptions(const Options &options, Models &models) {
   return launch;
 }
 
+// A pipeline's; none of a program that is no pipeline.
+std::optional<StagePrograms> stagesOf(const ts_program &program, const Manifest &manifest) {
+  return manifest.pipeline ? std::make_optional<StagePrograms>(program, manifest) : std::nullopt;
+}
+
 void generate(const ts_program &program, const Manifest &manifest, const Options &options,
               const Launcher &launcher) {
   Models models(manifest, options);
@@ -120,12 +127,18 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
     checkApart({"cannot write logits", "--logits", job.logitsFile}, launch.origin);
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
-  runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
-}
-
-// A pipeline's; none of a program that is no pipeline.
-std::optional<StagePrograms> stagesOf(const ts_program &program, const Manifest &manifest) {
-  return manifest.pipeline ? std::make_optional<StagePrograms>(program, manifest) : std::nullopt;
+  const std::optional<StagePrograms> stages = stagesOf(program, manifest);
+  if (!stages)
+    return runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
+  PipelineRun run(*stages, program, driverFor(manifest.target));
+  runRanks(run.plan(), launcher, launch, [&](RankPrograms &programs) {
+    GeneratingStage stage(run, programs);
+    std::deque<StageSession> sessions;
+    std::vector<TextSession *> groups;
+    for (int64_t group = 0; group < stages->groups(); ++group)
+      groups.push_back(&sessions.emplace_back(stage, group));
+    generateOnRank(stage.rank(), groups, job);
+  });
 }
 
 // Has each rank run `body` with its step of training.
@@ -178,6 +191,9 @@ void bench(const ts_program &program, const Manifest &manifest, const Options &o
     return runSteps(program, manifest, stagesOf(program, manifest), launcher, launchOptions(options, models),
                     [&](TrainStep &step) { benchTrainingOnRank(step, options.peakFlops, options.json); });
   }
+  if (manifest.pipeline)
+    throw Error("cannot measure", "bench", "it is not implemented for pipelines that generate text",
+                "use generate, which says how long prompts and tokens took");
   BenchPlan plan = checkBench(manifest, options);
   Models models(manifest, options);
   runRanks(program, manifest, launcher, launchOptions(options, models),

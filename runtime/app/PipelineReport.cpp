@@ -91,6 +91,8 @@ static std::string mega(const Json &bytes) {
 }
 
 std::string describePipeline(const StagePrograms &stages, const Driver &driver, bool json) {
+  if (stages.whole().generate)
+    return describeGenerating(stages, driver, json);
   const Json info = infoJson(stages, driver);
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

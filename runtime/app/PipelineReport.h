@@ -11,6 +11,8 @@ namespace tessera::runtime {
 
 // Its mesh, stages and lists: one line of JSON, or a page for people. Starts nothing.
 std::string describePipeline(const StagePrograms &stages, const Driver &driver, bool json);
+// The same of stages that generate text: they have no lists.
+std::string describeGenerating(const StagePrograms &stages, const Driver &driver, bool json);
 
 } // namespace tessera::runtime
 #endif

@@ -17,6 +17,13 @@ PipelineRun::PipelineRun(const StagePrograms &stages, const ts_program &program,
     addCollectiveNames(plan_.names, stages.manifest(stage), "stage " + std::to_string(stage) + ", ");
   }
   // One numbering for all ranks.
+  firstValue_ = next();
+  for (int64_t group = 0; stages.whole().generate && group < stages.groups(); ++group) {
+    const std::string rows = " of group " + std::to_string(group);
+    for (int32_t stage = 0; stage < stages.stages(); ++stage)
+      names.push_back("what stage " + std::to_string(stage) + " sends" + rows);
+    names.push_back("the tokens" + rows);
+  }
   for (Role role : {Role::Train, Role::Evaluate})
     for (int64_t at = 0; at < stages.lists(role).numRanks(); ++at) {
       actions_[{role == Role::Evaluate, at}] = next();

@@ -27,13 +27,19 @@ public:
   int32_t firstAction(Role role, int64_t coordinate) const;
   int32_t sharedName(size_t weight) const { return firstShared_ + int32_t(weight); }
   int32_t sumsName() const { return sums_; }
+  // Where stages generate: of what a stage gives to the next one for a group of rows, and of a group's
+  // tokens.
+  int32_t valueName(int32_t stage, int64_t group) const {
+    return firstValue_ + int32_t(group) * (stages_.stages() + 1) + stage;
+  }
+  int32_t tokenName(int64_t group) const { return valueName(stages_.stages(), group); }
 
 private:
   const StagePrograms &stages_;
   std::vector<WeightPlan> weights_;
   std::vector<int32_t> firstCollective_;                // by stage
   std::map<std::pair<bool, int64_t>, int32_t> actions_; // of lists: whether it evaluates, coordinate
-  int32_t firstShared_ = 0, sums_ = 0;
+  int32_t firstShared_ = 0, sums_ = 0, firstValue_ = 0;
   RunPlan plan_;
 };
 

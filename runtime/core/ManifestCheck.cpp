@@ -251,6 +251,8 @@ struct Checker {
             "a size is not positive");
     for (int64_t id : g.eos)
       require(id >= 0, "generate", "an end token is negative");
+    if (m.pipeline) // its stages have the entries
+      return;
     require(g.prompt >= 0 && g.next >= 0, "generate", "no entry has the role prompt, or none the role next");
     kept(g);
     draws(g);
@@ -425,9 +427,11 @@ struct Checker {
     const EntrySpec &e = m.entries[number];
     std::string where = "entry " + e.name;
     require(e.counts.empty(), where, "takes counts, which nothing gives");
+    const bool isPart = e.part != StagePart::Whole; // of a stage, which may take and give what others do
     for (const InputSpec &input : e.inputs) {
       require(input.fill == Fill::TokenIds || input.fill == Fill::Positions ||
-                  input.fill == Fill::LastIndex || input.fill == Fill::Output,
+                  input.fill == Fill::LastIndex || input.fill == Fill::Output ||
+                  (isPart && (input.fill == Fill::Received || input.fill == Fill::FirstLayer)),
               where, "nothing fills input " + input.name);
       require(input.fill != Fill::TokenIds || input.shape == ids, where,
               "its token ids are " + toString(input.shape));
@@ -436,8 +440,10 @@ struct Checker {
       require(input.fill != Fill::LastIndex || (picks && input.shape == Shape{g.batch}), where,
               "its indices are " + toString(input.shape));
     }
-    require(ids.empty() || e.input(Fill::TokenIds) || (number == g.next && g.tokenState >= 0), where,
-            "it takes no token ids");
+    if (isPart && e.output(Gives::Sent))
+      return;
+    require(ids.empty() || isPart || e.input(Fill::TokenIds) || (number == g.next && g.tokenState >= 0),
+            where, "it takes no token ids");
     require(!picks || e.input(Fill::LastIndex), where, "it takes no index of the wanted position");
     const OutputSpec *logits = e.output(Gives::Logits), *next = e.output(Gives::NextTokens);
     require(logits && io::isFloatLike(logits->dtype) && !io::isQuantized(logits->dtype) &&

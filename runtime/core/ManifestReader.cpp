@@ -310,6 +310,18 @@ static int64_t onlyEntry(const std::vector<EntrySpec> &entries, Role role) {
   return found;
 }
 
+// The same of entries that stages of a pipeline have for their part of the role.
+static int64_t onlyEntryOrPart(const std::vector<EntrySpec> &entries, Role role) {
+  int64_t whole = onlyEntry(entries, role);
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].role == role && entries[i].part == StagePart::Forward) {
+      if (whole >= 0)
+        damaged("entry " + entries[i].name, "has the role of entry " + entries[whole].name);
+      whole = int64_t(i);
+    }
+  return whole;
+}
+
 // The state that `fill` fills, which must be the only one; -1 if there is none.
 static int64_t onlyState(const std::vector<StateSpec> &states, Fill fill) {
   int64_t found = -1;
@@ -331,8 +343,8 @@ static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> 
   g.maxSeqLen = fields["max_seq_len"];
   g.vocab = fields["vocab"];
   g.eos = fields.get("eos", std::vector<int64_t>());
-  g.prompt = onlyEntry(entries, Role::Prompt);
-  g.next = onlyEntry(entries, Role::Next);
+  g.prompt = onlyEntryOrPart(entries, Role::Prompt);
+  g.next = onlyEntryOrPart(entries, Role::Next);
   g.logits = onlyEntry(entries, Role::Logits);
   g.draw = onlyEntry(entries, Role::Draw);
   g.tokenState = onlyState(states, Fill::TokenIds);

@@ -91,8 +91,20 @@ struct PipelineChecker {
               "gives what this part of a step does not give");
   }
 
+  // What a stage does to a chunk of prompts, or to one token of each row.
+  void generates(const EntrySpec &e) const {
+    std::string where = "entry " + e.name;
+    require(m.generate.has_value(), where, "is part of generating, and the program does not generate text");
+    require(e.part == StagePart::Forward, where, "is no part of generating");
+    for (const InputSpec &input : e.inputs)
+      require(input.fill != Fill::FirstLayer || (input.dtype == io::DType::I32 && input.shape.empty()),
+              where + ", input " + input.name, "is no number of type i32");
+  }
+
   void part(const EntrySpec &e) const {
     std::string where = "entry " + e.name;
+    if (e.role == Role::Prompt || e.role == Role::Next)
+      return generates(e);
     require(m.train.has_value(), where, "is part of a step, and the program does not train");
     require(e.role == Role::Train || e.role == Role::TrainDropout || e.role == Role::Evaluate, where,
             "is part of a step, and has no role in training");
@@ -141,15 +153,19 @@ struct PipelineChecker {
                              [&](const MeshAxis &one) { return one.name == p.axis; });
     require(axis != m.mesh.axes().end(), "pipeline",
             "axis " + p.axis + " does not fit the mesh " + m.mesh.describe());
-    require(m.train.has_value(), "pipeline", "the program does not train");
+    require(m.train.has_value() != m.generate.has_value(), "pipeline",
+            "the program does not train or generate text, or does both");
     require(m.entries.empty() && m.params.empty() && m.states.empty() && m.matmuls.empty() &&
                 m.groups.empty() && m.collectives.empty() && m.arenaBytes == 0,
             "pipeline", "the program has entries beside those of its stages");
-    require(int64_t(p.lists.size()) == axis->size, "pipeline",
+    require(int64_t(p.lists.size()) == (m.train ? axis->size : 0), "pipeline",
             "has " + std::to_string(p.lists.size()) + " lists for " + std::to_string(axis->size) +
                 " ranks along " + p.axis);
     require(p.sendBuffers > 0, "pipeline", "has no buffers for what it sends");
-    std::vector<bool> used(p.lists.size());
+    require(m.train || int64_t(p.stages.size()) == axis->size, "pipeline",
+            "has " + std::to_string(p.stages.size()) + " stages on " + std::to_string(axis->size) +
+                " ranks, which generate with one each");
+    std::vector<bool> used(static_cast<size_t>(axis->size));
     int64_t layers = 0;
     for (size_t s = 0; s < p.stages.size(); ++s) {
       const PipelineSpec::Stage &stage = p.stages[s];
@@ -157,6 +173,7 @@ struct PipelineChecker {
       require(stage.program >= 0, where, "its program has a negative number");
       require(stage.at >= 0 && stage.at < axis->size, where,
               "it lies at " + std::to_string(stage.at) + " of " + std::to_string(axis->size));
+      require(m.train || stage.at == int64_t(s), where, "it does not lie where its number says");
       require(stage.layers >= 0 && stage.firstLayer == layers, where,
               "its layers are not those behind the stage before it");
       layers += stage.layers;

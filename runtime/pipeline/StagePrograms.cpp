@@ -34,6 +34,10 @@ StagePrograms::StagePrograms(const ts_program &program, const Manifest &whole) :
   readStages(program);
   for (int32_t stage = 0; stage < stages(); ++stage)
     checkStage(stage);
+  if (!whole.train) {
+    checkGeneration();
+    return;
+  }
   require(has(Role::Train), "pipeline", "its stages have no parts of the role train");
   for (Role role : {Role::Train, Role::TrainDropout, Role::Evaluate})
     if (has(role))
@@ -79,6 +83,8 @@ void StagePrograms::checkStage(int32_t stage) const {
   require(!m.pipeline, where, "it is a pipeline itself");
   require(m.target == whole_.target && m.dtype == whole_.dtype && m.task == whole_.task, where,
           "it is of another task, type or target than the whole");
+  if (!whole_.train)
+    return;
   const TrainSpec &all = *whole_.train;
   require(m.train && m.train->batch == all.batch && m.train->seq == all.seq &&
               m.train->microBatches == all.microBatches,

@@ -45,6 +45,27 @@ const char *const whole =
                {"program": 1, "first_layer": 4, "layers": 3, "at": 1}],
     "shared": [{"parameter": "embed", "stages": [0, 2]}]}})";
 
+// The first of two stages that generate text, and their whole: five rows in groups of three.
+const char *const generating =
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
+  "generate": {"batch": 3, "chunk": 4, "max_seq_len": 8, "vocab": 7},
+  "mesh": [["pp", 1]], "arena_bytes": 4096, "slot_bytes": 128, "matmuls": [], "groups": [], "collectives": [], "params": [],
+  "states": [{"name": "k", "dtype": "f32", "shape": [1, 3, 8], "local": [1, 3, 8], "sharding": [[], [], []], "offset": 0, "clear": "before_prompts"}],
+  "entries": [
+    {"name": "prefill", "role": "prompt", "stage_part": "forward",
+     "inputs": [{"name": "t", "fill": "token_ids", "dtype": "i32", "shape": [3, 4], "local": [3, 4], "sharding": [[], []], "offset": 192},
+                {"name": "l", "fill": "first_layer", "dtype": "i32", "shape": [], "local": [], "sharding": [], "offset": 256}],
+     "outputs": [{"name": "x", "gives": "sent", "dtype": "f32", "shape": [3, 4, 2], "local": [3, 4, 2], "sharding": [[], [], []], "offset": 320}]},
+    {"name": "decode", "role": "next", "stage_part": "forward",
+     "inputs": [{"name": "t", "fill": "token_ids", "dtype": "i32", "shape": [3, 1], "local": [3, 1], "sharding": [[], []], "offset": 192}],
+     "outputs": [{"name": "x", "gives": "sent", "dtype": "f32", "shape": [3, 1, 2], "local": [3, 1, 2], "sharding": [[], [], []], "offset": 512}]}]})";
+const char *const generatingWhole =
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
+  "generate": {"batch": 5, "chunk": 4, "max_seq_len": 8, "vocab": 7},
+  "mesh": [["pp", 2]], "arena_bytes": 0, "matmuls": [], "groups": [], "collectives": [], "states": [], "params": [], "entries": [],
+  "pipeline": {"axis": "pp", "schedule": "in-turn", "send_buffers": 2, "lists": [],
+    "stages": [{"program": 0, "first_layer": 0, "layers": 4, "at": 0}, {"program": 1, "first_layer": 4, "layers": 0, "at": 1}], "shared": []}})";
+
 void expectRefused(std::string text, const std::string &piece, const std::string &by,
                    const std::string &why) {
   size_t at = text.find(piece);
@@ -143,6 +164,39 @@ TEST(PipelineManifest, RefusesPartsThatNothingCarriesOut) {
   refused("\"train\": {\"batch\": 5, \"seq\": 4, \"micro_batches\": 2, \"vocab\": 7, \"loss_scale\": 8},", "",
           "the program does not");
   refused("\"name\": \"sum\"", "\"name\": \"sum\", \"fill\": \"received\"", "is no state");
+}
+
+TEST(PipelineManifest, ReadsStagesThatGenerate) {
+  Manifest m = Manifest::parse(generating);
+  EXPECT_EQ(m.generate->prompt, 0);
+  EXPECT_EQ(m.generate->next, 1);
+  EXPECT_EQ(m.entries[0].part, StagePart::Forward);
+  m = Manifest::parse(generatingWhole);
+  EXPECT_EQ(m.generate->batch, 5);
+  EXPECT_EQ(m.generate->prompt, -1);
+}
+
+TEST(PipelineManifest, RefusesStagesThatDoNotGenerate) {
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    expectRefused(generating, piece, by, why);
+  };
+  refused("\"role\": \"next\"", "\"role\": \"prompt\"", "the same part of a step");
+  refused("\"role\": \"next\", \"stage_part\": \"forward\"",
+          "\"role\": \"next\", \"stage_part\": \"backward\"", "no entry has the role prompt");
+  refused("\"role\": \"prompt\", \"stage_part\": \"forward\"", "\"role\": \"prompt\"",
+          "nothing fills input l");
+  refused("\"gives\": \"sent\"", "\"gives\": null", "it takes no index");
+  refused("\"fill\": \"first_layer\", \"dtype\": \"i32\"", "\"fill\": \"first_layer\", \"dtype\": \"f32\"",
+          "is no number of type i32");
+  refused("\"fill\": \"first_layer\"", "\"fill\": \"stage_sum\"", "nothing fills input l");
+  refused("\"generate\": {\"batch\": 3, \"chunk\": 4, \"max_seq_len\": 8, \"vocab\": 7},", "",
+          "the program does not generate text");
+  auto wholeRefused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    expectRefused(generatingWhole, piece, by, why);
+  };
+  wholeRefused("\"lists\": []", "\"lists\": [\"0F0\", \"1F0\"]", "has 2 lists");
+  wholeRefused("[[\"pp\", 2]]", "[[\"pp\", 3]]", "has 2 stages on 3 ranks");
+  wholeRefused("\"layers\": 0, \"at\": 1", "\"layers\": 0, \"at\": 0", "does not lie where its number says");
 }
 
 } // namespace

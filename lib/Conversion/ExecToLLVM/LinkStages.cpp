@@ -87,8 +87,20 @@ struct LinkStages : impl::LinkStagesBase<LinkStages> {
       axes.push_back(json::Array{axis.name, axis.size});
     manifest["mesh"] = std::move(axes);
     manifest["train"] = trainOf(pipeline, programs);
+    manifest["generate"] = generateOf(pipeline, first);
     manifest["pipeline"] = pipelineOf(pipeline, programs);
     return manifest;
+  }
+
+  /// What the stages generate, with the rows of all groups.
+  static json::Value generateOf(dist::PipelineOp pipeline, const json::Object &program) {
+    auto whole = pipeline->getParentOp()->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr);
+    const json::Object *own = program.getObject("generate");
+    if (!whole || !own)
+      return nullptr;
+    json::Object generate = *own;
+    generate["batch"] = whole.getBatch();
+    return generate;
   }
 
   /// Sizes are those of all stages; what the model takes is what they take together.

@@ -1,9 +1,9 @@
 //===- CheckLayers.cpp - every rank runs all layers -------------------------===//
 //
-// Rung spmd may shard the dimension `layer`: that is what a pipeline is. Below it a loop takes layer i of a
-// stack by its number, so a rank that holds some of the layers would read the wrong ones. Until there are
-// pipelines, such a program has no form on rung kernels. What no loop takes apart may be split by layers like
-// any value: an axis that nothing else uses may split the squares of a gradient's norm.
+// Rung spmd may shard the dimension `layer`. Below it a loop takes layer i of a stack by its number, so a
+// rank that holds some of the layers would read the wrong ones: such a program has no form on rung kernels.
+// Stages of a pipeline are programs of their own. What no loop takes apart may be split by layers like any
+// value: an axis that nothing else uses may split the squares of a gradient's norm.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,10 +67,11 @@ private:
       return success();
     std::string list =
         llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
-    return op->emitOpError() << "has " << what << " whose dimension 'layer' is sharded over " << list
-                             << ": there are no pipelines yet, every rank runs all layers; leave " << list
-                             << " out of the mesh, or shard another dimension over it (--shard=batch=" << list
-                             << ")";
+    return op->emitOpError()
+           << "has " << what << " whose dimension 'layer' is sharded over " << list
+           << ": every rank of a program runs all its layers; call the axis pp, along which "
+              "layers are cut into stages, or shard another dimension over it (--shard=batch="
+           << list << ")";
   }
 
   ModuleOp module;

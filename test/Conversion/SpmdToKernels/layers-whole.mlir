@@ -4,7 +4,7 @@
 
 dist.mesh @mesh = <["pp"=2]>
 graph.parameter @w : tensor<4x8xf32> stacked from [#graph.source<"w.{}", file = [8]>]
-// expected-error @+1 {{has parameter 'w' whose dimension 'layer' is sharded over pp: there are no pipelines yet, every rank runs all layers; leave pp out of the mesh, or shard another dimension over it (--shard=batch=pp)}}
+// expected-error @+1 {{has parameter 'w' whose dimension 'layer' is sharded over pp: every rank of a program runs all its layers; call the axis pp, along which layers are cut into stages, or shard another dimension over it (--shard=batch=pp)}}
 func.func @parameter(%w: tensor<2x8xf32, #dist.sharding<@mesh, [{"pp"}, {}], global=[4, 8]>> {graph.kind = #graph.kind<parameter>, graph.name = "w"}) {
   return
 }

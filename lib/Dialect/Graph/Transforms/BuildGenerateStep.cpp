@@ -1,12 +1,7 @@
 //===- BuildGenerateStep.cpp - @forward to @prefill, @decode and @head ----===//
-#include "tessera/Dialect/Graph/Transforms/DrawEntry.h"
-#include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
+#include "GenerateStepBuilder.h"
+
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
-#include "tessera/Dialect/Graph/Transforms/PositionWise.h"
-
-#include "mlir/IR/IRMapping.h"
-
-#include "llvm/ADT/StringSet.h"
 
 #include <set>
 
@@ -19,74 +14,12 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::graph;
 
-namespace {
-
-class StepBuilder {
-public:
-  StepBuilder(func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen, int64_t chunk,
-              int64_t page)
-      : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
-        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk), found(forward, names, batch, maxSeqLen, page) {}
-
-  /// Finds caches and tail. Fails with an error if the program has no step form.
-  LogicalResult analyze();
-  /// What the runtime needs to know of the program as a whole.
-  GenerateAttr sizes();
-  void buildPrefill();
-  void buildDecode();
-  void buildHead();
-  void buildDraw();
-
-private:
-  func::FuncOp begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping);
-  void end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results);
-  SmallVector<Port> resizedInputs(int64_t seq);
-  void mapInputs(Block &entry, IRMapping &mapping);
-
-  Operation *cloneResized(Operation &op, int64_t seq, IRMapping &mapping);
-  void cloneAll(int64_t seq, IRMapping &mapping, bool withTail);
-  void cacheRepeat(RepeatOp original, IRMapping &mapping);
-  void cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
-                     MutableArrayRef<Value> states);
-  Value nextToken(Value logits);
-  Port port(Value value, Kind kind, std::string name, int64_t seq);
-  Port index();
-  NamedAttribute fill(FillAttr from) { return builder.getNamedAttr(kFillAttr, from); }
-  Port gives(Port of, Gives what) {
-    of.fact = builder.getNamedAttr(kGivesAttr, GivesAttr::get(builder.getContext(), what));
-    return of;
-  }
-
-  func::FuncOp forward;
-  const DimNames &names;
-  PositionWise positionWise;
-  OpBuilder builder;
-  int64_t batch, maxSeqLen, chunk;
-
-  SmallVector<unsigned> inputArgs, weightArgs; // numbers of @forward's arguments
-  ArrayRef<Cache> caches;
-  ArrayRef<CachedAttention> attentions;
-  KeyValueCaches found;
-  PositionWise::Tail tail;
-  llvm::StringSet<> taken; // names of @forward's arguments and of the caches
-  KeptRows kept;
-  std::string endsName;
-  SmallVector<Value> keptValues; // what a function finds of them, while it is built
-  Value ends;                    // and of the ids that end a row
-  SmallVector<Value> states;     // current value of every cache while a function is built
-  std::string pagesName;         // of the state that says where pages of caches stand; empty: there is none
-  Value pages;                   // that state while a function is built
-};
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Analysis
 //===----------------------------------------------------------------------===//
 
-LogicalResult StepBuilder::analyze() {
-  if (forward.getBody().getBlocks().size() != 1 || forward.getNumResults() != 1)
-    return forward.emitError() << "must be one block that returns the logits alone";
+/// A stage may have nothing to do with token ids, and takes what the one before sends.
+LogicalResult GenerateStepBuilder::analyzeInputs() {
   std::set<FillSource> filled;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     if (!isa<RankedTensorType>(forward.getArgument(i).getType()))
@@ -101,6 +34,11 @@ LogicalResult StepBuilder::analyze() {
                << "': a step takes single positions of the text; give the dimension another "
                   "name and look rows up by an input that positions fill";
     auto fill = forward.getArgAttrOfType<FillAttr>(i, kFillAttr);
+    if (kind == Kind::Input && isStage && fill &&
+        (fill.getSource() == FillSource::Received || fill.getSource() == FillSource::FirstLayer)) {
+      inputArgs.push_back(i);
+      continue;
+    }
     if (kind == Kind::Input &&
         (!fill || (fill.getSource() != FillSource::TokenIds && fill.getSource() != FillSource::Positions)))
       return forward.emitError() << "argument #" << i
@@ -111,19 +49,38 @@ LogicalResult StepBuilder::analyze() {
                                  << stringifyFillSource(fill.getSource()) << ", as another argument is";
     (kind == Kind::Input ? inputArgs : weightArgs).push_back(i);
   }
-  if (!filled.count(FillSource::TokenIds))
+  if (!filled.count(FillSource::TokenIds) && !isStage)
     return forward.emitError() << "has no argument that token ids fill: nothing can be generated";
-  if (failed(positionWise.checkPassesThrough("seq")) || failed(positionWise.checkPassesThrough("batch")))
-    return failure();
+  return success();
+}
 
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
+LogicalResult GenerateStepBuilder::analyzeResults() {
+  auto isSent = [&](unsigned result) {
+    auto given = forward.getResultAttrOfType<GivesAttr>(result, kGivesAttr);
+    return given && given.getValue() == Gives::Sent &&
+           forward.getResultAttrOfType<StringAttr>(result, kNameAttr);
+  };
+  if (isStage && llvm::all_of(llvm::seq(forward.getNumResults()), isSent)) {
+    if (!forward->getAttrOfType<IntegerAttr>(kVocabAttr))
+      return forward.emitError() << "has no " << kVocabAttr << ", the size of the vocabulary, and no logits";
+    return success();
+  }
+  if (forward.getNumResults() != 1)
+    return forward.emitError() << "must be one block that returns the logits alone";
+  logits = forward.getBody().front().getTerminator()->getOperand(0);
   if (positionWise.find(logits, "batch") != 0 || positionWise.find(logits, "seq") != 1 ||
       cast<RankedTensorType>(logits.getType()).getRank() != 3)
     return forward.emitError()
            << "must return logits [batch, seq, vocab]; the names of the result's dimensions say otherwise";
   tail = positionWise.findTail();
+  return success();
+}
 
-  if (failed(found.find()))
+LogicalResult GenerateStepBuilder::analyze() {
+  if (forward.getBody().getBlocks().size() != 1)
+    return forward.emitError() << "must be one block that returns the logits alone";
+  if (failed(analyzeInputs()) || failed(positionWise.checkPassesThrough("seq")) ||
+      failed(positionWise.checkPassesThrough("batch")) || failed(analyzeResults()) || failed(found.find()))
     return failure();
   caches = found.caches();
   attentions = found.attentions();
@@ -135,7 +92,9 @@ LogicalResult StepBuilder::analyze() {
     pagesName = freeName("pages", taken);
     taken.insert(pagesName);
   }
-  kept = KeptRows(builder, resizedInputs(1), taken);
+  // The rows of a stage are the host's to say: their tokens come from another rank.
+  if (!isStage)
+    kept = KeptRows(builder, resizedInputs(1), taken);
   for (const Port &row : kept.ports())
     taken.insert(row.name);
   endsName = freeName("end_tokens", taken);
@@ -147,13 +106,13 @@ LogicalResult StepBuilder::analyze() {
 // Functions
 //===----------------------------------------------------------------------===//
 
-Port StepBuilder::port(Value value, Kind kind, std::string name, int64_t seq) {
+Port GenerateStepBuilder::port(Value value, Kind kind, std::string name, int64_t seq) {
   return {positionWise.resized(value, batch, seq), kind, std::move(name),
           SmallVector<StringRef>(names.names(value))};
 }
 
 /// For each row the index within the chunk of the position whose logits are wanted.
-Port StepBuilder::index() {
+Port GenerateStepBuilder::index() {
   return {RankedTensorType::get({batch}, builder.getI32Type()),
           Kind::Input,
           "index",
@@ -161,14 +120,16 @@ Port StepBuilder::index() {
           fill(FillAttr::get(builder.getContext(), FillSource::LastIndex))};
 }
 
-GenerateAttr StepBuilder::sizes() {
-  auto logits = cast<RankedTensorType>(forward.getFunctionType().getResult(0));
-  return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, logits.getDimSize(2));
+GenerateAttr GenerateStepBuilder::sizes() {
+  int64_t vocab = hasLogits() ? cast<RankedTensorType>(logits.getType()).getDimSize(2)
+                              : forward->getAttrOfType<IntegerAttr>(kVocabAttr).getInt();
+  return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, vocab);
 }
 
 /// Starts function `name` (inputs, then weights, caches, their pages, kept rows and the ids that end them)
 /// before @forward; maps @forward's weights and sets `states`, `pages`, `keptValues` and `ends`.
-func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs, IRMapping &mapping) {
+func::FuncOp GenerateStepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs,
+                                        IRMapping &mapping) {
   SmallVector<Port> ports(inputs);
   for (unsigned arg : weightArgs)
     ports.push_back(
@@ -188,7 +149,12 @@ func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs
   builder.setInsertionPoint(forward);
   auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
   function.setAllArgAttrs(attrs);
+  // Each group of rows has its own.
+  for (unsigned state = unsigned(inputs.size() + weightArgs.size()); isStage && state < ports.size(); ++state)
+    function.setArgAttr(state, kSlotAttr, builder.getUnitAttr());
   function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), role));
+  if (isStage && role != Role::Logits)
+    function->setAttr(kStagePartAttr, StagePartAttr::get(builder.getContext(), StagePart::Forward));
   Block *entry = function.addEntryBlock();
   for (auto [i, arg] : llvm::enumerate(weightArgs))
     mapping.map(forward.getArgument(arg), entry->getArgument(unsigned(inputs.size() + i)));
@@ -203,7 +169,7 @@ func::FuncOp StepBuilder::begin(StringRef name, Role role, ArrayRef<Port> inputs
 }
 
 /// Returns `values`, all caches and the kept rows.
-void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results) {
+void GenerateStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Port> results) {
   SmallVector<Value> all(values);
   SmallVector<Port> ports(results);
   for (auto [cache, state] : llvm::zip(caches, states)) {
@@ -218,9 +184,11 @@ void StepBuilder::end(func::FuncOp function, ArrayRef<Value> values, ArrayRef<Po
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
   function.setAllResultAttrs(
       llvm::map_to_vector(ports, [&](const Port &s) { return s.attributes(builder); }));
+  for (unsigned state = unsigned(results.size()); isStage && state < ports.size(); ++state)
+    function.setResultAttr(state, kSlotAttr, builder.getUnitAttr());
 }
 
-SmallVector<Port> StepBuilder::resizedInputs(int64_t seq) {
+SmallVector<Port> GenerateStepBuilder::resizedInputs(int64_t seq) {
   return llvm::map_to_vector(inputArgs, [&](unsigned arg) {
     Port input = port(forward.getArgument(arg), Kind::Input, argText(forward, arg, kNameAttr).str(), seq);
     input.fact = fill(forward.getArgAttrOfType<FillAttr>(arg, kFillAttr));
@@ -228,13 +196,13 @@ SmallVector<Port> StepBuilder::resizedInputs(int64_t seq) {
   });
 }
 
-void StepBuilder::mapInputs(Block &entry, IRMapping &mapping) {
+void GenerateStepBuilder::mapInputs(Block &entry, IRMapping &mapping) {
   for (auto [i, arg] : llvm::enumerate(inputArgs))
     mapping.map(forward.getArgument(arg), entry.getArgument(unsigned(i)));
 }
 
 /// Copies `op` to the insertion point, with `seq` and the batch at their new sizes.
-Operation *StepBuilder::cloneResized(Operation &op, int64_t seq, IRMapping &mapping) {
+Operation *GenerateStepBuilder::cloneResized(Operation &op, int64_t seq, IRMapping &mapping) {
   Operation *copy = builder.clone(op, mapping);
   auto retype = [&](Value value) { mapping.lookup(value).setType(positionWise.resized(value, batch, seq)); };
   op.walk([&](Operation *inner) {
@@ -247,8 +215,8 @@ Operation *StepBuilder::cloneResized(Operation &op, int64_t seq, IRMapping &mapp
 }
 
 /// Points attention `cached` (its copy) to its caches: writes the new rows, reads the layer.
-void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
-                                MutableArrayRef<Value> current) {
+void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
+                                        MutableArrayRef<Value> current) {
   auto copy = cast<AttentionOp>(mapping.lookup(static_cast<Operation *>(cached.op)));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(copy);
@@ -277,7 +245,7 @@ void StepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMa
 }
 
 /// Gives the copy of `original` the caches of its attentions as carried values.
-void StepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
+void GenerateStepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
   SmallVector<int> used; // numbers of caches
   for (const CachedAttention &cached : attentions)
     if (cached.op->getParentOp() == original)
@@ -319,7 +287,7 @@ void StepBuilder::cacheRepeat(RepeatOp original, IRMapping &mapping) {
 }
 
 /// Copies @forward's body with caches, with or without the tail.
-void StepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTail) {
+void GenerateStepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTail) {
   Value first; // layer of caches outside of repeats
   for (Operation &op : forward.getBody().front().without_terminator()) {
     if (!withTail && tail.ops.contains(&op))
@@ -340,102 +308,6 @@ void StepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTail) {
       cacheOperands(cached, first, mapping, states);
     }
   }
-}
-
-/// Ids of the largest logits.
-Value StepBuilder::nextToken(Value logits) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(logits.getType()).getShape().drop_back();
-  Value key = ArgMaxKeyOp::create(builder, logits.getLoc(),
-                                  RankedTensorType::get(shape, builder.getI64Type()), logits);
-  return ArgMaxIndexOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI32Type()),
-                               key);
-}
-
-void StepBuilder::buildPrefill() {
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<Port> inputs = resizedInputs(chunk);
-  inputs.push_back(index());
-  IRMapping mapping;
-  func::FuncOp function = begin("prefill", Role::Prompt, inputs, mapping);
-  Block &entry = function.getBody().front();
-  mapInputs(entry, mapping);
-  cloneAll(chunk, mapping, /*withTail=*/false);
-
-  Value hidden = mapping.lookup(tail.input);
-  Value one = TakeOp::create(builder, hidden.getLoc(), positionWise.resized(tail.input, batch, 1), hidden,
-                             entry.getArgument(unsigned(inputs.size() - 1)));
-  mapping.map(tail.input, one);
-  for (Operation *op : llvm::reverse(tail.ops))
-    cloneResized(*op, 1, mapping);
-  Value last = mapping.lookup(logits), next = nextToken(last);
-  if (!kept.empty()) { // rows whose prompt goes on are made again by the chunk where it ends
-    Value all = kept.rows({entry.getArgument(0), entry.getArgument(1)}).positions;
-    Value at = TakeOp::create(builder, last.getLoc(), kept.ports().front().type, all,
-                              entry.getArgument(unsigned(inputs.size() - 1)));
-    keptValues = kept.values(rowsWhere(builder, last.getLoc(), at,
-                                       rowsAfter(builder, last.getLoc(), at, next, ends, maxSeqLen),
-                                       kept.rows(keptValues)));
-  }
-  end(function, {hidden, last, next},
-      {port(tail.input, Kind::Output, "hidden", chunk),
-       gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
-       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
-}
-
-void StepBuilder::buildDecode() {
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  IRMapping mapping;
-  func::FuncOp function =
-      begin("decode", Role::Next, kept.empty() ? resizedInputs(1) : SmallVector<Port>(), mapping);
-  if (kept.empty())
-    mapInputs(function.getBody().front(), mapping);
-  for (auto [arg, value] : llvm::zip(inputArgs, keptValues))
-    mapping.map(forward.getArgument(arg), value);
-  cloneAll(1, mapping, /*withTail=*/true);
-  Value last = mapping.lookup(logits), next = nextToken(last);
-  if (!kept.empty())
-    keptValues = kept.values(
-        rowsAfter(builder, last.getLoc(), kept.rows(keptValues).positions, next, ends, maxSeqLen));
-  end(function, {last, next},
-      {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
-       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
-}
-
-void StepBuilder::buildHead() {
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  SmallVector<Port> inputs{port(tail.input, Kind::Input, "hidden", chunk), index()};
-  inputs.front().fact =
-      fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
-                         FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
-  ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
-  KeptRows rows = std::exchange(kept, {});         // and the text stays where it is
-  IRMapping mapping;
-  func::FuncOp function = begin("head", Role::Logits, inputs, mapping);
-  Block &entry = function.getBody().front();
-  Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1),
-                             entry.getArgument(0), entry.getArgument(1));
-  mapping.map(tail.input, one);
-
-  // The tail, and what it computes from weights alone.
-  llvm::SmallSetVector<Operation *, 16> needed(tail.ops.begin(), tail.ops.end());
-  for (unsigned i = 0; i < needed.size(); ++i)
-    for (Value operand : needed[i]->getOperands())
-      if (Operation *op = operand.getDefiningOp(); op && !mapping.contains(operand))
-        needed.insert(op);
-  for (Operation &op : forward.getBody().front())
-    if (needed.contains(&op))
-      cloneResized(op, 1, mapping);
-  Value last = mapping.lookup(logits), next = nextToken(last);
-  end(function, {last, next},
-      {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
-       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
-  caches = all;
-  kept = std::move(rows);
-}
-
-void StepBuilder::buildDraw() {
-  Value logits = forward.getBody().front().getTerminator()->getOperand(0);
-  buildDrawEntry(forward, port(logits, Kind::Input, "logits", 1), kept, taken);
 }
 
 //===----------------------------------------------------------------------===//
@@ -484,14 +356,15 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
                                    << taken->getName().stripDialect();
         return signalPassFailure();
       }
-    StepBuilder step(forward, names, rows, context, piece, page);
+    GenerateStepBuilder step(forward, names, rows, context, piece, page);
     if (failed(step.analyze()))
       return signalPassFailure();
     module->setAttr(kGenerateAttr, step.sizes());
     step.buildPrefill();
     step.buildDecode();
-    step.buildHead();
-    if (draws)
+    if (step.hasLogits())
+      step.buildHead();
+    if (draws && step.hasLogits())
       step.buildDraw();
     forward.erase();
   }

@@ -5,7 +5,8 @@ using namespace mlir;
 
 namespace tessera::graph {
 
-void buildDrawEntry(func::FuncOp before, Port logits, const KeptRows &kept, const llvm::StringSet<> &taken) {
+void buildDrawEntry(func::FuncOp before, Port logits, const KeptRows &kept, const llvm::StringSet<> &taken,
+                    bool isStage) {
   OpBuilder builder(before);
   Location loc = before.getLoc();
   auto fill = [&](FillSource source) {
@@ -43,6 +44,9 @@ void buildDrawEntry(func::FuncOp before, Port logits, const KeptRows &kept, cons
   auto function = func::FuncOp::create(builder, loc, "sample", builder.getFunctionType(types, {}));
   function.setAllArgAttrs(llvm::map_to_vector(ports, attributes));
   function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), Role::Draw));
+  for (unsigned ofRows : {1, 2})
+    if (isStage)
+      function.setArgAttr(ofRows, kSlotAttr, builder.getUnitAttr());
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToEnd(entry);
   ValueRange arguments = entry->getArguments();

@@ -9,9 +9,9 @@ namespace tessera::graph {
 /// Adds @sample before `before`: draws a token of every row from `logits` [batch, 1, vocab], as the entry
 /// that was called before gave them, and leaves it in the rows of the next step. How it draws are states,
 /// none of which is called like one of `taken`. Where nothing is `kept`, the positions of the tokens to draw
-/// are an input.
+/// are an input. `isStage`: of a pipeline, where each group of rows has its own of what belongs to rows.
 void buildDrawEntry(mlir::func::FuncOp before, Port logits, const KeptRows &kept,
-                    const llvm::StringSet<> &taken);
+                    const llvm::StringSet<> &taken, bool isStage);
 
 } // namespace tessera::graph
 #endif

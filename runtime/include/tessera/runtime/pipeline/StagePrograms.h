@@ -61,6 +61,10 @@ public:
     return role == Role::Evaluate ? forwardBuffers_ : int32_t(spec().sendBuffers);
   }
 
+  // Of those that generate: rows of a group, and how many of them the batch makes.
+  int64_t groupRows() const { return manifest(0).generate->batch; }
+  int64_t groups() const { return (whole_.generate->batch + groupRows() - 1) / groupRows(); }
+
   // What `stage` gives to the next one, or (forward false) to the one before.
   StageMessage message(int32_t stage, Role role, bool forward) const;
   ValueSizes sizes(Role role) const;
@@ -72,6 +76,7 @@ private:
   void readStages(const ts_program &program);
   void readLists();
   void checkStage(int32_t stage) const;
+  void checkGeneration() const;
   void checkStep(Role role) const;
   void checkMessages(int32_t stage, Role role, bool forward) const;
   void checkShared(Role role) const;

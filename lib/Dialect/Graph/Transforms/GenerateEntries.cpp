@@ -1,0 +1,115 @@
+//===- GenerateEntries.cpp - @prefill, @decode, @head and @sample ---------===//
+#include "GenerateStepBuilder.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::graph;
+
+/// Ids of the largest logits.
+Value GenerateStepBuilder::nextToken(Value logits) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(logits.getType()).getShape().drop_back();
+  Value key = ArgMaxKeyOp::create(builder, logits.getLoc(),
+                                  RankedTensorType::get(shape, builder.getI64Type()), logits);
+  return ArgMaxIndexOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI32Type()),
+                               key);
+}
+
+/// Returns what the next stage of a pipeline takes.
+void GenerateStepBuilder::endStage(func::FuncOp function, int64_t seq, IRMapping &mapping) {
+  SmallVector<Value> values;
+  SmallVector<Port> results;
+  for (auto [i, value] : llvm::enumerate(forward.getBody().front().getTerminator()->getOperands())) {
+    values.push_back(mapping.lookup(value));
+    auto name = forward.getResultAttrOfType<StringAttr>(unsigned(i), kNameAttr);
+    results.push_back(gives(port(value, Kind::Output, name.str(), seq), Gives::Sent));
+  }
+  end(function, values, results);
+}
+
+void GenerateStepBuilder::buildPrefill() {
+  SmallVector<Port> inputs = resizedInputs(chunk);
+  if (hasLogits())
+    inputs.push_back(index());
+  IRMapping mapping;
+  func::FuncOp function = begin("prefill", Role::Prompt, inputs, mapping);
+  Block &entry = function.getBody().front();
+  mapInputs(entry, mapping);
+  cloneAll(chunk, mapping, /*withTail=*/!hasLogits());
+  if (!hasLogits())
+    return endStage(function, chunk, mapping);
+
+  Value hidden = mapping.lookup(tail.input);
+  Value one = TakeOp::create(builder, hidden.getLoc(), positionWise.resized(tail.input, batch, 1), hidden,
+                             entry.getArgument(unsigned(inputs.size() - 1)));
+  mapping.map(tail.input, one);
+  for (Operation *op : llvm::reverse(tail.ops))
+    cloneResized(*op, 1, mapping);
+  Value last = mapping.lookup(logits), next = nextToken(last);
+  if (!kept.empty()) { // rows whose prompt goes on are made again by the chunk where it ends
+    Value all = kept.rows({entry.getArgument(0), entry.getArgument(1)}).positions;
+    Value at = TakeOp::create(builder, last.getLoc(), kept.ports().front().type, all,
+                              entry.getArgument(unsigned(inputs.size() - 1)));
+    keptValues = kept.values(rowsWhere(builder, last.getLoc(), at,
+                                       rowsAfter(builder, last.getLoc(), at, next, ends, maxSeqLen),
+                                       kept.rows(keptValues)));
+  }
+  end(function, {hidden, last, next},
+      {port(tail.input, Kind::Output, "hidden", chunk),
+       gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
+       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
+}
+
+void GenerateStepBuilder::buildDecode() {
+  IRMapping mapping;
+  func::FuncOp function =
+      begin("decode", Role::Next, kept.empty() ? resizedInputs(1) : SmallVector<Port>(), mapping);
+  if (kept.empty())
+    mapInputs(function.getBody().front(), mapping);
+  for (auto [arg, value] : llvm::zip(inputArgs, keptValues))
+    mapping.map(forward.getArgument(arg), value);
+  cloneAll(1, mapping, /*withTail=*/true);
+  if (!hasLogits())
+    return endStage(function, 1, mapping);
+  Value last = mapping.lookup(logits), next = nextToken(last);
+  if (!kept.empty())
+    keptValues = kept.values(
+        rowsAfter(builder, last.getLoc(), kept.rows(keptValues).positions, next, ends, maxSeqLen));
+  end(function, {last, next},
+      {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
+       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
+}
+
+void GenerateStepBuilder::buildHead() {
+  SmallVector<Port> inputs{port(tail.input, Kind::Input, "hidden", chunk), index()};
+  inputs.front().fact =
+      fill(FillAttr::get(builder.getContext(), FillSource::Output, builder.getStringAttr("hidden"),
+                         FlatSymbolRefAttr::get(builder.getContext(), "prefill")));
+  ArrayRef<Cache> all = std::exchange(caches, {}); // the tail mixes no positions
+  KeptRows rows = std::exchange(kept, {});         // and the text stays where it is
+  IRMapping mapping;
+  func::FuncOp function = begin("head", Role::Logits, inputs, mapping);
+  Block &entry = function.getBody().front();
+  Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1),
+                             entry.getArgument(0), entry.getArgument(1));
+  mapping.map(tail.input, one);
+
+  // The tail, and what it computes from weights alone.
+  llvm::SmallSetVector<Operation *, 16> needed(tail.ops.begin(), tail.ops.end());
+  for (unsigned i = 0; i < needed.size(); ++i)
+    for (Value operand : needed[i]->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && !mapping.contains(operand))
+        needed.insert(op);
+  for (Operation &op : forward.getBody().front())
+    if (needed.contains(&op))
+      cloneResized(op, 1, mapping);
+  Value last = mapping.lookup(logits), next = nextToken(last);
+  end(function, {last, next},
+      {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
+       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
+  caches = all;
+  kept = std::move(rows);
+}
+
+void GenerateStepBuilder::buildDraw() {
+  buildDrawEntry(forward, port(logits, Kind::Input, "logits", 1), kept, taken, isStage);
+}

@@ -1,0 +1,89 @@
+#include "PipelineReport.h"
+#include "tessera/runtime/device/Weights.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tessera::runtime {
+
+using Json = nlohmann::ordered_json;
+
+// Of a rank that holds it: bytes, and what it sends for a group of rows.
+static Json stageJson(const StagePrograms &stages, int32_t number, const Driver &driver) {
+  const PipelineSpec::Stage &spec = stages.spec().stages[size_t(number)];
+  const Manifest &manifest = stages.manifest(number);
+  const int64_t weights = WeightPlan(manifest, driver).bytes(),
+                slots = (stages.groups() - 1) * ((manifest.slotBytes + 63) / 64 * 64);
+  int64_t caches = 0;
+  for (const StateSpec &state : manifest.states)
+    caches += state.clear == Clear::BeforePrompts ? state.bytes : 0;
+  return {{"program", spec.program},
+          {"first_layer", spec.firstLayer},
+          {"layers", spec.layers},
+          {"at", spec.at},
+          {"weight_bytes", weights},
+          {"arena_bytes", manifest.arenaBytes},
+          {"slot_bytes", slots}, // beside the first group's, which lie in the arena
+          {"cache_bytes", caches * stages.groups()},
+          {"sends_bytes_of_chunk", stages.message(number, Role::Prompt, true).bytes},
+          {"sends_bytes_of_token", stages.message(number, Role::Next, true).bytes},
+          {"device_bytes", weights + manifest.arenaBytes + slots}};
+}
+
+static std::string mega(const Json &bytes) {
+  char text[32];
+  snprintf(text, sizeof text, bytes.get<double>() < 5e4 ? "%.4f MB" : "%.1f MB", bytes.get<double>() / 1e6);
+  return text;
+}
+
+std::string describeGenerating(const StagePrograms &stages, const Driver &driver, bool json) {
+  const Manifest &m = stages.whole();
+  Json list = Json::array(), axes = Json::object();
+  for (const MeshAxis &axis : m.mesh.axes())
+    axes[axis.name] = axis.size;
+  for (int32_t stage = 0; stage < stages.stages(); ++stage)
+    list.push_back(stageJson(stages, stage, driver));
+  const Json info = {{"task", m.task},
+                     {"target", m.target},
+                     {"dtype", m.dtype},
+                     {"architecture", m.architecture},
+                     {"model", m.model},
+                     {"compiled_for", driver.compiledFor(m)},
+                     {"mesh", axes},
+                     {"ranks", m.mesh.size()},
+                     {"generate",
+                      {{"batch", m.generate->batch},
+                       {"chunk", m.generate->chunk},
+                       {"max_seq_len", m.generate->maxSeqLen},
+                       {"vocab", m.generate->vocab}}},
+                     {"pipeline",
+                      {{"axis", stages.spec().axis},
+                       {"groups", stages.groups()},
+                       {"group_rows", stages.groupRows()},
+                       {"send_buffers", stages.spec().sendBuffers},
+                       {"stages", list}}}};
+  if (json)
+    return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string page =
+      m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target + "\n";
+  page += "mesh         " + m.mesh.describe() + " (" + std::to_string(m.mesh.size()) + " ranks)\n";
+  page += "generating   batch " + std::to_string(m.generate->batch) + ", prompts in chunks of " +
+          std::to_string(m.generate->chunk) + ", longest context " + std::to_string(m.generate->maxSeqLen) +
+          ", vocabulary " + std::to_string(m.generate->vocab) + "\n";
+  page += "pipeline     over " + stages.spec().axis + ", " + std::to_string(stages.stages()) + " stages, " +
+          std::to_string(stages.groups()) + " groups of " + std::to_string(stages.groupRows()) + " rows, " +
+          std::to_string(stages.spec().sendBuffers) + " send buffers a rank\n";
+  for (size_t s = 0; s < list.size(); ++s) {
+    const Json &stage = list[s];
+    const int64_t first = stage["first_layer"], layers = stage["layers"];
+    page += "stage " + std::to_string(s) + "      " +
+            (layers == 0 ? "no layers"
+                         : "layers " + std::to_string(first) + " to " + std::to_string(first + layers - 1)) +
+            "; a rank: weights " + mega(stage["weight_bytes"]) + ", caches " + mega(stage["cache_bytes"]) +
+            ", sends " + mega(stage["sends_bytes_of_chunk"]) + " a chunk and " +
+            mega(stage["sends_bytes_of_token"]) + " a token; " + mega(stage["device_bytes"]) + " in all\n";
+  }
+  return page;
+}
+
+} // namespace tessera::runtime

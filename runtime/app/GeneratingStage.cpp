@@ -1,0 +1,88 @@
+#include "StageSession.h"
+
+#include <algorithm>
+
+namespace tessera::runtime {
+
+static size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+static int64_t valueTag(int64_t group) { return 2 * group; }
+
+GeneratingStage::GeneratingStage(const PipelineRun &run, RankPrograms &programs)
+    : run_(run), rank_(*programs[0]),
+      number_(int32_t(stages().whole().mesh.index(rank_.id(), stages().axis()))),
+      slotBytes_(lines(size_t(rank_.manifest().slotBytes))) {
+  Device &device = rank_.device();
+  const std::string what = " of stage " + std::to_string(number_);
+  if (size_t bytes = size_t(stages().groups() - 1) * slotBytes_)
+    slots_ = device.allocate(bytes, "the groups of rows" + what, MemoryUse::Arena);
+  auto most = [&](int32_t stage) {
+    return std::max(stages().message(stage, Role::Prompt, true).bytes,
+                    stages().message(stage, Role::Next, true).bytes);
+  };
+  if (number_ > 0)
+    received_ = device.allocate(most(number_ - 1), "what comes to" + what, MemoryUse::Arena);
+  if (isLast())
+    return;
+  sends_.resize(size_t(stages().spec().sendBuffers));
+  for (SendBuffer &one : sends_)
+    one.memory = device.allocate(most(number_), "what goes out" + what, MemoryUse::Arena);
+}
+
+GeneratingStage::~GeneratingStage() {
+  for (SendBuffer &one : sends_)
+    if (one.sent)
+      rank_.shared().comm().wait(*one.sent, rank_.compute());
+  rank_.finish();
+}
+
+char *GeneratingStage::slot(int64_t group) const {
+  return group == 0 ? rank_.arena() : slots_.address() + size_t(group - 1) * slotBytes_;
+}
+
+char *GeneratingStage::state(const StateSpec &spec, int64_t group) const {
+  return (spec.offset < rank_.manifest().slotBytes ? slot(group) : rank_.arena()) + spec.offset;
+}
+
+const char *GeneratingStage::receive(Role role, int64_t group) {
+  Communicator &comm = rank_.shared().comm();
+  const Mesh &mesh = stages().whole().mesh;
+  comm.wait(comm.receive(mesh.member(rank_.id(), stages().axis(), number_ - 1), valueTag(group),
+                         received_.address(), stages().message(number_ - 1, role, true).bytes,
+                         rank_.compute(), run_.valueName(number_ - 1, group)),
+            rank_.compute());
+  return received_.address();
+}
+
+void GeneratingStage::send(const EntrySpec &entry, int64_t group) {
+  Communicator &comm = rank_.shared().comm();
+  const Mesh &mesh = stages().whole().mesh;
+  const StageMessage message = stages().message(number_, entry.role, true);
+  SendBuffer &buffer = sends_[nextSend_++ % sends_.size()];
+  if (buffer.sent)
+    comm.wait(*buffer.sent, rank_.compute());
+  for (const OutputSpec &output : entry.outputs)
+    if (const TravellingValue *value = message.find(output.name))
+      rank_.compute().copy(buffer.memory.address() + value->offset, rank_.arena() + output.offset,
+                           value->bytes);
+  buffer.sent =
+      comm.send(mesh.member(rank_.id(), stages().axis(), number_ + 1), valueTag(group),
+                buffer.memory.address(), message.bytes, rank_.compute(), run_.valueName(number_, group));
+}
+
+// Rows may be divided over axes; what all ranks along the others have is the same.
+std::vector<int64_t> GeneratingStage::tokenSources(const OutputSpec &next) const {
+  const Mesh &mesh = stages().whole().mesh;
+  return mesh.group(mesh.member(rank_.id(), stages().axis(), stages().stages() - 1), next.sharding[0]);
+}
+
+std::vector<int64_t> GeneratingStage::tokenTakers(const OutputSpec &next) const {
+  const Mesh &mesh = stages().whole().mesh;
+  std::vector<int64_t> takers;
+  for (int64_t beside : mesh.group(rank_.id(), next.sharding[0]))
+    for (int64_t along : mesh.group(beside, stages().axis()))
+      if (along != rank_.id())
+        takers.push_back(along);
+  return takers;
+}
+
+} // namespace tessera::runtime
