@@ -180,7 +180,7 @@ TEST(PipelineManifest, RefusesStagesThatDoNotGenerate) {
   auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
     expectRefused(generating, piece, by, why);
   };
-  refused("\"role\": \"next\"", "\"role\": \"prompt\"", "the same part of a step");
+  refused("\"role\": \"next\"", "\"role\": \"prompt\"", "has the role of entry prefill");
   refused("\"role\": \"next\", \"stage_part\": \"forward\"",
           "\"role\": \"next\", \"stage_part\": \"backward\"", "no entry has the role prompt");
   refused("\"role\": \"prompt\", \"stage_part\": \"forward\"", "\"role\": \"prompt\"",
