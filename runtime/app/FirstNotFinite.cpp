@@ -13,22 +13,33 @@ static int64_t elementsGiven(const Manifest &manifest, const CollectiveSpec &c) 
   return resultElements(c.kind, shardCount(manifest.groups[size_t(c.group)]), c.elements, c.cut);
 }
 
+void FirstNotFinite::entered(Rank &program, const EntrySpec &entry, const CalledPart &part) {
+  program_ = &program;
+  part_ = part;
+  calls_ = 0;
+  cursor_.reset();
+  if (!entry.calls.empty())
+    cursor_.emplace(entry.calls, counts_, part.firstLayer);
+}
+
 void FirstNotFinite::look(const CallSpec &spec, const std::string &place, io::DType type, int64_t elements,
                           const void *address) {
   if (number_ >= 0 || !io::isFloatLike(type) || io::isQuantized(type))
     return;
   std::vector<char> held(size_t(io::bytesOf(type, elements)));
   std::vector<float> wide(static_cast<size_t>(elements));
-  rank_.read(held.data(), static_cast<const char *>(address), held.size());
+  program_->read(held.data(), static_cast<const char *>(address), held.size());
   io::traits(type).widen(held.data(), elements, wide.data());
   // Minus infinity is the logarithm of nothing: of the weights of a place that sees no key.
   auto bad = std::find_if(wide.begin(), wide.end(), [](float x) { return !(x < INFINITY); });
-  rank_.entry().progress.fetch_add(1, std::memory_order_relaxed);
+  program_->entry().progress.fetch_add(1, std::memory_order_relaxed);
   if (bad == wide.end())
     return;
-  number_ = calls_;
-  text_ = (place.empty() ? "" : place + ": ") + (spec.value.empty() ? "a value without a name" : spec.value) +
-          " (" + spec.operation(rank_.manifest()) + ") is " +
+  constexpr int64_t mostCalls = int64_t(1) << 40; // of a part
+  number_ = part_.order * mostCalls + calls_;
+  const std::string where = part_.name + (part_.name.empty() || place.empty() ? "" : ", ") + place;
+  text_ = (where.empty() ? "" : where + ": ") + (spec.value.empty() ? "a value without a name" : spec.value) +
+          " (" + spec.operation(program_->manifest()) + ") is " +
           (std::isnan(*bad) ? "nan"
            : *bad > 0       ? "inf"
                             : "-inf") +
@@ -36,17 +47,20 @@ void FirstNotFinite::look(const CallSpec &spec, const std::string &place, io::DT
 }
 
 void FirstNotFinite::end(const ObservedCall &call) {
-  const Manifest &manifest = rank_.manifest();
-  const CallSpec &spec = cursor_.next(call.kind);
+  if (!cursor_)
+    return;
+  const Manifest &manifest = program_->manifest();
+  const CallSpec &spec = cursor_->next(call.kind);
   ++calls_;
-  const std::string place = cursor_.place();
+  const std::string place = cursor_->place();
   auto lookAtCollective = [&](const CallSpec &of, const std::string &where, const void *dst) {
     const CollectiveSpec &c = manifest.collectives[size_t(of.id)];
     look(of, where, c.type, elementsGiven(manifest, c), dst);
   };
   switch (call.kind) {
   case CallKind::Launch: {
-    const size_t buffers = size_t(rank_.kernel(call.number).num_buffers), first = buffers - spec.gives.size();
+    const size_t buffers = size_t(program_->kernel(call.number).num_buffers),
+                 first = buffers - spec.gives.size();
     for (size_t i = 0; i < spec.gives.size(); ++i) {
       const CallSpec::Gives &gives = spec.gives[i];
       auto *address = static_cast<const char *>(call.buffers[first + i]);

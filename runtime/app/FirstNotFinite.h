@@ -1,25 +1,24 @@
-// Which call of an entry is the first to give a number that is not finite.
+// Which call of a step is the first to give a number that is not finite.
 #ifndef TESSERA_RUNTIME_APP_FIRSTNOTFINITE_H
 #define TESSERA_RUNTIME_APP_FIRSTNOTFINITE_H
 
-#include "tessera/runtime/device/CallObserver.h"
-#include "tessera/runtime/device/Rank.h"
+#include "StepObserver.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace tessera::runtime {
 
-// Observes one call of `entry`, which may have no counts, and looks at all that each of its calls writes, as
+// Observes one step, whose entries may have no counts, and looks at all that each of their calls writes, as
 // soon as it is written: every stream is waited for behind every call.
-class FirstNotFinite : public CallObserver {
+class FirstNotFinite : public StepObserver {
 public:
-  FirstNotFinite(Rank &rank, const EntrySpec &entry) : rank_(rank), cursor_(entry.calls, counts_) {}
-
+  void entered(Rank &program, const EntrySpec &entry, const CalledPart &part) override;
   void begin(const ObservedCall &) override {}
   void end(const ObservedCall &call) override;
 
-  // How many calls came before it; -1: there is none.
+  // Where it stands among all calls of all ranks: what it reads has smaller numbers. -1: there is none.
   int64_t number() const { return number_; }
   // "layer 3: mlp (silu_mul_1x16x80) gives nan at 17 of 1280"
   const std::string &text() const { return text_; }
@@ -28,9 +27,10 @@ private:
   void look(const CallSpec &spec, const std::string &place, io::DType type, int64_t elements,
             const void *address);
 
-  Rank &rank_;
+  Rank *program_ = nullptr;
+  CalledPart part_;
   const std::vector<int64_t> counts_;
-  CallCursor cursor_;
+  std::optional<CallCursor> cursor_; // of the entry at hand, if its calls have names
   struct Begun {
     const CallSpec *spec;
     std::string place;

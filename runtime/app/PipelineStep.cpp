@@ -1,6 +1,8 @@
 #include "PipelineStep.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/pipeline/Delays.h"
+#include "tessera/runtime/schedule/Simulate.h"
+#include "tessera/runtime/schedule/Text.h"
 
 #include <algorithm>
 #include <array>
@@ -149,7 +151,11 @@ bool PipelineStep::call(Stage &stage, StagePart part, const CallInputs &inputs) 
   Rank &rank = stage.rank;
   for (const InputSpec &input : e->inputs)
     fill(stage, input, inputs);
+  if (observer_)
+    observer_->entered(rank, *e, calledPart(stage, *e, inputs.action));
   rank.call(e - rank.manifest().entries.data(), {}, rank.arena(), inputs.slot);
+  if (observer_)
+    observer_->left();
   const StageRole &of = stage.roles.at(role_);
   for (const OutputSpec &output : e->outputs) {
     const char *from = rank.arena() + output.offset;
@@ -172,7 +178,7 @@ void PipelineStep::compute(const Action &part, const void *in, void *out, Stream
   // An evaluation keeps nothing.
   const int32_t slot = role_ == Role::Evaluate ? 0 : stage.slots.slotOf[size_t(part.microBatch)];
   auto message = static_cast<const char *>(in);
-  CallInputs inputs{part.microBatch, message, message, static_cast<char *>(out), stage.slot(slot)};
+  CallInputs inputs{part.microBatch, message, message, static_cast<char *>(out), stage.slot(slot), &part};
   if (part.kind == Kind::Forward) {
     if (of.kept.value)
       stream.copy(stage.keptValue(slot), message, of.kept.value);
@@ -189,6 +195,39 @@ void PipelineStep::compute(const Action &part, const void *in, void *out, Stream
   inputs.gradient = stage.keptGradient(slot);
   if (part.kind != Kind::BackwardInput)
     call(stage, StagePart::WeightGradient, inputs);
+}
+
+//===- Who watches -===//
+
+void PipelineStep::observe(StepObserver *observer) {
+  observer_ = observer;
+  for (Stage &one : own_)
+    one.rank.observe(observer);
+  for (Role role : {Role::Train, Role::TrainDropout})
+    if (stages_.has(role))
+      executor(role).observe(observer);
+  orders_.clear();
+  if (!observer)
+    return;
+  // Where durations are whole numbers above 0, who reads begins later than who makes.
+  const schedule::Schedule &lists = stages_.lists(Role::Train);
+  const schedule::Simulation walk = schedule::simulate(lists);
+  for (size_t r = 0; r < lists.ranks.size(); ++r)
+    for (size_t i = 0; i < lists.ranks[r].size(); ++i)
+      if (schedule::computes(lists.ranks[r][i].kind))
+        for (const Action &part : schedule::partsOf(lists.ranks[r][i]))
+          orders_[schedule::toString(part)] = 1 + int64_t(walk.spans[r][i].begin);
+}
+
+CalledPart PipelineStep::calledPart(const Stage &stage, const EntrySpec &entry, const Action *action) const {
+  if (action) {
+    const std::string name = schedule::toString(*action);
+    return {name, orders_.at(name), stage.firstLayer};
+  }
+  // Before all actions, or behind them in the order of a step.
+  const int64_t first = entry.part == StagePart::Begin ? 0 : int64_t(1) << 20;
+  return {entry.name + " of stage " + std::to_string(stage.number), first + int64_t(entry.part),
+          stage.firstLayer};
 }
 
 //===- A step -===//

@@ -24,6 +24,7 @@ public:
   const Mesh &mesh() const override { return stages_.whole().mesh; }
   Rank &program(size_t number) override { return *programs_[number]; }
   Rank *holder(size_t part) override;
+  void observe(StepObserver *observer) override;
   using TrainStep::evaluate;
   Loss train(const StepRows &rows, int64_t update, const Hyperparameters &numbers) override {
     return run(roleOf(numbers), rows, update, numbers);
@@ -57,6 +58,7 @@ private:
     const char *value = nullptr, *gradient = nullptr; // messages
     char *out = nullptr;                              // where the message that it gives goes
     char *slot = nullptr;
+    const schedule::Action *action = nullptr; // whose part it is
   };
   // A weight of two stages, of which this rank has one or both.
   struct SharedWeight {
@@ -68,6 +70,8 @@ private:
   void allocateSlots(Stage &stage);
   Stage &stage(int32_t number);
   void compute(const schedule::Action &part, const void *in, void *out, Stream &stream) override;
+  // What the observer is told of a call; the calls of all ranks are in an order in which a step could go.
+  CalledPart calledPart(const Stage &stage, const EntrySpec &entry, const schedule::Action *action) const;
   // False: the stage has no such part.
   bool call(Stage &stage, StagePart part, const CallInputs &inputs);
   void fill(Stage &stage, const InputSpec &input, const CallInputs &inputs);
@@ -89,6 +93,8 @@ private:
   std::vector<SharedWeight> weights_;
   std::map<Role, std::unique_ptr<PipelineExecutor>> executors_;
   std::optional<schedule::Costs> delays_;
+  StepObserver *observer_ = nullptr;
+  std::map<std::string, int64_t> orders_; // of the actions of all ranks, while there is an observer
   Buffer ownSums_, allSums_;
   // Of the step at hand.
   Role role_ = Role::Train;

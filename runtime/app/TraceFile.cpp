@@ -42,12 +42,16 @@ static const char *categoryOf(TraceRow row) {
   switch (row) {
   case TraceRow::Step:
     return "step";
+  case TraceRow::Part:
+    return "part";
   case TraceRow::Compute:
     return "compute";
   case TraceRow::Wait:
     return "wait";
   case TraceRow::Collective:
     return "collective";
+  case TraceRow::Message:
+    return "message";
   }
   return "";
 }
@@ -57,11 +61,15 @@ static std::string quoted(const std::string &text) {
 }
 
 // Names and what else does not change from slice to slice.
-static std::string nameOf(const TraceSlice &slice, const Manifest &manifest) {
-  if (!slice.call)
-    return "step " + std::to_string(slice.step);
+static std::string nameOf(const TraceSlice &slice, const StepTrace &trace) {
+  if (!slice.call) {
+    if (slice.row == TraceRow::Step)
+      return "step " + std::to_string(slice.step);
+    const std::string &what = trace.places()[slice.place];
+    return (slice.kind == CallKind::Wait ? "wait for " : "") + what;
+  }
   const CallSpec &call = *slice.call;
-  std::string name = call.operation(manifest) + (call.value.empty() ? "" : " " + call.value);
+  std::string name = call.operation(*slice.manifest) + (call.value.empty() ? "" : " " + call.value);
   if (slice.row != TraceRow::Wait)
     return name;
   return (slice.kind == CallKind::Collective ? "in "
@@ -70,11 +78,12 @@ static std::string nameOf(const TraceSlice &slice, const Manifest &manifest) {
          name;
 }
 
-static Json argumentsOf(const TraceSlice &slice, const StepTrace &trace, const Manifest &manifest) {
+static Json argumentsOf(const TraceSlice &slice, const StepTrace &trace) {
   Json arguments = {{"step", slice.step}};
   if (!slice.call)
     return arguments;
   const CallSpec &call = *slice.call;
+  const Manifest &manifest = *slice.manifest;
   arguments["do"] = callKindName(slice.kind);
   arguments["operation"] = call.operation(manifest);
   if (!call.value.empty())
@@ -96,53 +105,66 @@ static std::string nameText(int64_t rank, int64_t thread, const std::string &nam
          ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":" + std::to_string(thread) + "}}";
 }
 
-// The row of each slice. Collectives that go on at the same time have rows of their own: in the order in
-// which they begin, each takes the first that is free.
-static std::vector<int64_t> rowsOf(const std::vector<TraceSlice> &slices, int64_t &lanes) {
-  std::vector<int64_t> rows(slices.size());
-  std::vector<size_t> collectives;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    rows[i] = int64_t(slices[i].row);
-    if (slices[i].row == TraceRow::Collective)
-      collectives.push_back(i);
-  }
-  std::sort(collectives.begin(), collectives.end(), [&](size_t a, size_t b) {
-    return std::pair(slices[a].begin, a) < std::pair(slices[b].begin, b);
-  });
-  std::vector<int64_t> ends;
-  for (size_t i : collectives) {
-    size_t lane = 0;
-    while (lane < ends.size() && ends[lane] > slices[i].begin)
-      ++lane;
-    if (lane == ends.size())
-      ends.push_back(0);
-    ends[lane] = slices[i].end;
-    rows[i] += int64_t(lane);
-  }
-  lanes = int64_t(ends.size());
-  return rows;
-}
+// Where slices lie: a row of its own for each kind, and of what goes on at the same time several, in the
+// order in which they begin: each takes the first that is free.
+struct RankRows {
+  std::vector<int64_t> of; // by slice
+  std::vector<std::string> names;
 
-static void putRank(int64_t rank, const Manifest &manifest, const StepTrace &trace, int64_t zero,
-                    const Put &put) {
-  int64_t lanes = 0;
-  const std::vector<int64_t> rows = rowsOf(trace.slices(), lanes);
+  explicit RankRows(const std::vector<TraceSlice> &slices) : of(slices.size()) {
+    bool hasParts = false;
+    for (const TraceSlice &slice : slices)
+      hasParts |= slice.row == TraceRow::Part;
+    for (TraceRow row : {TraceRow::Step, TraceRow::Part, TraceRow::Compute, TraceRow::Wait})
+      if (row != TraceRow::Part || hasParts) {
+        names.emplace_back(categoryOf(row));
+        for (size_t i = 0; i < slices.size(); ++i)
+          if (slices[i].row == row)
+            of[i] = int64_t(names.size()) - 1;
+      }
+    addLanes(slices, TraceRow::Collective, "collectives");
+    addLanes(slices, TraceRow::Message, "messages");
+  }
+
+private:
+  void addLanes(const std::vector<TraceSlice> &slices, TraceRow row, const std::string &name) {
+    std::vector<size_t> own;
+    for (size_t i = 0; i < slices.size(); ++i)
+      if (slices[i].row == row)
+        own.push_back(i);
+    std::sort(own.begin(), own.end(), [&](size_t a, size_t b) {
+      return std::pair(slices[a].begin, a) < std::pair(slices[b].begin, b);
+    });
+    const auto first = int64_t(names.size());
+    std::vector<int64_t> ends;
+    for (size_t i : own) {
+      size_t lane = 0;
+      while (lane < ends.size() && ends[lane] > slices[i].begin)
+        ++lane;
+      if (lane == ends.size())
+        ends.push_back(0);
+      ends[lane] = slices[i].end;
+      of[i] = first + int64_t(lane);
+    }
+    for (size_t lane = 0; lane < ends.size(); ++lane)
+      names.push_back(name + (lane ? " " + std::to_string(lane + 1) : ""));
+  }
+};
+
+static void putRank(int64_t rank, const StepTrace &trace, int64_t zero, const Put &put) {
+  const RankRows rows(trace.slices());
   const std::string pid = ",\"pid\":" + std::to_string(rank);
   std::string names = (rank == 0 ? "" : ",\n") + ("{\"ph\":\"M\"" + pid) +
                       ",\"name\":\"process_name\",\"args\":{\"name\":\"rank " + std::to_string(rank) + "\"}}";
-  for (TraceRow row : {TraceRow::Step, TraceRow::Compute, TraceRow::Wait})
-    names += nameText(rank, int64_t(row), categoryOf(row));
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    names += nameText(rank, int64_t(TraceRow::Collective) + lane,
-                      "collectives" + (lane ? " " + std::to_string(lane + 1) : ""));
+  for (size_t row = 0; row < rows.names.size(); ++row)
+    names += nameText(rank, int64_t(row), rows.names[row]);
   put(names);
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < rows.of.size(); ++i) {
     const TraceSlice &slice = trace.slices()[i];
-    put(",\n{\"ph\":\"X\"" + pid + ",\"tid\":" + std::to_string(rows[i]) +
+    put(",\n{\"ph\":\"X\"" + pid + ",\"tid\":" + std::to_string(rows.of[i]) +
         ",\"ts\":" + microseconds(slice.begin - zero) + ",\"dur\":" + microseconds(slice.end - slice.begin) +
-        ",\"cat\":\"" + categoryOf(slice.row) + "\",\"name\":" + quoted(nameOf(slice, manifest)) +
-        ",\"args\":" +
-        argumentsOf(slice, trace, manifest).dump(-1, ' ', false, Json::error_handler_t::replace) + "}");
+        ",\"cat\":\"" + categoryOf(slice.row) + "\",\"name\":" + quoted(nameOf(slice, trace)) +
+        ",\"args\":" + argumentsOf(slice, trace).dump(-1, ' ', false, Json::error_handler_t::replace) + "}");
   }
 }
 
@@ -155,8 +177,8 @@ static void send(HostPlane &plane, int64_t from, std::string &piece) {
     plane.broadcast(piece.data(), piece.size(), from);
 }
 
-std::vector<int64_t> writeTrace(HostPlane &plane, const Manifest &manifest, const StepTrace &trace,
-                                const TraceClock &clock, io::OutputFile *file) {
+std::vector<int64_t> writeTrace(HostPlane &plane, const StepTrace &trace, const TraceClock &clock,
+                                io::OutputFile *file) {
   constexpr size_t most = size_t(1) << 20;
   auto write = [&](const std::string &text) {
     if (file)
@@ -173,7 +195,7 @@ std::vector<int64_t> writeTrace(HostPlane &plane, const Manifest &manifest, cons
           send(plane, rank, piece);
         piece.clear();
       };
-      putRank(rank, manifest, trace, clock.zero(), [&](const std::string &text) {
+      putRank(rank, trace, clock.zero(), [&](const std::string &text) {
         piece += text;
         if (piece.size() >= most)
           pass();

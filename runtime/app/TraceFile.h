@@ -22,8 +22,8 @@ private:
 // Writes what all ranks have recorded, one after the other: rank 0 holds no more of the others than one piece
 // of text at a time. Every rank calls it; `file` is open at rank 0, and null elsewhere. Returns the ranks
 // whose traces are not whole, at rank 0.
-std::vector<int64_t> writeTrace(HostPlane &plane, const Manifest &manifest, const StepTrace &trace,
-                                const TraceClock &clock, io::OutputFile *file);
+std::vector<int64_t> writeTrace(HostPlane &plane, const StepTrace &trace, const TraceClock &clock,
+                                io::OutputFile *file);
 
 } // namespace tessera::runtime
 #endif

@@ -112,10 +112,8 @@ private:
     Hyperparameters numbers = job_.numbers;
     numbers.learningRate = job_.options.rate.at(place_.updates);
     numbers.lossScale = place_.lossScale;
-    observe(trace_ && place_.step + 1 >= traced_.first);
     numbers.dropoutKey = dropoutKeyOf(job_.options.seed.value_or(0), place_.step);
-    TrainStep::Loss loss = step_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
-    observe(false);
+    TrainStep::Loss loss = step(trace_ && place_.step + 1 >= traced_.first, numbers);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     takeRows();
     train::LogLine line{place_.step, loss.loss, loss.gradNorm, numbers.learningRate,
@@ -170,18 +168,21 @@ private:
       check(traceFile_->open()); // known before the steps
     }
     clock_.emplace(rank_.plane());
-    trace_.emplace(*step_.wholeStep(job_.numbers));
+    trace_.emplace();
   }
 
-  // From now on: calls of the step that comes next, or none.
-  void observe(bool yes) {
-    Rank &program = step_.program(0);
-    if (yes)
-      trace_->beginStep(place_.step + 1);
-    else if (program.observer())
-      trace_->endStep();
-    program.observe(yes ? &*trace_ : nullptr);
-    rank_.comm().observe(yes ? &*trace_ : nullptr);
+  // A step, which is traced or not.
+  TrainStep::Loss step(bool isTraced, const Hyperparameters &numbers) {
+    if (!isTraced)
+      return step_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
+    trace_->beginStep(place_.step + 1);
+    step_.observe(&*trace_);
+    rank_.comm().observe(&*trace_);
+    TrainStep::Loss loss = step_.train(rowsOf(*job_.data, place_.step), place_.updates, numbers);
+    trace_->endStep();
+    step_.observe(nullptr);
+    rank_.comm().observe(nullptr);
+    return loss;
   }
 
   // All that is traced has been; the file is there while the run goes on.
@@ -191,8 +192,7 @@ private:
     std::vector<int64_t> cut;
     {
       Outside files(rank_.entry());
-      cut = writeTrace(rank_.plane(), step_.program(0).manifest(), *trace_, *clock_,
-                       traceFile_ ? &*traceFile_ : nullptr);
+      cut = writeTrace(rank_.plane(), *trace_, *clock_, traceFile_ ? &*traceFile_ : nullptr);
     }
     trace_.reset();
     traceFile_.reset();
@@ -226,17 +226,12 @@ private:
   // The numbers are the same on all ranks, the log has its line, and the step has changed nothing: run again,
   // it gives the same, and every call of it is looked at.
   [[noreturn]] void refuse(const std::string &what, double value, const Hyperparameters &numbers) {
-    const EntrySpec *entry = step_.wholeStep(numbers);
     endTrace();
-    std::string first;
-    if (entry && !entry->calls.empty()) {
-      Rank &program = step_.program(0);
-      FirstNotFinite search(program, *entry);
-      program.observe(&search);
-      step_.train(rowsOf(*job_.data, place_.step - 1), place_.updates - 1, numbers);
-      program.observe(nullptr);
-      first = firstOfAllRanks(rank_.plane(), search.number(), search.text());
-    }
+    FirstNotFinite search;
+    step_.observe(&search);
+    step_.train(rowsOf(*job_.data, place_.step - 1), place_.updates - 1, numbers);
+    step_.observe(nullptr);
+    const std::string first = firstOfAllRanks(rank_.plane(), search.number(), search.text());
     rank_.plane().barrier();
     // Nothing has been updated yet in the first step of a run.
     const bool isFirst = place_.step == job_.place.step + 1;

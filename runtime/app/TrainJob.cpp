@@ -8,6 +8,7 @@
 #include "tessera/runtime/text/Tokenizer.h"
 #include "tessera/runtime/train/TrainingLog.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -144,6 +145,11 @@ static void checkOrder(const TrainJob &job) {
            job.place.documents ? "add --documents" : "leave out --documents");
 }
 
+static bool namesCalls(const Manifest *manifest) {
+  return std::any_of(manifest->entries.begin(), manifest->entries.end(),
+                     [](const EntrySpec &entry) { return !entry.calls.empty(); });
+}
+
 static void checkTrace(const TrainJob &job, const TrainedProgram &program) {
   const TrainOptions &options = job.options;
   if (options.trace.empty())
@@ -151,10 +157,7 @@ static void checkTrace(const TrainJob &job, const TrainedProgram &program) {
   auto refuse = [&](const std::string &where, const std::string &why, const std::string &hint) {
     throw Error("cannot trace", where, why, hint);
   };
-  const int64_t whole = program.whole.train->train;
-  if (whole < 0)
-    refuse(options.trace, "the steps of a pipeline cannot be traced yet", "leave it out");
-  if (program.whole.entries[size_t(whole)].calls.empty())
+  if (!std::all_of(program.parts.begin(), program.parts.end(), namesCalls))
     refuse(options.trace, "this program does not name its calls",
            "compile it again with this version of llm-compile");
   if (options.traceSteps && options.traceSteps->first <= job.place.step)

@@ -2,8 +2,8 @@
 #ifndef TESSERA_RUNTIME_APP_TRAINSTEP_H
 #define TESSERA_RUNTIME_APP_TRAINSTEP_H
 
+#include "StepObserver.h"
 #include "tessera/runtime/data/TrainingData.h"
-#include "tessera/runtime/device/Rank.h"
 
 #include <cstdint>
 #include <functional>
@@ -53,8 +53,8 @@ public:
   // The one that has the parameters of number `part` of all that are trained together (SavedParam::part);
   // null if another rank has it.
   virtual Rank *holder(size_t part) = 0;
-  // The entry that is a whole step with these numbers; null if it takes several.
-  virtual const EntrySpec *wholeStep(const Hyperparameters &numbers) const { return nullptr; }
+  // Null: nobody is told of what a step does.
+  virtual void observe(StepObserver *observer) = 0;
 
   // A step, as update number `update` (from 0).
   virtual Loss train(const StepRows &rows, int64_t update, const Hyperparameters &numbers) = 0;

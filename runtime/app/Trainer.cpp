@@ -6,6 +6,11 @@ Trainer::Trainer(Rank &rank)
     : rank_(rank), spec_(trainOf(rank.manifest())),
       inputs_(rank.shared(), rank.manifest().mesh, spec_.microBatches) {}
 
+void Trainer::observe(StepObserver *observer) {
+  observer_ = observer;
+  rank_.observe(observer);
+}
+
 double Trainer::output(const EntrySpec &entry, Gives gives) {
   float value = 0;
   rank_.read(&value, rank_.arena() + entry.output(gives)->offset, sizeof value);
@@ -21,7 +26,11 @@ TrainStep::Loss Trainer::run(int64_t number, const StepRows &rows, int64_t updat
     inputs_.write(rank_, input);
   Loss loss;
   loss.targets = inputs_.targets();
+  if (observer_)
+    observer_->entered(rank_, entry, {});
   rank_.call(number);
+  if (observer_)
+    observer_->left();
   loss.loss = output(entry, Gives::Loss);
   if (entry.output(Gives::GradNorm))
     loss.gradNorm = output(entry, Gives::GradNorm);

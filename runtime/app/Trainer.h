@@ -14,9 +14,7 @@ public:
   const Mesh &mesh() const override { return rank_.manifest().mesh; }
   Rank &program(size_t) override { return rank_; }
   Rank *holder(size_t) override { return &rank_; }
-  const EntrySpec *wholeStep(const Hyperparameters &numbers) const override {
-    return &rank_.manifest().entries[size_t(entryOf(numbers))];
-  }
+  void observe(StepObserver *observer) override;
   using TrainStep::evaluate;
   Loss train(const StepRows &rows, int64_t update, const Hyperparameters &numbers) override;
   Loss evaluate(const StepRows &rows) override;
@@ -32,6 +30,7 @@ private:
   Rank &rank_;
   const TrainSpec &spec_;
   StepInputs inputs_;
+  StepObserver *observer_ = nullptr;
 };
 
 } // namespace tessera::runtime

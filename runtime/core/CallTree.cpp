@@ -40,8 +40,9 @@ std::string CallSpec::operation(const Manifest &manifest) const {
   return callKindName(kind);
 }
 
-CallCursor::CallCursor(const std::vector<CallSpec> &calls, const std::vector<int64_t> &counts)
-    : counts_(counts), frames_{{&calls, 0, 0, 1, 1}} {
+CallCursor::CallCursor(const std::vector<CallSpec> &calls, const std::vector<int64_t> &counts,
+                       int64_t firstLayer)
+    : counts_(counts), firstLayer_(firstLayer), frames_{{&calls, 0, 0, 1, 1}} {
   settle();
 }
 
@@ -90,7 +91,7 @@ std::string CallCursor::place() const {
   std::string text;
   size_t loop = indices_.size();
   for (const CallSpec::Iteration &one : last_->at) {
-    int64_t number = one.offset;
+    int64_t number = one.offset + (one.loop == "layer" ? firstLayer_ : 0);
     if (one.scale != 0 && loop > 0)
       number += one.scale * indices_[--loop];
     text += (text.empty() ? "" : ", ") + one.loop + " " + std::to_string(number);

@@ -75,6 +75,17 @@ void PipelineExecutor::waitForLink(const Action &receive, const char *buffer, St
   sleepUntil(sent + inNanoseconds(link));
 }
 
+void PipelineExecutor::travels(const Action &message, CommToken token) {
+  if (observer_)
+    observer_->travels(message, token);
+}
+
+void PipelineExecutor::wait(CommToken token, Stream &stream) {
+  communicator_.wait(token, stream);
+  if (observer_)
+    observer_->arrived(token);
+}
+
 size_t PipelineExecutor::freeSendSlot(Stream &stream, int32_t where) {
   if (sent_.size() < plan_.sendSlots.size()) {
     for (size_t slot = 0;; ++slot)
@@ -85,6 +96,8 @@ size_t PipelineExecutor::freeSendSlot(Stream &stream, int32_t where) {
   for (const Flight &flight : sent_)
     tokens.push_back(flight.token);
   size_t number = communicator_.waitForAny(tokens, stream, where);
+  if (observer_)
+    observer_->arrived(tokens[number]);
   size_t slot = sent_[number].slot;
   sent_.erase(sent_.begin() + std::ptrdiff_t(number));
   return slot;
@@ -101,6 +114,7 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
   if (schedule::receives(action.kind)) {
     posted_.push_back({action, communicator_.receive(peerOf(action), tagOf(action), at(use.in[0]),
                                                      bytesOf(action), stream, where)});
+    travels(action, posted_.back().token);
   } else if (schedule::sends(action.kind)) {
     size_t slot = freeSendSlot(stream, where);
     char *buffer = at(plan_.sendSlots[slot]);
@@ -113,11 +127,12 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
     sent_.push_back(
         {action, communicator_.send(peerOf(action), tagOf(action), buffer, bytesOf(action), stream, where),
          slot});
+    travels(action, sent_.back().token);
   } else if (schedule::waitsForSend(action.kind)) {
     Kind sends = action.kind == Kind::WaitSendForward ? Kind::SendForward : Kind::SendBackward;
     // Who needed its buffer may have waited for it already.
     if (auto flight = find(sent_, {sends, action.stage, action.microBatch}); flight != sent_.end()) {
-      communicator_.wait(flight->token, stream);
+      wait(flight->token, stream);
       sent_.erase(flight);
     }
   } else if (schedule::computes(action.kind)) {
@@ -125,11 +140,13 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
     for (int p = 0; p < parts.count; ++p)
       if (std::optional<Action> receive = schedule::receiveFor(schedule_, parts.part[p])) {
         auto flight = find(posted_, *receive);
-        communicator_.wait(flight->token, stream);
+        wait(flight->token, stream);
         posted_.erase(flight);
         if (delays_)
           waitForLink(*receive, at(use.in[p]), stream);
       }
+    if (observer_)
+      observer_->computes(action);
     int64_t begin = delays_ ? nanoseconds() : 0;
     for (int p = 0; p < parts.count; ++p)
       work.compute(parts.part[p], at(use.in[p]), at(use.out[p]), stream);
@@ -143,10 +160,16 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
 }
 
 void PipelineExecutor::run(StageWork &work, Stream &stream) {
-  for (size_t index = 0; index < schedule_.ranks[size_t(rank_)].size(); ++index)
+  const schedule::ActionList &list = schedule_.ranks[size_t(rank_)];
+  for (size_t index = 0; index < list.size(); ++index) {
+    if (observer_)
+      observer_->begins(list[index]);
     runAction(index, work, stream);
+    if (observer_)
+      observer_->ends(list[index]);
+  }
   for (const Flight &flight : sent_)
-    communicator_.wait(flight.token, stream);
+    wait(flight.token, stream);
   sent_.clear();
 }
 

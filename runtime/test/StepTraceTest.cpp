@@ -53,7 +53,7 @@ struct Program {
 
 struct StepTraceTest : ::testing::Test {
   Program program;
-  StepTrace trace{program.entry};
+  StepTrace trace;
   void call(CallKind kind, int64_t token = -1) {
     ObservedCall call{kind};
     if (kind == CallKind::Wait)
@@ -65,6 +65,7 @@ struct StepTraceTest : ::testing::Test {
   }
   void step(int64_t number, bool seen) {
     trace.beginStep(number);
+    trace.entered(program.manifest, program.entry, {});
     call(CallKind::Start, 7);
     call(CallKind::Start, 8);
     call(CallKind::Matmul);
@@ -82,7 +83,7 @@ struct StepTraceTest : ::testing::Test {
     ::close(mkstemp(name));
     io::OutputFile file(name, "cannot write trace");
     EXPECT_TRUE(bool(file.open()));
-    EXPECT_TRUE(writeTrace(plane, program.manifest, trace, TraceClock(plane), &file).empty());
+    EXPECT_TRUE(writeTrace(plane, trace, TraceClock(plane), &file).empty());
     std::ifstream in(name);
     nlohmann::json json = nlohmann::json::parse(in);
     unlink(name);
@@ -148,4 +149,56 @@ TEST_F(StepTraceTest, WhatIsBeyondTheLimitIsLeftOutAndSaid) {
   trace.endStep();
   EXPECT_FALSE(trace.isWhole());
   EXPECT_EQ(trace.slices().size(), StepTrace::kMostSlices);
+}
+
+// A rank of a pipeline: a forward whose value comes from another rank and goes on to the next one, then what
+// is once a step.
+TEST_F(StepTraceTest, PartsAndMessagesOfAPipelineHaveRows) {
+  using schedule::Action;
+  using schedule::Kind;
+  const Action receive{Kind::ReceiveForward, 1, 3}, forward{Kind::Forward, 1, 3},
+      send{Kind::SendForward, 1, 3};
+  trace.beginStep(2);
+  trace.begins(receive);
+  trace.travels(receive, 5);
+  trace.ends(receive);
+  trace.begins(forward);
+  usleep(50);
+  trace.arrived(5);
+  trace.computes(forward);
+  trace.entered(program.manifest, program.entry, {"1F3", 4});
+  call(CallKind::Start, 7);
+  trace.left();
+  trace.ends(forward);
+  trace.begins(send);
+  trace.travels(send, 6);
+  trace.ends(send);
+  trace.entered(program.manifest, program.entry, {"update of stage 1", 9});
+  call(CallKind::Start, 8);
+  trace.left();
+  trace.ended(6);
+  trace.arrived(6);
+  trace.endStep();
+  const nlohmann::json events = written();
+  Named slices = byName(events);
+  // The receive's and the send's names are those of their messages, and of what the rank does for them.
+  std::map<std::string, int> count;
+  for (const nlohmann::json &event : events)
+    if (event["ph"] == "X")
+      ++count[std::string(event["cat"]) + " " + std::string(event["name"])];
+  EXPECT_EQ(count, (std::map<std::string, int>{{"step step 2", 1},
+                                               {"part 1F3", 1},
+                                               {"part update of stage 1", 1},
+                                               {"wait start all_gather first", 2},
+                                               {"wait wait for 1F3", 1},
+                                               {"wait 1RECV_F3", 1},
+                                               {"wait 1SEND_F3", 1},
+                                               {"message 1RECV_F3", 1},
+                                               {"message 1SEND_F3", 1}}));
+  // Computing begins where the wait ends.
+  EXPECT_NEAR(endOf(slices["wait for 1F3"]), slices["1F3"]["ts"].get<double>(), 1e-3);
+  for (const nlohmann::json &event : events)
+    if (event["ph"] == "X" && event["name"] == "start all_gather first")
+      EXPECT_TRUE(event["args"]["at"] == "1F3, layer 0" ||
+                  event["args"]["at"] == "update of stage 1, layer 0");
 }

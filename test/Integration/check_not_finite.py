@@ -40,9 +40,9 @@ tokens[7, 3] = 7
 write_safetensors(path("tokens.safetensors"), {"tokens": tokens})
 
 
-def compiled(mesh, micro):
+def compiled(mesh, micro, *flags):
     out = path(f"{mesh}-{micro}")
-    run([args.compiler, args.model, "--task=train", "--batch=8", "--max-seq-len=16", f"--micro-batches={micro}", f"--dtype={args.dtype}", "-o", out] + flags_of(mesh))
+    run([args.compiler, args.model, "--task=train", "--batch=8", "--max-seq-len=16", f"--micro-batches={micro}", f"--dtype={args.dtype}", "-o", out] + flags_of(mesh) + list(flags))
     return [out, "train", f"--data={path('tokens.safetensors')}"]
 
 
@@ -81,6 +81,10 @@ for mesh, micro in (("none", 1), ("fsdp=2", 2), ("tp=2", 1)):
            not_finite.format(rank="[01]", place="layer 2, micro-batch 0: " if micro > 1 else "layer 2: ", value="mlp", call=r"\w*mul_[\dx_]+", what="-?(inf|nan)"))
 expect(compiled("none", 1) + ["--steps=1", f"--model={spoiled('product.safetensors', overflow_of_a_product)}"],
        not_finite.format(rank="0", place="layer 1: ", value="gate", call="matmul", what="-?(inf|nan)"))
+# In stages, whoever comes to it first in the order of the step: stage 1 has the layers 2 and 3.
+for mesh, rank in (("pp=2", "1"), ("pp=2,tp=2", "[23]")):
+    expect(compiled(mesh, 2, "--pipeline=1f1b", "--stages=2,2") + ["--steps=1", f"--model={broken}"],
+           not_finite.format(rank=rank, place="1F0, layer 2: ", value="mlp", call=r"\w*mul_[\dx_]+", what="-?(inf|nan)"))
 # What layers save for backward lies in stacks, a slice a layer. What a rank computes in bfloat16 is a copy of all weights: the first one has met a broken one before a row is read.
 masters = args.dtype != "f32"
 copied = dict(rank="0", place="", call=r"cast_[\dx_]+", what="nan")

@@ -58,10 +58,11 @@ struct CallSpec {
   std::string operation(const Manifest &manifest) const;
 };
 
-// Follows one call of an entry. Both arguments must outlive it.
+// Follows one call of an entry. Both vectors must outlive it.
 class CallCursor {
 public:
-  CallCursor(const std::vector<CallSpec> &calls, const std::vector<int64_t> &counts);
+  // `firstLayer`: which layer of the model the program's first one is.
+  CallCursor(const std::vector<CallSpec> &calls, const std::vector<int64_t> &counts, int64_t firstLayer = 0);
 
   // The next call, which must be of that kind: throws Error if the entry has no such call here, which means
   // that program and manifest are not of one compilation. Valid until the next one.
@@ -78,6 +79,7 @@ private:
   void settle();
 
   const std::vector<int64_t> &counts_;
+  int64_t firstLayer_;
   std::vector<Frame> frames_; // outermost first; the last one's `at` is the next call
   const CallSpec *last_ = nullptr;
   std::vector<int64_t> indices_; // of the loops around `last_`, outermost first

@@ -46,6 +46,18 @@ struct BufferPlan {
 BufferPlan planBuffers(const schedule::Schedule &schedule, int32_t rank, const ValueSizes &sizes,
                        int32_t sendBuffers);
 
+// Who is told how a rank goes along its list: for traces.
+class ListObserver {
+public:
+  virtual ~ListObserver() = default;
+  virtual void begins(const schedule::Action &action) = 0;   // its turn has come
+  virtual void computes(const schedule::Action &action) = 0; // the messages that it reads are there
+  virtual void ends(const schedule::Action &action) = 0;
+  // The message is on its way, or awaited, until it is seen to have arrived.
+  virtual void travels(const schedule::Action &message, CommToken token) = 0;
+  virtual void arrived(CommToken token) = 0;
+};
+
 class PipelineExecutor {
 public:
   // `ranks`: of each coordinate along the pipeline the rank of the communicator. `where`: what the board
@@ -55,6 +67,8 @@ public:
                    const ValueSizes &sizes, int32_t sendBuffers, Communicator &communicator, Device &device,
                    int32_t where = 0, std::optional<schedule::Costs> delays = std::nullopt);
 
+  // Null: nobody is told.
+  void observe(ListObserver *observer) { observer_ = observer; }
   // The whole list, once; all that was sent has arrived when it returns.
   void run(StageWork &work, Stream &stream);
   const BufferPlan &buffers() const { return plan_; }
@@ -63,6 +77,8 @@ private:
   int64_t tagOf(const schedule::Action &message) const;
   int64_t peerOf(const schedule::Action &message) const;
   size_t bytesOf(const schedule::Action &message) const;
+  void travels(const schedule::Action &message, CommToken token);
+  void wait(CommToken token, Stream &stream);
   void runAction(size_t index, StageWork &work, Stream &stream);
   // Until a buffer of sends is free; its number.
   size_t freeSendSlot(Stream &stream, int32_t where);
@@ -79,6 +95,7 @@ private:
   std::optional<schedule::Costs> delays_;
   BufferPlan plan_;
   Buffer memory_;
+  ListObserver *observer_ = nullptr;
 
   // A message that is under way: which, and what to wait for.
   struct Flight {

@@ -1,0 +1,97 @@
+"""The trace of a pipeline's steps: what `info` lists, in that order, each call in its part, messages as often as they are sent.
+
+    check_pipeline_trace.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M --pipeline P [--stages S] [--mpi]
+
+Also: which layers the calls of a rank are of, and that a run with a trace ends with the bytes of one without."""
+import argparse
+import collections
+import json
+import os
+import re
+import sys
+
+from compiled_programs import fresh, launcher, read_bytes, run
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--model", "--out", "--mesh", "--pipeline"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--stages")
+parser.add_argument("--mpi", action="store_true")
+args = parser.parse_args()
+path = fresh(args.out)
+STEPS, MICRO = (2, 3), 4
+
+out = path("program")
+run([args.compiler, args.model, "--task=train", "--batch=8", "--max-seq-len=16", f"--micro-batches={MICRO}", f"--mesh={args.mesh}", f"--pipeline={args.pipeline}", "-o", out]
+    + ([f"--stages={args.stages}"] if args.stages else []))
+info = json.loads(run([out, "info", "--json"]).stdout)
+pipeline = info["pipeline"]
+command = (launcher(args.mesh) if args.mpi else []) + [out, "train", f"--model={args.model}", f"--data={os.path.join(args.model, 'train_tokens.safetensors')}", "--steps=4"]
+run(command + [f"--save={path('plain')}"])
+run(command + [f"--save={path('traced')}", f"--trace={path('trace.json')}", f"--trace-steps={STEPS[0]}:{STEPS[1]}"])
+for name in ("model.safetensors",):
+    if read_bytes(os.path.join(path("plain"), "step-4", name)) != read_bytes(os.path.join(path("traced"), "step-4", name)):
+        sys.exit(f"{name}: a trace changes what is trained")
+with open(path("trace.json")) as file:
+    events = json.load(file)["traceEvents"]
+
+COMPUTES = re.compile(r"\(?\d+[FBIW]\d+")
+parts_in_action = lambda action: re.findall(r"\d+[FBIW]\d+", action) if action.startswith("(") else [action]
+axes = list(info["mesh"])
+
+
+def coordinate(rank):
+    """Of a rank along the pipeline's axis; the last axis is the fastest."""
+    for axis in reversed(axes):
+        rank, at = divmod(rank, info["mesh"][axis])
+        if axis == pipeline["axis"]:
+            return at
+
+
+def span(one):
+    return round(one["ts"] * 1000), round((one["ts"] + one["dur"]) * 1000)
+
+
+for rank in range(info["ranks"]):
+    at = coordinate(rank)
+    own = [one for one in events if one["ph"] == "X" and one["pid"] == rank]
+    rows = collections.defaultdict(list)
+    for one in own:
+        rows[one["tid"]].append(one)
+    for tid, row in rows.items():
+        row.sort(key=span)
+        if len({one["cat"] for one in row}) != 1:
+            sys.exit(f"rank {rank}, row {tid}: slices of {({one['cat'] for one in row})}")
+        for before, after in zip(row, row[1:]):
+            if span(before)[1] > span(after)[0] + 1:  # both are rounded
+                sys.exit(f"rank {rank}, row {tid}: {before} and {after} overlap")
+    stages = [number for number, stage in enumerate(pipeline["stages"]) if stage["at"] == at]
+    wanted = pipeline["lists"][at].split()
+    layers = {f"layer {layer}" for number in stages for layer in range(pipeline["stages"][number]["first_layer"], pipeline["stages"][number]["first_layer"] + pipeline["stages"][number]["layers"])}
+    for step in range(STEPS[0], STEPS[1] + 1):
+        inside = sorted((one for one in own if one["args"]["step"] == step), key=span)
+        parts = [one for one in inside if one["cat"] == "part"]
+        actions = [one["name"] for one in parts if COMPUTES.fullmatch(one["name"]) or one["name"].startswith("(")]
+        if actions != [one for one in wanted if COMPUTES.match(one) and "_" not in one]:
+            sys.exit(f"rank {rank}, step {step}: {actions}, and the list is {wanted}")
+        once = collections.Counter(one["name"].split(" of stage ")[0] for one in parts if one["name"] not in actions)
+        if once["train_update"] != len(stages) or once["train_sum"] != len(stages):
+            sys.exit(f"rank {rank}, step {step}: {once}, with the stages {stages}")
+        messages = collections.Counter(one["name"] for one in inside if one["cat"] == "message")
+        if messages != collections.Counter(one for one in wanted if "SEND" in one or "RECV" in one):
+            sys.exit(f"rank {rank}, step {step}: messages {messages}, and the list is {wanted}")
+        # Each call is in the part that it names.
+        spans = {}
+        for one in parts:
+            for name in parts_in_action(one["name"]):
+                spans[name] = span(one)
+        for one in inside:
+            if one["cat"] not in ("compute", "collective") or "do" not in one["args"]:
+                continue
+            name = one["args"]["at"].split(", ")[0]
+            if name not in spans or not (spans[name][0] - 1 <= span(one)[0] and span(one)[1] <= spans[name][1] + 1):
+                sys.exit(f"rank {rank}, step {step}: {one} is not in {name} {spans.get(name)}")
+        named = {place for one in inside for place in one["args"].get("at", "").split(", ") if place.startswith("layer ")}
+        if named != layers:
+            sys.exit(f"rank {rank}, step {step}: calls of {sorted(named)}, and it has {sorted(layers)}")
+    print(f"rank {rank}: {len(actions)} actions, {sum(messages.values())} messages")
