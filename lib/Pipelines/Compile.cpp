@@ -113,7 +113,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
                llvm::function_ref<std::unique_ptr<ExecutableCheck>()> makeCheck) {
   if (Status s = checkEnvironment(asked); !s)
     return s;
-  bool isLimited = asked.memory > 0 && asked.compileTo > Rung::Graph;
+  // A pipeline is fitted where it is planned.
+  bool isLimited = asked.memory > 0 && asked.compileTo > Rung::Graph && !hasPipeline(asked);
   Progress progress(int(asked.compileTo) + (isLimited ? 2 : 1));
   CompileOptions options = asked;
   if (isLimited) {
@@ -141,7 +142,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     check = makeCheck();
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
-    if (rung == Rung::Sharded && options.explain) {
+    if (rung == Rung::Sharded && options.explain && !hasPipeline(options)) {
       Result<Explanation> explained = explainSharding(*module, explainOptions(options, /*suggest=*/true));
       if (!explained)
         return explained.takeFailure();
@@ -150,9 +151,12 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     } else if (rung == Rung::Sharded && !options.report.empty()) {
       step = module->clone();
     }
-    if (rung == Rung::Step)
+    if (rung == Rung::Step) {
       if (Status s = planPipeline(*module, options); !s)
         return s;
+      if (options.explain && !options.planText.empty())
+        llvm::errs() << "remark: pipeline: " << options.planText << "\n";
+    }
     if (rung != Rung::Graph)
       progress.begin(rungName(rung));
     DiagnosticCollector diagnostics(context, options.explain ? &llvm::errs() : nullptr);

@@ -391,13 +391,14 @@ bool Parser::isPipeline() {
 
 /// Flags that the other task has no use for, or that training does not honour yet.
 Status Parser::checkTask() {
+  if (!seen.contains(OPT_micro_batches) && isPipeline())
+    options.microBatches =
+        0; // chosen with the schedule; of generation, it says how many groups of rows there are
   if (options.task == Task::Generate) {
     if (seen.contains(OPT_micro_batches) && !isPipeline())
       return badFlag("--micro-batches=" + llvm::Twine(options.microBatches),
                      "belongs to training and to pipelines",
                      "give --task=train or --mesh=pp=2 as well, or leave the flag out");
-    if (!seen.contains(OPT_micro_batches) && isPipeline())
-      options.microBatches = 0; // it says how many groups of rows there are
     if (seen.contains(OPT_optimizer))
       return badFlag("--optimizer=" + options.optimizer, "belongs to training",
                      "give --task=train as well, or leave the flag out");

@@ -2,22 +2,37 @@
 #ifndef TESSERA_LIB_PIPELINES_PIPELINEPLAN_H
 #define TESSERA_LIB_PIPELINES_PIPELINEPLAN_H
 
-#include "tessera/Pipelines/CompileOptions.h"
-
-#include "mlir/IR/BuiltinOps.h"
+#include "PipelineProbe.h"
 
 namespace tessera {
 
 /// Flags that pipelines do not have, or that have no meaning without one: what can be seen before any work.
 Status checkPipeline(const CompileOptions &options);
 
+/// Whether the mesh has the axis that stages lie along.
+bool hasPipeline(const CompileOptions &options);
+
 /// Completes `options.stages` for the @forward of `graph` (rung graph), which is cut over the mesh's axis
-/// "pp": layers of each stage, coordinates, and the schedule with its sends and receives. Nothing where the
-/// mesh has no such axis. Fails with the flag that cannot be met.
+/// "pp": layers of each stage, coordinates, and the schedule with its sends and receives; with --memory so
+/// that ranks take no more. Nothing where the mesh has no such axis. Fails with the flag that cannot be met.
 Status planPipeline(mlir::ModuleOp graph, CompileOptions &options);
 
 /// Writes the schedule into the dist.pipeline of `module`, in which stages have been cut.
 void writeSchedule(mlir::ModuleOp module, const CompileOptions &options);
+
+//===--- Parts of it, by task ---------------------------------------------===//
+
+/// The axis that stages lie along.
+constexpr llvm::StringLiteral kPipelineAxis = "pp";
+/// Values that are sent, at least: the next one can be made while one is under way.
+constexpr int32_t kSendBuffers = 2;
+
+Failure badFlag(const std::string &flag, const std::string &why, const std::string &hint = "");
+
+/// Each rank has a stage, and takes the groups of rows in turn.
+Status planGeneration(mlir::ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options);
+/// The schedule that trains fastest, by costs of stages that are compiled.
+Status planTraining(mlir::ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options);
 
 } // namespace tessera
 #endif

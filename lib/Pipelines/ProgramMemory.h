@@ -10,6 +10,7 @@ namespace tessera {
 struct ProgramMemory {
   int64_t weights = 0; ///< states of the optimizer included
   int64_t arena = 0;
+  int64_t slot = 0; ///< of it, what each micro-batch that is under way has for itself
   int64_t total() const { return weights + arena; }
 };
 

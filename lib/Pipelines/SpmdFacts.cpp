@@ -57,6 +57,17 @@ static int64_t peakOf(Block &block) {
   return peak;
 }
 
+double SpmdFacts::seconds(Operation *op) const {
+  auto times = double(graph::executionsOf(op));
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && collective.communicates())
+    return times * collectiveTime(machine, meshOfModule, collective);
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (!cost || op->getNumRegions() > 0)
+    return 0;
+  OpCost work = cost.getCost();
+  return times * workTime(machine, work.flops, work.bytesRead + work.bytesWritten, 1);
+}
+
 std::vector<StepTotals> SpmdFacts::totals() {
   std::vector<StepTotals> list;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -73,14 +84,12 @@ std::vector<StepTotals> SpmdFacts::totals() {
     }
     function.walk([&](Operation *op) {
       int64_t times = graph::executionsOf(op);
+      total.seconds += seconds(op);
       if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && collective.communicates()) {
         total.collectives += times;
         total.collectiveBytes += times * collective.getBytesSent(meshOfModule);
-        total.seconds += double(times) * collectiveTime(machine, meshOfModule, collective);
       } else if (auto cost = dyn_cast<CostOpInterface>(op); cost && op->getNumRegions() == 0) {
-        OpCost work = cost.getCost();
-        total.flops += double(times) * work.flops;
-        total.seconds += double(times) * workTime(machine, work.flops, work.bytesRead + work.bytesWritten, 1);
+        total.flops += double(times) * cost.getCost().flops;
       }
     });
     total.activationBytes = peakOf(function.getBody().front());

@@ -45,24 +45,48 @@ std::vector<double> bytesOfRanks(const PipelineModel &model, const StageSizes &s
   return bytes;
 }
 
+bool splitsBackward(const Schedule &schedule) {
+  for (const ActionList &list : schedule.ranks)
+    for (const Action &action : list)
+      for (const Action &part : computes(action.kind) ? partsOf(action) : Parts())
+        if (part.kind == Kind::BackwardInput || part.kind == Kind::BackwardWeight)
+          return true;
+  return false;
+}
+
+double stepSeconds(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule) {
+  const double list = simulate(schedule, costsOf(model, sizes)).makespan;
+  if (model.once.layers.empty())
+    return list;
+  std::vector<double> once(size_t(schedule.numRanks()), 0), stages = stageCosts(model.once, sizes);
+  for (int32_t stage = 0; stage < schedule.numStages(); ++stage)
+    once[size_t(schedule.rankOfStage[size_t(stage)])] += stages[size_t(stage)];
+  return list + *std::max_element(once.begin(), once.end());
+}
+
 namespace {
 class Chooser {
 public:
-  Chooser(const std::function<PipelineModel(int32_t)> &model, const ChoiceLimits &limits)
-      : model_(model), limits_(limits) {}
+  Chooser(const ModelOf &model, const ChoiceLimits &limits) : model_(model), limits_(limits) {}
 
   // All of them, the shortest first.
   std::vector<Plan> plans;
   std::string refusal; // of the last schedule that does not have such sizes
 
   void run() {
-    for (int32_t m : limits_.microBatches) {
-      PipelineModel model = model_(m);
-      for (int name = 0; name < kNamedSchedules; ++name)
+    if (limits_.given)
+      add(*limits_.given, Name::GPipe, limits_.given->numStages() / limits_.ranks);
+    for (int32_t m : limits_.microBatches)
+      for (int name = 0; name < kNamedSchedules && !limits_.given; ++name)
         if (!limits_.name || *limits_.name == Name(name))
-          for (int32_t v : stagesPerRank(Name(name)))
-            add(model, Name(name), v, m);
-    }
+          for (int32_t v : stagesPerRank(Name(name))) {
+            Result<Schedule> made =
+                generate(Name(name), limits_.ranks, m, takesStagesPerRank(Name(name)) ? v : 0);
+            if (made)
+              add(*made, Name(name), v);
+            else
+              refusal = made.failure().why + "; " + made.failure().hint;
+          }
     // Of equal times always the same one first.
     std::sort(plans.begin(), plans.end(), [](const Plan &a, const Plan &b) {
       return std::tie(a.seconds, a.microBatches, a.stagesPerRank, a.name) <
@@ -89,16 +113,10 @@ private:
     return result;
   }
 
-  void add(const PipelineModel &model, Name name, int32_t v, int32_t m) {
-    Result<Schedule> made = generate(name, limits_.ranks, m, takesStagesPerRank(name) ? v : 0);
-    if (!made) {
-      refusal = made.failure().why + "; " + made.failure().hint;
-      return;
-    }
-    const Schedule &schedule = *made;
-    auto seconds = [&](const StageSizes &sizes) {
-      return simulate(schedule, costsOf(model, sizes)).makespan;
-    };
+  void add(const Schedule &schedule, Name name, int32_t v) {
+    const bool splits = splitsBackward(schedule);
+    const PipelineModel model = model_(schedule.microBatches, splits);
+    auto seconds = [&](const StageSizes &sizes) { return stepSeconds(model, sizes, schedule); };
     std::vector<StageSizes> candidates;
     if (limits_.sizes) {
       candidates.push_back(*limits_.sizes);
@@ -112,7 +130,7 @@ private:
     for (StageSizes &sizes : candidates) {
       double time = seconds(sizes);
       std::vector<double> bytes = bytesOfRanks(model, sizes, schedule);
-      plans.push_back({name, v, m, std::move(sizes), time, std::move(bytes)});
+      plans.push_back({name, v, schedule.microBatches, std::move(sizes), time, std::move(bytes), splits});
     }
   }
 
@@ -123,13 +141,7 @@ private:
 
   using Measure = std::function<double(const StageSizes &)>;
   StageSizes shortest(const PipelineModel &model, const Schedule &schedule, const Measure &seconds) const {
-    LayerCosts sum = model.forward;
-    for (const LayerCosts *part : {&model.backwardInput, &model.backwardWeight}) {
-      sum.before += part->before;
-      sum.after += part->after;
-      for (size_t layer = 0; layer < sum.layers.size(); ++layer)
-        sum.layers[layer] += part->layers[layer];
-    }
+    LayerCosts sum = plus(plus(model.forward, model.backwardInput), model.backwardWeight);
     // Without a condition there is always a cut.
     return improveCut(cutLayers(sum, schedule.numStages()).take(), seconds, {}, tries(schedule));
   }
@@ -155,22 +167,29 @@ private:
                                2000);
   }
 
-  const std::function<PipelineModel(int32_t)> &model_;
+  const ModelOf &model_;
   const ChoiceLimits &limits_;
 };
 } // namespace
 
-Result<Choice> choosePipeline(const std::function<PipelineModel(int32_t)> &model,
-                              const ChoiceLimits &limits) {
-  const char *what = "cannot choose a pipeline schedule";
+static const char *const kWhat = "cannot choose a pipeline schedule";
+
+Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits) {
   Chooser chooser(model, limits);
   chooser.run();
   if (chooser.plans.empty())
-    return Failure{what, "",
+    return Failure{kWhat, "",
                    chooser.refusal.empty() ? "no schedule has such numbers of stages" : chooser.refusal, ""};
+  return std::move(chooser.plans);
+}
+
+Result<Choice> choosePipeline(const ModelOf &model, const ChoiceLimits &limits) {
+  Result<std::vector<Plan>> plans = pipelinePlans(model, limits);
+  if (!plans)
+    return plans.takeFailure();
   Choice choice;
   bool found = false;
-  for (Plan &plan : chooser.plans) {
+  for (Plan &plan : *plans) {
     if (limits.bytes > 0 && plan.mostBytes() > limits.bytes)
       continue;
     if (!found) {
@@ -183,11 +202,12 @@ Result<Choice> choosePipeline(const std::function<PipelineModel(int32_t)> &model
   }
   if (found)
     return choice;
-  auto least = std::min_element(chooser.plans.begin(), chooser.plans.end(),
+  auto least = std::min_element(plans->begin(), plans->end(),
                                 [](const Plan &a, const Plan &b) { return a.mostBytes() < b.mostBytes(); });
   char bytes[64];
   snprintf(bytes, sizeof(bytes), "%.0f", least->mostBytes());
-  return Failure{what, "", "no schedule fits into " + std::to_string(int64_t(limits.bytes)) + " bytes a rank",
+  return Failure{kWhat, "",
+                 "no schedule fits into " + std::to_string(int64_t(limits.bytes)) + " bytes a rank",
                  "the least that would is " + std::string(bytes) + ", with " + least->toString()};
 }
 

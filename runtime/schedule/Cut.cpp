@@ -9,6 +9,9 @@
 namespace tessera::schedule {
 namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// Sums of the same numbers differ in their last bits with the place where they begin: no cut is better by
+// that.
+constexpr double kRounding = 1e-12;
 
 // Costs of runs of layers, at the ends of the pipeline with what stands there.
 class RunCosts {
@@ -19,7 +22,7 @@ public:
   }
   double of(int32_t stage, int64_t begin, int64_t end) const {
     return sums_[size_t(end)] - sums_[size_t(begin)] + (stage == 0 ? costs_.before : 0) +
-           (stage + 1 == stages_ ? costs_.after : 0);
+           (stage + 1 == stages_ ? costs_.after : 0) + (end > begin ? costs_.stage : 0);
   }
   int64_t layers() const { return int64_t(costs_.layers.size()); }
   int32_t stages() const { return stages_; }
@@ -47,7 +50,7 @@ double bestCut(const RunCosts &runs, const StageFits &fits, Combine combine,
         if (best[size_t(begin)] == kNever || (fits && !fits(stage, begin, end)))
           continue;
         double value = combine(best[size_t(begin)], runs.of(stage, begin, end));
-        if (value < next[size_t(end)]) {
+        if (value < next[size_t(end)] * (1 - kRounding)) {
           next[size_t(end)] = value;
           begins[size_t(end)] = begin;
         }
@@ -59,6 +62,15 @@ double bestCut(const RunCosts &runs, const StageFits &fits, Combine combine,
   return best[size_t(layers)];
 }
 } // namespace
+
+LayerCosts plus(LayerCosts costs, const LayerCosts &more, double times) {
+  costs.before += times * more.before;
+  costs.after += times * more.after;
+  costs.stage += times * more.stage;
+  for (size_t layer = 0; layer < costs.layers.size(); ++layer)
+    costs.layers[layer] += times * more.layers[layer];
+  return costs;
+}
 
 std::vector<double> stageCosts(const LayerCosts &costs, const StageSizes &sizes) {
   RunCosts runs(costs, int32_t(sizes.size()));
@@ -81,8 +93,7 @@ Result<StageSizes> cutLayers(const LayerCosts &costs, int32_t stages, const Stag
                    "no cut of " + std::to_string(runs.layers()) + " layers into " + std::to_string(stages) +
                        " stages fits",
                    "give more stages, or more memory a rank"};
-  // Sums of the same numbers differ in their last bits with the place where they begin.
-  double limit = bottleneck * (1 + 1e-12);
+  double limit = bottleneck * (1 + kRounding);
   std::vector<std::vector<int64_t>> from;
   bestCut(
       runs, fits,

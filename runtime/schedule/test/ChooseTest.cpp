@@ -22,7 +22,7 @@ TEST(Choose, SplitBackwardsFillTheBubble) {
   limits.ranks = 4;
   limits.microBatches = {8};
   limits.stagesPerRank = 1;
-  Choice choice = choosePipeline([](int32_t) { return equalModel(8); }, limits).take();
+  Choice choice = choosePipeline([](int32_t, bool) { return equalModel(8); }, limits).take();
   // From m = 2p - 1 on no rank of zbv idles between its first and last action.
   EXPECT_EQ(choice.best.toString(), "zbv, 8 micro-batches");
   ASSERT_TRUE(choice.runnerUp);
@@ -35,7 +35,7 @@ TEST(Choose, WhatDoesNotFitIsNotChosen) {
   limits.ranks = 2;
   limits.microBatches = {4};
   limits.stagesPerRank = 1;
-  auto model = [](int32_t) { return equalModel(2); };
+  auto model = [](int32_t, bool) { return equalModel(2); };
   Choice all = choosePipeline(model, limits).take();
   limits.name = Name::OneForwardOneBackward;
   Plan few = choosePipeline(model, limits).take().best;
@@ -60,7 +60,7 @@ TEST(Choose, PinnedStagesStay) {
   limits.ranks = 2;
   limits.microBatches = {4};
   limits.sizes = StageSizes{5, 1, 1, 1};
-  Choice choice = choosePipeline([](int32_t) { return equalModel(8); }, limits).take();
+  Choice choice = choosePipeline([](int32_t, bool) { return equalModel(8); }, limits).take();
   EXPECT_EQ(choice.best.sizes, (StageSizes{5, 1, 1, 1}));
   EXPECT_EQ(choice.best.stagesPerRank, 2);
 }
@@ -70,7 +70,7 @@ TEST(Choose, ASizeThatNoScheduleHasIsRefused) {
   limits.ranks = 4;
   limits.microBatches = {7};
   limits.name = Name::DualPipeV;
-  Result<Choice> none = choosePipeline([](int32_t) { return equalModel(8); }, limits);
+  Result<Choice> none = choosePipeline([](int32_t, bool) { return equalModel(8); }, limits);
   ASSERT_FALSE(none);
   EXPECT_NE(none.failure().why.find("at least 8 micro-batches"), std::string::npos);
 }
@@ -140,7 +140,7 @@ TEST(Choose, BruteForce) {
       std::nth_element(all.begin(), all.begin() + int64_t(all.size() / 20), all.end());
       limits.bytes = all[all.size() / 20];
     }
-    Result<Choice> choice = choosePipeline([&](int32_t) { return model; }, limits);
+    Result<Choice> choice = choosePipeline([&](int32_t, bool) { return model; }, limits);
     ASSERT_TRUE(choice) << choice.failure().message();
     if (limits.bytes > 0) {
       EXPECT_LE(choice->best.mostBytes(), limits.bytes);

@@ -13,6 +13,7 @@ namespace tessera::schedule {
 struct PipelineModel {
   // Seconds of one micro-batch, of the parts and of what comes before and behind them.
   LayerCosts forward, backwardInput, backwardWeight;
+  LayerCosts once; // seconds of a stage before and behind the list, once a step; no layers: none
   double link = 0; // seconds from a send to the value being there
   // Bytes: of weights and all that is kept for them; of what one micro-batch keeps from its forward on, and
   // of that what I frees.
@@ -29,6 +30,7 @@ struct Plan {
   double seconds = 0;
   std::vector<double> bytes; // [ranks]
   double mostBytes() const;
+  bool splitsBackward = false; // some backwards are I and W
   // "interleaved:2, 8 micro-batches".
   std::string toString() const;
 };
@@ -48,11 +50,24 @@ struct ChoiceLimits {
   int32_t stagesPerRank = 0;         // that many; 0: 1 to mostStagesPerRank
   int32_t mostStagesPerRank = 4;
   std::optional<StageSizes> sizes; // pinned; says how many stages there are
+  const Schedule *given = nullptr; // these lists alone, which are valid, in place of named ones
 };
 
-// `model(m)`: with m micro-batches. Fails where nothing fits, and says what would and how much that needs, or
-// that no schedule has such sizes.
-Result<Choice> choosePipeline(const std::function<PipelineModel(int32_t)> &model, const ChoiceLimits &limits);
+// The model with so many micro-batches, of stages whose backward is one entry or two: they are other
+// programs.
+using ModelOf = std::function<PipelineModel(int32_t microBatches, bool splitsBackward)>;
+
+// All that is looked at, the shortest first; some may take more than the limit. Fails where no schedule has
+// such sizes.
+Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits);
+// The best of them. Fails where nothing fits, too, and says what would and how much that needs.
+Result<Choice> choosePipeline(const ModelOf &model, const ChoiceLimits &limits);
+
+// Whether a list has I or W.
+bool splitsBackward(const Schedule &schedule);
+
+// Of a whole step: the lists, and what stages do once.
+double stepSeconds(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule);
 
 // The stages of `sizes` as costs of the simulator.
 Costs costsOf(const PipelineModel &model, const StageSizes &sizes);

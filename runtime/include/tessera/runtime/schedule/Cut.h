@@ -16,7 +16,11 @@ struct LayerCosts {
   double before = 0;          // what the first stage does before its layers: the embedding
   std::vector<double> layers; // one number a layer
   double after = 0;           // what the last stage does behind its layers: head and loss
+  double stage = 0;           // what each stage that has layers does besides: what layers share
 };
+
+// `costs` and so much of `more`, part by part; both of as many layers.
+LayerCosts plus(LayerCosts costs, const LayerCosts &more, double times = 1);
 
 // Layers of each stage, in order; a stage may have none.
 using StageSizes = std::vector<int64_t>;

@@ -26,6 +26,9 @@ constexpr bool takesStagesPerRank(Name name) {
   return name == Name::LoopedBfs || name == Name::Interleaved || name == Name::ZeroBubble;
 }
 
+// Backwards are I and W, some or all of them.
+constexpr bool splitsBackward(Name name) { return name == Name::ZeroBubble || isVShaped(name); }
+
 // Most actions that are made: more are a mistake.
 constexpr int64_t kMostActions = int64_t(1) << 24;
 

@@ -1,0 +1,209 @@
+//===- GenerationPlan.cpp - Stages that generate text ---------------------===//
+#include "PipelinePlan.h"
+
+#include "PipelineMemory.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+/// Plans the stages of one model.
+class GenerationPlanner {
+public:
+  GenerationPlanner(ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options)
+      : graph(graph), loop(loop), ranks(ranks), options(options), probe(graph, options.model) {}
+
+  Status run();
+
+private:
+  Status readSizes();
+  double seconds(const schedule::StageSizes &sizes) const;
+  Status cut();
+  /// Whether what the stage takes is within the limit, as far as costs tell.
+  bool fits(int32_t stage, int64_t begin, int64_t end) const;
+  Status fit();
+  Result<RankMemory> measure(const schedule::StageSizes &sizes);
+
+  ModuleOp graph;
+  LayerLoop loop;
+  int32_t ranks;
+  CompileOptions &options;
+  StageProbe probe;
+
+  int64_t chunk = 0, context = 0;
+  schedule::LayerCosts ofChunk, ofToken, bytes;
+  double limit = 0; ///< of `bytes`: what is left where costs said too little
+  schedule::StageSizes sizes;
+};
+
+} // namespace
+
+/// Rows of a batch, positions, and how many of them go together.
+Status GenerationPlanner::readSizes() {
+  auto forward = graph.lookupSymbol<func::FuncOp>("forward");
+  auto logits = forward.getNumResults() == 1 ? dyn_cast<RankedTensorType>(forward.getResultTypes().front())
+                                             : RankedTensorType();
+  if (!logits || logits.getRank() != 3)
+    return badFlag("--mesh=" + options.mesh, "@forward does not return logits [batch, seq, vocab]",
+                   "leave pp out of the mesh");
+  if (!options.batch)
+    options.batch = logits.getDimSize(0);
+  int64_t &groups = options.microBatches;
+  if (groups > options.batch)
+    return badFlag("--micro-batches=" + std::to_string(groups),
+                   "a batch has " + std::to_string(options.batch) + " rows",
+                   "use a larger --batch or fewer micro-batches");
+  if (!groups)
+    groups = std::min<int64_t>(options.batch, ranks);
+  context = options.maxSeqLen ? options.maxSeqLen : logits.getDimSize(1);
+  chunk = context;
+  if (Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions))
+    chunk = std::min<int64_t>(chunk, (*target)->tiling().prefillChunk);
+  return {};
+}
+
+/// The time of a prompt of one chunk, and of tokens up to the end of the context: chunks of the groups follow
+/// each other through the stages, and a group takes its next token when it is through.
+double GenerationPlanner::seconds(const schedule::StageSizes &of) const {
+  auto sum = [](const std::vector<double> &costs) { return std::accumulate(costs.begin(), costs.end(), 0.); };
+  auto most = [](const std::vector<double> &costs) { return *std::max_element(costs.begin(), costs.end()); };
+  const std::vector<double> prompt = schedule::stageCosts(ofChunk, of),
+                            token = schedule::stageCosts(ofToken, of);
+  const auto groups = double(options.microBatches), tokens = double(std::max(context - chunk, chunk));
+  return sum(prompt) + (groups - 1) * most(prompt) + tokens * std::max(sum(token), groups * most(token));
+}
+
+bool GenerationPlanner::fits(int32_t stage, int64_t begin, int64_t end) const {
+  if (!options.memory)
+    return true;
+  double taken = (stage == 0 ? bytes.before : 0) + (stage + 1 == ranks ? bytes.after : 0) +
+                 (end > begin ? bytes.stage : 0);
+  for (int64_t layer = begin; layer < end; ++layer)
+    taken += bytes.layers[size_t(layer)];
+  return taken <= limit;
+}
+
+/// The fastest, from what suits prompts and from what suits tokens. Of equal ones the first: where groups do
+/// not follow each other, no cut is faster than another.
+Status GenerationPlanner::cut() {
+  auto ofStage = [&](int32_t stage, int64_t begin, int64_t end) { return fits(stage, begin, end); };
+  auto measure = [&](const schedule::StageSizes &other) { return seconds(other); };
+  schedule::StageSizes best;
+  for (const schedule::LayerCosts *costs : {&ofChunk, &ofToken}) {
+    Result<schedule::StageSizes> even = schedule::cutLayers(*costs, ranks, ofStage);
+    if (!even)
+      return even.takeFailure();
+    schedule::StageSizes improved = schedule::improveCut(even.take(), measure, ofStage);
+    if (best.empty() || seconds(improved) < seconds(best) * (1 - 1e-9))
+      best = std::move(improved);
+  }
+  sizes = std::move(best);
+  return {};
+}
+
+/// In hundredths of a layer: less moves none, and where cuts are alike but for that more layers stand in
+/// front.
+static schedule::LayerCosts rounded(schedule::LayerCosts costs) {
+  const double grain =
+      std::accumulate(costs.layers.begin(), costs.layers.end(), 0.) / double(costs.layers.size()) / 100;
+  for (double *part : {&costs.before, &costs.after, &costs.stage})
+    if (grain > 0)
+      *part = std::round(*part / grain) * grain;
+  return costs;
+}
+
+Result<RankMemory> GenerationPlanner::measure(const schedule::StageSizes &of) {
+  options.stageSizes.assign(of.begin(), of.end());
+  Result<std::vector<StageFigures>> stages = probe.measure(options, Rung::Exec);
+  if (!stages)
+    return stages.takeFailure();
+  return memoryOfRanks(*stages, options, nullptr);
+}
+
+/// Bytes are measured: the cut is made again for less until its programs fit.
+Status GenerationPlanner::fit() {
+  Result<StageCosts> costs = StageCosts::probe(probe, loop, options, Rung::Exec);
+  if (!costs)
+    return costs.takeFailure();
+  const auto groups = double(options.microBatches);
+  bytes = schedule::plus(costs->of(Figure::Weights), costs->of(Figure::Arena));
+  bytes = schedule::plus(bytes, costs->of(Figure::Slot), groups);
+  limit = double(options.memory);
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries && cut(); ++i) {
+    Result<RankMemory> memory = measure(sizes);
+    if (!memory)
+      return memory.takeFailure();
+    if (memory->total() <= options.memory) {
+      options.planText = describeMemory(options, *memory);
+      return {};
+    }
+    limit -= double(memory->total() - options.memory);
+  }
+  // The evenest in bytes takes least.
+  sizes = schedule::cutLayers(bytes, ranks).take();
+  Result<RankMemory> least = measure(sizes);
+  if (!least)
+    return least.takeFailure();
+  if (least->total() > options.memory)
+    return doesNotFit(options, *least);
+  options.planText = describeMemory(options, *least);
+  return {};
+}
+
+Status GenerationPlanner::run() {
+  if (Status s = readSizes(); !s)
+    return s;
+  for (int32_t stage = 0; stage < ranks; ++stage)
+    options.stageCoordinates.push_back(stage);
+  options.scheduleName = "in-turn";
+  options.sendBuffers = kSendBuffers;
+  const bool isPinned = !options.stages.empty();
+  if (isPinned) {
+    Result<schedule::StageSizes> pinned = schedule::parseStageSizes(options.stages, loop.layers);
+    if (!pinned)
+      return pinned.takeFailure();
+    sizes = pinned.take();
+    if (int32_t(sizes.size()) != ranks)
+      return badFlag("--stages=" + options.stages,
+                     "it names " + std::to_string(sizes.size()) + " stages, and the axis pp has " +
+                         std::to_string(ranks) + " ranks",
+                     "give as many numbers, separated by commas");
+  } else {
+    // Of a short context: a long one is spread over stages as their layers are.
+    CompileOptions brief = options;
+    brief.maxSeqLen = std::min(context, 2 * chunk);
+    Result<StageCosts> costs = StageCosts::probe(probe, loop, brief, Rung::Spmd);
+    if (!costs)
+      return costs.takeFailure();
+    ofChunk = rounded(costs->of(Figure::Chunk));
+    ofToken = rounded(costs->of(Figure::Token));
+  }
+  if (!options.memory) {
+    if (!isPinned)
+      if (Status s = cut(); !s)
+        return s;
+  } else if (isPinned) {
+    Result<RankMemory> memory = measure(sizes);
+    if (!memory)
+      return memory.takeFailure();
+    if (memory->total() > options.memory)
+      return doesNotFit(options, *memory);
+  } else if (Status s = fit(); !s) {
+    return s;
+  }
+  options.stageSizes.assign(sizes.begin(), sizes.end());
+  return {};
+}
+
+Status planGeneration(ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options) {
+  return GenerationPlanner(graph, loop, ranks, options).run();
+}
+
+} // namespace tessera

@@ -1,0 +1,71 @@
+//===- PipelineMemory.cpp -------------------------------------------------===//
+#include "PipelineMemory.h"
+
+#include "tessera/runtime/pipeline/Executor.h"
+#include "tessera/runtime/pipeline/SlotPlan.h"
+
+using namespace llvm;
+
+namespace tessera {
+
+/// As the runtime's describePipeline adds it up.
+static RankMemory memoryAt(const std::vector<StageFigures> &stages, const CompileOptions &options,
+                           const schedule::Schedule *lists, int64_t at) {
+  RankMemory memory;
+  for (auto [number, stage] : enumerate(stages)) {
+    if (options.stageCoordinates[number] != at)
+      continue;
+    const auto slot = int64_t(stage.of(Figure::Slot));
+    const int64_t held =
+        lists ? runtime::planSlots(lists->ranks[size_t(at)], int32_t(number), lists->microBatches).slots
+              : options.microBatches;
+    const int64_t kept = (stage.keepsReceived ? stages[number - 1].sent : 0) +
+                         (stage.keepsGradient ? stages[number + 1].sentBack : 0);
+    memory.weights += int64_t(stage.of(Figure::Weights));
+    memory.arenas += int64_t(stage.of(Figure::Arena)) + slot;
+    memory.slots += (held - 1) * int64_t(alignTo(uint64_t(slot), 64)) + held * kept;
+  }
+  if (!lists)
+    return memory;
+  runtime::ValueSizes sizes;
+  for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
+    sizes.forward.push_back(size_t(stages[stage].sent));
+    sizes.backward.push_back(size_t(stages[stage + 1].sentBack));
+  }
+  memory.values =
+      int64_t(runtime::planBuffers(*lists, int32_t(at), sizes, int32_t(options.sendBuffers)).bytes);
+  return memory;
+}
+
+RankMemory memoryOfRanks(const std::vector<StageFigures> &stages, const CompileOptions &options,
+                         const schedule::Schedule *lists) {
+  RankMemory most;
+  for (int64_t at : options.stageCoordinates)
+    if (RankMemory memory = memoryAt(stages, options, lists, at); memory.total() > most.total())
+      most = memory;
+  return most;
+}
+
+static std::string partsText(const RankMemory &memory) {
+  std::string text =
+      "weights and states " + std::to_string(memory.weights) + ", arenas " + std::to_string(memory.arenas);
+  if (memory.slots)
+    text += ", more micro-batches " + std::to_string(memory.slots);
+  if (memory.values)
+    text += ", values between stages " + std::to_string(memory.values);
+  return text;
+}
+
+Failure doesNotFit(const CompileOptions &options, const RankMemory &least) {
+  std::string total = std::to_string(least.total());
+  return {"does not fit", "--memory=" + std::to_string(options.memory),
+          "needs at least " + total + " bytes a rank: " + partsText(least),
+          "give --memory=" + total + ", a larger mesh, or a smaller --batch or --max-seq-len"};
+}
+
+std::string describeMemory(const CompileOptions &options, const RankMemory &memory) {
+  return std::to_string(memory.total()) + " of " + std::to_string(options.memory) +
+         " bytes of a rank: " + partsText(memory);
+}
+
+} // namespace tessera

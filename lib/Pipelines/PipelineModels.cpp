@@ -1,0 +1,82 @@
+//===- PipelineModels.cpp -------------------------------------------------===//
+#include "PipelineModels.h"
+
+#include "PipelinePlan.h"
+
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+
+namespace tessera {
+
+/// Seconds of a message of `bytes`.
+static double linkTime(const CompileOptions &options, double bytes) {
+  std::string error, text;
+  Machine machine;
+  // Both were read when the command line was.
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  if (mesh && !options.machine.empty())
+    if (std::optional<Machine> read = dist::loadMachine(options.machine, *mesh, text, error))
+      machine = *read;
+  const Link &link = machine.linkOf(kPipelineAxis);
+  return link.latency + bytes / link.bandwidth;
+}
+
+static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOptions &options) {
+  schedule::PipelineModel model;
+  model.forward = costs.of(Figure::Forward);
+  model.backwardInput = costs.of(Figure::InputGradient);
+  model.backwardWeight = costs.of(Figure::WeightGradient);
+  model.once = costs.of(Figure::Once);
+  model.messageBytes = costs.messageBytes();
+  model.link = linkTime(options, model.messageBytes);
+  model.weights = schedule::plus(costs.of(Figure::Weights), costs.of(Figure::Arena));
+  model.saved = costs.of(Figure::Slot);
+  model.saved.stage += costs.keptBytes();
+  model.freed = schedule::plus(model.saved, model.saved, -1); // a slot is kept to the end of backward
+  return model;
+}
+
+/// On the way from `a` to `b`, 0 to 1.
+static schedule::PipelineModel between(schedule::PipelineModel a, const schedule::PipelineModel &b,
+                                       double way) {
+  using Model = schedule::PipelineModel;
+  for (auto part : {&Model::forward, &Model::backwardInput, &Model::backwardWeight, &Model::once,
+                    &Model::weights, &Model::saved, &Model::freed})
+    a.*part = schedule::plus(schedule::plus(a.*part, a.*part, -way), b.*part, way);
+  a.link += way * (b.link - a.link);
+  a.messageBytes += way * (b.messageBytes - a.messageBytes);
+  return a;
+}
+
+Status PipelineModels::add(StageProbe &probe, const LayerLoop &loop, const CompileOptions &options,
+                           const std::vector<int32_t> &microBatches) {
+  const bool splits = options.splitsBackward;
+  // What a micro-batch takes grows with its rows: of many numbers the two at the ends say what the others do.
+  const int32_t fewest = microBatches.front(), most = microBatches.back();
+  for (int32_t m : microBatches) {
+    if (microBatches.size() > 2 && m != fewest && m != most)
+      continue;
+    CompileOptions stages = options;
+    stages.microBatches = m;
+    Result<StageCosts> costs =
+        StageCosts::probe(probe, loop, stages, options.memory ? Rung::Exec : Rung::Spmd);
+    if (!costs)
+      return costs.takeFailure();
+    models[{m, splits}] = modelOf(*costs, options);
+  }
+  for (int32_t m : microBatches)
+    if (!models.count({m, splits})) {
+      const double few = 1. / most, many = 1. / fewest;
+      models[{m, splits}] =
+          between(models[{most, splits}], models[{fewest, splits}], (1. / m - few) / (many - few));
+    }
+  return {};
+}
+
+const schedule::PipelineModel &PipelineModels::of(int32_t microBatches, bool splitsBackward) const {
+  // A schedule that may split backwards, and happens to split none, has stages that could.
+  auto found = models.find({microBatches, splitsBackward});
+  return found == models.end() ? models.at({microBatches, !splitsBackward}) : found->second;
+}
+
+} // namespace tessera

@@ -1,0 +1,238 @@
+//===- PipelineProbe.cpp --------------------------------------------------===//
+#include "PipelineProbe.h"
+
+#include "ProgramMemory.h"
+#include "SpmdFacts.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/Phases.h"
+#include "tessera/Pipelines/Register.h"
+#include "tessera/Support/TypeSizes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace tessera {
+
+std::optional<LayerLoop> findLayerLoop(ModuleOp graph) {
+  auto forward = graph.lookupSymbol<func::FuncOp>("forward");
+  std::optional<LayerLoop> found;
+  if (forward && !forward.isExternal())
+    for (auto repeat : forward.getBody().front().getOps<graph::RepeatOp>())
+      found = LayerLoop{int64_t(repeat.getCount()), int64_t(repeat.getBodies().size())};
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// One stage
+//===----------------------------------------------------------------------===//
+
+/// What the seconds of an entry count as; none: it is no part of what is planned for.
+static std::optional<Figure> figureOf(func::FuncOp entry) {
+  auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
+  if (!role)
+    return std::nullopt;
+  switch (role.getValue()) {
+  case graph::Role::Prompt:
+    return Figure::Chunk;
+  case graph::Role::Next:
+  case graph::Role::Draw:
+    return Figure::Token;
+  case graph::Role::Train:
+    break;
+  default:
+    return std::nullopt;
+  }
+  auto part = entry->getAttrOfType<graph::StagePartAttr>(graph::kStagePartAttr);
+  if (!part)
+    return std::nullopt;
+  switch (part.getValue()) {
+  case graph::StagePart::Forward:
+    return Figure::Forward;
+  case graph::StagePart::Backward: // both halves at once
+  case graph::StagePart::InputGradient:
+    return Figure::InputGradient;
+  case graph::StagePart::WeightGradient:
+    return Figure::WeightGradient;
+  default:
+    return Figure::Once;
+  }
+}
+
+/// Number of the body of a loop in `function` that `op` is in: of the outermost loop.
+static std::optional<unsigned> bodyOf(Operation *op, func::FuncOp function) {
+  for (Region *region = op->getParentRegion(); region && region->getParentOp() != function;
+       region = region->getParentOp()->getParentRegion())
+    if (region->getParentOp()->getParentOp() == function && isa<graph::RepeatOp>(region->getParentOp()))
+      return region->getRegionNumber();
+  return std::nullopt;
+}
+
+static void readEntry(func::FuncOp entry, Figure figure, const SpmdFacts &facts, StageFigures &figures) {
+  entry.walk([&](Operation *op) {
+    double seconds = facts.seconds(op);
+    figures.all[size_t(figure)] += seconds;
+    if (seconds == 0)
+      return;
+    if (std::optional<unsigned> body = bodyOf(op, entry)) {
+      if (figures.bodies.size() <= *body)
+        figures.bodies.resize(*body + 1);
+      figures.bodies[*body][size_t(figure)] += seconds;
+    }
+  });
+  auto lines = [](Type type) { return int64_t(llvm::alignTo(uint64_t(arrayBytes(type)), 64)); };
+  for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
+    if (auto gives = entry.getResultAttrOfType<graph::GivesAttr>(unsigned(i), graph::kGivesAttr);
+        gives && figure != Figure::Token) {
+      if (gives.getValue() == graph::Gives::Sent)
+        figures.sent += lines(type);
+      else if (gives.getValue() == graph::Gives::SentGradient)
+        figures.sentBack += lines(type);
+    }
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr)) {
+      figures.keepsReceived |= fill.getSource() == graph::FillSource::Received &&
+                               (figure == Figure::InputGradient || figure == Figure::WeightGradient);
+      figures.keepsGradient |=
+          fill.getSource() == graph::FillSource::ReceivedGradient && figure == Figure::WeightGradient;
+    }
+}
+
+static StageFigures readStage(ModuleOp stage) {
+  StageFigures figures;
+  SpmdFacts facts(stage);
+  for (auto entry : stage.getOps<func::FuncOp>())
+    if (std::optional<Figure> figure = entry.isExternal() ? std::nullopt : figureOf(entry))
+      readEntry(entry, *figure, facts, figures);
+  return figures;
+}
+
+//===----------------------------------------------------------------------===//
+// StageProbe
+//===----------------------------------------------------------------------===//
+
+DialectRegistry StageProbe::registry() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  return registry;
+}
+
+StageProbe::StageProbe(ModuleOp original, const std::string &model) : context(registry()), model(model) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  original.print(os, OpPrintingFlags().enableDebugInfo(true, false));
+  graph = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+}
+
+Result<std::vector<StageFigures>> StageProbe::measure(const CompileOptions &options, Rung last) {
+  Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
+  if (!target)
+    return target.takeFailure();
+  DiagnosticCollector diagnostics(context);
+  OwningOpRef<ModuleOp> module(cast<ModuleOp>(graph.get()->clone()));
+  PassManager local(&context);
+  buildPhases(local, Rung::Step, Rung::Spmd, options);
+  if (failed(local.run(*module)))
+    return diagnostics.failure("cannot compile", model);
+  std::map<StringRef, StageFigures> programs;
+  for (auto stage : module->getOps<ModuleOp>())
+    programs[*stage.getSymName()] = readStage(stage);
+  if (last > Rung::Spmd) {
+    PassManager lower(&context);
+    buildPhases(lower, Rung::Kernels, last, options);
+    if (failed(lower.run(*module)))
+      return diagnostics.failure("cannot compile", model);
+    for (auto stage : module->getOps<ModuleOp>()) {
+      ProgramMemory memory = programMemory(stage, **target);
+      Figures &all = programs[*stage.getSymName()].all;
+      all[size_t(Figure::Weights)] = double(memory.weights);
+      all[size_t(Figure::Slot)] = double(memory.slot);
+      all[size_t(Figure::Arena)] = double(memory.arena - memory.slot);
+    }
+  }
+  std::vector<StageFigures> stages;
+  for (auto pipeline : module->getOps<dist::PipelineOp>())
+    for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>())
+      stages.push_back(programs[stage.getProgram().getValue()]);
+  return stages;
+}
+
+//===----------------------------------------------------------------------===//
+// StageCosts
+//===----------------------------------------------------------------------===//
+
+Result<StageCosts> StageCosts::probe(StageProbe &probe, const LayerLoop &loop, CompileOptions options,
+                                     Rung last) {
+  StageCosts costs;
+  costs.loop = loop;
+  // Two stages between the ends, of whole periods, and the ends with the layers that are left. A loop that
+  // runs once is another program than one that runs often, so more than that where there are enough.
+  const int64_t periods = loop.layers / loop.period;
+  const int64_t few = periods > 6 ? 2 : 1, many = few + 1;
+  if (periods < few + many) {
+    costs.sizes = {0, loop.layers, 0};
+    costs.few = costs.many = 1;
+  } else {
+    const int64_t left = loop.layers - (few + many) * loop.period, behind = left > 0;
+    costs.sizes = {left - behind, few * loop.period, many * loop.period, behind};
+    costs.few = 1;
+    costs.many = 2;
+  }
+  options.stageSizes.assign(costs.sizes.begin(), costs.sizes.end());
+  options.stageCoordinates.resize(costs.sizes.size());
+  std::iota(options.stageCoordinates.begin(), options.stageCoordinates.end(), 0);
+  Result<std::vector<StageFigures>> stages = probe.measure(options, last);
+  if (!stages)
+    return stages.takeFailure();
+  costs.stages = stages.take();
+  return costs;
+}
+
+schedule::LayerCosts StageCosts::of(Figure figure) const {
+  auto figureOf = [&](size_t stage) { return stages[stage].of(figure); };
+  const double layers = few == many ? double(sizes[many]) : double(sizes[many] - sizes[few]);
+  const double ofLayer = (figureOf(many) - (few == many ? 0 : figureOf(few))) / layers;
+  schedule::LayerCosts costs;
+  // Layers of a period share what it takes as their bodies do.
+  const std::vector<Figures> &bodies = stages[many].bodies;
+  double inBodies = 0;
+  for (const Figures &body : bodies)
+    inBodies += body[size_t(figure)];
+  const int64_t phase = std::accumulate(sizes.begin(), sizes.begin() + ptrdiff_t(many), int64_t(0));
+  for (int64_t layer = 0; layer < loop.layers; ++layer) {
+    double share = 1;
+    if (inBodies > 0 && int64_t(bodies.size()) == loop.period)
+      share = bodies[size_t((layer - phase % loop.period + loop.period) % loop.period)][size_t(figure)] *
+              double(loop.period) / inBodies;
+    costs.layers.push_back(std::max(0., ofLayer * share));
+  }
+  costs.stage = few == many ? 0 : std::max(0., figureOf(few) - ofLayer * double(sizes[few]));
+  // What the ends have besides.
+  auto besides = [&](size_t stage, int64_t first) {
+    double rest = figureOf(stage) - (sizes[stage] > 0 ? costs.stage : 0);
+    for (int64_t i = 0; i < sizes[stage]; ++i)
+      rest -= costs.layers[size_t(first + i)];
+    return std::max(0., rest);
+  };
+  costs.before = besides(0, 0);
+  costs.after = besides(sizes.size() - 1, loop.layers - sizes.back());
+  return costs;
+}
+
+double StageCosts::messageBytes() const {
+  return double(std::max(stages.front().sent, stages.back().sentBack));
+}
+
+double StageCosts::keptBytes() const {
+  const StageFigures &stage = stages[many];
+  return (stage.keepsReceived ? double(stages.front().sent) : 0) +
+         (stage.keepsGradient ? double(stages.back().sentBack) : 0);
+}
+
+} // namespace tessera

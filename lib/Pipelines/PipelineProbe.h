@@ -1,0 +1,88 @@
+//===- PipelineProbe.h - What stages of a pipeline take ---------*- C++ -*-===//
+//
+// Costs of a cut are read off programs: a few stages are compiled by the phases that make the real ones, and
+// what they take is taken apart into what each layer takes, what stands before and behind the layers, and
+// what a stage has besides. Stages of a model differ in numbers of layers, so a handful of them says it for
+// all cuts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_PIPELINES_PIPELINEPROBE_H
+#define TESSERA_LIB_PIPELINES_PIPELINEPROBE_H
+
+#include "tessera/Pipelines/CompileOptions.h"
+#include "tessera/runtime/schedule/Cut.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <array>
+
+namespace tessera {
+
+/// What a stage takes of one rank. Seconds: of the entries for a micro-batch, of those that run once a step,
+/// of a chunk of a prompt and of one token a row. Bytes: of weights and their states, of the arena without a
+/// slot, of a slot. Bytes are known from rung exec on.
+enum class Figure { Forward, InputGradient, WeightGradient, Once, Chunk, Token, Weights, Arena, Slot };
+constexpr size_t kFigures = size_t(Figure::Slot) + 1;
+using Figures = std::array<double, kFigures>;
+
+struct StageFigures {
+  Figures all{};
+  std::vector<Figures> bodies; ///< of the seconds, those in each body of the loop over layers
+  /// Bytes of the messages to the next stage and to the one before (of generation: of a chunk), of each
+  /// micro-batch.
+  int64_t sent = 0, sentBack = 0;
+  /// What was received is read again by a later entry than the one that it came for: what the stage before
+  /// sent, by backward; its gradient, by weight_gradient.
+  bool keepsReceived = false, keepsGradient = false;
+
+  double of(Figure figure) const { return all[size_t(figure)]; }
+};
+
+/// The loop over layers that @forward of a module on rung graph has.
+struct LayerLoop {
+  int64_t layers = 0, period = 1;
+};
+/// None: it has no run of equal layers.
+std::optional<LayerLoop> findLayerLoop(mlir::ModuleOp graph);
+
+/// Compiles stages of one model, in a context of its own: it reports nothing.
+class StageProbe {
+public:
+  StageProbe(mlir::ModuleOp graph, const std::string &model);
+
+  /// The stages that `options` (stageSizes, stageMesh, ...) says, in their order; on rung `last`, spmd or
+  /// exec. Fails where the pipeline fails.
+  Result<std::vector<StageFigures>> measure(const CompileOptions &options, Rung last);
+
+private:
+  static mlir::DialectRegistry registry();
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> graph;
+  std::string model;
+};
+
+/// Stages that are compiled, and what all cuts take by them.
+class StageCosts {
+public:
+  static Result<StageCosts> probe(StageProbe &probe, const LayerLoop &loop, CompileOptions options,
+                                  Rung last);
+
+  schedule::LayerCosts of(Figure figure) const;
+  /// The largest message between two stages, either way.
+  double messageBytes() const;
+  /// What a stage with layers keeps of messages for each micro-batch, beside its slot.
+  double keptBytes() const;
+
+private:
+  LayerLoop loop;
+  schedule::StageSizes sizes; ///< of the stages that were compiled
+  /// Stages between first and last that differ in nothing but their layers; equal: there is one.
+  size_t few = 0, many = 0;
+  std::vector<StageFigures> stages;
+};
+
+} // namespace tessera
+#endif

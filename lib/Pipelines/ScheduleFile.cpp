@@ -1,0 +1,48 @@
+//===- ScheduleFile.cpp - Lists that a person wrote -----------------------===//
+#include "ScheduleFile.h"
+
+#include "PipelinePlan.h"
+
+#include "tessera/runtime/schedule/Text.h"
+#include "tessera/runtime/schedule/Validate.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tessera {
+
+Result<schedule::Schedule> readSchedule(const std::string &file, const CompileOptions &options,
+                                        int32_t ranks) {
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return badFlag("--pipeline=" + file, "the file cannot be read: " + buffer.getError().message(),
+                   "name a file with lists of actions, or a schedule");
+  Result<schedule::Schedule> read =
+      schedule::parseSchedule({(*buffer)->getBufferStart(), (*buffer)->getBufferSize()}, file);
+  if (!read)
+    return read;
+  schedule::Schedule lists = schedule::scheduleOf(read->ranks);
+  if (lists.numRanks() != ranks)
+    return badFlag("--pipeline=" + file,
+                   "it has lists of " + std::to_string(lists.numRanks()) + " ranks, and the axis pp has " +
+                       std::to_string(ranks),
+                   "give --mesh=pp=" + std::to_string(lists.numRanks()));
+  if (options.microBatches && lists.microBatches != options.microBatches)
+    return badFlag("--pipeline=" + file,
+                   "it is for " + std::to_string(lists.microBatches) + " micro-batches, and a step has " +
+                       std::to_string(options.microBatches),
+                   "give --micro-batches=" + std::to_string(lists.microBatches));
+  for (const schedule::ActionList &list : lists.ranks)
+    for (const schedule::Action &action : list)
+      if (schedule::ofWholeStage(action.kind))
+        return badFlag("--pipeline=" + file,
+                       "it has " + schedule::toString(action) + ", and weights are gathered in each layer",
+                       "leave out actions of whole stages");
+  if (std::optional<schedule::Problem> problem = schedule::validate(lists)) {
+    llvm::errs() << schedule::grid(lists, *problem);
+    return badFlag("--pipeline=" + file, "it cannot run: " + problem->why, "mend the lists");
+  }
+  return lists;
+}
+
+} // namespace tessera
