@@ -5,6 +5,7 @@
 #include "FitMemory.h"
 #include "OutputFiles.h"
 #include "PipelinePlan.h"
+#include "PipelineTimes.h"
 #include "Progress.h"
 #include "Report/Markup.h"
 
@@ -166,6 +167,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (rung == Rung::Step)
       writeSchedule(*module, options);
+    if (rung == Rung::Spmd)
+      writePipelineTimes(*module, options);
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
     if (rung == Rung::Step && check)

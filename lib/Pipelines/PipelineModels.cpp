@@ -8,8 +8,7 @@
 
 namespace tessera {
 
-/// Seconds of a message of `bytes`.
-static double linkTime(const CompileOptions &options, double bytes) {
+double secondsOfMessage(const CompileOptions &options, double bytes) {
   std::string error, text;
   Machine machine;
   // Both were read when the command line was.
@@ -28,7 +27,7 @@ static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOpt
   model.backwardWeight = costs.of(Figure::WeightGradient);
   model.once = costs.of(Figure::Once);
   model.messageBytes = costs.messageBytes();
-  model.link = linkTime(options, model.messageBytes);
+  model.link = secondsOfMessage(options, model.messageBytes);
   model.weights = schedule::plus(costs.of(Figure::Weights), costs.of(Figure::Arena));
   model.saved = costs.of(Figure::Slot);
   model.saved.stage += costs.keptBytes();

@@ -24,5 +24,8 @@ private:
   std::map<std::pair<int32_t, bool>, schedule::PipelineModel> models;
 };
 
+/// Of a message of `bytes` from one stage to another, on the machine that `options` names.
+double secondsOfMessage(const CompileOptions &options, double bytes);
+
 } // namespace tessera
 #endif

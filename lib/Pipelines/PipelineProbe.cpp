@@ -113,6 +113,23 @@ static StageFigures readStage(ModuleOp stage) {
   return figures;
 }
 
+static std::vector<StageFigures> inOrder(ModuleOp module, const std::map<StringRef, StageFigures> &programs) {
+  std::vector<StageFigures> stages;
+  for (auto pipeline : module.getOps<dist::PipelineOp>())
+    for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>())
+      stages.push_back(programs.at(stage.getProgram().getValue()));
+  return stages;
+}
+
+static std::map<StringRef, StageFigures> readPrograms(ModuleOp module) {
+  std::map<StringRef, StageFigures> programs;
+  for (auto stage : module.getOps<ModuleOp>())
+    programs[*stage.getSymName()] = readStage(stage);
+  return programs;
+}
+
+std::vector<StageFigures> readStages(ModuleOp module) { return inOrder(module, readPrograms(module)); }
+
 //===----------------------------------------------------------------------===//
 // StageProbe
 //===----------------------------------------------------------------------===//
@@ -140,9 +157,7 @@ Result<std::vector<StageFigures>> StageProbe::measure(const CompileOptions &opti
   buildPhases(local, Rung::Step, Rung::Spmd, options);
   if (failed(local.run(*module)))
     return diagnostics.failure("cannot compile", model);
-  std::map<StringRef, StageFigures> programs;
-  for (auto stage : module->getOps<ModuleOp>())
-    programs[*stage.getSymName()] = readStage(stage);
+  std::map<StringRef, StageFigures> programs = readPrograms(*module);
   if (last > Rung::Spmd) {
     PassManager lower(&context);
     buildPhases(lower, Rung::Kernels, last, options);
@@ -156,11 +171,7 @@ Result<std::vector<StageFigures>> StageProbe::measure(const CompileOptions &opti
       all[size_t(Figure::Arena)] = double(memory.arena - memory.slot);
     }
   }
-  std::vector<StageFigures> stages;
-  for (auto pipeline : module->getOps<dist::PipelineOp>())
-    for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>())
-      stages.push_back(programs[stage.getProgram().getValue()]);
-  return stages;
+  return inOrder(*module, programs);
 }
 
 //===----------------------------------------------------------------------===//

@@ -40,6 +40,9 @@ struct StageFigures {
   double of(Figure figure) const { return all[size_t(figure)]; }
 };
 
+/// The seconds and messages of the stages of `module`, which are on rung spmd, in their order.
+std::vector<StageFigures> readStages(mlir::ModuleOp module);
+
 /// The loop over layers that @forward of a module on rung graph has.
 struct LayerLoop {
   int64_t layers = 0, period = 1;

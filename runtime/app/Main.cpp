@@ -7,6 +7,7 @@
 #include "PipelineReport.h"
 #include "PipelineStep.h"
 #include "PlotLogs.h"
+#include "PredictedTrace.h"
 #include "Report.h"
 #include "Session.h"
 #include "StageSession.h"
@@ -228,6 +229,10 @@ int run(int argc, char **argv, Launcher &launcher) {
   if (options.command == Options::Command::Info || options.command == Options::Command::Help) {
     if (launcher.rank != 0)
       return 0;
+    if (!options.train.trace.empty()) {
+      std::optional<StagePrograms> stages = stagesOf(program, manifest);
+      writePrediction(stages ? &*stages : nullptr, options.train.trace);
+    }
     StandardOutput out;
     out.write(options.command == Options::Command::Help ? options.help
                                                         : describe(program, manifest, options.json));

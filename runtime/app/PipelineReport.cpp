@@ -1,5 +1,6 @@
 #include "PipelineReport.h"
 #include "tessera/runtime/device/DeviceMemory.h"
+#include "tessera/runtime/pipeline/Prediction.h"
 #include "tessera/runtime/pipeline/SlotPlan.h"
 
 #include <cstdio>
@@ -8,6 +9,12 @@
 namespace tessera::runtime {
 
 using Json = nlohmann::ordered_json;
+
+// Of all ranks that have the stage, in a step: what the model takes there.
+static double flopsOf(const StagePrograms &stages, int32_t number) {
+  const TrainSpec &train = *stages.manifest(number).train;
+  return double(train.flopsPerToken) * double(train.batch) * double(train.seq);
+}
 
 // Of a rank that holds it: bytes.
 static Json stageJson(const StagePrograms &stages, int32_t number, const Driver &driver) {
@@ -18,11 +25,28 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
   WeightPlan plan(manifest, driver);
   StageMessage sent = stages.message(number, Role::Train, true),
                sentBack = stages.message(number, Role::Train, false);
-  return {{"program", spec.program},      {"first_layer", spec.firstLayer},
-          {"layers", spec.layers},        {"at", spec.at},
-          {"weight_bytes", plan.bytes()}, {"arena_bytes", manifest.arenaBytes},
-          {"slots", slots.slots},         {"slot_bytes", manifest.slotBytes},
-          {"sends_bytes", sent.bytes},    {"sends_back_bytes", sentBack.bytes}};
+  return {{"program", spec.program},
+          {"first_layer", spec.firstLayer},
+          {"layers", spec.layers},
+          {"at", spec.at},
+          {"weight_bytes", plan.bytes()},
+          {"arena_bytes", manifest.arenaBytes},
+          {"slots", slots.slots},
+          {"slot_bytes", manifest.slotBytes},
+          {"sends_bytes", sent.bytes},
+          {"sends_back_bytes", sentBack.bytes},
+          {"flops", flopsOf(stages, number)}};
+}
+
+// What the compiler predicts of a step; null where nobody does.
+static Json predictedJson(const StagePrograms &stages) {
+  const std::optional<Prediction> step = predictStep(stages);
+  if (!step)
+    return nullptr;
+  Json json = {{"step_seconds", step->seconds()}, {"bubble", step->simulation.idle()}};
+  for (const auto &[name, seconds] : stages.spec().times)
+    json[name] = seconds;
+  return json;
 }
 
 // Of a rank at a coordinate: bytes by what they are for.
@@ -80,6 +104,7 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
             {"send_buffers", stages.spec().sendBuffers},
             {"shared", shared},
             {"stages", list},
+            {"predicted", predictedJson(stages)},
             {"ranks", ranks},
             {"lists", stages.spec().lists}}}};
 }
@@ -87,6 +112,24 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
 static std::string mega(const Json &bytes) {
   char text[32];
   snprintf(text, sizeof text, bytes.get<double>() < 5e4 ? "%.4f MB" : "%.1f MB", bytes.get<double>() / 1e6);
+  return text;
+}
+
+static std::string milliseconds(const Json &seconds) {
+  char text[32];
+  snprintf(text, sizeof text, "%.4g ms", seconds.get<double>() * 1e3);
+  return text;
+}
+
+static std::string percent(const Json &share) {
+  char text[32];
+  snprintf(text, sizeof text, "%.1f %%", share.get<double>() * 100);
+  return text;
+}
+
+static std::string giga(const Json &flops) {
+  char text[32];
+  snprintf(text, sizeof text, "%.4g GFLOPs", flops.get<double>() / 1e9);
   return text;
 }
 
@@ -117,6 +160,18 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
             std::to_string(stage["slots"].get<int64_t>()) + " micro-batches of " + mega(stage["slot_bytes"]) +
             " kept, sends " + mega(stage["sends_bytes"]) + " on and " + mega(stage["sends_back_bytes"]) +
             " back\n";
+  }
+  if (const Json &predicted = pipeline["predicted"]; !predicted.is_null()) {
+    page += "predicted    a step " + milliseconds(predicted["step_seconds"]) + ", of which ranks idle " +
+            percent(predicted["bubble"]) + " between its first action and its last\n";
+    for (size_t s = 0; s < pipeline["stages"].size(); ++s)
+      page +=
+          "  stage " + std::to_string(s) + "    forward " + milliseconds(predicted["forward"][s]) +
+          ", gradient of its input " + milliseconds(predicted["input_gradient"][s]) + ", of its weights " +
+          milliseconds(predicted["weight_gradient"][s]) + ", once a step " +
+          milliseconds(predicted["once"][s]) +
+          (s + 1 < pipeline["stages"].size() ? ", message on " + milliseconds(predicted["link"][s]) : "") +
+          "; " + giga(pipeline["stages"][s]["flops"]) + " a step\n";
   }
   for (const Json &shared : pipeline["shared"])
     page += "shared       " + shared["parameter"].get<std::string>() + ", by stages " +

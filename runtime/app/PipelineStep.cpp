@@ -1,4 +1,5 @@
 #include "PipelineStep.h"
+#include "PredictedTrace.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/pipeline/Delays.h"
 #include "tessera/runtime/schedule/Simulate.h"
@@ -198,6 +199,11 @@ void PipelineStep::compute(const Action &part, const void *in, void *out, Stream
 }
 
 //===- Who watches -===//
+
+void PipelineStep::drawPrediction(int64_t first, TraceEvents &events) const {
+  if (std::optional<Prediction> prediction = predictStep(stages_))
+    putPrediction(stages_, *prediction, first, events);
+}
 
 void PipelineStep::observe(StepObserver *observer) {
   observer_ = observer;

@@ -24,6 +24,7 @@ public:
   const Mesh &mesh() const override { return stages_.whole().mesh; }
   Rank &program(size_t number) override { return *programs_[number]; }
   Rank *holder(size_t part) override;
+  void drawPrediction(int64_t first, TraceEvents &events) const override;
   void observe(StepObserver *observer) override;
   using TrainStep::evaluate;
   Loss train(const StepRows &rows, int64_t update, const Hyperparameters &numbers) override {

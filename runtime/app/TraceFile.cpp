@@ -6,13 +6,11 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace tessera::runtime {
 
 using Json = nlohmann::ordered_json;
-using Put = std::function<void(const std::string &)>;
 
 TraceClock::TraceClock(HostPlane &plane) {
   struct {
@@ -28,14 +26,6 @@ TraceClock::TraceClock(HostPlane &plane) {
   first = mine;
   plane.broadcast(&first, sizeof first, 0);
   zero_ = std::strcmp(mine.boot, first.boot) == 0 ? first.zero : mine.zero;
-}
-
-// Microseconds, to the nanosecond.
-static std::string microseconds(int64_t nanoseconds) {
-  char text[40];
-  snprintf(text, sizeof text, "%s%lld.%03lld", nanoseconds < 0 ? "-" : "",
-           (long long)(std::abs(nanoseconds) / 1000), (long long)(std::abs(nanoseconds) % 1000));
-  return text;
 }
 
 static const char *categoryOf(TraceRow row) {
@@ -54,10 +44,6 @@ static const char *categoryOf(TraceRow row) {
     return "message";
   }
   return "";
-}
-
-static std::string quoted(const std::string &text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // Names and what else does not change from slice to slice.
@@ -97,12 +83,6 @@ static Json argumentsOf(const TraceSlice &slice, const StepTrace &trace) {
     arguments["why"] = collective.why;
   }
   return arguments;
-}
-
-static std::string nameText(int64_t rank, int64_t thread, const std::string &name) {
-  std::string head = "{\"ph\":\"M\",\"pid\":" + std::to_string(rank) + ",\"tid\":" + std::to_string(thread);
-  return ",\n" + head + ",\"name\":\"thread_name\",\"args\":{\"name\":" + quoted(name) + "}},\n" + head +
-         ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":" + std::to_string(thread) + "}}";
 }
 
 // Where slices lie: a row of its own for each kind, and of what goes on at the same time several, in the
@@ -151,20 +131,17 @@ private:
   }
 };
 
-static void putRank(int64_t rank, const StepTrace &trace, int64_t zero, const Put &put) {
+static void putRank(int64_t rank, const StepTrace &trace, int64_t zero, const TraceEvents::Put &put) {
   const RankRows rows(trace.slices());
-  const std::string pid = ",\"pid\":" + std::to_string(rank);
-  std::string names = (rank == 0 ? "" : ",\n") + ("{\"ph\":\"M\"" + pid) +
-                      ",\"name\":\"process_name\",\"args\":{\"name\":\"rank " + std::to_string(rank) + "\"}}";
+  TraceEvents events(/*isFirst=*/rank == 0, put);
+  events.process(rank, "rank " + std::to_string(rank));
   for (size_t row = 0; row < rows.names.size(); ++row)
-    names += nameText(rank, int64_t(row), rows.names[row]);
-  put(names);
+    events.row(rank, int64_t(row), rows.names[row]);
   for (size_t i = 0; i < rows.of.size(); ++i) {
     const TraceSlice &slice = trace.slices()[i];
-    put(",\n{\"ph\":\"X\"" + pid + ",\"tid\":" + std::to_string(rows.of[i]) +
-        ",\"ts\":" + microseconds(slice.begin - zero) + ",\"dur\":" + microseconds(slice.end - slice.begin) +
-        ",\"cat\":\"" + categoryOf(slice.row) + "\",\"name\":" + quoted(nameOf(slice, trace)) +
-        ",\"args\":" + argumentsOf(slice, trace).dump(-1, ' ', false, Json::error_handler_t::replace) + "}");
+    events.slice(rank, rows.of[i], slice.begin - zero, slice.end - zero, categoryOf(slice.row),
+                 nameOf(slice, trace),
+                 argumentsOf(slice, trace).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 }
 
@@ -178,13 +155,13 @@ static void send(HostPlane &plane, int64_t from, std::string &piece) {
 }
 
 std::vector<int64_t> writeTrace(HostPlane &plane, const StepTrace &trace, const TraceClock &clock,
-                                io::OutputFile *file) {
+                                io::OutputFile *file, const std::function<void(TraceEvents &)> &more) {
   constexpr size_t most = size_t(1) << 20;
   auto write = [&](const std::string &text) {
     if (file)
       check(file->write(text.data(), text.size()));
   };
-  write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  write(TraceEvents::fileBegin);
   for (int64_t rank = 0; rank < plane.ranks(); ++rank) {
     std::string piece;
     if (rank == plane.rank()) {
@@ -211,7 +188,11 @@ std::vector<int64_t> writeTrace(HostPlane &plane, const StepTrace &trace, const 
       } while (!piece.empty());
     }
   }
-  write("\n]}\n");
+  if (more && plane.rank() == 0) {
+    TraceEvents events(/*isFirst=*/false, write);
+    more(events);
+  }
+  write(TraceEvents::fileEnd);
   auto whole = char(trace.isWhole());
   std::string all(plane.rank() == 0 ? size_t(plane.ranks()) : 0, '\0');
   plane.gather(&whole, 1, all.data(), 0);

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_APP_TRACEFILE_H
 
 #include "StepTrace.h"
+#include "TraceEvents.h"
 #include "tessera/runtime/device/Rank.h"
 #include "tessera/runtime/io/OutputFile.h"
 
@@ -20,10 +21,10 @@ private:
 };
 
 // Writes what all ranks have recorded, one after the other: rank 0 holds no more of the others than one piece
-// of text at a time. Every rank calls it; `file` is open at rank 0, and null elsewhere. Returns the ranks
-// whose traces are not whole, at rank 0.
+// of text at a time; `more` adds what it knows behind that. Every rank calls it; `file` is open at rank 0,
+// and null elsewhere. Returns the ranks whose traces are not whole, at rank 0.
 std::vector<int64_t> writeTrace(HostPlane &plane, const StepTrace &trace, const TraceClock &clock,
-                                io::OutputFile *file);
+                                io::OutputFile *file, const std::function<void(TraceEvents &)> &more = {});
 
 } // namespace tessera::runtime
 #endif

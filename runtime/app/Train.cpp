@@ -192,7 +192,8 @@ private:
     std::vector<int64_t> cut;
     {
       Outside files(rank_.entry());
-      cut = writeTrace(rank_.plane(), *trace_, *clock_, traceFile_ ? &*traceFile_ : nullptr);
+      cut = writeTrace(rank_.plane(), *trace_, *clock_, traceFile_ ? &*traceFile_ : nullptr,
+                       [&](TraceEvents &events) { step_.drawPrediction(rank_.plane().ranks(), events); });
     }
     trace_.reset();
     traceFile_.reset();

@@ -149,10 +149,14 @@ std::vector<FlagInfo> trainFlags() {
               [](TrainOptions &o, Text flag, Text value) {
                 o.grads = readText(flag, value, "write --grads=FILE.safetensors");
               }),
-      ofTrain("--trace", "FILE.json", "write what every rank does when, for Perfetto or chrome://tracing",
-              [](TrainOptions &o, Text flag, Text value) {
-                o.trace = readText(flag, value, "write --trace=FILE.json");
-              }),
+      {"--trace",
+       "FILE.json",
+       "write what every rank does when, for Perfetto or chrome://tracing (info: what a pipeline is "
+       "predicted to do)",
+       {Command::Train, Command::Info},
+       [](Options &o, Text flag, Text value) {
+         o.train.trace = readText(flag, value, "write --trace=FILE.json");
+       }},
       ofTrain("--trace-steps", "A:B", "the steps of the trace (default: the first three of the run)",
               [](TrainOptions &o, Text flag, Text value) { o.traceSteps = readSteps(flag, value); }),
   };

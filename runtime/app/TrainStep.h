@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_APP_TRAINSTEP_H
 
 #include "StepObserver.h"
+#include "TraceEvents.h"
 #include "tessera/runtime/data/TrainingData.h"
 
 #include <cstdint>
@@ -53,6 +54,8 @@ public:
   // The one that has the parameters of number `part` of all that are trained together (SavedParam::part);
   // null if another rank has it.
   virtual Rank *holder(size_t part) = 0;
+  // Draws what is predicted of a step, as further processes from number `first` on.
+  virtual void drawPrediction(int64_t first, TraceEvents &events) const {}
   // Null: nobody is told of what a step does.
   virtual void observe(StepObserver *observer) = 0;
 

@@ -148,6 +148,23 @@ struct PipelineChecker {
     }
   }
 
+  // Either of all that is done, or of nothing.
+  void times(const PipelineSpec &p) const {
+    if (p.times.empty())
+      return;
+    std::set<std::string> names, wanted{"chunk", "token", "link"};
+    if (m.train)
+      wanted = {"forward", "input_gradient", "weight_gradient", "once", "link"};
+    for (const auto &[name, seconds] : p.times) {
+      names.insert(name);
+      require(seconds.size() == p.stages.size() - (name == "link"), "pipeline, times",
+              "has " + std::to_string(seconds.size()) + " numbers for " + name);
+      for (double one : seconds)
+        require(one >= 0, "pipeline, times", name + " has a negative number");
+    }
+    require(names == wanted, "pipeline, times", "is not of what stages do");
+  }
+
   void pipeline(const PipelineSpec &p) const {
     auto axis = std::find_if(m.mesh.axes().begin(), m.mesh.axes().end(),
                              [&](const MeshAxis &one) { return one.name == p.axis; });
@@ -181,6 +198,7 @@ struct PipelineChecker {
     }
     for (size_t at = 0; at < used.size(); ++at)
       require(used[at], "pipeline", "no stage lies at " + std::to_string(at));
+    times(p);
     std::set<std::string> shared;
     for (const PipelineSpec::Shared &weight : p.shared)
       require(weight.stages[0] >= 0 && weight.stages[0] < weight.stages[1] &&

@@ -2,7 +2,7 @@
 
     check_pipeline_trace.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M --pipeline P [--stages S] [--mpi]
 
-Also: which layers the calls of a rank are of, and that a run with a trace ends with the bytes of one without."""
+Also: which layers the calls of a rank are of, and that a run with a trace ends with the bytes of one without. What `info` predicts, and draws beside, is what schedule-facts makes of the same lists and times."""
 import argparse
 import collections
 import json
@@ -16,6 +16,7 @@ parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out", "--mesh", "--pipeline"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--stages")
+parser.add_argument("--facts", required=True)
 parser.add_argument("--mpi", action="store_true")
 args = parser.parse_args()
 path = fresh(args.out)
@@ -95,3 +96,35 @@ for rank in range(info["ranks"]):
         if named != layers:
             sys.exit(f"rank {rank}, step {step}: calls of {sorted(named)}, and it has {sorted(layers)}")
     print(f"rank {rank}: {len(actions)} actions, {sum(messages.values())} messages")
+
+
+# The lists with the times that are predicted, as a case of facts.
+predicted = pipeline["predicted"]
+words = [f"{word}=" + ",".join(map(repr, predicted[name])) for word, name in (("F", "forward"), ("I", "input_gradient"), ("W", "weight_gradient"), ("link", "link"))]
+case = f"case file p={info['mesh'][pipeline['axis']]} m={MICRO} v={len(pipeline['stages']) // info['mesh'][pipeline['axis']]} recv=posted sends={pipeline['send_buffers']} {' '.join(words)}\n"
+case += "".join(f"r{at} {actions}\n" for at, actions in enumerate(pipeline["lists"]))
+with open(path("case"), "w") as file:
+    file.write(case)
+numbers = run([args.facts, path("case")]).stdout.splitlines()[-1].split()
+makespan, busy = float(numbers[1]), [float(one) for one in numbers[3:numbers.index("peak")]]
+once = max(sum(predicted["once"][number] for number, stage in enumerate(pipeline["stages"]) if stage["at"] == at) for at in range(len(pipeline["lists"])))
+if abs(predicted["step_seconds"] / (makespan + once) - 1) > 1e-4 or abs(predicted["bubble"] - (1 - sum(busy) / makespan / len(busy))) > 1e-3 or min(predicted["forward"]) < 0 or makespan <= 0:
+    sys.exit(f"{predicted}, and facts say {numbers} and {once}")
+run([out, "info", f"--trace={path('predicted.json')}"])
+with open(path("predicted.json")) as file:
+    alone = json.load(file)["traceEvents"]
+first = info["ranks"]
+for events, first in ((events, info["ranks"]), (alone, 0)):
+    names = {one["pid"]: one["args"]["name"] for one in events if one["name"] == "process_name" and one["pid"] >= first}
+    if names != {first + at: f"predicted: {pipeline['axis']} {at}" for at in range(len(pipeline["lists"]))}:
+        sys.exit(f"processes {names}")
+    for at, actions in enumerate(pipeline["lists"]):
+        own = sorted((one for one in events if one["ph"] == "X" and one["pid"] == first + at), key=span)
+        parts = [one for one in own if one["cat"] == "part" and one["name"] != "once a step"]
+        if [one["name"] for one in parts] != [one for one in actions.split() if "_" not in one]:
+            sys.exit(f"predicted at {at}: {parts}")
+        if sorted(one["name"] for one in own if one["cat"] == "message") != sorted(one for one in actions.split() if "SEND" in one):
+            sys.exit(f"predicted at {at}: {own}")
+        if abs(sum(one["dur"] for one in parts) / 1e6 / busy[at] - 1) > 1e-2:
+            sys.exit(f"predicted at {at}: parts take {sum(one['dur'] for one in parts)} us, {busy[at]} s were predicted")
+print(f"predicted: {predicted['step_seconds']} s, bubble {predicted['bubble']}")

@@ -139,12 +139,23 @@ struct LinkStages : impl::LinkStagesBase<LinkStages> {
       shared.push_back(json::Object{{"parameter", name}, {"stages", std::move(list)}});
     for (auto list : pipeline.getLists()->getAsRange<StringAttr>())
       lists.push_back(list.getValue());
-    return json::Object{{"axis", pipeline.getAxis()},
+    json::Object object{{"axis", pipeline.getAxis()},
                         {"stages", std::move(stages)},
                         {"schedule", *pipeline.getSchedule()},
                         {"lists", std::move(lists)},
                         {"send_buffers", int64_t(*pipeline.getSendBuffers())},
                         {"shared", std::move(shared)}};
+    if (DictionaryAttr times = pipeline.getTimesAttr())
+      object["times"] = timesOf(times);
+    return object;
+  }
+
+  static json::Object timesOf(DictionaryAttr times) {
+    json::Object object;
+    for (NamedAttribute one : times)
+      if (auto seconds = dyn_cast<DenseF64ArrayAttr>(one.getValue()))
+        object[one.getName().strref()] = json::Array(seconds.asArrayRef());
+    return object;
   }
 
   /// Those whose gradient a program gives to other stages.

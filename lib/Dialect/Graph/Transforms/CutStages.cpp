@@ -437,7 +437,8 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
                                            FlatSymbolRefAttr::get(programs.of(i).getSymNameAttr()),
                                            range.first, range.layers, at.empty() ? int64_t(i) : at[i]));
     dist::PipelineOp::create(builder, forward.getLoc(), "pipeline", axis, builder.getArrayAttr(table),
-                             /*schedule=*/nullptr, /*lists=*/nullptr, /*send_buffers=*/nullptr);
+                             /*schedule=*/nullptr, /*lists=*/nullptr, /*send_buffers=*/nullptr,
+                             /*times=*/nullptr);
     for (ModuleOp program : programs.modules)
       builder.insert(program);
     for (auto parameter : llvm::make_early_inc_range(outer.getOps<ParameterOp>()))

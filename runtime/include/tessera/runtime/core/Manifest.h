@@ -268,6 +268,9 @@ struct PipelineSpec {
   std::vector<std::string> lists; // by coordinate: actions with their messages (schedule/Text.h)
   int64_t sendBuffers = 1;        // of a rank
   std::vector<Shared> shared;
+  // Seconds that the compiler predicts of a rank, by what is done: "forward", "link", ... (docs/Manifest.md).
+  // By stage, of links by the lower of the two. Empty: nobody says.
+  std::map<std::string, std::vector<double>> times;
 };
 
 // A value that forward saves for backward, as a rank holds it; of layers a stack. Empty value: it has no
