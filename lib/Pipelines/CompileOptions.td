@@ -27,7 +27,7 @@ defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smal
 defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16: weights, activations and caches (sums are kept in f32; training updates weights in f32)">;
 defm task : Value<"task", "TASK", "what OUT does: generate (the default) or train">;
 defm target : Value<"target", "TARGET", "what to compile for (default cpu); its own flags are below">;
-defm micro_batches : Value<"micro-batches", "N", "parts that a step of training takes its batch in (default 1); of a pipeline that generates, groups of rows that are on their way at once (default: one a stage)">;
+defm micro_batches : Value<"micro-batches", "N", "parts that a step of training takes its batch in (default 1, of a pipeline the fastest); of a pipeline that generates, groups of rows that are on their way at once (default: one a stage)">;
 defm pipeline : Value<"pipeline", "SCHEDULE", "in which order stages over the axis pp compute: auto (the default), gpipe, 1f1b, looped-bfs:V, interleaved:V, zb1p:V, zbv, dualpipev or a file of lists">;
 defm stages : Value<"stages", "N,...", "layers of each stage of a pipeline (default: so that no stage takes longer than it must)">;
 defm optimizer : Value<"optimizer", "NAME", "how training updates weights: adamw (the default) or sgd">;

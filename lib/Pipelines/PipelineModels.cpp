@@ -28,6 +28,13 @@ static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOpt
   model.once = costs.of(Figure::Once);
   model.messageBytes = costs.messageBytes();
   model.link = secondsOfMessage(options, model.messageBytes);
+  if (!options.memory) {
+    // Bytes are not known: of plans that are alike, the one that keeps fewer layers' values takes less.
+    model.messageBytes = 0;
+    model.weights = model.saved = model.freed = schedule::plus(model.forward, model.forward, -1);
+    model.saved.layers.assign(model.saved.layers.size(), 1);
+    return model;
+  }
   model.weights = schedule::plus(costs.of(Figure::Weights), costs.of(Figure::Arena));
   model.saved = costs.of(Figure::Slot);
   model.saved.stage += costs.keptBytes();

@@ -183,14 +183,16 @@ Result<StageCosts> StageCosts::probe(StageProbe &probe, const LayerLoop &loop, C
   StageCosts costs;
   costs.loop = loop;
   // Two stages between the ends, of whole periods, and the ends with the layers that are left. A loop that
-  // runs once is another program than one that runs often, so more than that where there are enough.
+  // runs once, or not through a period, is another program than one that runs often: where there are enough
+  // layers none does.
   const int64_t periods = loop.layers / loop.period;
   const int64_t few = periods > 6 ? 2 : 1, many = few + 1;
   if (periods < few + many) {
     costs.sizes = {0, loop.layers, 0};
     costs.few = costs.many = 1;
   } else {
-    const int64_t left = loop.layers - (few + many) * loop.period, behind = left > 0;
+    const int64_t left = loop.layers - (few + many) * loop.period,
+                  behind = left >= 2 * loop.period ? loop.period : 0;
     costs.sizes = {left - behind, few * loop.period, many * loop.period, behind};
     costs.few = 1;
     costs.many = 2;
@@ -210,18 +212,20 @@ schedule::LayerCosts StageCosts::of(Figure figure) const {
   const double layers = few == many ? double(sizes[many]) : double(sizes[many] - sizes[few]);
   const double ofLayer = (figureOf(many) - (few == many ? 0 : figureOf(few))) / layers;
   schedule::LayerCosts costs;
-  // Layers of a period share what it takes as their bodies do.
+  // Layers of a period differ by what their bodies take.
   const std::vector<Figures> &bodies = stages[many].bodies;
+  const int64_t phase = std::accumulate(sizes.begin(), sizes.begin() + ptrdiff_t(many), int64_t(0));
   double inBodies = 0;
   for (const Figures &body : bodies)
     inBodies += body[size_t(figure)];
-  const int64_t phase = std::accumulate(sizes.begin(), sizes.begin() + ptrdiff_t(many), int64_t(0));
   for (int64_t layer = 0; layer < loop.layers; ++layer) {
-    double share = 1;
-    if (inBodies > 0 && int64_t(bodies.size()) == loop.period)
-      share = bodies[size_t((layer - phase % loop.period + loop.period) % loop.period)][size_t(figure)] *
-              double(loop.period) / inBodies;
-    costs.layers.push_back(std::max(0., ofLayer * share));
+    double besides = 0;
+    if (int64_t(bodies.size()) == loop.period) {
+      const int64_t body = (layer - phase % loop.period + loop.period) % loop.period;
+      const int64_t times = (sizes[many] - body + loop.period - 1) / loop.period;
+      besides = bodies[size_t(body)][size_t(figure)] / double(times) - inBodies / double(sizes[many]);
+    }
+    costs.layers.push_back(std::max(0., ofLayer + besides));
   }
   costs.stage = few == many ? 0 : std::max(0., figureOf(few) - ofLayer * double(sizes[few]));
   // What the ends have besides.

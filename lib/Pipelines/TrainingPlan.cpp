@@ -47,11 +47,11 @@ struct Candidate {
 };
 
 /// Plans whose times are within a hundredth of each other are alike: predictions are worth no more. Of those
-/// the one with fewer stages goes first, which sends less and keeps less.
-std::tuple<double, size_t, double> rankOf(const schedule::Plan &plan) {
+/// the one with fewer stages goes first, which sends less, then the one that keeps less.
+std::tuple<double, size_t, double, double> rankOf(const schedule::Plan &plan) {
   constexpr double kAlike = 0.01;
   return {std::floor(std::log(std::max(plan.seconds, 1e-30)) / std::log1p(kAlike)), plan.sizes.size(),
-          plan.seconds};
+          plan.mostBytes(), plan.seconds};
 }
 
 class TrainingPlanner {

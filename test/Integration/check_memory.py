@@ -8,7 +8,13 @@ import time
 
 binary, arguments = sys.argv[1], sys.argv[2:]
 info = json.loads(subprocess.run([binary, "info", "--json"], stdout=subprocess.PIPE, check=True, timeout=600).stdout)
-allowed = sum(info["weight_bytes"]) + sum(info["arena_bytes"]) + info["ranks"] * 64 * 2**20
+ranks = info["ranks"]
+if "pipeline" in info:  # as many ranks at each coordinate
+    stages = info["pipeline"]["ranks"]
+    taken = sum(rank["device_bytes"] for rank in stages) * ranks // len(stages)
+else:
+    taken = sum(info["weight_bytes"]) + sum(info["arena_bytes"])
+allowed = taken + ranks * 64 * 2**20
 process = subprocess.Popen([binary] + arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 peak = 0
 while process.poll() is None:
@@ -23,6 +29,5 @@ while process.poll() is None:
 if process.wait() != 0:
     sys.exit(process.stderr.read().decode())
 mib = 2**20
-print(f"peak {peak / mib:.1f} MiB; weights {sum(info['weight_bytes']) / mib:.1f} + arena {sum(info['arena_bytes']) / mib:.1f} MiB "
-      f"over {info['ranks']} ranks; allowed {allowed / mib:.1f} MiB")
+print(f"peak {peak / mib:.1f} MiB; {taken / mib:.1f} MiB by `info` over {ranks} ranks; allowed {allowed / mib:.1f} MiB")
 sys.exit(0 if 0 < peak <= allowed else 1)

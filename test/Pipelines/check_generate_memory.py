@@ -1,0 +1,26 @@
+"""Stages that generate, under the least limit of memory, take what the compiler says; a byte less is refused.
+
+    check_generate_memory.py LLM_COMPILE MODEL OUT"""
+import json
+import re
+import subprocess
+import sys
+
+compiler, model, out = sys.argv[1:]
+flags = ["--mesh=pp=2", "--batch=4", "--max-seq-len=64"]
+
+
+def compiled(limit):
+    return subprocess.run([compiler, model, *flags, f"--memory={limit}", "--explain", "-o", out], capture_output=True, text=True, timeout=120)
+
+
+least = int(re.search(r"needs at least (\d+) bytes", compiled(1).stderr)[1])
+below = compiled(least - 1)
+if below.returncode != 1 or f"needs at least {least} bytes" not in below.stderr:
+    sys.exit(f"one byte below {least}: {below.stderr[-500:]}")
+if f"remark: pipeline: {least} of {least} bytes of a rank" not in compiled(least).stderr:
+    sys.exit(f"at {least}: {compiled(least).stderr[:500]}")
+info = json.loads(subprocess.run([out, "info", "--json"], capture_output=True, check=True, timeout=60).stdout)
+taken = max(stage["device_bytes"] for stage in info["pipeline"]["stages"])
+if taken != least:
+    sys.exit(f"info says {taken} bytes, the compiler {least}")
