@@ -1,6 +1,6 @@
-"""Stages that generate, under the least limit of memory, take what the compiler says; a byte less is refused.
+"""Stages that generate, under the least limit of memory, take what the compiler says; a byte less is refused. So do stages that train.
 
-    check_generate_memory.py LLM_COMPILE MODEL OUT"""
+    check_plan_memory.py LLM_COMPILE MODEL OUT"""
 import json
 import re
 import subprocess
@@ -24,3 +24,10 @@ info = json.loads(subprocess.run([out, "info", "--json"], capture_output=True, c
 taken = max(stage["device_bytes"] for stage in info["pipeline"]["stages"])
 if taken != least:
     sys.exit(f"info says {taken} bytes, the compiler {least}")
+
+flags = ["--task=train", "--batch=8", "--max-seq-len=16", "--micro-batches=4", "--mesh=pp=2", "--stages=2,2", "--pipeline=gpipe", "--recompute=none"]
+said = int(re.search(r"us predicted; (\d+) of 1000000000 bytes", compiled(10**9).stderr)[1])
+info = json.loads(subprocess.run([out, "info", "--json"], capture_output=True, check=True, timeout=60).stdout)
+taken = max(rank["device_bytes"] for rank in info["pipeline"]["ranks"])
+if taken != said:
+    sys.exit(f"training, info says {taken} bytes, the compiler {said}")
