@@ -13,7 +13,7 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
   const PipelineSpec::Stage &spec = stages.spec().stages[size_t(number)];
   const Manifest &manifest = stages.manifest(number);
   const int64_t weights = WeightPlan(manifest, driver).bytes(),
-                slots = (stages.groups() - 1) * ((manifest.slotBytes + 63) / 64 * 64);
+                slots = (stages.groups() - 1) * ((manifest.slotBytes[0] + 63) / 64 * 64);
   int64_t caches = 0;
   for (const StateSpec &state : manifest.states)
     caches += state.clear == Clear::BeforePrompts ? state.bytes : 0;

@@ -10,7 +10,7 @@ static int64_t valueTag(int64_t group) { return 2 * group; }
 GeneratingStage::GeneratingStage(const PipelineRun &run, RankPrograms &programs)
     : run_(run), rank_(*programs[0]),
       number_(int32_t(stages().whole().mesh.index(rank_.id(), stages().axis()))),
-      slotBytes_(lines(size_t(rank_.manifest().slotBytes))) {
+      slotBytes_(lines(size_t(rank_.manifest().slotBytes[0]))) {
   Device &device = rank_.device();
   const std::string what = " of stage " + std::to_string(number_);
   if (size_t bytes = size_t(stages().groups() - 1) * slotBytes_)
@@ -40,7 +40,7 @@ char *GeneratingStage::slot(int64_t group) const {
 }
 
 char *GeneratingStage::state(const StateSpec &spec, int64_t group) const {
-  return (spec.offset < rank_.manifest().slotBytes ? slot(group) : rank_.arena()) + spec.offset;
+  return (spec.offset < rank_.manifest().slotBytes[0] ? slot(group) : rank_.arena()) + spec.offset;
 }
 
 const char *GeneratingStage::receive(Role role, int64_t group) {

@@ -25,17 +25,39 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
   WeightPlan plan(manifest, driver);
   StageMessage sent = stages.message(number, Role::Train, true),
                sentBack = stages.message(number, Role::Train, false);
-  return {{"program", spec.program},
-          {"first_layer", spec.firstLayer},
-          {"layers", spec.layers},
-          {"at", spec.at},
-          {"weight_bytes", plan.bytes()},
-          {"arena_bytes", manifest.arenaBytes},
-          {"slots", slots.slots},
-          {"slot_bytes", manifest.slotBytes},
-          {"sends_bytes", sent.bytes},
-          {"sends_back_bytes", sentBack.bytes},
-          {"flops", flopsOf(stages, number)}};
+  const int64_t whole = manifest.slotBytes[0], until = manifest.slotBytes[1], from = manifest.slotBytes[2];
+  Json json = {{"program", spec.program},
+               {"first_layer", spec.firstLayer},
+               {"layers", spec.layers},
+               {"at", spec.at},
+               {"weight_bytes", plan.bytes()},
+               {"arena_bytes", manifest.arenaBytes},
+               {"slots", slots.of(Slot::Whole).slots},
+               {"slot_bytes", whole + until},
+               {"sends_bytes", sent.bytes},
+               {"sends_back_bytes", sentBack.bytes},
+               {"flops", flopsOf(stages, number)}};
+  if (manifest.partIndex(Role::Train, StagePart::WeightGradient) < 0)
+    return json;
+  // Of a micro-batch, when its input_gradient begins, while it runs, and when it has ended.
+  json["input_gradient"] = {
+      {"bytes_before", whole + until}, {"bytes_within", whole + until + from}, {"bytes_after", whole + from}};
+  Json kinds = Json::object();
+  for (int kind = 0; kind < kSlots; ++kind)
+    kinds[slotName(Slot(kind))] = {{"slots", slots.kinds[size_t(kind)].slots},
+                                   {"bytes", manifest.slotBytes[size_t(kind)]}};
+  json["slots_by_kind"] = kinds;
+  Json read = Json::array();
+  for (const StateSpec &state : manifest.states)
+    if (int kind = manifest.slotAt(state.offset);
+        kind == int(Slot::Whole) || kind == int(Slot::FromInputGradient))
+      read.push_back({{"value", state.holds},
+                      {"dtype", io::traits(state.dtype).name},
+                      {"shape", state.local},
+                      {"bytes", state.bytes},
+                      {"made_by", kind == int(Slot::Whole) ? "forward" : "input_gradient"}});
+  json["weight_gradient_reads"] = read;
+  return json;
 }
 
 // What the compiler predicts of a step; null where nobody does.
@@ -55,11 +77,12 @@ static Json rankJson(const StagePrograms &stages, int64_t at, const Driver &driv
   for (int32_t number : stages.stagesAt(at)) {
     const Manifest &manifest = stages.manifest(number);
     const schedule::Schedule &lists = stages.lists(Role::Train);
-    const int64_t held = planSlots(lists.ranks[size_t(at)], number, lists.microBatches).slots;
+    const SlotPlan plan = planSlots(lists.ranks[size_t(at)], number, lists.microBatches);
     const KeptMessages kept = stages.keptMessages(number, Role::Train);
     weights += WeightPlan(manifest, driver).bytes();
     arenas += manifest.arenaBytes;
-    slots += (held - 1) * ((manifest.slotBytes + 63) / 64 * 64) + held * int64_t(kept.value + kept.gradient);
+    slots += bytesBesideArena(plan, manifest) + plan.of(Slot::Whole).slots * int64_t(kept.value) +
+             plan.of(Slot::FromInputGradient).slots * int64_t(kept.gradient);
   }
   auto values = int64_t(planBuffers(stages.lists(Role::Train), int32_t(at), stages.sizes(Role::Train),
                                     stages.sendBuffers(Role::Train))
@@ -133,6 +156,14 @@ static std::string giga(const Json &flops) {
   return text;
 }
 
+// What a micro-batch holds before and after its input_gradient.
+static std::string backwardInTwo(const Json &stage) {
+  if (!stage.contains("input_gradient"))
+    return "";
+  const Json &held = stage["input_gradient"];
+  return mega(held["bytes_within"]) + " within I, " + mega(held["bytes_after"]) + " from I to W, ";
+}
+
 std::string describePipeline(const StagePrograms &stages, const Driver &driver, bool json) {
   if (stages.whole().generate)
     return describeGenerating(stages, driver, json);
@@ -158,8 +189,20 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
                          : "layers " + std::to_string(first) + " to " + std::to_string(first + layers - 1)) +
             ", weights " + mega(stage["weight_bytes"]) + ", arena " + mega(stage["arena_bytes"]) + ", " +
             std::to_string(stage["slots"].get<int64_t>()) + " micro-batches of " + mega(stage["slot_bytes"]) +
-            " kept, sends " + mega(stage["sends_bytes"]) + " on and " + mega(stage["sends_back_bytes"]) +
-            " back\n";
+            " kept, " + backwardInTwo(stage) + "sends " + mega(stage["sends_bytes"]) + " on and " +
+            mega(stage["sends_back_bytes"]) + " back\n";
+  }
+  for (size_t s = 0; s < pipeline["stages"].size(); ++s) {
+    const Json &stage = pipeline["stages"][s];
+    if (!stage.contains("weight_gradient_reads"))
+      continue;
+    page += "W of stage " + std::to_string(s) + " reads";
+    const char *separator = " ";
+    for (const Json &value : stage["weight_gradient_reads"]) {
+      page += separator + value["value"].get<std::string>() + " " + mega(value["bytes"]);
+      separator = ", ";
+    }
+    page += "\n";
   }
   if (const Json &predicted = pipeline["predicted"]; !predicted.is_null()) {
     page += "predicted    a step " + milliseconds(predicted["step_seconds"]) + ", of which ranks idle " +

@@ -13,17 +13,31 @@ namespace tessera::runtime {
 using schedule::Action;
 using schedule::Kind;
 
-static size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // By their places in StageRole: values, gradients.
 enum { Values, Gradients };
 
-char *PipelineStep::Stage::keptValue(int32_t slot) const {
-  return memory.address() + size_t(slot) * (valueBytes + gradientBytes);
+// What was received is kept from forward to the end of backward, its gradient from I to W.
+char *PipelineStep::Stage::keptValue(int64_t microBatch) const {
+  return memory.address() + size_t(slots.of(Slot::Whole).slotOf[size_t(microBatch)]) * valueBytes;
 }
-char *PipelineStep::Stage::keptGradient(int32_t slot) const { return keptValue(slot) + valueBytes; }
-char *PipelineStep::Stage::slot(int32_t slot) const {
-  return slot == 0 ? rank.arena() : keptValue(slots.slots) + size_t(slot - 1) * slotBytes;
+char *PipelineStep::Stage::keptGradient(int64_t microBatch) const {
+  return memory.address() + size_t(slots.of(Slot::Whole).slots) * valueBytes +
+         size_t(slots.of(Slot::FromInputGradient).slotOf[size_t(microBatch)]) * gradientBytes;
+}
+std::array<char *, kSlots> PipelineStep::Stage::slotsOf(int64_t microBatch) const {
+  const Manifest &manifest = rank.manifest();
+  std::array<char *, kSlots> addresses{};
+  char *others = memory.address() + size_t(slots.of(Slot::Whole).slots) * valueBytes +
+                 size_t(slots.of(Slot::FromInputGradient).slots) * gradientBytes;
+  for (int kind = 0; kind < kSlots; ++kind) {
+    const SlotPlan::Kind &plan = slots.kinds[size_t(kind)];
+    auto bytes = size_t(manifest.slotBytes[size_t(kind)]);
+    int32_t slot = plan.slotOf[size_t(microBatch)];
+    addresses[size_t(kind)] =
+        slot == 0 ? rank.arena() + manifest.slotBegin(kind) : others + size_t(slot - 1) * bytes;
+    others += size_t(plan.slots - 1) * bytes;
+  }
+  return addresses;
 }
 
 PipelineStep::PipelineStep(const PipelineRun &run, RankPrograms &programs)
@@ -78,9 +92,10 @@ void PipelineStep::allocateSlots(Stage &stage) {
     stage.valueBytes = std::max(stage.valueBytes, of.kept.value);
     stage.gradientBytes = std::max(stage.gradientBytes, of.kept.gradient);
   }
-  stage.slotBytes = lines(size_t(stage.rank.manifest().slotBytes));
-  auto slots = size_t(stage.slots.slots);
-  if (size_t bytes = slots * (stage.valueBytes + stage.gradientBytes) + (slots - 1) * stage.slotBytes)
+  const size_t bytes = size_t(stage.slots.of(Slot::Whole).slots) * stage.valueBytes +
+                       size_t(stage.slots.of(Slot::FromInputGradient).slots) * stage.gradientBytes +
+                       size_t(bytesBesideArena(stage.slots, stage.rank.manifest()));
+  if (bytes)
     stage.memory = rank().device().allocate(
         bytes, "what stage " + std::to_string(stage.number) + " keeps of micro-batches", MemoryUse::Arena);
 }
@@ -154,7 +169,7 @@ bool PipelineStep::call(Stage &stage, StagePart part, const CallInputs &inputs) 
     fill(stage, input, inputs);
   if (observer_)
     observer_->entered(rank, *e, calledPart(stage, *e, inputs.action));
-  rank.call(e - rank.manifest().entries.data(), {}, rank.arena(), inputs.slot);
+  rank.call(e - rank.manifest().entries.data(), {}, rank.arena(), inputs.slots);
   if (observer_)
     observer_->left();
   const StageRole &of = stage.roles.at(role_);
@@ -176,24 +191,27 @@ bool PipelineStep::call(Stage &stage, StagePart part, const CallInputs &inputs) 
 void PipelineStep::compute(const Action &part, const void *in, void *out, Stream &stream) {
   Stage &stage = this->stage(part.stage);
   const StageRole &of = stage.roles.at(role_);
-  // An evaluation keeps nothing.
-  const int32_t slot = role_ == Role::Evaluate ? 0 : stage.slots.slotOf[size_t(part.microBatch)];
   auto message = static_cast<const char *>(in);
-  CallInputs inputs{part.microBatch, message, message, static_cast<char *>(out), stage.slot(slot), &part};
-  if (part.kind == Kind::Forward) {
-    if (of.kept.value)
-      stream.copy(stage.keptValue(slot), message, of.kept.value);
+  CallInputs inputs{part.microBatch, message, message, static_cast<char *>(out), {}, &part};
+  if (role_ == Role::Evaluate) { // which keeps nothing
     call(stage, StagePart::Forward, inputs);
     return;
   }
-  inputs.value = stage.keptValue(slot);
+  inputs.slots = stage.slotsOf(part.microBatch);
+  if (part.kind == Kind::Forward) {
+    if (of.kept.value)
+      stream.copy(stage.keptValue(part.microBatch), message, of.kept.value);
+    call(stage, StagePart::Forward, inputs);
+    return;
+  }
+  inputs.value = stage.keptValue(part.microBatch);
   if (message && of.kept.gradient)
-    stream.copy(stage.keptGradient(slot), message, of.kept.gradient);
+    stream.copy(stage.keptGradient(part.microBatch), message, of.kept.gradient);
   if (part.kind == Kind::Backward && call(stage, StagePart::Backward, inputs))
     return;
   if (part.kind != Kind::BackwardWeight)
     call(stage, StagePart::InputGradient, inputs);
-  inputs.gradient = stage.keptGradient(slot);
+  inputs.gradient = stage.keptGradient(part.microBatch);
   if (part.kind != Kind::BackwardInput)
     call(stage, StagePart::WeightGradient, inputs);
 }

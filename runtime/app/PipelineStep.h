@@ -44,21 +44,21 @@ private:
     int64_t firstLayer;
     std::map<Role, StageRole> roles;
     SlotPlan slots;
-    // Of each micro-batch at once: what it keeps of messages; then what its states take, of all but the
-    // first, which has that in the arena.
+    // Of as many micro-batches as there are at once: what they keep of messages; then, kind by kind of slots,
+    // what their states take, of all but the first, which has that in the arena.
     Buffer memory;
-    size_t valueBytes = 0, gradientBytes = 0, slotBytes = 0;
+    size_t valueBytes = 0, gradientBytes = 0;
 
-    char *keptValue(int32_t slot) const;
-    char *keptGradient(int32_t slot) const;
-    char *slot(int32_t slot) const;
+    char *keptValue(int64_t microBatch) const;
+    char *keptGradient(int64_t microBatch) const;
+    std::array<char *, kSlots> slotsOf(int64_t microBatch) const;
   };
   // What fills the inputs of a call beside what the step gives to all.
   struct CallInputs {
     int64_t microBatch = 0;
     const char *value = nullptr, *gradient = nullptr; // messages
     char *out = nullptr;                              // where the message that it gives goes
-    char *slot = nullptr;
+    std::array<char *, kSlots> slots{};
     const schedule::Action *action = nullptr; // whose part it is
   };
   // A weight of two stages, of which this rank has one or both.

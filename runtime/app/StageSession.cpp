@@ -73,7 +73,7 @@ void StageSession::run(int64_t entry, const Content &content) {
   }
   for (const InputSpec &input : e.inputs)
     fill(input, content, received, message);
-  rank_.call(entry, {}, rank_.arena(), stage_.slot(group_));
+  rank_.call(entry, {}, rank_.arena(), {stage_.slot(group_)});
   if (isPart && !stage_.isLast())
     stage_.send(e, group_);
   isWritten_ = true;

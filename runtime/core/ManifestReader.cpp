@@ -113,6 +113,11 @@ static void readBuffer(Fields &fields, BufferSpec &buffer) {
   buffer.bytes = fields.get("bytes", io::bytesOf(buffer.dtype, elementCount(buffer.local)));
 }
 
+const char *slotName(Slot slot) {
+  static constexpr const char *names[kSlots] = {"whole", "until_input_gradient", "from_input_gradient"};
+  return names[size_t(slot)];
+}
+
 static StateSpec readState(const Json &json) {
   Fields fields(json, "states");
   StateSpec state;
@@ -120,6 +125,7 @@ static StateSpec readState(const Json &json) {
   state.clear = byName(clearNames, fields["clear"], "state " + state.name);
   if (const Json *fill = fields.find("fill"))
     state.fill = byName(fillNames, *fill, "state " + state.name);
+  state.holds = fields.get<std::string>("holds", "");
   fields.checkAllRead();
   return state;
 }
@@ -443,7 +449,12 @@ static void readTop(const Json &json, Manifest &m) {
   }
   m.events = fields.get<int64_t>("events", 0);
   m.arenaBytes = fields["arena_bytes"];
-  m.slotBytes = fields.get<int64_t>("slot_bytes", 0);
+  if (const Json *slots = fields.find("slot_bytes")) {
+    Fields bytes(*slots, "slot_bytes");
+    for (int slot = 0; slot < kSlots; ++slot)
+      m.slotBytes[size_t(slot)] = bytes.get<int64_t>(slotName(Slot(slot)), 0);
+    bytes.checkAllRead();
+  }
   if (const Json *memory = fields.find("memory"))
     m.memory = memory->get<std::map<std::string, std::map<std::string, int64_t>>>();
   if (const Json *saved = fields.find("saved"))

@@ -31,18 +31,23 @@ struct PipelineChecker {
       pipeline(*m.pipeline);
   }
 
-  // Every buffer lies in the slot as a whole, or behind it; ports lie behind it.
+  // Every state lies in one slot as a whole, or behind all of them; ports lie behind them.
   void slots() const {
-    require(m.slotBytes >= 0 && m.slotBytes <= m.arenaBytes, "slot_bytes", "is no part of the arena");
+    for (int slot = 0; slot < kSlots; ++slot)
+      require(m.slotBytes[size_t(slot)] >= 0 && m.slotBytes[size_t(slot)] % 64 == 0 &&
+                  m.slotBegin(slot + 1) <= m.arenaBytes,
+              "slot_bytes", "is no part of the arena");
+    const int64_t end = m.slotBegin(kSlots);
     for (const StateSpec &s : m.states)
-      require(s.offset >= m.slotBytes || s.offset + s.bytes <= m.slotBytes, "state " + s.name,
-              "lies in the slot of a micro-batch and behind it");
+      if (int slot = m.slotAt(s.offset); slot < kSlots)
+        require(s.offset + s.bytes <= m.slotBegin(slot + 1), "state " + s.name,
+                "lies in the slot of a micro-batch and behind it");
     for (const EntrySpec &e : m.entries) {
       for (const InputSpec &input : e.inputs)
-        require(input.offset >= m.slotBytes, "entry " + e.name + ", input " + input.name,
+        require(input.offset >= end, "entry " + e.name + ", input " + input.name,
                 "lies in the slot of a micro-batch");
       for (const OutputSpec &output : e.outputs)
-        require(output.offset >= m.slotBytes, "entry " + e.name + ", output " + output.name,
+        require(output.offset >= end, "entry " + e.name + ", output " + output.name,
                 "lies in the slot of a micro-batch");
     }
   }

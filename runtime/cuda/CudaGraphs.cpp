@@ -35,7 +35,7 @@ void CudaGraphs::streamGoes(CUstream stream) {
 
 CudaGraphs::Recording *CudaGraphs::find(const Call &call, CUstream stream) {
   for (Recording &recording : recordings_)
-    if (recording.entries == call.entries && recording.base == call.base && recording.slot == call.slot &&
+    if (recording.entries == call.entries && recording.base == call.base && recording.slots == call.slots &&
         recording.stream == stream && recording.counts == call.counts)
       return &recording;
   return nullptr;
@@ -52,7 +52,7 @@ CudaGraphs::Recording &CudaGraphs::add(const Call &call, CUstream stream) {
   Recording recording;
   recording.entries = call.entries;
   recording.base = call.base;
-  recording.slot = call.slot;
+  recording.slots = call.slots;
   recording.counts = call.counts;
   recording.stream = stream;
   recording.name = call.name;

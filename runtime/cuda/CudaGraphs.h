@@ -1,7 +1,7 @@
 // Entries as CUDA graphs: what the calls of an entry give to the streams is recorded once and then launched
 // as a whole.
 //
-// The work of a call depends on the entry, on the bases of its arena and its slot and on its counts. The
+// The work of a call depends on the entry, on the bases of its arena and its slots and on its counts. The
 // first call of such a kind gives its work to the streams as it is, which also makes ready what may not be
 // made ready during a recording; the second is recorded and launched; all later ones are one launch. An entry
 // whose work cannot be recorded (the host has a part in it) goes on as at first, with a remark if
@@ -38,7 +38,8 @@ public:
 private:
   struct Recording {
     std::vector<int64_t> entries;
-    const void *base = nullptr, *slot = nullptr;
+    const void *base = nullptr;
+    std::array<char *, kSlots> slots{};
     std::vector<int64_t> counts;
     cuda::CUstream stream = nullptr;
     enum { Seen, Recorded, Refused } state = Seen;

@@ -119,15 +119,16 @@ void Rank::readVariable(int64_t param, int64_t layer, void *rows) {
   read(rows, plainWeights(param, layer), size_t((p.plain ? p.plain : p.layout)->bytes));
 }
 
-void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base, char *slot) {
+void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base,
+                const std::array<char *, kSlots> &slots) {
   manifest_.entries[entry].checkCounts(counts);
-  give({entry}, counts, base, slot ? slot : base);
+  give({entry}, counts, base, slots);
 }
 
 void Rank::callInTurn(const std::vector<int64_t> &entries) {
   for (int64_t entry : entries)
     manifest_.entries[entry].checkCounts({});
-  give(entries, {}, arena(), arena());
+  give(entries, {}, arena(), {});
 }
 
 const Rank::CallKind &Rank::kindOf(const std::vector<int64_t> &entries) {
@@ -141,12 +142,18 @@ const Rank::CallKind &Rank::kindOf(const std::vector<int64_t> &entries) {
 }
 
 void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base,
-                char *slot) {
+                const std::array<char *, kSlots> &slots) {
   if (base == arena())
     for (int64_t entry : entries)
       for (int64_t state : manifest_.entries[entry].statesWritten)
         stateWritten_[size_t(state)] = true;
-  ts_call arguments{base, counts.data(), slot};
+  ts_call arguments{base, counts.data(), {}};
+  std::array<char *, kSlots> own = slots;
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (!own[size_t(slot)])
+      own[size_t(slot)] = base + manifest_.slotBegin(slot);
+    arguments.slots[slot] = own[size_t(slot)];
+  }
   std::function<void()> enqueue = [&] {
     for (int64_t entry : entries) {
       program_.entries[entry](&abi_, &arguments);
@@ -154,7 +161,7 @@ void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> 
     }
   };
   const CallKind &kind = kindOf(entries);
-  device().call({entries, base, counts, kind.dead, enqueue, kind.name, slot}, compute());
+  device().call({entries, base, counts, kind.dead, enqueue, kind.name, own}, compute());
   collectives_.expectAllWaitedFor();
 }
 

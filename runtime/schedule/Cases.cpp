@@ -88,7 +88,7 @@ private:
       return value == "sync" ? Status() : number(key, value, options_.transport.sendBuffers, 0);
     }
     return wrong("a case has no \"" + key + "\"",
-                 "p, m, v, lower, active, F, I, W, pair, link, sends, recv, hold or free");
+                 "p, m, v, lower, active, F, I, W, pair, link, sends, recv, hold, free or made");
   }
 
   static Status number(const std::string &key, const std::string &value, int32_t &number, int32_t least) {

@@ -24,9 +24,13 @@ Costs costsOf(const PipelineModel &model, const StageSizes &sizes) {
   costs.link = {model.link};
   costs.hold = stageCosts(model.saved, sizes);
   costs.freed = stageCosts(model.freed, sizes);
-  // The simulator wants the part of what is held.
+  if (!model.made.layers.empty())
+    costs.made = stageCosts(model.made, sizes);
+  costs.made.resize(sizes.size());
+  // The simulator wants parts of what is held.
   for (size_t stage = 0; stage < sizes.size(); ++stage)
-    costs.freed[stage] = costs.hold[stage] > 0 ? costs.freed[stage] / costs.hold[stage] : 0;
+    for (std::vector<double> *part : {&costs.freed, &costs.made})
+      (*part)[stage] = costs.hold[stage] > 0 ? (*part)[stage] / costs.hold[stage] : 0;
   return costs;
 }
 

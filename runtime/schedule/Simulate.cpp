@@ -257,15 +257,18 @@ std::vector<Held> heldAtMost(const Schedule &schedule, const Costs &costs) {
       messages += receives(action.kind);
       most.receives = std::max(most.receives, messages);
       for (const Action &part : partsOf(action)) {
-        double hold = Costs::of(costs.hold, part.stage), freed = hold * Costs::of(costs.freed, part.stage);
+        double hold = Costs::of(costs.hold, part.stage), freed = hold * Costs::of(costs.freed, part.stage),
+               made = hold * Costs::of(costs.made, part.stage);
         if (part.kind == Kind::Forward)
           ++activations, bytes += hold;
+        if (givesInputGradient(part.kind))
+          bytes += made;
         most.activations = std::max(most.activations, activations);
         most.bytes = std::max(most.bytes, bytes);
         if (givesInputGradient(part.kind))
           bytes -= freed;
         if (givesWeightGradients(part.kind))
-          --activations, bytes -= hold - freed;
+          --activations, bytes -= hold - freed + made;
         messages -= computes(part.kind) && receiveFor(schedule, part);
       }
     }

@@ -35,7 +35,10 @@ Program programs[4];
 
 template <int P> struct Entries {
   static Calls calls(ts_rank *rank, const ts_call *call) {
-    return {rank, programs[P], call->base, call->slot};
+    const Program &p = programs[P];
+    if (p.isWhole) // of which calls have no slots
+      return {rank, p, call->base, call->base + p.kept, call->base + p.gradients};
+    return {rank, p, call->base, call->slots[TS_SLOT_WHOLE], call->slots[TS_SLOT_FROM_INPUT_GRADIENT]};
   }
   static void begin(ts_rank *rank, const ts_call *call) { calls(rank, call).begin(); }
   static void forward(ts_rank *rank, const ts_call *call) { calls(rank, call).forward(0); }
@@ -197,7 +200,6 @@ void Program::make(int64_t index) {
   };
   kept = place((layers + 1) * X * 4);
   gradients = place((layers + 1) * X * 4);
-  slotBytes = isWhole ? 0 : next;
   sumsAt = place(sums * 4);
   total = place(V * D * 4);
   tokens = place(batches * ids * 4);
@@ -260,9 +262,11 @@ void Program::make(int64_t index) {
     json["states"].push_back(s);
   };
   if (!isWhole) {
-    json["slot_bytes"] = slotBytes;
+    json["slot_bytes"] = {{"whole", align(keptBytes)}, {"from_input_gradient", align(keptBytes)}};
     state("kept.x", kept, keptBytes);
-    state("kept.gradients", gradients, keptBytes);
+    json["states"].back()["holds"] = "x";
+    state("made.gradients", gradients, keptBytes);
+    json["states"].back()["holds"] = "gradients of x";
     state("sums", sumsAt, sums * 4);
     state("total", total, V * D * 4);
   }

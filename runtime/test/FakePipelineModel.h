@@ -216,8 +216,8 @@ struct Layout {
   // Parameters by number, -1: none. Behind each its moments.
   int table = -1, bias = -1, scales = -1;
   int64_t sums = 0; // elements
-  // Offsets. In the slot: kept, gradients.
-  int64_t kept = 0, gradients = 0, slotBytes = 0;
+  // Offsets. In slots: kept, of the whole backward, and gradients, which are there from I on.
+  int64_t kept = 0, gradients = 0;
   int64_t sumsAt = 0, total = 0, tokens = 0, positions = 0, targets = 0, weight = 0, micro = 0,
           firstLayer = 0, received = 0, receivedGradient = 0, sent = 0, sentGradient = 0, shared = 0,
           otherShared = 0, lossSum = 0, squares = 0, allLoss = 0, allSquares = 0, numbers = 0, loss = 0,
@@ -228,7 +228,7 @@ struct Layout {
 struct Calls {
   ts_rank *rank;
   const Layout &p;
-  char *base, *slot;
+  char *base, *kept, *gradients; // the latter two in slots
   void launch(int32_t kernel, std::vector<void *> buffers, int64_t m = 0) const {
     int64_t scalars[] = {p.layers, p.isFirst, p.isLast, p.isWhole ? m : -1};
     ts_launch(rank, 0, kernel, buffers.data(), scalars, 1, 1);
@@ -244,9 +244,9 @@ struct Calls {
     const int64_t of = m * ids * 4;
     launch(Forward,
            {base + p.tokens + of, base + p.positions + of, base + p.micro, base + p.firstLayer,
-            base + p.received, param(p.table), param(p.scales), slot + p.kept},
+            base + p.received, param(p.table), param(p.scales), kept},
            m);
-    char *last = slot + p.kept + p.layers * X * 4;
+    char *last = kept + p.layers * X * 4;
     if (p.isLast)
       launch(Loss,
              {last, base + p.targets + of, base + p.weight, param(p.table), param(p.bias), base + p.sumsAt});
@@ -257,18 +257,17 @@ struct Calls {
     if (recomputes)
       launch(Forward,
              {base + p.tokens + m * ids * 4, base + p.positions + m * ids * 4, base + p.micro,
-              base + p.firstLayer, base + p.received, param(p.table), param(p.scales), slot + p.kept},
+              base + p.firstLayer, base + p.received, param(p.table), param(p.scales), kept},
              m);
-    launch(InputGradient,
-           {slot + p.kept, base + p.receivedGradient, base + p.targets + m * ids * 4, base + p.weight,
-            param(p.table), param(p.bias), param(p.scales), slot + p.gradients});
+    launch(InputGradient, {kept, base + p.receivedGradient, base + p.targets + m * ids * 4, base + p.weight,
+                           param(p.table), param(p.bias), param(p.scales), gradients});
     if (!p.isFirst)
-      ts_copy(rank, 0, base + p.sentGradient, slot + p.gradients, X * 4);
+      ts_copy(rank, 0, base + p.sentGradient, gradients, X * 4);
   }
   void weightGradient(int64_t m) const {
     const int64_t of = m * ids * 4;
-    launch(WeightGradient, {slot + p.kept, slot + p.gradients, base + p.tokens + of, base + p.targets + of,
-                            base + p.weight, param(p.table), param(p.bias), base + p.sumsAt});
+    launch(WeightGradient, {kept, gradients, base + p.tokens + of, base + p.targets + of, base + p.weight,
+                            param(p.table), param(p.bias), base + p.sumsAt});
   }
   void share() const {
     ts_collective(rank, 0, 0, base + p.sumsAt, base + p.sumsAt); // over the rows' ranks

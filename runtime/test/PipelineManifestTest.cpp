@@ -11,7 +11,7 @@ namespace {
 const char *const stage =
     R"({"version": 2, "task": "train", "dtype": "f32", "target": "cpu", "model": "/m",
   "train": {"batch": 5, "seq": 4, "micro_batches": 2, "vocab": 7, "loss_scale": 8},
-  "mesh": [["pp", 1], ["dp", 2]], "arena_bytes": 4096, "slot_bytes": 128, "matmuls": [], "groups": [], "collectives": [],
+  "mesh": [["pp", 1], ["dp", 2]], "arena_bytes": 4096, "slot_bytes": {"whole": 128}, "matmuls": [], "groups": [], "collectives": [],
   "states": [{"name": "kept.x", "dtype": "f32", "shape": [32], "local": [32], "sharding": [[]], "offset": 0, "clear": "at_start"},
              {"name": "sum", "dtype": "f32", "shape": [7], "local": [7], "sharding": [[]], "offset": 128, "clear": "at_start"}],
   "params": [{"name": "w", "dtype": "f32", "shape": [7], "local": [7], "sharding": [[]], "variable": true,
@@ -49,7 +49,7 @@ const char *const whole =
 const char *const generating =
     R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
   "generate": {"batch": 3, "chunk": 4, "max_seq_len": 8, "vocab": 7},
-  "mesh": [["pp", 1]], "arena_bytes": 4096, "slot_bytes": 128, "matmuls": [], "groups": [], "collectives": [], "params": [],
+  "mesh": [["pp", 1]], "arena_bytes": 4096, "slot_bytes": {"whole": 128}, "matmuls": [], "groups": [], "collectives": [], "params": [],
   "states": [{"name": "k", "dtype": "f32", "shape": [1, 3, 8], "local": [1, 3, 8], "sharding": [[], [], []], "offset": 0, "clear": "before_prompts"}],
   "entries": [
     {"name": "prefill", "role": "prompt", "stage_part": "forward",
@@ -99,7 +99,8 @@ TEST(PipelineManifest, ReadsTheStagesOfAPipeline) {
 
 TEST(PipelineManifest, ReadsThePartsOfAStep) {
   Manifest m = Manifest::parse(stage);
-  EXPECT_EQ(m.slotBytes, 128);
+  EXPECT_EQ(m.slotBytes[int(Slot::Whole)], 128);
+  EXPECT_EQ(m.slotBegin(kSlots), 128);
   EXPECT_EQ(m.train->train, -1);
   EXPECT_EQ(m.partIndex(Role::Train, StagePart::Share), 3);
   EXPECT_EQ(m.partIndex(Role::Train, StagePart::WeightGradient), -1);
@@ -136,9 +137,13 @@ TEST(PipelineManifest, RefusesPartsThatNothingCarriesOut) {
   auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
     expectRefused(stage, piece, by, why);
   };
-  refused("\"slot_bytes\": 128", "\"slot_bytes\": 8192", "no part of the arena");
-  refused("\"slot_bytes\": 128", "\"slot_bytes\": 64", "lies in the slot of a micro-batch and behind it");
-  refused("\"slot_bytes\": 128", "\"slot_bytes\": 196", "lies in the slot");
+  refused("\"whole\": 128", "\"whole\": 8192", "no part of the arena");
+  refused("\"whole\": 128", "\"whole\": 64", "lies in the slot of a micro-batch and behind it");
+  refused("\"whole\": 128", "\"whole\": 196", "no part of the arena");
+  refused("\"whole\": 128", "\"whole\": 256", "lies in the slot");
+  refused("\"whole\": 128", "\"whole\": 64, \"from_input_gradient\": 64",
+          "lies in the slot of a micro-batch and behind it");
+  refused("\"whole\": 128", "\"whole\": 128, \"forward\": 64", "does not know");
   refused("\"stage_part\": \"backward\"", "\"stage_part\": \"sideways\"", "\"sideways\" is not known");
   refused("\"stage_part\": \"begin\"", "\"stage_part\": \"update\"", "the same part of a step");
   refused("\"stage_part\": \"backward\"", "\"stage_part\": \"weight_gradient\"", "does not give");

@@ -172,10 +172,42 @@ TEST_F(PipelineTrain, InfoShowsStagesAndLists) {
              pipeline["stages"][stage]["slot_bytes"].get<int64_t>();
   EXPECT_GT(slots, 0);
   EXPECT_EQ(rank["slot_bytes"], slots);
+  EXPECT_FALSE(pipeline["stages"][1].contains("weight_gradient_reads"));
   o = shell(program + "info");
   EXPECT_NE(o.out.find("stage 3      at 1, layers 3 to 4, weights "), std::string::npos) << o.out;
   EXPECT_NE(o.out.find("shared       table, by stages 0 and 3\n"), std::string::npos) << o.out;
   EXPECT_NE(o.out.find("r0 0F0 0SEND_F0"), std::string::npos) << o.out;
+}
+
+// With a backward in two: what is held before and after its first half, and what the second one reads.
+TEST_F(PipelineTrain, InfoShowsWhatIsKeptForWeights) {
+  const Cut cut{"2,3", "zb1p", 2};
+  const std::string program = cut.environment() + FAKE_PROGRAM_DIR + "/fake_pipeline ";
+  Outcome o = shell(program + "info --json");
+  ASSERT_EQ(o.status, 0) << o.err;
+  json pipeline = json::parse(o.out)["pipeline"];
+  int64_t beside = 0;
+  for (int number : {0, 1}) {
+    const json &stage = pipeline["stages"][number];
+    const json &whole = stage["slots_by_kind"]["whole"],
+               &from = stage["slots_by_kind"]["from_input_gradient"];
+    const int64_t kept = whole["bytes"], made = from["bytes"];
+    EXPECT_GT(kept, 0);
+    EXPECT_GT(made, 0);
+    EXPECT_EQ(stage["slots_by_kind"]["until_input_gradient"]["bytes"], 0);
+    EXPECT_EQ(stage["input_gradient"]["bytes_before"], kept);
+    EXPECT_EQ(stage["input_gradient"]["bytes_within"], kept + made);
+    EXPECT_EQ(stage["input_gradient"]["bytes_after"], kept + made);
+    ASSERT_EQ(stage["weight_gradient_reads"].size(), 2u);
+    EXPECT_EQ(stage["weight_gradient_reads"][0]["value"], "x");
+    EXPECT_EQ(stage["weight_gradient_reads"][0]["made_by"], "forward");
+    EXPECT_EQ(stage["weight_gradient_reads"][1]["value"], "gradients of x");
+    EXPECT_EQ(stage["weight_gradient_reads"][1]["made_by"], "input_gradient");
+    beside = (whole["slots"].get<int64_t>() - 1) * kept + (from["slots"].get<int64_t>() - 1) * made;
+    EXPECT_EQ(pipeline["ranks"][number]["slot_bytes"], beside);
+  }
+  o = shell(program + "info");
+  EXPECT_NE(o.out.find("W of stage 1 reads x 0."), std::string::npos) << o.out;
 }
 
 // What stages do not have in common, and what pipelines cannot do yet.

@@ -44,9 +44,14 @@ public:
     Value call = block->getArgument(1);
     arena = LLVM::LoadOp::create(b, ptr, call);
     counts = LLVM::LoadOp::create(b, ptr, gep(call, 8));
-    auto slotBytes = module->getAttrOfType<IntegerAttr>(kSlotBytesAttr);
-    endOfSlot = slotBytes ? slotBytes.getInt() : 0;
-    slot = endOfSlot > 0 ? LLVM::LoadOp::create(b, ptr, gep(call, 16)).getResult() : arena;
+    slots.clear();
+    if (auto bytes = module->getAttrOfType<DenseI64ArrayAttr>(kSlotBytesAttr))
+      for (auto [number, size] : llvm::enumerate(bytes.asArrayRef())) {
+        int64_t begin = slots.empty() ? 0 : slots.back().end;
+        Value base = size > 0 ? LLVM::LoadOp::create(b, ptr, gep(call, 16 + 8 * int64_t(number))).getResult()
+                              : Value();
+        slots.push_back({begin, begin + size, base});
+      }
     params = LLVM::LoadOp::create(b, ptr, rank);
     // One argument array serves all launches: a launch copies it before it returns.
     size_t buffers = 1, scalars = 1;
@@ -106,7 +111,9 @@ private:
     if (auto constantOp = dyn_cast<arith::ConstantIndexOp>(op)) {
       values[op->getResult(0)] = constant(constantOp.value());
     } else if (auto buffer = dyn_cast<BufferOp>(op)) {
-      values[buffer] = gep(int64_t(buffer.getOffset()) < endOfSlot ? slot : arena, buffer.getOffset());
+      auto offset = int64_t(buffer.getOffset());
+      auto slot = llvm::find_if(slots, [&](const Slot &one) { return offset < one.end; });
+      values[buffer] = slot == slots.end() ? gep(arena, offset) : gep(slot->base, offset - slot->begin);
     } else if (auto param = dyn_cast<ParamOp>(op)) {
       values[param] = LLVM::LoadOp::create(b, ptr, gep(params, 8 * manifest.param(param.getParamAttr())));
     } else if (auto group = dyn_cast<GroupIndexOp>(op)) {
@@ -240,9 +247,14 @@ private:
   ManifestWriter &manifest;
   ImplicitLocOpBuilder b;
   Type ptr, i64, i32, nothing;
-  Value stream;          ///< of the op that is emitted
-  int64_t endOfSlot = 0; ///< bytes of the arena that a micro-batch has its own of
-  Value rank, arena, slot, counts, params, bufferArray, scalarArray;
+  Value stream; ///< of the op that is emitted
+  /// A part of the arena that a micro-batch has its own of.
+  struct Slot {
+    int64_t begin, end;
+    Value base;
+  };
+  SmallVector<Slot> slots;
+  Value rank, arena, counts, params, bufferArray, scalarArray;
   llvm::DenseMap<Value, Value> values;
   llvm::MapVector<StringAttr, KernelRow> kernels;
 };

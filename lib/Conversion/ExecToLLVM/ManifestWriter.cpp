@@ -325,6 +325,8 @@ std::string ManifestWriter::text() {
       object["clear"] = graph::stringifyClear(clear ? clear.getValue() : graph::Clear::AtStart).str();
       if (auto fill = state.getAs<graph::FillAttr>("fill"))
         object["fill"] = graph::stringifyFillSource(fill.getSource()).str();
+      if (auto holds = state.getAs<StringAttr>("holds"))
+        object["holds"] = holds.getValue().str();
       stateList.push_back(std::move(object));
     }
   for (auto &[name, object] : params)
@@ -384,8 +386,13 @@ std::string ManifestWriter::text() {
   }
   if (events > 0)
     document["events"] = events;
-  if (int64_t bytes = intAttr(kSlotBytesAttr, 0))
-    document["slot_bytes"] = bytes;
+  if (auto slots = module->getAttrOfType<DenseI64ArrayAttr>(kSlotBytesAttr)) {
+    json::Object bytes;
+    for (auto [number, size] : llvm::enumerate(slots.asArrayRef()))
+      if (size > 0)
+        bytes[graph::stringifySlot(graph::Slot(number))] = size;
+    document["slot_bytes"] = std::move(bytes);
+  }
   std::string text;
   llvm::raw_string_ostream(text) << json::Value(std::move(document));
   return text;

@@ -12,6 +12,7 @@ static FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr att
   auto name = attrs ? attrs.getAs<StringAttr>(graph::kNameAttr) : nullptr;
   if (!kind || !name)
     return func.emitOpError() << what << " needs the attributes graph.kind and graph.name";
+  auto slot = attrs.getAs<graph::SlotAttr>(graph::kSlotAttr);
   return Port{kind.getValue(),
               name,
               cast<RankedTensorType>(type),
@@ -19,7 +20,8 @@ static FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr att
               attrs.get(graph::kFillAttr),
               attrs.get(graph::kGivesAttr),
               attrs.get(graph::kClearAttr),
-              attrs.contains(graph::kSlotAttr)};
+              slot ? std::optional(slot.getValue()) : std::nullopt,
+              attrs.getAs<StringAttr>(graph::kHoldsAttr)};
 }
 
 FailureOr<EntryPorts> readPorts(func::FuncOp func) {

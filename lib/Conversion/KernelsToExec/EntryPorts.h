@@ -14,7 +14,8 @@ struct Port {
   llvm::StringRef name;
   mlir::RankedTensorType type;
   mlir::Attribute sharding, fill, gives, clear;
-  bool slot = false; ///< a state that each micro-batch has its own of
+  std::optional<graph::Slot> slot; ///< of a state that each micro-batch has its own of
+  mlir::StringAttr holds;          ///< what the value in it is called; null: nobody says
   int64_t offset = -1;
 
   mlir::DictionaryAttr toAttr() const {
@@ -26,7 +27,8 @@ struct Port {
     for (auto [key, value] : {std::pair<llvm::StringRef, mlir::Attribute>{"sharding", sharding},
                               {"fill", fill},
                               {"gives", gives},
-                              {"clear", clear}})
+                              {"clear", clear},
+                              {"holds", holds}})
       if (value)
         list.append(key, value);
     return list.getDictionary(type.getContext());

@@ -27,10 +27,11 @@ int64_t alignedBytes(Type type) { return int64_t(llvm::alignTo(arrayBytes(type),
 /// States, inputs and outputs of all entries: what must outlive a call.
 class PersistentBuffers {
 public:
-  /// Those of micro-batches (`slots`) come first: at the beginning of the arena.
-  LogicalResult addStates(func::FuncOp func, EntryPorts &ports, bool slots) {
+  /// Those of `slot`, or (nothing) those that are of no micro-batch. The former come first, each kind of slot
+  /// by itself: they are the beginning of the arena.
+  LogicalResult addStates(func::FuncOp func, EntryPorts &ports, std::optional<graph::Slot> slot) {
     for (Port &port : ports.arguments) {
-      if (port.kind != graph::Kind::State || port.slot != slots)
+      if (port.kind != graph::Kind::State || port.slot != slot)
         continue;
       auto [it, isNew] = states.insert({port.name, port});
       if (isNew) {
@@ -45,11 +46,20 @@ public:
       } else if (it->second.fill != port.fill) {
         return func.emitOpError() << "and another entry say differently what fills state " << port.name
                                   << "; give both the same " << graph::kFillAttr;
+      } else if (it->second.slot != port.slot) {
+        return func.emitOpError() << "and another entry say differently how long micro-batches have state "
+                                  << port.name << "; give both the same " << graph::kSlotAttr;
+      } else if (port.holds && it->second.holds != port.holds) {
+        // Of several steps, which call it differently.
+        StringAttr other = it->second.holds;
+        it->second.holds =
+            other ? StringAttr::get(func.getContext(), other.getValue() + " or " + port.holds.getValue())
+                  : port.holds;
       }
       port.offset = it->second.offset;
     }
     for (Port &port : ports.results)
-      if (port.kind == graph::Kind::State && port.slot == slots) {
+      if (port.kind == graph::Kind::State && port.slot == slot) {
         auto it = states.find(port.name);
         if (it == states.end() || it->second.type != port.type || it->second.sharding != port.sharding)
           return func.emitOpError() << "returns state " << port.name
@@ -428,14 +438,22 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
         return signalPassFailure();
       updates.push_back(std::move(*taken));
       FailureOr<EntryPorts> ports = readPorts(func);
-      if (failed(ports) || failed(persistent.addStates(func, *ports, /*slots=*/true)))
+      if (failed(ports))
         return signalPassFailure();
       entries.push_back({func, std::move(*ports)});
     }
-    int64_t slotBytes = persistent.bytes;
-    for (auto &[func, ports] : entries)
-      if (failed(persistent.addStates(func, ports, /*slots=*/false)))
-        return signalPassFailure();
+    auto addStates = [&](std::optional<graph::Slot> slot) {
+      int64_t begin = persistent.bytes;
+      for (auto &[func, ports] : entries)
+        if (failed(persistent.addStates(func, ports, slot)))
+          return int64_t(-1);
+      return persistent.bytes - begin;
+    };
+    SmallVector<int64_t> slotBytes;
+    for (unsigned slot = 0; slot <= graph::getMaxEnumValForSlot(); ++slot)
+      slotBytes.push_back(addStates(graph::Slot(slot)));
+    if (llvm::is_contained(slotBytes, -1) || addStates(std::nullopt) < 0)
+      return signalPassFailure();
     for (auto &[func, ports] : entries)
       persistent.addPorts(ports);
 
@@ -490,8 +508,8 @@ struct KernelsToExec : impl::KernelsToExecBase<KernelsToExec> {
         func.erase();
     module->setAttr("exec.states", persistent.stateAttrs(&getContext()));
     module->setAttr(kArenaAttr, b.getI64IntegerAttr(arena));
-    if (slotBytes > 0)
-      module->setAttr(kSlotBytesAttr, b.getI64IntegerAttr(slotBytes));
+    if (llvm::any_of(slotBytes, [](int64_t bytes) { return bytes > 0; }))
+      module->setAttr(kSlotBytesAttr, b.getDenseI64ArrayAttr(slotBytes));
   }
 };
 

@@ -15,30 +15,50 @@ static SlotPlan slotsOf(const std::string &list, int32_t stage, int32_t microBat
   return planSlots(schedule::parseActions(list).take(), stage, microBatches);
 }
 
+using Numbers = std::vector<int32_t>;
+
 TEST(SlotPlan, AMicroBatchTakesTheLowestFreeSlot) {
   SlotPlan plan = slotsOf("0F0 0F1 0F2 0B1 0F3 0B0 0B2 0B3", 0, 4);
-  EXPECT_EQ(plan.slots, 3);
-  EXPECT_EQ(plan.slotOf, (std::vector<int32_t>{0, 1, 2, 1}));
+  for (Slot slot : {Slot::Whole, Slot::UntilInputGradient}) {
+    EXPECT_EQ(plan.of(slot).slots, 3);
+    EXPECT_EQ(plan.of(slot).slotOf, (Numbers{0, 1, 2, 1}));
+  }
+  EXPECT_EQ(plan.of(Slot::FromInputGradient).slots, 1);
+  EXPECT_EQ(plan.of(Slot::FromInputGradient).slotOf, (Numbers{0, 0, 0, 0}));
 }
 
-// I is not the end: weights are still to come.
-TEST(SlotPlan, ASlotIsFreeBehindTheWholeBackward) {
-  SlotPlan plan = slotsOf("0F0 0I0 0F1 0W0 0F2 0I1 0W1 0I2 0W2", 0, 3);
-  EXPECT_EQ(plan.slotOf, (std::vector<int32_t>{0, 1, 0}));
-  EXPECT_EQ(plan.slots, 2);
+// I is not the end: weights are still to come. What they do not read is free.
+TEST(SlotPlan, EachKindHasItsOwnLifetime) {
+  SlotPlan plan = slotsOf("0F0 0I0 0F1 0W0 0F2 0I1 0I2 0W1 0W2", 0, 3);
+  EXPECT_EQ(plan.of(Slot::Whole).slotOf, (Numbers{0, 1, 0}));
+  EXPECT_EQ(plan.of(Slot::Whole).slots, 2);
+  EXPECT_EQ(plan.of(Slot::UntilInputGradient).slotOf, (Numbers{0, 0, 1}));
+  EXPECT_EQ(plan.of(Slot::UntilInputGradient).slots, 2);
+  EXPECT_EQ(plan.of(Slot::FromInputGradient).slotOf, (Numbers{0, 0, 1}));
+  EXPECT_EQ(plan.of(Slot::FromInputGradient).slots, 2);
+}
+
+TEST(SlotPlan, BytesBesideTheArenaAreThoseOfAllButTheFirst) {
+  Manifest manifest;
+  manifest.slotBytes = {64, 256, 1024};
+  EXPECT_EQ(bytesBesideArena(slotsOf("0F0 0F1 0I0 0F2 0I1 0W0 0I2 0W1 0W2", 0, 3), manifest),
+            2 * 64 + 1 * 256 + 1 * 1024);
+  EXPECT_EQ(bytesBesideArena(slotsOf("0F0 0B0", 0, 1), manifest), 0);
 }
 
 // The forward of a pair comes first.
 TEST(SlotPlan, PairsHoldBoth) {
   SlotPlan plan = slotsOf("0F0 (0F1;0B0) 1F0 (0F2;0B1) 0B2 1B0", 0, 3);
-  EXPECT_EQ(plan.slotOf, (std::vector<int32_t>{0, 1, 0}));
+  EXPECT_EQ(plan.of(Slot::Whole).slotOf, (Numbers{0, 1, 0}));
 }
 
 // Where nothing goes back nothing is kept.
 TEST(SlotPlan, ForwardsAloneTakeOneSlot) {
   SlotPlan plan = slotsOf("0F0 1F0 0F1 1F1 0F2 1F2", 1, 3);
-  EXPECT_EQ(plan.slots, 1);
-  EXPECT_EQ(plan.slotOf, (std::vector<int32_t>{0, 0, 0}));
+  for (const SlotPlan::Kind &kind : plan.kinds) {
+    EXPECT_EQ(kind.slots, 1);
+    EXPECT_EQ(kind.slotOf, (Numbers{0, 0, 0}));
+  }
 }
 
 // Of any schedule: no two micro-batches have one slot at once, and slots of a rank are as many as the
@@ -52,24 +72,27 @@ TEST(SlotPlan, NoTwoAtOnce) {
       const int32_t rank = lists.rankOfStage[size_t(stage)];
       const schedule::ActionList &list = lists.ranks[size_t(rank)];
       const SlotPlan plan = planSlots(list, stage, lists.microBatches);
-      std::map<int32_t, int32_t> busy; // slot to micro-batch
-      std::map<int32_t, int32_t> left;
-      for (const schedule::Action &action : list)
-        for (const schedule::Action &part : schedule::partsOf(action))
-          if (part.stage == stage && part.kind != schedule::Kind::Forward)
-            ++left[part.microBatch];
-      for (const schedule::Action &action : list)
-        for (const schedule::Action &part : schedule::partsOf(action)) {
-          if (part.stage != stage)
-            continue;
-          const int32_t slot = plan.slotOf[size_t(part.microBatch)];
-          if (part.kind == schedule::Kind::Forward)
-            EXPECT_TRUE(busy.emplace(slot, part.microBatch).second) << i;
-          EXPECT_EQ(busy[slot], part.microBatch) << i;
-          if (part.kind != schedule::Kind::Forward && --left[part.microBatch] == 0)
-            busy.erase(slot);
-        }
-      EXPECT_LE(plan.slots, held[size_t(rank)].activations) << i;
+      for (int number = 0; number < kSlots; ++number) {
+        const SlotPlan::Kind &kind = plan.kinds[size_t(number)];
+        std::map<int32_t, int32_t> busy; // slot to micro-batch
+        for (const schedule::Action &action : list)
+          for (const schedule::Action &part : schedule::partsOf(action)) {
+            if (part.stage != stage)
+              continue;
+            const bool isForward = part.kind == schedule::Kind::Forward,
+                       givesInput = schedule::givesInputGradient(part.kind),
+                       givesWeights = schedule::givesWeightGradients(part.kind);
+            const int32_t slot = kind.slotOf[size_t(part.microBatch)];
+            if (Slot(number) == Slot::FromInputGradient ? givesInput : isForward)
+              EXPECT_TRUE(busy.emplace(slot, part.microBatch).second) << i;
+            if (Slot(number) == Slot::Whole || (Slot(number) == Slot::UntilInputGradient && !givesWeights) ||
+                (Slot(number) == Slot::FromInputGradient && !isForward))
+              EXPECT_EQ(busy[slot], part.microBatch) << i;
+            if (Slot(number) == Slot::UntilInputGradient ? givesInput : givesWeights)
+              busy.erase(slot);
+          }
+      }
+      EXPECT_LE(plan.of(Slot::Whole).slots, held[size_t(rank)].activations) << i;
     }
   }
 }

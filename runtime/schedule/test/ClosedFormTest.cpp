@@ -152,3 +152,19 @@ TEST(Simulate, TimesAreTheLongestPathsOfRandomSchedules) {
     ASSERT_EQ(simulate(schedule, costs).makespan, longestPath(schedule, costs)) << toString(schedule);
   }
 }
+
+// Of two micro-batches that are both between F and I, one that is within I, and one between I and W.
+TEST(Held, WhatIMakesForWCountsFromItsBeginning) {
+  Schedule schedule;
+  schedule.microBatches = 2;
+  schedule.rankOfStage = {0};
+  schedule.ranks = {parseActions("0F0 0F1 0I0 0I1 0W0 0W1").take()};
+  Costs costs;
+  costs.hold = {8};
+  costs.freed = {0.5};
+  costs.made = {0.75};
+  // Both kept, and I makes 6 for the first: 22. Then 10 are left of it, and the second is at its I: 10 + 14.
+  EXPECT_EQ(heldAtMost(schedule, costs)[0].bytes, 24);
+  costs.made = {0};
+  EXPECT_EQ(heldAtMost(schedule, costs)[0].bytes, 16);
+}

@@ -6,11 +6,11 @@
 // CHECK-NOT: last_index
 // CHECK-SAME: tensor<3x4xi32> {{[^}]*}}graph.fill = #graph.fill<token_ids>
 // CHECK-SAME: tensor<3x4xi32> {{[^}]*}}graph.fill = #graph.fill<positions>
-// CHECK-SAME: %[[KC:[a-z0-9]+]]: tensor<1x3x16x2x4xf32> {graph.clear = #graph.clear<before_prompts>, {{[^}]*}}graph.name = "blocks.k_cache", graph.slot}
-// CHECK-SAME: tensor<3x8xi32> {{[^}]*}}graph.name = "pages", graph.slot}
+// CHECK-SAME: %[[KC:[a-z0-9]+]]: tensor<1x3x16x2x4xf32> {graph.clear = #graph.clear<before_prompts>, {{[^}]*}}graph.name = "blocks.k_cache", graph.slot = #graph.slot<whole>}
+// CHECK-SAME: tensor<3x8xi32> {{[^}]*}}graph.name = "pages", graph.slot = #graph.slot<whole>}
 // CHECK-NOT: next_tokens
 // CHECK-SAME: -> (tensor<3x4x8xf32> {graph.dims = ["batch", "seq", "hidden"], graph.gives = #graph.gives<sent>, graph.kind = #graph.kind<output>, graph.name = "[[VALUE:[a-z0-9]+]]"}
-// CHECK-SAME: tensor<1x3x16x2x4xf32> {{[^}]*}}graph.name = "blocks.k_cache", graph.slot}
+// CHECK-SAME: tensor<1x3x16x2x4xf32> {{[^}]*}}graph.name = "blocks.k_cache", graph.slot = #graph.slot<whole>}
 // CHECK-SAME: attributes {graph.role = #graph.role<prompt>, graph.stage_part = #graph.stage_part<forward>}
 // CHECK: graph.repeat 1 carry
 // CHECK-NOT: graph.take
@@ -27,7 +27,7 @@
 // CHECK-NOT: token_ids
 // CHECK-SAME: tensor<3x4x8xf32> {{[^}]*}}graph.fill = #graph.fill<received>, graph.kind = #graph.kind<input>, graph.name = "[[VALUE]]"}
 // CHECK-SAME: %[[FIRST:[a-z0-9]+]]: tensor<i32> {{[^}]*}}graph.fill = #graph.fill<first_layer>
-// CHECK-SAME: tensor<2x3x16x2x4xf32> {{[^}]*}}graph.name = "blocks.k_cache", graph.slot}
+// CHECK-SAME: tensor<2x3x16x2x4xf32> {{[^}]*}}graph.name = "blocks.k_cache", graph.slot = #graph.slot<whole>}
 // CHECK: ^bb0(%[[I:[a-z0-9]+]]: tensor<i32>
 // CHECK: graph.add %[[I]], %[[FIRST]]
 // CHECK: graph.cache_update %{{[a-z0-9]+}}[%[[I]]]
@@ -45,8 +45,8 @@
 // CHECK-LABEL: func.func @head(
 // CHECK-SAME: attributes {graph.role = #graph.role<logits>}
 // CHECK-LABEL: func.func @sample(
-// CHECK-SAME: graph.name = "draw_prompts", graph.slot}
-// CHECK-SAME: graph.name = "draw_starts", graph.slot}
+// CHECK-SAME: graph.name = "draw_prompts", graph.slot = #graph.slot<whole>}
+// CHECK-SAME: graph.name = "draw_starts", graph.slot = #graph.slot<whole>}
 // CHECK-SAME: graph.name = "draw_seed"}
 // CHECK-SAME: graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>
 graph.parameter @table : tensor<9x8xf32> from [#graph.source<"table", file = [9, 8]>]

@@ -29,10 +29,10 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
     return op->emitError() << what << " has graph.kind = " << attr.getValue()
                            << "; it is #graph.kind<input>, <parameter>, <state> or <output>";
   }
-  if (name == kNameAttr) {
+  if (name == kNameAttr || name == kHoldsAttr) {
     if (text && !text.getValue().empty())
       return success();
-    return op->emitError() << what << " has graph.name = " << attr.getValue() << ", which is no name";
+    return op->emitError() << what << " has " << name << " = " << attr.getValue() << ", which is no name";
   }
   if (name == kDimsAttr) {
     auto dims = dyn_cast<ArrayAttr>(attr.getValue());
@@ -51,7 +51,7 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
   if ((name == kFillAttr && isa<FillAttr>(attr.getValue())) ||
       (name == kGivesAttr && isa<GivesAttr>(attr.getValue())) ||
       (name == kClearAttr && isa<ClearAttr>(attr.getValue())) ||
-      (name == kSlotAttr && isa<UnitAttr>(attr.getValue())))
+      (name == kSlotAttr && isa<SlotAttr>(attr.getValue())))
     return success();
   if (known)
     return op->emitError() << what << " has " << name << " = " << attr.getValue() << ", which is no #"

@@ -151,7 +151,7 @@ func::FuncOp GenerateStepBuilder::begin(StringRef name, Role role, ArrayRef<Port
   function.setAllArgAttrs(attrs);
   // Each group of rows has its own.
   for (unsigned state = unsigned(inputs.size() + weightArgs.size()); isStage && state < ports.size(); ++state)
-    function.setArgAttr(state, kSlotAttr, builder.getUnitAttr());
+    function.setArgAttr(state, kSlotAttr, SlotAttr::get(builder.getContext(), Slot::Whole));
   function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), role));
   if (isStage && role != Role::Logits)
     function->setAttr(kStagePartAttr, StagePartAttr::get(builder.getContext(), StagePart::Forward));
@@ -185,7 +185,7 @@ void GenerateStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, Arr
   function.setAllResultAttrs(
       llvm::map_to_vector(ports, [&](const Port &s) { return s.attributes(builder); }));
   for (unsigned state = unsigned(results.size()); isStage && state < ports.size(); ++state)
-    function.setResultAttr(state, kSlotAttr, builder.getUnitAttr());
+    function.setResultAttr(state, kSlotAttr, SlotAttr::get(builder.getContext(), Slot::Whole));
 }
 
 SmallVector<Port> GenerateStepBuilder::resizedInputs(int64_t seq) {

@@ -46,7 +46,7 @@ void buildDrawEntry(func::FuncOp before, Port logits, const KeptRows &kept, cons
   function->setAttr(kRoleAttr, RoleAttr::get(builder.getContext(), Role::Draw));
   for (unsigned ofRows : {1, 2})
     if (isStage)
-      function.setArgAttr(ofRows, kSlotAttr, builder.getUnitAttr());
+      function.setArgAttr(ofRows, kSlotAttr, SlotAttr::get(builder.getContext(), Slot::Whole));
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToEnd(entry);
   ValueRange arguments = entry->getArguments();

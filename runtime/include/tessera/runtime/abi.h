@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 6
+#define TESSERA_ABI_VERSION 7
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
@@ -19,14 +19,19 @@ typedef struct ts_rank {
                           if there is no plain form */
 } ts_rank;
 
+/* The first bytes of an arena are what a stage of a pipeline keeps of one micro-batch: what it keeps from its
+ * forward to the end of its backward, then what it has until `input_gradient` ends, then what it has from the
+ * beginning of that on. Each has the bytes that "slot_bytes" of the manifest says. */
+enum { TS_SLOT_WHOLE, TS_SLOT_UNTIL_INPUT_GRADIENT, TS_SLOT_FROM_INPUT_GRADIENT, TS_SLOTS };
+
 /* What differs from call to call of an entry. Addresses of device memory are opaque to generated code: it
  * adds offsets to them and hands them on, and reads nothing there. */
 typedef struct ts_call {
   char *base; /* base of the arena of this call, 64-byte aligned; every buffer is base + constant offset */
   const int64_t *counts; /* counts of loops whose length is data, in the order of the entry's "counts" in the
                             manifest; the caller has checked them against the bounds that stand there */
-  char *slot; /* 64-byte aligned; buffers at offsets below the manifest's "slot_bytes" are slot + offset, not
-                 base + offset: what a stage of a pipeline keeps of one micro-batch */
+  char *slots[TS_SLOTS]; /* each 64-byte aligned: those bytes of this call's micro-batch, which stand in the
+                            place of those of the arena. Where "slot_bytes" has none, anything */
 } ts_call;
 
 /* One entry of the manifest's "entries". Runs on the rank's main thread. */

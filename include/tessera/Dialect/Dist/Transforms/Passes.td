@@ -212,7 +212,7 @@ def DistSplitStagePass : Pass<"dist-split-stage", "::mlir::ModuleOp"> {
   let description = [{
     Rung `spmd` (docs/Pipelines.md, "Entries"). A stage's step is one function up to here; its loop over micro-batches, marked `graph.micro_batches`, goes, and
     what stands before it, its body, and what stands behind it become entries with `graph.stage_part`. `forward` is what values that are sent and the loss need, `backward` the rest; with `splits-backward`
-    `input_gradient` is what gradients that are sent need, `weight_gradient` the rest. What one part makes and another reads is a state, of a micro-batch (`graph.slot`) or of the step; what follows from inputs alone is made again.
+    `input_gradient` is what gradients that are sent need, `weight_gradient` the rest. What one part makes and another reads is a state, of a micro-batch (`graph.slot` says how long it has it) or of the step; what follows from inputs alone is made again.
     ```mlir
     func.func private @train(%x: tensor<2x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.fill = #graph.fill<received>, graph.dims = ["micro", "hidden"]})
         -> (tensor<2x4xf32> {graph.kind = #graph.kind<output>, graph.name = "x", graph.gives = #graph.gives<sent>}) attributes {graph.role = #graph.role<train>}

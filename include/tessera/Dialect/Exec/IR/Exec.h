@@ -50,8 +50,8 @@ inline constexpr llvm::StringLiteral kEntryAttr =
 inline constexpr llvm::StringLiteral kArenaAttr =
     "exec.arena_bytes"; ///< on the module: size of a rank's arena
 inline constexpr llvm::StringLiteral kSlotBytesAttr =
-    "exec.slot_bytes"; ///< on the module: the first bytes of the arena, of which each micro-batch that is
-                       ///< under way has its own; absent: none
+    "exec.slot_bytes"; ///< on the module: of each graph::Slot, one after another from the beginning of the
+                       ///< arena, the bytes that micro-batches under way have their own of; absent: none
 inline constexpr llvm::StringLiteral kReturnsAttr =
     "exec.returns"; ///< on an entry: names of the states that it leaves a value in; others stay as they were
 inline constexpr llvm::StringLiteral kStreamsAttr =

@@ -45,8 +45,10 @@ inline constexpr llvm::StringLiteral kGradientPrefix = "grad.", kComputedPrefix 
 /// modules.
 inline constexpr llvm::StringLiteral kRoleAttr = "graph.role";
 inline constexpr llvm::StringLiteral kStagePartAttr = "graph.stage_part";
-/// Of a state: each micro-batch that is under way has its own (docs/Pipelines.md).
+/// Of a state: each micro-batch that is under way has its own, and for how long (docs/Pipelines.md).
 inline constexpr llvm::StringLiteral kSlotAttr = "graph.slot";
+/// Of such a state: what the value that lies there is called.
+inline constexpr llvm::StringLiteral kHoldsAttr = "graph.holds";
 /// Of the graph.repeat of a stage's step that runs over micro-batches.
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches";
 /// What the parts of the loss, and of the norm's square, that stages add up are called.

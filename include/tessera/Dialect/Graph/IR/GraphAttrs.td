@@ -57,6 +57,21 @@ def Graph_StagePartAttr : EnumAttr<Graph_Dialect, Graph_StagePart, "stage_part">
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Graph_Slot : I32EnumAttr<"Slot", "how long a micro-batch has a state", [
+    I32EnumAttrCase<"Whole", 0, "whole">, I32EnumAttrCase<"UntilInputGradient", 1, "until_input_gradient">,
+    I32EnumAttrCase<"FromInputGradient", 2, "from_input_gradient">]> {
+  let cppNamespace = "::tessera::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_SlotAttr : EnumAttr<Graph_Dialect, Graph_Slot, "slot"> {
+  let summary = "How long a micro-batch has a state";
+  let description = [{
+    Attribute `graph.slot` of states of which each micro-batch that is under way, or each group of rows, has its own: `#graph.slot<whole>` from its forward to the end of its
+    backward, `<until_input_gradient>` to the end of `input_gradient`, `<from_input_gradient>` from the beginning of that to the end of `weight_gradient`. docs/Pipelines.md.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes from", [
     I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
     I32EnumAttrCase<"LastIndex", 2, "last_index">, I32EnumAttrCase<"Output", 3, "output">,

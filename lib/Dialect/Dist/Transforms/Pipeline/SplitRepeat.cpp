@@ -15,8 +15,8 @@ namespace {
 
 class RepeatSplitter {
 public:
-  RepeatSplitter(graph::RepeatOp loop, llvm::BitVector wanted)
-      : loop(loop), wanted(std::move(wanted)), inits(unsigned(loop.getInits().size())) {}
+  RepeatSplitter(graph::RepeatOp loop, llvm::BitVector wanted, llvm::function_ref<bool(Value)> isKnown)
+      : loop(loop), wanted(std::move(wanted)), isKnown(isKnown), inits(unsigned(loop.getInits().size())) {}
 
   graph::RepeatOp run();
 
@@ -28,6 +28,9 @@ private:
   /// Values of a body that the second loop reads and the first one makes.
   void findRead(unsigned number);
   void need(unsigned number, Value value);
+  /// Moves ops of a body from the second loop to the first.
+  void moveKnown(unsigned number);
+  bool isMoved(unsigned number, Operation &op, llvm::SmallPtrSetImpl<Operation *> &known);
   /// The value is the same in all layers.
   bool isOfNoLayer(Value value);
   Value zerosOf(OpBuilder &builder, Type type);
@@ -42,6 +45,7 @@ private:
 
   graph::RepeatOp loop;
   llvm::BitVector wanted;
+  llvm::function_ref<bool(Value)> isKnown;
   unsigned inits;
   llvm::DenseSet<Operation *> first;
   SmallVector<llvm::SetVector<Value>> read; ///< of each body
@@ -125,6 +129,56 @@ void RepeatSplitter::findRead(unsigned number) {
   for (unsigned result = 0; result < loop.getNumResults(); ++result)
     if (!wanted[result])
       need(number, body(number).getTerminator()->getOperand(result));
+}
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+/// Whether `op`, which the second loop has, follows from what forward made, and is better kept than what it
+/// is made of. `known`: ops of the body that follow from that.
+bool RepeatSplitter::isMoved(unsigned number, Operation &op, llvm::SmallPtrSetImpl<Operation *> &known) {
+  if (op.getNumRegions() > 0 || !isPure(&op) || isa<DistDialect>(op.getDialect()))
+    return false;
+  int64_t made = 0, freed = 0;
+  for (Value result : op.getResults())
+    made += bytesOf(result);
+  llvm::SmallPtrSet<Value, 4> seen;
+  for (Value operand : op.getOperands()) {
+    if (isOfNoLayer(operand) || !seen.insert(operand).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(operand)) {
+      unsigned place = argument.getArgNumber();
+      if (place > 0 && (place <= inits || !isKnown(loop.getStacks()[place - 1 - inits])))
+        return false;
+    } else if (!known.contains(operand.getDefiningOp())) {
+      return false;
+    }
+    bool isReadBesides = llvm::any_of(operand.getUses(), [&](OpOperand &use) {
+      Operation *reader = body(number).findAncestorOpInBlock(*use.getOwner());
+      return reader == body(number).getTerminator() ? !wanted[use.getOperandNumber()]
+                                                    : reader != &op && second[number].contains(reader);
+    });
+    freed += isReadBesides ? 0 : bytesOf(operand);
+  }
+  known.insert(&op);
+  return made <= freed && !first.contains(&op);
+}
+
+void RepeatSplitter::moveKnown(unsigned number) {
+  llvm::SmallPtrSet<Operation *, 16> known;
+  for (Operation &op : body(number).without_terminator()) {
+    if (!isMoved(number, op, known))
+      continue;
+    // Not without what it is made of.
+    bool isReady = second[number].contains(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+                     Operation *maker = operand.getDefiningOp();
+                     return !maker || isOfNoLayer(operand) || first.contains(maker);
+                   });
+    if (isReady)
+      first.insert(&op), second[number].remove(&op);
+  }
 }
 
 Value RepeatSplitter::zerosOf(OpBuilder &builder, Type type) {
@@ -221,6 +275,13 @@ graph::RepeatOp RepeatSplitter::run() {
   second.resize(bodies());
   for (unsigned number = 0; number < bodies(); ++number) {
     findRead(number);
+    moveKnown(number);
+    read[number].clear();
+    second[number].clear();
+  }
+  stacks.clear();
+  for (unsigned number = 0; number < bodies(); ++number) {
+    findRead(number);
     for (Value value : read[number]) {
       auto *stack = llvm::find_if(
           kept, [&](Kept &other) { return other.type == value.getType() && !other.values[number]; });
@@ -241,8 +302,9 @@ graph::RepeatOp RepeatSplitter::run() {
   return firstLoop;
 }
 
-graph::RepeatOp splitRepeat(graph::RepeatOp loop, llvm::BitVector wanted) {
-  return RepeatSplitter(loop, std::move(wanted)).run();
+graph::RepeatOp splitRepeat(graph::RepeatOp loop, llvm::BitVector wanted,
+                            llvm::function_ref<bool(Value)> isKnown) {
+  return RepeatSplitter(loop, std::move(wanted), isKnown).run();
 }
 
 } // namespace tessera::dist

@@ -1,5 +1,6 @@
 //===- SplitStage.cpp - The step of a stage as entries --------------------===//
 #include "Pipeline/StageParts.h"
+#include "Pipeline/ValueName.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
@@ -60,7 +61,9 @@ private:
   void findKept();
   /// A value that a part makes and another one reads becomes a state; of a body's carried value, the sum so
   /// far, of its loop's results the same.
-  void keep(Value value, bool inLoop);
+  void nameStates();
+  /// How long a micro-batch has what lies in a state; nothing where it is of no micro-batch.
+  std::optional<graph::Slot> slotOf(Value value);
   /// `value` where `part` needs it: an argument, a copy of what it is made by, or a state.
   Value get(Entry &entry, Value value);
   Value addArgument(Entry &entry, Type type, DictionaryAttr attributes);
@@ -71,7 +74,7 @@ private:
     entry.results.push_back(value);
     entry.resultAttributes.push_back(attributes);
   }
-  DictionaryAttr stateAttributes(StringRef name, bool inLoop);
+  DictionaryAttr stateAttributes(StringRef name, std::optional<graph::Slot> slot, StringRef holds);
   void build(StagePart part);
 
   func::FuncOp function;
@@ -82,6 +85,7 @@ private:
   OpBuilder builder;
   /// What lies in a state, and its attributes. Carried values of the body stand for what they are carried in.
   llvm::MapVector<Value, DictionaryAttr> states;
+  llvm::DenseMap<Value, std::set<StagePart>> readers; ///< of states, other parts than that which makes it
 };
 } // namespace
 
@@ -93,18 +97,40 @@ static Value canonical(graph::RepeatOp loop, Value value) {
   return value;
 }
 
-DictionaryAttr StageSplitter::stateAttributes(StringRef name, bool inLoop) {
+DictionaryAttr StageSplitter::stateAttributes(StringRef name, std::optional<graph::Slot> slot,
+                                              StringRef holds) {
   NamedAttrList list;
   list.set(graph::kKindAttr, graph::KindAttr::get(function.getContext(), graph::Kind::State));
   list.set(graph::kNameAttr, StringAttr::get(function.getContext(), name));
-  if (inLoop)
-    list.set(graph::kSlotAttr, UnitAttr::get(function.getContext()));
+  if (slot)
+    list.set(graph::kSlotAttr, graph::SlotAttr::get(function.getContext(), *slot));
+  if (slot && !holds.empty())
+    list.set(graph::kHoldsAttr, StringAttr::get(function.getContext(), holds));
   return list.getDictionary(function.getContext());
 }
 
-void StageSplitter::keep(Value value, bool inLoop) {
-  if (!states.contains(value))
-    states[value] = stateAttributes(names.next(inLoop ? "kept" : "step", value.getType()), inLoop);
+std::optional<graph::Slot> StageSplitter::slotOf(Value value) {
+  StagePart made = *parts.of(value);
+  if (!StageParts::isInLoop(made))
+    return std::nullopt;
+  if (made == StagePart::InputGradient)
+    return graph::Slot::FromInputGradient;
+  // What neither a whole backward nor the gradients of weights read again is not held for them.
+  const std::set<StagePart> &by = readers[value];
+  return by == std::set{StagePart::InputGradient} ? graph::Slot::UntilInputGradient : graph::Slot::Whole;
+}
+
+void StageSplitter::nameStates() {
+  for (auto &[value, attributes] : states) {
+    if (attributes) // a sum
+      continue;
+    std::optional<graph::Slot> slot = slotOf(value);
+    StringRef prefix = !slot                                      ? "step"
+                       : *slot == graph::Slot::Whole              ? "kept"
+                       : *slot == graph::Slot::UntilInputGradient ? "freed"
+                                                                  : "made";
+    attributes = stateAttributes(names.next(prefix, value.getType()), slot, valueName(value));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,12 +139,12 @@ void StageSplitter::keep(Value value, bool inLoop) {
 
 void StageSplitter::findKept() {
   for (Value carried : loop.getCarried(0))
-    states[carried] = stateAttributes(names.next("sum", carried.getType()), /*inLoop=*/false);
+    states[carried] = stateAttributes(names.next("sum", carried.getType()), std::nullopt, "");
   // What `part` reads is there, or made again, or kept.
   std::set<std::pair<StagePart, void *>> seen;
   std::function<void(StagePart, Value)> need = [&](StagePart part, Value value) {
     value = canonical(loop, value);
-    if (states.contains(value) || !seen.insert({part, value.getAsOpaquePointer()}).second)
+    if (!seen.insert({part, value.getAsOpaquePointer()}).second)
       return;
     std::optional<StagePart> made = parts.of(value);
     if (!made || *made == part || parts.isFree(value))
@@ -130,7 +156,8 @@ void StageSplitter::findKept() {
         need(part, operand);
       return;
     }
-    keep(value, StageParts::isInLoop(*made));
+    states.insert({value, {}});
+    readers[value].insert(part);
   };
   auto needOf = [&](Operation *op) {
     op->walk([&](Operation *inner) {
@@ -150,6 +177,7 @@ void StageSplitter::findKept() {
   for (auto [i, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
     if (parts.stackOf(unsigned(i)) < 0)
       need(parts.ofResult(unsigned(i)), value);
+  nameStates();
 }
 
 //===----------------------------------------------------------------------===//

@@ -67,6 +67,12 @@ bool StageParts::isFree(Value value) {
   return fill != FillSource::Received && fill != FillSource::ReceivedGradient;
 }
 
+bool StageParts::isOfForward(Value value) {
+  if (isa<BlockArgument>(value) && value.getParentRegion() == &function.getBody())
+    return true; // a weight: what is received comes in slices
+  return of(value) == Part::Forward || isOfNoMicroBatch(value);
+}
+
 bool StageParts::isOfNoMicroBatch(Value value) {
   Operation *op = value.getDefiningOp();
   return op && op->getBlock() == &loop.getBody(0) && op->getNumRegions() == 0 && isPure(op) &&
@@ -175,7 +181,8 @@ void StageParts::splitLoops() {
       // Operands of both halves are known only now.
       if (done.contains(op))
         continue;
-      done.insert(splitRepeat(cast<graph::RepeatOp>(op), wanted));
+      auto isKnown = [&](Value stack) { return isFree(stack) || isOfForward(stack); };
+      done.insert(splitRepeat(cast<graph::RepeatOp>(op), wanted, isKnown));
       again = true;
       break;
     }

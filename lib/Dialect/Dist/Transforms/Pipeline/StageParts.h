@@ -55,6 +55,8 @@ public:
   static bool isInLoop(Part part) { return part >= Part::Forward && part <= Part::WeightGradient; }
 
 private:
+  /// There when forward ends, before there is any gradient.
+  bool isOfForward(mlir::Value value);
   /// Puts what `value` needs into `part`, as far as no part has it.
   void take(mlir::Value value, Part part);
   llvm::LogicalResult findResults();

@@ -9,7 +9,9 @@
 #include "tessera/runtime/core/ProductFunction.h"
 #include "tessera/runtime/io/DType.h"
 
+#include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -143,7 +145,13 @@ struct StateSpec : BufferSpec {
   // the next call; who wants others writes them there. How tokens are drawn, and where pages stand, stay as
   // they were written. Fill::Caller: none of these.
   Fill fill = Fill::Caller;
+  std::string holds; // of what a micro-batch keeps: what the value is called; empty: nobody says
 };
+// How long a micro-batch has a state of its own: the slots of ts_call. Whole: from its forward to the end of
+// its backward; also what a group of rows has while it generates.
+enum class Slot { Whole, UntilInputGradient, FromInputGradient };
+constexpr int kSlots = 3;
+const char *slotName(Slot slot); // as the manifest has it
 
 struct MatmulSpec {
   int64_t m = 0, n = 0, k = 0;
@@ -291,9 +299,20 @@ struct Manifest {
   std::vector<StreamKind> streams{StreamKind::Compute}; // by number; the first one computes
   int64_t events = 0;                                   // numbers of events that calls use are below it
   int64_t arenaBytes = 0;
-  // Of them the first ones are those of a micro-batch: of states that the entries of a stage keep for it.
-  // Calls may have others in their place (ts_call.slot).
-  int64_t slotBytes = 0;
+  // Of them the first ones are those of a micro-batch, slot by slot: of states that the entries of a stage
+  // keep for it. Calls may have others in their place (ts_call.slots).
+  std::array<int64_t, kSlots> slotBytes{};
+  // Where slot `number` begins in the arena; kSlots: where what is of no micro-batch does.
+  int64_t slotBegin(int number) const {
+    return std::accumulate(slotBytes.begin(), slotBytes.begin() + number, int64_t(0));
+  }
+  // Of the state at `offset`; kSlots: it is of no micro-batch.
+  int slotAt(int64_t offset) const {
+    int number = 0;
+    while (number < kSlots && offset >= slotBegin(number + 1))
+      ++number;
+    return number;
+  }
   // Bytes of the arena, by what they are for and type; empty: nobody says.
   std::map<std::string, std::map<std::string, int64_t>> memory;
   std::vector<SavedSpec> saved;

@@ -108,12 +108,12 @@ struct Call {
   const std::vector<int64_t> &entries;
   char *base;
   const std::vector<int64_t>
-      &counts; // of their loops: with the entries, the base and the slot, all that the work depends on
+      &counts; // of their loops: with the entries, the base and the slots, all that the work depends on
   const std::vector<ByteSpan>
       &dead; // from `base`: what holds no value before the call, neither states nor inputs
   const std::function<void()> &enqueue; // gives the entries' work to the streams
   std::string_view name = "an entry";   // "decode", "decode, draw": for messages
-  char *slot = nullptr;                 // what stands in place of the first bytes of the arena (ts_call.slot)
+  std::array<char *, kSlots> slots{};   // what stands in place of the first bytes of the arena
 };
 
 class Device {

@@ -65,10 +65,11 @@ public:
   void finish() { shared_.finish(); }
 
   // Runs manifest.entries[entry] on the arena at `base`, its loops as often as `counts` says; its work is
-  // given to the streams on return. `slot`: manifest.slotBytes, 64-byte aligned, in place of the first ones
-  // of the arena; null: these. Throws Error if a count is missing, or outside the bounds that the manifest
-  // gives.
-  void call(int64_t entry, const std::vector<int64_t> &counts, char *base, char *slot = nullptr);
+  // given to the streams on return. `slots`: manifest.slotBytes of each, 64-byte aligned, in place of the
+  // first ones of the arena; null: these. Throws Error if a count is missing, or outside the bounds that the
+  // manifest gives.
+  void call(int64_t entry, const std::vector<int64_t> &counts, char *base,
+            const std::array<char *, kSlots> &slots = {});
   // The same on this rank's own arena.
   void call(int64_t entry, const std::vector<int64_t> &counts = {}) { call(entry, counts, arena()); }
   // Several entries without counts, one after the other, as one call: a driver may record them as one piece
@@ -111,7 +112,8 @@ private:
   std::vector<char *> paramPointers_;
   std::unique_ptr<Module> module_;
   std::vector<std::unique_ptr<Product>> products_;
-  void give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base, char *slot);
+  void give(const std::vector<int64_t> &entries, const std::vector<int64_t> &counts, char *base,
+            const std::array<char *, kSlots> &slots);
 
   struct CallKind {
     std::vector<ByteSpan> dead;

@@ -2,16 +2,25 @@
 #ifndef TESSERA_RUNTIME_PIPELINE_SLOTPLAN_H
 #define TESSERA_RUNTIME_PIPELINE_SLOTPLAN_H
 
+#include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/schedule/Schedule.h"
 
 namespace tessera::runtime {
 
-// Of one stage: a micro-batch has its slot from its F to the end of its backward (B, or the later of I and
-// W); where the list has no backward, during its F alone.
+// Of one stage, and of one kind of slot (Manifest.h): Whole, from a micro-batch's F to the end of its
+// backward (B, or W); UntilInputGradient, from its F to the end of I or B; FromInputGradient, from the
+// beginning of that to the end of W or B. Where the list has no backward, during its F alone.
 struct SlotPlan {
-  std::vector<int32_t> slotOf; // by micro-batch
-  int32_t slots = 0;           // as many as there are at once: each takes the lowest that is free
+  struct Kind {
+    std::vector<int32_t> slotOf; // by micro-batch
+    int32_t slots = 0;           // as many as there are at once: each takes the lowest that is free
+  };
+  std::array<Kind, kSlots> kinds;
+  const Kind &of(Slot slot) const { return kinds[size_t(slot)]; }
 };
+
+// What the slots of such a program take beside its arena, in which the first of each kind lies.
+int64_t bytesBesideArena(const SlotPlan &plan, const Manifest &manifest);
 
 // `list` is that of the stage's rank, of a valid schedule.
 SlotPlan planSlots(const schedule::ActionList &list, int32_t stage, int32_t microBatches);

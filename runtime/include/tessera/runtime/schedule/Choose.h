@@ -15,9 +15,9 @@ struct PipelineModel {
   LayerCosts forward, backwardInput, backwardWeight;
   LayerCosts once; // seconds of a stage before and behind the list, once a step; no layers: none
   double link = 0; // seconds from a send to the value being there
-  // Bytes: of weights and all that is kept for them; of what one micro-batch keeps from its forward on, and
-  // of that what I frees.
-  LayerCosts weights, saved, freed;
+  // Bytes: of weights and all that is kept for them; of what one micro-batch keeps from its forward on, of
+  // that what I frees, and what I makes for W.
+  LayerCosts weights, saved, freed, made;
   double rankBytes = 0;    // of a rank besides, whatever its stages are
   double messageBytes = 0; // of a value between two stages
 };

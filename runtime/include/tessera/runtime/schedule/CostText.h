@@ -10,7 +10,7 @@
 
 namespace tessera::schedule {
 
-// The numbers that `key` names: F, I, W, pair, link, hold or free; null: none.
+// The numbers that `key` names: F, I, W, pair, link, hold, free or made; null: none.
 std::vector<double> *costOf(Costs &costs, const std::string &key);
 // Reads `VALUE` of `KEY=VALUE` into it. Numbers are finite and from 0 on; free from 0 to 1.
 Status readCost(const std::string &key, const std::string &value, std::vector<double> &numbers);

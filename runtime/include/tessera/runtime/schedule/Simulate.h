@@ -16,8 +16,9 @@ struct Costs {
   // From a send to the message being there, by the lower of the two stages. What stays on its rank takes
   // none.
   std::vector<double> link{0};
-  // What a stage keeps for backward from its forward on, and the part of it that I frees; W frees the rest.
-  std::vector<double> hold{1}, freed{0};
+  // What a stage keeps for backward from its forward on, the part of it that I frees, and what I makes for W,
+  // from its beginning on, as a part of `hold` as well; W frees the rest.
+  std::vector<double> hold{1}, freed{0}, made{0};
 
   static double of(const std::vector<double> &values, int32_t stage, double otherwise = 0) {
     return values.empty() ? otherwise : values.size() == 1 ? values[0] : values[size_t(stage)];
@@ -69,7 +70,7 @@ Simulation simulate(const Schedule &schedule, const Costs &costs = {}, const Tra
 // What a rank holds, which follows from the order of its list alone.
 struct Held {
   int32_t activations = 0; // most (stage, micro-batch) with F begun and B or W not ended
-  double bytes = 0;        // the same, weighted by Costs::hold, less what I has freed
+  double bytes = 0;        // the same, weighted by Costs::hold, less what I has freed, with what it makes
   int32_t receives = 0;    // most messages whose receive stands before, and whose reader behind
 };
 std::vector<Held> heldAtMost(const Schedule &schedule, const Costs &costs = {});

@@ -1,0 +1,49 @@
+//===- ValueName.cpp ------------------------------------------------------===//
+#include "Pipeline/ValueName.h"
+
+#include "tessera/Dialect/Graph/IR/CallNames.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace tessera::dist {
+
+static StringRef nameOf(Value value, llvm::SmallPtrSetImpl<void *> &seen) {
+  if (!seen.insert(value.getAsOpaquePointer()).second)
+    return ""; // carried as it is
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (auto function = dyn_cast<func::FuncOp>(parent)) {
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::kNameAttr);
+      return name ? name.getValue() : "";
+    }
+    auto loop = cast<graph::RepeatOp>(parent);
+    unsigned place = argument.getArgNumber(), carried = unsigned(loop.getInits().size());
+    if (place == 0)
+      return "";
+    if (place > carried)
+      return nameOf(loop.getStacks()[place - 1 - carried], seen);
+    StringRef next = nameOf(argument.getOwner()->getTerminator()->getOperand(place - 1), seen);
+    return next.empty() ? nameOf(loop.getInits()[place - 1], seen) : next;
+  }
+  if (auto loop = value.getDefiningOp<graph::RepeatOp>())
+    for (Region &body : loop.getBodies()) {
+      Operation *yield = body.front().getTerminator();
+      // A body that has nothing to give to a stack gives zeros.
+      Value given = yield->getOperand(cast<OpResult>(value).getResultNumber());
+      if (given.getDefiningOp<graph::ConstantOp>())
+        continue;
+      if (StringRef name = nameOf(given, seen); !name.empty())
+        return name;
+    }
+  return graph::callName(value.getDefiningOp()->getLoc());
+}
+
+StringRef valueName(Value value) {
+  llvm::SmallPtrSet<void *, 8> seen;
+  return nameOf(value, seen);
+}
+
+} // namespace tessera::dist
