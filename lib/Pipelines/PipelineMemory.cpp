@@ -15,15 +15,23 @@ static RankMemory memoryAt(const std::vector<StageFigures> &stages, const Compil
   for (auto [number, stage] : enumerate(stages)) {
     if (options.stageCoordinates[number] != at)
       continue;
-    const auto slot = int64_t(stage.of(Figure::Slot));
-    const int64_t held =
-        lists ? runtime::planSlots(lists->ranks[size_t(at)], int32_t(number), lists->microBatches).slots
-              : options.microBatches;
-    const int64_t kept = (stage.keepsReceived ? stages[number - 1].sent : 0) +
-                         (stage.keepsGradient ? stages[number + 1].sentBack : 0);
+    runtime::SlotPlan plan;
+    if (lists)
+      plan = runtime::planSlots(lists->ranks[size_t(at)], int32_t(number), lists->microBatches);
+    else
+      for (runtime::SlotPlan::Kind &kind : plan.kinds)
+        kind.slots = int32_t(options.microBatches);
     memory.weights += int64_t(stage.of(Figure::Weights));
-    memory.arenas += int64_t(stage.of(Figure::Arena)) + slot;
-    memory.slots += (held - 1) * int64_t(alignTo(uint64_t(slot), 64)) + held * kept;
+    memory.arenas += int64_t(stage.of(Figure::Arena));
+    for (size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+      const auto slot = int64_t(stage.all[size_t(Figure::Slot) + kind]);
+      memory.arenas += slot;
+      memory.slots += (plan.kinds[kind].slots - 1) * slot;
+    }
+    if (stage.keepsReceived)
+      memory.slots += plan.of(runtime::Slot::Whole).slots * stages[number - 1].sent;
+    if (stage.keepsGradient)
+      memory.slots += plan.of(runtime::Slot::FromInputGradient).slots * stages[number + 1].sentBack;
   }
   if (!lists)
     return memory;

@@ -31,14 +31,16 @@ static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOpt
   if (!options.memory) {
     // Bytes are not known: of plans that are alike, the one that keeps fewer layers' values takes less.
     model.messageBytes = 0;
-    model.weights = model.saved = model.freed = schedule::plus(model.forward, model.forward, -1);
+    model.weights = model.saved = model.freed = model.made = schedule::plus(model.forward, model.forward, -1);
     model.saved.layers.assign(model.saved.layers.size(), 1);
     return model;
   }
   model.weights = schedule::plus(costs.of(Figure::Weights), costs.of(Figure::Arena));
-  model.saved = costs.of(Figure::Slot);
-  model.saved.stage += costs.keptBytes();
-  model.freed = schedule::plus(model.saved, model.saved, -1); // a slot is kept to the end of backward
+  model.freed = costs.of(Figure::SlotOfInput);
+  model.saved = schedule::plus(costs.of(Figure::Slot), model.freed);
+  model.saved.stage += costs.keptValueBytes();
+  model.made = costs.of(Figure::SlotOfWeight);
+  model.made.stage += costs.keptGradientBytes();
   return model;
 }
 
@@ -47,7 +49,7 @@ static schedule::PipelineModel between(schedule::PipelineModel a, const schedule
                                        double way) {
   using Model = schedule::PipelineModel;
   for (auto part : {&Model::forward, &Model::backwardInput, &Model::backwardWeight, &Model::once,
-                    &Model::weights, &Model::saved, &Model::freed})
+                    &Model::weights, &Model::saved, &Model::freed, &Model::made})
     a.*part = schedule::plus(schedule::plus(a.*part, a.*part, -way), b.*part, way);
   a.link += way * (b.link - a.link);
   a.messageBytes += way * (b.messageBytes - a.messageBytes);

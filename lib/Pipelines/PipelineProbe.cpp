@@ -167,8 +167,12 @@ Result<std::vector<StageFigures>> StageProbe::measure(const CompileOptions &opti
       ProgramMemory memory = programMemory(stage, **target);
       Figures &all = programs[*stage.getSymName()].all;
       all[size_t(Figure::Weights)] = double(memory.weights);
-      all[size_t(Figure::Slot)] = double(memory.slot);
-      all[size_t(Figure::Arena)] = double(memory.arena - memory.slot);
+      int64_t slots = 0;
+      for (size_t kind = 0; kind < memory.slots.size(); ++kind) {
+        all[size_t(Figure::Slot) + kind] = double(memory.slots[kind]);
+        slots += memory.slots[kind];
+      }
+      all[size_t(Figure::Arena)] = double(memory.arena - slots);
     }
   }
   return inOrder(*module, programs);
@@ -244,10 +248,12 @@ double StageCosts::messageBytes() const {
   return double(std::max(stages.front().sent, stages.back().sentBack));
 }
 
-double StageCosts::keptBytes() const {
-  const StageFigures &stage = stages[many];
-  return (stage.keepsReceived ? double(stages.front().sent) : 0) +
-         (stage.keepsGradient ? double(stages.back().sentBack) : 0);
+double StageCosts::keptValueBytes() const {
+  return stages[many].keepsReceived ? double(stages.front().sent) : 0;
+}
+
+double StageCosts::keptGradientBytes() const {
+  return stages[many].keepsGradient ? double(stages.back().sentBack) : 0;
 }
 
 } // namespace tessera

@@ -21,10 +21,23 @@
 namespace tessera {
 
 /// What a stage takes of one rank. Seconds: of the entries for a micro-batch, of those that run once a step,
-/// of a chunk of a prompt and of one token a row. Bytes: of weights and their states, of the arena without a
-/// slot, of a slot. Bytes are known from rung exec on.
-enum class Figure { Forward, InputGradient, WeightGradient, Once, Chunk, Token, Weights, Arena, Slot };
-constexpr size_t kFigures = size_t(Figure::Slot) + 1;
+/// of a chunk of a prompt and of one token a row. Bytes: of weights and their states, of the arena without
+/// slots, and of a slot of each kind (graph::Slot): what is kept to the end of backward, to the end of
+/// input_gradient, and from that to weight_gradient. Bytes are known from rung exec on.
+enum class Figure {
+  Forward,
+  InputGradient,
+  WeightGradient,
+  Once,
+  Chunk,
+  Token,
+  Weights,
+  Arena,
+  Slot,
+  SlotOfInput,
+  SlotOfWeight
+};
+constexpr size_t kFigures = size_t(Figure::SlotOfWeight) + 1;
 using Figures = std::array<double, kFigures>;
 
 struct StageFigures {
@@ -76,8 +89,10 @@ public:
   schedule::LayerCosts of(Figure figure) const;
   /// The largest message between two stages, either way.
   double messageBytes() const;
-  /// What a stage with layers keeps of messages for each micro-batch, beside its slot.
-  double keptBytes() const;
+  /// What a stage with layers keeps of messages for each micro-batch, beside its slots: what was received,
+  /// from forward on, and its gradient, for weight_gradient.
+  double keptValueBytes() const;
+  double keptGradientBytes() const;
 
 private:
   LayerLoop loop;

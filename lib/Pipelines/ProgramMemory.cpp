@@ -39,8 +39,8 @@ ProgramMemory programMemory(ModuleOp module, const Target &target) {
     memory.weights += weightBytes(op, target);
   if (auto arena = module->getAttrOfType<IntegerAttr>(exec::kArenaAttr))
     memory.arena = arena.getInt();
-  if (auto slot = module->getAttrOfType<IntegerAttr>(exec::kSlotBytesAttr))
-    memory.slot = slot.getInt();
+  if (auto slots = module->getAttrOfType<DenseI64ArrayAttr>(exec::kSlotBytesAttr))
+    llvm::copy(slots.asArrayRef(), memory.slots.begin());
   return memory;
 }
 

@@ -4,13 +4,16 @@
 
 #include "tessera/Target/Target.h"
 
+#include <array>
+
 namespace tessera {
 
 /// Bytes of one rank, as `info` says them.
 struct ProgramMemory {
   int64_t weights = 0; ///< states of the optimizer included
   int64_t arena = 0;
-  int64_t slot = 0; ///< of it, what each micro-batch that is under way has for itself
+  /// Of it, what each micro-batch that is under way has for itself, by graph::Slot.
+  std::array<int64_t, 3> slots{};
   int64_t total() const { return weights + arena; }
 };
 

@@ -123,6 +123,8 @@ TEST(PipelineProbe, CostsAreThoseOfTheProgramsOfACut) {
       compare(Figure::Token, 0.05, "token");
       compare(Figure::Weights, 0.05, "weights");
       compare(Figure::Slot, 0.05, "slot");
+      compare(Figure::SlotOfInput, 0.05, "slot to the end of input_gradient");
+      compare(Figure::SlotOfWeight, 0.05, "slot of weight_gradient");
     }
   }
   llvm::sys::fs::remove_directories(folder);
