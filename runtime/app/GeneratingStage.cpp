@@ -10,14 +10,13 @@ static int64_t valueTag(int64_t group) { return 2 * group; }
 GeneratingStage::GeneratingStage(const PipelineRun &run, RankPrograms &programs)
     : run_(run), rank_(*programs[0]),
       number_(int32_t(stages().whole().mesh.index(rank_.id(), stages().axis()))),
-      slotBytes_(lines(size_t(rank_.manifest().slotBytes[0]))) {
+      slotBytes_(lines(size_t(rank_.manifest().slotBytes[0]))), delays_(pipelineDelays(stages().stages())) {
   Device &device = rank_.device();
   const std::string what = " of stage " + std::to_string(number_);
   if (size_t bytes = size_t(stages().groups() - 1) * slotBytes_)
     slots_ = device.allocate(bytes, "the groups of rows" + what, MemoryUse::Arena);
   auto most = [&](int32_t stage) {
-    return std::max(stages().message(stage, Role::Prompt, true).bytes,
-                    stages().message(stage, Role::Next, true).bytes);
+    return std::max(bytesOf(stage, Role::Prompt), bytesOf(stage, Role::Next));
   };
   if (number_ > 0)
     received_ = device.allocate(most(number_ - 1), "what comes to" + what, MemoryUse::Arena);
@@ -26,6 +25,11 @@ GeneratingStage::GeneratingStage(const PipelineRun &run, RankPrograms &programs)
   sends_.resize(size_t(stages().spec().sendBuffers));
   for (SendBuffer &one : sends_)
     one.memory = device.allocate(most(number_), "what goes out" + what, MemoryUse::Arena);
+}
+
+size_t GeneratingStage::bytesOf(int32_t stage, Role role) const {
+  const size_t bytes = stages().message(stage, role, true).bytes;
+  return delays_ ? stampedBytes(bytes) : bytes;
 }
 
 GeneratingStage::~GeneratingStage() {
@@ -46,10 +50,12 @@ char *GeneratingStage::state(const StateSpec &spec, int64_t group) const {
 const char *GeneratingStage::receive(Role role, int64_t group) {
   Communicator &comm = rank_.shared().comm();
   const Mesh &mesh = stages().whole().mesh;
+  const size_t bytes = bytesOf(number_ - 1, role);
   comm.wait(comm.receive(mesh.member(rank_.id(), stages().axis(), number_ - 1), valueTag(group),
-                         received_.address(), stages().message(number_ - 1, role, true).bytes,
-                         rank_.compute(), run_.valueName(number_ - 1, group)),
+                         received_.address(), bytes, rank_.compute(), run_.valueName(number_ - 1, group)),
             rank_.compute());
+  if (delays_)
+    waitForLink(received_.address(), bytes, schedule::Costs::of(delays_->link, number_ - 1), rank_.compute());
   return received_.address();
 }
 
@@ -64,9 +70,11 @@ void GeneratingStage::send(const EntrySpec &entry, int64_t group) {
     if (const TravellingValue *value = message.find(output.name))
       rank_.compute().copy(buffer.memory.address() + value->offset, rank_.arena() + output.offset,
                            value->bytes);
-  buffer.sent =
-      comm.send(mesh.member(rank_.id(), stages().axis(), number_ + 1), valueTag(group),
-                buffer.memory.address(), message.bytes, rank_.compute(), run_.valueName(number_, group));
+  const size_t bytes = bytesOf(number_, entry.role);
+  if (delays_)
+    stampMessage(buffer.memory.address(), bytes, rank_.compute());
+  buffer.sent = comm.send(mesh.member(rank_.id(), stages().axis(), number_ + 1), valueTag(group),
+                          buffer.memory.address(), bytes, rank_.compute(), run_.valueName(number_, group));
 }
 
 // Rows may be divided over axes; what all ranks along the others have is the same.

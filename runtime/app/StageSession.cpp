@@ -71,9 +71,14 @@ void StageSession::run(int64_t entry, const Content &content) {
     message = stage_.stages().message(stage_.number() - 1, e.role, true);
     received = stage_.receive(e.role, group_);
   }
+  const int64_t begin = stage_.delays() ? delayClock() : 0;
   for (const InputSpec &input : e.inputs)
     fill(input, content, received, message);
   rank_.call(entry, {}, rank_.arena(), {stage_.slot(group_)});
+  if (isPart && stage_.delays()) {
+    rank_.compute().synchronize();
+    sleepUntil(begin + inNanoseconds(schedule::Costs::of(stage_.delays()->forward, stage_.number())));
+  }
   if (isPart && !stage_.isLast())
     stage_.send(e, group_);
   isWritten_ = true;

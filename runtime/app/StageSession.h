@@ -8,6 +8,7 @@
 
 #include "PipelineRun.h"
 #include "TextSession.h"
+#include "tessera/runtime/pipeline/Delays.h"
 
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ public:
   // Of a rank of the last stage: who takes its piece, but for itself.
   std::vector<int64_t> tokenTakers(const OutputSpec &next) const;
   int32_t tokenName(int64_t group) const { return run_.tokenName(group); }
+  // What TESSERA_PIPELINE_DELAYS says: a chunk, and a token of each row, take F of their stage.
+  const std::optional<schedule::Costs> &delays() const { return delays_; }
 
 private:
   struct SendBuffer {
@@ -57,6 +60,9 @@ private:
   size_t slotBytes_ = 0;
   std::vector<SendBuffer> sends_;
   size_t nextSend_ = 0;
+  std::optional<schedule::Costs> delays_;
+  // Of a message to the next stage.
+  size_t bytesOf(int32_t stage, Role role) const;
 };
 
 class StageSession final : public TextSession {

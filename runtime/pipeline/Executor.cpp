@@ -4,8 +4,6 @@
 #include "tessera/runtime/schedule/Text.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <ctime>
 
 namespace tessera::runtime {
 
@@ -21,7 +19,7 @@ PipelineExecutor::PipelineExecutor(const schedule::Schedule &schedule, int32_t r
   if (delays_)
     for (std::vector<size_t> *bytes : {&sizes_.forward, &sizes_.backward})
       for (size_t &one : *bytes)
-        one = (one + 7) / 8 * 8 + sizeof(int64_t); // when it was sent
+        one = stampedBytes(one);
   plan_ = planBuffers(schedule, rank, sizes_, sendBuffers);
   int64_t messages = 2 * int64_t(schedule.numStages()) * schedule.microBatches;
   if (messages > kLargestMessageTag + 1)
@@ -49,30 +47,6 @@ size_t PipelineExecutor::bytesOf(const Action &message) const {
   size_t lower = size_t(std::min(message.stage, schedule::otherEnd(message)));
   bool forward = message.kind == Kind::SendForward || message.kind == Kind::ReceiveForward;
   return forward ? sizes_.forward[lower] : sizes_.backward[lower];
-}
-
-namespace {
-int64_t nanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now); // one clock for all processes of the machine
-  return now.tv_sec * int64_t(1000000000) + now.tv_nsec;
-}
-
-void sleepUntil(int64_t time) {
-  timespec until{time_t(time / 1000000000), long(time % 1000000000)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
-}
-
-int64_t inNanoseconds(double milliseconds) { return int64_t(milliseconds * 1e6); }
-} // namespace
-
-void PipelineExecutor::waitForLink(const Action &receive, const char *buffer, Stream &stream) {
-  int64_t sent = 0;
-  stream.download(&sent, buffer + bytesOf(receive) - sizeof sent, sizeof sent);
-  stream.synchronize();
-  double link = schedule::Costs::of(delays_->link, std::min(receive.stage, schedule::otherEnd(receive)));
-  sleepUntil(sent + inNanoseconds(link));
 }
 
 void PipelineExecutor::travels(const Action &message, CommToken token) {
@@ -119,11 +93,8 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
     size_t slot = freeSendSlot(stream, where);
     char *buffer = at(plan_.sendSlots[slot]);
     stream.copy(buffer, at(use.out[0]), bytesOf(action));
-    if (delays_) {
-      int64_t now = nanoseconds();
-      stream.upload(buffer + bytesOf(action) - sizeof now, &now, sizeof now);
-      stream.synchronize();
-    }
+    if (delays_)
+      stampMessage(buffer, bytesOf(action), stream);
     sent_.push_back(
         {action, communicator_.send(peerOf(action), tagOf(action), buffer, bytesOf(action), stream, where),
          slot});
@@ -143,11 +114,14 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
         wait(flight->token, stream);
         posted_.erase(flight);
         if (delays_)
-          waitForLink(*receive, at(use.in[p]), stream);
+          waitForLink(
+              at(use.in[p]), bytesOf(*receive),
+              schedule::Costs::of(delays_->link, std::min(receive->stage, schedule::otherEnd(*receive))),
+              stream);
       }
     if (observer_)
       observer_->computes(action);
-    int64_t begin = delays_ ? nanoseconds() : 0;
+    int64_t begin = delays_ ? delayClock() : 0;
     for (int p = 0; p < parts.count; ++p)
       work.compute(parts.part[p], at(use.in[p]), at(use.out[p]), stream);
     if (delays_) {

@@ -82,8 +82,6 @@ private:
   void runAction(size_t index, StageWork &work, Stream &stream);
   // Until a buffer of sends is free; its number.
   size_t freeSendSlot(Stream &stream, int32_t where);
-  // Until the message in `buffer` is as old as its link is long.
-  void waitForLink(const schedule::Action &receive, const char *buffer, Stream &stream);
   char *at(int64_t offset) { return offset < 0 ? nullptr : memory_.address() + offset; }
 
   const schedule::Schedule &schedule_;
