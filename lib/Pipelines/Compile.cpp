@@ -4,6 +4,7 @@
 #include "Executable.h"
 #include "FitMemory.h"
 #include "OutputFiles.h"
+#include "PipelineExplain.h"
 #include "PipelinePlan.h"
 #include "PipelineTimes.h"
 #include "Progress.h"
@@ -89,25 +90,67 @@ static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options
   return writeText(path, [&](llvm::raw_ostream &os) { os << module << "\n"; });
 }
 
-/// Writes --report. `module` is on rung spmd.
-static Status writeReport(ModuleOp module, const CompileOptions &options, const Explanation &explanation) {
+/// Writes --report. `programs` are on rung spmd; of a pipeline those of its stages, by what these are called.
+static Status writeReport(ModuleOp module, const CompileOptions &options,
+                          const std::vector<Explanation> &explanations) {
   if (options.report.empty())
     return {};
-  report::Program program = report::describeProgram(module, dist::machineOf(module));
-  program.nominal = options.machine.empty();
-  report::addExplanation(program, explanation);
-  return writeText(options.report, [&](llvm::raw_ostream &os) { report::writePage(os, program); });
+  std::optional<report::Pipeline> pipeline = report::describePipeline(module, options);
+  std::vector<report::Program> programs;
+  auto add = [&](ModuleOp program, const std::string &stages) {
+    programs.push_back(report::describeProgram(program, dist::machineOf(program)));
+    programs.back().nominal = options.machine.empty();
+    programs.back().stages = stages;
+    report::addExplanation(programs.back(), explanations[programs.size() - 1]);
+  };
+  if (!pipeline)
+    add(module, "");
+  for (auto [i, stage] : llvm::enumerate(stagePrograms(module))) {
+    add(*stage.module, stage.stages);
+    programs.back().prefix = "p" + std::to_string(i) + "-";
+  }
+  return writeText(options.report, [&](llvm::raw_ostream &os) {
+    report::writePage(os, programs, pipeline ? &*pipeline : nullptr);
+  });
 }
 
 static ExplainOptions explainOptions(const CompileOptions &options, bool suggest) {
   ExplainOptions explain;
-  explain.mesh = options.mesh;
+  explain.mesh = options.stageSizes.empty() ? options.mesh : options.stageMesh;
   explain.shard = options.shard;
   explain.machine = options.machine;
   explain.suggest = suggest;
   explain.savedBytes = options.savedBytes;
   explain.isRecomputeGiven = options.isRecomputeGiven;
   return explain;
+}
+
+/// Explains `step`, and prints it if that was asked for; of a pipeline the programs of its stages. `spmd`:
+/// what became of it, if it is there.
+static Result<std::vector<Explanation>> explainPrograms(ModuleOp step, ModuleOp spmd,
+                                                        const CompileOptions &options, bool suggest) {
+  std::vector<StageProgram> stages = stagePrograms(step);
+  std::vector<Explanation> explanations;
+  auto add = [&](ModuleOp program, ModuleOp made) -> Status {
+    Result<Explanation> explained = explainSharding(program, explainOptions(options, suggest), made);
+    if (!explained)
+      return explained.takeFailure();
+    explanations.push_back(explained.take());
+    return {};
+  };
+  if (stages.empty())
+    if (Status s = add(step, spmd); !s)
+      return s.takeFailure();
+  // Of a stage the program that was made is cut into entries: what it was before says why.
+  for (StageProgram &stage : stages)
+    if (Status s = add(*stage.module, {}); !s)
+      return s.takeFailure();
+  for (size_t i = 0; options.explain && i < explanations.size(); ++i) {
+    if (!stages.empty())
+      llvm::errs() << stages[i].stages << ":\n";
+    print(explanations[i], llvm::errs());
+  }
+  return explanations;
 }
 
 Status compile(const CompileOptions &asked, const Installation &installation,
@@ -136,19 +179,18 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     return loaded.takeFailure();
   OwningOpRef<ModuleOp> module = loaded.take();
 
-  Explanation explanation;
-  OwningOpRef<ModuleOp> step; // kept for the report's reasons
+  std::vector<Explanation> explanations; // of the program, or of each that stages have
+  OwningOpRef<ModuleOp> step;            // kept for the report's reasons
   std::unique_ptr<ExecutableCheck> check;
   if (options.check)
     check = makeCheck();
   for (int i = 0; i <= int(options.compileTo); ++i) {
     Rung rung = Rung(i);
-    if (rung == Rung::Sharded && options.explain && !hasPipeline(options)) {
-      Result<Explanation> explained = explainSharding(*module, explainOptions(options, /*suggest=*/true));
+    if (rung == Rung::Sharded && options.explain) {
+      Result<std::vector<Explanation>> explained = explainPrograms(*module, {}, options, /*suggest=*/true);
       if (!explained)
         return explained.takeFailure();
-      explanation = explained.take();
-      print(explanation, llvm::errs());
+      explanations = explained.take();
     } else if (rung == Rung::Sharded && !options.report.empty()) {
       step = module->clone();
     }
@@ -177,14 +219,17 @@ Status compile(const CompileOptions &asked, const Installation &installation,
       check->onSpmd(*module);
     if (rung == Rung::Spmd && step) {
       // The report gives reasons; flags that remove collectives cost a search, which was not asked for.
-      Result<Explanation> explained =
-          explainSharding(*step, explainOptions(options, /*suggest=*/false), *module);
+      Result<std::vector<Explanation>> explained =
+          explainPrograms(*step, *module, options, /*suggest=*/false);
       if (!explained)
         return explained.takeFailure();
-      explanation = explained.take();
+      explanations = explained.take();
     }
+    if (rung == Rung::Spmd && options.explain)
+      for (const ChannelExplanation &channel : explainChannels(*module, options))
+        llvm::errs() << toString(channel) << "\n";
     if (rung == Rung::Spmd)
-      if (Status s = writeReport(*module, options, explanation); !s)
+      if (Status s = writeReport(*module, options, explanations); !s)
         return s;
   }
   if (options.compileTo != Rung::Binary)

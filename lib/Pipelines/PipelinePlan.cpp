@@ -34,9 +34,8 @@ Status checkPipeline(const CompileOptions &options) {
                      : Status();
   if (options.task != Task::Train && !options.pipeline.empty())
     return badFlag(flag, "stages that generate text take groups of rows in turn", "leave it out");
-  for (auto [isGiven, name] : {std::pair(options.check, "--check"), {!options.report.empty(), "--report"}})
-    if (isGiven)
-      return badFlag(name, "it is not implemented for pipelines", "leave it out");
+  if (options.check)
+    return badFlag("--check", "it is not implemented for pipelines", "leave it out");
   return {};
 }
 

@@ -101,33 +101,15 @@ def expected_collectives(path):
     return result
 
 
-def main():
-    source = open(sys.argv[1], encoding="utf-8").read()
-    page = Page()
-    page.feed(source)
-    page.close()
-    assert not page.open, "left open: %s" % page.open
-    assert len(source) < 1000000, "%d bytes" % len(source)
-
-    # Nothing from outside, nothing executable but our one script.
-    for link in page.links:
-        assert link.startswith("#") or link == "data:,", "address of something outside: " + link
-        assert not link.startswith("#") or link[1:] in page.ids, "leads nowhere: " + link
-    assert "@import" not in page.styles and "url(" not in page.styles and not re.search(r"\bfetch\(|XMLHttp|import\(", source)
-    assert [s[0].get("type") for s in page.scripts] == ["application/json", None]
-    for tag in ("iframe", "object", "embed", "base", "form"):
-        assert tag not in page.tags, "a <%s>" % tag
-    assert "prefers-color-scheme" in page.styles and "@media print" in page.styles
-
-    data = json.loads(page.scripts[0][1])
-    rows = page.rows.get("collective-table", [[None, []]])[1:]
-    tensors = page.rows["tensor-table"][1:]
+def check_program(page, data, prefix, spmd):
+    rows = page.rows.get(prefix + "collective-table", [[None, []]])[1:]
+    tensors = page.rows[prefix + "tensor-table"][1:]
     assert len(rows) == len(data["collectives"]) and len(tensors) == len(data["tensors"])
-    for table, rest in (("collective-table", rows), ("tensor-table", tensors)):
+    for table, rest in ((prefix + "collective-table", rows), (prefix + "tensor-table", tensors)):
         for name, cells in rest:
             assert len(cells) == page.heads[table], "%s: a row of %d cells" % (table, len(cells))
     for i, ((name, cells), entry) in enumerate(zip(rows, data["collectives"])):
-        assert name == "c%d" % i and cells[1][1] == entry["function"] and cells[2][1] == entry["kind"]
+        assert name == prefix + "c%d" % i and cells[1][1] == entry["function"] and cells[2][1] == entry["kind"]
         assert abs(float(cells[6][0]) - entry["bytes_received"]) < 1 and int(cells[7][0]) == entry["executions"]
         assert abs(float(cells[8][0]) - entry["bytes_received"] * entry["executions"]) < 1
         assert entry["why"] and entry["why"] in cells[10][1]
@@ -155,7 +137,7 @@ def main():
                 padded.add(key)
                 if entry["kind"] == "weight":
                     held[key] = held.get(key, 0) + entry["bytes"] * (1 - dim["global"] / (dim["local"] * shards))
-    rows_of_padding = page.rows.get("padding-table", [[None, []]])[1:]
+    rows_of_padding = page.rows.get(prefix + "padding-table", [[None, []]])[1:]
     named = {key for key in padded if key[0]}
     told = {(p["dim"], p["size"], p["padded"], p["axes"]): p for p in data["padding"]}
     assert named <= set(told) and len(told) == len(rows_of_padding), "%s is padded, told are %s" % (named, set(told))
@@ -175,17 +157,50 @@ def main():
 
     for function in data["functions"]:
         walk(function["graph"])
-    assert drawn == list(range(len(rows))) and page.tags.get("svg", 0) == len(data["functions"])
+    assert drawn == list(range(len(rows)))
     for i in drawn:
-        assert "#c%d" % i in page.links, "collective %d is not drawn" % i
+        assert "#" + prefix + "c%d" % i in page.links, "collective %d is not drawn" % i
 
-    if len(sys.argv) > 2:
+    if spmd:
         have = [(c["function"], c["kind"], c["bytes_received"]) for c in data["collectives"]]
-        want = expected_collectives(sys.argv[2])
+        want = expected_collectives(spmd)
         assert len(have) == len(want), "%d collectives, the program has %d" % (len(have), len(want))
         for a, b in zip(have, want):
             assert a[:2] == b[:2] and abs(a[2] - b[2]) < 1e-6 * max(1, b[2]), "%s, but the program has %s" % (a, b)
     print("%d collectives, %d tensors, %d graphs" % (len(rows), len(tensors), len(data["functions"])))
+
+
+def main():
+    source = open(sys.argv[1], encoding="utf-8").read()
+    page = Page()
+    page.feed(source)
+    page.close()
+    assert not page.open, "left open: %s" % page.open
+    assert len(source) < 1000000, "%d bytes" % len(source)
+
+    # Nothing from outside, nothing executable but our one script.
+    for link in page.links:
+        assert link.startswith("#") or link == "data:,", "address of something outside: " + link
+        assert not link.startswith("#") or link[1:] in page.ids, "leads nowhere: " + link
+    assert "@import" not in page.styles and "url(" not in page.styles and not re.search(r"\bfetch\(|XMLHttp|import\(", source)
+    assert [s[0].get("type") for s in page.scripts] == ["application/json", None]
+    for tag in ("iframe", "object", "embed", "base", "form"):
+        assert tag not in page.tags, "a <%s>" % tag
+    assert "prefers-color-scheme" in page.styles and "@media print" in page.styles
+
+    data = json.loads(page.scripts[0][1])
+    programs = data["programs"] if "pipeline" in data else [data]
+    for number, program in enumerate(programs):
+        check_program(page, program, "p%d-" % number if "pipeline" in data else "", sys.argv[2] if len(sys.argv) > 2 else "")
+    # A graph a function, and the time line where there are lists.
+    lines = 1 if "pipeline" in data and data["pipeline"]["lists"] else 0
+    assert page.tags.get("svg", 0) == lines + sum(len(program["functions"]) for program in programs)
+    if "pipeline" in data:
+        pipeline = data["pipeline"]
+        assert len(page.rows["stage-table"]) == 1 + len(pipeline["stages"]) and len(page.rows["channel-table"]) == 1 + len(pipeline["channels"])
+        assert sum(stage["layers"] for stage in pipeline["stages"]) > 0 and all(channel["why"] for channel in pipeline["channels"])
+        computing = [action for actions in pipeline["lists"] for action in actions.split() if "_" not in action]
+        assert page.tags.get("title", 0) >= 1 + len(computing) and all(action + ": " in source for action in computing)
 
 
 main()

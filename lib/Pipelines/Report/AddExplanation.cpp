@@ -22,12 +22,19 @@ static std::optional<graph::Kind> argumentKind(TensorKind kind) {
   llvm_unreachable("a kind of tensor");
 }
 
+/// Of a stage `function` is a part of what was explained, or that itself.
+static bool isOf(const Program &program, const std::string &function, const std::string &explained) {
+  return function == explained ||
+         (!program.stages.empty() && llvm::StringRef(function).starts_with(explained + "_"));
+}
+
 void addExplanation(Program &program, const Explanation &explanation) {
   // Both list the communicating collectives in the order of the program.
   auto next = program.collectives.begin();
   for (const CollectiveExplanation &explained : explanation.collectives) {
     auto found = std::find_if(next, program.collectives.end(), [&](const Collective &c) {
-      return c.function == explained.function && c.kind == explained.kind && c.why == explained.why;
+      return isOf(program, c.function, explained.function) && c.kind == explained.kind &&
+             c.why == explained.why;
     });
     if (found == program.collectives.end())
       continue;
@@ -45,7 +52,7 @@ void addExplanation(Program &program, const Explanation &explanation) {
       if (argumentKind(tensor.kind) != explained.kind || tensor.value.bytes != double(explained.bytes) ||
           !llvm::equal(explained.shape, tensor.value.dims,
                        [](int64_t size, const Dim &dim) { return size == dim.global; }) ||
-          (activation ? tensor.function != explained.function ||
+          (activation ? !isOf(program, tensor.function, explained.function) ||
                             llvm::StringRef(explained.name).split(' ').first != tensor.madeBy
                       : tensor.name != explained.name) ||
           !taken.insert(&tensor).second)

@@ -234,7 +234,7 @@ private:
   void drawCollective(const Node &node, const Box &box, double x, double y) {
     const Collective &collective = program.collectives[node.collective];
     auto [first, second] = collectiveText(node);
-    os << "<a href=\"#c" << node.collective << "\"><title>"
+    os << "<a href=\"#" << program.prefix << "c" << node.collective << "\"><title>"
        << escape(collective.why.empty() ? collective.kind : collective.why) << "</title><rect class=\"k";
     if (!collective.axes.empty())
       os << " a" << colour(collective.axes[0].axis);

@@ -220,10 +220,16 @@ private:
 };
 } // namespace
 
-void writeJson(llvm::raw_ostream &os, const Program &program) {
+void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<Program> programs, const Pipeline *pipeline) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  JsonWriter(stream, program).write();
+  if (pipeline)
+    stream << "{\"pipeline\":" << toJson(*pipeline) << ",\"programs\":[";
+  for (size_t i = 0; i < programs.size(); ++i) {
+    stream << (i ? "," : "");
+    JsonWriter(stream, programs[i]).write();
+  }
+  stream << (pipeline ? "]}" : "");
   // Inside strings only, where JSON allows it: these characters stand nowhere else in JSON.
   for (char c : text) {
     if (c == '<' || c == '>' || c == '&')

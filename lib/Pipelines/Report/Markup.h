@@ -2,6 +2,7 @@
 #ifndef TESSERA_LIB_PIPELINES_REPORT_MARKUP_H
 #define TESSERA_LIB_PIPELINES_REPORT_MARKUP_H
 
+#include "PipelineData.h"
 #include "ProgramData.h"
 
 #include "tessera/Pipelines/Explanation.h"
@@ -36,11 +37,13 @@ void addExplanation(Program &program, const Explanation &explanation);
 /// The graph of a function as one SVG element. `id`: unique in the page, a legal identifier.
 void drawGraph(llvm::raw_ostream &os, const Program &program, const Function &function, llvm::StringRef id);
 
-/// The whole as JSON without `<`, `>` and `&`: safe inside a script element.
-void writeJson(llvm::raw_ostream &os, const Program &program);
+/// The whole as JSON without `<`, `>` and `&`: safe inside a script element. Of a pipeline an object with it
+/// and its programs.
+void writeJson(llvm::raw_ostream &os, llvm::ArrayRef<Program> programs, const Pipeline *pipeline);
 
-/// The page. Self-contained: no address of anything outside.
-void writePage(llvm::raw_ostream &os, const Program &program);
+/// The page of one program, or of a pipeline with the programs of its stages. Self-contained: no address of
+/// anything outside.
+void writePage(llvm::raw_ostream &os, llvm::ArrayRef<Program> programs, const Pipeline *pipeline = nullptr);
 
 } // namespace tessera::report
 #endif

@@ -94,6 +94,8 @@ struct Function {
 
 struct Program {
   std::string model, architecture, command;
+  /// Of a page with several programs: which stages it is of, and what its addresses in the page begin with.
+  std::string stages, prefix;
   bool nominal = false; ///< nobody described the machine: times rank plans, they forecast nothing
   Mesh mesh;
   std::vector<Function> functions;

@@ -20,7 +20,8 @@ std::string number(double x) { return llvm::formatv("{0:F0}", x).str(); }
 
 class PageWriter {
 public:
-  PageWriter(llvm::raw_ostream &os, const Program &program) : os(os), program(program) {}
+  PageWriter(llvm::raw_ostream &os, llvm::ArrayRef<Program> programs, const Pipeline *pipeline)
+      : os(os), programs(programs), program(programs.front()), pipeline(pipeline) {}
 
   void write() {
     std::string title = name();
@@ -30,23 +31,34 @@ public:
           "'unsafe-inline'; "
           "script-src 'unsafe-inline'; img-src data:\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n<title>"
-       << escape(title) << " on " << escape(meshText()) << "</title>\n<style>\n"
+       << escape(title) << " on " << escape(pipeline ? pipeline->mesh : meshText()) << "</title>\n<style>\n"
        << kPage_page_css << "</style>\n</head>\n<body>\n";
     header(title);
     os << "<main>\n";
+    if (pipeline)
+      writePipeline(os, *pipeline);
+    for (const Program &one : programs)
+      PageWriter(os, one, nullptr).sections();
+    os << "</main>\n<footer>Written by llm-compile --report. Bytes are of one rank. Times are predictions of "
+          "the cost model, not "
+          "measurements.</footer>\n<script type=\"application/json\" id=\"data\">";
+    writeJson(os, programs, pipeline);
+    os << "</script>\n<script>\n" << kPage_page_js << "</script>\n</body>\n</html>\n";
+  }
+
+private:
+  void sections() {
+    if (!program.stages.empty())
+      os << "<h2 id=\"" << program.prefix << "program\">" << escape(program.stages) << "</h2>\n";
     graphs();
     memory();
     padding();
     collectives();
     tensors();
-    os << "</main>\n<footer>Written by llm-compile --report. Bytes are of one rank. Times are predictions of "
-          "the cost model, not "
-          "measurements.</footer>\n<script type=\"application/json\" id=\"data\">";
-    writeJson(os, program);
-    os << "</script>\n<script>\n" << kPage_page_js << "</script>\n</body>\n</html>\n";
   }
+  /// An address in the page, of this program.
+  std::string id(llvm::StringRef name) const { return program.prefix + name.str(); }
 
-private:
   std::string name() const {
     llvm::StringRef model = llvm::StringRef(program.model).rtrim('/');
     return model.empty()                      ? "program"
@@ -99,14 +111,30 @@ private:
     os << "<div><b>" << escape(figure) << "</b><span class=\"mute\">" << escape(what) << "</span></div>\n";
   }
 
+  std::string nav() const {
+    if (!pipeline)
+      return std::string("<a href=\"#graph\">Graph</a><a href=\"#memory\">Memory</a>"
+                         "<a href=\"#collectives\">Collectives</a>") +
+             (program.padding.dims.empty() ? "" : "<a href=\"#padding\">Padding</a>") +
+             "<a href=\"#tensors\">Tensors</a>";
+    std::string links = "<a href=\"#pipeline\">Pipeline</a>";
+    for (const Program &one : programs)
+      links += "<a href=\"#" + one.prefix + "program\">" + escape(one.stages) + "</a>";
+    return links;
+  }
+
   void header(const std::string &title) {
     os << "<header>\n<h1>" << escape(title) << "</h1>\n<div class=\"mute mono\">" << escape(program.model)
-       << "</div>\n<nav>"
-       << "<a href=\"#graph\">Graph</a><a href=\"#memory\">Memory</a><a href=\"#collectives\">Collectives</a>"
-       << (program.padding.dims.empty() ? "" : "<a href=\"#padding\">Padding</a>")
-       << "<a href=\"#tensors\">Tensors</a></nav>\n<div class=\"cards\">\n";
-    int64_t ranks = program.mesh.numDevices();
-    card(std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"), "mesh " + meshText());
+       << "</div>\n<nav>" << nav() << "</nav>\n<div class=\"cards\">\n";
+    const int64_t ranks = pipeline ? pipeline->ranks : program.mesh.numDevices();
+    card(std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"),
+         "mesh " + (pipeline ? pipeline->mesh : meshText()));
+    if (pipeline) {
+      card(std::to_string(pipeline->stages.size()) + " stages",
+           pipeline->schedule + " over " + pipeline->axis);
+      os << "</div>\n</header>\n";
+      return;
+    }
     card(bytesText(total(TensorKind::Weight)), "weights on each rank");
     card(bytesText(total(TensorKind::Cache)), "caches on each rank");
     for (const Function &function : program.functions) {
@@ -144,7 +172,8 @@ private:
   }
 
   void graphs() {
-    os << "<h2 id=\"graph\">Graph</h2>\n<p>Boxes are ops with the dimensions of what they make: global size, "
+    os << "<h2 id=\"" << id("graph")
+       << "\">Graph</h2>\n<p>Boxes are ops with the dimensions of what they make: global size, "
           "then the axes that split it. "
           "Lines have the colours of the value they carry, dots where it is partial. Rounded labels are "
           "collectives: bytes that a rank "
@@ -156,7 +185,7 @@ private:
          << " <span class=\"mute\">· " << number(count) << " collectives, " << bytesText(bytes)
          << "</span></summary>\n<div class=\"scroll graph\" tabindex=\"0\" role=\"region\" "
          << "aria-label=\"Graph of " << escape(function.name) << "\">\n";
-      drawGraph(os, program, function, "graph" + std::to_string(i));
+      drawGraph(os, program, function, id("graph") + std::to_string(i));
       os << "</div></details>\n";
     }
   }
@@ -196,7 +225,8 @@ private:
       if (tensor.kind == TensorKind::Activation)
         largest = std::max(largest, tensor.value.bytes);
     double sum = std::max(weights + caches + largest, 1.0);
-    os << "<h2 id=\"memory\">Memory of one rank</h2>\n<div class=\"panel\"><div class=\"stack\" "
+    os << "<h2 id=\"" << id("memory")
+       << "\">Memory of one rank</h2>\n<div class=\"panel\"><div class=\"stack\" "
           "aria-hidden=\"true\">";
     for (auto [bytes, style] : {std::pair(weights, "kw"), std::pair(caches, "kc"), std::pair(largest, "ka")})
       os << "<span class=\"" << style << "\" style=\"width:" << llvm::formatv("{0:F2}", 100 * bytes / sum)
@@ -239,11 +269,12 @@ private:
   void padding() {
     if (program.padding.dims.empty())
       return;
-    os << "<h2 id=\"padding\">Padding</h2>\n<p>Sizes that do not divide are filled up: every rank holds, "
+    os << "<h2 id=\"" << id("padding")
+       << "\">Padding</h2>\n<p>Sizes that do not divide are filled up: every rank holds, "
           "computes on and sends as much as the "
           "fullest. Of one rank, in one run of every function; percentages are of all that a rank holds, "
           "writes, sends and computes.</p>\n";
-    tableHead("padding-table", "Padding", program.padding.dims.size(),
+    tableHead(id("padding-table"), "Padding", program.padding.dims.size(),
               {{"dimension", false},
                {"axes", false},
                {"size", true},
@@ -276,7 +307,7 @@ private:
   }
 
   void collectives() {
-    os << "<h2 id=\"collectives\">Collectives</h2>\n";
+    os << "<h2 id=\"" << id("collectives") << "\">Collectives</h2>\n";
     if (program.collectives.empty()) {
       os << "<p>None: no rank needs anything from another.</p>\n";
       return;
@@ -288,9 +319,9 @@ private:
         {"total bytes", true}, {"total time", true}, {"why", false}};
     if (flags)
       columns.insert(columns.end(), {{"flag to try", false}, {"what it changes", false}});
-    tableHead("collective-table", "Collectives", program.collectives.size(), columns);
+    tableHead(id("collective-table"), "Collectives", program.collectives.size(), columns);
     for (auto [i, c] : llvm::enumerate(program.collectives)) {
-      os << "<tr id=\"c" << i << "\"><td class=\"v\" data-v=\"" << i << "\">" << i << "</td><td>"
+      os << "<tr id=\"" << id("c") << i << "\"><td class=\"v\" data-v=\"" << i << "\">" << i << "</td><td>"
          << escape(c.function) << "</td><td class=\"l\">" << escape(c.kind) << "</td><td>";
       for (const AxisUse &use : c.axes)
         chip(use.text, use);
@@ -310,8 +341,8 @@ private:
   }
 
   void tensors() {
-    os << "<h2 id=\"tensors\">Tensors</h2>\n";
-    tableHead("tensor-table", "Tensors", program.tensors.size(),
+    os << "<h2 id=\"" << id("tensors") << "\">Tensors</h2>\n";
+    tableHead(id("tensor-table"), "Tensors", program.tensors.size(),
               {{"kind", false},
                {"name", false},
                {"function", false},
@@ -339,11 +370,15 @@ private:
   }
 
   llvm::raw_ostream &os;
-  const Program &program;
+  llvm::ArrayRef<Program> programs;
+  const Program &program; ///< the first
+  const Pipeline *pipeline;
 };
 
 } // namespace
 
-void writePage(llvm::raw_ostream &os, const Program &program) { PageWriter(os, program).write(); }
+void writePage(llvm::raw_ostream &os, llvm::ArrayRef<Program> programs, const Pipeline *pipeline) {
+  PageWriter(os, programs, pipeline).write();
+}
 
 } // namespace tessera::report

@@ -51,6 +51,8 @@ public:
   int64_t period() { return int64_t(loop.getBodies().size()); }
   /// A module with the @forward of `stage`, and the parameters it reads.
   FailureOr<ModuleOp> build(const StageRange &stage, StringRef name);
+  /// By the name of each value that is sent, why it is.
+  DictionaryAttr channels();
 
 private:
   /// Whether each stage computes `value` for itself: it follows from inputs and constants.
@@ -309,6 +311,15 @@ LogicalResult StageCutter::buildLoop(const StageRange &stage, SmallVectorImpl<Va
   return success();
 }
 
+DictionaryAttr StageCutter::channels() {
+  NamedAttrList whys;
+  for (const std::string &port : carriedNames)
+    whys.append(port, builder.getStringAttr("what each layer hands to the next one"));
+  for (const std::string &port : travellingNames)
+    whys.append(port, builder.getStringAttr("made before the layers, and read in them or behind"));
+  return whys.getDictionary(builder.getContext());
+}
+
 int64_t StageCutter::vocabulary() {
   auto logits = forward.getNumResults() == 1 ? dyn_cast<RankedTensorType>(forward.getResultTypes().front())
                                              : RankedTensorType();
@@ -436,9 +447,10 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
       table.push_back(dist::StageAttr::get(&getContext(),
                                            FlatSymbolRefAttr::get(programs.of(i).getSymNameAttr()),
                                            range.first, range.layers, at.empty() ? int64_t(i) : at[i]));
-    dist::PipelineOp::create(builder, forward.getLoc(), "pipeline", axis, builder.getArrayAttr(table),
-                             /*schedule=*/nullptr, /*lists=*/nullptr, /*send_buffers=*/nullptr,
-                             /*times=*/nullptr);
+    auto pipeline = dist::PipelineOp::create(builder, forward.getLoc(), "pipeline", axis,
+                                             builder.getArrayAttr(table), /*schedule=*/nullptr,
+                                             /*lists=*/nullptr, /*send_buffers=*/nullptr, /*times=*/nullptr);
+    pipeline->setDiscardableAttr(kChannelsAttr, cutter.channels());
     for (ModuleOp program : programs.modules)
       builder.insert(program);
     for (auto parameter : llvm::make_early_inc_range(outer.getOps<ParameterOp>()))

@@ -11,6 +11,9 @@
 
 namespace tessera::graph {
 
+/// Of a dist.pipeline: by the name of each value that stages send, why it travels.
+inline constexpr llvm::StringLiteral kChannelsAttr = "graph.channels";
+
 /// Argument or result of a function to build.
 struct Port {
   mlir::Type type;

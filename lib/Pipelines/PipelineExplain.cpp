@@ -1,0 +1,117 @@
+//===- PipelineExplain.cpp ------------------------------------------------===//
+#include "PipelineExplain.h"
+
+#include "PipelineModels.h"
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/Transforms/StepPorts.h"
+#include "tessera/Support/TypeSizes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+static SmallVector<dist::StageAttr> stagesOf(ModuleOp module) {
+  SmallVector<dist::StageAttr> stages;
+  for (auto pipeline : module.getOps<dist::PipelineOp>())
+    llvm::append_range(stages, pipeline.getStages().getAsRange<dist::StageAttr>());
+  return stages;
+}
+
+static std::string layersText(dist::StageAttr stage) {
+  if (stage.getLayers() == 0)
+    return "none";
+  return std::to_string(stage.getFirst()) + " to " + std::to_string(stage.getFirst() + stage.getLayers() - 1);
+}
+
+std::vector<StageProgram> stagePrograms(ModuleOp module) {
+  llvm::MapVector<StringRef, std::pair<std::string, std::string>> texts; // numbers, layers
+  for (auto [number, stage] : llvm::enumerate(stagesOf(module))) {
+    auto &[numbers, layers] = texts[stage.getProgram().getValue()];
+    numbers += (numbers.empty() ? "" : ", ") + std::to_string(number);
+    layers += (layers.empty() ? "" : ", ") + layersText(stage);
+  }
+  std::vector<StageProgram> programs;
+  for (auto &[name, text] : texts) {
+    const bool isOne = text.first.find(',') == std::string::npos;
+    programs.push_back({(isOne ? "stage " : "stages ") + text.first + " (layers " + text.second + ")",
+                        cast<ModuleOp>(module.lookupSymbol<ModuleOp>(name)->clone())});
+  }
+  return programs;
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+/// What `stage` gives by `gives` in its entry for a micro-batch, or a chunk.
+static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation channel, DictionaryAttr whys,
+                         const CompileOptions &options, std::vector<ChannelExplanation> &channels) {
+  for (auto entry : stage.getOps<func::FuncOp>()) {
+    auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
+    if (!role || (role.getValue() != graph::Role::Train && role.getValue() != graph::Role::Prompt &&
+                  role.getValue() != graph::Role::Next))
+      continue;
+    channel.executions = role.getValue() == graph::Role::Train ? options.microBatches : 1;
+    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+      auto given = entry.getResultAttrOfType<graph::GivesAttr>(i, graph::kGivesAttr);
+      auto name = entry.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+      if (!given || given.getValue() != gives || !name)
+        continue;
+      channel.value = name.str();
+      channel.type.clear();
+      llvm::raw_string_ostream(channel.type)
+          << llvm::interleaved(cast<RankedTensorType>(entry.getResultTypes()[i]).getShape(), "x") << "x"
+          << cast<RankedTensorType>(entry.getResultTypes()[i]).getElementType();
+      channel.bytes = arrayBytes(entry.getResultTypes()[i]);
+      channel.seconds = secondsOfMessage(options, double(channel.bytes));
+      StringRef value = name.getValue();
+      value.consume_front("grad.");
+      auto why = whys ? whys.getAs<StringAttr>(value) : StringAttr();
+      channel.why = why ? why.str() : "";
+      if (gives == graph::Gives::SentGradient)
+        channel.why =
+            "the gradient of " + value.str() + ", which stage " + std::to_string(channel.to) + " sent";
+      if (role.getValue() == graph::Role::Next)
+        channel.value += " (a token a row)";
+      channels.push_back(channel);
+    }
+  }
+}
+
+std::vector<ChannelExplanation> explainChannels(ModuleOp module, const CompileOptions &options) {
+  std::vector<ChannelExplanation> channels;
+  DictionaryAttr whys;
+  for (auto pipeline : module.getOps<dist::PipelineOp>())
+    whys = pipeline->getAttrOfType<DictionaryAttr>(graph::kChannelsAttr);
+  const SmallVector<dist::StageAttr> stages = stagesOf(module);
+  auto programOf = [&](size_t stage) {
+    return module.lookupSymbol<ModuleOp>(stages[stage].getProgram().getValue());
+  };
+  for (size_t s = 0; s + 1 < stages.size(); ++s) {
+    ChannelExplanation on, back;
+    on.from = back.to = int64_t(s);
+    on.to = back.from = int64_t(s) + 1;
+    readChannels(programOf(s), graph::Gives::Sent, on, whys, options, channels);
+    readChannels(programOf(s + 1), graph::Gives::SentGradient, back, whys, options, channels);
+  }
+  return channels;
+}
+
+std::string toString(const ChannelExplanation &channel) {
+  std::string times;
+  if (channel.executions > 1)
+    times = llvm::formatv(", {0} times a step", channel.executions);
+  return llvm::formatv(
+             "channel {0}, stage {1} to {2}: {3} bytes of a rank ({4}){5}, {6:f2} us predicted; {7}",
+             channel.value, channel.from, channel.to, channel.bytes, channel.type, times,
+             channel.seconds * 1e6, channel.why)
+      .str();
+}
+
+} // namespace tessera
