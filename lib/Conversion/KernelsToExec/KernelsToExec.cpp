@@ -4,6 +4,7 @@
 #include "EntryPorts.h"
 #include "HeldValues.h"
 #include "ParameterUpdates.h"
+#include "PersistentBuffers.h"
 
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -23,74 +24,6 @@ using namespace tessera::exec;
 namespace {
 
 int64_t alignedBytes(Type type) { return int64_t(llvm::alignTo(arrayBytes(type), kBufferAlignment)); }
-
-/// States, inputs and outputs of all entries: what must outlive a call.
-class PersistentBuffers {
-public:
-  /// Those of `slot`, or (nothing) those that are of no micro-batch. The former come first, each kind of slot
-  /// by itself: they are the beginning of the arena.
-  LogicalResult addStates(func::FuncOp func, EntryPorts &ports, std::optional<graph::Slot> slot) {
-    for (Port &port : ports.arguments) {
-      if (port.kind != graph::Kind::State || port.slot != slot)
-        continue;
-      auto [it, isNew] = states.insert({port.name, port});
-      if (isNew) {
-        it->second.offset = bytes;
-        bytes += alignedBytes(port.type);
-      } else if (it->second.type != port.type || it->second.sharding != port.sharding) {
-        return func.emitOpError() << "has state " << port.name << " as " << port.type << ", another entry as "
-                                  << it->second.type;
-      } else if (it->second.clear != port.clear) {
-        return func.emitOpError() << "and another entry say differently when state " << port.name
-                                  << " is cleared; give both the same " << graph::kClearAttr;
-      } else if (it->second.fill != port.fill) {
-        return func.emitOpError() << "and another entry say differently what fills state " << port.name
-                                  << "; give both the same " << graph::kFillAttr;
-      } else if (it->second.slot != port.slot) {
-        return func.emitOpError() << "and another entry say differently how long micro-batches have state "
-                                  << port.name << "; give both the same " << graph::kSlotAttr;
-      } else if (port.holds && it->second.holds != port.holds) {
-        // Of several steps, which call it differently.
-        StringAttr other = it->second.holds;
-        it->second.holds =
-            other ? StringAttr::get(func.getContext(), other.getValue() + " or " + port.holds.getValue())
-                  : port.holds;
-      }
-      port.offset = it->second.offset;
-    }
-    for (Port &port : ports.results)
-      if (port.kind == graph::Kind::State && port.slot == slot) {
-        auto it = states.find(port.name);
-        if (it == states.end() || it->second.type != port.type || it->second.sharding != port.sharding)
-          return func.emitOpError() << "returns state " << port.name
-                                    << " that it does not take with the same type and sharding";
-        port.offset = it->second.offset;
-      }
-    return success();
-  }
-  /// Equal names and types share a place: one entry's output is the next one's input.
-  void addPorts(EntryPorts &ports) {
-    for (Port &port : llvm::concat<Port>(ports.arguments, ports.results)) {
-      if (port.kind == graph::Kind::State)
-        continue;
-      auto [it, isNew] = shared.try_emplace({port.name.str(), port.type.getAsOpaquePointer()}, bytes);
-      if (isNew)
-        bytes += alignedBytes(port.type);
-      port.offset = it->second;
-    }
-  }
-  ArrayAttr stateAttrs(MLIRContext *context) const {
-    SmallVector<Attribute> attrs;
-    for (auto &[name, port] : states)
-      attrs.push_back(port.toAttr());
-    return ArrayAttr::get(context, attrs);
-  }
-  int64_t bytes = 0;
-
-private:
-  llvm::MapVector<StringRef, Port> states;
-  std::map<std::pair<std::string, const void *>, int64_t> shared;
-};
 
 /// Rewrites one entry from tensors to buffers.
 class EntryRewriter {
