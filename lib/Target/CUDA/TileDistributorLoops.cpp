@@ -124,13 +124,18 @@ void TileDistributor::emitParallel() {
   forItems(id, threads, [&](Value number) {
     Chunk chunk{};
     placeItem(number, &chunk);
+    // What loops over reductions make inside they store there.
+    auto isCarried = [&](OpOperand &out) { return reductions.empty() || !isMadeInside(out); };
     Values outs;
     for (OpOperand &out : op.getDpsInitsMutable())
-      outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? held(out, chunk)
-                                                                                 : Value());
+      if (isCarried(out))
+        outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty() ? held(out, chunk)
+                                                                                   : Value());
     Values results = reductions.empty() ? runBody(chunk, outs) : reduceOver(reductions, chunk, outs);
-    for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
-      store(out, result, chunk);
+    size_t next = 0;
+    for (OpOperand &out : op.getDpsInitsMutable())
+      if (isCarried(out))
+        store(out, results[next++], chunk);
   });
 }
 

@@ -4,7 +4,8 @@
 //
 //   d parallel:   for parallel dims except d {
 //                   for d by lanes { [acc = out] for reduction dims { body } out = acc } }
-//                 where reductions take several vectors through their loops side by side
+//                 where reductions take several vectors through their loops side by side, and outputs that
+//                 move with them (a fused producer's value) are stored in there
 //   d reduction:  for parallel dims { acc = neutral; for other reduction dims { for d by lanes { body } }
 //                   out = combine(out, reduce lanes of acc) }
 //                 where outputs that move with d (a fused producer's value) are stored chunk by chunk
@@ -77,6 +78,13 @@ LogicalResult TileVectorizer::findCombiners(int64_t dim) {
   return success();
 }
 
+bool TileVectorizer::isMadeInside(OpOperand &out) {
+  return !op.payloadUsesValueFromOperand(&out) &&
+         llvm::all_of(llvm::seq<int64_t>(0, int64_t(ranges.size())), [&](int64_t dim) {
+           return !isReduction(dim) || ranges[dim] == 1 || movesWith(out, dim);
+         });
+}
+
 bool TileVectorizer::chooseDimension() {
   std::tuple<int64_t, int64_t, bool, int64_t> best;
   for (int64_t dim = 0, e = ranges.size(); dim != e; ++dim) {
@@ -86,9 +94,10 @@ bool TileVectorizer::chooseDimension() {
       if (failed(findCombiners(dim)))
         continue;
     } else if (!llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &out) {
-                 return movesWith(out, dim) && llvm::none_of(llvm::seq<int64_t>(0, e), [&](int64_t other) {
-                          return isReduction(other) && ranges[other] > 1 && movesWith(out, other);
-                        });
+                 return movesWith(out, dim) &&
+                        (isMadeInside(out) || llvm::none_of(llvm::seq<int64_t>(0, e), [&](int64_t other) {
+                           return isReduction(other) && ranges[other] > 1 && movesWith(out, other);
+                         }));
                })) {
       continue; // an output is not finished by the loops inside of this one
     }

@@ -49,14 +49,25 @@ void TileVectorizer::emitLoops(ArrayRef<int64_t> dims, ValueRange carried,
     *results = llvm::to_vector_of<Value>(loops.front().getResults());
 }
 
-/// The bodies on `chunks`, each of which has its values among those that loops over `dims` carry.
+/// The bodies on `chunks`, each of which has its values among those that loops over `dims` carry. What is
+/// made inside of these is stored there.
 TileVectorizer::Values TileVectorizer::reduceOver(ArrayRef<int64_t> dims, ArrayRef<Chunk> chunks,
                                                   ValueRange carried) {
-  auto bodies = [&](ValueRange outs) {
+  auto isStored = [&](OpOperand &out) { return !dims.empty() && isMadeInside(out); };
+  auto bodies = [&](ValueRange carriedValues) {
     Values updated;
-    const size_t perChunk = outs.size() / chunks.size();
-    for (auto [i, chunk] : llvm::enumerate(chunks))
-      llvm::append_range(updated, runBody(chunk, outs.slice(i * perChunk, perChunk)));
+    size_t next = 0;
+    for (const Chunk &chunk : chunks) {
+      Values outs;
+      for (OpOperand &out : op.getDpsInitsMutable())
+        outs.push_back(isStored(out) ? Value() : carriedValues[next++]);
+      Values results = runBody(chunk, outs);
+      for (auto [out, result] : llvm::zip(op.getDpsInitsMutable(), results))
+        if (isStored(out))
+          store(out, result, chunk);
+        else
+          updated.push_back(result);
+    }
     return updated;
   };
   if (dims.empty())
@@ -83,15 +94,17 @@ void TileVectorizer::emitParallelDimension() {
       for (int64_t i = 0; i < count; ++i) {
         chunks.push_back({start, width, active, i * width});
         for (OpOperand &out : op.getDpsInitsMutable())
-          outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty()
-                             ? load(out, chunks.back())
-                             : Value());
+          if (reductions.empty() || !isMadeInside(out))
+            outs.push_back(op.payloadUsesValueFromOperand(&out) || !reductions.empty()
+                               ? load(out, chunks.back())
+                               : Value());
       }
       Values results = reduceOver(reductions, chunks, outs);
-      const size_t perChunk = op.getDpsInitsMutable().size();
-      for (auto [i, chunk] : llvm::enumerate(chunks))
-        for (auto [o, out] : llvm::enumerate(op.getDpsInitsMutable()))
-          store(out, results[i * perChunk + o], chunk);
+      size_t next = 0;
+      for (const Chunk &chunk : chunks)
+        for (OpOperand &out : op.getDpsInitsMutable())
+          if (reductions.empty() || !isMadeInside(out))
+            store(out, results[next++], chunk);
     };
     auto emitLoop = [&](int64_t begin, int64_t end, int64_t count, int64_t width) {
       if (begin == end)

@@ -76,6 +76,31 @@ func.func @columns(%x: memref<8x16xf32>, %y: memref<16xf32>) attributes {tessera
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #col = affine_map<(d0, d1) -> (d1)>
 
+// With what they are sums of made in the same loops they are added up in the same order: sums have the same bits whatever they are fused with.
+// CHECK-LABEL: func @columns_of_what_is_made
+// CHECK: %[[START:.*]] = vector.load %arg2
+// CHECK: %[[SUM:.*]] = scf.for %[[R:.*]] = {{.*}} to %c8 {{.*}} iter_args(%[[ACC:.*]] = %[[START]])
+// CHECK: %[[Z:.*]] = arith.mulf {{.*}} : vector<16xf32>
+// CHECK: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[Z]]
+// CHECK: vector.store %[[Z]], %arg1[%[[R]], %c0]
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: vector.store %[[SUM]], %arg2
+func.func @columns_of_what_is_made(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %s: memref<16xf32>) attributes {tessera.kernel} {
+  linalg.generic {indexing_maps = [#id, #id, #col], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<8x16xf32>) outs(%y, %s : memref<8x16xf32>, memref<16xf32>) {
+  ^bb0(%v: f32, %out: f32, %acc: f32):
+    %z = arith.mulf %v, %v : f32
+    %t = arith.addf %acc, %z : f32
+    linalg.yield %z, %t : f32, f32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
+
 // Four vectors of columns go through the rows side by side: each row is read 256 bytes at a time, and no sum waits for the last one. The vector that is
 // left goes alone.
 // CHECK-LABEL: func @many_columns

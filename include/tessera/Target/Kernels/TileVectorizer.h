@@ -42,6 +42,8 @@ protected:
   bool bodyHasVectorForm();
   LogicalResult findCombiners(int64_t dim);
   bool movesWith(OpOperand &operand, int64_t dim) { return accessOf(operand, dim) != Access::Uniform; }
+  /// Each iteration of the reductions makes elements of its own: a fused producer's value.
+  bool isMadeInside(OpOperand &out);
   bool chooseDimension();
 
   Value constantIndex(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
