@@ -64,11 +64,13 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
       if (!given || given.getValue() != gives || !name)
         continue;
       channel.value = name.str();
+      auto type = cast<RankedTensorType>(entry.getResultTypes()[i]);
       channel.type.clear();
-      llvm::raw_string_ostream(channel.type)
-          << llvm::interleaved(cast<RankedTensorType>(entry.getResultTypes()[i]).getShape(), "x") << "x"
-          << cast<RankedTensorType>(entry.getResultTypes()[i]).getElementType();
-      channel.bytes = arrayBytes(entry.getResultTypes()[i]);
+      llvm::raw_string_ostream os(channel.type);
+      for (int64_t size : type.getShape())
+        os << size << "x";
+      os << type.getElementType();
+      channel.bytes = arrayBytes(type);
       channel.seconds = secondsOfMessage(options, double(channel.bytes));
       StringRef value = name.getValue();
       value.consume_front("grad.");
