@@ -125,7 +125,8 @@ def check_program(page, data, prefix, spmd):
             assert entry["kind"] not in ("weight", "cache") or entry.get("reasons"), "no reason: %s" % entry["name"]
         for function in data["functions"]:
             largest = [t for t in data["tensors"] if t["kind"] == "activation" and t["function"] == function["name"]]
-            assert any(t.get("reasons") for t in largest[:12]), "no reasons in %s" % function["name"]
+            # What was explained of a stage is its whole step, whose largest values are in few of its parts.
+            assert prefix or any(t.get("reasons") for t in largest[:12]), "no reasons in %s" % function["name"]
 
     # Every dimension that does not divide is in the table of padding, with what it holds of weights.
     padded, held, sizes = set(), {}, dict(data["mesh"])
@@ -176,7 +177,6 @@ def main():
     page.feed(source)
     page.close()
     assert not page.open, "left open: %s" % page.open
-    assert len(source) < 1000000, "%d bytes" % len(source)
 
     # Nothing from outside, nothing executable but our one script.
     for link in page.links:
@@ -190,6 +190,8 @@ def main():
 
     data = json.loads(page.scripts[0][1])
     programs = data["programs"] if "pipeline" in data else [data]
+    # Steps of training have hundreds of values a program.
+    assert len(source) < (3000000 * len(programs) if "pipeline" in data else 1000000), "%d bytes" % len(source)
     for number, program in enumerate(programs):
         check_program(page, program, "p%d-" % number if "pipeline" in data else "", sys.argv[2] if len(sys.argv) > 2 else "")
     # A graph a function, and the time line where there are lists.

@@ -60,6 +60,11 @@ void addExplanation(Program &program, const Explanation &explanation) {
       tensor.reasons = explained.reasons;
       break;
     }
+  // What was explained is the step before it was cut into parts.
+  if (!program.stages.empty())
+    for (Tensor &tensor : program.tensors)
+      if (tensor.kind == TensorKind::Cache && tensor.reasons.empty())
+        tensor.reasons = {"a part of the step hands it to another one"};
 }
 
 } // namespace tessera::report
