@@ -321,6 +321,11 @@ Result<PipelineChoice> parsePipelineChoice(std::string_view text) {
   if (choice.stagesPerRank < 1 || choice.stagesPerRank >= 1000000)
     return refuse("\"" + std::string(digits) + "\" is no number of stages a rank",
                   std::string(scheduleName(*choice.name)) + ":2");
+  const std::string name(scheduleName(*choice.name));
+  if (const int32_t own = isVShaped(*choice.name) ? 2 : 1;
+      !takesStagesPerRank(*choice.name) && choice.stagesPerRank != own)
+    return refuse(name + (own == 1 ? " has one stage a rank" : " has two stages a rank"),
+                  "--pipeline=" + name + ", or interleaved:" + std::string(digits));
   return choice;
 }
 

@@ -24,7 +24,7 @@ CHOICES = {
     "model": ["tiny-llama", "tiny-gpt2"],
     "mesh": ["pp=2", "pp=3", "pp=4", "pp=7", "dp=2,pp=2", "fsdp=2,pp=2", "tp=2,pp=2", "tp=2,pp=3", "dp=2,tp=2,pp=2"],
     "schedule": ["auto", "gpipe", "1f1b", "looped-bfs:2", "interleaved:2", "zb1p", "zb1p:2", "zbv", "dualpipev", "file"],
-    "micro-batches": ["4", "8"],
+    "micro-batches": ["4", "8", "3"],
     "recompute": ["none", "full"],
     "ranks": ["threads", "processes"],
 }

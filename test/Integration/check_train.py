@@ -21,7 +21,7 @@ from compiled_programs import flags_of, fresh, launcher, read_bytes, read_log, r
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
-parser.add_argument("--mesh", action="append", required=True, help="none: one rank; zero1:dp=4: with that template")
+parser.add_argument("--mesh", action="append", required=True, help="none: one rank; zero1:dp=4: with that template; pp=2@zbv: in that order")
 parser.add_argument("--micro-batches", type=int, default=1)
 parser.add_argument("--pipeline", action="append")
 parser.add_argument("--same-bytes", action="store_true")
@@ -46,8 +46,10 @@ FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}
 
 
 def compiled(mesh, batch=hyper["batch"], pipeline=None):
-    out, flags = path(f"{mesh}-{batch}".replace("/", "_")), flags_of(mesh)
-    pipeline = pipeline or (args.pipeline or [None])[0]
+    out = path(f"{mesh}-{batch}".replace("/", "_"))
+    mesh, _, own = mesh.partition("@")
+    flags = flags_of(mesh)
+    pipeline = own or pipeline or (args.pipeline or [None])[0]
     flags += [f"--recompute={args.recompute}"] if args.recompute else []
     if "pp=" in mesh:
         flags += [f"--pipeline={pipeline}"] if pipeline else []
