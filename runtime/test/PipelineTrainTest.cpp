@@ -223,7 +223,7 @@ TEST_F(PipelineTrain, OneLineSaysWhatIsWrong) {
   refused("FAKE_BREAK=shared", "",
           "stage 1): it has table as another stage does, and does not give or take its gradient");
   refused("FAKE_BREAK=list", "", "pipeline, lists): ");
-  refused("", "--trace=t.json", "the steps of a pipeline cannot be traced yet");
+  refused("", "--trace=t.json", "this program does not name its calls");
   refused("", "--clip=0 --lr=1e30 --steps=9", "--lr is given twice");
   expectError("env " + cut.environment() + FAKE_PROGRAM_DIR +
                   "/fake_pipeline train --data=data.safetensors --epochs=9 --init=random:7 --clip=0 "
