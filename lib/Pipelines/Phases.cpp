@@ -231,7 +231,8 @@ void buildPhases(OpPassManager &pm, Rung first, Rung last, const CompileOptions 
     buildPhase(pm, Rung(rung), options);
 }
 
-void buildStagePhases(OpPassManager &pm, Rung last, const CompileOptions &options, ArrayRef<int64_t> layers) {
+void buildStagePhases(OpPassManager &pm, Rung last, const CompileOptions &options, ArrayRef<int64_t> layers,
+                      bool inParts) {
   CompileOptions staged = options;
   staged.stageSizes.assign(layers.begin(), layers.end());
   staged.stageCoordinates.clear();
@@ -239,10 +240,10 @@ void buildStagePhases(OpPassManager &pm, Rung last, const CompileOptions &option
   buildPhases(pm, Rung::Step, std::min(last, Rung::Sharded), staged);
   if (last <= Rung::Sharded)
     return;
-  // As it is before steps are cut into entries.
   OpPassManager &stage = programs(pm, staged);
   buildLocalProgram(stage);
-  buildBundledProgram(stage, options);
+  // Without stages steps are not cut.
+  buildBundledProgram(stage, inParts ? staged : options);
 }
 
 } // namespace tessera

@@ -250,7 +250,7 @@ private:
 FailureOr<std::vector<RankValues>> tessera::interpretFunction(func::FuncOp func,
                                                               std::vector<RankValues> arguments,
                                                               const InterpreterOptions &options) {
-  int64_t ranks = numRanks(func);
+  int64_t ranks = options.ranks ? options.ranks : numRanks(func);
   if (arguments.size() != func.getNumArguments()) {
     func.emitError() << "takes " << func.getNumArguments() << " arguments, " << arguments.size() << " given";
     return failure();
@@ -275,53 +275,67 @@ FailureOr<std::vector<RankValues>> tessera::interpretFunction(func::FuncOp func,
   return Interpreter(ranks, options).runFunction(func, std::move(arguments));
 }
 
+FailureOr<RankValues> tessera::piecesOfArgument(func::FuncOp func, unsigned argument,
+                                                const ReferenceTensor &global, int64_t ranks) {
+  std::optional<ShardedShape> sharded;
+  if (ranks > 1)
+    sharded = getShardedShape(func, func.getArgumentTypes()[argument]);
+  if (!sharded)
+    return RankValues(size_t(ranks), global);
+  if (global.shape != sharded->global) {
+    func.emitError() << "argument #" << argument << " is " << func.getArgumentTypes()[argument]
+                     << ", the global value has another shape";
+    return failure();
+  }
+  bool parameter = graph::argumentKind(func, argument) == graph::Kind::Parameter;
+  return shard(global, *sharded, parameter ? Padding::Zero : Padding::Poison);
+}
+
+FailureOr<ReferenceTensor> tessera::globalResult(func::FuncOp func, unsigned result, RankValues pieces,
+                                                 const InterpreterOptions &options) {
+  std::optional<ShardedShape> sharded = getShardedShape(func, func.getResultTypes()[result]);
+  if (!sharded || pieces.size() == 1)
+    return std::move(pieces.front());
+  std::string error;
+  // Ranks may add in different orders; what they hold of one element differs by rounding only.
+  auto global = unshard(pieces, *sharded, options.programRounding ? 1e-3 : 1e-12, error);
+  if (failed(global)) {
+    func.emitError() << "result #" << result << ": " << error;
+    return failure();
+  }
+  // An updated parameter is read again as it lies: its padding stays zero.
+  if (graph::resultKind(func, result) == graph::Kind::Parameter)
+    for (auto [rank, piece, clean] : llvm::enumerate(pieces, shard(*global, *sharded, Padding::Zero)))
+      for (int64_t at = 0; at < piece.size(); ++at)
+        if (clean.f[at] == 0 && std::fabs(piece.f[at]) > 1e-12) {
+          func.emitError() << "result #" << result << " is a parameter with " << piece.f[at]
+                           << " in the padding of rank " << rank << ", which must be zero";
+          return failure();
+        }
+  return global;
+}
+
 FailureOr<std::vector<ReferenceTensor>> tessera::interpretGlobally(func::FuncOp func,
                                                                    std::vector<ReferenceTensor> arguments,
                                                                    const InterpreterOptions &options) {
-  int64_t ranks = numRanks(func);
+  int64_t ranks = options.ranks ? options.ranks : numRanks(func);
   std::vector<RankValues> locals;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    std::optional<ShardedShape> sharded;
-    if (i < func.getNumArguments() && ranks > 1)
-      sharded = getShardedShape(func, func.getArgumentTypes()[i]);
-    if (!sharded) {
-      locals.push_back(RankValues(size_t(ranks), argument));
-      continue;
-    }
-    if (argument.shape != sharded->global) {
-      func.emitError() << "argument #" << i << " is " << func.getArgumentTypes()[i]
-                       << ", the global value has another shape";
+    // Too many: the next call says so.
+    auto pieces = i < func.getNumArguments() ? piecesOfArgument(func, unsigned(i), argument, ranks)
+                                             : RankValues(size_t(ranks), argument);
+    if (failed(pieces))
       return failure();
-    }
-    bool parameter = graph::argumentKind(func, unsigned(i)) == graph::Kind::Parameter;
-    locals.push_back(shard(argument, *sharded, parameter ? Padding::Zero : Padding::Poison));
+    locals.push_back(std::move(*pieces));
   }
   auto results = interpretFunction(func, std::move(locals), options);
   if (failed(results))
     return failure();
   std::vector<ReferenceTensor> globals;
   for (auto [i, result] : llvm::enumerate(*results)) {
-    std::optional<ShardedShape> sharded = getShardedShape(func, func.getResultTypes()[i]);
-    if (!sharded || ranks == 1) {
-      globals.push_back(std::move(result.front()));
-      continue;
-    }
-    std::string error;
-    // Ranks may add in different orders; what they hold of one element differs by rounding only.
-    auto global = unshard(result, *sharded, options.programRounding ? 1e-3 : 1e-12, error);
-    if (failed(global)) {
-      func.emitError() << "result #" << i << ": " << error;
+    auto global = globalResult(func, unsigned(i), std::move(result), options);
+    if (failed(global))
       return failure();
-    }
-    // An updated parameter is read again as it lies: its padding stays zero.
-    if (graph::resultKind(func, unsigned(i)) == graph::Kind::Parameter)
-      for (auto [rank, piece, clean] : llvm::enumerate(result, shard(*global, *sharded, Padding::Zero)))
-        for (int64_t at = 0; at < piece.size(); ++at)
-          if (clean.f[at] == 0 && std::fabs(piece.f[at]) > 1e-12) {
-            func.emitError() << "result #" << i << " is a parameter with " << piece.f[at]
-                             << " in the padding of rank " << rank << ", which must be zero";
-            return failure();
-          }
     globals.push_back(std::move(*global));
   }
   return globals;

@@ -1,7 +1,7 @@
 //===- Pipeline.cpp - The stages of a pipeline against one device ---------===//
 #include "Pipeline.h"
 
-#include "StagePorts.h"
+#include "StagesInParts.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -9,6 +9,7 @@
 #include "tessera/Import/Import.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/Judge.h"
+#include "tessera/runtime/schedule/Choose.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -35,15 +36,20 @@ public:
 private:
   Result<OwningOpRef<ModuleOp>> read();
   Status lower();
-  Result<func::FuncOp> find(ModuleOp module, bool trains);
+  Result<SmallVector<func::FuncOp>> find(ModuleOp module, bool trains);
   Status start(bool trains);
   void drawInputs(uint64_t seed, bool isFirst);
-  ReferenceTensor rowsOf(StringRef name, FillSource source, ArrayRef<int64_t> shape);
+  ReferenceTensor rowsOf(FillSource source, ArrayRef<int64_t> shape, int64_t microBatch);
+  ReferenceTensor argumentOf(const Stage &stage, func::FuncOp function, unsigned argument,
+                             std::optional<int64_t> microBatch);
   ReferenceTensor slice(const ReferenceTensor &whole, const Stage &stage, StringRef parameter);
   Status runStage(Stage &stage);
   Status runWhole(bool trains);
   Status runPipeline(bool trains);
+  Status runParts(bool trains);
+  void exchangeShared();
   void addUp(StringRef name);
+  void addUpAll(bool trains);
   /// `least`: what the largest element counts as at least.
   Status compare(const ReferenceTensor &want, const ReferenceTensor &got, const std::string &what,
                  double least = 0);
@@ -55,6 +61,7 @@ private:
   OwningOpRef<ModuleOp> whole, cut;
   func::FuncOp step; ///< of the whole model
   std::vector<Stage> stages;
+  schedule::Schedule lists;              ///< of rung parts
   NamedValues inputs, outputs;           ///< of the whole model's function
   NamedValues parameters;                ///< of the whole model
   std::vector<NamedValues> ofStages;     ///< each one's parameters
@@ -98,7 +105,15 @@ Status PipelineJudge::lower() {
   CompileOptions options = judgement.options;
   options.task = Task::Train;
   PassManager stagesOf(&context);
-  buildStagePhases(stagesOf, last, options, judgement.layers);
+  if (judgement.rung == "parts") {
+    auto lists =
+        listsFor(judgement.pipeline, int32_t(judgement.layers.size()), int32_t(options.microBatches));
+    if (!lists)
+      return lists.takeFailure();
+    this->lists = lists.take();
+    options.splitsBackward = schedule::splitsBackward(this->lists);
+  }
+  buildStagePhases(stagesOf, last, options, judgement.layers, judgement.rung == "parts");
   options.microBatches = 1;
   options.recompute = "none";
   options.lossChunks = 0;
@@ -119,25 +134,20 @@ Status PipelineJudge::lower() {
   return {};
 }
 
-/// Up to the end of rung spmd a family with dropout has one entry for both.
-Result<func::FuncOp> PipelineJudge::find(ModuleOp module, bool trains) {
-  func::FuncOp train, drops, evaluate;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    auto role = function->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
-    if (!role)
-      continue;
-    if (role.getValue() == graph::Role::Train)
-      train = function;
-    if (role.getValue() == graph::Role::TrainDropout)
-      drops = function;
-    if (role.getValue() == graph::Role::Evaluate)
-      evaluate = function;
-  }
-  if (!trains)
-    return evaluate;
+/// The functions of a step: one, or its parts. Up to the end of rung spmd a family with dropout has one entry
+/// for both.
+Result<SmallVector<func::FuncOp>> PipelineJudge::find(ModuleOp module, bool trains) {
+  std::map<graph::Role, SmallVector<func::FuncOp>> functions;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto role = function->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr))
+      functions[role.getValue()].push_back(function);
   // A stage may have no site.
-  func::FuncOp found = (judgement.dropout > 0 && drops) || !train ? drops : train;
-  if (!found)
+  bool drops = functions.count(graph::Role::TrainDropout) &&
+               (judgement.dropout > 0 || !functions.count(graph::Role::Train));
+  auto found = functions[!trains ? graph::Role::Evaluate
+                         : drops ? graph::Role::TrainDropout
+                                 : graph::Role::Train];
+  if (found.empty())
     return cannot("cannot run a step", judgement.options.model, "a module has no function for it");
   return found;
 }
@@ -172,12 +182,15 @@ void PipelineJudge::drawInputs(uint64_t seed, bool isFirst) {
   }
 }
 
-/// Rows of the whole step in micro-batches; those beyond the batch are inert.
-ReferenceTensor PipelineJudge::rowsOf(StringRef name, FillSource source, ArrayRef<int64_t> shape) {
+/// Rows of the whole step in micro-batches, those of the first one, or of `microBatch`, first; those beyond
+/// the batch are inert.
+ReferenceTensor PipelineJudge::rowsOf(FillSource source, ArrayRef<int64_t> shape, int64_t microBatch) {
   const ReferenceTensor &all = inputs.at(row.at(source));
   ReferenceTensor rows(all.elementType, shape);
-  for (int64_t i = 0; i < rows.size(); ++i)
-    rows.i[size_t(i)] = i < all.size() ? all.i[size_t(i)] : source == FillSource::TokenIds ? 0 : -1;
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    int64_t at = microBatch * rows.size() + i;
+    rows.i[size_t(i)] = at < all.size() ? all.i[size_t(at)] : source == FillSource::TokenIds ? 0 : -1;
+  }
   return rows;
 }
 
@@ -211,47 +224,50 @@ static Status callFunction(func::FuncOp function, std::vector<ReferenceTensor> a
 }
 
 Status PipelineJudge::runWhole(bool trains) {
-  auto function = find(*whole, trains);
-  if (!function)
-    return function.takeFailure();
-  std::vector<ReferenceTensor> arguments;
-  for (unsigned i = 0; i < function->getNumArguments(); ++i) {
-    std::string name = argumentName(*function, i);
-    bool isParameter = graph::argumentKind(*function, i) == graph::Kind::Parameter;
-    arguments.push_back(isParameter ? parameters.at(name) : inputs.at(name));
-  }
-  outputs.clear();
-  return callFunction(*function, std::move(arguments), outputs);
-}
-
-/// With zeros for what is not known yet.
-Status PipelineJudge::runStage(Stage &stage) {
-  func::FuncOp function = stage.function;
-  const NamedValues &held = ofStages[size_t(&stage - stages.data())];
+  auto found = find(*whole, trains);
+  if (!found)
+    return found.takeFailure();
+  func::FuncOp function = found->front();
   std::vector<ReferenceTensor> arguments;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     std::string name = argumentName(function, i);
-    if (graph::argumentKind(function, i) == graph::Kind::Parameter) {
-      arguments.push_back(held.at(name));
-      continue;
-    }
-    auto type = cast<RankedTensorType>(function.getArgumentTypes()[i]);
-    ReferenceTensor value(type.getElementType(), dist::globalShape(type));
-    FillSource source = *fillOf(function, i);
-    if (isRows(source))
-      value = rowsOf(name, source, value.shape);
-    else if (source == FillSource::FirstLayer)
-      value.i[0] = stage.first;
-    else if (auto known = stage.inputs.find(name); known != stage.inputs.end())
-      value = known->second;
-    else if (auto number = inputs.find(name); number != inputs.end())
-      value = number->second;
-    else if (source == FillSource::LossScale)
-      value.f[0] = 4096;
-    arguments.push_back(std::move(value));
+    bool isParameter = graph::argumentKind(function, i) == graph::Kind::Parameter;
+    arguments.push_back(isParameter ? parameters.at(name) : inputs.at(name));
   }
+  outputs.clear();
+  return callFunction(function, std::move(arguments), outputs);
+}
+
+/// With zeros for what is not known yet.
+ReferenceTensor PipelineJudge::argumentOf(const Stage &stage, func::FuncOp function, unsigned argument,
+                                          std::optional<int64_t> microBatch) {
+  std::string name = argumentName(function, argument);
+  if (graph::argumentKind(function, argument) == graph::Kind::Parameter)
+    return ofStages[size_t(&stage - stages.data())].at(name);
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[argument]);
+  ReferenceTensor value(type.getElementType(), dist::globalShape(type));
+  FillSource source = *fillOf(function, argument);
+  if (isRows(source))
+    return rowsOf(source, value.shape, microBatch.value_or(0));
+  if (source == FillSource::FirstLayer)
+    value.i[0] = stage.first;
+  else if (source == FillSource::MicroBatch)
+    value.i[0] = *microBatch;
+  else if (auto known = stage.inputs.find(name); known != stage.inputs.end())
+    return known->second;
+  else if (auto number = inputs.find(name); number != inputs.end())
+    return number->second;
+  else if (source == FillSource::LossScale)
+    value.f[0] = 4096;
+  return value;
+}
+
+Status PipelineJudge::runStage(Stage &stage) {
+  std::vector<ReferenceTensor> arguments;
+  for (unsigned i = 0; i < stage.function.getNumArguments(); ++i)
+    arguments.push_back(argumentOf(stage, stage.function, i, std::nullopt));
   stage.outputs.clear();
-  return callFunction(function, std::move(arguments), stage.outputs);
+  return callFunction(stage.function, std::move(arguments), stage.outputs);
 }
 
 /// Gives every stage the sum of what stages give under `name`.
@@ -266,16 +282,38 @@ void PipelineJudge::addUp(StringRef name) {
     stage.inputs[name.str()] = total;
 }
 
+void PipelineJudge::addUpAll(bool trains) {
+  addUp("sum.loss");
+  if (trains)
+    addUp("sum.norm_squared");
+}
+
+/// Gives every stage the gradients that others found of what it shares with them.
+void PipelineJudge::exchangeShared() {
+  for (Stage &stage : stages)
+    for (func::FuncOp function : functionsOf(stage))
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (fillOf(function, i) == FillSource::SharedGradient)
+          for (const Stage &other : stages)
+            if (auto found = other.outputs.find(argumentName(function, i));
+                &other != &stage && found != other.outputs.end())
+              stage.inputs[found->first] = found->second;
+}
+
 Status PipelineJudge::start(bool trains) {
   for (Stage &stage : stages) {
-    auto function = find(stage.module, trains);
-    if (!function)
-      return function.takeFailure();
-    stage.function = function.take();
+    auto functions = find(stage.module, trains);
+    if (!functions)
+      return functions.takeFailure();
+    stage.function = functions->front();
+    stage.parts.clear();
+    for (func::FuncOp function : *functions)
+      if (auto part = function->getAttrOfType<graph::StagePartAttr>(graph::kStagePartAttr))
+        stage.parts[part.getValue()] = function;
     stage.inputs.clear();
   }
   for (size_t s = 0; s + 1 < stages.size(); ++s) {
-    func::FuncOp left = stages[s].function, right = stages[s + 1].function;
+    const Stage &left = stages[s], &right = stages[s + 1];
     if (Status status = checkPorts(left, Gives::Sent, right, FillSource::Received); !status)
       return status;
     if (Status status = checkPorts(right, Gives::SentGradient, left, FillSource::ReceivedGradient); !status)
@@ -298,27 +336,40 @@ Status PipelineJudge::runPipeline(bool trains) {
     if (Status status = runStage(stages[s - 1]); !status)
       return status;
   }
-  std::vector<Stage *> sharing;
+  exchangeShared();
   for (Stage &stage : stages)
-    if (givesShared(stage))
-      sharing.push_back(&stage);
-  for (Stage *stage : sharing)
-    for (Stage *other : sharing)
-      for (unsigned i = 0; i < stage->function.getNumArguments(); ++i)
-        if (std::string name = argumentName(stage->function, i);
-            other != stage && fillOf(stage->function, i) == FillSource::SharedGradient &&
-            other->outputs.count(name))
-          stage->inputs[name] = other->outputs.at(name);
-  for (Stage *stage : sharing)
-    if (Status status = runStage(*stage); !status)
+    if (Status status = givesShared(stage) ? runStage(stage) : Status(); !status)
       return status;
-  addUp("sum.loss");
-  if (trains)
-    addUp("sum.norm_squared");
+  addUpAll(trains);
   for (Stage &stage : stages)
     if (Status status = runStage(stage); !status)
       return status;
   return {};
+}
+
+Status PipelineJudge::runParts(bool trains) {
+  if (Status status = start(trains); !status)
+    return status;
+  for (Stage &stage : stages)
+    stage.outputs.clear();
+  StagesInParts run(
+      stages, lists,
+      [&](const Stage &stage, func::FuncOp part, unsigned argument, std::optional<int64_t> microBatch) {
+        return argumentOf(stage, part, argument, microBatch);
+      });
+  if (Status status = run.callAll(graph::StagePart::Begin); !status)
+    return status;
+  if (Status status = trains ? run.train() : run.evaluate(); !status)
+    return status;
+  if (Status status = run.expectNothingHeld(); !status)
+    return status;
+  if (Status status = run.callAll(graph::StagePart::Share); !status)
+    return status;
+  exchangeShared();
+  if (Status status = run.callAll(graph::StagePart::Sum); !status)
+    return status;
+  addUpAll(trains);
+  return run.callAll(graph::StagePart::Update);
 }
 
 //===----------------------------------------------------------------------===//
@@ -391,7 +442,7 @@ Status PipelineJudge::run() {
   auto found = find(*whole, /*trains=*/true);
   if (!found)
     return found.takeFailure();
-  step = found.take();
+  step = found->front();
   for (int64_t i = 0; i < judgement.steps; ++i) {
     drawInputs(judgement.seed + uint64_t(i), i == 0);
     if (i == 0)
@@ -406,7 +457,7 @@ Status PipelineJudge::run() {
     for (bool trains : {false, true}) {
       if (Status status = runWhole(trains); !status)
         return status;
-      if (Status status = runPipeline(trains); !status)
+      if (Status status = judgement.rung == "parts" ? runParts(trains) : runPipeline(trains); !status)
         return status;
       if (Status status = compareNumber("loss"); !status)
         return status;
@@ -428,8 +479,8 @@ Status PipelineJudge::run() {
   for (Stage &stage : stages)
     distinct.insert(stage.module);
   llvm::outs() << judgement.steps << " steps of " << stages.size() << " stages in " << distinct.size()
-               << " programs: largest error " << llvm::format("%.3g", worst) << (where.empty() ? "" : " in ")
-               << where << "\n";
+               << " programs" << (lists.ranks.empty() ? "" : " in parts") << ": largest error "
+               << llvm::format("%.3g", worst) << (where.empty() ? "" : " in ") << where << "\n";
   return {};
 }
 

@@ -3,6 +3,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace tessera {
@@ -30,28 +32,43 @@ std::optional<Gives> givesOf(func::FuncOp function, unsigned result) {
   auto gives = function.getResultAttrOfType<graph::GivesAttr>(result, graph::kGivesAttr);
   return gives ? std::optional(gives.getValue()) : std::nullopt;
 }
-/// What one function gives, the other one takes: once, under the same name and as it lies.
-Status checkPorts(func::FuncOp from, Gives gives, func::FuncOp to, FillSource source) {
-  std::map<std::string, Type> open;
-  for (unsigned i = 0; i < from.getNumResults(); ++i)
-    if (givesOf(from, i) == gives && !open.insert({resultName(from, i), from.getResultTypes()[i]}).second)
-      return cannot("cannot connect stages", resultName(from, i), "it is sent twice");
-  for (unsigned i = 0; i < to.getNumArguments(); ++i) {
-    if (fillOf(to, i) != source)
-      continue;
-    auto sent = open.find(argumentName(to, i));
-    if (sent == open.end())
-      return cannot("cannot connect stages", argumentName(to, i), "it is received, and nobody sends it");
-    if (sent->second != to.getArgumentTypes()[i]) {
-      std::string text;
-      llvm::raw_string_ostream(text) << "it is sent as " << sent->second << " and received as "
-                                     << to.getArgumentTypes()[i];
-      return cannot("cannot connect stages", sent->first, text);
+SmallVector<func::FuncOp> functionsOf(const Stage &stage) {
+  SmallVector<func::FuncOp> functions;
+  for (auto &[part, function] : stage.parts)
+    functions.push_back(function);
+  if (functions.empty())
+    functions.push_back(stage.function);
+  return functions;
+}
+
+Status checkPorts(const Stage &from, Gives gives, const Stage &to, FillSource source) {
+  std::map<std::string, Type> sent;
+  for (func::FuncOp function : functionsOf(from))
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (givesOf(function, i) == gives &&
+          !sent.insert({resultName(function, i), function.getResultTypes()[i]}).second)
+        return cannot("cannot connect stages", resultName(function, i), "it is sent twice");
+  std::set<std::string> received;
+  for (func::FuncOp function : functionsOf(to))
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      if (fillOf(function, i) != source)
+        continue;
+      std::string name = argumentName(function, i);
+      Type type = function.getArgumentTypes()[i];
+      auto made = sent.find(name);
+      if (made == sent.end())
+        return cannot("cannot connect stages", name, "it is received, and nobody sends it");
+      if (made->second != type) {
+        std::string text;
+        llvm::raw_string_ostream(text) << "it is sent as " << made->second << " and received as " << type;
+        return cannot("cannot connect stages", name, text);
+      }
+      received.insert(name);
     }
-    open.erase(sent);
-  }
-  if (!open.empty())
-    return cannot("cannot connect stages", open.begin()->first, "it is sent, and nobody receives it");
+  // Parts have no argument for what none of them reads.
+  for (auto &[name, type] : sent)
+    if (to.parts.empty() && !received.count(name))
+      return cannot("cannot connect stages", name, "it is sent, and nobody receives it");
   return {};
 }
 
@@ -64,10 +81,11 @@ void hand(Stage &from, Gives gives, Stage &to) {
     }
 }
 
-bool givesShared(Stage &stage) {
-  for (unsigned i = 0; i < stage.function.getNumResults(); ++i)
-    if (givesOf(stage.function, i) == Gives::SharedGradient)
-      return true;
+bool givesShared(const Stage &stage) {
+  for (func::FuncOp function : functionsOf(stage))
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (givesOf(function, i) == Gives::SharedGradient)
+        return true;
   return false;
 }
 

@@ -13,7 +13,8 @@ namespace tessera {
 struct Stage {
   mlir::ModuleOp module;
   int64_t first = 0, layers = 0;
-  mlir::func::FuncOp function; ///< that runs
+  mlir::func::FuncOp function;                          ///< the step that runs
+  std::map<graph::StagePart, mlir::func::FuncOp> parts; ///< or its parts
   NamedValues inputs, outputs;
 };
 
@@ -24,14 +25,16 @@ std::optional<graph::FillSource> fillOf(mlir::func::FuncOp function, unsigned ar
 std::string resultName(mlir::func::FuncOp function, unsigned result);
 std::optional<graph::Gives> givesOf(mlir::func::FuncOp function, unsigned result);
 
+/// The functions of the step that runs: one, or its parts.
+llvm::SmallVector<mlir::func::FuncOp> functionsOf(const Stage &stage);
+
 /// Whether all that `from` gives so is what `to` is filled with so: once, under the same name, with the same
-/// type.
-Status checkPorts(mlir::func::FuncOp from, graph::Gives gives, mlir::func::FuncOp to,
-                  graph::FillSource source);
-/// Gives `to` what `from` has sent.
+/// type. Several parts may read one value, or none.
+Status checkPorts(const Stage &from, graph::Gives gives, const Stage &to, graph::FillSource source);
+/// Of steps that are one function: gives `to` what `from` has sent.
 void hand(Stage &from, graph::Gives gives, Stage &to);
 /// Whether it has parameters that another stage has, too.
-bool givesShared(Stage &stage);
+bool givesShared(const Stage &stage);
 
 } // namespace tessera
 #endif

@@ -36,7 +36,8 @@ static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc
 static llvm::cl::opt<std::string>
     pipeline("pipeline",
              llvm::cl::desc("Passes between the two runs, as llm-opt's --pass-pipeline "
-                            "inside builtin.module(...)"),
+                            "inside builtin.module(...). Of --stages with --rung=parts: the schedule, "
+                            "NAME[:V] or FILE (default: 1f1b)"),
              llvm::cl::cat(category));
 static llvm::cl::opt<std::string> entry("entry",
                                         llvm::cl::desc("Function to run (default: the first public one)"),
@@ -59,7 +60,8 @@ static llvm::cl::opt<std::string> rung(
     "rung",
     llvm::cl::desc(
         "graph (of a model; the default), step, sharded, spmd: interpreted; kernels, exec, binary: compiled "
-        "through the text of that rung, and run"),
+        "through the text of that rung, and run. Of --stages also parts: spmd, with steps as the entries "
+        "that ship"),
     llvm::cl::init(""), llvm::cl::cat(category));
 static llvm::cl::opt<std::string> meshText("mesh",
                                            llvm::cl::desc("Of a model on rungs sharded and spmd: tp=2,dp=2"),
@@ -100,7 +102,7 @@ static llvm::cl::opt<bool> training(
 static llvm::cl::list<int64_t>
     stages("stages", llvm::cl::CommaSeparated,
            llvm::cl::desc("Layers of each stage of a pipeline: run steps of training of the stages, on rung "
-                          "step, sharded or spmd, and compare with one device"),
+                          "step, sharded, spmd or parts, and compare with one device"),
            llvm::cl::cat(category));
 static llvm::cl::opt<std::string> optimizer("optimizer", llvm::cl::desc("Of --stages: adamw or sgd"),
                                             llvm::cl::init("adamw"), llvm::cl::cat(category));
@@ -324,9 +326,11 @@ int main(int argc, char **argv) {
     return fail("break (" + breakOp + "): there is no such fault; use neg:OP, crash:OP, hang:OP or late:OP");
   if (llvm::is_contained({"kernels", "exec", "binary"}, llvm::StringRef(rung.getValue())))
     machine = rung == "kernels" ? Rung::Kernels : rung == "exec" ? Rung::Exec : Rung::Binary;
-  else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())))
+  else if (!llvm::is_contained({"", "graph", "step", "sharded", "spmd"}, llvm::StringRef(rung.getValue())) &&
+           (rung != "parts" || stages.empty()))
     return fail("rung (" + rung +
-                "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary");
+                "): there is no such rung; use graph, step, sharded, spmd, kernels, exec or binary, or parts "
+                "with --stages");
   if (!machine && target.getNumOccurrences())
     return fail("target (" + target + "): only what is compiled has one; give --rung=binary");
   if (!machine && !targetOptions.empty())
@@ -364,16 +368,18 @@ int main(int argc, char **argv) {
     return fail("micro-batches, steps, dtype, recompute, loss-chunks, dropout: of --training or --stages; "
                 "leave them out");
   if (!stages.empty()) {
-    if (machine || randomPrograms || training || !expectedFile.empty() || !pipeline.empty() ||
-        inputFile.empty() || rung == "graph" || microBatches < 1 || trainingSteps < 0 || lossChunks < 0 ||
-        !(dropout >= 0 && dropout < 1))
+    if (machine || randomPrograms || training || !expectedFile.empty() ||
+        (!pipeline.empty() && rung != "parts") || inputFile.empty() || rung == "graph" || microBatches < 1 ||
+        trainingSteps < 0 || lossChunks < 0 || !(dropout >= 0 && dropout < 1))
       return fail(
           "stages (" + inputFile +
-          "): of a model or a .mlir file with --rung=step, sharded or spmd, --mesh, --shard, --micro-batches "
+          "): of a model or a .mlir file with --rung=step, sharded, spmd or parts, --pipeline=NAME of parts, "
+          "--mesh, --shard, --micro-batches "
           "of 1 or more, --steps, --dtype, --optimizer, --recompute, --loss-chunks and --dropout below 1");
     PipelineJudgement judgement;
     judgement.layers.assign(stages.begin(), stages.end());
     judgement.rung = rung.empty() ? "step" : rung.getValue();
+    judgement.pipeline = pipeline.empty() ? "1f1b" : pipeline.getValue();
     judgement.options.model = inputFile;
     judgement.options.mesh = meshText;
     judgement.options.shard = shardText;

@@ -22,9 +22,10 @@ void buildPhases(mlir::OpPassManager &pm, Rung first, Rung last, const CompileOp
 
 /// From rung graph to `last` (step, sharded or spmd): a training program that is cut into stages of a
 /// pipeline, with so many layers each. Stages are modules beside `dist.pipeline`, and every pass runs on each
-/// of them, on the mesh that `options.mesh` says: the pipeline's axis is none of it.
+/// of them, on the mesh that `options.mesh` says: the pipeline's axis is none of it. `inParts`: with steps as
+/// the entries that ship; without, rung spmd has each step as one function.
 void buildStagePhases(mlir::OpPassManager &pm, Rung last, const CompileOptions &options,
-                      llvm::ArrayRef<int64_t> layers);
+                      llvm::ArrayRef<int64_t> layers, bool inParts = false);
 
 /// Two parts of phase `spmd`, for those who weigh what loops save between them: everything up to the choice,
 /// and the choice (`options.savedBytes`) with all that follows.

@@ -19,6 +19,8 @@ struct InterpreterOptions {
   /// Round every result to its element type, each element up or down at random, by this seed: how far
   /// rounding of whatever kind may carry the program (stochastic arithmetic, as CESTAC has it).
   std::optional<uint64_t> randomRounding = {};
+  /// How many ranks run; 0: as `numRanks` finds. A part of a program may hold no value that says it.
+  int64_t ranks = 0;
 };
 
 /// What a local tensor type says (rung spmd), looked up from `from`; none if the type is not local.
@@ -41,6 +43,13 @@ llvm::FailureOr<std::vector<RankValues>> interpretFunction(mlir::func::FuncOp fu
 llvm::FailureOr<std::vector<ReferenceTensor>> interpretGlobally(mlir::func::FuncOp func,
                                                                 std::vector<ReferenceTensor> arguments,
                                                                 const InterpreterOptions &options = {});
+
+/// One argument, and one result, of that: what each of `ranks` ranks has of a global value as the type says,
+/// and back.
+llvm::FailureOr<RankValues> piecesOfArgument(mlir::func::FuncOp func, unsigned argument,
+                                             const ReferenceTensor &global, int64_t ranks);
+llvm::FailureOr<ReferenceTensor> globalResult(mlir::func::FuncOp func, unsigned result, RankValues pieces,
+                                              const InterpreterOptions &options = {});
 
 } // namespace tessera
 #endif
