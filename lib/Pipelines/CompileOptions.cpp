@@ -386,7 +386,7 @@ Result<CompileOptions> Parser::parse() {
 bool Parser::isPipeline() {
   llvm::SmallVector<StringRef> axes;
   StringRef(options.mesh).split(axes, ',');
-  return llvm::any_of(axes, [](StringRef axis) { return axis.starts_with("pp="); });
+  return llvm::any_of(axes, [](StringRef axis) { return axis.starts_with("pp=") && axis != "pp=1"; });
 }
 
 /// Flags that the other task has no use for, or that training does not honour yet.

@@ -19,6 +19,7 @@ public:
              const std::vector<int32_t> &microBatches);
 
   const schedule::PipelineModel &of(int32_t microBatches, bool splitsBackward) const;
+  bool isEmpty() const { return models.empty(); }
 
 private:
   std::map<std::pair<int32_t, bool>, schedule::PipelineModel> models;

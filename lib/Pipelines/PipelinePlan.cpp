@@ -4,6 +4,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
 using namespace mlir;
 
@@ -29,9 +30,21 @@ Status checkPipeline(const CompileOptions &options) {
       options.pipeline.empty() ? "--stages=" + options.stages : "--pipeline=" + options.pipeline;
   const int64_t ranks = ranksOfPipeline(options);
   if (ranks == 1)
-    return isPlanned ? Status(badFlag(flag, "the mesh has no axis pp that stages could lie along",
+    return isPlanned ? Status(badFlag(flag,
+                                      StringRef(options.mesh).contains("pp=")
+                                          ? "the axis pp of the mesh has one rank"
+                                          : "the mesh has no axis pp that stages could lie along",
                                       "give --mesh=pp=2, for example"))
                      : Status();
+  std::string error;
+  if (std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error))
+    if (auto items = dist::parseShardSpec(options.shard, *mesh, error))
+      for (const dist::ShardItem &item : *items)
+        for (const AxisRef &axis : item.axes)
+          if (mesh->axes[size_t(axis.axis)].name == kPipelineAxis)
+            return badFlag("--shard=" + item.text,
+                           "pp cuts layers into stages, and nothing else lies along it",
+                           "leave pp out of it");
   if (options.task != Task::Train && !options.pipeline.empty())
     return badFlag(flag, "stages that generate text take groups of rows in turn", "leave it out");
   if (options.check)
@@ -54,6 +67,26 @@ Status planPipeline(ModuleOp graph, CompileOptions &options) {
   auto ranks = int32_t(ranksOfPipeline(options));
   return options.task == Task::Generate ? planGeneration(graph, *loop, ranks, options)
                                         : planTraining(graph, *loop, ranks, options);
+}
+
+Status checkShardItems(ModuleOp module) {
+  std::optional<std::vector<StringRef>> nowhere;
+  for (auto stage : module.getOps<ModuleOp>()) {
+    auto unknown = stage->getAttrOfType<ArrayAttr>(graph::kUnknownItemsAttr);
+    if (!unknown)
+      continue;
+    auto here = llvm::map_to_vector(unknown.getAsRange<StringAttr>(),
+                                    [](StringAttr text) { return text.getValue(); });
+    if (!nowhere)
+      nowhere.emplace(here.begin(), here.end());
+    else
+      llvm::erase_if(*nowhere, [&](StringRef text) { return !llvm::is_contained(here, text); });
+    stage->removeAttr(graph::kUnknownItemsAttr);
+  }
+  if (!nowhere || nowhere->empty())
+    return {};
+  return badFlag("--shard=" + nowhere->front().str(), "no stage has a value or a dimension of this name",
+                 "compile without pp to be told the names that there are");
 }
 
 void writeSchedule(ModuleOp module, const CompileOptions &options) {

@@ -355,7 +355,11 @@ void TrainingPlanner::take(const Variant &variant, const schedule::Schedule &lis
   into.splitsBackward = schedule::splitsBackward(lists);
   into.stageSizes.assign(sizes.begin(), sizes.end());
   into.stageCoordinates.assign(lists.rankOfStage.begin(), lists.rankOfStage.end());
-  into.sendBuffers = std::max(kSendBuffers, schedule::leastSendBuffers(lists).withoutDelay);
+  // As many as let no send wait, with what is predicted.
+  schedule::Costs costs;
+  if (!variant.models.isEmpty())
+    costs = schedule::costsOf(variant.models.of(lists.microBatches, into.splitsBackward), sizes);
+  into.sendBuffers = std::max(kSendBuffers, schedule::leastSendBuffers(lists, costs).withoutDelay);
   into.actionLists.clear();
   for (const schedule::ActionList &list : lists.ranks)
     into.actionLists.push_back(schedule::toString(list));

@@ -73,7 +73,9 @@ bad("no stage a rank", ["--mesh=pp=2", "--pipeline=interleaved:0"], r"cannot .*i
 bad("no number of stages", ["--mesh=pp=2", "--pipeline=interleaved:two"], r"cannot .*interleaved:two.*")
 bad("dualpipev below 2p", ["--mesh=pp=3", "--pipeline=dualpipev"], r"cannot .*dualpipev.*\b6\b.*")
 bad("pipeline without pp", ["--mesh=tp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the mesh has no axis pp.*")
-bad("pipeline, and pp of one rank", ["--mesh=pp=1,dp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the mesh has no axis pp.*")
+bad("pipeline, and pp of one rank", ["--mesh=pp=1,dp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the axis pp of the mesh has one rank; .*")
+bad("pp shards layers alone", ["--mesh=pp=2,tp=2", "--shard=ffn=tp+pp"], r"cannot compile \(--shard=ffn=tp\+pp\): pp cuts layers into stages, and nothing else lies along it; .*")
+bad("no stage has it", ["--mesh=pp=2,tp=2", "--stages=2,2", "--pipeline=1f1b", "--shard=nothing=-"], r"cannot compile \(--shard=nothing=-\): no stage has a value or a dimension of this name; .*")
 bad("generating in an order", ["--mesh=pp=2", "--pipeline=gpipe"], r"cannot compile \(--pipeline=gpipe\): stages that generate text take groups of rows in turn; leave it out", GENERATE)
 bad("more groups than rows", ["--mesh=pp=2", "--batch=2", "--micro-batches=3"], r"cannot compile \(--micro-batches=3\): .*2 rows.*", GENERATE)
 bad("groups without stages", ["--mesh=tp=2", "--batch=4", "--micro-batches=2"], r"cannot .*--micro-batches.*", GENERATE)
@@ -123,6 +125,7 @@ if args.mpi:
     time.sleep(3)
     victims = [int(pid) for pid in subprocess.run(["pgrep", "-f", "^./out train"], capture_output=True, text=True).stdout.split()]
     cases += 1
+    # Between two lists it is not at an action.
     os.kill(victims[-1], signal.SIGKILL)
     begin = time.time()
     try:
@@ -132,7 +135,7 @@ if args.mpi:
         _, errors = launched.communicate()
         problems.append("a rank killed: the others went on for 30 s")
     told = [line for line in errors.splitlines() if line.startswith("error: ")]
-    if time.time() - begin > 10 or launched.returncode == 0 or len(told) != 1 or not re.search(r"\d(F|B|SEND_[FB]|RECV_[FB])\d", told[0]):
+    if time.time() - begin > 10 or launched.returncode == 0 or len(told) != 1 or not re.search(r"\d(F|B|SEND_[FB]|RECV_[FB])\d|the sum over the stages", told[0]):
         problems.append(f"a rank killed: {time.time() - begin:.1f} s, status {launched.returncode}, {errors[-900:]}")
 
 print(f"{cases} cases")

@@ -334,6 +334,7 @@ FailureOr<ModuleOp> StageCutter::build(const StageRange &stage, StringRef name) 
   module = ModuleOp::create(loc, name);
   auto outer = forward->getParentOfType<ModuleOp>();
   module->setDiscardableAttrs(outer->getDiscardableAttrDictionary());
+  module->setAttr(kUnknownItemsAttr, builder.getArrayAttr({}));
   builder.setInsertionPointToEnd(module.getBody());
   function = func::FuncOp::create(builder, loc, forward.getName(), builder.getFunctionType({}, {}));
   function->setAttr(kStageAttr, builder.getUnitAttr());

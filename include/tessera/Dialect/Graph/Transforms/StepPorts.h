@@ -14,6 +14,10 @@ namespace tessera::graph {
 /// Of a dist.pipeline: by the name of each value that stages send, why it travels.
 inline constexpr llvm::StringLiteral kChannelsAttr = "graph.channels";
 
+/// On a module that has a part of a model, a stage: the texts of items of --shard about what is not there,
+/// which another part may have. Without it they are an error.
+inline constexpr llvm::StringLiteral kUnknownItemsAttr = "tessera.unknown_items";
+
 /// Argument or result of a function to build.
 struct Port {
   mlir::Type type;

@@ -9,6 +9,7 @@
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
 namespace tessera::dist {
 #define GEN_PASS_DEF_DISTANNOTATEPASS
@@ -31,7 +32,14 @@ public:
         heads(module, mesh, subjects), whole(mesh) {}
 
   LogicalResult run() {
-    if (failed(heads.spell(items, names)) || failed(items.check()))
+    if (failed(heads.spell(items, names)))
+      return failure();
+    if (module->hasAttr(graph::kUnknownItemsAttr)) {
+      std::vector<std::string> texts = items.takeUnknown();
+      SmallVector<StringRef> unknown(texts.begin(), texts.end());
+      module->setAttr(graph::kUnknownItemsAttr, Builder(module.getContext()).getStrArrayAttr(unknown));
+    }
+    if (failed(items.check()))
       return failure();
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(annotateArguments(function)) || failed(annotateSent(function)))

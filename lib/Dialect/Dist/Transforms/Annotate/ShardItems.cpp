@@ -52,6 +52,21 @@ static std::string listText(SmallVector<StringRef> names, StringRef wanted,
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
+std::vector<std::string> ShardItems::takeUnknown() {
+  SmallVector<StringRef> allNames = names.allNames();
+  std::vector<std::string> texts;
+  llvm::erase_if(items, [&](const ShardItem &item) {
+    auto it = subjects.dims().find(item.value);
+    const bool isKnown = item.value.empty()
+                             ? item.dim == kLargest || llvm::is_contained(allNames, item.dim)
+                             : it != subjects.dims().end() && llvm::is_contained(it->second, item.dim);
+    if (!isKnown)
+      texts.push_back(item.text);
+    return !isKnown;
+  });
+  return texts;
+}
+
 LogicalResult ShardItems::check() const {
   SmallVector<StringRef> allNames = names.allNames(), allValues;
   for (const auto &[name, dims] : subjects.dims())

@@ -24,6 +24,8 @@ public:
 
   /// Every item is about a value and a dimension that there are.
   mlir::LogicalResult check() const;
+  /// Takes out those that are not, and gives their texts.
+  std::vector<std::string> takeUnknown();
   /// Names of one value that lie directly upon each other: their pins must be the same.
   mlir::LogicalResult checkSameValue(graph::NameOp op) const;
   /// The error for two items that want one axis for two dimensions of a tensor.
