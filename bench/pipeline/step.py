@@ -65,9 +65,9 @@ def main():
         run(flags + [f"--mesh=pp={a.ranks}", f"--pipeline={a.pipeline}", "-o", path("stages")])
         run(flags + ["-o", path("whole")])
         info = json.loads(run([path("stages"), "info", "--json"]))
-        write_tokens(path("tokens"), a.batch * a.steps, a.seq + 1, info["train"]["vocab"])
+        write_tokens(path("tokens.safetensors"), a.batch * a.steps, a.seq + 1, info["train"]["vocab"])
         launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(a.ranks)] if a.mpi else []
-        train = lambda program, more: run((launcher if program == "stages" else []) + [path(program), "train", "--init=random:1", f"--data={path('tokens')}", f"--steps={a.steps}", f"--log={path('log')}", "--peak-flops=1e12", *more])
+        train = lambda program, more: run((launcher if program == "stages" else []) + [path(program), "train", "--init=random:1", f"--data={path('tokens.safetensors')}", f"--steps={a.steps}", f"--log={path('log')}", "--peak-flops=1e12", *more])
         ratios = []
         for _ in range(a.pairs):
             best = {}
