@@ -22,6 +22,7 @@ static RankMemory memoryAt(const std::vector<StageFigures> &stages, const Compil
       for (runtime::SlotPlan::Kind &kind : plan.kinds)
         kind.slots = int32_t(options.microBatches);
     memory.weights += int64_t(stage.of(Figure::Weights));
+    memory.shared += 2 * stage.shared;
     memory.arenas += int64_t(stage.of(Figure::Arena));
     for (size_t kind = 0; kind < plan.kinds.size(); ++kind) {
       const auto slot = int64_t(stage.all[size_t(Figure::Slot) + kind]);
@@ -61,6 +62,8 @@ static std::string partsText(const RankMemory &memory) {
     text += ", more micro-batches " + std::to_string(memory.slots);
   if (memory.values)
     text += ", values between stages " + std::to_string(memory.values);
+  if (memory.shared)
+    text += ", gradients of shared weights " + std::to_string(memory.shared);
   return text;
 }
 

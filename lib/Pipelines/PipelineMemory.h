@@ -13,7 +13,8 @@ struct RankMemory {
   int64_t weights = 0, arenas = 0;
   int64_t slots = 0;  ///< beside those in the arenas, and messages that are kept
   int64_t values = 0; ///< between stages
-  int64_t total() const { return weights + arenas + slots + values; }
+  int64_t shared = 0; ///< gradients of weights of two stages, the own one and the other's
+  int64_t total() const { return weights + arenas + slots + values + shared; }
 };
 
 /// Of the rank that takes most, with the lists of a step (with sends and receives) that `options` goes with;

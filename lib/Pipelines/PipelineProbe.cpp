@@ -94,6 +94,8 @@ static void readEntry(func::FuncOp entry, Figure figure, const SpmdFacts &facts,
         figures.sent += lines(type);
       else if (gives.getValue() == graph::Gives::SentGradient)
         figures.sentBack += lines(type);
+      else if (gives.getValue() == graph::Gives::SharedGradient)
+        figures.shared += arrayBytes(type);
     }
   for (unsigned i = 0; i < entry.getNumArguments(); ++i)
     if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr)) {

@@ -46,6 +46,7 @@ struct StageFigures {
   /// Bytes of the messages to the next stage and to the one before (of generation: of a chunk), of each
   /// micro-batch.
   int64_t sent = 0, sentBack = 0;
+  int64_t shared = 0; ///< bytes of gradients of weights that another stage has too
   /// What was received is read again by a later entry than the one that it came for: what the stage before
   /// sent, by backward; its gradient, by weight_gradient.
   bool keepsReceived = false, keepsGradient = false;

@@ -71,6 +71,19 @@ static Json predictedJson(const StagePrograms &stages) {
   return json;
 }
 
+// Of a rank at a coordinate: gradients of weights that two stages have, the own one and the other's.
+static int64_t sharedBytes(const StagePrograms &stages, int64_t at) {
+  int64_t bytes = 0;
+  for (const PipelineSpec::Shared &shared : stages.spec().shared)
+    for (int64_t number : shared.stages) {
+      const Manifest &manifest = stages.manifest(int32_t(number));
+      const int64_t share = manifest.partIndex(Role::Train, StagePart::Share);
+      if (stages.spec().stages[size_t(number)].at == at && share >= 0)
+        bytes += 2 * manifest.entries[size_t(share)].output(sharedName(shared))->bytes;
+    }
+  return bytes;
+}
+
 // Of a rank at a coordinate: bytes by what they are for.
 static Json rankJson(const StagePrograms &stages, int64_t at, const Driver &driver) {
   int64_t weights = 0, arenas = 0, slots = 0;
@@ -87,11 +100,13 @@ static Json rankJson(const StagePrograms &stages, int64_t at, const Driver &driv
   auto values = int64_t(planBuffers(stages.lists(Role::Train), int32_t(at), stages.sizes(Role::Train),
                                     stages.sendBuffers(Role::Train))
                             .bytes);
+  const int64_t shared = sharedBytes(stages, at);
   return {{"weight_bytes", weights},
           {"arena_bytes", arenas},
           {"slot_bytes", slots}, // beside the first ones, which lie in the arenas
           {"value_bytes", values},
-          {"device_bytes", weights + arenas + slots + values}};
+          {"shared_bytes", shared},
+          {"device_bytes", weights + arenas + slots + values + shared}};
 }
 
 static Json infoJson(const StagePrograms &stages, const Driver &driver) {
@@ -224,8 +239,9 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
     const Json &rank = pipeline["ranks"][at];
     page += "per rank     at " + std::to_string(at) + ": weights " + mega(rank["weight_bytes"]) +
             ", arenas " + mega(rank["arena_bytes"]) + ", micro-batches kept " + mega(rank["slot_bytes"]) +
-            ", values between stages " + mega(rank["value_bytes"]) + "; " + mega(rank["device_bytes"]) +
-            " in all\n";
+            ", values between stages " + mega(rank["value_bytes"]) +
+            (rank["shared_bytes"] > 0 ? ", gradients of shared weights " + mega(rank["shared_bytes"]) : "") +
+            "; " + mega(rank["device_bytes"]) + " in all\n";
   }
   for (size_t at = 0; at < pipeline["lists"].size(); ++at)
     page += "r" + std::to_string(at) + " " + pipeline["lists"][at].get<std::string>() + "\n";
