@@ -1,7 +1,6 @@
 #include "PipelineReport.h"
 #include "tessera/runtime/device/Weights.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace tessera::runtime {
@@ -30,12 +29,6 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
           {"device_bytes", weights + manifest.arenaBytes + slots}};
 }
 
-static std::string mega(const Json &bytes) {
-  char text[32];
-  snprintf(text, sizeof text, bytes.get<double>() < 5e4 ? "%.4f MB" : "%.1f MB", bytes.get<double>() / 1e6);
-  return text;
-}
-
 std::string describeGenerating(const StagePrograms &stages, const Driver &driver, bool json) {
   const Manifest &m = stages.whole();
   Json list = Json::array(), axes = Json::object();
@@ -43,6 +36,9 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
     axes[axis.name] = axis.size;
   for (int32_t stage = 0; stage < stages.stages(); ++stage)
     list.push_back(stageJson(stages, stage, driver));
+  Json predicted; // of a rank; null where nobody says it
+  for (const auto &[name, seconds] : stages.spec().times)
+    predicted[name] = seconds;
   const Json info = {{"task", m.task},
                      {"target", m.target},
                      {"dtype", m.dtype},
@@ -61,6 +57,7 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
                        {"groups", stages.groups()},
                        {"group_rows", stages.groupRows()},
                        {"send_buffers", stages.spec().sendBuffers},
+                       {"predicted", predicted},
                        {"stages", list}}}};
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -81,7 +78,11 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
                          : "layers " + std::to_string(first) + " to " + std::to_string(first + layers - 1)) +
             "; a rank: weights " + mega(stage["weight_bytes"]) + ", caches " + mega(stage["cache_bytes"]) +
             ", sends " + mega(stage["sends_bytes_of_chunk"]) + " a chunk and " +
-            mega(stage["sends_bytes_of_token"]) + " a token; " + mega(stage["device_bytes"]) + " in all\n";
+            mega(stage["sends_bytes_of_token"]) + " a token; " + mega(stage["device_bytes"]) + " in all" +
+            (predicted.is_null() ? ""
+                                 : "; predicted " + milliseconds(predicted["chunk"][s]) + " a chunk, " +
+                                       milliseconds(predicted["token"][s]) + " a token") +
+            "\n";
   }
   return page;
 }

@@ -147,15 +147,15 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
             {"lists", stages.spec().lists}}}};
 }
 
-static std::string mega(const Json &bytes) {
+std::string mega(double bytes) {
   char text[32];
-  snprintf(text, sizeof text, bytes.get<double>() < 5e4 ? "%.4f MB" : "%.1f MB", bytes.get<double>() / 1e6);
+  snprintf(text, sizeof text, bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
   return text;
 }
 
-static std::string milliseconds(const Json &seconds) {
+std::string milliseconds(double seconds) {
   char text[32];
-  snprintf(text, sizeof text, "%.4g ms", seconds.get<double>() * 1e3);
+  snprintf(text, sizeof text, "%.4g ms", seconds * 1e3);
   return text;
 }
 
