@@ -209,9 +209,6 @@ Status compile(const CompileOptions &asked, const Installation &installation,
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (rung == Rung::Step)
       writeSchedule(*module, options);
-    if (rung == Rung::Sharded)
-      if (Status s = checkShardItems(*module); !s)
-        return s;
     if (rung == Rung::Spmd)
       writePipelineTimes(*module, options);
     if (Status s = dumpRung(*module, rung, options); !s)

@@ -208,7 +208,10 @@ void buildPhase(OpPassManager &whole, Rung rung, const CompileOptions &options) 
   case Rung::Step:
     break;
   case Rung::Sharded:
-    return buildSharded(pm, options);
+    buildSharded(pm, options);
+    if (!options.stageSizes.empty())
+      whole.addPass(dist::createDistCheckShardItemsPass());
+    return;
   case Rung::Spmd:
     buildLocalProgram(pm);
     return buildBundledProgram(pm, options);

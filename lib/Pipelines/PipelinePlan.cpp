@@ -4,7 +4,6 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
 using namespace mlir;
 
@@ -67,26 +66,6 @@ Status planPipeline(ModuleOp graph, CompileOptions &options) {
   auto ranks = int32_t(ranksOfPipeline(options));
   return options.task == Task::Generate ? planGeneration(graph, *loop, ranks, options)
                                         : planTraining(graph, *loop, ranks, options);
-}
-
-Status checkShardItems(ModuleOp module) {
-  std::optional<std::vector<StringRef>> nowhere;
-  for (auto stage : module.getOps<ModuleOp>()) {
-    auto unknown = stage->getAttrOfType<ArrayAttr>(graph::kUnknownItemsAttr);
-    if (!unknown)
-      continue;
-    auto here = llvm::map_to_vector(unknown.getAsRange<StringAttr>(),
-                                    [](StringAttr text) { return text.getValue(); });
-    if (!nowhere)
-      nowhere.emplace(here.begin(), here.end());
-    else
-      llvm::erase_if(*nowhere, [&](StringRef text) { return !llvm::is_contained(here, text); });
-    stage->removeAttr(graph::kUnknownItemsAttr);
-  }
-  if (!nowhere || nowhere->empty())
-    return {};
-  return badFlag("--shard=" + nowhere->front().str(), "no stage has a value or a dimension of this name",
-                 "compile without pp to be told the names that there are");
 }
 
 void writeSchedule(ModuleOp module, const CompileOptions &options) {

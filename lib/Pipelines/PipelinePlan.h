@@ -17,9 +17,6 @@ bool hasPipeline(const CompileOptions &options);
 /// that ranks take no more. Nothing where the mesh has no such axis. Fails with the flag that cannot be met.
 Status planPipeline(mlir::ModuleOp graph, CompileOptions &options);
 
-/// Each item of --shard is about something that a stage of `module` has, on rung sharded.
-Status checkShardItems(mlir::ModuleOp module);
-
 /// Writes the schedule into the dist.pipeline of `module`, in which stages have been cut.
 void writeSchedule(mlir::ModuleOp module, const CompileOptions &options);
 

@@ -75,7 +75,7 @@ bad("dualpipev below 2p", ["--mesh=pp=3", "--pipeline=dualpipev"], r"cannot .*du
 bad("pipeline without pp", ["--mesh=tp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the mesh has no axis pp.*")
 bad("pipeline, and pp of one rank", ["--mesh=pp=1,dp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the axis pp of the mesh has one rank; .*")
 bad("pp shards layers alone", ["--mesh=pp=2,tp=2", "--shard=ffn=tp+pp"], r"cannot compile \(--shard=ffn=tp\+pp\): pp cuts layers into stages, and nothing else lies along it; .*")
-bad("no stage has it", ["--mesh=pp=2,tp=2", "--stages=2,2", "--pipeline=1f1b", "--shard=nothing=-"], r"cannot compile \(--shard=nothing=-\): no stage has a value or a dimension of this name; .*")
+bad("no stage has it", ["--mesh=pp=2,tp=2", "--stages=2,2", "--pipeline=1f1b", "--shard=nothing=-"], r"cannot compile .*--shard item 'nothing=-': no stage has a value or a dimension of this name; .*")
 bad("generating in an order", ["--mesh=pp=2", "--pipeline=gpipe"], r"cannot compile \(--pipeline=gpipe\): stages that generate text take groups of rows in turn; leave it out", GENERATE)
 bad("more groups than rows", ["--mesh=pp=2", "--batch=2", "--micro-batches=3"], r"cannot compile \(--micro-batches=3\): .*2 rows.*", GENERATE)
 bad("groups without stages", ["--mesh=tp=2", "--batch=4", "--micro-batches=2"], r"cannot .*--micro-batches.*", GENERATE)

@@ -31,6 +31,14 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::dist::DistDialect"];
 }
 
+def DistCheckShardItemsPass : Pass<"dist-check-shard-items", "::mlir::ModuleOp"> {
+  let summary = "Refuses items of --shard about what no stage of a pipeline has";
+  let description = [{
+    On the module that has the stages, behind `dist-annotate` of each. A middle stage has no vocabulary, a stage without layers no ffn: `dist-annotate` notes in `tessera.unknown_items` of
+    a stage what that lacks. What all of them lack is an error; the notes are taken away.
+  }];
+}
+
 def DistPropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
   let summary = "Spreads shardings from annotated values to all values of all functions";
   let description = [{
