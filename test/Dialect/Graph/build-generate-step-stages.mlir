@@ -1,7 +1,7 @@
 // Entries of a pipeline's stages: what is received and sent, caches of the own layers that each group of rows has for itself, and rows that the host says.
 // RUN: llm-opt %s "--pass-pipeline=builtin.module(graph-cut-stages{stages=1,2,0},builtin.module(graph-build-generate-step{batch=3 chunk=4 page=2 draws=true}))" | FileCheck %s
 
-// CHECK-LABEL: module @stage0 attributes {graph.generate = #graph.generate<batch = 3, chunk = 4, max_seq_len = 16, vocab = 9>}
+// CHECK-LABEL: module @stage0 attributes {graph.generate = #graph.generate<batch = 3, chunk = 4, max_seq_len = 16, vocab = 9>
 // CHECK-LABEL: func.func @prefill(
 // CHECK-NOT: last_index
 // CHECK-SAME: tensor<3x4xi32> {{[^}]*}}graph.fill = #graph.fill<token_ids>
