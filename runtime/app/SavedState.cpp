@@ -36,11 +36,9 @@ Status checkSave(const checkpoint::Checkpoint &save, const std::vector<SavedFile
 const void *PieceReader::piece(int64_t param, int64_t layer) {
   const ParamSpec &spec = file_.params[size_t(param)];
   Rank &rank = *step_.holder(file_.parts[size_t(param)]);
+  if (spec.variable)
+    return rank.variable(file_.numbers[size_t(param)], layer, held_);
   held_.resize(size_t(io::bytesOf(spec.dtype, elementCount(spec.local))));
-  if (spec.variable) {
-    rank.readVariable(file_.numbers[size_t(param)], layer, held_.data());
-    return held_.data();
-  }
   ParamSpec plain = spec;
   plain.packOutDims.reset();
   const Mesh &mesh = rank.manifest().mesh;
@@ -51,16 +49,21 @@ const void *PieceReader::piece(int64_t param, int64_t layer) {
 }
 
 std::string PieceReader::notFinite() {
-  std::vector<float> numbers;
+  // In blocks: the bytes that `info` says leave no room for a table in float32.
+  std::vector<float> block(size_t(1) << 16);
   for (size_t p = 0; p < file_.params.size(); ++p) {
     const ParamSpec &spec = file_.params[p];
     if (!spec.variable || !step_.holder(file_.parts[p]))
       continue;
-    numbers.resize(size_t(elementCount(spec.local)));
+    const int64_t elements = elementCount(spec.local), most = int64_t(block.size());
     for (int64_t layer = 0; layer < std::max<int64_t>(spec.layers, 1); ++layer) {
-      io::traits(spec.dtype).widen(piece(int64_t(p), layer), int64_t(numbers.size()), numbers.data());
-      if (!std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }))
-        return spec.name;
+      auto *rows = static_cast<const char *>(piece(int64_t(p), layer));
+      for (int64_t at = 0; at < elements; at += most) {
+        const int64_t count = std::min(most, elements - at);
+        io::traits(spec.dtype).widen(rows + io::bytesOf(spec.dtype, at), count, block.data());
+        if (!std::all_of(block.begin(), block.begin() + count, [](float x) { return std::isfinite(x); }))
+          return spec.name;
+      }
       step_.rank().entry().progress.fetch_add(1, std::memory_order_relaxed);
     }
   }

@@ -110,13 +110,20 @@ void Rank::pack(int64_t param, int64_t layer, Stream &stream) {
     stream.pack(*p.layout, plainWeights(param, l), weights(param, l));
 }
 
-void Rank::readVariable(int64_t param, int64_t layer, void *rows) {
+const void *Rank::variable(int64_t param, int64_t layer, std::vector<char> &copy) {
   const WeightPlan::Param &p = plan_.param(param);
   if (!p.spec->variable || layer < 0 || layer >= p.layers)
     throw Error("cannot read a variable back", p.spec->name + ", layer " + std::to_string(layer),
                 p.spec->variable ? "it has " + std::to_string(p.layers) : "it is no variable",
                 "ask for what the manifest says");
-  read(rows, plainWeights(param, layer), size_t((p.plain ? p.plain : p.layout)->bytes));
+  const char *rows = plainWeights(param, layer);
+  if (const void *inPlace = device().view(rows)) {
+    compute().synchronize();
+    return inPlace;
+  }
+  copy.resize(size_t((p.plain ? p.plain : p.layout)->bytes));
+  read(copy.data(), rows, copy.size());
+  return copy.data();
 }
 
 void Rank::call(int64_t entry, const std::vector<int64_t> &counts, char *base,

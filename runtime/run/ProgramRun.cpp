@@ -3,6 +3,7 @@
 #include "tessera/runtime/launch/Launch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
 
 namespace tessera::runtime {
@@ -138,9 +139,9 @@ static std::vector<char> readVariable(Rank &rank, int64_t number) {
   const ParamSpec &param = rank.manifest().params[number];
   int64_t layers = std::max<int64_t>(param.layers, 1),
           bytes = io::bytesOf(param.dtype, elementCount(param.local));
-  std::vector<char> value(size_t(layers * bytes));
+  std::vector<char> value(size_t(layers * bytes)), copy;
   for (int64_t layer = 0; layer < layers; ++layer)
-    rank.readVariable(number, layer, value.data() + layer * bytes);
+    memcpy(value.data() + layer * bytes, rank.variable(number, layer, copy), size_t(bytes));
   return value;
 }
 

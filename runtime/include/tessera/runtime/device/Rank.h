@@ -83,9 +83,10 @@ public:
   }
   // Makes the packed form of a variable again from its plain one, of one layer or (layer < 0) of all.
   void pack(int64_t param, int64_t layer, Stream &stream);
-  // This rank's shard of one layer of a variable, plain row-major as the last call left it: for saving.
-  // `rows` holds product(local shape) elements of its type. Throws Error for what is no variable.
-  void readVariable(int64_t param, int64_t layer, void *rows);
+  // This rank's shard of one layer of a variable, plain row-major as the last call left it: product(local
+  // shape) elements of its type. In place where the host reads device memory, else copied into `copy`; valid
+  // until the next call of this rank or of this function with `copy`. Throws Error for what is no variable.
+  const void *variable(int64_t param, int64_t layer, std::vector<char> &copy);
   // Zeroes the states that are to be zero before a new batch of prompts, in this rank's own arena.
   void clearStates();
 
