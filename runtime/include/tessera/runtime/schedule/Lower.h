@@ -9,13 +9,11 @@
 namespace tessera::schedule {
 
 enum class Lowering {
-  // A receive stands right before the action that needs it, a send right after its maker; receives wait,
-  // sends do
-  // not. The times stay what they were, always; messages of two ranks may overtake each other.
+  // A receive stands right before the action that needs it, a send right after its maker. Receives wait,
+  // sends do not. The times stay what they were, always; messages of two ranks may overtake each other.
   Late,
-  // Receives are posted as early as their message is sent; between any two ranks they stand in the order of
-  // the
-  // sends.
+  // Receives are posted as early as their message is sent. Between any two ranks they stand in the order
+  // of the sends.
   Eager,
   // Eager, with weights gathered and freed, gradients reduced, and waits for the buffers of sends.
   Full,
