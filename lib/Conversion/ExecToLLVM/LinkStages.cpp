@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 namespace tessera {
@@ -72,25 +73,46 @@ struct LinkStages : impl::LinkStagesBase<LinkStages> {
       return pipeline.emitOpError() << "has the mesh " << mesh << ": " << error;
     if (!pipeline.getLists() || !pipeline.getSchedule() || !pipeline.getSendBuffers())
       return pipeline.emitOpError() << "has no schedule: what ranks do in which order";
-    const json::Object &first = programs.front().second;
     json::Object manifest{{"version", 2}, {"arena_bytes", 0}};
-    for (StringRef field : {"task", "dtype", "target", "model", "architecture"})
-      if (const json::Value *value = first.get(field))
-        manifest[field] = *value;
-    if (std::optional<StringRef> name = first.getString("target"))
-      if (const json::Value *section = first.get(*name))
-        manifest[*name] = *section;
+    SmallVector<const json::Object *> all;
+    for (const auto &[name, program] : programs)
+      all.push_back(&program);
+    if (failed(takeAgreed(pipeline, all, {"task", "dtype", "target", "model", "architecture"}, manifest)))
+      return failure();
+    if (std::optional<StringRef> name = manifest.getString("target"))
+      if (failed(takeAgreed(pipeline, all, {*name}, manifest)))
+        return failure();
     for (StringRef field : {"params", "states", "matmuls", "groups", "collectives", "entries"})
       manifest[field] = json::Array();
     json::Array axes;
     for (const MeshAxis &axis : whole->axes)
       axes.push_back(json::Array{axis.name, axis.size});
     manifest["mesh"] = std::move(axes);
-    manifest["train"] = trainOf(pipeline, programs);
-    manifest["generate"] = generateOf(pipeline, first);
+    FailureOr<json::Value> train = trainOf(pipeline, programs);
+    if (failed(train))
+      return failure();
+    manifest["train"] = std::move(*train);
+    manifest["generate"] = generateOf(pipeline, programs.front().second);
     manifest["pipeline"] = pipelineOf(pipeline, programs);
     return manifest;
   }
+
+  /// What all programs that have a field say in it, or an error: the whole has one value for all.
+  static LogicalResult takeAgreed(dist::PipelineOp pipeline, ArrayRef<const json::Object *> programs,
+                                  ArrayRef<StringRef> fields, json::Object &into) {
+    for (StringRef field : fields)
+      for (const json::Object *program : programs) {
+        const json::Value *value = program->get(field);
+        if (!value)
+          continue;
+        auto [taken, isFirst] = into.try_emplace(field, *value);
+        if (!isFirst && taken->second != *value)
+          return pipeline.emitOpError() << "has stages with different '" << field
+                                        << "': " << valueText(taken->second) << " and " << valueText(*value);
+      }
+    return success();
+  }
+  static std::string valueText(const json::Value &value) { return llvm::formatv("{0}", value).str(); }
 
   /// What the stages generate, with the rows of all groups.
   static json::Value generateOf(dist::PipelineOp pipeline, const json::Object &program) {
@@ -104,23 +126,25 @@ struct LinkStages : impl::LinkStagesBase<LinkStages> {
   }
 
   /// Sizes are those of all stages; what the model takes is what they take together.
-  static json::Value trainOf(dist::PipelineOp pipeline, const Programs &programs) {
+  static FailureOr<json::Value> trainOf(dist::PipelineOp pipeline, const Programs &programs) {
     json::Object train;
+    SmallVector<const json::Object *> all;
     int64_t flops = 0, vocab = 0;
     for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>()) {
       const json::Object *own = programs.find(stage.getProgram().getAttr())->second.getObject("train");
       if (!own)
-        return nullptr;
-      for (StringRef field : {"batch", "seq", "micro_batches", "loss_scale", "gradient_state"})
-        if (const json::Value *value = own->get(field))
-          train[field] = *value;
+        return json::Value(nullptr);
+      all.push_back(own);
       flops += own->getInteger("flops_per_token").value_or(0);
       vocab = std::max(vocab, own->getInteger("vocab").value_or(0));
     }
+    if (failed(takeAgreed(pipeline, all, {"batch", "seq", "micro_batches", "loss_scale", "gradient_state"},
+                          train)))
+      return failure();
     train["vocab"] = vocab;
     if (flops > 0)
       train["flops_per_token"] = flops;
-    return train;
+    return json::Value(std::move(train));
   }
 
   static json::Object pipelineOf(dist::PipelineOp pipeline, const Programs &programs) {
