@@ -1,5 +1,4 @@
 #include "Generate.h"
-#include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/SafetensorsWriter.h"
@@ -353,11 +352,6 @@ private:
 };
 
 } // namespace
-
-void generateOnRank(Rank &rank, const GenerateJob &job) {
-  Session session(rank);
-  generateOnRank(rank, {&session}, job);
-}
 
 void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job) {
   TextSession &any = *groups.front();

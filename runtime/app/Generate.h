@@ -31,8 +31,6 @@ GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
 
 // The part of one rank. Output goes out at rank 0 only. `groups`: of rows, each on its way by itself.
 void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job);
-// The same of a program that is no pipeline.
-void generateOnRank(Rank &rank, const GenerateJob &job);
 
 } // namespace tessera::runtime
 #endif

@@ -1,4 +1,5 @@
 // main of every executable that llm-compile makes.
+#include "BenchGenerating.h"
 #include "BenchTraining.h"
 #include "Generate.h"
 #include "Interruption.h"
@@ -85,6 +86,28 @@ std::optional<StagePrograms> stagesOf(const ts_program &program, const Manifest 
   return manifest.pipeline ? std::make_optional<StagePrograms>(program, manifest) : std::nullopt;
 }
 
+// Has each rank run `body` with the rows that it fills: those of the program, or those of a pipeline's
+// groups.
+void runTexts(const ts_program &program, const Manifest &manifest, const Launcher &launcher,
+              const LaunchOptions &launch,
+              const std::function<void(Rank &, const std::vector<TextSession *> &)> &body) {
+  const std::optional<StagePrograms> stages = stagesOf(program, manifest);
+  if (!stages)
+    return runRanks(program, manifest, launcher, launch, [&](Rank &rank) {
+      Session session(rank);
+      body(rank, {&session});
+    });
+  PipelineRun run(*stages, program, driverFor(manifest.target));
+  runRanks(run.plan(), launcher, launch, [&](RankPrograms &programs) {
+    GeneratingStage stage(run, programs);
+    std::deque<StageSession> sessions;
+    std::vector<TextSession *> groups;
+    for (int64_t group = 0; group < stages->groups(); ++group)
+      groups.push_back(&sessions.emplace_back(stage, group));
+    body(stage.rank(), groups);
+  });
+}
+
 void generate(const ts_program &program, const Manifest &manifest, const Options &options,
               const Launcher &launcher) {
   Models models(manifest, options);
@@ -128,18 +151,8 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
     checkApart({"cannot write logits", "--logits", job.logitsFile}, launch.origin);
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
-  const std::optional<StagePrograms> stages = stagesOf(program, manifest);
-  if (!stages)
-    return runRanks(program, manifest, launcher, launch, [&](Rank &rank) { generateOnRank(rank, job); });
-  PipelineRun run(*stages, program, driverFor(manifest.target));
-  runRanks(run.plan(), launcher, launch, [&](RankPrograms &programs) {
-    GeneratingStage stage(run, programs);
-    std::deque<StageSession> sessions;
-    std::vector<TextSession *> groups;
-    for (int64_t group = 0; group < stages->groups(); ++group)
-      groups.push_back(&sessions.emplace_back(stage, group));
-    generateOnRank(stage.rank(), groups, job);
-  });
+  runTexts(program, manifest, launcher, launch,
+           [&](Rank &rank, const std::vector<TextSession *> &groups) { generateOnRank(rank, groups, job); });
 }
 
 // Has each rank run `body` with its step of training.
@@ -192,13 +205,12 @@ void bench(const ts_program &program, const Manifest &manifest, const Options &o
     return runSteps(program, manifest, stagesOf(program, manifest), launcher, launchOptions(options, models),
                     [&](TrainStep &step) { benchTrainingOnRank(step, options.peakFlops, options.json); });
   }
-  if (manifest.pipeline)
-    throw Error("cannot measure", "bench", "it is not implemented for pipelines that generate text",
-                "use generate, which says how long prompts and tokens took");
-  BenchPlan plan = checkBench(manifest, options);
+  BenchPlan plan = checkBenchGenerating(manifest, options);
   Models models(manifest, options);
-  runRanks(program, manifest, launcher, launchOptions(options, models),
-           [&](Rank &rank) { benchOnRank(rank, plan, options.json); });
+  runTexts(program, manifest, launcher, launchOptions(options, models),
+           [&](Rank &rank, const std::vector<TextSession *> &groups) {
+             benchOnRank(rank, groups, plan, options.json);
+           });
 }
 
 std::string describe(const ts_program &program, const Manifest &manifest, bool json) {

@@ -1,6 +1,5 @@
 #include "Report.h"
 #include "PeakFlops.h"
-#include "Session.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/device/DeviceMemory.h"
@@ -378,115 +377,6 @@ std::string describeProgram(const ts_program &program, const Manifest &m, bool j
   for (auto &[name, step] : info["steps"].items())
     page += stepText(name, step);
   return page;
-}
-
-BenchPlan checkBench(const Manifest &m, const Options &options) {
-  checkPeakFlops("cannot measure", m, options.peakFlops);
-  if (!m.generate)
-    throw Error("cannot measure", m.model, "this program does not generate text",
-                "compile a language model with --task=generate");
-  const int64_t longest = m.generate->maxSeqLen;
-  if (longest < 2)
-    throw Error("cannot measure", m.model,
-                "a prompt and a token after it take a context of 2, and this program has 1",
-                "compile with --max-seq-len=2 or more");
-  // What is not given leaves room for what is.
-  auto fitting = [&](int64_t usual, const std::optional<int64_t> &other) {
-    return std::max<int64_t>(1, std::min(usual, longest - other.value_or(0)));
-  };
-  int64_t decode =
-      options.decodeSteps.value_or(fitting(std::clamp<int64_t>(longest / 4, 1, 64), options.promptLength));
-  int64_t prompt = options.promptLength.value_or(fitting(512, decode));
-  if (prompt + decode > longest)
-    throw Error("cannot measure",
-                (options.promptLength ? "--prompt-len=" : "a prompt of ") + std::to_string(prompt) +
-                    (options.decodeSteps ? " --decode=" : " and decoding ") + std::to_string(decode),
-                "together they exceed the longest context of " + std::to_string(longest),
-                "use shorter ones, or compile with a larger --max-seq-len");
-  return {prompt, decode};
-}
-
-static void takePrompts(Session &session, int64_t length, int64_t vocab) {
-  session.clear();
-  int64_t chunk = session.chunk(), batch = session.batch();
-  for (int64_t begin = 0; begin < length; begin += chunk) {
-    std::vector<int32_t> tokens(batch * chunk, 0), positions(batch * chunk, -1),
-        index(batch, int32_t(std::min(length - begin, chunk) - 1));
-    for (int64_t row = 0; row < batch; ++row)
-      for (int64_t i = begin; i < std::min(length, begin + chunk); ++i) {
-        tokens[row * chunk + i - begin] = int32_t((i * 7919 + row * 104729 + 1) % vocab);
-        positions[row * chunk + i - begin] = int32_t(i);
-      }
-    session.prompt(tokens, positions, index);
-  }
-}
-
-void benchOnRank(Rank &rank, const BenchPlan &plan, bool json) {
-  using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  Session session(rank);
-  int64_t batch = session.batch();
-  std::vector<double> prefills;
-  std::vector<int32_t> next;
-  for (int round = 0; round < 4; ++round) {
-    rank.plane().barrier();
-    auto start = Clock::now();
-    takePrompts(session, plan.promptLength, session.vocab());
-    next = session.next();
-    if (round > 0)
-      prefills.push_back(since(start));
-  }
-  auto step = [&](int64_t position) {
-    for (int32_t &id : next) // made-up weights may give anything
-      id = id < 0 || id >= session.vocab() ? 0 : id;
-    session.advance(next, std::vector<int32_t>(batch, int32_t(position)));
-  };
-  for (int i = 0; i < 3; ++i) { // warm-up, also of a driver that records; the timed steps begin at this place
-    step(plan.promptLength);
-    next = session.next();
-  }
-  auto start = Clock::now();
-  int64_t taken = 0;
-  for (int64_t i = 0; i < plan.decodeSteps; ++i) {
-    if (i > 0 && session.goesOn())
-      session.advance();
-    else
-      step(plan.promptLength + i);
-    session.sendNext();
-    if (i + 1 - taken > session.stepsAhead())
-      next = session.takeNext(), ++taken;
-  }
-  for (; taken < plan.decodeSteps; ++taken)
-    session.takeNext();
-  double decode = since(start);
-  if (!session.isRoot())
-    return;
-  std::sort(prefills.begin(), prefills.end());
-  double prefillRate = double(batch * plan.promptLength) / prefills[1],
-         decodeRate = double(batch * plan.decodeSteps) / decode;
-  StandardOutput out(&rank.entry());
-  if (json) {
-    Json result = {{"prefill_tokens_per_s", prefillRate},
-                   {"decode_tokens_per_s", decodeRate},
-                   {"prompt_len", plan.promptLength},
-                   {"decode", plan.decodeSteps},
-                   {"batch", batch},
-                   {"ranks", rank.plane().ranks()},
-                   {"threads_per_rank", rank.pool().size()}};
-    if (int64_t used = rank.device().usedBytes(); used >= 0)
-      result["device_bytes_used"] = used;
-    out.write(result.dump() + "\n");
-  } else {
-    char text[160];
-    snprintf(text, sizeof(text),
-             "prefill %8.1f tokens/s  (%lld tokens, batch %lld)\ndecode  %8.1f tokens/s  (%lld steps)\n",
-             prefillRate, (long long)plan.promptLength, (long long)batch, decodeRate,
-             (long long)plan.decodeSteps);
-    out.write(text);
-  }
-  out.close();
 }
 
 } // namespace tessera::runtime

@@ -262,7 +262,8 @@ TEST(Session, GeneratingTellsTheProgramWhatEndsRows) {
   job.limits = {2};
   job.endTokens = {3, 4};
   int output = dup(STDOUT_FILENO); // the root closes its own when it has printed all
-  generateOnRank(one.rank, job);
+  Session session(one.rank);
+  generateOnRank(one.rank, {&session}, job);
   dup2(output, STDOUT_FILENO);
   close(output);
   std::vector<int32_t> ids(3);
