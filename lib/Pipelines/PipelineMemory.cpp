@@ -34,8 +34,11 @@ static RankMemory memoryAt(const std::vector<StageFigures> &stages, const Compil
     if (stage.keepsGradient)
       memory.slots += plan.of(runtime::Slot::FromInputGradient).slots * stages[number + 1].sentBack;
   }
-  if (!lists)
+  if (!lists) { // a stage a rank: what comes for one call, and what is on its way
+    memory.values =
+        (at > 0 ? stages[size_t(at) - 1].sent : 0) + options.sendBuffers * stages[size_t(at)].sent;
     return memory;
+  }
   runtime::ValueSizes sizes;
   for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
     sizes.forward.push_back(size_t(stages[stage].sent));

@@ -12,7 +12,9 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
   const PipelineSpec::Stage &spec = stages.spec().stages[size_t(number)];
   const Manifest &manifest = stages.manifest(number);
   const int64_t weights = WeightPlan(manifest, driver).bytes(),
-                slots = (stages.groups() - 1) * ((manifest.slotBytes[0] + 63) / 64 * 64);
+                slots = (stages.groups() - 1) * ((manifest.slotBytes[0] + 63) / 64 * 64),
+                values = int64_t(number > 0 ? stages.mostSent(number - 1) : 0) +
+                         stages.spec().sendBuffers * int64_t(stages.mostSent(number));
   int64_t caches = 0;
   for (const StateSpec &state : manifest.states)
     caches += state.clear == Clear::BeforePrompts ? state.bytes : 0;
@@ -26,7 +28,8 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
           {"cache_bytes", caches * stages.groups()},
           {"sends_bytes_of_chunk", stages.message(number, Role::Prompt, true).bytes},
           {"sends_bytes_of_token", stages.message(number, Role::Next, true).bytes},
-          {"device_bytes", weights + manifest.arenaBytes + slots}};
+          {"value_bytes", values}, // what is received for a call, and buffers of what is sent
+          {"device_bytes", weights + manifest.arenaBytes + slots + values}};
 }
 
 std::string describeGenerating(const StagePrograms &stages, const Driver &driver, bool json) {

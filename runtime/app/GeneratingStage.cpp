@@ -16,7 +16,8 @@ GeneratingStage::GeneratingStage(const PipelineRun &run, RankPrograms &programs)
   if (size_t bytes = size_t(stages().groups() - 1) * slotBytes_)
     slots_ = device.allocate(bytes, "the groups of rows" + what, MemoryUse::Arena);
   auto most = [&](int32_t stage) {
-    return std::max(bytesOf(stage, Role::Prompt), bytesOf(stage, Role::Next));
+    const size_t bytes = stages().mostSent(stage);
+    return delays_ ? stampedBytes(bytes) : bytes;
   };
   if (number_ > 0)
     received_ = device.allocate(most(number_ - 1), "what comes to" + what, MemoryUse::Arena);

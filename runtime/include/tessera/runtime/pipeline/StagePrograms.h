@@ -67,6 +67,7 @@ public:
 
   // What `stage` gives to the next one, or (forward false) to the one before.
   StageMessage message(int32_t stage, Role role, bool forward) const;
+  size_t mostSent(int32_t stage) const; // of a stage that generates: bytes of a message, whatever is called
   ValueSizes sizes(Role role) const;
   KeptMessages keptMessages(int32_t stage, Role role) const;
   // Names of outputs that are added up over the stages, in the order of the stages that give them.
