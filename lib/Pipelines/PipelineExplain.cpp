@@ -71,7 +71,7 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
         os << size << "x";
       os << type.getElementType();
       channel.bytes = arrayBytes(type);
-      channel.seconds = secondsOfMessage(options, double(channel.bytes));
+      channel.seconds = channel.staysOnRank ? 0 : secondsOfMessage(options, double(channel.bytes));
       StringRef value = name.getValue();
       value.consume_front("grad.");
       auto why = whys ? whys.getAs<StringAttr>(value) : StringAttr();
@@ -99,6 +99,7 @@ std::vector<ChannelExplanation> explainChannels(ModuleOp module, const CompileOp
     ChannelExplanation on, back;
     on.from = back.to = int64_t(s);
     on.to = back.from = int64_t(s) + 1;
+    on.staysOnRank = back.staysOnRank = stages[s].getAt() == stages[s + 1].getAt();
     readChannels(programOf(s), graph::Gives::Sent, on, whys, options, channels);
     readChannels(programOf(s + 1), graph::Gives::SentGradient, back, whys, options, channels);
   }
@@ -109,10 +110,11 @@ std::string toString(const ChannelExplanation &channel) {
   std::string times;
   if (channel.executions > 1)
     times = llvm::formatv(", {0} times a step", channel.executions);
-  return llvm::formatv(
-             "channel {0}, stage {1} to {2}: {3} bytes of a rank ({4}){5}, {6:f2} us predicted; {7}",
-             channel.value, channel.from, channel.to, channel.bytes, channel.type, times,
-             channel.seconds * 1e6, channel.why)
+  const std::string takes = channel.staysOnRank
+                                ? "stays on its rank"
+                                : llvm::formatv("{0:f2} us predicted", channel.seconds * 1e6).str();
+  return llvm::formatv("channel {0}, stage {1} to {2}: {3} bytes of a rank ({4}){5}, {6}; {7}", channel.value,
+                       channel.from, channel.to, channel.bytes, channel.type, times, takes, channel.why)
       .str();
 }
 

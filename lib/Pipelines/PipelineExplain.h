@@ -22,9 +22,10 @@ struct ChannelExplanation {
   int64_t from = 0, to = 0; ///< stages
   std::string value, type;  ///< by name; as a rank holds it
   std::string why;
-  int64_t bytes = 0;      ///< of a rank
-  int64_t executions = 1; ///< in one run of the entry's role: micro-batches of a step
-  double seconds = 0;     ///< predicted, of one
+  int64_t bytes = 0;        ///< of a rank
+  int64_t executions = 1;   ///< in one run of the entry's role: micro-batches of a step
+  bool staysOnRank = false; ///< both stages lie at one coordinate: nothing is sent
+  double seconds = 0;       ///< predicted, of one message
 };
 /// Of `module`, whose stages are on rung spmd; in the order of the stages, forward before back.
 std::vector<ChannelExplanation> explainChannels(mlir::ModuleOp module, const CompileOptions &options);

@@ -123,6 +123,12 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
   Json shared = Json::array();
   for (const PipelineSpec::Shared &one : stages.spec().shared)
     shared.push_back({{"parameter", one.parameter}, {"stages", {one.stages[0], one.stages[1]}}});
+  Json train = {{"batch", m.train->batch},
+                {"seq", m.train->seq},
+                {"micro_batches", m.train->microBatches},
+                {"vocab", m.train->vocab}};
+  if (m.train->flopsPerToken > 0)
+    train["flops_per_token"] = m.train->flopsPerToken;
   return {{"task", m.task},
           {"target", m.target},
           {"dtype", m.dtype},
@@ -131,11 +137,7 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
           {"compiled_for", driver.compiledFor(m)},
           {"mesh", axes},
           {"ranks", m.mesh.size()},
-          {"train",
-           {{"batch", m.train->batch},
-            {"seq", m.train->seq},
-            {"micro_batches", m.train->microBatches},
-            {"vocab", m.train->vocab}}},
+          {"train", train},
           {"pipeline",
            {{"axis", stages.spec().axis},
             {"schedule", stages.spec().schedule},
@@ -228,7 +230,9 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
           ", gradient of its input " + milliseconds(predicted["input_gradient"][s]) + ", of its weights " +
           milliseconds(predicted["weight_gradient"][s]) + ", once a step " +
           milliseconds(predicted["once"][s]) +
-          (s + 1 < pipeline["stages"].size() ? ", message on " + milliseconds(predicted["link"][s]) : "") +
+          (s + 1 < pipeline["stages"].size() && pipeline["stages"][s]["at"] != pipeline["stages"][s + 1]["at"]
+               ? ", message on " + milliseconds(predicted["link"][s])
+               : "") +
           "; " + giga(pipeline["stages"][s]["flops"]) + " a step\n";
   }
   for (const Json &shared : pipeline["shared"])

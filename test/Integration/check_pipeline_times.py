@@ -3,7 +3,7 @@
     check_pipeline_times.py --compiler LLM_COMPILE --model MODEL --tied GPT2 --out DIR
 
 Slow links make sends wait for buffers: the search and the program must have as many of them. Also: the times of stages that generate, and the bytes of the gradients of
-a table that two stages have: each holds its own and the other's."""
+a table that two stages have: each holds its own and the other's. All stages together take the FLOPs of one device."""
 import argparse
 import json
 import os
@@ -37,9 +37,15 @@ run([args.compiler, args.tied, "--task=train", "--batch=8", "--max-seq-len=16", 
 with open(os.path.join(args.tied, "config.json")) as file:
     config = json.load(file)
 table = 4 * config["vocab_size"] * config["n_embd"]
-ranks = json.loads(run([path("program"), "info", "--json"]).stdout)["pipeline"]["ranks"]
+info = json.loads(run([path("program"), "info", "--json"]).stdout)
+ranks = info["pipeline"]["ranks"]
 if [rank["shared_bytes"] for rank in ranks] != [2 * table, 0, 2 * table]:
     sys.exit(f"a table of {table} bytes: {ranks}")
 for rank in ranks:
     if rank["device_bytes"] != sum(rank[f"{what}_bytes"] for what in ("weight", "arena", "slot", "value", "shared")):
         sys.exit(f"bytes do not add up: {rank}")
+run([args.compiler, args.tied, "--task=train", "--batch=8", "--max-seq-len=16", "-o", path("alone")])
+one, all_ = json.loads(run([path("alone"), "info", "--json"]).stdout)["train"]["flops_per_token"], info["train"]["flops_per_token"]
+of_stages = sum(stage["flops"] for stage in info["pipeline"]["stages"])
+if all_ != one or of_stages != one * 8 * 16:
+    sys.exit(f"FLOPs of a token: {all_}, of one device {one}; of the stages in a step {of_stages}")
