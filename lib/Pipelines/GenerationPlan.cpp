@@ -198,6 +198,7 @@ Status GenerationPlanner::run() {
       return memory.takeFailure();
     if (memory->total() > options.memory)
       return doesNotFit(options, *memory);
+    options.planText = describeMemory(options, *memory);
   } else if (Status s = fit(); !s) {
     return s;
   }

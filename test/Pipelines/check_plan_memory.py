@@ -13,7 +13,8 @@ def compiled(limit):
     return subprocess.run([compiler, model, *flags, f"--memory={limit}", "--explain", "-o", out], capture_output=True, text=True, timeout=120)
 
 
-for flags in (["--mesh=pp=2", "--batch=4", "--max-seq-len=64"], ["--mesh=pp=2", "--batch=5", "--micro-batches=4", "--max-seq-len=64"]):
+for more in (["--batch=4"], ["--batch=5", "--micro-batches=4"], ["--batch=4", "--stages=1,3"]):
+    flags = ["--mesh=pp=2", "--max-seq-len=64", *more]
     least = int(re.search(r"needs at least (\d+) bytes", compiled(1).stderr)[1])
     below = compiled(least - 1)
     if below.returncode != 1 or f"needs at least {least} bytes" not in below.stderr:
