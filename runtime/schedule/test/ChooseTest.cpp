@@ -55,6 +55,25 @@ TEST(Choose, WhatDoesNotFitIsNotChosen) {
   EXPECT_EQ(none.failure().hint, "the least that would is 3, with zb1p, 4 micro-batches");
 }
 
+// A rank of 1f1b has one message that it has received, and one that it sends.
+TEST(Choose, MessagesTakeTheMemoryOfTheirRank) {
+  PipelineModel model = equalModel(2);
+  Schedule lists = generate(Name::OneForwardOneBackward, 2, 4, 0).take();
+  EXPECT_EQ(bytesOfRanks(model, {1, 1}, lists), (std::vector<double>{3, 2}));
+  model.messageBytes = 10;
+  model.rankBytes = 100;
+  EXPECT_EQ(bytesOfRanks(model, {1, 1}, lists), (std::vector<double>{123, 122}));
+}
+
+// Behind the list, of the rank whose stages take longest together.
+TEST(Choose, WhatStagesDoOnceCounts) {
+  PipelineModel model = equalModel(4);
+  Schedule lists = generate(Name::Interleaved, 2, 4, 2).take(); // stages 0 and 2, 1 and 3
+  const double without = stepSeconds(model, {1, 1, 1, 1}, lists);
+  model.once.layers = {4, 1, 3, 4};
+  EXPECT_DOUBLE_EQ(stepSeconds(model, {1, 1, 1, 1}, lists), without + 7);
+}
+
 TEST(Choose, PinnedStagesStay) {
   ChoiceLimits limits;
   limits.ranks = 2;
