@@ -307,6 +307,8 @@ void Program::make(int64_t index) {
     if (!isLast) {
       backwardInputs.push_back(filled(values("grad.x", receivedGradient), "received_gradient"));
       sent.push_back(given(values("x", this->sent), "sent"));
+      if (broken == "nobody")
+        sent.push_back(given(values("z", this->sent), "sent"));
     }
     const bool shares = (isFirst || isLast) && !(broken == "shared" && isLast);
     if (shares) {
@@ -414,6 +416,10 @@ ts_program make() {
     texts.push_back(schedule::toString(list));
   if (broken == "list")
     texts[0] = "0F0 0B0";
+  if (broken == "halves") {
+    std::string text = texts[0];
+    texts[0] = text.replace(text.find("0B0"), 3, "0I0 0W0");
+  }
   Json json = top(pp);
   if (broken == "batch")
     json["train"]["batch"] = B - 1;

@@ -223,6 +223,8 @@ TEST_F(PipelineTrain, OneLineSaysWhatIsWrong) {
   refused("FAKE_BREAK=shared", "",
           "stage 1): it has table as another stage does, and does not give or take its gradient");
   refused("FAKE_BREAK=list", "", "pipeline, lists): ");
+  refused("FAKE_BREAK=nobody", "", "stage 0, output z): no stage receives it");
+  refused("FAKE_BREAK=halves", "", "stage 0): its backward is one entry, and the lists have it in two");
   refused("", "--trace=t.json", "this program does not name its calls");
   refused("", "--clip=0 --lr=1e30 --steps=9", "--lr is given twice");
   expectError("env " + cut.environment() + FAKE_PROGRAM_DIR +

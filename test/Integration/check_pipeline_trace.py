@@ -121,6 +121,10 @@ for events, first in ((events, info["ranks"]), (alone, 0)):
     for at, actions in enumerate(pipeline["lists"]):
         own = sorted((one for one in events if one["ph"] == "X" and one["pid"] == first + at), key=span)
         parts = [one for one in own if one["cat"] == "part" and one["name"] != "once a step"]
+        for tid in {one["tid"] for one in own}:
+            row = [one for one in own if one["tid"] == tid]
+            if any(span(before)[1] > span(after)[0] + 1 for before, after in zip(row, row[1:])):
+                sys.exit(f"predicted at {at}, row {tid}: slices overlap: {row}")
         if [one["name"] for one in parts] != [one for one in actions.split() if "_" not in one]:
             sys.exit(f"predicted at {at}: {parts}")
         if sorted(one["name"] for one in own if one["cat"] == "message") != sorted(one for one in actions.split() if "SEND" in one):
