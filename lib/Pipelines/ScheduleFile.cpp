@@ -26,7 +26,8 @@ Result<schedule::Schedule> readSchedule(const std::string &file, const CompileOp
     return badFlag("--pipeline=" + file,
                    "it has lists of " + std::to_string(lists.numRanks()) + " ranks, and the axis pp has " +
                        std::to_string(ranks),
-                   "give --mesh=pp=" + std::to_string(lists.numRanks()));
+                   lists.numRanks() > 1 ? "give --mesh=pp=" + std::to_string(lists.numRanks())
+                                        : "give a list for each of them");
   if (options.microBatches && lists.microBatches != options.microBatches)
     return badFlag("--pipeline=" + file,
                    "it is for " + std::to_string(lists.microBatches) + " micro-batches, and a step has " +

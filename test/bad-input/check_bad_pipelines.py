@@ -96,6 +96,7 @@ bad("an action twice", ["--pipeline=" + write("twice.schedule", good.replace("0B
 bad("an action missing", ["--pipeline=" + write("missing.schedule", good.replace(" 1B1", ""))], r"cannot .*missing.schedule.*1B1.*", TWO)
 bad("backward first", ["--pipeline=" + write("order.schedule", good.replace("1F1 1B1", "1B1 1F1"))], r"cannot .*order.schedule.*r1 at 1B1: .*1F1.*", TWO)
 bad("a deadlock", ["--pipeline=" + write("stalled.schedule", "r0 0F0 0B0 0F1 0B1\nr1 1F1 1B1 1F0 1B0\n")], r"cannot .*stalled.schedule.*deadlock.*r0.*r1.*", TWO)
+bad("one rank", ["--pipeline=" + write("one.schedule", "r0 0F0 0B0\n")], r"cannot .*one.schedule.*lists of 1 ranks.*pp has 2; give a list for each of them", TRAIN + ["--mesh=pp=2"])
 bad("other ranks", ["--pipeline=" + write("good.schedule", good)], r"cannot .*good.schedule.*lists of 2 ranks.*pp has 3.*", TRAIN + ["--micro-batches=2", "--mesh=pp=3"])
 bad("other micro-batches", ["--pipeline=good.schedule"], r"cannot .*good.schedule.*it is for 2 micro-batches, and a step has 4.*", STEP + ["--mesh=pp=2"])
 bad("weights of whole stages", ["--pipeline=" + write("unshard.schedule", good.replace("r0 ", "r0 0UNSHARD "))], r"cannot .*unshard.schedule.*0UNSHARD.*", TWO)
