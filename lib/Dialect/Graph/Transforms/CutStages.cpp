@@ -10,7 +10,7 @@
 #include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace tessera::graph {
@@ -29,6 +29,8 @@ struct StageRange {
   int64_t first = 0, layers = 0;
   bool isFirst = false, isLast = false;
   int64_t phase = 0; ///< of the period of bodies, where it begins
+  /// Which of the values that travel it receives, and which it hands on.
+  SmallVector<bool> takes, gives;
 
   /// Bodies that a stage of a period of `period` has.
   int64_t bodies(int64_t period) const { return std::min(layers, period); }
@@ -36,7 +38,7 @@ struct StageRange {
   /// Whether one program serves both.
   bool equals(const StageRange &other) const {
     return layers == other.layers && isFirst == other.isFirst && isLast == other.isLast &&
-           phase == other.phase;
+           phase == other.phase && takes == other.takes && gives == other.gives;
   }
 };
 
@@ -49,6 +51,8 @@ public:
   LogicalResult analyze();
   int64_t layers() { return int64_t(loop.getCount()); }
   int64_t period() { return int64_t(loop.getBodies().size()); }
+  /// Says what `stage` takes and gives of what travels: no value goes on behind the last one that reads it.
+  void findPorts(StageRange &stage) const;
   /// A module with the @forward of `stage`, and the parameters it reads.
   FailureOr<ModuleOp> build(const StageRange &stage, StringRef name);
   /// By the name of each value that is sent, why it is.
@@ -81,7 +85,8 @@ private:
   const DimNames &names;
   OpBuilder builder;
   RepeatOp loop;
-  llvm::SmallSetVector<Value, 4> travelling;
+  llvm::SmallMapVector<Value, int64_t, 4>
+      travelling; ///< and the last layer that reads it; behind all: their number
   SmallVector<std::string> carriedNames, travellingNames;
   bool readsLayer = false; ///< bodies ask for the number of their layer, or what they drop goes by it
 
@@ -117,17 +122,29 @@ bool StageCutter::isFree(Value value) {
 }
 
 void StageCutter::findTravelling() {
-  auto consider = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    if (op && op->getBlock() == &block && op->isBeforeInBlock(loop) && !isFree(value) && !parameterOf(value))
-      travelling.insert(value);
+  auto read = [&](Operation *op, int64_t layer) {
+    for (Value value : op->getOperands()) {
+      Operation *maker = value.getDefiningOp();
+      if (!maker || maker->getBlock() != &block || !maker->isBeforeInBlock(loop) || isFree(value) ||
+          parameterOf(value))
+        continue;
+      int64_t &last = travelling.try_emplace(value, layer).first->second;
+      last = std::max(last, layer);
+    }
   };
-  loop->walk([&](Operation *op) {
-    if (op != loop)
-      llvm::for_each(op->getOperands(), consider);
-  });
+  for (int64_t body = 0; body < std::min(period(), layers()); ++body) {
+    const int64_t last = body + (layers() - 1 - body) / period() * period();
+    loop.getBodies()[unsigned(body)].walk([&](Operation *op) { read(op, last); });
+  }
   for (Operation *op = loop->getNextNode(); op; op = op->getNextNode())
-    op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), consider); });
+    op->walk([&](Operation *inner) { read(inner, layers()); });
+}
+
+void StageCutter::findPorts(StageRange &stage) const {
+  for (auto [value, last] : travelling) {
+    stage.takes.push_back(!stage.isFirst && last >= stage.first);
+    stage.gives.push_back(!stage.isLast && last >= stage.first + stage.layers);
+  }
 }
 
 /// What `graph.name` calls the value, or a number.
@@ -170,7 +187,7 @@ LogicalResult StageCutter::analyze() {
   };
   for (Value yielded : loop.getBody(unsigned(period() - 1)).getTerminator()->getOperands())
     give(yielded, carriedNames);
-  for (Value value : travelling)
+  for (auto [value, last] : travelling)
     give(value, travellingNames);
   return success();
 }
@@ -349,10 +366,11 @@ FailureOr<ModuleOp> StageCutter::build(const StageRange &stage, StringRef name) 
     if (!carried.back())
       return failure();
   }
-  for (auto [value, port] : llvm::zip_equal(travelling, travellingNames)) {
-    if (!stage.isFirst)
-      mapping.map(value, received(value, port));
-    else if (!get(value))
+  for (auto [travels, port, takes, gives] :
+       llvm::zip_equal(travelling, travellingNames, stage.takes, stage.gives)) {
+    if (takes)
+      mapping.map(travels.first, received(travels.first, port));
+    else if (gives && !get(travels.first))
       return failure();
   }
   if (stage.layers > 0 && failed(buildLoop(stage, carried)))
@@ -378,8 +396,9 @@ FailureOr<ModuleOp> StageCutter::build(const StageRange &stage, StringRef name) 
     };
     for (auto [value, port, original] : llvm::zip_equal(carried, carriedNames, loop.getResults()))
       send(value, port, original);
-    for (auto [value, port] : llvm::zip_equal(travelling, travellingNames))
-      send(mapping.lookup(value), port, value);
+    for (auto [travels, port, gives] : llvm::zip_equal(travelling, travellingNames, stage.gives))
+      if (gives)
+        send(mapping.lookup(travels.first), port, travels.first);
   }
   func::ReturnOp::create(builder, loc, results);
   function.setType(
@@ -424,7 +443,8 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
     StagePrograms programs;
     int64_t first = 0;
     for (auto [i, layers] : llvm::enumerate(stages)) {
-      StageRange range{first, layers, i == 0, i + 1 == stages.size(), first % cutter.period()};
+      StageRange range{first, layers, i == 0, i + 1 == stages.size(), first % cutter.period(), {}, {}};
+      cutter.findPorts(range);
       first += layers;
       size_t equal = 0;
       while (equal < ranges.size() && !ranges[equal].equals(range))
