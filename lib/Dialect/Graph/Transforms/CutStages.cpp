@@ -297,25 +297,28 @@ LogicalResult StageCutter::buildLoop(const StageRange &stage, SmallVectorImpl<Va
   }
   // What bodies read from outside comes first: their ops are copied as they stand.
   bool complete = true;
-  loop->walk([&](Operation *op) {
-    for (Value operand : op->getOperands())
-      if (op != loop && !loop->isAncestor(operand.getParentRegion()->getParentOp()))
-        complete &= bool(get(operand));
-  });
+  const int64_t bodies = stage.bodies(period());
+  auto bodyOf = [&](int64_t body) -> Region & {
+    return loop.getBodies()[unsigned((body + stage.phase) % period())];
+  };
+  for (int64_t body = 0; body < bodies; ++body)
+    bodyOf(body).walk([&](Operation *op) {
+      for (Value operand : op->getOperands())
+        if (!loop->isAncestor(operand.getParentRegion()->getParentOp()))
+          complete &= bool(get(operand));
+    });
   if (!complete)
     return failure();
   Value first;
   if (readsLayer)
     first = addArgument(RankedTensorType::get({}, builder.getI32Type()), "first_layer", Kind::Input, {},
                         fill(FillSource::FirstLayer));
-  const int64_t bodies = stage.bodies(period());
   auto repeat = RepeatOp::create(builder, loop.getLoc(), ValueRange(carried).getTypes(), stage.layers,
                                  carried, read, unsigned(bodies));
   repeat->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   for (int64_t body = 0; body < bodies; ++body) {
     IRMapping inner = mapping;
-    loop.getBodies()[unsigned((body + stage.phase) % period())].cloneInto(&repeat.getBodies()[unsigned(body)],
-                                                                          inner);
+    bodyOf(body).cloneInto(&repeat.getBodies()[unsigned(body)], inner);
     Value index = repeat.getIndex(unsigned(body));
     if (index.use_empty())
       continue;
