@@ -62,8 +62,8 @@ Status GenerationPlanner::readSizes() {
                    "use a larger --batch or fewer micro-batches");
   if (!groups)
     groups = std::min<int64_t>(options.batch, ranks);
-  // All have the rows of the largest: the last ones may be left without any.
-  groups = llvm::divideCeilSigned(options.batch, llvm::divideCeilSigned(options.batch, groups));
+  // There is one program for all of them.
+  options.groupRows = (options.batch + groups - 1) / groups;
   context = options.maxSeqLen ? options.maxSeqLen : logits.getDimSize(1);
   chunk = context;
   if (Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions))

@@ -42,9 +42,7 @@ static void buildStep(OpPassManager &whole, const CompileOptions &options) {
   buildStages(whole, options);
   OpPassManager &pm = programs(whole, options);
   graph::BuildGenerateStepOptions step;
-  step.batch = options.batch;
-  if (!options.stageSizes.empty()) // rows of a group
-    step.batch = (options.batch + options.microBatches - 1) / options.microBatches;
+  step.batch = options.groupRows ? options.groupRows : options.batch;
   step.maxSeqLen = options.maxSeqLen;
   step.chunk = options.chunk;
   step.draws = true;

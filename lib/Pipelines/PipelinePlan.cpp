@@ -2,6 +2,7 @@
 #include "PipelinePlan.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/PipelineAttrs.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -75,6 +76,8 @@ void writeSchedule(ModuleOp module, const CompileOptions &options) {
     pipeline.setScheduleAttr(b.getStringAttr(options.scheduleName));
     pipeline.setListsAttr(b.getStrArrayAttr(lists));
     pipeline.setSendBuffersAttr(b.getI64IntegerAttr(options.sendBuffers));
+    if (options.task == Task::Generate)
+      pipeline->setDiscardableAttr(dist::kGroupsAttr, b.getI64IntegerAttr(options.microBatches));
   }
   if (options.task != Task::Generate)
     return;

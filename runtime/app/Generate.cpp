@@ -353,7 +353,16 @@ private:
 
 } // namespace
 
-void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job) {
+// Prompts of a round, by group: as even as can be, the first ones have one more. So all groups have work.
+static std::vector<size_t> shareRows(size_t prompts, size_t groups) {
+  std::vector<size_t> counts;
+  for (size_t group = 0; group < groups; ++group)
+    counts.push_back(prompts / groups + (group < prompts % groups));
+  return counts;
+}
+
+void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, int64_t rows,
+                    const GenerateJob &job) {
   TextSession &any = *groups.front();
   bool root = any.isRoot();
   if (job.temperature > 0 && !any.draws())
@@ -377,16 +386,15 @@ void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const 
   using Clock = std::chrono::steady_clock;
   double prefillSeconds = 0, decodeSeconds = 0;
   int64_t promptTokens = 0, firstTokens = 0, newTokens = 0;
-  const size_t prompts = job.prompts.size(), batch = size_t(any.batch());
+  const size_t prompts = job.prompts.size();
   for (size_t first = 0, end; first < prompts; first = end) {
-    end = std::min(prompts, first + batch * groups.size());
-    // As even as can be: groups go on beside each other.
-    const size_t each = (end - first + groups.size() - 1) / groups.size();
+    end = std::min(prompts, first + size_t(rows));
     auto start = Clock::now();
     std::deque<Round> rounds;
-    for (size_t begin = first, group = 0; begin < end; begin += each, ++group)
-      rounds.emplace_back(*groups[group], job, begin, std::min(each, end - begin),
-                          printer ? &*printer : nullptr, begin == 0 ? logits.get() : nullptr);
+    const std::vector<size_t> counts = shareRows(end - first, groups.size());
+    for (size_t begin = first, group = 0; begin < end; begin += counts[group++])
+      rounds.emplace_back(*groups[group], job, begin, counts[group], printer ? &*printer : nullptr,
+                          begin == 0 ? logits.get() : nullptr);
     // A chunk of each group, then the next ones.
     for (bool isMore = true; isMore;) {
       isMore = false;

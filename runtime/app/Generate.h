@@ -29,8 +29,10 @@ struct GenerateJob {
 GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
                           const std::vector<std::vector<int32_t>> &prompts);
 
-// The part of one rank. Output goes out at rank 0 only. `groups`: of rows, each on its way by itself.
-void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job);
+// The part of one rank. Output goes out at rank 0 only. `groups`: of rows, each on its way by itself. A round
+// has `rows` prompts, as the program was compiled for: a group may have room for more than its share.
+void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, int64_t rows,
+                    const GenerateJob &job);
 
 } // namespace tessera::runtime
 #endif

@@ -1,4 +1,5 @@
 #include "PipelineReport.h"
+#include "ReportText.h"
 #include "tessera/runtime/device/Weights.h"
 
 #include <nlohmann/json.hpp>
@@ -30,6 +31,13 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
           {"sends_bytes_of_token", stages.message(number, Role::Next, true).bytes},
           {"value_bytes", values}, // what is received for a call, and buffers of what is sent
           {"device_bytes", weights + manifest.arenaBytes + slots + values}};
+}
+
+// `4 groups of at most 2 rows`: programs are for those of the largest one.
+static std::string groupsOf(const StagePrograms &stages) {
+  const bool isEven = stages.groups() * stages.groupRows() == stages.whole().generate->batch;
+  return counted(stages.groups(), "group") + (isEven ? " of " : " of at most ") +
+         counted(stages.groupRows(), "row");
 }
 
 std::string describeGenerating(const StagePrograms &stages, const Driver &driver, bool json) {
@@ -71,8 +79,7 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
           std::to_string(m.generate->chunk) + ", longest context " + std::to_string(m.generate->maxSeqLen) +
           ", vocabulary " + std::to_string(m.generate->vocab) + "\n";
   page += "pipeline     over " + stages.spec().axis + ", " + std::to_string(stages.stages()) + " stages, " +
-          std::to_string(stages.groups()) + " groups of " + std::to_string(stages.groupRows()) + " rows, " +
-          std::to_string(stages.spec().sendBuffers) + " send buffers a rank\n";
+          groupsOf(stages) + ", " + std::to_string(stages.spec().sendBuffers) + " send buffers a rank\n";
   for (size_t s = 0; s < list.size(); ++s) {
     const Json &stage = list[s];
     const int64_t first = stage["first_layer"], layers = stage["layers"];

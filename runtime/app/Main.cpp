@@ -152,7 +152,9 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
   runTexts(program, manifest, launcher, launch,
-           [&](Rank &rank, const std::vector<TextSession *> &groups) { generateOnRank(rank, groups, job); });
+           [&](Rank &rank, const std::vector<TextSession *> &groups) {
+             generateOnRank(rank, groups, manifest.generate->batch, job);
+           });
 }
 
 // Has each rank run `body` with its step of training.

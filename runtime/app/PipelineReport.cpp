@@ -1,4 +1,5 @@
 #include "PipelineReport.h"
+#include "ReportText.h"
 #include "tessera/runtime/device/DeviceMemory.h"
 #include "tessera/runtime/pipeline/Prediction.h"
 #include "tessera/runtime/pipeline/SlotPlan.h"
@@ -147,18 +148,6 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
             {"predicted", predictedJson(stages)},
             {"ranks", ranks},
             {"lists", stages.spec().lists}}}};
-}
-
-std::string mega(double bytes) {
-  char text[32];
-  snprintf(text, sizeof text, bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
-  return text;
-}
-
-std::string milliseconds(double seconds) {
-  char text[32];
-  snprintf(text, sizeof text, "%.4g ms", seconds * 1e3);
-  return text;
 }
 
 static std::string percent(const Json &share) {

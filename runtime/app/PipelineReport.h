@@ -14,9 +14,5 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
 // The same of stages that generate text: they have no lists.
 std::string describeGenerating(const StagePrograms &stages, const Driver &driver, bool json);
 
-// "1.5 MB", "2.3 ms"
-std::string mega(double bytes);
-std::string milliseconds(double seconds);
-
 } // namespace tessera::runtime
 #endif

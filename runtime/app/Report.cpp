@@ -1,5 +1,6 @@
 #include "Report.h"
 #include "PeakFlops.h"
+#include "ReportText.h"
 #include "Terminal.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/device/DeviceMemory.h"
@@ -248,16 +249,6 @@ static Json infoJson(const ts_program &program, const Manifest &m) {
   return info;
 }
 
-static std::string mega(double bytes) {
-  char text[32];
-  snprintf(text, sizeof(text), bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
-  return text;
-}
-
-static std::string counted(size_t n, const std::string &what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
 // Of whole rows; of all ranks.
 static std::string flopsText(const TrainSpec &train) {
   if (train.flopsPerToken == 0)
@@ -274,14 +265,14 @@ static std::string programText(const Manifest &m, const Json &info) {
   std::string text = m.architecture + " " + m.model + (m.task.empty() ? "" : ", " + m.task) +
                      (m.dtype.empty() ? "" : ", " + m.dtype) + " on " + m.target +
                      (machine.empty() ? "" : " (" + machine + ")") + "\n";
-  text += "mesh         " + m.mesh.describe() + " (" + counted(size_t(m.mesh.size()), "rank") + ")\n";
+  text += "mesh         " + m.mesh.describe() + " (" + counted(m.mesh.size(), "rank") + ")\n";
   if (m.generate)
     text += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
             std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) +
             "\n";
   if (m.train)
-    text += "training     " + counted(size_t(m.train->batch), "row") + " of " +
-            counted(size_t(m.train->seq), "token") + " a step, " + std::to_string(m.train->microBatches) +
+    text += "training     " + counted(m.train->batch, "row") + " of " + counted(m.train->seq, "token") +
+            " a step, " + std::to_string(m.train->microBatches) +
             (m.train->microBatches == 1 ? " micro-batch" : " micro-batches") + ", vocabulary " +
             std::to_string(m.train->vocab) + flopsText(*m.train) + "\n";
   text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +

@@ -400,6 +400,8 @@ static PipelineSpec readPipeline(const Json &json) {
     p.shared.push_back(std::move(weight));
     one.checkAllRead();
   }
+  if (const Json *groups = fields.find("groups"))
+    p.groups = *groups;
   if (const Json *times = fields.find("times"))
     p.times = times->get<std::map<std::string, std::vector<double>>>();
   fields.checkAllRead();

@@ -184,6 +184,9 @@ struct PipelineChecker {
             "has " + std::to_string(p.lists.size()) + " lists for " + std::to_string(axis->size) +
                 " ranks along " + p.axis);
     require(p.sendBuffers > 0, "pipeline", "has no buffers for what it sends");
+    require(m.train ? p.groups == 0 : p.groups > 0 && p.groups <= m.generate->batch, "pipeline",
+            "has " + std::to_string(p.groups) + " groups of rows" +
+                (m.train ? "" : " for a batch of " + std::to_string(m.generate->batch)));
     require(m.train || int64_t(p.stages.size()) == axis->size, "pipeline",
             "has " + std::to_string(p.stages.size()) + " stages on " + std::to_string(axis->size) +
                 " ranks, which generate with one each");

@@ -64,7 +64,8 @@ const char *const generatingWhole =
   "generate": {"batch": 5, "chunk": 4, "max_seq_len": 8, "vocab": 7},
   "mesh": [["pp", 2]], "arena_bytes": 0, "matmuls": [], "groups": [], "collectives": [], "states": [], "params": [], "entries": [],
   "pipeline": {"axis": "pp", "schedule": "in-turn", "send_buffers": 2, "lists": [],
-    "stages": [{"program": 0, "first_layer": 0, "layers": 4, "at": 0}, {"program": 1, "first_layer": 4, "layers": 0, "at": 1}], "shared": []}})";
+    "stages": [{"program": 0, "first_layer": 0, "layers": 4, "at": 0}, {"program": 1, "first_layer": 4, "layers": 0, "at": 1}], "shared": [],
+    "groups": 2}})";
 
 void expectRefused(std::string text, const std::string &piece, const std::string &by,
                    const std::string &why) {
@@ -120,6 +121,7 @@ TEST(PipelineManifest, RefusesPipelinesThatDoNotAddUp) {
   refused("\"arena_bytes\": 0", "\"arena_bytes\": 64", "entries beside those of its stages");
   refused("\"lists\": [\"0F0\", ", "\"lists\": [", "has 1 lists for 2 ranks along pp");
   refused("\"send_buffers\": 3", "\"send_buffers\": 0", "no buffers");
+  refused("\"send_buffers\": 3", "\"send_buffers\": 3, \"groups\": 1", "has 1 groups of rows");
   refused("\"program\": 0", "\"program\": -1", "a negative number");
   refused("\"layers\": 4, \"at\": 0", "\"layers\": 3, \"at\": 0",
           "stage 1): its layers are not those behind");
@@ -179,6 +181,7 @@ TEST(PipelineManifest, ReadsStagesThatGenerate) {
   m = Manifest::parse(generatingWhole);
   EXPECT_EQ(m.generate->batch, 5);
   EXPECT_EQ(m.generate->prompt, -1);
+  EXPECT_EQ(m.pipeline->groups, 2);
 }
 
 TEST(PipelineManifest, RefusesStagesThatDoNotGenerate) {
@@ -201,6 +204,8 @@ TEST(PipelineManifest, RefusesStagesThatDoNotGenerate) {
   };
   wholeRefused("\"lists\": []", "\"lists\": [\"0F0\", \"1F0\"]", "has 2 lists");
   wholeRefused("[[\"pp\", 2]]", "[[\"pp\", 3]]", "has 2 stages on 3 ranks");
+  wholeRefused("\"groups\": 2", "\"groups\": 0", "has 0 groups of rows for a batch of 5");
+  wholeRefused("\"groups\": 2", "\"groups\": 6", "has 6 groups of rows for a batch of 5");
   wholeRefused("\"layers\": 0, \"at\": 1", "\"layers\": 0, \"at\": 0", "does not lie where its number says");
 }
 

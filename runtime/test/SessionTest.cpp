@@ -6,6 +6,7 @@
 #include "tessera/runtime/comm/HostPlane.h"
 #include "tessera/runtime/cpu/Driver.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <unistd.h>
@@ -254,6 +255,53 @@ TEST(Session, EndTokensAreOfOneKind) {
   EXPECT_EQ(held(), (Ids{-1, -1, -1}));
 }
 
+// A group of rows that notes how many prompts it gets, round by round.
+struct CountedGroup final : TextSession {
+  bool isRoot() const override { return false; }
+  int64_t batch() const override { return 2; }
+  int64_t chunk() const override { return 1; }
+  int64_t vocab() const override { return 5; }
+  bool hasPromptLogits() const override { return false; }
+  void clear() override {}
+  void prompt(const std::vector<int32_t> &, const std::vector<int32_t> &positions,
+              const std::vector<int32_t> &) override {
+    prompts.push_back(std::count(positions.begin(), positions.end(), 0));
+  }
+  void advance(const std::vector<int32_t> &, const std::vector<int32_t> &) override {}
+  void advance() override {}
+  bool goesOn() const override { return false; }
+  int64_t stepsAhead() const override { return 2; }
+  bool draws() const override { return false; }
+  void setDrawing(const Drawing &) override {}
+  void setDrawnRows(const std::vector<int32_t> &, const std::vector<int32_t> &) override {}
+  void draw(const std::vector<int32_t> &) override {}
+  void advanceDrawing() override {}
+  void setEndTokens(const std::vector<int32_t> &, bool) override {}
+  void promptLogits(const std::vector<int32_t> &) override {}
+  void sendNext() override {}
+  std::vector<int32_t> takeNext() override { return {1, 1}; }
+  void dropNext() override {}
+  const std::vector<float> &logits() override { return none; }
+
+  std::vector<int64_t> prompts;
+  const std::vector<float> none;
+};
+
+// Of eight prompts a batch of five is one round and three are another; four groups all have work wherever
+// there are as many prompts, though two rows a group could hold the five in three.
+TEST(Session, RoundsTakeABatchAndShareItEvenly) {
+  OneRank one(keptText, {nothing, nothing}, cpuDriver());
+  GenerateJob job;
+  job.prompts.assign(8, {1});
+  job.limits.assign(8, 2);
+  CountedGroup groups[4];
+  generateOnRank(one.rank, {&groups[0], &groups[1], &groups[2], &groups[3]}, 5, job);
+  EXPECT_EQ(groups[0].prompts, (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(groups[1].prompts, (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(groups[2].prompts, (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(groups[3].prompts, (std::vector<int64_t>{1}));
+}
+
 // The host looks for end tokens, too: what is printed does not say whether the program knows them.
 TEST(Session, GeneratingTellsTheProgramWhatEndsRows) {
   OneRank one(endingText(), {nothing, nothing}, cpuDriver());
@@ -263,7 +311,7 @@ TEST(Session, GeneratingTellsTheProgramWhatEndsRows) {
   job.endTokens = {3, 4};
   int output = dup(STDOUT_FILENO); // the root closes its own when it has printed all
   Session session(one.rank);
-  generateOnRank(one.rank, {&session}, job);
+  generateOnRank(one.rank, {&session}, session.batch(), job);
   dup2(output, STDOUT_FILENO);
   close(output);
   std::vector<int32_t> ids(3);

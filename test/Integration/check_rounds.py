@@ -1,6 +1,6 @@
 """More prompts than the batch: each answers as it does alone, in order, and ends at any of the model's end tokens.
 
-    check_rounds.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--flag=FLAG]
+    check_rounds.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--batches=2,3] [--flag=FLAG]
 
 Greedy tokens are those of expected.json. The copy of the model that runs names two end tokens, of which the second comes up in the answers."""
 import argparse
@@ -14,6 +14,7 @@ parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh")
+parser.add_argument("--batches", default="2,3", help="each is a program of its own")
 parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
 args = parser.parse_args()
 with open(os.path.join(args.model, "expected.json")) as file:
@@ -28,7 +29,7 @@ shutil.rmtree(model, ignore_errors=True)
 shutil.copytree(args.model, model)
 with open(os.path.join(model, "generation_config.json"), "w") as file:
     json.dump({"eos_token_id": [0, end]}, file)
-for batch in (2, 3):
+for batch in map(int, args.batches.split(",")):
     command = [args.compiler, model, f"--batch={batch}", "--max-seq-len=64", "-o", args.out] + ([f"--mesh={args.mesh}"] if args.mesh else []) + args.flag
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

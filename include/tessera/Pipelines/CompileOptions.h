@@ -34,7 +34,8 @@ struct CompileOptions {
   int64_t maxSeqLen = 0; ///< 0: not given
   int64_t chunk = 0;  ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)
   int64_t layers = 0; ///< the first so many layers of a model; 0: all (no flag sets it; --check does)
-  int64_t microBatches = 1;        ///< of a step of training; 0: chosen for a pipeline
+  int64_t microBatches = 1;        ///< of a step of training; 0: chosen for a pipeline. Of stages that
+                                   ///< generate: groups of rows
   std::string optimizer = "adamw"; ///< adamw or sgd
   std::string gradDtype;           ///< f32 or bf16 (empty: not given): gradients of training
   double lossScale = 0;            ///< the first of training in f16; 0: not given
@@ -53,6 +54,7 @@ struct CompileOptions {
   std::string scheduleName;
   std::vector<std::string> actionLists; ///< of each coordinate, with sends and receives (docs/Schedules.md)
   int64_t sendBuffers = 0;              ///< of a rank
+  int64_t groupRows = 0;                ///< where stages generate: rows of the largest group
   bool splitsBackward = false;          ///< gradients of weights are a part of their own
   std::string planText;                 ///< what was chosen, and what else, for people
   bool embedWeights = false, explain = false, help = false;

@@ -4,6 +4,7 @@
 
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/PipelineAttrs.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -169,6 +170,8 @@ struct LinkStages : impl::LinkStagesBase<LinkStages> {
                         {"lists", std::move(lists)},
                         {"send_buffers", int64_t(*pipeline.getSendBuffers())},
                         {"shared", std::move(shared)}};
+    if (auto groups = pipeline->getAttrOfType<IntegerAttr>(dist::kGroupsAttr))
+      object["groups"] = groups.getInt();
     if (DictionaryAttr times = pipeline.getTimesAttr())
       object["times"] = timesOf(times);
     return object;

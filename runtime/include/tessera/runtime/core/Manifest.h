@@ -275,6 +275,7 @@ struct PipelineSpec {
   std::string schedule;           // what it is called
   std::vector<std::string> lists; // by coordinate: actions with their messages (schedule/Text.h)
   int64_t sendBuffers = 1;        // of a rank
+  int64_t groups = 0;             // of rows that are on their way at once, where stages generate
   std::vector<Shared> shared;
   // Seconds that the compiler predicts of a rank, by what is done: "forward", "link", ... (docs/Manifest.md).
   // By stage, of links by the lower of the two. Empty: nobody says.

@@ -61,9 +61,10 @@ public:
     return role == Role::Evaluate ? forwardBuffers_ : int32_t(spec().sendBuffers);
   }
 
-  // Of those that generate: rows of a group, and how many of them the batch makes.
-  int64_t groupRows() const { return manifest(0).generate->batch; }
-  int64_t groups() const { return (whole_.generate->batch + groupRows() - 1) / groupRows(); }
+  // Of those that generate: groups of rows that are on their way at once, and rows of the largest one, for
+  // which programs are. Some have a row less where the batch does not divide.
+  int64_t groups() const { return spec().groups; }
+  int64_t groupRows() const { return (whole_.generate->batch + groups() - 1) / groups(); }
 
   // What `stage` gives to the next one, or (forward false) to the one before.
   StageMessage message(int32_t stage, Role role, bool forward) const;

@@ -1,0 +1,26 @@
+#include "ReportText.h"
+
+#include <cstdio>
+
+namespace tessera::runtime {
+
+// So few that digits of megabytes would say nothing are counted.
+std::string mega(double bytes) {
+  if (bytes < 1e3)
+    return counted(int64_t(bytes), "byte");
+  char text[32];
+  snprintf(text, sizeof text, bytes < 5e4 ? "%.4f MB" : "%.1f MB", bytes / 1e6);
+  return text;
+}
+
+std::string milliseconds(double seconds) {
+  char text[32];
+  snprintf(text, sizeof text, "%.4g ms", seconds * 1e3);
+  return text;
+}
+
+std::string counted(int64_t n, const std::string &what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+} // namespace tessera::runtime
