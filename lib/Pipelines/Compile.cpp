@@ -100,6 +100,7 @@ static Status writeReport(ModuleOp module, const CompileOptions &options,
   auto add = [&](ModuleOp program, const std::string &stages) {
     programs.push_back(report::describeProgram(program, dist::machineOf(program)));
     programs.back().nominal = options.machine.empty();
+    programs.back().hasCaches = options.task == Task::Generate;
     programs.back().stages = stages;
     report::addExplanation(programs.back(), explanations[programs.size() - 1]);
   };

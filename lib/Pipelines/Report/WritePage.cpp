@@ -136,7 +136,7 @@ private:
       return;
     }
     card(bytesText(total(TensorKind::Weight)), "weights on each rank");
-    card(bytesText(total(TensorKind::Cache)), "caches on each rank");
+    card(bytesText(total(TensorKind::Cache)), states() + std::string(" on each rank"));
     for (const Function &function : program.functions) {
       auto [bytes, seconds, count] = communication(function.name);
       card(bytesText(bytes), "received by a rank in one " + function.name + ": " + number(count) +
@@ -158,18 +158,27 @@ private:
     return {bytes, seconds, count};
   }
 
+  /// Nothing lies along an axis of one rank, as a pipeline's is for the program of a stage.
   void legend() {
+    std::vector<AxisUse> axes;
     os << "<div class=\"legend\">";
-    for (auto [i, axis] : llvm::enumerate(program.mesh.axes))
-      chip(axis.name + " = " + std::to_string(axis.size), {AxisUse{int(i), axis.name}});
-    if (program.mesh.axes.size() > 1)
-      chip("one dimension over " + program.mesh.axes[0].name + " and " + program.mesh.axes[1].name,
-           {{0, ""}, {1, ""}});
+    for (auto [i, axis] : llvm::enumerate(program.mesh.axes)) {
+      if (axis.size == 1)
+        continue;
+      axes.push_back({int(i), axis.name});
+      chip(axis.name + " = " + std::to_string(axis.size), {axes.back()});
+    }
+    if (axes.size() > 1)
+      chip("one dimension over " + axes[0].text + " and " + axes[1].text,
+           {{axes[0].axis, ""}, {axes[1].axis, ""}});
     chip("whole on every rank", {});
-    if (!program.mesh.axes.empty())
-      chip("Σ partial: a sum still to be made over " + program.mesh.axes[0].name, {{0, ""}}, true);
+    if (!axes.empty())
+      chip("Σ partial: a sum still to be made over " + axes[0].text, {{axes[0].axis, ""}}, true);
     os << "</div>\n";
   }
+
+  /// What a program keeps from call to call: of a step of training that is no cache.
+  const char *states() const { return program.hasCaches ? "caches" : "states"; }
 
   void graphs() {
     os << "<h2 id=\"" << id("graph")
@@ -232,11 +241,11 @@ private:
       os << "<span class=\"" << style << "\" style=\"width:" << llvm::formatv("{0:F2}", 100 * bytes / sum)
          << "%\"></span>";
     os << "</div><span class=\"key kw\"></span>weights " << bytesText(weights)
-       << " &nbsp; <span class=\"key kc\"></span>caches " << bytesText(caches)
+       << " &nbsp; <span class=\"key kc\"></span>" << states() << " " << bytesText(caches)
        << " &nbsp; <span class=\"key ka\"></span>largest activation " << bytesText(largest)
        << "</div>\n<div style=\"height:12px\"></div>\n<div class=\"cols\">\n";
     bars(TensorKind::Weight, "Weights", "kw", "");
-    bars(TensorKind::Cache, "Caches", "kc", "");
+    bars(TensorKind::Cache, program.hasCaches ? "Caches" : "States", "kc", "");
     bars(TensorKind::Activation, "Activations", "ka",
          "Values of one execution, each on its own. Their buffers share one arena, so they do not add up; "
          "fused ones have no buffer.");
@@ -280,7 +289,7 @@ private:
                {"size", true},
                {"padded to", true},
                {"weights", true},
-               {"caches", true},
+               {states(), true},
                {"activations written", true},
                {"collectives", true},
                {"FLOPs", true},
@@ -354,9 +363,10 @@ private:
                {"bytes", true},
                {"why it lies so", false}});
     for (const Tensor &t : program.tensors) {
-      os << "<tr><td>" << toString(t.kind) << "</td><td class=\"l\">" << escape(t.name) << "</td><td>"
-         << escape(t.function.empty() ? "all" : t.function) << "</td><td class=\"l\">" << escape(t.madeBy)
-         << "</td><td class=\"l\">" << escape(t.value.element) << "</td><td class=\"d\">";
+      const bool isState = t.kind == TensorKind::Cache && !program.hasCaches;
+      os << "<tr><td>" << (isState ? "state" : toString(t.kind)) << "</td><td class=\"l\">" << escape(t.name)
+         << "</td><td>" << escape(t.function.empty() ? "all" : t.function) << "</td><td class=\"l\">"
+         << escape(t.madeBy) << "</td><td class=\"l\">" << escape(t.value.element) << "</td><td class=\"d\">";
       chips(t.value);
       os << "</td><td class=\"l\">" << shape(t.value, false) << "</td><td class=\"l\">"
          << shape(t.value, true) << "</td>";
