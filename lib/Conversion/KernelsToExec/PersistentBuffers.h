@@ -37,12 +37,8 @@ public:
       } else if (it->second.slot != port.slot) {
         return func.emitOpError() << "and another entry say differently how long micro-batches have state "
                                   << port.name << "; give both the same " << graph::kSlotAttr;
-      } else if (port.holds && it->second.holds != port.holds) {
-        // Of several steps, which call it differently.
-        mlir::StringAttr other = it->second.holds;
-        it->second.holds = other ? mlir::StringAttr::get(func.getContext(),
-                                                         other.getValue() + " or " + port.holds.getValue())
-                                 : port.holds;
+      } else if (port.holds) {
+        it->second.holds = either(it->second.holds, port.holds);
       }
       port.offset = it->second.offset;
     }
@@ -55,6 +51,16 @@ public:
         port.offset = it->second.offset;
       }
     return llvm::success();
+  }
+  /// Of several steps, which may call a state differently: `a or b`, each name once.
+  static mlir::StringAttr either(mlir::StringAttr known, mlir::StringAttr other) {
+    if (!known)
+      return other;
+    llvm::SmallVector<llvm::StringRef> names;
+    known.getValue().split(names, " or ");
+    if (llvm::is_contained(names, other.getValue()))
+      return known;
+    return mlir::StringAttr::get(known.getContext(), known.getValue() + " or " + other.getValue());
   }
   /// Equal names and types share a place: one entry's output is the next one's input.
   void addPorts(EntryPorts &ports) {
