@@ -1,72 +1,117 @@
 //===- PipelineMemory.cpp -------------------------------------------------===//
 #include "PipelineMemory.h"
 
-#include "tessera/runtime/pipeline/Executor.h"
-#include "tessera/runtime/pipeline/SlotPlan.h"
+#include "tessera/runtime/pipeline/EvaluationLists.h"
+
+#include <algorithm>
 
 using namespace llvm;
 
 namespace tessera {
 
-/// As the runtime's describePipeline adds it up.
-static RankMemory memoryAt(const std::vector<StageFigures> &stages, const CompileOptions &options,
-                           const schedule::Schedule *lists, int64_t at) {
-  RankMemory memory;
+using runtime::RankBytes;
+using runtime::StageBytes;
+
+/// As much as any kind of step keeps of messages.
+static runtime::KeptMessages keptMessages(const std::vector<StageFigures> &stages, size_t number) {
+  runtime::KeptMessages kept;
+  for (graph::Role role : {graph::Role::Train, graph::Role::TrainDropout}) {
+    const StageFigures::Messages &own = stages[number].of(role);
+    if (own.keepsReceived)
+      kept.value = std::max(kept.value, size_t(stages[number - 1].of(role).sent));
+    if (own.keepsGradient)
+      kept.gradient = std::max(kept.gradient, size_t(stages[number + 1].of(role).sentBack));
+  }
+  return kept;
+}
+
+static std::vector<StageBytes> bytesOfStages(const std::vector<StageFigures> &stages) {
+  std::vector<StageBytes> all;
   for (auto [number, stage] : enumerate(stages)) {
-    if (options.stageCoordinates[number] != at)
-      continue;
-    runtime::SlotPlan plan;
-    if (lists)
-      plan = runtime::planSlots(lists->ranks[size_t(at)], int32_t(number), lists->microBatches);
-    else
-      for (runtime::SlotPlan::Kind &kind : plan.kinds)
-        kind.slots = int32_t(options.microBatches);
-    memory.weights += int64_t(stage.of(Figure::Weights));
-    memory.shared += 2 * stage.shared;
-    memory.arenas += int64_t(stage.of(Figure::Arena));
-    for (size_t kind = 0; kind < plan.kinds.size(); ++kind) {
-      const auto slot = int64_t(stage.all[size_t(Figure::Slot) + kind]);
-      memory.arenas += slot;
-      memory.slots += (plan.kinds[kind].slots - 1) * slot;
+    StageBytes bytes;
+    bytes.weights = int64_t(stage.of(Figure::Weights));
+    bytes.arena = int64_t(stage.of(Figure::Arena));
+    for (size_t kind = 0; kind < bytes.slots.size(); ++kind) {
+      bytes.slots[kind] = int64_t(stage.all[size_t(Figure::Slot) + kind]);
+      bytes.arena += bytes.slots[kind]; // the first ones lie there
     }
-    if (stage.keepsReceived)
-      memory.slots += plan.of(runtime::Slot::Whole).slots * stages[number - 1].sent;
-    if (stage.keepsGradient)
-      memory.slots += plan.of(runtime::Slot::FromInputGradient).slots * stages[number + 1].sentBack;
+    bytes.kept = keptMessages(stages, number);
+    bytes.shared = stage.shared;
+    all.push_back(bytes);
   }
-  if (!lists) { // a stage a rank: what comes for one call, and what is on its way
-    memory.values =
-        (at > 0 ? stages[size_t(at) - 1].sent : 0) + options.sendBuffers * stages[size_t(at)].sent;
-    return memory;
-  }
+  return all;
+}
+
+static runtime::ValueSizes sizesOf(const std::vector<StageFigures> &stages, graph::Role role) {
   runtime::ValueSizes sizes;
   for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
-    sizes.forward.push_back(size_t(stages[stage].sent));
-    sizes.backward.push_back(size_t(stages[stage + 1].sentBack));
+    sizes.forward.push_back(size_t(stages[stage].of(role).sent));
+    sizes.backward.push_back(size_t(stages[stage + 1].of(role).sentBack));
   }
-  memory.values =
-      int64_t(runtime::planBuffers(*lists, int32_t(at), sizes, int32_t(options.sendBuffers)).bytes);
-  return memory;
+  return sizes;
+}
+
+/// Of the kinds of steps that the stages have.
+static std::vector<runtime::StepTraffic> trafficOf(const std::vector<StageFigures> &stages,
+                                                   const CompileOptions &options,
+                                                   const schedule::Schedule &lists,
+                                                   const runtime::EvaluationLists &evaluation) {
+  auto has = [&](graph::Role role) {
+    return any_of(stages, [&](const StageFigures &stage) { return stage.messages.count(role) > 0; });
+  };
+  std::vector<runtime::StepTraffic> steps;
+  for (graph::Role role : {graph::Role::Train, graph::Role::TrainDropout})
+    if (has(role))
+      steps.push_back({&lists, sizesOf(stages, role), int32_t(options.sendBuffers)});
+  if (has(graph::Role::Evaluate))
+    steps.push_back({&evaluation.lists, sizesOf(stages, graph::Role::Evaluate), evaluation.sendBuffers});
+  return steps;
+}
+
+static runtime::GeneratingTraffic generatingTraffic(const std::vector<StageFigures> &stages, size_t number,
+                                                    const CompileOptions &options) {
+  auto mostSent = [](const StageFigures &stage) {
+    return std::max(stage.of(graph::Role::Prompt).sent, stage.of(graph::Role::Next).sent);
+  };
+  runtime::GeneratingTraffic traffic;
+  traffic.groups = options.microBatches;
+  traffic.received = number > 0 ? mostSent(stages[number - 1]) : 0;
+  traffic.sent = mostSent(stages[number]);
+  traffic.sendBuffers = options.sendBuffers;
+  traffic.tokens = stages.back().tokens;
+  traffic.tokensAhead = options.groupRows + 1;
+  traffic.outputs = stages[number].outputs;
+  return traffic;
 }
 
 RankMemory memoryOfRanks(const std::vector<StageFigures> &stages, const CompileOptions &options,
                          const schedule::Schedule *lists) {
-  RankMemory most;
-  for (int64_t at : options.stageCoordinates)
-    if (RankMemory memory = memoryAt(stages, options, lists, at); memory.total() > most.total())
-      most = memory;
-  return most;
+  const std::vector<StageBytes> bytes = bytesOfStages(stages);
+  std::vector<RankBytes> ranks;
+  if (lists) {
+    const runtime::EvaluationLists evaluation = runtime::evaluationLists(*lists);
+    const std::vector<runtime::StepTraffic> steps = trafficOf(stages, options, *lists, evaluation);
+    for (int32_t at = 0; at < lists->numRanks(); ++at)
+      ranks.push_back(runtime::bytesOfRank(bytes, steps, at));
+  } else {
+    for (size_t at = 0; at < stages.size(); ++at)
+      ranks.push_back(runtime::bytesOfRank(bytes[at], generatingTraffic(stages, at, options)));
+  }
+  return *std::max_element(ranks.begin(), ranks.end(),
+                           [](const RankBytes &a, const RankBytes &b) { return a.total() < b.total(); });
 }
 
 static std::string partsText(const RankMemory &memory) {
   std::string text =
       "weights and states " + std::to_string(memory.weights) + ", arenas " + std::to_string(memory.arenas);
-  if (memory.slots)
-    text += ", more micro-batches " + std::to_string(memory.slots);
-  if (memory.values)
-    text += ", values between stages " + std::to_string(memory.values);
-  if (memory.shared)
-    text += ", gradients of shared weights " + std::to_string(memory.shared);
+  for (auto [bytes, what] : {std::pair(memory.moreSlots, "more micro-batches"),
+                             {memory.keptMessages, "messages kept"},
+                             {memory.values, "values between stages"},
+                             {memory.shared, "gradients of shared weights"},
+                             {memory.tokens, "tokens on their way"},
+                             {memory.outputs, "outputs kept"}})
+    if (bytes > 0)
+      text += std::string(", ") + what + " " + std::to_string(bytes);
   return text;
 }
 

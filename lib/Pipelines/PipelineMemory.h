@@ -4,21 +4,15 @@
 
 #include "PipelineProbe.h"
 
-#include "tessera/runtime/schedule/Schedule.h"
+#include "tessera/runtime/pipeline/RankBytes.h"
 
 namespace tessera {
 
 /// Bytes of one rank of a pipeline, as `info` says them.
-struct RankMemory {
-  int64_t weights = 0, arenas = 0;
-  int64_t slots = 0;  ///< beside those in the arenas, and messages that are kept
-  int64_t values = 0; ///< between stages
-  int64_t shared = 0; ///< gradients of weights of two stages, the own one and the other's
-  int64_t total() const { return weights + arenas + slots + values + shared; }
-};
+using RankMemory = runtime::RankBytes;
 
 /// Of the rank that takes most, with the lists of a step (with sends and receives) that `options` goes with;
-/// null: stages generate, and hold the slots of all groups.
+/// null: stages generate.
 RankMemory memoryOfRanks(const std::vector<StageFigures> &stages, const CompileOptions &options,
                          const schedule::Schedule *lists);
 

@@ -10,11 +10,13 @@
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Support/TypeSizes.h"
+#include "tessera/runtime/pipeline/BufferPlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
 #include <numeric>
+#include <set>
 
 using namespace mlir;
 
@@ -74,7 +76,7 @@ static std::optional<unsigned> bodyOf(Operation *op, func::FuncOp function) {
   return std::nullopt;
 }
 
-static void readEntry(func::FuncOp entry, Figure figure, const SpmdFacts &facts, StageFigures &figures) {
+static void readSeconds(func::FuncOp entry, Figure figure, const SpmdFacts &facts, StageFigures &figures) {
   entry.walk([&](Operation *op) {
     double seconds = facts.seconds(op);
     figures.all[size_t(figure)] += seconds;
@@ -86,33 +88,93 @@ static void readEntry(func::FuncOp entry, Figure figure, const SpmdFacts &facts,
       figures.bodies[*body][size_t(figure)] += seconds;
     }
   });
-  auto lines = [](Type type) { return int64_t(llvm::alignTo(uint64_t(arrayBytes(type)), 64)); };
-  for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
-    if (auto gives = entry.getResultAttrOfType<graph::GivesAttr>(unsigned(i), graph::kGivesAttr);
-        gives && figure != Figure::Token) {
-      if (gives.getValue() == graph::Gives::Sent)
-        figures.sent += lines(type);
-      else if (gives.getValue() == graph::Gives::SentGradient)
-        figures.sentBack += lines(type);
-      else if (gives.getValue() == graph::Gives::SharedGradient)
-        figures.shared += arrayBytes(type);
+}
+
+/// Bytes of a call's tokens as every rank gets them: all pieces of its rows, padded ones included.
+static int64_t tokenBytes(Type type, const Mesh &mesh) {
+  dist::ShardingAttr sharding = dist::getShardingAttr(type);
+  return arrayBytes(type) * (sharding ? sharding.toSharding(mesh).shards(0) : 1);
+}
+
+/// What the entry gives to other stages, or to a later entry.
+static void readResults(func::FuncOp entry, graph::Role role, const Mesh &mesh, StageFigures &figures) {
+  StageFigures::Messages &messages = figures.messages[role];
+  auto add = [](int64_t &message, Type type) {
+    auto bytes = size_t(message);
+    runtime::placeInMessage(bytes, size_t(arrayBytes(type)));
+    message = int64_t(bytes);
+  };
+  for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
+    auto gives = entry.getResultAttrOfType<graph::GivesAttr>(unsigned(i), graph::kGivesAttr);
+    if (!gives)
+      continue;
+    switch (gives.getValue()) {
+    case graph::Gives::Sent:
+      add(messages.sent, type);
+      break;
+    case graph::Gives::SentGradient:
+      add(messages.sentBack, type);
+      break;
+    case graph::Gives::SharedGradient:
+      figures.shared += role == graph::Role::Train ? arrayBytes(type) : 0;
+      break;
+    case graph::Gives::NextTokens:
+      figures.tokens = std::max(figures.tokens, tokenBytes(type, mesh));
+      break;
+    default:
+      break;
     }
-  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
-    if (auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr)) {
-      figures.keepsReceived |= fill.getSource() == graph::FillSource::Received &&
-                               (figure == Figure::InputGradient || figure == Figure::WeightGradient);
-      figures.keepsGradient |=
-          fill.getSource() == graph::FillSource::ReceivedGradient && figure == Figure::WeightGradient;
-    }
+  }
+}
+
+/// What the entry takes of messages that came for an earlier one, and of outputs of others.
+static void readArguments(func::FuncOp entry, graph::Role role, StageFigures &figures,
+                          std::set<std::pair<StringRef, StringRef>> &outputs) {
+  auto part = entry->getAttrOfType<graph::StagePartAttr>(graph::kStagePartAttr);
+  StageFigures::Messages &messages = figures.messages[role];
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+    auto fill = entry.getArgAttrOfType<graph::FillAttr>(i, graph::kFillAttr);
+    if (!fill)
+      continue;
+    if (fill.getSource() == graph::FillSource::Output &&
+        outputs.insert({fill.getEntry().getValue(), fill.getOutput().getValue()}).second)
+      figures.outputs += arrayBytes(entry.getArgumentTypes()[i]);
+    if (!part)
+      continue;
+    const bool givesWeights = part.getValue() == graph::StagePart::WeightGradient;
+    messages.keepsReceived |= fill.getSource() == graph::FillSource::Received &&
+                              (givesWeights || part.getValue() == graph::StagePart::Backward ||
+                               part.getValue() == graph::StagePart::InputGradient);
+    messages.keepsGradient |= fill.getSource() == graph::FillSource::ReceivedGradient && givesWeights;
+  }
 }
 
 static StageFigures readStage(ModuleOp stage) {
   StageFigures figures;
   SpmdFacts facts(stage);
-  for (auto entry : stage.getOps<func::FuncOp>())
-    if (std::optional<Figure> figure = entry.isExternal() ? std::nullopt : figureOf(entry))
-      readEntry(entry, *figure, facts, figures);
+  std::set<std::pair<StringRef, StringRef>> outputs;
+  for (auto entry : stage.getOps<func::FuncOp>()) {
+    auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
+    if (entry.isExternal() || !role)
+      continue;
+    if (std::optional<Figure> figure = figureOf(entry))
+      readSeconds(entry, *figure, facts, figures);
+    readResults(entry, role.getValue(), facts.mesh(), figures);
+    readArguments(entry, role.getValue(), figures, outputs);
+  }
+  const bool trains = figures.messages.count(graph::Role::Train);
+  const StageFigures::Messages &most = figures.of(trains ? graph::Role::Train : graph::Role::Prompt);
+  figures.sent = most.sent;
+  figures.sentBack = most.sentBack;
   return figures;
+}
+
+const StageFigures::Messages &StageFigures::of(graph::Role role) const {
+  static const Messages none;
+  auto found = messages.find(role);
+  if (found == messages.end() && role == graph::Role::TrainDropout)
+    found = messages.find(graph::Role::Train);
+  return found == messages.end() ? none : found->second;
 }
 
 static std::vector<StageFigures> inOrder(ModuleOp module, const std::map<StringRef, StageFigures> &programs) {
@@ -251,11 +313,11 @@ double StageCosts::messageBytes() const {
 }
 
 double StageCosts::keptValueBytes() const {
-  return stages[many].keepsReceived ? double(stages.front().sent) : 0;
+  return stages[many].of(graph::Role::Train).keepsReceived ? double(stages.front().sent) : 0;
 }
 
 double StageCosts::keptGradientBytes() const {
-  return stages[many].keepsGradient ? double(stages.back().sentBack) : 0;
+  return stages[many].of(graph::Role::Train).keepsGradient ? double(stages.back().sentBack) : 0;
 }
 
 } // namespace tessera

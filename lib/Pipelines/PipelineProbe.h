@@ -9,6 +9,7 @@
 #ifndef TESSERA_LIB_PIPELINES_PIPELINEPROBE_H
 #define TESSERA_LIB_PIPELINES_PIPELINEPROBE_H
 
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/CompileOptions.h"
 #include "tessera/runtime/schedule/Cut.h"
 
@@ -17,6 +18,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <array>
+#include <map>
 
 namespace tessera {
 
@@ -43,15 +45,22 @@ using Figures = std::array<double, kFigures>;
 struct StageFigures {
   Figures all{};
   std::vector<Figures> bodies; ///< of the seconds, those in each body of the loop over layers
-  /// Bytes of the messages to the next stage and to the one before (of generation: of a chunk), of each
-  /// micro-batch.
-  int64_t sent = 0, sentBack = 0;
-  int64_t shared = 0; ///< bytes of gradients of weights that another stage has too
-  /// What was received is read again by a later entry than the one that it came for: what the stage before
-  /// sent, by backward; its gradient, by weight_gradient.
-  bool keepsReceived = false, keepsGradient = false;
+  /// What entries of one role exchange with other stages, for each micro-batch, chunk or token.
+  struct Messages {
+    int64_t sent = 0, sentBack = 0; ///< bytes: to the next stage, and to the one before
+    /// What was received is read again by a later entry than the one that it came for: what the stage before
+    /// sent, by backward; its gradient, by weight_gradient.
+    bool keepsReceived = false, keepsGradient = false;
+  };
+  std::map<graph::Role, Messages> messages;
+  int64_t sent = 0, sentBack = 0; ///< of a micro-batch of training, or a chunk
+  int64_t shared = 0;             ///< bytes of gradients of weights that another stage has too
+  int64_t tokens = 0;             ///< bytes of a call's tokens, where it gives some: of all ranks' rows
+  int64_t outputs = 0;            ///< bytes of outputs that are kept as inputs of other entries
 
   double of(Figure figure) const { return all[size_t(figure)]; }
+  /// Of a step with dropout: of the one without, where nothing is dropped. Zeros of what it has not.
+  const Messages &of(graph::Role role) const;
 };
 
 /// The seconds and messages of the stages of `module`, which are on rung spmd, in their order.

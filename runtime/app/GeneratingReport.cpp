@@ -1,6 +1,6 @@
 #include "PipelineReport.h"
 #include "ReportText.h"
-#include "tessera/runtime/device/Weights.h"
+#include "tessera/runtime/pipeline/StageBytes.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,10 +12,7 @@ using Json = nlohmann::ordered_json;
 static Json stageJson(const StagePrograms &stages, int32_t number, const Driver &driver) {
   const PipelineSpec::Stage &spec = stages.spec().stages[size_t(number)];
   const Manifest &manifest = stages.manifest(number);
-  const int64_t weights = WeightPlan(manifest, driver).bytes(),
-                slots = (stages.groups() - 1) * ((manifest.slotBytes[0] + 63) / 64 * 64),
-                values = int64_t(number > 0 ? stages.mostSent(number - 1) : 0) +
-                         stages.spec().sendBuffers * int64_t(stages.mostSent(number));
+  const StageBytes bytes = bytesOfStage(stages, number, driver);
   int64_t caches = 0;
   for (const StateSpec &state : manifest.states)
     caches += state.clear == Clear::BeforePrompts ? state.bytes : 0;
@@ -23,14 +20,13 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
           {"first_layer", spec.firstLayer},
           {"layers", spec.layers},
           {"at", spec.at},
-          {"weight_bytes", weights},
-          {"arena_bytes", manifest.arenaBytes},
-          {"slot_bytes", slots}, // beside the first group's, which lie in the arena
+          {"weight_bytes", bytes.weights},
+          {"arena_bytes", bytes.arena},
+          {"slots", stages.groups()},
+          {"slot_bytes", bytes.slots[size_t(Slot::Whole)]},
           {"cache_bytes", caches * stages.groups()},
           {"sends_bytes_of_chunk", stages.message(number, Role::Prompt, true).bytes},
-          {"sends_bytes_of_token", stages.message(number, Role::Next, true).bytes},
-          {"value_bytes", values}, // what is received for a call, and buffers of what is sent
-          {"device_bytes", weights + manifest.arenaBytes + slots + values}};
+          {"sends_bytes_of_token", stages.message(number, Role::Next, true).bytes}};
 }
 
 // `4 groups of at most 2 rows`: programs are for those of the largest one.
@@ -45,8 +41,11 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
   Json list = Json::array(), axes = Json::object();
   for (const MeshAxis &axis : m.mesh.axes())
     axes[axis.name] = axis.size;
-  for (int32_t stage = 0; stage < stages.stages(); ++stage)
+  Json ranks = Json::array();
+  for (int32_t stage = 0; stage < stages.stages(); ++stage) {
     list.push_back(stageJson(stages, stage, driver));
+    ranks.push_back(rankJson(stages, stage, driver)); // which has this stage
+  }
   Json predicted; // of a rank; null where nobody says it
   for (const auto &[name, seconds] : stages.spec().times)
     predicted[name] = seconds;
@@ -68,8 +67,10 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
                        {"groups", stages.groups()},
                        {"group_rows", stages.groupRows()},
                        {"send_buffers", stages.spec().sendBuffers},
+                       {"shared", sharedJson(stages)},
+                       {"stages", list},
                        {"predicted", predicted},
-                       {"stages", list}}}};
+                       {"ranks", ranks}}}};
   if (json)
     return info.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::string page =
@@ -78,22 +79,22 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
   page += "generating   batch " + std::to_string(m.generate->batch) + ", prompts in chunks of " +
           std::to_string(m.generate->chunk) + ", longest context " + std::to_string(m.generate->maxSeqLen) +
           ", vocabulary " + std::to_string(m.generate->vocab) + "\n";
-  page += "pipeline     over " + stages.spec().axis + ", " + std::to_string(stages.stages()) + " stages, " +
-          groupsOf(stages) + ", " + std::to_string(stages.spec().sendBuffers) + " send buffers a rank\n";
+  page += "pipeline     over " + stages.spec().axis + ", " + counted(stages.stages(), "stage") + ", " +
+          groupsOf(stages) + ", " + counted(stages.spec().sendBuffers, "send buffer") + " a rank\n";
   for (size_t s = 0; s < list.size(); ++s) {
     const Json &stage = list[s];
-    const int64_t first = stage["first_layer"], layers = stage["layers"];
-    page += "stage " + std::to_string(s) + "      " +
-            (layers == 0 ? "no layers"
-                         : "layers " + std::to_string(first) + " to " + std::to_string(first + layers - 1)) +
-            "; a rank: weights " + mega(stage["weight_bytes"]) + ", caches " + mega(stage["cache_bytes"]) +
-            ", sends " + mega(stage["sends_bytes_of_chunk"]) + " a chunk and " +
-            mega(stage["sends_bytes_of_token"]) + " a token; " + mega(stage["device_bytes"]) + " in all" +
+    const double ofChunk = stage["sends_bytes_of_chunk"], ofToken = stage["sends_bytes_of_token"];
+    page += "stage " + std::to_string(s) + "      " + layersText(stages.spec().stages[s]) + ", caches " +
+            mega(stage["cache_bytes"]) +
+            (ofChunk > 0 ? ", sends " + mega(ofChunk) + " a chunk and " + mega(ofToken) + " a token" : "") +
             (predicted.is_null() ? ""
                                  : "; predicted " + milliseconds(predicted["chunk"][s]) + " a chunk, " +
                                        milliseconds(predicted["token"][s]) + " a token") +
             "\n";
   }
+  page += sharedText(info["pipeline"]["shared"]);
+  for (size_t at = 0; at < ranks.size(); ++at)
+    page += rankText(int64_t(at), ranks[at]);
   return page;
 }
 

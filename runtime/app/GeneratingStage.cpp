@@ -1,31 +1,26 @@
 #include "StageSession.h"
 
-#include <algorithm>
-
 namespace tessera::runtime {
 
-static size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 static int64_t valueTag(int64_t group) { return 2 * group; }
 
 GeneratingStage::GeneratingStage(const PipelineRun &run, RankPrograms &programs)
     : run_(run), rank_(*programs[0]),
       number_(int32_t(stages().whole().mesh.index(rank_.id(), stages().axis()))),
-      slotBytes_(lines(size_t(rank_.manifest().slotBytes[0]))), delays_(pipelineDelays(stages().stages())) {
+      slotBytes_(size_t(rank_.manifest().slotBytes[size_t(Slot::Whole)])),
+      traffic_(generatingTraffic(stages(), number_)), delays_(pipelineDelays(stages().stages())) {
   Device &device = rank_.device();
   const std::string what = " of stage " + std::to_string(number_);
-  if (size_t bytes = size_t(stages().groups() - 1) * slotBytes_)
-    slots_ = device.allocate(bytes, "the groups of rows" + what, MemoryUse::Arena);
-  auto most = [&](int32_t stage) {
-    const size_t bytes = stages().mostSent(stage);
-    return delays_ ? stampedBytes(bytes) : bytes;
-  };
+  if (const int64_t bytes = bytesOfRank(bytesOfStage(stages(), number_), traffic_).moreSlots)
+    slots_ = device.allocate(size_t(bytes), "the groups of rows" + what, MemoryUse::Arena);
+  auto stamped = [&](int64_t bytes) { return delays_ ? stampedBytes(size_t(bytes)) : size_t(bytes); };
   if (number_ > 0)
-    received_ = device.allocate(most(number_ - 1), "what comes to" + what, MemoryUse::Arena);
+    received_ = device.allocate(stamped(traffic_.received), "what comes to" + what, MemoryUse::Arena);
   if (isLast())
     return;
-  sends_.resize(size_t(stages().spec().sendBuffers));
+  sends_.resize(size_t(traffic_.sendBuffers));
   for (SendBuffer &one : sends_)
-    one.memory = device.allocate(most(number_), "what goes out" + what, MemoryUse::Arena);
+    one.memory = device.allocate(stamped(traffic_.sent), "what goes out" + what, MemoryUse::Arena);
 }
 
 size_t GeneratingStage::bytesOf(int32_t stage, Role role) const {

@@ -1,10 +1,10 @@
 #include "PipelineReport.h"
 #include "ReportText.h"
-#include "tessera/runtime/device/DeviceMemory.h"
 #include "tessera/runtime/pipeline/Prediction.h"
-#include "tessera/runtime/pipeline/SlotPlan.h"
+#include "tessera/runtime/pipeline/StageBytes.h"
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace tessera::runtime {
@@ -72,42 +72,75 @@ static Json predictedJson(const StagePrograms &stages) {
   return json;
 }
 
-// Of a rank at a coordinate: gradients of weights that two stages have, the own one and the other's.
-static int64_t sharedBytes(const StagePrograms &stages, int64_t at) {
-  int64_t bytes = 0;
-  for (const PipelineSpec::Shared &shared : stages.spec().shared)
-    for (int64_t number : shared.stages) {
-      const Manifest &manifest = stages.manifest(int32_t(number));
-      const int64_t share = manifest.partIndex(Role::Train, StagePart::Share);
-      if (stages.spec().stages[size_t(number)].at == at && share >= 0)
-        bytes += 2 * manifest.entries[size_t(share)].output(sharedName(shared))->bytes;
-    }
-  return bytes;
+Json rankJson(const StagePrograms &stages, int64_t at, const Driver &driver) {
+  const RankBytes bytes = bytesOfRank(stages, at, driver);
+  Json json = {{"weight_bytes", bytes.weights},
+               {"arena_bytes", bytes.arenas},
+               {"more_slots_bytes", bytes.moreSlots}, // beside the first ones, which lie in the arenas
+               {"value_bytes", bytes.values}};
+  if (stages.whole().train) {
+    json["kept_message_bytes"] = bytes.keptMessages;
+    json["shared_bytes"] = bytes.shared;
+  } else {
+    json["token_bytes"] = bytes.tokens;
+    json["output_bytes"] = bytes.outputs;
+  }
+  json["device_bytes"] = bytes.total();
+  return json;
 }
 
-// Of a rank at a coordinate: bytes by what they are for.
-static Json rankJson(const StagePrograms &stages, int64_t at, const Driver &driver) {
-  int64_t weights = 0, arenas = 0, slots = 0;
-  for (int32_t number : stages.stagesAt(at)) {
-    const Manifest &manifest = stages.manifest(number);
-    const schedule::Schedule &lists = stages.lists(Role::Train);
-    const SlotPlan plan = planSlots(lists.ranks[size_t(at)], number, lists.microBatches);
-    const KeptMessages kept = stages.keptMessages(number, Role::Train);
-    weights += WeightPlan(manifest, driver).bytes();
-    arenas += manifest.arenaBytes;
-    slots += bytesBesideArena(plan, manifest) + plan.of(Slot::Whole).slots * int64_t(kept.value) +
-             plan.of(Slot::FromInputGradient).slots * int64_t(kept.gradient);
+std::string rankText(int64_t at, const Json &rank) {
+  std::string text = "per rank     at " + std::to_string(at) + ": weights " + mega(rank["weight_bytes"]) +
+                     (rank.contains("shared_bytes") ? ", arenas " : ", arena ") + mega(rank["arena_bytes"]);
+  const bool generates = rank.contains("token_bytes");
+  for (auto [what, name] :
+       {std::pair("more_slots_bytes", generates ? "other groups of rows" : "other micro-batches"),
+        {"kept_message_bytes", "messages kept"},
+        {"value_bytes", "values between stages"},
+        {"shared_bytes", "gradients of shared weights"},
+        {"token_bytes", "tokens on their way"},
+        {"output_bytes", "outputs kept"}})
+    if (rank.value(what, int64_t(0)) > 0)
+      text += std::string(", ") + name + " " + mega(rank[what]);
+  return text + "; " + mega(rank["device_bytes"]) + " in all\n";
+}
+
+std::string layersText(const PipelineSpec::Stage &stage) {
+  if (stage.layers == 0)
+    return "no layers";
+  const std::string first = std::to_string(stage.firstLayer);
+  return stage.layers == 1 ? "layer " + first
+                           : "layers " + first + " to " + std::to_string(stage.firstLayer + stage.layers - 1);
+}
+
+// Where stages train the table of the pipeline says which; where they generate their gradients say nothing.
+Json sharedJson(const StagePrograms &stages) {
+  Json list = Json::array();
+  for (const PipelineSpec::Shared &one : stages.spec().shared)
+    list.push_back({{"parameter", one.parameter}, {"stages", {one.stages[0], one.stages[1]}}});
+  if (stages.whole().train)
+    return list;
+  std::map<std::string, Json> holders;
+  for (int32_t stage = 0; stage < stages.stages(); ++stage)
+    for (const ParamSpec &param : stages.manifest(stage).params)
+      if (param.layers == 0)
+        holders[param.name].push_back(stage);
+  for (const auto &[name, by] : holders)
+    if (by.size() > 1)
+      list.push_back({{"parameter", name}, {"stages", by}});
+  return list;
+}
+
+std::string sharedText(const Json &shared) {
+  std::string text;
+  for (const Json &one : shared) {
+    text += "shared       " + one["parameter"].get<std::string>() + ", by stages ";
+    const Json &by = one["stages"];
+    for (size_t i = 0; i < by.size(); ++i)
+      text += (i == 0 ? "" : i + 1 == by.size() ? " and " : ", ") + std::to_string(by[i].get<int64_t>());
+    text += ": each holds a copy\n";
   }
-  auto values = int64_t(planBuffers(stages.lists(Role::Train), int32_t(at), stages.sizes(Role::Train),
-                                    stages.sendBuffers(Role::Train))
-                            .bytes);
-  const int64_t shared = sharedBytes(stages, at);
-  return {{"weight_bytes", weights},
-          {"arena_bytes", arenas},
-          {"slot_bytes", slots}, // beside the first ones, which lie in the arenas
-          {"value_bytes", values},
-          {"shared_bytes", shared},
-          {"device_bytes", weights + arenas + slots + values + shared}};
+  return text;
 }
 
 static Json infoJson(const StagePrograms &stages, const Driver &driver) {
@@ -121,9 +154,6 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
   Json ranks = Json::array();
   for (int64_t at = 0; at < int64_t(stages.spec().lists.size()); ++at)
     ranks.push_back(rankJson(stages, at, driver));
-  Json shared = Json::array();
-  for (const PipelineSpec::Shared &one : stages.spec().shared)
-    shared.push_back({{"parameter", one.parameter}, {"stages", {one.stages[0], one.stages[1]}}});
   Json train = {{"batch", m.train->batch},
                 {"seq", m.train->seq},
                 {"micro_batches", m.train->microBatches},
@@ -143,7 +173,7 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
            {{"axis", stages.spec().axis},
             {"schedule", stages.spec().schedule},
             {"send_buffers", stages.spec().sendBuffers},
-            {"shared", shared},
+            {"shared", sharedJson(stages)},
             {"stages", list},
             {"predicted", predictedJson(stages)},
             {"ranks", ranks},
@@ -162,12 +192,47 @@ static std::string giga(const Json &flops) {
   return text;
 }
 
-// What a micro-batch holds before and after its input_gradient.
-static std::string backwardInTwo(const Json &stage) {
-  if (!stage.contains("input_gradient"))
-    return "";
-  const Json &held = stage["input_gradient"];
-  return mega(held["bytes_within"]) + " within I, " + mega(held["bytes_after"]) + " from I to W, ";
+// Bytes that micro-batches keep, and what is sent for each; nothing of what there is none.
+static std::string microBatchText(const Json &stage) {
+  std::string text;
+  if (stage["slot_bytes"] > 0)
+    text += ", " + counted(stage["slots"], "micro-batch") + " of " + mega(stage["slot_bytes"]) + " kept";
+  if (stage.contains("input_gradient")) {
+    const Json &held = stage["input_gradient"];
+    text += ", " + mega(held["bytes_within"]) + " within I, " + mega(held["bytes_after"]) + " from I to W";
+  }
+  const double on = stage["sends_bytes"], back = stage["sends_back_bytes"];
+  if (on > 0 || back > 0)
+    text += ", sends " + (on > 0 ? mega(on) + " on" : "") + (on > 0 && back > 0 ? " and " : "") +
+            (back > 0 ? mega(back) + " back" : "");
+  return text;
+}
+
+// What the second half of a backward reads: values of one name together.
+static std::string readByWeightGradient(const Json &values) {
+  std::vector<std::string> names;
+  std::map<std::string, std::pair<int64_t, double>> sums; // values, bytes
+  for (const Json &value : values) {
+    const std::string name = value["value"];
+    auto &[count, bytes] = sums[name];
+    if (count++ == 0)
+      names.push_back(name);
+    bytes += value["bytes"].get<double>();
+  }
+  std::string text;
+  for (const std::string &name : names) {
+    const auto &[count, bytes] = sums[name];
+    text += (text.empty() ? " " : ", ") + name +
+            (count > 1 ? " (" + std::to_string(count) + " times) " : " ") + mega(bytes);
+  }
+  return text;
+}
+
+// A backward in two has two times.
+static std::string backwardText(const Json &stage, double input, double weights) {
+  return stage.contains("input_gradient")
+             ? ", gradient of its input " + milliseconds(input) + ", of its weights " + milliseconds(weights)
+             : ", backward " + milliseconds(input + weights);
 }
 
 std::string describePipeline(const StagePrograms &stages, const Driver &driver, bool json) {
@@ -181,34 +246,23 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
   std::string page =
       m.architecture + " " + m.model + ", " + m.task + ", " + m.dtype + " on " + m.target + "\n";
   page += "mesh         " + m.mesh.describe() + " (" + std::to_string(m.mesh.size()) + " ranks)\n";
-  page += "training     " + std::to_string(m.train->batch) + " rows of " + std::to_string(m.train->seq) +
-          " tokens a step, " + std::to_string(m.train->microBatches) + " micro-batches, vocabulary " +
+  page += "training     " + counted(m.train->batch, "row") + " of " + counted(m.train->seq, "token") +
+          " a step, " + counted(m.train->microBatches, "micro-batch") + ", vocabulary " +
           std::to_string(m.train->vocab) + "\n";
   page += "pipeline     " + pipeline["schedule"].get<std::string>() + " over " + stages.spec().axis + ", " +
-          std::to_string(stages.stages()) + " stages, " + std::to_string(stages.spec().sendBuffers) +
-          " send buffers a rank\n";
+          counted(stages.stages(), "stage") + ", " + counted(stages.spec().sendBuffers, "send buffer") +
+          " a rank\n";
   for (size_t s = 0; s < pipeline["stages"].size(); ++s) {
     const Json &stage = pipeline["stages"][s];
-    const int64_t first = stage["first_layer"], layers = stage["layers"];
     page += "stage " + std::to_string(s) + "      at " + std::to_string(stage["at"].get<int64_t>()) + ", " +
-            (layers == 0 ? "no layers"
-                         : "layers " + std::to_string(first) + " to " + std::to_string(first + layers - 1)) +
-            ", weights " + mega(stage["weight_bytes"]) + ", arena " + mega(stage["arena_bytes"]) + ", " +
-            std::to_string(stage["slots"].get<int64_t>()) + " micro-batches of " + mega(stage["slot_bytes"]) +
-            " kept, " + backwardInTwo(stage) + "sends " + mega(stage["sends_bytes"]) + " on and " +
-            mega(stage["sends_back_bytes"]) + " back\n";
+            layersText(stages.spec().stages[s]) + ", weights " + mega(stage["weight_bytes"]) + ", arena " +
+            mega(stage["arena_bytes"]) + microBatchText(stage) + "\n";
   }
   for (size_t s = 0; s < pipeline["stages"].size(); ++s) {
     const Json &stage = pipeline["stages"][s];
-    if (!stage.contains("weight_gradient_reads"))
-      continue;
-    page += "W of stage " + std::to_string(s) + " reads";
-    const char *separator = " ";
-    for (const Json &value : stage["weight_gradient_reads"]) {
-      page += separator + value["value"].get<std::string>() + " " + mega(value["bytes"]);
-      separator = ", ";
-    }
-    page += "\n";
+    if (stage.contains("weight_gradient_reads"))
+      page += "W of stage " + std::to_string(s) + " reads" +
+              readByWeightGradient(stage["weight_gradient_reads"]) + "\n";
   }
   if (const Json &predicted = pipeline["predicted"]; !predicted.is_null()) {
     page += "predicted    a step " + milliseconds(predicted["step_seconds"]) + ", of which ranks idle " +
@@ -216,26 +270,17 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
     for (size_t s = 0; s < pipeline["stages"].size(); ++s)
       page +=
           "  stage " + std::to_string(s) + "    forward " + milliseconds(predicted["forward"][s]) +
-          ", gradient of its input " + milliseconds(predicted["input_gradient"][s]) + ", of its weights " +
-          milliseconds(predicted["weight_gradient"][s]) + ", once a step " +
-          milliseconds(predicted["once"][s]) +
+          backwardText(pipeline["stages"][s], predicted["input_gradient"][s],
+                       predicted["weight_gradient"][s]) +
+          ", once a step " + milliseconds(predicted["once"][s]) +
           (s + 1 < pipeline["stages"].size() && pipeline["stages"][s]["at"] != pipeline["stages"][s + 1]["at"]
                ? ", message on " + milliseconds(predicted["link"][s])
                : "") +
           "; " + giga(pipeline["stages"][s]["flops"]) + " a step\n";
   }
-  for (const Json &shared : pipeline["shared"])
-    page += "shared       " + shared["parameter"].get<std::string>() + ", by stages " +
-            std::to_string(shared["stages"][0].get<int64_t>()) + " and " +
-            std::to_string(shared["stages"][1].get<int64_t>()) + "\n";
-  for (size_t at = 0; at < pipeline["ranks"].size(); ++at) {
-    const Json &rank = pipeline["ranks"][at];
-    page += "per rank     at " + std::to_string(at) + ": weights " + mega(rank["weight_bytes"]) +
-            ", arenas " + mega(rank["arena_bytes"]) + ", micro-batches kept " + mega(rank["slot_bytes"]) +
-            ", values between stages " + mega(rank["value_bytes"]) +
-            (rank["shared_bytes"] > 0 ? ", gradients of shared weights " + mega(rank["shared_bytes"]) : "") +
-            "; " + mega(rank["device_bytes"]) + " in all\n";
-  }
+  page += sharedText(pipeline["shared"]);
+  for (size_t at = 0; at < pipeline["ranks"].size(); ++at)
+    page += rankText(int64_t(at), pipeline["ranks"][at]);
   for (size_t at = 0; at < pipeline["lists"].size(); ++at)
     page += "r" + std::to_string(at) + " " + pipeline["lists"][at].get<std::string>() + "\n";
   return page;

@@ -18,24 +18,22 @@ enum { Values, Gradients };
 
 // What was received is kept from forward to the end of backward, its gradient from I to W.
 char *PipelineStep::Stage::keptValue(int64_t microBatch) const {
-  return memory.address() + size_t(slots.of(Slot::Whole).slotOf[size_t(microBatch)]) * valueBytes;
+  return memory.address() + size_t(slots.of(Slot::Whole).slotOf[size_t(microBatch)]) * bytes.kept.value;
 }
 char *PipelineStep::Stage::keptGradient(int64_t microBatch) const {
-  return memory.address() + size_t(slots.of(Slot::Whole).slots) * valueBytes +
-         size_t(slots.of(Slot::FromInputGradient).slotOf[size_t(microBatch)]) * gradientBytes;
+  return memory.address() + size_t(slots.of(Slot::Whole).slots) * bytes.kept.value +
+         size_t(slots.of(Slot::FromInputGradient).slotOf[size_t(microBatch)]) * bytes.kept.gradient;
 }
 std::array<char *, kSlots> PipelineStep::Stage::slotsOf(int64_t microBatch) const {
-  const Manifest &manifest = rank.manifest();
   std::array<char *, kSlots> addresses{};
-  char *others = memory.address() + size_t(slots.of(Slot::Whole).slots) * valueBytes +
-                 size_t(slots.of(Slot::FromInputGradient).slots) * gradientBytes;
+  char *others = memory.address() + bytesOfSlots(slots, bytes).keptMessages;
   for (int kind = 0; kind < kSlots; ++kind) {
     const SlotPlan::Kind &plan = slots.kinds[size_t(kind)];
-    auto bytes = size_t(manifest.slotBytes[size_t(kind)]);
+    const int64_t size = bytes.slots[size_t(kind)];
     int32_t slot = plan.slotOf[size_t(microBatch)];
     addresses[size_t(kind)] =
-        slot == 0 ? rank.arena() + manifest.slotBegin(kind) : others + size_t(slot - 1) * bytes;
-    others += size_t(plan.slots - 1) * bytes;
+        slot == 0 ? rank.arena() + rank.manifest().slotBegin(kind) : others + (slot - 1) * size;
+    others += (plan.slots - 1) * size;
   }
   return addresses;
 }
@@ -53,6 +51,7 @@ PipelineStep::PipelineStep(const PipelineRun &run, RankPrograms &programs)
         describe(own_.back(), role);
     allocateSlots(own_.back());
   }
+  allocateValues();
   Device &device = rank().device();
   const std::vector<PipelineSpec::Shared> &shared = stages_.spec().shared;
   for (size_t w = 0; w < shared.size(); ++w) {
@@ -88,16 +87,20 @@ void PipelineStep::describe(Stage &stage, Role role) {
 void PipelineStep::allocateSlots(Stage &stage) {
   const schedule::Schedule &lists = stages_.lists(Role::Train);
   stage.slots = planSlots(lists.ranks[size_t(coordinate_)], stage.number, lists.microBatches);
-  for (const auto &[role, of] : stage.roles) {
-    stage.valueBytes = std::max(stage.valueBytes, of.kept.value);
-    stage.gradientBytes = std::max(stage.gradientBytes, of.kept.gradient);
-  }
-  const size_t bytes = size_t(stage.slots.of(Slot::Whole).slots) * stage.valueBytes +
-                       size_t(stage.slots.of(Slot::FromInputGradient).slots) * stage.gradientBytes +
-                       size_t(bytesBesideArena(stage.slots, stage.rank.manifest()));
-  if (bytes)
+  stage.bytes = bytesOfStage(stages_, stage.number);
+  if (const int64_t bytes = bytesOfSlots(stage.slots, stage.bytes).total())
     stage.memory = rank().device().allocate(
-        bytes, "what stage " + std::to_string(stage.number) + " keeps of micro-batches", MemoryUse::Arena);
+        size_t(bytes), "what stage " + std::to_string(stage.number) + " keeps of micro-batches",
+        MemoryUse::Arena);
+}
+
+void PipelineStep::allocateValues() {
+  std::vector<StepTraffic> steps = trafficOf(stages_);
+  for (StepTraffic &step : steps)
+    if (delays_)
+      step.sizes = stampedSizes(step.sizes);
+  if (const int64_t bytes = bytesOfValues(steps, coordinate_))
+    values_ = rank().device().allocate(size_t(bytes), "values between stages", MemoryUse::Arena);
 }
 
 PipelineStep::Stage &PipelineStep::stage(int32_t number) {
@@ -262,7 +265,7 @@ PipelineExecutor &PipelineStep::executor(Role role) {
     executor = std::make_unique<PipelineExecutor>(
         stages_.lists(role), int32_t(coordinate_), mesh().group(rank().id(), stages_.axis()),
         stages_.sizes(role), stages_.sendBuffers(role), rank().comm(), rank().device(),
-        run_.firstAction(role, coordinate_), delays_);
+        run_.firstAction(role, coordinate_), delays_, values_.address());
   return *executor;
 }
 

@@ -5,7 +5,8 @@
 
 #include "PipelineRun.h"
 #include "StepInputs.h"
-#include "tessera/runtime/pipeline/SlotPlan.h"
+#include "tessera/runtime/pipeline/Executor.h"
+#include "tessera/runtime/pipeline/StageBytes.h"
 
 #include <map>
 #include <memory>
@@ -47,7 +48,7 @@ private:
     // Of as many micro-batches as there are at once: what they keep of messages; then, kind by kind of slots,
     // what their states take, of all but the first, which has that in the arena.
     Buffer memory;
-    size_t valueBytes = 0, gradientBytes = 0;
+    StageBytes bytes;
 
     char *keptValue(int64_t microBatch) const;
     char *keptGradient(int64_t microBatch) const;
@@ -69,6 +70,7 @@ private:
 
   void describe(Stage &stage, Role role);
   void allocateSlots(Stage &stage);
+  void allocateValues();
   Stage &stage(int32_t number);
   void compute(const schedule::Action &part, const void *in, void *out, Stream &stream) override;
   // What the observer is told of a call; the calls of all ranks are in an order in which a step could go.
@@ -92,6 +94,7 @@ private:
   StepInputs inputs_;
   std::vector<Stage> own_;
   std::vector<SharedWeight> weights_;
+  Buffer values_; // of the kind of step that takes most: no two run at once
   std::map<Role, std::unique_ptr<PipelineExecutor>> executors_;
   std::optional<schedule::Costs> delays_;
   StepObserver *observer_ = nullptr;

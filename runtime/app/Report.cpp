@@ -272,8 +272,7 @@ static std::string programText(const Manifest &m, const Json &info) {
             "\n";
   if (m.train)
     text += "training     " + counted(m.train->batch, "row") + " of " + counted(m.train->seq, "token") +
-            " a step, " + std::to_string(m.train->microBatches) +
-            (m.train->microBatches == 1 ? " micro-batch" : " micro-batches") + ", vocabulary " +
+            " a step, " + counted(m.train->microBatches, "micro-batch") + ", vocabulary " +
             std::to_string(m.train->vocab) + flopsText(*m.train) + "\n";
   text += "per rank     weights " + mega(info["weight_bytes"][0].get<double>()) + ", arena " +
           mega(double(m.arenaBytes));

@@ -20,7 +20,8 @@ std::string milliseconds(double seconds) {
 }
 
 std::string counted(int64_t n, const std::string &what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  const bool isSibilant = what.size() > 2 && what.compare(what.size() - 2, 2, "ch") == 0;
+  return std::to_string(n) + " " + what + (n == 1 ? "" : isSibilant ? "es" : "s");
 }
 
 } // namespace tessera::runtime

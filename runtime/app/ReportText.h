@@ -9,7 +9,7 @@ namespace tessera::runtime {
 
 std::string mega(double bytes);                          // `1.5 MB`, `0.0123 MB`, `64 bytes`
 std::string milliseconds(double seconds);                // `2.3 ms`
-std::string counted(int64_t n, const std::string &what); // `1 row`, `2 rows`
+std::string counted(int64_t n, const std::string &what); // `1 row`, `2 batches`
 
 } // namespace tessera::runtime
 #endif

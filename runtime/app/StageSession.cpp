@@ -7,7 +7,7 @@ namespace tessera::runtime {
 
 StageSession::StageSession(GeneratingStage &stage, int64_t group)
     : stage_(stage), group_(group), rank_(stage.rank()), generate_(*stage.last().generate),
-      own_(*rank_.manifest().generate), ring_(size_t(stepsAhead()) + 1) {}
+      own_(*rank_.manifest().generate), ring_(size_t(stage.traffic().tokensAhead)) {}
 
 void StageSession::clear() {
   if (!std::exchange(isWritten_, false))
@@ -152,8 +152,9 @@ void StageSession::sendNext() {
   const std::vector<int64_t> sources = stage_.tokenSources(next);
   Tokens &slot = ring_[sent_++ % ring_.size()];
   slot.from = &next;
-  if (slot.memory.bytes() < bytes * sources.size())
-    slot.memory = rank_.device().allocate(bytes * sources.size(), "the tokens of a group", MemoryUse::Arena);
+  if (!slot.memory.bytes())
+    slot.memory =
+        rank_.device().allocate(size_t(stage_.traffic().tokens), "the tokens of a group", MemoryUse::Arena);
   const int64_t tag = stage_.tokenTag(group_);
   const int32_t where = stage_.tokenName(group_);
   for (size_t i = 0; i < sources.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "PipelineRun.h"
 #include "TextSession.h"
 #include "tessera/runtime/pipeline/Delays.h"
+#include "tessera/runtime/pipeline/StageBytes.h"
 
 #include <map>
 #include <memory>
@@ -44,6 +45,7 @@ public:
   // Of a rank of the last stage: who takes its piece, but for itself.
   std::vector<int64_t> tokenTakers(const OutputSpec &next) const;
   int32_t tokenName(int64_t group) const { return run_.tokenName(group); }
+  const GeneratingTraffic &traffic() const { return traffic_; }
   // What TESSERA_PIPELINE_DELAYS says: a chunk, and a token of each row, take F of their stage.
   const std::optional<schedule::Costs> &delays() const { return delays_; }
 
@@ -58,6 +60,7 @@ private:
   int32_t number_;
   Buffer slots_, received_; // of all groups but the first, which has its own in the arena
   size_t slotBytes_ = 0;
+  GeneratingTraffic traffic_;
   std::vector<SendBuffer> sends_;
   size_t nextSend_ = 0;
   std::optional<schedule::Costs> delays_;

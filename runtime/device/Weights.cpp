@@ -1,4 +1,5 @@
 #include "tessera/runtime/device/Weights.h"
+#include "tessera/runtime/core/HeldBytes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +16,9 @@ static ParamSpec plainSpec(ParamSpec spec) {
   return spec;
 }
 
-static int64_t lines(int64_t bytes) { return (bytes + 63) / 64 * 64; } // whole lines of 64 bytes
+static HeldWeight heldAs(const WeightPlan::Param &p) {
+  return {p.layers, p.layout->bytes, p.layout->packed, p.spec->layerBytes, p.plain ? p.plain->bytes : 0};
+}
 
 WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_(driver) {
   for (const ParamSpec &spec : manifest.params) {
@@ -23,27 +26,19 @@ WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_
     p.spec = &spec;
     p.layout = driver.layout(spec);
     p.layers = std::max<int64_t>(spec.layers, 1);
-    p.stride = p.layout->packed ? p.layout->bytes : std::max(spec.layerBytes, p.layout->bytes);
-    auto place = [&](int64_t stride) {
-      int64_t offset = bytes_;
-      bytes_ += lines(p.layers * stride);
-      return offset;
-    };
-    p.offset = place(p.stride);
-    if (!p.layout->packed) {
-      p.plainOffset = p.offset;
-    } else if (spec.variable) {
+    if (p.layout->packed && spec.variable)
       p.plain = driver.layout(plainSpec(spec));
-      p.plainOffset = place(p.plain->bytes);
-    }
+    const HeldWeight held = heldAs(p);
+    p.stride = held.stride();
+    p.offset = bytes_;
+    if (!p.layout->packed || p.plain)
+      p.plainOffset = p.offset + (p.plain ? held.first() : 0);
+    bytes_ += held.total();
     params_.push_back(std::move(p));
   }
 }
 
-int64_t WeightPlan::bytes(int64_t i) const {
-  const Param &p = params_[size_t(i)];
-  return lines(p.layers * p.stride) + (p.plain ? lines(p.layers * p.plain->bytes) : 0);
-}
+int64_t WeightPlan::bytes(int64_t i) const { return heldAs(params_[size_t(i)]).total(); }
 
 int64_t WeightPlan::bytes(const WeightOrigin &origin) const {
   int64_t sum = 0;

@@ -1,4 +1,4 @@
-#include "tessera/runtime/pipeline/Executor.h"
+#include "tessera/runtime/pipeline/BufferPlan.h"
 
 #include <algorithm>
 #include <map>
@@ -23,7 +23,7 @@ struct Value {
 class Places {
 public:
   int64_t take(size_t bytes) {
-    bytes = (bytes + 63) / 64 * 64;
+    bytes = size_t(wholeLines(int64_t(bytes)));
     int64_t at = 0;
     for (const auto &[begin, end] : taken_) {
       if (begin - at >= int64_t(bytes))
@@ -96,7 +96,7 @@ BufferPlan planBuffers(const schedule::Schedule &schedule, int32_t rank, const V
     if (schedule::sends(action.kind))
       plan.sendBytes = std::max(plan.sendBytes,
                                 sizeOf({action.kind == Kind::SendForward, action.stage, action.microBatch}));
-  plan.sendBytes = (plan.sendBytes + 63) / 64 * 64;
+  plan.sendBytes = size_t(wholeLines(int64_t(plan.sendBytes)));
   plan.bytes = places.most();
   for (int32_t slot = 0; anySend && slot < sendBuffers; ++slot, plan.bytes += plan.sendBytes)
     plan.sendSlots.push_back(int64_t(plan.bytes));

@@ -10,16 +10,20 @@ namespace tessera::runtime {
 using schedule::Action;
 using schedule::Kind;
 
+ValueSizes stampedSizes(ValueSizes sizes) {
+  for (std::vector<size_t> *bytes : {&sizes.forward, &sizes.backward})
+    for (size_t &one : *bytes)
+      one = stampedBytes(one);
+  return sizes;
+}
+
 PipelineExecutor::PipelineExecutor(const schedule::Schedule &schedule, int32_t rank,
                                    std::vector<int64_t> ranks, const ValueSizes &sizes, int32_t sendBuffers,
                                    Communicator &communicator, Device &device, int32_t where,
-                                   std::optional<schedule::Costs> delays)
-    : schedule_(schedule), rank_(rank), ranks_(std::move(ranks)), sizes_(sizes), communicator_(communicator),
-      where_(where), delays_(std::move(delays)) {
-  if (delays_)
-    for (std::vector<size_t> *bytes : {&sizes_.forward, &sizes_.backward})
-      for (size_t &one : *bytes)
-        one = stampedBytes(one);
+                                   std::optional<schedule::Costs> delays, char *memory)
+    : schedule_(schedule), rank_(rank), ranks_(std::move(ranks)),
+      sizes_(delays ? stampedSizes(sizes) : sizes), communicator_(communicator), where_(where),
+      delays_(std::move(delays)), memory_(memory) {
   plan_ = planBuffers(schedule, rank, sizes_, sendBuffers);
   int64_t messages = 2 * int64_t(schedule.numStages()) * schedule.microBatches;
   if (messages > kLargestMessageTag + 1)
@@ -28,8 +32,10 @@ PipelineExecutor::PipelineExecutor(const schedule::Schedule &schedule, int32_t r
                     " micro-batches",
                 "ranks can tell " + std::to_string(kLargestMessageTag + 1) + " messages apart",
                 "compile for fewer stages or micro-batches");
-  if (plan_.bytes)
-    memory_ = device.allocate(plan_.bytes, "values between stages", MemoryUse::Arena);
+  if (memory_ || !plan_.bytes)
+    return;
+  own_ = device.allocate(plan_.bytes, "values between stages", MemoryUse::Arena);
+  memory_ = own_.address();
 }
 
 // By direction, the stage that makes it, and micro-batch: messages between two ranks may overtake each other.

@@ -47,10 +47,10 @@ SlotPlan planSlots(const schedule::ActionList &list, int32_t stage, int32_t micr
   return plan;
 }
 
-int64_t bytesBesideArena(const SlotPlan &plan, const Manifest &manifest) {
+int64_t bytesBesideArena(const SlotPlan &plan, const std::array<int64_t, kSlots> &slotBytes) {
   int64_t bytes = 0;
   for (size_t kind = 0; kind < kSlots; ++kind)
-    bytes += int64_t(plan.kinds[kind].slots - 1) * manifest.slotBytes[kind];
+    bytes += int64_t(plan.kinds[kind].slots - 1) * slotBytes[kind];
   return bytes;
 }
 

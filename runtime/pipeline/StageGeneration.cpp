@@ -3,13 +3,7 @@
 
 #include "tessera/runtime/core/Fields.h"
 
-#include <algorithm>
-
 namespace tessera::runtime {
-
-size_t StagePrograms::mostSent(int32_t stage) const {
-  return std::max(message(stage, Role::Prompt, true).bytes, message(stage, Role::Next, true).bytes);
-}
 
 void StagePrograms::checkGeneration() const {
   const GenerateSpec &all = *whole_.generate;

@@ -1,7 +1,7 @@
 #include "tessera/runtime/pipeline/StagePrograms.h"
 
 #include "tessera/runtime/core/Fields.h"
-#include "tessera/runtime/schedule/Lower.h"
+#include "tessera/runtime/pipeline/EvaluationLists.h"
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"
 
@@ -152,8 +152,7 @@ StageMessage StagePrograms::message(int32_t stage, Role role, bool forward) cons
     for (const OutputSpec &output : e.outputs)
       if (output.gives == (forward ? Gives::Sent : Gives::SentGradient)) {
         auto bytes = size_t(io::bytesOf(output.dtype, elementCount(output.local)));
-        message.values.push_back({output.name, message.bytes, bytes});
-        message.bytes += (bytes + 63) / 64 * 64;
+        message.values.push_back({output.name, placeInMessage(message.bytes, bytes), bytes});
       }
   });
   return message;
@@ -270,7 +269,7 @@ void StagePrograms::checkShared(Role role) const {
 }
 
 void StagePrograms::readLists() {
-  lists_.microBatches = forwards_.microBatches = int32_t(whole_.train->microBatches);
+  lists_.microBatches = int32_t(whole_.train->microBatches);
   for (const PipelineSpec::Stage &stage : spec().stages)
     lists_.rankOfStage.push_back(int32_t(stage.at));
   for (size_t at = 0; at < spec().lists.size(); ++at) {
@@ -298,16 +297,9 @@ void StagePrograms::readLists() {
       if (action.kind == Kind::BackwardInput || action.kind == Kind::BackwardWeight)
         require(manifest(action.stage).partIndex(Role::Train, StagePart::Backward) < 0,
                 stageName(action.stage), "its backward is one entry, and the lists have it in two");
-  forwards_.rankOfStage = lists_.rankOfStage;
-  for (size_t at = 0; at < lists_.ranks.size(); ++at) {
-    schedule::ActionList list;
-    for (int32_t m = 0; m < forwards_.microBatches; ++m)
-      for (int32_t stage : stagesAt(int64_t(at)))
-        list.push_back({Kind::Forward, stage, m});
-    forwards_.ranks.push_back(std::move(list));
-  }
-  forwards_ = schedule::lower(forwards_, schedule::Lowering::Eager);
-  forwardBuffers_ = std::max(1, schedule::leastSendBuffers(forwards_).withoutDelay);
+  EvaluationLists evaluation = evaluationLists(lists_);
+  forwards_ = std::move(evaluation.lists);
+  forwardBuffers_ = evaluation.sendBuffers;
 }
 
 } // namespace tessera::runtime

@@ -171,12 +171,44 @@ TEST_F(PipelineTrain, InfoShowsStagesAndLists) {
     slots += (pipeline["stages"][stage]["slots"].get<int64_t>() - 1) *
              pipeline["stages"][stage]["slot_bytes"].get<int64_t>();
   EXPECT_GT(slots, 0);
-  EXPECT_EQ(rank["slot_bytes"], slots);
+  EXPECT_EQ(rank["more_slots_bytes"], slots);
   EXPECT_FALSE(pipeline["stages"][1].contains("weight_gradient_reads"));
   o = shell(program + "info");
   EXPECT_NE(o.out.find("stage 3      at 1, layers 3 to 4, weights "), std::string::npos) << o.out;
-  EXPECT_NE(o.out.find("shared       table, by stages 0 and 3\n"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("shared       table, by stages 0 and 3: each holds a copy\n"), std::string::npos)
+      << o.out;
   EXPECT_NE(o.out.find("r0 0F0 0SEND_F0"), std::string::npos) << o.out;
+  // One layer, and what there is nothing of.
+  EXPECT_NE(o.out.find("stage 1      at 1, layer 1, weights "), std::string::npos) << o.out;
+  EXPECT_EQ(o.out.find("0.0000 MB"), std::string::npos) << o.out;
+  for (const char *part : {" 0 bytes", "1 micro-batches", "micro-batchs"})
+    EXPECT_EQ(o.out.find(part), std::string::npos) << o.out;
+}
+
+// What ranks allocate is what `info` says, to the byte, whatever steps they run: with and without dropout,
+// evaluations. Only the sums over stages, some numbers, are beside it.
+TEST_F(PipelineTrain, RanksTakeWhatInfoSays) {
+  for (const Cut &cut : {Cut{"2,3", "1f1b", 2, 1, "FAKE_DROPS=1"}, Cut{"1,1,1,2", "interleaved", 2},
+                         Cut{"1,1,3", "zb1p", 3, 1, "FAKE_RECOMPUTE=1"}, Cut{"2,0,3", "gpipe", 3}}) {
+    SCOPED_TRACE(testing::Message() << cut);
+    Outcome o = shell(cut.environment() + FAKE_PROGRAM_DIR + "/checked_pipeline info --json");
+    ASSERT_EQ(o.status, 0) << o.err;
+    int64_t said = 0;
+    const json info = json::parse(o.out);
+    for (const json &rank : info["pipeline"]["ranks"])
+      said += rank["device_bytes"].get<int64_t>();
+    std::filesystem::remove(folder + "/allocated");
+    o = shell("TESSERA_CHECKED_ALLOCATIONS=allocated " + steps(cut, 1, "cut", "checked") +
+              (cut.more == "FAKE_DROPS=1" ? " --dropout=0.5" : ""));
+    ASSERT_EQ(o.status, 0) << o.err;
+    std::istringstream lines(read("allocated"));
+    int64_t taken = 0, bytes = 0;
+    for (std::string what; lines >> bytes && std::getline(lines, what);)
+      taken += what == " sums over stages" ? 0 : bytes;
+    EXPECT_EQ(taken, said) << read("allocated");
+    std::filesystem::remove_all(folder + "/cut");
+    std::filesystem::remove(folder + "/cut.log");
+  }
 }
 
 // With a backward in two: what is held before and after its first half, and what the second one reads.
@@ -204,10 +236,10 @@ TEST_F(PipelineTrain, InfoShowsWhatIsKeptForWeights) {
     EXPECT_EQ(stage["weight_gradient_reads"][1]["value"], "gradients of x");
     EXPECT_EQ(stage["weight_gradient_reads"][1]["made_by"], "input_gradient");
     beside = (whole["slots"].get<int64_t>() - 1) * kept + (from["slots"].get<int64_t>() - 1) * made;
-    EXPECT_EQ(pipeline["ranks"][number]["slot_bytes"], beside);
+    EXPECT_EQ(pipeline["ranks"][number]["more_slots_bytes"], beside);
   }
   o = shell(program + "info");
-  EXPECT_NE(o.out.find("W of stage 1 reads x 0."), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("W of stage 1 reads x "), std::string::npos) << o.out;
 }
 
 // What stages do not have in common, and what pipelines cannot do yet.

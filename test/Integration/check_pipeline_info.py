@@ -24,7 +24,7 @@ ranks = info["pipeline"]["ranks"]
 if [rank["shared_bytes"] for rank in ranks] != [2 * table, 0, 2 * table]:
     sys.exit(f"a table of {table} bytes: {ranks}")
 for rank in ranks:
-    if rank["device_bytes"] != sum(rank[f"{what}_bytes"] for what in ("weight", "arena", "slot", "value", "shared")):
+    if rank["device_bytes"] != sum(rank[f"{what}_bytes"] for what in ("weight", "arena", "more_slots", "kept_message", "value", "shared")):
         sys.exit(f"bytes do not add up: {rank}")
 run([args.compiler, args.tied, "--task=train", "--batch=8", "--max-seq-len=16", "-o", path("alone")])
 one, all_ = json.loads(run([path("alone"), "info", "--json"]).stdout)["train"]["flops_per_token"], info["train"]["flops_per_token"]

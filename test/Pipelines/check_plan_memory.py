@@ -13,8 +13,8 @@ def compiled(limit):
     return subprocess.run([compiler, model, *flags, f"--memory={limit}", "--explain", "-o", out], capture_output=True, text=True, timeout=120)
 
 
-for more in (["--batch=4"], ["--batch=5", "--micro-batches=4"], ["--batch=4", "--stages=1,3"]):
-    flags = ["--mesh=pp=2", "--max-seq-len=64", *more]
+def at_least_limit():
+    """What `info` says of the pipeline that is made under the least limit."""
     least = int(re.search(r"needs at least (\d+) bytes", compiled(1).stderr)[1])
     below = compiled(least - 1)
     if below.returncode != 1 or f"needs at least {least} bytes" not in below.stderr:
@@ -22,13 +22,28 @@ for more in (["--batch=4"], ["--batch=5", "--micro-batches=4"], ["--batch=4", "-
     if f"remark: pipeline: {least} of {least} bytes of a rank" not in compiled(least).stderr:
         sys.exit(f"at {least}: {compiled(least).stderr[:500]}")
     info = json.loads(subprocess.run([out, "info", "--json"], capture_output=True, check=True, timeout=60).stdout)
-    taken = max(stage["device_bytes"] for stage in info["pipeline"]["stages"])
+    taken = max(rank["device_bytes"] for rank in info["pipeline"]["ranks"])
     if taken != least:
         sys.exit(f"info says {taken} bytes, the compiler {least}")
-    stages = info["pipeline"]["stages"]
-    sends, buffers = [stage["sends_bytes_of_chunk"] for stage in stages], info["pipeline"]["send_buffers"]
-    if [stage["value_bytes"] for stage in stages] != [buffers * sends[0], sends[0]]:
-        sys.exit(f"a stage holds what it sends in each of {buffers} buffers, and what it receives: {stages}")
+    return info["pipeline"]
+
+
+for more in (["--batch=4"], ["--batch=5", "--micro-batches=4"], ["--batch=4", "--stages=1,3"]):
+    flags = ["--mesh=pp=2", "--max-seq-len=64", *more]
+    at_least_limit()
+flags = ["--mesh=dp=2,pp=2", "--batch=5", "--micro-batches=3", "--max-seq-len=64"]
+pipeline = at_least_limit()
+# A rank has what comes for a call, buffers of what it sends, and the tokens of all rows (two a group, of one call more than it has rows).
+(first, last), buffers = pipeline["ranks"], pipeline["send_buffers"]
+message = pipeline["stages"][0]["sends_bytes_of_chunk"]
+tokens = 3 * 3 * 2 * 4
+if [first["value_bytes"], last["value_bytes"]] != [buffers * message, message] or [first["token_bytes"], last["token_bytes"]] != [tokens, tokens]:
+    sys.exit(f"{buffers} buffers of {message} bytes, {tokens} bytes of tokens: {pipeline['ranks']}")
+for rank, stage in zip(pipeline["ranks"], pipeline["stages"]):
+    if rank["device_bytes"] != sum(rank[f"{what}_bytes"] for what in ("weight", "arena", "more_slots", "value", "token", "output")) or rank["more_slots_bytes"] != 2 * stage["slot_bytes"]:
+        sys.exit(f"bytes do not add up: {rank}, {stage}")
+if not last["output_bytes"] or first["output_bytes"]:
+    sys.exit(f"the head's hidden values, which the last stage alone keeps: {pipeline['ranks']}")
 
 # The second model has a table that two stages have.
 for model, stages in ((model, "2,2"), (tied, "2,3")):

@@ -39,11 +39,10 @@ TEST(SlotPlan, EachKindHasItsOwnLifetime) {
 }
 
 TEST(SlotPlan, BytesBesideTheArenaAreThoseOfAllButTheFirst) {
-  Manifest manifest;
-  manifest.slotBytes = {64, 256, 1024};
-  EXPECT_EQ(bytesBesideArena(slotsOf("0F0 0F1 0I0 0F2 0I1 0W0 0I2 0W1 0W2", 0, 3), manifest),
+  const std::array<int64_t, kSlots> slots{64, 256, 1024};
+  EXPECT_EQ(bytesBesideArena(slotsOf("0F0 0F1 0I0 0F2 0I1 0W0 0I2 0W1 0W2", 0, 3), slots),
             2 * 64 + 1 * 256 + 1 * 1024);
-  EXPECT_EQ(bytesBesideArena(slotsOf("0F0 0B0", 0, 1), manifest), 0);
+  EXPECT_EQ(bytesBesideArena(slotsOf("0F0 0B0", 0, 1), slots), 0);
 }
 
 // The forward of a pair comes first.

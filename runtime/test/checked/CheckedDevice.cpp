@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <mutex>
 
 namespace tessera::runtime {
 
@@ -19,7 +21,18 @@ CheckedDevice::CheckedDevice(const DeviceOptions &options, uint64_t seed)
       innerStream_(inner_->createStream(StreamKind::Compute)),
       executor_(seed, options.rank, options.entry, [] { cpuDriver().prepareThread(); }) {}
 
+// For tests of what is allocated: TESSERA_CHECKED_ALLOCATIONS names a file that gets a line for each.
+static void note(size_t bytes, const std::string &what) {
+  const char *file = getenv("TESSERA_CHECKED_ALLOCATIONS");
+  if (!file)
+    return;
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::ofstream(file, std::ios::app) << bytes << " " << what << "\n";
+}
+
 Buffer CheckedDevice::allocate(size_t bytes, const std::string &what, MemoryUse use) {
+  note(bytes, what);
   return Buffer(*this, space_.allocate(bytes, what), bytes);
 }
 

@@ -5,6 +5,7 @@
 
 #include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/device/Device.h"
+#include "tessera/runtime/pipeline/BufferPlan.h"
 #include "tessera/runtime/pipeline/Delays.h"
 #include "tessera/runtime/schedule/Schedule.h"
 
@@ -22,30 +23,6 @@ public:
   virtual void ofStage(const schedule::Action &action, Stream &stream) {}
 };
 
-// Bytes of what two neighbouring stages exchange, by the lower of them.
-struct ValueSizes {
-  std::vector<size_t> forward, backward; // [stages - 1]
-};
-
-// Where a rank's list keeps values between its actions: known before anything runs.
-struct BufferPlan {
-  // Of each action of the list (a pair: of its forward, then its backward), -1: none. `in`: read by it, or
-  // received; `out`: where what it gives stays for another stage of this rank, or until it is sent.
-  struct Use {
-    int64_t in[2] = {-1, -1}, out[2] = {-1, -1};
-  };
-  std::vector<Use> uses;          // [actions], offsets
-  std::vector<int64_t> sendSlots; // offsets of the buffers that sends take in turn
-  size_t sendBytes = 0;           // of each of them
-  size_t bytes = 0;               // of all
-};
-
-// `schedule` is valid with its sends and receives (Validate.h). A value has a buffer from the action that
-// makes it, or the receive that is posted for it, to the one that reads it. `sendBuffers`: at least 1 for who
-// sends.
-BufferPlan planBuffers(const schedule::Schedule &schedule, int32_t rank, const ValueSizes &sizes,
-                       int32_t sendBuffers);
-
 // Who is told how a rank goes along its list: for traces.
 class ListObserver {
 public:
@@ -58,14 +35,18 @@ public:
   virtual void arrived(CommToken token) = 0;
 };
 
+// With what messages take under given delays (Delays.h).
+ValueSizes stampedSizes(ValueSizes sizes);
+
 class PipelineExecutor {
 public:
   // `ranks`: of each coordinate along the pipeline the rank of the communicator. `where`: what the board
-  // shows for the list's first action, and one more for each behind it (Board.h). Throws Error for more
-  // messages than tags can tell apart.
+  // shows for the list's first action, and one more for each behind it (Board.h). `memory`: of what
+  // planBuffers says; null: it has its own. Throws Error for more messages than tags can tell apart.
   PipelineExecutor(const schedule::Schedule &schedule, int32_t rank, std::vector<int64_t> ranks,
                    const ValueSizes &sizes, int32_t sendBuffers, Communicator &communicator, Device &device,
-                   int32_t where = 0, std::optional<schedule::Costs> delays = std::nullopt);
+                   int32_t where = 0, std::optional<schedule::Costs> delays = std::nullopt,
+                   char *memory = nullptr);
 
   // Null: nobody is told.
   void observe(ListObserver *observer) { observer_ = observer; }
@@ -82,7 +63,7 @@ private:
   void runAction(size_t index, StageWork &work, Stream &stream);
   // Until a buffer of sends is free; its number.
   size_t freeSendSlot(Stream &stream, int32_t where);
-  char *at(int64_t offset) { return offset < 0 ? nullptr : memory_.address() + offset; }
+  char *at(int64_t offset) { return offset < 0 ? nullptr : memory_ + offset; }
 
   const schedule::Schedule &schedule_;
   int32_t rank_;
@@ -92,7 +73,8 @@ private:
   int32_t where_;
   std::optional<schedule::Costs> delays_;
   BufferPlan plan_;
-  Buffer memory_;
+  Buffer own_;
+  char *memory_;
   ListObserver *observer_ = nullptr;
 
   // A message that is under way: which, and what to wait for.

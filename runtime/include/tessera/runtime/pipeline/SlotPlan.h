@@ -19,8 +19,8 @@ struct SlotPlan {
   const Kind &of(Slot slot) const { return kinds[size_t(slot)]; }
 };
 
-// What the slots of such a program take beside its arena, in which the first of each kind lies.
-int64_t bytesBesideArena(const SlotPlan &plan, const Manifest &manifest);
+// What slots of so many bytes take beside the arena, in which the first of each kind lies.
+int64_t bytesBesideArena(const SlotPlan &plan, const std::array<int64_t, kSlots> &slotBytes);
 
 // `list` is that of the stage's rank, of a valid schedule.
 SlotPlan planSlots(const schedule::ActionList &list, int32_t stage, int32_t microBatches);

@@ -5,15 +5,14 @@
 
 #include "tessera/runtime/abi.h"
 #include "tessera/runtime/core/Manifest.h"
-#include "tessera/runtime/pipeline/Executor.h"
+#include "tessera/runtime/pipeline/RankBytes.h"
 
 #include <string>
 #include <vector>
 
 namespace tessera::runtime {
 
-// Values that a stage gives to a neighbour travel as one message: they lie one after another, each from a
-// multiple of 64 bytes on, in the order of the sender's outputs.
+// What a stage gives to a neighbour, in the order of its outputs: where each value lies in the message.
 struct TravellingValue {
   std::string name;
   size_t offset = 0, bytes = 0;
@@ -22,12 +21,6 @@ struct StageMessage {
   std::vector<TravellingValue> values;
   size_t bytes = 0;
   const TravellingValue *find(const std::string &name) const; // null if there is none
-};
-
-// Bytes of messages that are read again behind the action that they came for, by entries of the same
-// micro-batch: what was received, where backward takes it, and its gradient, where weight_gradient does.
-struct KeptMessages {
-  size_t value = 0, gradient = 0;
 };
 
 class StagePrograms {
@@ -68,7 +61,6 @@ public:
 
   // What `stage` gives to the next one, or (forward false) to the one before.
   StageMessage message(int32_t stage, Role role, bool forward) const;
-  size_t mostSent(int32_t stage) const; // of a stage that generates: bytes of a message, whatever is called
   ValueSizes sizes(Role role) const;
   KeptMessages keptMessages(int32_t stage, Role role) const;
   // Names of outputs that are added up over the stages, in the order of the stages that give them.
