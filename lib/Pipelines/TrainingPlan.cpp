@@ -1,8 +1,7 @@
 //===- TrainingPlan.cpp - The schedule that trains fastest ----------------===//
 //
-// Costs say which plans are worth a try; what fits into a limit is measured: the stages of a plan are
-// compiled to rung exec, and what they and the lists take is what `info` will say. What costs said too little
-// of, or too much, is made good from then on.
+// Costs of compiled stages say which plans are worth a try; what fits into a limit is measured: the stages of
+// a plan are compiled to rung exec, and what they and the lists take is what `info` will say.
 //
 //===----------------------------------------------------------------------===//
 #include "PipelinePlan.h"
@@ -11,16 +10,14 @@
 #include "PipelineModels.h"
 #include "ScheduleFile.h"
 
-#include "tessera/runtime/schedule/Choose.h"
 #include "tessera/runtime/schedule/Lower.h"
+#include "tessera/runtime/schedule/Search.h"
 #include "tessera/runtime/schedule/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <cmath>
 #include <map>
-#include <tuple>
 
 using namespace mlir;
 
@@ -33,27 +30,6 @@ struct Variant {
   PipelineModels models;
 };
 
-/// A plan, as a whole.
-struct Candidate {
-  size_t variant = 0;
-  schedule::Plan plan;
-  RankMemory memory; ///< where it was measured
-  std::string key() const {
-    std::string text = std::to_string(variant) + " " + plan.toString();
-    for (int64_t layers : plan.sizes)
-      text += "," + std::to_string(layers);
-    return text;
-  }
-};
-
-/// Plans whose times are within a hundredth of each other are alike: predictions are worth no more. Of those
-/// the one with fewer stages goes first, which sends less, then the one that keeps less.
-std::tuple<double, size_t, double, double> rankOf(const schedule::Plan &plan) {
-  constexpr double kAlike = 0.01;
-  return {std::floor(std::log(std::max(plan.seconds, 1e-30)) / std::log1p(kAlike)), plan.sizes.size(),
-          plan.mostBytes(), plan.seconds};
-}
-
 class TrainingPlanner {
 public:
   TrainingPlanner(ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options)
@@ -64,25 +40,17 @@ public:
 private:
   Status readFlags();
   Status checkStages() const;
-  Status findMicroBatches();
+  void findMicroBatches();
   void addVariants();
   /// What `variant` takes with the numbers of micro-batches that are looked at.
   Status addModels(Variant &variant);
-  Result<std::vector<schedule::Plan>> plansOf(const Variant &variant, double bytes, double more);
-  /// The fastest plan within `bytes` that is found; none where costs, or measures, say that nothing fits.
-  Result<std::optional<Candidate>> search(int64_t bytes);
-  void findRunnerUp(const Candidate &best, const std::vector<std::vector<schedule::Plan>> &plans,
-                    double bytes);
-  /// Plans that take less and less, until no other is found.
-  Result<std::vector<Candidate>> smallest();
-  Status measure(Candidate &candidate);
-  Result<Candidate> fit();
-  Result<Candidate> fastest(); ///< whatever it takes
+  /// What stages of the plan take of a rank, compiled to rung exec.
+  Result<RankMemory> measure(size_t variant, const schedule::Plan &plan);
+  Result<schedule::Choice> choose();
   Result<schedule::Schedule> listsOf(const schedule::Plan &plan) const;
   void take(const Variant &variant, const schedule::Schedule &lists, const schedule::StageSizes &sizes,
             CompileOptions &into) const;
-  std::string describe(const Candidate &candidate) const;
-  std::string nameOf(const schedule::Plan &plan) const;
+  std::string describe(const schedule::Choice &chosen) const;
 
   ModuleOp graph;
   LayerLoop loop;
@@ -95,8 +63,7 @@ private:
   schedule::Schedule computing;
   schedule::ChoiceLimits limits;
   std::vector<Variant> variants;
-  std::optional<Candidate> runnerUp;
-  std::map<std::string, RankMemory> measured;
+  std::map<std::pair<size_t, std::string>, RankMemory> measured; ///< by variant and plan
 };
 
 } // namespace
@@ -126,16 +93,17 @@ Status TrainingPlanner::readFlags() {
   for (schedule::ActionList &list : computing.ranks)
     llvm::erase_if(list, [](const schedule::Action &action) { return !schedule::computes(action.kind); });
   limits.given = &computing;
+  limits.givenName = choice.file;
   return {};
 }
 
 /// Numbers that may be chosen: those that divide the rows of a step.
-Status TrainingPlanner::findMicroBatches() {
+void TrainingPlanner::findMicroBatches() {
   if (given)
     options.microBatches = given->microBatches;
   if (options.microBatches) {
     limits.microBatches = {int32_t(options.microBatches)};
-    return {};
+    return;
   }
   int64_t rows = options.batch;
   auto forward = graph.lookupSymbol<func::FuncOp>("forward");
@@ -149,7 +117,6 @@ Status TrainingPlanner::findMicroBatches() {
       limits.microBatches.push_back(int32_t(m));
   if (limits.microBatches.empty())
     limits.microBatches.push_back(1);
-  return {};
 }
 
 /// Without a limit nothing is better made again.
@@ -177,157 +144,36 @@ Status TrainingPlanner::addModels(Variant &variant) {
   return {};
 }
 
-Result<std::vector<schedule::Plan>> TrainingPlanner::plansOf(const Variant &variant, double bytes,
-                                                             double more) {
-  schedule::ChoiceLimits all = limits;
-  all.bytes = bytes;
-  Result<std::vector<schedule::Plan>> plans = schedule::pipelinePlans(
-      [&](int32_t m, bool splits) {
-        schedule::PipelineModel model = variant.models.of(m, splits);
-        model.rankBytes += more;
-        return model;
-      },
-      all);
-  if (plans)
-    llvm::stable_sort(*plans,
-                      [](const schedule::Plan &a, const schedule::Plan &b) { return rankOf(a) < rankOf(b); });
-  return plans;
+Result<RankMemory> TrainingPlanner::measure(size_t variant, const schedule::Plan &plan) {
+  Result<schedule::Schedule> lists = listsOf(plan);
+  if (!lists)
+    return lists.takeFailure();
+  CompileOptions stages = variants[variant].options;
+  take(variants[variant], *lists, plan.sizes, stages);
+  Result<std::vector<StageFigures>> figures = probe.measure(stages, Rung::Exec);
+  if (!figures)
+    return figures.takeFailure();
+  RankMemory memory = memoryOfRanks(*figures, stages, &*lists);
+  measured[{variant, plan.toString()}] = memory;
+  return memory;
 }
 
-//===----------------------------------------------------------------------===//
-// What fits
-//===----------------------------------------------------------------------===//
-
-Status TrainingPlanner::measure(Candidate &candidate) {
-  auto [known, isNew] = measured.try_emplace(candidate.key());
-  if (isNew) {
-    const Variant &variant = variants[candidate.variant];
-    Result<schedule::Schedule> lists = listsOf(candidate.plan);
-    if (!lists)
-      return lists.takeFailure();
-    CompileOptions stages = variant.options;
-    take(variant, *lists, candidate.plan.sizes, stages);
-    Result<std::vector<StageFigures>> figures = probe.measure(stages, Rung::Exec);
-    if (!figures)
-      return figures.takeFailure();
-    known->second = memoryOfRanks(*figures, stages, &*lists);
-  }
-  candidate.memory = known->second;
-  return {};
-}
-
-Result<std::optional<Candidate>> TrainingPlanner::search(int64_t bytes) {
-  std::vector<double> more(variants.size(), 0);
-  std::vector<std::vector<schedule::Plan>> plans(variants.size());
-  std::vector<bool> isStale(variants.size(), true);
-  std::optional<Candidate> best;
-  std::map<std::string, int64_t> known; // of this search: no other one changes what it finds
-  constexpr int kTries = 10;
-  for (int i = 0; i < kTries; ++i) {
-    std::optional<Candidate> next;
-    for (size_t v = 0; v < variants.size(); ++v) {
-      if (isStale[v]) {
-        Result<std::vector<schedule::Plan>> found = plansOf(variants[v], double(bytes), more[v]);
-        if (!found)
-          return found.takeFailure();
-        plans[v] = found.take();
-        isStale[v] = false;
-      }
-      for (const schedule::Plan &plan : plans[v]) {
-        Candidate candidate{v, plan, {}};
-        auto measuredHere = known.find(candidate.key());
-        const double takes = measuredHere == known.end() ? plan.mostBytes() : double(measuredHere->second);
-        if (takes <= double(bytes)) {
-          if (!next || rankOf(plan) < rankOf(next->plan))
-            next = candidate;
-          break;
-        }
-      }
-    }
-    if (!next || (best && rankOf(next->plan) >= rankOf(best->plan)))
-      break;
-    const double said = next->plan.mostBytes() - more[next->variant];
-    if (Status s = measure(*next); !s)
+Result<schedule::Choice> TrainingPlanner::choose() {
+  std::vector<schedule::ModelOf> models;
+  for (Variant &variant : variants) {
+    if (Status s = addModels(variant); !s)
       return s.takeFailure();
-    known[next->key()] = next->memory.total();
-    more[next->variant] = double(next->memory.total()) - said;
-    isStale[next->variant] = true;
-    if (next->memory.total() <= bytes)
-      best = next;
+    models.emplace_back([&known = variant.models](int32_t m, bool splits) { return known.of(m, splits); });
   }
-  if (best)
-    findRunnerUp(*best, plans, double(bytes));
-  return best;
-}
-
-/// The next in time of another schedule, number of micro-batches or variant.
-void TrainingPlanner::findRunnerUp(const Candidate &best,
-                                   const std::vector<std::vector<schedule::Plan>> &plans, double bytes) {
-  runnerUp.reset();
-  for (auto [v, ofVariant] : llvm::enumerate(plans))
-    for (const schedule::Plan &plan : ofVariant)
-      if ((bytes == 0 || plan.mostBytes() <= bytes) && rankOf(plan) >= rankOf(best.plan) &&
-          (v != best.variant || nameOf(plan) != nameOf(best.plan) ||
-           plan.microBatches != best.plan.microBatches) &&
-          (!runnerUp || rankOf(plan) < rankOf(runnerUp->plan)))
-        runnerUp = Candidate{v, plan, {}};
-}
-
-Result<std::vector<Candidate>> TrainingPlanner::smallest() {
-  std::vector<Candidate> chain;
-  std::optional<Candidate> least;
-  for (size_t v = 0; v < variants.size(); ++v) {
-    Result<std::vector<schedule::Plan>> plans = plansOf(variants[v], 1, 0);
-    if (!plans)
-      return plans.takeFailure();
-    Candidate candidate{
-        v,
-        *llvm::min_element(*plans,
-                           [](const auto &a, const auto &b) { return a.mostBytes() < b.mostBytes(); }),
-        {}};
-    if (Status s = measure(candidate); !s)
-      return s.takeFailure();
-    if (!least || candidate.memory.total() < least->memory.total())
-      least = candidate;
-  }
-  constexpr size_t kMost = 10;
-  while (least && chain.size() < kMost) {
-    chain.push_back(*least);
-    Result<std::optional<Candidate>> next = search(least->memory.total() - 1);
-    if (!next)
-      return next.takeFailure();
-    least = next.take();
-  }
-  return chain;
-}
-
-Result<Candidate> TrainingPlanner::fit() {
-  Result<std::optional<Candidate>> found = search(options.memory);
-  if (!found)
-    return found.takeFailure();
-  std::optional<Candidate> best = found.take();
-  if (!best) {
-    Result<std::vector<Candidate>> chain = smallest();
-    if (!chain)
-      return chain.takeFailure();
-    if (chain->back().memory.total() > options.memory)
-      return doesNotFit(options, chain->back().memory);
-    // The first that fits is the fastest of them.
-    for (const Candidate &candidate : llvm::reverse(*chain))
-      if (candidate.memory.total() <= options.memory)
-        best = candidate;
-    runnerUp.reset();
-  }
-  return *best;
-}
-
-Result<Candidate> TrainingPlanner::fastest() {
-  Result<std::vector<schedule::Plan>> plans = plansOf(variants.front(), 0, 0);
-  if (!plans)
-    return plans.takeFailure();
-  Candidate best{0, plans->front(), {}};
-  findRunnerUp(best, {*plans}, 0);
-  return best;
+  limits.bytes = double(options.memory);
+  Result<schedule::Choice> chosen =
+      schedule::choosePlan(models, limits, [&](size_t variant, const schedule::Plan &plan) -> Result<double> {
+        Result<RankMemory> memory = measure(variant, plan);
+        return memory ? Result<double>(double(memory->total())) : memory.takeFailure();
+      });
+  if (chosen && !chosen->fits)
+    return doesNotFit(options, measured.at({chosen->best.variant, chosen->best.plan.toString()}));
+  return chosen;
 }
 
 //===----------------------------------------------------------------------===//
@@ -341,8 +187,7 @@ Result<schedule::Schedule> TrainingPlanner::listsOf(const schedule::Plan &plan) 
     return *given;
   if (given)
     return schedule::lower(*given, schedule::Lowering::Eager);
-  Result<schedule::Schedule> made = schedule::generate(
-      plan.name, ranks, plan.microBatches, schedule::takesStagesPerRank(plan.name) ? plan.stagesPerRank : 0);
+  Result<schedule::Schedule> made = schedule::generate(plan, ranks);
   if (!made)
     return made;
   return schedule::lower(*made, schedule::Lowering::Eager);
@@ -365,30 +210,16 @@ void TrainingPlanner::take(const Variant &variant, const schedule::Schedule &lis
     into.actionLists.push_back(schedule::toString(list));
 }
 
-std::string TrainingPlanner::nameOf(const schedule::Plan &plan) const {
-  if (given)
-    return choice.file;
-  std::string name(schedule::scheduleName(plan.name));
-  return schedule::takesStagesPerRank(plan.name) ? name + ":" + std::to_string(plan.stagesPerRank) : name;
-}
-
-/// `1f1b, 8 micro-batches, cut 10,9,9,2: 12.30 us predicted`
-static std::string describePlan(const schedule::Plan &plan, const std::string &name) {
-  std::string cut;
-  for (int64_t layers : plan.sizes)
-    cut += (cut.empty() ? "" : ",") + std::to_string(layers);
-  return llvm::formatv("{0}, {1} micro-batches, cut {2}: {3:f2} us predicted", name, plan.microBatches, cut,
-                       plan.seconds * 1e6);
-}
-
-std::string TrainingPlanner::describe(const Candidate &candidate) const {
-  auto one = [&](const Candidate &of) {
-    std::string text = describePlan(of.plan, nameOf(of.plan));
+std::string TrainingPlanner::describe(const schedule::Choice &chosen) const {
+  auto one = [&](const schedule::Candidate &of) -> std::string {
     const CompileOptions &told = variants[of.variant].options;
-    return told.recompute == options.recompute ? text : text + ", --recompute=" + told.recompute;
+    return llvm::formatv("{0}: {1:f2} us predicted{2}", of.plan.toString(), of.plan.seconds * 1e6,
+                         told.recompute == options.recompute ? "" : ", --recompute=" + told.recompute);
   };
-  return one(candidate) + (options.memory ? "; " + describeMemory(options, candidate.memory) : "") +
-         (runnerUp ? "; runner-up " + one(*runnerUp) : "");
+  std::string text = one(chosen.best);
+  if (options.memory)
+    text += "; " + describeMemory(options, measured.at({chosen.best.variant, chosen.best.plan.toString()}));
+  return text + (chosen.runnerUp ? "; runner-up " + one(*chosen.runnerUp) : "");
 }
 
 /// Whether there are as many pinned stages as the schedule has.
@@ -414,31 +245,26 @@ Status TrainingPlanner::run() {
     return s;
   if (Status s = checkStages(); !s)
     return s;
-  if (Status s = findMicroBatches(); !s)
-    return s;
-  Candidate best;
+  findMicroBatches();
   addVariants();
-  if ((choice.name || given) && limits.sizes && limits.microBatches.size() == 1 && !options.memory) {
+  size_t variant = 0;
+  schedule::Plan plan;
+  if (std::optional<schedule::Plan> pinned = schedule::pinnedPlan(limits); pinned && !options.memory) {
     // There is nothing to choose.
-    best.plan.name = choice.name.value_or(best.plan.name);
-    best.plan.microBatches = limits.microBatches.front();
-    best.plan.stagesPerRank = int32_t(limits.sizes->size()) / ranks;
-    best.plan.sizes = *limits.sizes;
+    plan = *pinned;
   } else {
-    for (Variant &variant : variants)
-      if (Status s = addModels(variant); !s)
-        return s;
-    Result<Candidate> chosen = options.memory ? fit() : fastest();
+    Result<schedule::Choice> chosen = choose();
     if (!chosen)
       return chosen.takeFailure();
-    best = chosen.take();
-    options.planText = describe(best);
+    options.planText = describe(*chosen);
+    variant = chosen->best.variant;
+    plan = chosen->best.plan;
   }
-  Result<schedule::Schedule> lists = listsOf(best.plan);
+  Result<schedule::Schedule> lists = listsOf(plan);
   if (!lists)
     return lists.takeFailure();
-  options.scheduleName = nameOf(best.plan);
-  take(variants[best.variant], *lists, best.plan.sizes, options);
+  options.scheduleName = plan.schedule;
+  take(variants[variant], *lists, plan.sizes, options);
   return {};
 }
 

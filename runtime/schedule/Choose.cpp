@@ -3,6 +3,8 @@
 #include "tessera/runtime/schedule/Lower.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <tuple>
 
 namespace tessera::schedule {
@@ -10,10 +12,32 @@ namespace tessera::schedule {
 double Plan::mostBytes() const { return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end()); }
 
 std::string Plan::toString() const {
+  std::string text = schedule + ", " + std::to_string(microBatches) + " micro-batches, cut ";
+  for (size_t stage = 0; stage < sizes.size(); ++stage)
+    text += (stage ? "," : "") + std::to_string(sizes[stage]);
+  return text;
+}
+
+bool isBefore(const Plan &a, const Plan &b) {
+  constexpr double kAlike = 0.01;
+  auto order = [](const Plan &plan) {
+    // Behind what decides: of equal plans always the same one first.
+    return std::make_tuple(std::floor(std::log(std::max(plan.seconds, 1e-30)) / std::log1p(kAlike)),
+                           plan.sizes.size(), plan.mostBytes(), plan.seconds, plan.microBatches,
+                           std::cref(plan.schedule), std::cref(plan.sizes));
+  };
+  return order(a) < order(b);
+}
+
+// What people call it.
+static std::string titleOf(Name name, int32_t stagesPerRank) {
   std::string text(scheduleName(name));
-  if (takesStagesPerRank(name) && stagesPerRank > 1)
-    text += ":" + std::to_string(stagesPerRank);
-  return text + ", " + std::to_string(microBatches) + " micro-batches";
+  return takesStagesPerRank(name) ? text + ":" + std::to_string(stagesPerRank) : text;
+}
+
+Result<Schedule> generate(const Plan &plan, int32_t ranks) {
+  return generate(*plan.name, ranks, plan.microBatches,
+                  takesStagesPerRank(*plan.name) ? plan.stagesPerRank : 0);
 }
 
 Costs costsOf(const PipelineModel &model, const StageSizes &sizes) {
@@ -73,29 +97,32 @@ class Chooser {
 public:
   Chooser(const ModelOf &model, const ChoiceLimits &limits) : model_(model), limits_(limits) {}
 
-  // All of them, the shortest first.
   std::vector<Plan> plans;
   std::string refusal; // of the last schedule that does not have such sizes
 
   void run() {
-    if (limits_.given)
-      add(*limits_.given, Name::GPipe, limits_.given->numStages() / limits_.ranks);
+    if (limits_.given) {
+      Plan plan;
+      plan.schedule = limits_.givenName;
+      plan.stagesPerRank = limits_.given->numStages() / limits_.ranks;
+      add(*limits_.given, plan);
+    }
     for (int32_t m : limits_.microBatches)
       for (int name = 0; name < kNamedSchedules && !limits_.given; ++name)
         if (!limits_.name || *limits_.name == Name(name))
           for (int32_t v : stagesPerRank(Name(name))) {
-            Result<Schedule> made =
-                generate(Name(name), limits_.ranks, m, takesStagesPerRank(Name(name)) ? v : 0);
+            Plan plan;
+            plan.name = Name(name);
+            plan.schedule = titleOf(Name(name), v);
+            plan.stagesPerRank = v;
+            plan.microBatches = m;
+            Result<Schedule> made = generate(plan, limits_.ranks);
             if (made)
-              add(*made, Name(name), v);
+              add(*made, plan);
             else
               refusal = made.failure().why + "; " + made.failure().hint;
           }
-    // Of equal times always the same one first.
-    std::sort(plans.begin(), plans.end(), [](const Plan &a, const Plan &b) {
-      return std::tie(a.seconds, a.microBatches, a.stagesPerRank, a.name) <
-             std::tie(b.seconds, b.microBatches, b.stagesPerRank, b.name);
-    });
+    std::sort(plans.begin(), plans.end(), isBefore);
   }
 
 private:
@@ -117,9 +144,8 @@ private:
     return result;
   }
 
-  void add(const Schedule &schedule, Name name, int32_t v) {
-    const bool splits = splitsBackward(schedule);
-    const PipelineModel model = model_(schedule.microBatches, splits);
+  void add(const Schedule &schedule, Plan plan) {
+    const PipelineModel model = model_(schedule.microBatches, splitsBackward(schedule));
     auto seconds = [&](const StageSizes &sizes) { return stepSeconds(model, sizes, schedule); };
     std::vector<StageSizes> candidates;
     if (limits_.sizes) {
@@ -132,9 +158,11 @@ private:
           candidates.push_back(fitting(model, schedule, seconds, std::move(from)));
     }
     for (StageSizes &sizes : candidates) {
-      double time = seconds(sizes);
-      std::vector<double> bytes = bytesOfRanks(model, sizes, schedule);
-      plans.push_back({name, v, schedule.microBatches, std::move(sizes), time, std::move(bytes), splits});
+      plan.microBatches = schedule.microBatches;
+      plan.sizes = std::move(sizes);
+      plan.seconds = seconds(plan.sizes);
+      plan.bytes = bytesOfRanks(model, plan.sizes, schedule);
+      plans.push_back(plan);
     }
   }
 
@@ -176,43 +204,26 @@ private:
 };
 } // namespace
 
-static const char *const kWhat = "cannot choose a pipeline schedule";
-
 Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits) {
   Chooser chooser(model, limits);
   chooser.run();
   if (chooser.plans.empty())
-    return Failure{kWhat, "",
+    return Failure{"cannot choose a pipeline schedule", "",
                    chooser.refusal.empty() ? "no schedule has such numbers of stages" : chooser.refusal, ""};
   return std::move(chooser.plans);
 }
 
-Result<Choice> choosePipeline(const ModelOf &model, const ChoiceLimits &limits) {
-  Result<std::vector<Plan>> plans = pipelinePlans(model, limits);
-  if (!plans)
-    return plans.takeFailure();
-  Choice choice;
-  bool found = false;
-  for (Plan &plan : *plans) {
-    if (limits.bytes > 0 && plan.mostBytes() > limits.bytes)
-      continue;
-    if (!found) {
-      choice.best = plan;
-      found = true;
-    } else if (plan.toString() != choice.best.toString()) {
-      choice.runnerUp = plan;
-      break;
-    }
-  }
-  if (found)
-    return choice;
-  auto least = std::min_element(plans->begin(), plans->end(),
-                                [](const Plan &a, const Plan &b) { return a.mostBytes() < b.mostBytes(); });
-  char bytes[64];
-  snprintf(bytes, sizeof(bytes), "%.0f", least->mostBytes());
-  return Failure{kWhat, "",
-                 "no schedule fits into " + std::to_string(int64_t(limits.bytes)) + " bytes a rank",
-                 "the least that would is " + std::string(bytes) + ", with " + least->toString()};
+std::optional<Plan> pinnedPlan(const ChoiceLimits &limits) {
+  if ((!limits.name && !limits.given) || !limits.sizes || limits.microBatches.size() != 1)
+    return std::nullopt;
+  Plan plan;
+  plan.stagesPerRank = int32_t(limits.sizes->size()) / limits.ranks;
+  if (!limits.given)
+    plan.name = limits.name;
+  plan.schedule = limits.given ? limits.givenName : titleOf(*limits.name, plan.stagesPerRank);
+  plan.microBatches = limits.microBatches.front();
+  plan.sizes = *limits.sizes;
+  return plan;
 }
 
 } // namespace tessera::schedule

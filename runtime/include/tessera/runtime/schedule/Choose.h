@@ -1,11 +1,13 @@
-// Which schedule: of all named ones, with any number of stages a rank and of micro-batches, the one whose
-// step is shortest among those that fit into memory.
+// Plans of a pipeline: of all named schedules, with any number of stages a rank and of micro-batches, each
+// with the cut that is best for it. Search.h takes one of them.
 #ifndef TESSERA_RUNTIME_SCHEDULE_CHOOSE_H
 #define TESSERA_RUNTIME_SCHEDULE_CHOOSE_H
 
 #include "tessera/runtime/schedule/Cut.h"
 #include "tessera/runtime/schedule/Generate.h"
 #include "tessera/runtime/schedule/Simulate.h"
+
+#include <string>
 
 namespace tessera::schedule {
 
@@ -24,22 +26,21 @@ struct PipelineModel {
 
 // A schedule for p ranks with its cut, and what it costs.
 struct Plan {
-  Name name = Name::GPipe;
+  std::optional<Name> name; // none: the lists that were given
+  std::string schedule;     // what people call it: "interleaved:2", or the name of the lists
   int32_t stagesPerRank = 1, microBatches = 1;
   StageSizes sizes; // layers of each stage
   double seconds = 0;
   std::vector<double> bytes; // [ranks]
   double mostBytes() const;
-  bool splitsBackward = false; // some backwards are I and W
-  // "interleaved:2, 8 micro-batches".
+  // "interleaved:2, 8 micro-batches, cut 3,2,2,1".
   std::string toString() const;
 };
 
-struct Choice {
-  Plan best;
-  std::optional<Plan>
-      runnerUp; // the next in time of another schedule, stages a rank or number of micro-batches
-};
+// Whether `a` is taken before `b`. Plans whose times are within a hundredth of each other are alike:
+// predictions are worth no more. Of those the one with fewer stages goes first, which sends less, then the
+// one that keeps less. A strict order of all plans that differ.
+bool isBefore(const Plan &a, const Plan &b);
 
 // What is looked at.
 struct ChoiceLimits {
@@ -51,17 +52,20 @@ struct ChoiceLimits {
   int32_t mostStagesPerRank = 4;
   std::optional<StageSizes> sizes; // pinned; says how many stages there are
   const Schedule *given = nullptr; // these lists alone, which are valid, in place of named ones
+  std::string givenName;           // what they are called
 };
 
 // The model with so many micro-batches, of stages whose backward is one entry or two: they are other
 // programs.
 using ModelOf = std::function<PipelineModel(int32_t microBatches, bool splitsBackward)>;
 
-// All that is looked at, the shortest first; some may take more than the limit. Fails where no schedule has
-// such sizes.
+// All that is looked at, in the order of isBefore; some may take more than the limit. Fails where no schedule
+// has such sizes.
 Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits);
-// The best of them. Fails where nothing fits, too, and says what would and how much that needs.
-Result<Choice> choosePipeline(const ModelOf &model, const ChoiceLimits &limits);
+// The only plan where schedule, sizes and the number of micro-batches are pinned, without its costs.
+std::optional<Plan> pinnedPlan(const ChoiceLimits &limits);
+// The computing actions of a plan with a name. Fails where the schedule does not have such sizes.
+Result<Schedule> generate(const Plan &plan, int32_t ranks);
 
 // Whether a list has I or W.
 bool splitsBackward(const Schedule &schedule);
