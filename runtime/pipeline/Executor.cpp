@@ -112,7 +112,7 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
       wait(flight->token, stream);
       sent_.erase(flight);
     }
-  } else if (schedule::computes(action.kind)) {
+  } else {
     schedule::Parts parts = schedule::partsOf(action);
     for (int p = 0; p < parts.count; ++p)
       if (std::optional<Action> receive = schedule::receiveFor(schedule_, parts.part[p])) {
@@ -134,8 +134,6 @@ void PipelineExecutor::runAction(size_t index, StageWork &work, Stream &stream) 
       stream.synchronize();
       sleepUntil(begin + inNanoseconds(delays_->duration(action)));
     }
-  } else {
-    work.ofStage(action, stream);
   }
 }
 

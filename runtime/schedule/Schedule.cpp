@@ -54,21 +54,4 @@ Schedule scheduleOf(std::vector<ActionList> ranks, int32_t microBatches, int32_t
   return schedule;
 }
 
-Schedule withWholeBackwards(const Schedule &schedule) {
-  Schedule result = schedule;
-  for (ActionList &list : result.ranks) {
-    ActionList merged;
-    for (const Action &action : list) {
-      bool follows = !merged.empty() && action.kind == Kind::BackwardWeight &&
-                     merged.back() == Action{Kind::BackwardInput, action.stage, action.microBatch};
-      if (follows)
-        merged.back().kind = Kind::Backward;
-      else
-        merged.push_back(action);
-    }
-    list = std::move(merged);
-  }
-  return result;
-}
-
 } // namespace tessera::schedule

@@ -42,22 +42,6 @@ std::string toString(const Schedule &schedule) {
   return text;
 }
 
-std::string toCsv(const Schedule &schedule) {
-  size_t cells = 0;
-  for (const ActionList &list : schedule.ranks)
-    cells = std::max(cells, list.size());
-  std::string text;
-  for (const ActionList &list : schedule.ranks) {
-    for (size_t i = 0; i < cells; ++i) {
-      text += i ? "," : "";
-      if (i < list.size())
-        text += toString(list[i]).append(list[i].isPair() ? kPairName : "");
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 static bool isDigit(char c) { return c >= '0' && c <= '9'; }
 static bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 

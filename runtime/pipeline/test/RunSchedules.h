@@ -7,6 +7,7 @@
 #include "CheckedWork.h"
 #include "tessera/runtime/schedule/Lower.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace tessera::runtime {
@@ -22,6 +23,11 @@ struct RandomRun {
     using schedule::Lowering;
     Lowering lowerings[] = {Lowering::Late, Lowering::Eager, Lowering::Full};
     schedule = schedule::lower(random.next(mostRanks), lowerings[random.below(3)], 2);
+    // Entries of stages see to their weights.
+    for (schedule::ActionList &list : schedule.ranks)
+      list.erase(std::remove_if(list.begin(), list.end(),
+                                [](const schedule::Action &a) { return schedule::ofWholeStage(a.kind); }),
+                 list.end());
     least = schedule::leastSendBuffers(schedule);
     auto draw = [&] {
       return leastBytes + size_t(random.below(int32_t(mostBytes - leastBytes) / 8 + 1)) * 8;

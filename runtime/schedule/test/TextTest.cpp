@@ -53,12 +53,6 @@ TEST(ScheduleText, PyTorchsCsvIsRead) {
   Result<Schedule> schedule = parseSchedule(csv, "file");
   ASSERT_TRUE(schedule) << schedule.failure().message();
   EXPECT_EQ(toString(*schedule), "r0 0F0 0F1 (0F2;3B0) 3I1 3W1\nr1 1F0\n");
-  EXPECT_EQ(toCsv(*schedule), "0F0,0F1,(0F2;3B0)OVERLAP_F_B,3I1,3W1\n1F0,,,,\n");
-}
-
-TEST(ScheduleText, InputGradientAndItsWeightsAtOnceAreABackward) {
-  Schedule schedule = parseSchedule("r0 0F0 0F1 0I0 0W0 0I1 0F2 0W1 0I2 1W2\n", "file").take();
-  EXPECT_EQ(toString(withWholeBackwards(schedule)), "r0 0F0 0F1 0B0 0I1 0F2 0W1 0I2 1W2\n");
 }
 
 TEST(ScheduleText, WhatIsNoScheduleIsRefusedWithItsLine) {

@@ -19,8 +19,6 @@ public:
   virtual ~StageWork() = default;
   // `part` computes and is no pair: a pair is called for its forward, then for its backward.
   virtual void compute(const schedule::Action &part, const void *in, void *out, Stream &stream) = 0;
-  // UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD.
-  virtual void ofStage(const schedule::Action &action, Stream &stream) {}
 };
 
 // Who is told how a rank goes along its list: for traces.
@@ -40,8 +38,9 @@ ValueSizes stampedSizes(ValueSizes sizes);
 
 class PipelineExecutor {
 public:
-  // `ranks`: of each coordinate along the pipeline the rank of the communicator. `where`: what the board
-  // shows for the list's first action, and one more for each behind it (Board.h). `memory`: of what
+  // `schedule` has no actions of whole stages: weights are gathered, and gradients reduced, by the stages'
+  // entries. `ranks`: of each coordinate along the pipeline the rank of the communicator. `where`: what the
+  // board shows for the list's first action, and one more for each behind it (Board.h). `memory`: of what
   // planBuffers says; null: it has its own. Throws Error for more messages than tags can tell apart.
   PipelineExecutor(const schedule::Schedule &schedule, int32_t rank, std::vector<int64_t> ranks,
                    const ValueSizes &sizes, int32_t sendBuffers, Communicator &communicator, Device &device,

@@ -127,8 +127,5 @@ std::optional<Action> sendAfter(const Schedule &schedule, const Action &part);
 // several). `microBatches`, `stages`: kNone takes as many as the lists have from 0 on without a gap.
 Schedule scheduleOf(std::vector<ActionList> ranks, int32_t microBatches = kNone, int32_t stages = kNone);
 
-// The same with every I that its own W follows at once written as B.
-Schedule withWholeBackwards(const Schedule &schedule);
-
 } // namespace tessera::schedule
 #endif

@@ -17,8 +17,6 @@ std::string toString(const Action &action);
 std::string toString(const ActionList &actions);
 // `r0 ...` and so on, each line with its end.
 std::string toString(const Schedule &schedule);
-// One row a rank, cells between commas, all rows of one length.
-std::string toCsv(const Schedule &schedule);
 
 // An action, and actions with blanks between. Errors name the text that is none; `where` is theirs.
 Result<Action> parseAction(std::string_view text, const std::string &where = "");
